@@ -192,7 +192,7 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 		dataset, lead := d.leads(row(i))
 		asset, err := d.table.Asset(ctx, lead, row(i))
 		if err == nil {
-			err = knowsPlace(&asset)
+			err = asset.Fault(asset.Unplaced("windows on the ground need"))
 		}
 		if err == nil {
 			list[i] = scenes.Scene{Row: row(i), Name: asset.Name(), Place: *asset.Place, Dataset: dataset,
@@ -257,20 +257,6 @@ func (l *leftOut) warn(e *Engine, source string) {
 		e.options.Logger.Warn("scenes that no window can show are left out", "source", source, "scenes", l.n,
 			"first", fault.Line(l.first))
 	}
-}
-
-// knowsPlace checks that the place of a scene is known well enough.
-func knowsPlace(a *catalog.Asset) error {
-	what := ""
-	switch place := a.Place; {
-	case place == nil:
-		what = "the file does not say where it lies"
-	case place.EPSG == 0:
-		what = "the file does not name its CRS by a code"
-	default:
-		return nil
-	}
-	return a.Fault(fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which windows on the ground need", what))
 }
 
 // stepped says which scenes are one step of a sequence, and how steps stand.

@@ -20,6 +20,7 @@ type Geo struct {
 	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5].
 	Transform    [6]float64
 	HasTransform bool
+	GCPs         int // ground control points of a file without a transform
 
 	// GeoKeys, GeoDoubles and GeoASCII are the GeoKeyDirectory and its parameters as in the file.
 	GeoKeys    []uint16
@@ -63,6 +64,9 @@ func (g *Geo) read(t *ifd.Tags) {
 	g.EPSG = g.epsg()
 	g.Parameters = g.parameters()
 	g.setTransform(floats(ifd.TagPixelScale), floats(ifd.TagTiepoint), floats(ifd.TagTransformation))
+	if !g.HasTransform {
+		g.GCPs = t.Value(ifd.TagTiepoint).Len() / 6
+	}
 }
 
 // entries returns the entries of the directory, of four numbers each. As in GDAL, there are as many as the header says,

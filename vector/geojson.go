@@ -192,7 +192,8 @@ func (c *collection) readCRS(d *json.Decoder) error {
 	}
 	var ok bool
 	if c.crs, ok = crs.ByName(name); !ok {
-		return fault.New(fault.Unsupported, "CRS", d.InputOffset(), "%q is not known", named.Properties.Name)
+		return fault.New(fault.Unsupported, "CRS", d.InputOffset(), "%q is not known: in geopandas, to_crs(4326) "+
+			"converts the shapes", fault.Short(named.Properties.Name))
 	}
 	return nil
 }

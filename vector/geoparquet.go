@@ -158,10 +158,11 @@ func (c *geoColumn) crs() (*crs.CRS, error) {
 	if err := json.Unmarshal(c.CRS, &described); err != nil {
 		return nil, geoFault(fault.Corrupt, "crs: %v", err)
 	}
-	name := described.ID.Authority + ":" + strings.Trim(string(described.ID.Code), `"`)
+	name := strings.Trim(described.ID.Authority+":"+strings.Trim(string(described.ID.Code), `"`), ":")
 	found, ok := crs.ByName(name)
 	if !ok {
-		return nil, geoFault(fault.Unsupported, "its CRS %q (%s) is not known", described.Name, strconv.Quote(name))
+		return nil, geoFault(fault.Unsupported, "its CRS, %q with the code %q, is not known: in geopandas, "+
+			"to_crs(4326) converts the shapes", fault.Short(described.Name), fault.Short(name))
 	}
 	return found, nil
 }

@@ -27,9 +27,8 @@ func (r *Raster) OnGround() {
 // OnGround returns the mapping from a window on the ground to a scene. It fails with kind unsupported if the scene's
 // place is not known, or its CRS not convertible.
 func OnGround(window warp.Raster, a *catalog.Asset) (*warp.Mapping, error) {
-	if a.Place == nil {
-		return nil, a.Fault(fault.New(fault.Unsupported, "place", fault.NoOffset,
-			"the file does not say where it lies, which windows on the ground need"))
+	if err := a.Unplaced("windows on the ground need"); err != nil {
+		return nil, a.Fault(err)
 	}
 	system, err := crs.Lookup(a.Place.EPSG)
 	if err != nil {

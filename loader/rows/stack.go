@@ -157,8 +157,8 @@ func regrid(a *catalog.Asset, metres float64) error {
 	fail := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "grid", fault.NoOffset, format, args...)
 	}
-	if a.Place == nil {
-		return fail("%v m: the file does not say where it lies", metres)
+	if err := a.Unplaced("a grid in metres needs"); err != nil {
+		return err
 	}
 	system, ok := crs.ByCode(a.Place.EPSG)
 	switch {

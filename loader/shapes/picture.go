@@ -3,6 +3,7 @@ package shapes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/paulmach/orb"
@@ -75,18 +76,12 @@ func (v *Field) Picture(ctx context.Context, row int64, a *catalog.Asset, win sh
 
 // Placed returns an error if an asset does not say where on the ground its pixels lie.
 func (v *Field) Placed(a *catalog.Asset) error {
-	refuse := func(what string) error {
-		return fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which the field %q needs", what, v.Name)
+	err := a.Unplaced(fmt.Sprintf("the field %q needs", v.Name))
+	if err == nil && a.Place.Boxed {
+		err = fault.New(fault.Unsupported, "place", fault.NoOffset, "the catalog does not say how the image lies, "+
+			"which the field %q needs: make it again with 'chaski index'", v.Name)
 	}
-	switch place := a.Place; {
-	case place == nil:
-		return refuse("the file does not say where it lies")
-	case place.EPSG == 0:
-		return refuse("the file does not name its CRS by a code")
-	case place.Boxed:
-		return refuse("the catalog does not say how the image lies: make it again with 'chaski index'")
-	}
-	return nil
+	return err
 }
 
 // inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image.

@@ -127,6 +127,7 @@ type TIFFInfo struct {
 	EPSG          int         `json:"epsg,omitempty"`
 	Transform     *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
 	Bounds        *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
+	GCPs          int         `json:"gcps,omitempty"`      // ground control points, if there is no transform
 	Citation      string      `json:"citation,omitempty"`  // the name that the file gives its CRS
 	// PixelAt says which part of a pixel the file's coordinates refer to: "area" or "point".
 	PixelAt   string            `json:"pixel_at,omitempty"`
@@ -568,6 +569,7 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, OverviewSizes: m.OverviewSizes,
 		Mask:   m.HasMask,
 		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Bands: m.Bands, Ghost: m.Ghost, Citation: m.Citation(),
+		GCPs: m.GCPs,
 	}
 	if m.Pages > 1 {
 		info.Pages = m.Pages

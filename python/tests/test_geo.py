@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -243,3 +245,75 @@ def test_without_geo_there_is_none(folder: Path) -> None:
         chaski.load(
             folder, batch_size=2, fields={"geo": chaski.Field()}, pixels=chaski.Pixels(geo=True)
         )
+
+
+WAYS = {
+    "points": r"4 ground control points and no transform, and {} one: 'gdalwarp -t_srs EPSG",
+    "named": r'the EPSG code of the file\'s CRS, "my map", is not known, and {} one: .gdalwarp',
+    "esri": r'the EPSG code of the file\'s CRS, "Some_Krovak", is not known, and {} one: .gdalwarp',
+    "no name": r"does not name its CRS by a code, which {}: .gdal_edit.py -a_srs EPSG:CODE",
+    "nowhere": r"does not say where it lies, which {}",
+}
+
+
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+@pytest.mark.parametrize("case", WAYS)
+def test_a_raster_that_is_not_placed_is_told_with_the_way(tmp_path, caplog, case):
+    """Windows on the ground and shapes refuse it, the log of geo and info say what it has."""
+    wgs84 = rasterio.CRS.from_epsg(4326).to_wkt(version="WKT1_GDAL")
+    maps = {
+        "named": 'LOCAL_CS["my map",UNIT["metre",1]]',
+        "esri": f'PROJCS["Some Krovak",{wgs84},PROJECTION["Krovak"],'
+        'PARAMETER["latitude_of_center",49],PARAMETER["longitude_of_center",24],PARAMETER["azimuth",30],UNIT["metre",1],'
+        'PARAMETER["pseudo_standard_parallel_1",78.5],PARAMETER["scale_factor",0.9999]]',
+    }
+    folder = tmp_path / "scenes"
+    folder.mkdir()
+    how = {"driver": "GTiff", "count": 1, "height": 16, "width": 16, "dtype": "uint8"}
+    if case in maps:
+        how["crs"] = rasterio.CRS.from_wkt(maps[case])
+    if case in ("named", "esri", "no name"):
+        how["transform"] = rasterio.transform.from_origin(500000, 4600000, 10, 10)
+    with rasterio.open(folder / "a.tif", "w", **how) as d:
+        d.write(np.ones((1, 16, 16), np.uint8))
+        if case == "points":
+            corners = [(0, 0), (0, 16), (16, 0), (16, 16)]
+            points = [
+                rasterio.control.GroundControlPoint(r, c, 5e5 + 10 * c, 46e5 - 10 * r)
+                for r, c in corners
+            ]
+            d.gcps = (points, rasterio.CRS.from_epsg(32630))
+    with rasterio.open(folder / "a.tif") as d:
+        assert chaski.info(folder / "a.tif")["tiff"].get("gcps", 0) == len(d.gcps[0])
+    told = WAYS[case]
+    with pytest.raises(chaski.UnsupportedError, match=told.format("windows on the ground need")):
+        chaski.load(folder, batch_size=1, window=chaski.GeoWindow(size_m=40, resolution=10))
+    (tmp_path / "s.geojson").write_text('{"type": "FeatureCollection", "features": []}')
+    shapes = chaski.Field(vector=chaski.Vector(tmp_path / "s.geojson"))
+    fields = {"image": chaski.Field(), "shapes": shapes}
+    with (
+        chaski.load(folder, batch_size=1, fields=fields) as loader,
+        pytest.raises(chaski.UnsupportedError, match=told.format('the field "shapes" needs')),
+    ):
+        next(iter(loader))
+    with chaski.load(folder, batch_size=1, pixels=chaski.Pixels(geo=True)) as loader:
+        assert np.isnan(next(iter(loader))["geo.lonlat"]).all()
+    assert re.search(told.format("geo needs"), caplog.text.replace('\\"', '"'))
+
+
+def test_shapes_in_a_crs_without_a_code_name_it(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    crs = {"type": "ProjectedCRS", "name": "unknown map"}
+    about = {"encoding": "WKB", "geometry_types": [], "crs": crs}
+    geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}
+    table = pa.table({"geometry": pa.array([b""], pa.binary())})
+    path = tmp_path / "s.parquet"
+    pa.parquet.write_table(table.replace_schema_metadata({"geo": json.dumps(geo)}), path)
+    (tmp_path / "scenes").mkdir()
+    where = {"crs": "EPSG:32630", "transform": rasterio.transform.from_origin(5e5, 46e5, 10, 10)}
+    how = {"driver": "GTiff", "count": 1, "height": 16, "width": 16, "dtype": "uint8", **where}
+    with rasterio.open(tmp_path / "scenes/a.tif", "w", **how) as d:
+        d.write(np.ones((1, 16, 16), np.uint8))
+    fields = {"image": chaski.Field(), "shapes": chaski.Field(vector=chaski.Vector(path))}
+    with pytest.raises(chaski.UnsupportedError, match=r"unknown map.* is not known: .*to_crs"):
+        chaski.load(tmp_path / "scenes", batch_size=1, fields=fields)

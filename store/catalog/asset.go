@@ -44,6 +44,10 @@ type Asset struct {
 
 	// Place is where the image lies, nil if the file or the catalog does not say so.
 	Place *Place
+	// GCPs are the ground control points of a file without a transform, and CRSName is what it calls its CRS. They are
+	// for Unplaced, and are not known of files that were not opened.
+	GCPs    int
+	CRSName string
 
 	// Names are those that the file gives its bands, "" for a band without one; nil if it gives none, or if it was not
 	// opened and its catalog does not have them. They are shared and must not be changed.
@@ -297,6 +301,7 @@ func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int)
 		}
 	}
 	m.EPSG, m.CRS = geo.EPSG, geo.Parameters
+	a.GCPs, a.CRSName = geo.GCPs, geo.Citation()
 	if geo.HasTransform {
 		t := geo.Transform
 		m.Transform = &t

@@ -63,6 +63,32 @@ func (m *Meta) place(height, width int) *Place {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
+// Unplaced returns an error if the place of the image, or the code of its CRS, is not known. need says what it is for,
+// such as "windows on the ground need".
+func (a *Asset) Unplaced(need string) error {
+	what, way := "", ""
+	switch place := a.Place; {
+	case place == nil && a.GCPs > 0:
+		what = fmt.Sprintf("the file has %d ground control points and no transform", a.GCPs)
+		need, way = "and "+need+" one", ": 'gdalwarp -t_srs EPSG:CODE IN OUT.tif' makes a file that has one"
+	case place == nil:
+		what, need = "the file does not say where it lies", "which "+need
+	case place.EPSG == 0 && a.CRSName != "":
+		name := a.CRSName // or well-known text
+		if _, rest, ok := strings.Cut(name, `["`); ok {
+			name, _, _ = strings.Cut(rest, `"`)
+		}
+		what = fmt.Sprintf("the EPSG code of the file's CRS, %q, is not known", fault.Short(name))
+		need, way = "and "+need+" one", ": 'gdalwarp -t_srs EPSG:CODE IN OUT.tif' makes a file that has one"
+	case place.EPSG == 0:
+		what, need = "the file does not name its CRS by a code", "which "+need
+		way = ": 'gdal_edit.py -a_srs EPSG:CODE FILE' names it"
+	default:
+		return nil
+	}
+	return fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, %s%s", what, need, way)
+}
+
 // box returns the place with the corners of the smallest box around it.
 func (p Place) box() Place {
 	lo, hi := p.Corners[0], p.Corners[0]

@@ -97,6 +97,7 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 		a.Names = names
 	}
 	m.EPSG, m.CRS = crs.Described(set.SRS)
+	a.CRSName = set.SRS
 	m.Transform = sidecar.Transform(set.Transform)
 	a.Place = m.place(a.Index.Height, a.Index.Width)
 	return a, m, a.Index.Validate(-1, v.maxChunk)

@@ -43,7 +43,8 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 		return s, nil
 	}
 	var id struct {
-		ID struct {
+		Name string
+		ID   struct {
 			Authority string
 			Code      any // a number or a string
 		}
@@ -54,8 +55,8 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 	name := fmt.Sprintf("%s:%v", id.ID.Authority, id.ID.Code)
 	if s.all, ok = positions(name); !ok {
 		return s, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
-			"its geometries are in a CRS that cannot be compared with bbox (GeoParquet's id is %q); where "+
-				"compares columns as they are", name)
+			"its geometries are in a CRS that cannot be compared with bbox (GeoParquet calls it %q, with the id %q): "+
+				"where compares columns as they are, and to_crs(4326) of geopandas converts geometries", id.Name, name)
 	}
 	return s, nil
 }
