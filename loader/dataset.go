@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -40,6 +42,8 @@ type dataset struct {
 	rasters   []*pixels.Raster
 	files     fileSteps
 	opaque    []string // raster fields whose files have an alpha band that they do not pick
+	unheld    []string // raster fields with values of nodata that the first file's dtype does not have
+	unplaced  error    // why the first raster of some field is not placed; see catalog.Asset.Unplaced
 	joint     []string // raster fields whose files have nodata values of all bands together (chunk.Index.Joint)
 	placeless []string // raster fields that the first sample cannot place beside the first one
 	boxed     []string // raster fields for which the catalog has bounds without transforms
@@ -432,7 +436,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	}
 	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
 	if err != nil {
-		return err
+		return d.notPaths(err, columns)
 	}
 	var lead *catalog.Asset
 	for place, i := range columns {
@@ -1011,6 +1015,25 @@ func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, p
 	return window, nil
 }
 
+// notPaths explains an error about a file whose name has no extension, if a member of a field makes it a raster: its
+// column may hold other texts.
+func (d *dataset) notPaths(err error, columns []int) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Kind != fault.NotFound || path.Ext(e.File) != "" {
+		return err
+	}
+	for _, i := range columns {
+		field := &d.fields[i]
+		if member := field.RasterOnly(); member != "" && field.Column != "" {
+			err = fault.New(fault.NotFound, "column "+field.Column, fault.NoOffset,
+				"%s is given, which is for rasters, and the column names no file: there is no %q", member,
+				fault.Short(e.File))
+			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
+		}
+	}
+	return err
+}
+
 // remarks notes what the log says of a field and its first asset.
 func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 	if first.Index.Alpha && field.Bands == nil && field.BandNames == nil {
@@ -1018,6 +1041,15 @@ func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 	}
 	if x := first.Index; x.Joint != "" && x.Mask == nil && field.NoData == nil {
 		d.joint = append(d.joint, field.Name+" ("+x.Joint+")")
+	}
+	for _, value := range slices.Concat(field.NoData...) {
+		num := first.Index.DType.Num()
+		if _, ok := kernel.IntBits(num, float64(value)); first.Index.DType.Integer() && num != kernel.None && !ok {
+			d.unheld = append(d.unheld, fmt.Sprintf("%s (%v in %s)", field.Name, float64(value), first.Index.DType))
+		}
+	}
+	if d.unplaced == nil {
+		d.unplaced = first.Fault(first.Unplaced("geo needs"))
 	}
 	if first.Place != nil && first.Place.Boxed {
 		d.boxed = append(d.boxed, field.Name)
@@ -1035,6 +1067,14 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.opaque) > 0 {
 		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor "+
 			"unless bands picks it by its number", "source", d.source.Source, "fields", d.opaque)
+	}
+	if len(d.unheld) > 0 {
+		e.options.Logger.Warn("no pixel equals these values of nodata, which the files' dtype does not have", "source",
+			d.source.Source, "fields", d.unheld)
+	}
+	if e.spec.Geo && d.unplaced != nil {
+		e.options.Logger.Warn("members of geo are NaN where the place of a raster is not known", "source",
+			d.source.Source, "first", fault.Line(d.unplaced))
 	}
 	if len(d.joint) > 0 {
 		e.options.Logger.Warn("the files have nodata values of all bands together (NODATA_VALUES, or a transparent "+

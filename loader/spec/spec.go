@@ -681,6 +681,14 @@ func bandsOr(name string) string {
 	return name
 }
 
+// RasterOnly returns the name of a member that is set and that is for rasters alone, or "". Layout, normalize, fill and
+// pad are left out, because they may come from settings for all fields.
+func (f *Field) RasterOnly() string {
+	names := []string{"bands", "band_names", "by_position", "times", "pages", "nodata", "validity", "resample",
+		"ground", "physical", "scale", "offset"}
+	return bandsOr(given(f, func(name string) bool { return slices.Contains(names, name) }))
+}
+
 // sayRaster is the hint of errors about columns of strings that are paths of rasters.
 const sayRaster = `kind "raster" says that texts are paths, whatever they end in`
 
@@ -694,6 +702,9 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	}
 	switch {
 	case f.Kind == RasterField && !raster:
+		if m := f.RasterOnly(); m != "" {
+			return bad("%s is given, which is for rasters", m)
+		}
 		return bad("the field is a raster " +
 			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity, resample or " +
 			"physical)")
@@ -709,10 +720,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case raster && !slices.Contains(RasterDTypes, f.DType):
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(RasterDTypes, ", "))
 	case !raster && f.Kind == "":
-		// Layout, normalize, fill and pad pass here, because they may come from settings for all fields.
-		rasterOnly := []string{"bands", "band_names", "by_position", "times", "pages", "validity", "resample", "ground",
-			"physical", "scale", "offset"}
-		if m := bandsOr(given(f, func(name string) bool { return slices.Contains(rasterOnly, name) })); m != "" {
+		if m := f.RasterOnly(); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}
 	}

@@ -243,3 +243,27 @@ def test_overviews_have_other_nodata(tmp_path):
     with chaski.load(tmp_path, batch_size=1, fields={"image": field}, window=window) as loader:
         b = next(iter(loader))
     assert np.allclose(b["image"][b["ok"] > 0], 200)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [(300, "300 in uint8"), ([0, -1], "-1 in uint8"), (0.5, "0.5 in uint8"), (255, ""), ([], "")],
+)
+def test_values_that_the_dtype_lacks_are_told(tmp_path, caplog, said, told):
+    with rasterio.open(tmp_path / "a.tif", "w", count=1, height=9, width=9, dtype="uint8") as d:
+        d.write(np.zeros((1, 9, 9), np.uint8))
+    with chaski.load(tmp_path, batch_size=1, fields={"image": Field(nodata=said)}) as loader:
+        next(iter(loader))
+    assert caplog.text.count("no pixel equals these values of nodata") == bool(told)
+    assert told in caplog.text
+
+
+@pytest.mark.parametrize(("column", "kind"), [("label", "not found"), ("count", "unsupported")])
+def test_a_column_that_is_no_raster_has_no_nodata(tmp_path, column, kind):
+    with rasterio.open(tmp_path / "a.tif", "w", count=1, height=9, width=9, dtype="uint8") as d:
+        d.write(np.zeros((1, 9, 9), np.uint8))
+    (tmp_path / "t.csv").write_text("path,label,count\na.tif,water,3\n")
+    fields = {"image": "path", "y": Field(column=column, nodata=0)}
+    with pytest.raises(chaski.Error, match="y.*nodata is given, which is for rasters") as told:
+        chaski.load(tmp_path / "t.csv", batch_size=1, fields=fields)
+    assert column in str(told.value) and str(told.value).endswith(kind)

@@ -204,3 +204,23 @@ def test_wrong_ways_out(folder):
             chaski.load(
                 folder / "images", batch_size=1, fields={"image": "{id}.tif", "mask": pattern}
             )
+
+
+@pytest.mark.parametrize("start", ["./", ".//", "././"])
+def test_patterns_may_begin_with_the_folder_itself(folder, start):
+    """As a shell completes names, also of stacks and of folders beside the source."""
+    with chaski.load(folder, batch_size=N, fields=FIELDS) as loader:
+        want = next(iter(loader))
+    fields = {
+        "image": start + "images/{id}.tif",
+        "mask": chaski.Field(pattern=start + "masks/{id}_m.tif", dtype="native"),
+    }
+    beside = {
+        "image": start + "{id}.tif",
+        "mask": chaski.Field(pattern=start + "../masks/{id}_m.tif", dtype="native"),
+    }
+    for source, ways in ((folder, fields), (folder / "images", beside)):
+        with chaski.load(source, batch_size=N, fields=ways) as loader:
+            got = next(iter(loader))
+        for name in nonempty(fields):
+            np.testing.assert_array_equal(got[name], want[name])

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -129,7 +130,11 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	}
 	fields = slices.Clone(fields)
 	for i := range fields {
-		fields[i].Pattern, fields[i].array, _ = storeOf(fields[i].Pattern)
+		pattern := fields[i].Pattern
+		for strings.HasPrefix(pattern, "./") { // as shells complete names; listed paths lack it
+			pattern = strings.TrimLeft(pattern[2:], "/")
+		}
+		fields[i].Pattern, fields[i].array, _ = storeOf(pattern)
 	}
 	err := table.open(ctx, fields, o)
 	if err == nil {
