@@ -508,3 +508,20 @@ def test_mask_beside(tmp_path: Path, binary: Path, more: str) -> None:
         np.testing.assert_array_equal(batch["image"][0], want, err_msg=str(src))
         np.testing.assert_array_equal(batch["ok"][0] > 0, valid, err_msg=str(src))
     assert chaski.info(path)["beside"]
+
+
+def test_rasters_that_show_each_other_often(tmp_path: Path) -> None:
+    """The time of a read has a bound, though eight small files ask for 20 ** 7 windows."""
+    write(tmp_path / "0.tif", np.arange(64 * 64).reshape(1, 64, 64).astype(np.uint16))
+    name = "0.tif"
+    for level in range(7):
+        boxes = [((k % 7, k % 5, 40, 40), (k % 11, k % 3, 40, 40)) for k in range(20)]
+        shown = "".join(source(name, 1, *box) for box in boxes)
+        path = vrt(tmp_path / f"{level}.vrt", 64, 64, "uint16", [shown])
+        name = path.name
+        if level < 3:
+            np.testing.assert_array_equal(chaski.read(path), judged(path)[0])
+    with pytest.raises(chaski.LimitError, match="make TIFFs of them"):
+        chaski.read(path)
+    with pytest.raises(chaski.LimitError, match="make TIFFs of them"):
+        first(path)

@@ -47,6 +47,13 @@ const tagBytes = 200
 // maxChain is how deep virtual rasters may be sources of each other.
 const maxChain = 8
 
+// maxNested bounds the windows of sources of sources that make a box: eight rasters, each of which shows the next one a
+// hundred times, would be read for years.
+const maxNested = 1 << 16
+
+// nestedKey is the key of their number in the context of a box, an *int.
+type nestedKey struct{}
+
 // chainKey is the key of virtual.chain of the raster whose sources a context opens.
 type chainKey struct{}
 
@@ -344,6 +351,9 @@ func (r *virtualReader) produce(ctx context.Context, b chunk.Box) error {
 			kernel.Fill(r.samples[i*plane:][:plane], fill)
 		}
 	}
+	if ctx.Value(nestedKey{}) == nil {
+		ctx = context.WithValue(ctx, nestedKey{}, new(int))
+	}
 	if err := r.compose(ctx, all); err != nil {
 		return err
 	}
@@ -440,6 +450,12 @@ func (r *virtualReader) add(ctx context.Context, box chunk.Box, g *sourceGroup) 
 		end := row + 1
 		for end < bottom && lines.Pixel(end)-lines.Pixel(row) < most {
 			end++
+		}
+		if nested := ctx.Value(nestedKey{}).(*int); len(r.v.chain) > 1 {
+			if *nested++; *nested > maxNested {
+				return fault.New(fault.Limit, "VRT", fault.NoOffset, "over %d windows of virtual rasters in each other "+
+					"make a window of one: make TIFFs of them, as by 'gdal_translate x.vrt x.tif'", maxNested)
+			}
 		}
 		window.Y0, window.Y1 = lines.Pixel(row), lines.Pixel(end-1)+1
 		samples, valid, err := r.read(ctx, a, bands, window)
