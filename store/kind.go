@@ -100,6 +100,11 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)
 		}
 	}
+	if class == magic.Store && !p.Remote() {
+		if st, err := source.RootsOf(o).Stat(p.Local()); err == nil && st.Mode().IsRegular() { // a ZIP, maybe a bad one
+			result = Zarr
+		}
+	}
 	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores
 	if _, err := source.RootsOf(o).Stat(icechunk); err == nil && result == Other && !p.Remote() {
 		return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,

@@ -206,3 +206,14 @@ def test_said_by_info_and_plan():
     fields = ["--field", "image=bands", STORES / "s2"]
     plan = json.loads(run("plan", "--json", "--batch", "3", *fields))
     assert (plan["samples"], plan["total"]["requests"]) == (9, 0)
+
+
+def test_the_directory_of_a_store_in_a_zip(tmp_path):
+    """A ZIP of the directory, not of what it holds, is refused with the way out, alone and in a folder."""
+    path = tmp_path / "a.zarr.zip"
+    with zipfile.ZipFile(STORES / "chips/a.zarr.zip") as z, zipfile.ZipFile(path, "w") as out:
+        for name in z.namelist():
+            out.writestr(f"a.zarr/{name}", z.read(name))
+    for source in (path, tmp_path, tmp_path / "*.zarr.zip"):
+        with pytest.raises(chaski.NotFoundError, match="zip what the store has in it"):
+            images(source, fields=ALONE)

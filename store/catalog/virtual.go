@@ -453,8 +453,8 @@ func (r *virtualReader) add(ctx context.Context, box chunk.Box, g *sourceGroup) 
 		}
 		if nested := ctx.Value(nestedKey{}).(*int); len(r.v.chain) > 1 {
 			if *nested++; *nested > maxNested {
-				return fault.New(fault.Limit, "VRT", fault.NoOffset, "over %d windows of virtual rasters in each other "+
-					"make a window of one: make TIFFs of them, as by 'gdal_translate x.vrt x.tif'", maxNested)
+				return fault.New(fault.Limit, "VRT", fault.NoOffset, "over %d windows of virtual rasters in each "+
+					"other make a window of one: make TIFFs of them, as by 'gdal_translate x.vrt x.tif'", maxNested)
 			}
 		}
 		window.Y0, window.Y1 = lines.Pixel(row), lines.Pixel(end-1)+1

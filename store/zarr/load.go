@@ -73,8 +73,11 @@ func (n *Node) load(ctx context.Context) error {
 	}
 	if _, err = n.readObject(ctx, source.Join(uri, group2)); err != nil {
 		if missing(err) {
-			err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
-				"there is no zarr.json, .zarray, .zmetadata or .zgroup"), uri)
+			text := "there is no zarr.json, .zarray, .zmetadata or .zgroup"
+			if source.IsPart(uri) {
+				text += ": zip what the store has in it (cd x.zarr; zip -0 -r ../x.zarr.zip .), not its directory"
+			}
+			err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "%s", text), uri)
 		}
 		return err
 	}
