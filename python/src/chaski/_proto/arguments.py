@@ -56,36 +56,7 @@ __all__ = [
     "BadRow",
 ]
 VERSION = 1
-DTYPE_NAMES = [
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-    "complex_int16",
-    "complex_int32",
-    "complex_float16",
-    "bfloat16",
-    "uint1",
-    "uint2",
-    "uint4",
-    "int2",
-    "int4",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e8m0fnu",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float4_e2m1fn",
-]
+DTYPE_NAMES = ['uint8', 'uint16', 'uint32', 'uint64', 'int8', 'int16', 'int32', 'int64', 'float16', 'float32', 'float64', 'complex64', 'complex128', 'complex_int16', 'complex_int32', 'complex_float16', 'bfloat16', 'uint1', 'uint2', 'uint4', 'int2', 'int4', 'float8_e4m3fn', 'float8_e5m2', 'float8_e8m0fnu', 'float6_e2m3fn', 'float6_e3m2fn', 'float4_e2m1fn']
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 Bands: TypeAlias = int | Sequence[int]
 Float32Array: TypeAlias = npt.NDArray[np.float32]
@@ -1188,38 +1159,56 @@ class Document(About):
 class Pooled:
     """Numbers of the column "geotiff:stats", of the rows of a level."""
 
-    def _statistics(self, number: str, band: Bands, level: int, id: str | None) -> Float32Array:
+    def _statistics(
+        self, number: str, band: Bands, level: int, id: str | None
+    ) -> Float32Array:
         raise NotImplementedError
 
-    def stats_std(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_std(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the standard deviation of all pixels, an estimate; see `stats_mean`."""
         return self._statistics("std", band, level, id)
 
-    def stats_min(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_min(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the least value; see `stats_mean`."""
         return self._statistics("min", band, level, id)
 
-    def stats_max(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_max(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the greatest value; see `stats_mean`."""
         return self._statistics("max", band, level, id)
 
-    def stats_p25(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_p25(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the mean of the rows' 25th percentiles; see `stats_mean`."""
         return self._statistics("p25", band, level, id)
 
-    def stats_p50(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_p50(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the mean of the rows' medians; see `stats_mean`."""
         return self._statistics("p50", band, level, id)
 
-    def stats_p75(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_p75(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the mean of the rows' 75th percentiles; see `stats_mean`."""
         return self._statistics("p75", band, level, id)
 
-    def stats_p95(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_p95(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the mean of the rows' 95th percentiles; see `stats_mean`."""
         return self._statistics("p95", band, level, id)
 
-    def stats_categorical(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
+    def stats_categorical(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> Float32Array:
         """Returns the share of each class; see `stats_mean`."""
         return self._statistics("categorical", band, level, id)
 
