@@ -21,9 +21,12 @@ func (h *header) numpy() (*chunk.Index, error) {
 		return nil, err
 	}
 	dtype, big, ok := a.DType()
-	if !ok || a.Fortran && len(a.Shape) > 1 {
+	switch {
+	case !ok:
+		return nil, fault.New(fault.Unsupported, "npy header", 0, "dtype %q: samples are numbers", a.Descr)
+	case a.Fortran && len(a.Shape) > 1:
 		return nil, fault.New(fault.Unsupported, "npy header", 0,
-			"an array of dtype %q, in Fortran order: %t: samples are numbers, in C order", a.Descr, a.Fortran)
+			"it is in Fortran order, and read in C order: save numpy.ascontiguousarray(a)")
 	}
 	index, err := array(dtype, a.Shape, int64(a.Size), h.r.Size())
 	if index != nil {
