@@ -209,7 +209,7 @@ def test_said_by_info_and_plan():
 
 
 def test_the_directory_of_a_store_in_a_zip(tmp_path):
-    """A ZIP of the directory, not of what it holds, is refused with the way out, alone and in a folder."""
+    """A ZIP of the directory, not of what it holds, is refused with the way out."""
     path = tmp_path / "a.zarr.zip"
     with zipfile.ZipFile(STORES / "chips/a.zarr.zip") as z, zipfile.ZipFile(path, "w") as out:
         for name in z.namelist():
