@@ -884,14 +884,18 @@ func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kin
 	field := newValueField(f, i, kind)
 	if kind.IsList() && field.classes == nil {
 		count, row := d.selected()
-		for k := int64(0); k < count && field.length == 0; k++ {
+		// Arrow writes empty lists of a fixed size as lists of one null.
+		known := func(element catalog.Value) bool { return !element.Null }
+		found := false
+		for k := int64(0); k < count && !found; k++ {
 			value, err := d.table.Value(ctx, i, row(k))
 			if err != nil {
 				return err
 			}
-			field.length = len(value.List)
+			found = slices.ContainsFunc(value.List, known)
+			field.length = cmp.Or(field.length, len(value.List))
 		}
-		if field.length == 0 {
+		if !found {
 			return fault.WithFile(fault.New(fault.NotFound, "column", fault.NoOffset, "no list has a number"),
 				d.source.Source)
 		}

@@ -53,8 +53,13 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 
 // className returns the string that stands for a value among classes, "" of none.
 func className(val catalog.Value, holds catalog.Kind) string {
-	if holds.Elem() == catalog.Int && !val.Null {
+	switch {
+	case val.Null || val.Float != val.Float:
+		return ""
+	case holds.Elem() == catalog.Int:
 		return strconv.FormatInt(val.Int, 10)
+	case holds.Elem() == catalog.Float: // pandas makes floats of integers in a column with a gap
+		return strconv.FormatFloat(val.Float+0, 'f', -1, 64)
 	}
 	return val.Text
 }
@@ -262,7 +267,8 @@ type classSource struct {
 // integers in their order.
 func findClasses(ctx context.Context, i int, dtype string, sources []classSource) ([]string, error) {
 	seen := map[string]bool{}
-	limit, holds := spec.ClassLimit(dtype), sources[0].table.Kind(i)
+	holds := sources[0].table.Kind(i)
+	limit := spec.ClassLimit(dtype, holds)
 	for _, dataset := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
 		conditions := len(dataset.source.Where) + len(dataset.source.Bad)
@@ -276,6 +282,11 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 				return nil, err
 			}
 			for _, label := range append(value.List, value) {
+				if label.Float != math.Trunc(label.Float) && label.Float == label.Float {
+					return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
+						"the column holds %v: floats are classes if they are whole numbers", label.Float),
+						dataset.source.Source)
+				}
 				if name := className(label, holds); name != "" && label.List == nil {
 					seen[name] = true
 				}
@@ -290,7 +301,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 		return nil, fault.New(fault.NotFound, "classes", fault.NoOffset, "no sample has one")
 	}
 	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
-		if holds.Elem() != catalog.Int {
+		if holds.Elem() == catalog.Text {
 			return strings.Compare(a, b)
 		}
 		x, _ := strconv.ParseInt(a, 10, 64) // which className wrote

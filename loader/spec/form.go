@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"reflect"
 	"slices"
@@ -247,14 +248,18 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 }
 
 // picked returns a field with band_names in place of bands if these are strings, by_position for "position", and
-// strings in place of integers in classes.
+// strings in place of integers in classes, which may be floats: those of a column of pandas with gaps are.
 func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	_, object, err := p.members(b)
 	if object["classes"] != nil {
 		classes, _ := elements(object["classes"])
 		for i, class := range classes {
-			if numberRule(reflect.TypeFor[int64](), class) == "" {
+			number, err := strconv.ParseFloat(string(class), 64)
+			switch {
+			case numberRule(reflect.TypeFor[int64](), class) == "":
 				classes[i] = textOf(string(class))
+			case err == nil && number == math.Trunc(number):
+				classes[i] = textOf(strconv.FormatFloat(number+0, 'f', -1, 64))
 			}
 		}
 		if classes != nil {

@@ -663,7 +663,7 @@ func (f *Field) validateClasses() error {
 	case len(f.Classes) == 0:
 		return fmt.Errorf("classes is empty: without classes they are the strings of the column")
 	}
-	return CheckClasses(f.Classes, f.DType)
+	return CheckClasses(f.Classes)
 }
 
 // rasterMember returns the name of the first member that is set and that only rasters have, or "".
@@ -708,9 +708,12 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 		return bad("the field is a raster " +
 			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity, resample or " +
 			"physical)")
-	case f.Kind == TextField && (!text || list) || f.Kind == ClassField && (raster || holds.Elem() == catalog.Float) ||
-		f.Kind == NumberField && (raster || text):
+	case f.Kind == TextField && (!text || list) || f.Kind == NumberField && (raster || text) ||
+		f.Kind == ClassField && (raster || list && holds.Elem() == catalog.Float):
 		return bad("kind is %q", f.Kind)
+	case f.Kind == ClassField && len(f.Classes) > ClassLimit(f.DType, holds):
+		return bad("classes has %d strings, of which dtype %q can number %d", len(f.Classes), f.DType,
+			ClassLimit(f.DType, holds))
 	case f.Kind == ClassField && !list && strings.Contains(f.DType, "float"):
 		return bad("dtype is %q, which is for the classes of lists", f.DType)
 	case list && text && f.Kind == "":
@@ -745,21 +748,23 @@ const (
 // MaxClasses bounds the classes of a field: the land cover legends in use have some hundred.
 const MaxClasses = 1 << 16
 
-// ClassLimit returns how many classes a dtype of a field of kind "class" can number from 0.
-func ClassLimit(dtype string) int {
-	switch dtype {
-	case "uint8":
+// ClassLimit returns how many classes a field of kind "class" may have, of a column with values of a kind. Its dtype
+// numbers them from 0, but the classes of lists are places of a tensor.
+func ClassLimit(dtype string, holds catalog.Kind) int {
+	switch {
+	case holds.IsList():
+	case dtype == "uint8":
 		return 1 << 8
-	case "int16":
+	case dtype == "int16":
 		return 1 << 15
 	}
 	return MaxClasses
 }
 
-// CheckClasses checks that classes are different, not empty, and that a dtype can number them.
-func CheckClasses(classes []string, dtype string) error {
-	if limit := ClassLimit(dtype); len(classes) > limit {
-		return fmt.Errorf("classes has %d strings: dtype %q can number %d", len(classes), dtype, limit)
+// CheckClasses checks that classes are different, not empty, and not too many.
+func CheckClasses(classes []string) error {
+	if len(classes) > MaxClasses {
+		return fmt.Errorf("classes has %d strings: it must have at most %d", len(classes), MaxClasses)
 	}
 	if slices.Contains(classes, "") {
 		return fmt.Errorf("classes has an empty string: samples without a class are bad")

@@ -170,3 +170,65 @@ def test_the_page(eurosat, monkeypatch, capsys):
 def test_refused(eurosat, field, said):
     with pytest.raises(chaski.Error, match=said):
         chaski.load(eurosat, batch_size=2, fields={"image": Field(), "label": field})
+
+
+@pytest.mark.parametrize("how", ["frame", "csv", "parquet"])
+def test_whole_floats_are_integers(eurosat, tmp_path, how):
+    """As pandas makes them of a column with gaps. A sample without a class is bad."""
+    pd = pytest.importorskip("pandas")
+    numbers = [7.0, -2.0, np.nan, 7.0, 40.0]
+    paths = [str(eurosat / "River" / f"River_{i % 4}.tif") for i in range(5)]
+    table = pd.DataFrame({"path": paths, "y": numbers})
+    source = table
+    if how == "csv":
+        source = tmp_path / "t.csv"
+        table.to_csv(source, index=False)
+    elif how == "parquet":
+        source = tmp_path / "t.parquet"
+        table.to_parquet(source)
+    for classes, want in (
+        ([7, -2], {0: 0, 1: 1, 3: 0}),
+        ([-2.0, 7.0, 40.0], {0: 1, 1: 0, 3: 1, 4: 2}),
+        (None, {0: 1, 1: 0, 3: 1, 4: 2}),
+    ):
+        fields = {"image": "path", "y": Field(column="y", kind="class", classes=classes)}
+        with chaski.load(source, batch_size=5, fields=fields, on_bad="skip") as loader:
+            batch = next(iter(loader))
+        rows = batch["valid"]
+        got = zip(batch["sample"][rows].tolist(), batch["y"][rows].tolist(), strict=True)
+        assert dict(got) == want
+    table["y"] = [1.5, 2.0, 3.0, 4.0, 5.0]
+    fields = {"image": "path", "y": Field(column="y", kind="class")}
+    with pytest.raises(chaski.UnsupportedError, match=r"holds 1.5: floats are classes if"):
+        chaski.load(table, batch_size=5, fields=fields)
+
+
+def test_lists_of_many_classes_fit_any_dtype(eurosat, tmp_path):
+    """Only numbers of classes are limited by their dtype: a list has a place for each class."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = str(eurosat / "River" / "River_0.tif")
+    names = [f"c{i}" for i in range(300)]
+    lists = pa.array([["c1", "c299"]], pa.list_(pa.string()))
+    table = pa.table({"path": [path], "many": lists, "one": ["c299"]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    fields = {"image": "path", "y": Field(column="many", classes=names, dtype="uint8")}
+    with chaski.load(tmp_path / "t.parquet", batch_size=1, fields=fields) as loader:
+        got = next(iter(loader))["y"]
+    assert got.dtype == np.uint8
+    assert got.shape == (1, 300)
+    assert np.flatnonzero(got[0]).tolist() == [1, 299]
+    fields["y"] = Field(column="one", classes=names, dtype="uint8")
+    with pytest.raises(chaski.UnsupportedError, match='300 strings.*"uint8" can number 256'):
+        chaski.load(tmp_path / "t.parquet", batch_size=1, fields=fields)
+
+
+@pytest.mark.parametrize("size", [-1, 0])
+def test_lists_that_are_all_empty_are_refused(eurosat, tmp_path, size):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = str(eurosat / "River" / "River_0.tif")
+    lists = pa.array([[], []], pa.list_(pa.float32(), size))
+    parquet.write_table(pa.table({"path": [path, path], "v": lists}), tmp_path / "t.parquet")
+    with pytest.raises(chaski.NotFoundError, match="field v column.*no list has a number"):
+        chaski.load(tmp_path / "t.parquet", batch_size=1, fields={"image": "path", "v": "v"})
