@@ -286,7 +286,9 @@ def test_no_picture(tmp_path, name, content):
 
 def test_globs_that_end_otherwise(sets):
     for glob in ("photos/**", "photos/*/*.jp*g"):
-        with pytest.raises(chaski.NotFoundError, match="but 6 PNG, JPEG, NumPy or VRT files: a glob"):
+        with pytest.raises(
+            chaski.NotFoundError, match="but 6 PNG, JPEG, NumPy or VRT files: a glob"
+        ):
             chaski.load(f"{sets}/{glob}", batch_size=2)
 
 
