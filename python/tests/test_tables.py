@@ -248,7 +248,13 @@ def test_a_new_engine_finds_the_file(paths):
         ({"a": "chips/", "b": "more/"}, "a dict, whose values are not columns; several .* Mixture"),
         ({}, "a dict"),
         ({"image": ["a.tif", "b.tif"], "n": [1]}, "a table in memory cannot be written"),
-        ({"image": [object()]}, "a table in memory cannot be written"),
+        ({"image": [object()]}, "a table in memory cannot be written: column 'image', row 0"),
+        (
+            [{"image": "a.tif", "v": [1]}, {"image": "b.tif", "v": "x"}],
+            "column 'v', row 1: cannot mix",
+        ),
+        ([{"image": "a.tif", "v": 1}, {"image": "b.tif"}, {"v": "x"}], "column 'v', row 2: "),
+        ({"image": ["a.tif", "b.tif"], "v": [[1], [2, "x"]]}, "column 'v', row 1: "),
     ],
 )
 def test_what_is_no_table(source, match):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import csv
 import json
 import os
@@ -157,7 +158,8 @@ class Files:
             path = self._path(".parquet")
             pq.write_table(table, path)
         except (pa.ArrowException, TypeError, ValueError) as e:
-            raise SpecError(f"{where}: a table in memory cannot be written: {e}") from None
+            cell = _misfit(pa, source)
+            raise SpecError(f"{where}: a table in memory cannot be written: {cell}{e}") from None
         return path
 
     def close(self) -> None:
@@ -201,6 +203,27 @@ def _sweep() -> None:
             pass
         finally:
             os.close(fd)
+
+
+def _misfit(pa: Any, source: Any) -> str:
+    """Returns the column and row of the first value that does not fit those before, or ""."""
+    table = _texts(source)
+    names = table if isinstance(table, Mapping) else getattr(table, "columns", ())
+
+    def fits(values: list[Any]) -> bool:
+        try:
+            pa.array(values)
+        except (pa.ArrowException, TypeError, ValueError):
+            return False
+        return True
+
+    for name in names:
+        if isinstance(name, str) and not fits(values := list(table[name])):
+            row = bisect.bisect_left(
+                range(len(values)), True, key=lambda i: not fits(values[: i + 1])
+            )
+            return f"column {name!r}, row {row}: "
+    return ""
 
 
 def _texts(source: Any) -> Any:
