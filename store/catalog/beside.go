@@ -112,18 +112,13 @@ func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 	if opensOne(o) || source.IsPart(uri) || ignored() {
 		return b
 	}
-	var names sidecar.Names
-	var folder, name string
+	local := source.LocalPath(uri)
+	folder, name := pathname.Dir(local), filepath.Base(local)
 	if source.IsRemote(uri) {
-		listed, _ := ctx.Value(listedKey{}).(map[string]sidecar.Names)
 		cut := strings.LastIndexByte(uri, '/')
 		folder, name = uri[:cut], uri[cut+1:]
-		names = listed[folder]
-	} else {
-		local := source.LocalPath(uri)
-		folder, name = pathname.Dir(local), filepath.Base(local)
-		names = namesFor(ctx, source.RootsOf(o), folder)
 	}
+	names := namesFor(ctx, source.RootsOf(o), folder)
 	if len(names) == 0 {
 		return b
 	}
@@ -139,17 +134,7 @@ func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 }
 
 // broken are the directories in which a file beside a raster was broken, the last few.
-var broken = told{lru.New[string, bool](1 << 20)}
-
-// told says what the log has mentioned.
-type told struct{ of *lru.Cache[string, bool] }
-
-// first reports whether it is asked for the first time about something.
-func (t told) first(name string) bool {
-	_, before := t.of.Get(name)
-	t.of.Add(name, true, int64(len(name)+listedBytes))
-	return !before
-}
+var broken = lru.New[string, bool](1 << 20)
 
 // ignored reports whether the environment says that files beside rasters do not count.
 func ignored() bool {
@@ -167,16 +152,22 @@ type namesKey struct{}
 // listedKey is the key of the names that WithBeside has.
 type listedKey struct{}
 
-// WithBeside returns a context in which remote rasters have the files beside them that a listing found, by directory.
-// Without one, nothing is looked for beside remote rasters: each directory would cost a request or many.
+// WithBeside returns a context in which rasters have the files beside them that a listing found, by directory. Without
+// one, local directories are looked at, and nothing is looked for beside remote rasters: each directory would cost a
+// request or many.
 func WithBeside(ctx context.Context, listed map[string]sidecar.Names) context.Context {
 	return context.WithValue(ctx, listedKey{}, listed)
 }
 
 type tableNames = lru.Cache[string, sidecar.Names]
 
-// namesFor is namesIn, but keeps the names for the table of a context.
+// namesFor returns the names in a directory that a listing found, or else those of namesIn, which it keeps for the
+// table of a context.
 func namesFor(ctx context.Context, r *source.Roots, dir string) sidecar.Names {
+	listed, _ := ctx.Value(listedKey{}).(map[string]sidecar.Names)
+	if names, ok := listed[dir]; ok || source.IsRemote(dir) {
+		return names
+	}
 	table, _ := ctx.Value(namesKey{}).(*tableNames)
 	if table == nil {
 		return namesIn(r, dir)
@@ -289,7 +280,8 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 	}
 	pam, err := sidecar.ParsePAM(data)
 	if err != nil { // GDAL, too, reads on without it
-		if broken.first(b.folder) {
+		if _, known := broken.Get(b.folder); !known {
+			broken.Add(b.folder, true, int64(len(b.folder)+listedBytes))
 			slog.Warn("a file beside a raster is broken, and is ignored; others of the directory are not mentioned",
 				"file", b.uri(b.pam), "error", err)
 		}

@@ -279,10 +279,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	if err != nil {
 		return err
 	}
-	t.listed = l.Beside
-	for folder, names := range l.Beside { // so that no directory is listed again
-		t.beside.Add(folder, names, namesBytes(folder, names))
-	}
+	t.listed = l.Beside // so that no directory is listed again
 	uris := columns.Paths(l.Paths)
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)

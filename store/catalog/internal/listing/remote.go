@@ -50,10 +50,11 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 				e = source.Entry{Path: store}
 			}
 		}
-		if !hidden(e.Path) {
-			listing.seeBeside(base+"/"+e.Path, e.Path[strings.LastIndexByte(e.Path, '/')+1:])
+		if hidden(e.Path) {
+			return nil
 		}
-		if hidden(e.Path) || !matches(e.Path) || !listing.counts(e.Path) {
+		listing.seeBeside(base+"/"+e.Path, e.Path[strings.LastIndexByte(e.Path, '/')+1:])
+		if !matches(e.Path) || !listing.counts(e.Path) {
 			return nil
 		}
 		listing.Paths, listing.Sizes = append(listing.Paths, e.Path), append(listing.Sizes, e.Size)
