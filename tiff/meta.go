@@ -298,16 +298,23 @@ func NoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {
 		return nil, nil
 	}
-	value, ok := noNumbers[s]
+	value := Number(s)
+	return &value, noDataBits(s, value, d)
+}
+
+// Number returns the number that a text begins with, as GDAL reads it: decimals may have a comma, and a text without a
+// number is 0.
+func Number(s string) float64 {
+	if value, ok := noNumbers[s]; ok {
+		return value
+	}
 	for prefix, v := range noNumberPrefixes {
 		if strings.HasPrefix(s, prefix) {
-			value, ok = v, true
+			return v
 		}
 	}
-	if !ok {
-		value, _ = strconv.ParseFloat(decimal.FindString(strings.Replace(s, ",", ".", 1)), 64)
-	}
-	return &value, noDataBits(s, value, d)
+	value, _ := strconv.ParseFloat(decimal.FindString(strings.Replace(s, ",", ".", 1)), 64)
+	return value
 }
 
 // decimal matches the number that a text begins with.

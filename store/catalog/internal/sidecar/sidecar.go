@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Limits of files beside a raster, in bytes. PAM may have long parts that are not read, such as attribute tables.
@@ -44,7 +45,7 @@ type Band struct {
 
 // Number returns the number of the band, from 1, or 0 for none.
 func (b *Band) Number() int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(digits.FindString(strings.TrimSpace(b.Place)), "+"))
+	n, _ := strconv.Atoi(digits.FindString(strings.TrimSpace(b.Place)))
 	return n
 }
 
@@ -109,20 +110,12 @@ func Transform(text string) *[6]float64 {
 	return nil
 }
 
-// number finds the number that a text begins with.
-var number = regexp.MustCompile(`^\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|inf))`)
-
-// numbers parses six numbers, each as far as its text is one, as C's atof does: 0 if it is none. It returns nil for
-// numbers that float64 does not have.
+// numbers parses six numbers, each as far as its text is one. It returns nil for what is not finite.
 func numbers(texts []string) *[6]float64 {
 	var out [6]float64
 	for i := range out {
-		if text := strings.TrimSpace(number.FindString(texts[i])); text != "" {
-			value, err := strconv.ParseFloat(text, 64)
-			if err != nil || value-value != 0 { // of NaN and infinities it is NaN
-				return nil
-			}
-			out[i] = value
+		if out[i] = tiff.Number(strings.TrimSpace(texts[i])); math.IsNaN(out[i]) || math.IsInf(out[i], 0) {
+			return nil
 		}
 	}
 	return &out
@@ -135,9 +128,6 @@ func ParseWorld(data []byte) *[6]float64 {
 	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
 	if len(lines) < 6 {
 		return nil
-	}
-	for i := range lines {
-		lines[i] = strings.Replace(lines[i], ",", ".", 1) // of decimals
 	}
 	v := numbers(lines)
 	if v == nil || v[0] == 0 && v[2] == 0 || v[1] == 0 && v[3] == 0 {
