@@ -88,11 +88,7 @@ func numbersOf(ctx context.Context, t Table, name string) (numbers, error) {
 		return numbers{}, err
 	}
 	out := numbers{name, make([]float64, t.Len())}
-	err := scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) (err error) {
-		out.values[row], err = number(c.Kind, v, name)
-		return err
-	})
-	return out, err
+	return out, scanNumbers(ctx, t, name, func(row int64, v float64) { out.values[row] = v })
 }
 
 // Asset implements Table.

@@ -177,15 +177,20 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 func Bounds(ctx context.Context, t Table, names []string) ([][4]float64, error) {
 	bounds := make([][4]float64, t.Len())
 	for i, name := range names {
-		err := scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) (err error) {
-			bounds[row][i], err = number(c.Kind, v, name)
-			return err
-		})
-		if err != nil {
+		if err := scanNumbers(ctx, t, name, func(row int64, v float64) { bounds[row][i] = v }); err != nil {
 			return nil, err
 		}
 	}
 	return bounds, nil
+}
+
+// scanNumbers visits the values of a column of numbers, NaN for null.
+func scanNumbers(ctx context.Context, t Table, name string, visit func(row int64, v float64)) error {
+	return scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
+		value, err := number(c.Kind, v, name)
+		visit(row, value)
+		return err
+	})
 }
 
 // lonLat returns for each row the centre of its bounds, in degrees, as a box without area. err is

@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from conftest import nonempty
+from test_physical import rows
 
 import chaski
 
@@ -60,14 +61,6 @@ def judge(row: int, scale, offset, fill=0.0) -> np.ndarray:
         for v in (scale, offset)
     ]
     return np.where(x == STORED, fill, x * each[0] + each[1])
-
-
-def rows(source, field, **how) -> np.ndarray:
-    """Returns the rows of an epoch in the order of the dataset."""
-    with chaski.load(source, batch_size=2, fields={"image": field}, **how) as loader:
-        batches = [(b["sample"].copy(), b["image"].copy()) for b in loader]
-    samples = np.concatenate([k for k, _ in batches])
-    return np.concatenate([x for _, x in batches])[np.argsort(samples, kind="stable")]
 
 
 def same(got, want):
