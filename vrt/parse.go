@@ -1,4 +1,4 @@
-// Package vrt reads GDAL's virtual rasters: XML that says which windows of which other rasters make the pixels of one.
+// Package vrt reads GDAL's virtual rasters: XML files that name windows of other rasters as their pixels.
 // Parse reads the file, and Piece puts pixels of a source to their places, as GDAL does. The package opens no source.
 package vrt
 

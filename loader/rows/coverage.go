@@ -19,8 +19,8 @@ func OpenCoverage(ctx context.Context, path string, o resources.Options, t Table
 	return counts, err
 }
 
-// Covered returns those of n rows that have a window of every size of a sampler of whole chips or random windows of
-// which at most MaxNoData has no data. Rows that could not be read when they were counted have none.
+// Covered returns which of n rows a sampler of whole chips or random windows can draw from: in each of its sizes they
+// have a window with at most MaxNoData without data. Rows that could not be read when they were counted have none.
 func (w *Weights) Covered(ctx context.Context, s *shuffle.Sampler, n int64, row func(i int64) int64) ([]uint32, error) {
 	if err := budget.Grow(ctx, 4*n); err != nil {
 		return nil, err

@@ -248,7 +248,7 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 }
 
 // picked returns a field with band_names in place of bands if these are strings, by_position for "position", and
-// strings in place of integers in classes, which may be floats: those of a column of pandas with gaps are.
+// strings in place of integers in classes. Whole floats count as integers: pandas has them in columns with gaps.
 func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	_, object, err := p.members(b)
 	if object["classes"] != nil {

@@ -7,7 +7,7 @@
 //
 // Pixels are kept bit for bit. The formats differ in what else they can hold; File returns the names of what
 // a format lacks, and Options.Strict refuses such rasters. Files beside a raster (.msk, .aux.xml) are
-// not read, and named so.
+// not read, and count as such a loss.
 package convert
 
 import (
