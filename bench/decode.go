@@ -22,7 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // DecodeOptions of Decode.
@@ -32,14 +31,14 @@ type DecodeOptions struct {
 	Rounds
 	// Opened opens files and reads their headers before the measurement.
 	Opened bool
-	// MaxChunk is the largest decoded chunk, in bytes. Default tiff.DefaultMaxChunk.
+	// MaxChunk is the largest decoded chunk, in bytes. Default chunk.DefaultMaxBytes.
 	MaxChunk int
 }
 
 func (o DecodeOptions) withDefaults() DecodeOptions {
 	o.Workers = cmp.Or(o.Workers, procs.Workers())
 	o.setDefaults()
-	o.MaxChunk = cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)
+	o.MaxChunk = cmp.Or(o.MaxChunk, chunk.DefaultMaxBytes)
 	return o
 }
 

@@ -41,9 +41,6 @@ type Tile struct {
 // covers internal/zstd.Spare.
 const Spare = 64
 
-// Codecs maps each codec to a function that opens its decompressor. Other codecs are unsupported.
-type Codecs map[Codec]func() Decompressor
-
 // Decoder turns the stored bytes of chunks into samples. It keeps one decompressor per codec. It is not
 // safe for concurrent use. After the first chunks it allocates nothing.
 type Decoder struct {
@@ -58,8 +55,13 @@ type Decoder struct {
 	turned []byte // stored bytes with their bits reversed
 }
 
-// NewDecoder returns a decoder for one worker.
-func NewDecoder(codecs Codecs) *Decoder { return &Decoder{codecs: codecs} }
+// NewDecoder returns a decoder for one worker, of the codecs of Register where codecs is nil.
+func NewDecoder(codecs Codecs) *Decoder {
+	if codecs == nil {
+		codecs = registered
+	}
+	return &Decoder{codecs: codecs}
+}
 
 // Decode fills dst with the samples of chunk i of x: little-endian, in the axis order x.Inner, of the
 // shape x.Stored(i). len(dst) must be x.StoredBytes(i). src holds the chunk's stored bytes; it is empty
@@ -206,11 +208,11 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 // codec returns the decompressor of a codec. It opens it for the first chunk.
 func (d *Decoder) codec(c Codec) (Decompressor, error) {
 	if d.live[c] == nil {
-		open := d.codecs[c]
-		if open == nil {
-			return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "compression %s", c)
+		open, err := d.codecs.Open(c)
+		if err != nil {
+			return nil, err
 		}
-		d.live[c] = open()
+		d.live[c] = open
 	}
 	return d.live[c], nil
 }

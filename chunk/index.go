@@ -23,7 +23,7 @@ import (
 // Codec names how a chunk's bytes are compressed.
 type Codec uint8
 
-// Codecs. NewDecoder takes the decompressors as a value, so that this package depends on none.
+// Codecs. Register takes their decompressors, so that this package depends on none.
 const (
 	// The values are stored in index blobs: they must not change, and new codecs go to the end.
 	Raw Codec = iota

@@ -64,7 +64,7 @@ func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 			continue
 		}
 		x := img.Index
-		want, err := whole.Image(x, b, pixels.Codecs(), 4<<20)
+		want, err := whole.Image(x, b, 4<<20)
 		if err != nil {
 			continue
 		}

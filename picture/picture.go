@@ -18,22 +18,20 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Codecs returns the decompressors for such files.
-func Codecs() chunk.Codecs {
-	return chunk.Codecs{
-		chunk.PNG:    func() chunk.Decompressor { return new(pngDecoder) },
-		chunk.JPEG:   tiff.Codecs()[chunk.JPEG],
-		chunk.Turned: func() chunk.Decompressor { return &turnedDecoder{inner: map[chunk.Codec]chunk.Decompressor{}} },
-	}
+// init registers the decompressors of such files, besides the one of JPEG, which package codec/jpeg has.
+func init() {
+	chunk.Register(chunk.PNG, func() chunk.Decompressor { return new(pngDecoder) })
+	chunk.Register(chunk.Turned, func() chunk.Decompressor {
+		return &turnedDecoder{inner: map[chunk.Codec]chunk.Decompressor{}}
+	})
 }
 
 // Open reads the header of a file and makes its index. maxChunk limits the decoded image in bytes (0:
-// tiff.DefaultMaxChunk). Errors are Corrupt, Unsupported or Limit.
+// chunk.DefaultMaxBytes). Errors are Corrupt, Unsupported or Limit.
 func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {
-	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
+	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	h := header{ctx: ctx, r: r}
 	h.orientation = upright
 	first, err := h.at(0, 4)
@@ -240,7 +238,10 @@ func frame(b []byte, marker byte, jfif bool, adobe int, off int64) (*chunk.Index
 		return no(fault.Unsupported, "%d components: one and three are read", b[5])
 	}
 	x := &chunk.Index{Bands: int(b[5]), Height: height, Width: width, DType: chunk.Uint8, Codec: chunk.JPEG}
-	x.Params = tiff.JPEGParams(x.Bands == 3 && isYCbCr(b[6:], jfif, adobe))
+	x.Params = []byte{chunk.JPEGAsStored}
+	if x.Bands == 3 && isYCbCr(b[6:], jfif, adobe) {
+		x.Params[0] = chunk.JPEGYCbCr
+	}
 	return x, nil
 }
 

@@ -87,7 +87,10 @@ func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	d.stored = slices.Grow(d.stored[:0], stored.Need)[:stored.Need]
 	inner := d.inner[codec]
 	if inner == nil {
-		inner = Codecs()[codec]()
+		var err error
+		if inner, err = chunk.Registered().Open(codec); err != nil {
+			return err
+		}
 		d.inner[codec] = inner
 	}
 	if err := inner.Decompress(d.stored, src, &stored); err != nil {

@@ -102,7 +102,7 @@ func TestWrite2GivesTheFileAgain(t *testing.T) {
 			l.Geo = &m.Geo
 			placed++
 		}
-		x, dec := h.Index(), chunk.NewDecoder(Codecs())
+		x, dec := h.Index(), chunk.NewDecoder(nil)
 		var frames [][]byte
 		for i, r := range x.Ranges {
 			frames = append(frames, file[r.Off:r.Off+r.Len])
@@ -368,7 +368,7 @@ func FuzzRumiFile2(f *testing.F) {
 		if err == nil {
 			var h *Header
 			if h, err = ParseLimit(blob, 1<<20); err == nil {
-				_, err = whole.Image(h.Index(), b, Codecs(), 1<<22)
+				_, err = whole.Image(h.Index(), b, 1<<22)
 			}
 		}
 		if err != nil && fault.KindOf(err) == 0 {

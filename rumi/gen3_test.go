@@ -161,7 +161,7 @@ func TestWrite3GivesTheFileAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(f.Path, err)
 		}
-		x, dec := h.Index(), chunk.NewDecoder(Codecs())
+		x, dec := h.Index(), chunk.NewDecoder(nil)
 		frames := make([][]byte, len(x.Ranges))
 		for i, r := range x.Ranges {
 			frame := h.Unit.frame(x, i)
@@ -501,7 +501,7 @@ func FuzzRumiFile3(f *testing.F) {
 		if err == nil {
 			var h *Header
 			if h, err = HeaderOf(context.Background(), d, 1<<20); err == nil {
-				_, err = whole.Image(h.Index(), b, Codecs(), 1<<22)
+				_, err = whole.Image(h.Index(), b, 1<<22)
 				if _, merr := Meta(context.Background(), d); merr != nil {
 					t.Fatalf("a file with an index has no trailer: %v", merr)
 				}

@@ -25,29 +25,8 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/codec/geozl"
-	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/tiff"
 )
-
-// Codecs returns the decompressor of the frames: the standard codecs of OpenZL, and the codecs of geozl, which
-// writers of generation 2 use.
-func Codecs() chunk.Codecs {
-	options := openzl.Options{Custom: geozl.Codecs()}
-	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return frames{openzl.NewDecoder(options)} }}
-}
-
-// frames decodes frames of one output.
-type frames struct{ d *openzl.Decoder }
-
-// Decompress implements chunk.Decompressor.
-func (f frames) Decompress(dst, src []byte, t *chunk.Tile) error {
-	return f.d.Decompress(dst, src, t.Number)
-}
-
-// DefaultMaxChunk is the largest decoded tile, in bytes, that Parse accepts.
-const DefaultMaxChunk = tiff.DefaultMaxChunk
 
 const (
 	blobMagic   = 0x333C333C
@@ -119,9 +98,9 @@ func IsBlob(b []byte) bool {
 // A blob of one of these two generations is hardly ever one of the other, too. If it is, Parse returns
 // ErrEither, and the file says which it is: see HeaderOf.
 //
-// Parse refuses chunks of more than DefaultMaxChunk decoded bytes, and more than 2^20 frames of zero bits
+// Parse refuses chunks of more than chunk.DefaultMaxBytes decoded bytes, and more than 2^20 frames of zero bits
 // each, with Limit. b is not kept.
-func Parse(b []byte) (*Header, error) { return ParseLimit(b, DefaultMaxChunk) }
+func Parse(b []byte) (*Header, error) { return ParseLimit(b, chunk.DefaultMaxBytes) }
 
 // ParseLimit is Parse with another limit of a decoded chunk in bytes.
 func ParseLimit(b []byte, maxChunk int) (*Header, error) {

@@ -30,7 +30,7 @@ func decode(file, blob []byte) (*Header, []byte, error) {
 	if err := h.Check(int64(len(file))); err != nil {
 		return h, nil, err
 	}
-	pix, err := whole.Image(h.Index(), file, Codecs(), limit)
+	pix, err := whole.Image(h.Index(), file, limit)
 	return h, pix, err
 }
 
@@ -161,7 +161,7 @@ func TestTileAgainstTheOriginal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, d := h.Index(), chunk.NewDecoder(Codecs())
+		x, d := h.Index(), chunk.NewDecoder(nil)
 		for i, r := range x.Ranges {
 			want := make([]byte, x.StoredBytes(i))
 			if err := d.Decode(want, file[r.Off:r.Off+r.Len], x, i); err != nil {
@@ -277,7 +277,7 @@ func FuzzRumiFile(f *testing.F) {
 		if err == nil {
 			var h *Header
 			if h, err = ParseLimit(blob, 1<<20); err == nil {
-				_, err = whole.Image(h.Index(), b, Codecs(), 1<<22)
+				_, err = whole.Image(h.Index(), b, 1<<22)
 			}
 		}
 		if err != nil && fault.KindOf(err) == 0 {

@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/codec/xz"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inflate"
 	"github.com/chaski-eo/chaski/internal/zstd"
@@ -88,15 +87,6 @@ func checkDeflate(behind []byte, sum uint32) error {
 		return badDeflate("checksum %08x, content has %08x", want, sum)
 	}
 	return nil
-}
-
-// lzmaDecoder reads xz streams, which libtiff calls LZMA.
-type lzmaDecoder struct{}
-
-// Decompress fills dst. A stream may hold more, because some writers pad the last strip. It verifies no check behind
-// the bytes that are needed.
-func (lzmaDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
-	return xz.Decode(dst[:t.Need], src)
 }
 
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).

@@ -82,7 +82,7 @@ func payloads() map[string][]byte {
 }
 
 func TestLZWAgainstSlowEncoder(t *testing.T) {
-	d := Codecs()[chunk.LZW]()
+	d := chunk.Registered()[chunk.LZW]()
 	for name, want := range payloads() {
 		src := slowLZW(want)
 		dst := make([]byte, len(want))
@@ -129,7 +129,7 @@ func TestPackBits(t *testing.T) {
 }
 
 func TestDeflate(t *testing.T) {
-	d := Codecs()[chunk.Deflate]()
+	d := chunk.Registered()[chunk.Deflate]()
 	for name, want := range payloads() {
 		var b bytes.Buffer
 		w := zlib.NewWriter(&b)
@@ -158,7 +158,7 @@ func TestLZMADamage(t *testing.T) {
 	for _, name := range []string{"lzma-crc32.tif", "lzma-crc64.tif", "lzma-sha256.tif", "lzma-delta.tif"} {
 		src, x := firstChunk(t, name)
 		want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
-		d := Codecs()[chunk.LZMA]()
+		d := chunk.Registered()[chunk.LZMA]()
 		if err := all(d, want, src); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestLZMADamage(t *testing.T) {
 func TestDecompressNoAlloc(t *testing.T) {
 	want := payloads()["steps"]
 	dst, stored := make([]byte, len(want)), encoded(t, want)
-	for codec, open := range Codecs() {
+	for codec, open := range chunk.Registered() {
 		d := open()
 		if !codec.Streams() {
 			continue

@@ -1,8 +1,9 @@
 package tiff
 
 import (
+	"slices"
+
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/codec/jpeg"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -33,21 +34,6 @@ func (p *parser) coding(x *chunk.Index) {
 	}
 }
 
-// The first byte of Params of the codec JPEG is the kind of the samples; JPEGTables follow. Catalogs store the
-// values: they must not change.
-const (
-	jpegAsStored = 0
-	jpegYCbCr    = 1 // they become RGB, as in GDAL
-)
-
-// JPEGParams returns chunk.Index.Params of the codec JPEG for streams that have their tables in them.
-func JPEGParams(yCbCr bool) []byte {
-	if yCbCr {
-		return []byte{jpegYCbCr}
-	}
-	return []byte{jpegAsStored}
-}
-
 func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 	tables := p.Value(ifd.TagJPEGTables)
 	switch {
@@ -61,20 +47,46 @@ func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 	case yCbCr && (x.Bands != 3 || x.ChunkB != 3):
 		p.Fail(fault.Unsupported, ifd.TagPhotometric, "YCbCr samples of %d bands in chunks of %d", x.Bands, x.ChunkB)
 	}
-	x.Params = append(JPEGParams(yCbCr), tables.Field(ifd.TagJPEGTables).Data...)
+	x.Params = []byte{chunk.JPEGAsStored}
+	if yCbCr {
+		x.Params[0] = chunk.JPEGYCbCr
+	}
+	x.Params = append(x.Params, tables.Field(ifd.TagJPEGTables).Data...)
 }
 
-// jpegDecoder reads JPEG (TIFF Technical Note 2).
-type jpegDecoder struct{ d jpeg.Decoder }
-
-// Decompress implements chunk.Decompressor.
-func (d *jpegDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
-	if len(t.Params) == 0 || t.Params[0] > jpegYCbCr || t.DType != chunk.Uint8 ||
-		t.Params[0] == jpegYCbCr && t.Bands != 3 {
-		return fault.New(fault.Corrupt, "jpeg", fault.NoOffset, "not the parameters of this codec")
+// lerc reads the parameters of LERC. libtiff leaves an alpha band of bytes out of a blob, and makes it from
+// the blob's mask, if it has no values but 0 and 255 there.
+func (p *parser) lerc(x *chunk.Index) {
+	params, extra := p.Uints(ifd.TagLercParameters), p.Uints(ifd.TagExtraSamples)
+	if p.Err != nil {
+		return
 	}
-	return d.d.Decode(dst, src, t.Params[1:], jpeg.Shape{
-		Width: t.Width, Height: t.Height, Bands: t.Bands, Rows: t.Rows, Least: t.Least,
-		MaxHeight: t.MaxHeight, YCbCr: t.Params[0] == jpegYCbCr,
-	})
+	if !slices.Contains(chunk.LERCTypes[:], x.DType) || x.Packed != 0 {
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "LERC of %s samples", x.DType)
+		return
+	}
+	if params.Len() < 2 || params.Uint(1) > chunk.LERCZstd {
+		p.Fail(fault.Unsupported, ifd.TagLercParameters,
+			"compression LERC: %d parameters, or an unknown additional compression", params.Len())
+		return
+	}
+	const unassociated = 2
+	alpha := byte(0)
+	if count := extra.Len(); x.DType == chunk.Uint8 && x.ChunkB > 1 && count > 0 {
+		if extra.Uint(count-1) == unassociated {
+			alpha = 1
+		}
+	}
+	x.Params = []byte{byte(params.Uint(1)), alpha}
+}
+
+// webp refuses images that libtiff does not write as WebP.
+func (p *parser) webp(x *chunk.Index) {
+	switch {
+	case x.DType != chunk.Uint8 || x.Packed != 0:
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "WebP of samples of %d bits",
+			p.same(ifd.TagBitsPerSample, x.Bands, 1))
+	case x.ChunkB != 3 && x.ChunkB != 4:
+		p.Fail(fault.Unsupported, ifd.TagCompression, "compression WebP: chunks of %d bands, it has 3 or 4", x.ChunkB)
+	}
 }

@@ -77,7 +77,7 @@ func checkCoded(t *testing.T, dir string, f coded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := chunk.NewDecoder(Codecs())
+	d := chunk.NewDecoder(nil)
 	for i, r := range y.Ranges {
 		checkRows(t, d, y, i, b[r.Off:][:r.Len])
 	}
@@ -120,7 +120,7 @@ func TestQuantisationOfTheFirstScan(t *testing.T) {
 	ones := append([]byte{0xff, 0xdb, 0, 67, 0}, bytes.Repeat([]byte{1}, 64)...)
 	changed := slices.Concat(src[:second], ones, src[second:])
 	want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
-	d := chunk.NewDecoder(Codecs())
+	d := chunk.NewDecoder(nil)
 	if err := d.Decode(want, src, x, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func addTiles(f *testing.F, codec chunk.Codec) {
 // written, and memory is bounded by the tile and its bytes.
 func fuzzTiles(f *testing.F, codec chunk.Codec) {
 	addTiles(f, codec)
-	used := Codecs()[codec]()
+	used := chunk.Registered()[codec]()
 	f.Fuzz(func(t *testing.T, src, params []byte, bands uint8, h, w uint16, dtype uint8, rows uint16) {
 		tile := chunk.Tile{
 			Bands: int(bands%8) + 1, Height: int(h%150) + 1, Width: int(w%150) + 1,
@@ -188,14 +188,14 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 		size := tile.Bands * tile.Height * tile.Width * tile.DType.Size()
 		a, b := bytes.Repeat([]byte{guard}, size+1), make([]byte, size+1)
 		var err error
-		fresh := Codecs()[codec]()
+		fresh := chunk.Registered()[codec]()
 		n := corpus.Allocated(func() { err = fresh.Decompress(a[:size:size], src, &tile) })
 		each := 16
 		if codec == chunk.WebP { // whose tables of codes follow the bytes, 57 for each, but not beyond the pixels
 			each = 64
 		}
 		bound := uint64(1<<20 + each*size + each*len(src))
-		if codec == chunk.LERC && len(params) == 2 && params[0] == lercZstd {
+		if codec == chunk.LERC && len(params) == 2 && params[0] == chunk.LERCZstd {
 			bound += 9 << 20 // a stream takes the window that a frame claims, up to 8 MiB, and 1.5 MB
 		}
 		if n > bound {
@@ -271,7 +271,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 	content := bytes.Repeat(payloads()["steps"][:20000], 14) // three blocks of zstd
 	for codec, src := range encoded(t, content) {
-		d := Codecs()[codec]()
+		d := chunk.Registered()[codec]()
 		for _, n := range []int{len(content), len(content) - 50, len(content) / 2} {
 			if codec == chunk.Deflate || codec == chunk.Zstd {
 				flip(fmt.Sprintf("%v, %d bytes", codec, n), src, content[:n], func(src []byte) ([]byte, error) {

@@ -267,7 +267,7 @@ func reduces(o, x *chunk.Index) bool {
 
 // openReduced returns the reduced images of a file from directory first on. Directory 0 needs no tag that says so.
 func openReduced(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, first int) ([]*chunk.Index, error) {
-	l.MaxChunk = cmp.Or(l.MaxChunk, DefaultMaxChunk)
+	l.MaxChunk = cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes)
 	var overviews []*chunk.Index
 	for i := first; i < len(f.Dirs); i++ {
 		directory := &f.Dirs[i]

@@ -60,7 +60,7 @@ func FuzzTIFF(f *testing.F) {
 			if err := img.Index.Validate(int64(len(b)), 1<<20); err != nil {
 				t.Fatal(err)
 			}
-			_, err = whole.Image(img.Index, b, Codecs(), 1<<22)
+			_, err = whole.Image(img.Index, b, 1<<22)
 		}
 		if err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("error without a kind: %v", err)
@@ -117,7 +117,7 @@ func FuzzExtras(f *testing.F) {
 			}
 			return
 		}
-		pixels, err := whole.Image(img.Index, b, Codecs(), 1<<16)
+		pixels, err := whole.Image(img.Index, b, 1<<16)
 		if err != nil {
 			return
 		}
@@ -129,7 +129,7 @@ func FuzzExtras(f *testing.F) {
 		}
 		for _, x := range overviews {
 			v := Overview{Height: x.Height, Width: x.Width}
-			if v.Pixels, err = whole.Image(x, b, Codecs(), 1<<16); err != nil {
+			if v.Pixels, err = whole.Image(x, b, 1<<16); err != nil {
 				return
 			}
 			n := len(o.Overviews)
@@ -228,7 +228,7 @@ func FuzzCodecs(f *testing.F) {
 	f.Add([]byte("\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27"), uint16(3))
 	f.Fuzz(func(t *testing.T, src []byte, n uint16) {
 		const guard = 0x5a
-		for c, open := range Codecs() {
+		for c, open := range chunk.Registered() {
 			buf := make([]byte, int(n)+1)
 			buf[n] = guard
 			d := open()

@@ -21,7 +21,7 @@ const (
 // stores it in x.Mask. OpenMask ignores masks of overviews and files beside this one (.msk). Errors are
 // like the errors of Open, and name the directory of the mask.
 func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chunk.Index, error) {
-	l.MaxChunk = cmp.Or(l.MaxChunk, DefaultMaxChunk)
+	l.MaxChunk = cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes)
 	return openMask(ctx, f, x, l, subfileMask)
 }
 

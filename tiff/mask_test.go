@@ -46,7 +46,7 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 	if x.Height > 1<<22/x.Width/x.Bands {
 		return nil, nil, fault.New(fault.Limit, "mask", fault.NoOffset, "too large for a test")
 	}
-	out, d, dst := make([]byte, x.Bands*x.Height*x.Width), chunk.NewDecoder(Codecs()), make([]byte, x.MaxStoredBytes())
+	out, d, dst := make([]byte, x.Bands*x.Height*x.Width), chunk.NewDecoder(nil), make([]byte, x.MaxStoredBytes())
 	for i, r := range x.Ranges {
 		dst := dst[:x.StoredBytes(i)]
 		if err := d.Decode(dst, file[r.Off:][:r.Len], x, i); err != nil {
@@ -232,7 +232,7 @@ func TestMaskNoAlloc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, dst, src := chunk.NewDecoder(Codecs()), make([]byte, 18), []byte{1, 2, 3, 4}
+	d, dst, src := chunk.NewDecoder(nil), make([]byte, 18), []byte{1, 2, 3, 4}
 	if n := testing.AllocsPerRun(10, func() {
 		if err := d.Decode(dst, src, m, 0); err != nil {
 			t.Fatal(err)

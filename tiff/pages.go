@@ -74,7 +74,7 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 		}
 		all = append(all, page)
 	}
-	return join(all, pages, f.Size(), cmp.Or(l.MaxChunk, DefaultMaxChunk))
+	return join(all, pages, f.Size(), cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes))
 }
 
 // isStack reports whether the description of the only page, by ImageJ or tifffile, says that more images follow its

@@ -65,7 +65,7 @@ func TestOpenPages(t *testing.T) {
 		if image.Index.Bands != bands || image.Index.Times != times {
 			t.Errorf("%q: %d bands, %d times", pages, image.Index.Bands, image.Index.Times)
 		}
-		samples, err := whole.Image(image.Index, b, Codecs(), 1<<20)
+		samples, err := whole.Image(image.Index, b, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func FuzzPages(f *testing.F) {
 				if image.Index.Steps()*image.Index.StepBands() != image.Index.Bands {
 					t.Fatalf("%d bands in %d steps", image.Index.Bands, image.Index.Steps())
 				}
-				_, err = whole.Image(image.Index, b, Codecs(), 1<<20)
+				_, err = whole.Image(image.Index, b, 1<<20)
 			}
 			if err != nil && fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)

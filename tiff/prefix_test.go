@@ -64,7 +64,7 @@ func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 	all["several blocks"] = bytes.Repeat(all["steps"], 8)
 	for name, want := range all {
 		for codec, src := range encoded(t, want) {
-			d := Codecs()[codec]()
+			d := chunk.Registered()[codec]()
 			for _, n := range []int{0, 1, 2, 5, 127, 4096, len(want) / 4, len(want) / 2, len(want) - 1, len(want)} {
 				if n > len(want) || n < 0 {
 					continue
@@ -89,7 +89,7 @@ func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 func TestPrefixOfACutStream(t *testing.T) {
 	want := bytes.Repeat(payloads()["steps"], 8)
 	for codec, src := range encoded(t, want) {
-		d := Codecs()[codec]()
+		d := chunk.Registered()[codec]()
 		dst := make([]byte, len(want))
 		for _, n := range []int{len(src) / 8, len(src) / 3, len(src) / 2} {
 			if err := front(d, dst, src[:n], len(want)*3/4); err == nil {
@@ -114,7 +114,7 @@ func TestPrefixStopsEarly(t *testing.T) {
 		if codec == chunk.Zstd {
 			continue // depends on the library: see its package
 		}
-		d, dst := Codecs()[codec](), make([]byte, len(want))
+		d, dst := chunk.Registered()[codec](), make([]byte, len(want))
 		if err := front(d, dst, src[:len(src)/2], len(want)/8); err != nil {
 			t.Errorf("%v: %v", codec, err)
 		}
@@ -128,7 +128,7 @@ func TestPrefixNoAlloc(t *testing.T) {
 	want := bytes.Repeat(payloads()["steps"], 8)
 	dst := make([]byte, len(want), len(want)+chunk.Spare)
 	for codec, src := range encoded(t, want) {
-		d, tile := Codecs()[codec](), &chunk.Tile{Need: len(dst) / 4, Number: 1}
+		d, tile := chunk.Registered()[codec](), &chunk.Tile{Need: len(dst) / 4, Number: 1}
 		if n := testing.AllocsPerRun(10, func() {
 			if err := d.Decompress(dst, src, tile); err != nil {
 				t.Fatal(err)
@@ -150,7 +150,7 @@ func imagery(t testing.TB, side int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pix, err := whole.Image(img.Index, file, Codecs(), 1<<24)
+	pix, err := whole.Image(img.Index, file, 1<<24)
 	if err != nil || img.Index.DType != chunk.Uint16 || img.Index.Width < side || img.Index.Height < side {
 		t.Fatalf("%+v: %v", img.Index, err)
 	}
@@ -173,7 +173,7 @@ func BenchmarkRows(b *testing.B) {
 				Ranges: []chunk.Range{{Len: int64(len(src))}},
 			}
 			n := x.StoredBytes(0)
-			dst, d := make([]byte, n, n+chunk.Spare), chunk.NewDecoder(Codecs())
+			dst, d := make([]byte, n, n+chunk.Spare), chunk.NewDecoder(nil)
 			for _, percent := range []int{25, 50, 100} {
 				b.Run(fmt.Sprintf("%v/%d/%d", codec, side, percent), func(b *testing.B) {
 					b.ReportAllocs()

@@ -70,7 +70,7 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 		t.Skip("one goroutine decodes, for two thirds of the package's time under the race detector")
 	}
 	rnd := rand.New(rand.NewPCG(21, 22))
-	refused, layouts, d := 0, streamLayouts(), chunk.NewDecoder(Codecs())
+	refused, layouts, d := 0, streamLayouts(), chunk.NewDecoder(nil)
 	if testing.Short() { // other build tags choose other decoders below
 		rnd.Shuffle(len(layouts), func(i, k int) { layouts[i], layouts[k] = layouts[k], layouts[i] })
 		layouts = layouts[:len(layouts)/4]
@@ -205,7 +205,7 @@ func TestStreamsOfAFailingSource(t *testing.T) {
 	want := payloads()["random"]
 	for codec, src := range encoded(t, want) {
 		cut := io.MultiReader(bytes.NewReader(src[:len(src)/2]), iotest.ErrReader(errors.New("gone")))
-		s, err := Codecs()[codec]().(chunk.StreamDecompressor).Stream(bufio.NewReader(cut), 64<<20)
+		s, err := chunk.Registered()[codec]().(chunk.StreamDecompressor).Stream(bufio.NewReader(cut), 64<<20)
 		if err == nil {
 			err = s.Fill(make([]byte, len(want)))
 		}
@@ -226,7 +226,7 @@ func FuzzStreams(f *testing.F) {
 	f.Add([]byte{0xfe, 0xaa, 0x02, 0x80, 0x00, 0x2a}, uint16(6), uint16(1))
 	f.Add([]byte("\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27"), uint16(3), uint16(2))
 	f.Fuzz(func(t *testing.T, src []byte, n, step uint16) {
-		for c, open := range Codecs() {
+		for c, open := range chunk.Registered() {
 			if !c.Streams() {
 				continue
 			}

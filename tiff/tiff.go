@@ -54,9 +54,6 @@ type Limits struct {
 	MaxIFDs     int   // directories of a file. Default 256
 }
 
-// DefaultMaxChunk is the default of Limits.MaxChunk.
-const DefaultMaxChunk = 256 << 20
-
 // IFD returns the limits for the directory parser.
 func (l Limits) IFD() ifd.Limits { return ifd.Limits{MaxBytes: l.MaxTagBytes, MaxIFDs: l.MaxIFDs} }
 
@@ -101,7 +98,7 @@ func fromDirectory(ctx context.Context, f *ifd.File, d *ifd.Directory, l Limits)
 	if len(strings.Fields(meta.Joint)) == index.Bands {
 		index.Joint = meta.Joint
 	}
-	if err := index.Validate(f.Size(), cmp.Or(l.MaxChunk, DefaultMaxChunk)); err != nil {
+	if err := index.Validate(f.Size(), cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes)); err != nil {
 		return nil, err
 	}
 	return &Image{Index: index, Meta: meta}, nil

@@ -24,7 +24,7 @@ func decode(file []byte) (*Image, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	pix, err := whole.Image(img.Index, file, Codecs(), 64<<20)
+	pix, err := whole.Image(img.Index, file, 64<<20)
 	return img, pix, err
 }
 

@@ -152,7 +152,6 @@ func byRows(codec chunk.Codec) bool { return codec.Streams() || codec == chunk.L
 
 // yCbCrDecoder reads samples that are stored as blocks of all luma that share chroma, and that chroma.
 type yCbCrDecoder struct {
-	codecs chunk.Codecs
 	inner  map[chunk.Codec]chunk.Decompressor // those that were needed
 	tables rgbTables
 	blocks []byte
@@ -186,7 +185,11 @@ func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 			if d.inner == nil {
 				d.inner = map[chunk.Codec]chunk.Decompressor{}
 			}
-			d.inner[codec] = d.codecs[codec]()
+			inner, err := chunk.Registered().Open(codec)
+			if err != nil {
+				return err
+			}
+			d.inner[codec] = inner
 		}
 		blocks := d.blocks[:blockRows(t.Height)*row]
 		if err := d.inner[codec].Decompress(blocks, src, &chunk.Tile{Need: need * row, Number: 1}); err != nil {

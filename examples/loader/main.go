@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/chaski-eo/chaski/loader"
+	_ "github.com/chaski-eo/chaski/loader/formats" // all of them
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 

@@ -132,7 +132,7 @@ func coast(b *testing.B) (tiles [][]byte, size int) {
 		b.Fatal(err)
 	}
 	x := img.Index
-	pixels, err := whole.Image(x, file, tiff.Codecs(), 1<<30)
+	pixels, err := whole.Image(x, file, 1<<30)
 	if err != nil {
 		b.Fatal(err)
 	}

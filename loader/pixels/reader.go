@@ -3,7 +3,6 @@ package pixels
 import (
 	"bufio"
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,25 +12,14 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/picture"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // MaxRun is the largest run in bytes: the chunks that a reader fetches with one read. A run joins
 // chunks over gaps of up to source.Gap, because reading these is cheaper than another read.
 const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its largest window
-
-// Codecs returns the decompressors of all raster formats that the loader reads from byte ranges.
-func Codecs() chunk.Codecs {
-	codecs := tiff.Codecs()
-	maps.Copy(codecs, rumi.Codecs())
-	maps.Copy(codecs, picture.Codecs())
-	return codecs
-}
 
 // Reader reads windows of assets for one worker. It keeps its buffers between calls, so it is not
 // safe for concurrent use.
@@ -62,7 +50,7 @@ type Reader struct {
 
 // NewReader returns a reader for one worker of an engine with these options.
 func NewReader(o resources.Options) *Reader {
-	reader := &Reader{Decoder: chunk.NewDecoder(Codecs())}
+	reader := &Reader{Decoder: chunk.NewDecoder(nil)}
 	reader.set(o)
 	return reader
 }
@@ -82,7 +70,7 @@ func (r *Reader) SetClock(c *resources.Clock) {
 
 // idleReaders holds readers that no call uses, so that a program that reads file after file does not
 // build decoder tables and buffers for each. The garbage collector frees readers that stay idle.
-var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewDecoder(Codecs())} }}
+var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewDecoder(nil)} }}
 
 // BorrowReader returns an idle Reader, or a new one, set to these options. The caller returns it
 // with GiveBack.

@@ -39,7 +39,7 @@ func TestFromRumi3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pix, err := whole.Image(h.Index(), w.Bytes(), rumi.Codecs(), 1<<20)
+	pix, err := whole.Image(h.Index(), w.Bytes(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/zarr"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Options of Paths. The zero value checks local files with all processors.
@@ -38,7 +37,7 @@ type Options struct {
 	// Workers is how many files to check at the same time. Default: the number of processors.
 	Workers int
 	// MaxChunk is the largest decoded chunk, and the largest content of a loose OpenZL frame, in bytes. Larger
-	// ones are faults of the kind fault.Limit. Default tiff.DefaultMaxChunk.
+	// ones are faults of the kind fault.Limit. Default chunk.DefaultMaxBytes.
 	MaxChunk int
 	// Key is the key of encrypted TileDB arrays, or nil.
 	Key []byte
@@ -58,7 +57,7 @@ func (o Options) withDefaults() (_ Options, done func()) {
 	if o.Workers < 1 {
 		o.Workers = procs.Workers()
 	}
-	o.MaxChunk = cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)
+	o.MaxChunk = cmp.Or(o.MaxChunk, chunk.DefaultMaxBytes)
 	o.MaxFaults = cmp.Or(o.MaxFaults, 1000)
 	if o.Opener != nil {
 		return o, func() {}
@@ -192,7 +191,7 @@ type worker struct {
 }
 
 func newWorker(v *verifier) *worker {
-	return &worker{v: v, decoder: chunk.NewDecoder(pixels.Codecs()),
+	return &worker{v: v, decoder: chunk.NewDecoder(nil),
 		rows:   pixels.NewReader(loader.Options{MaxChunkBytes: v.o.MaxChunk}),
 		frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
 }

@@ -182,7 +182,7 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 }
 
 // OpenAsset reads a file's header and makes its index. maxChunk limits a decoded chunk in bytes (0:
-// tiff.DefaultMaxChunk). Errors have the file's name and the kinds of the packages tiff and rumi; a URI that names
+// chunk.DefaultMaxBytes). Errors have the file's name and the kinds of the packages tiff and rumi; a URI that names
 // nothing is NotFound.
 func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (Asset, Meta, error) {
 	file, err := o.Open(ctx, uri)
@@ -274,7 +274,7 @@ func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int)
 	if rumi.Is(ctx, file) {
 		m.Format = magic.Rumi
 		// Not from the blob, because it may be one of another generation, too.
-		header, err := rumi.HeaderOf(ctx, file, cmp.Or(maxChunk, tiff.DefaultMaxChunk))
+		header, err := rumi.HeaderOf(ctx, file, cmp.Or(maxChunk, chunk.DefaultMaxBytes))
 		if err != nil {
 			return a, m, err
 		}
@@ -449,9 +449,9 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 }
 
 // ParseIndex parses an index blob: a rumi header blob or a chunk index blob, which differ in their first bytes.
-// maxChunk limits a decoded chunk in bytes (0: tiff.DefaultMaxChunk).
+// maxChunk limits a decoded chunk in bytes (0: chunk.DefaultMaxBytes).
 func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
-	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
+	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	if rumi.IsBlob(blob) {
 		header, err := rumi.ParseLimit(blob, maxChunk)
 		if err != nil {

@@ -373,7 +373,7 @@ func (b *beside) addMask(ctx context.Context, o source.Opener, a *Asset, maxChun
 	mask := image.Index
 	mask.NoData, mask.NoDataBits, mask.Alpha = nil, nil, false
 	x.Mask = mask
-	if err := x.Validate(-1, cmp.Or(maxChunk, tiff.DefaultMaxChunk)); err != nil {
+	if err := x.Validate(-1, cmp.Or(maxChunk, chunk.DefaultMaxBytes)); err != nil {
 		return err
 	}
 	a.MaskFile = &Asset{URI: uri, Index: mask, Size: file.Size(), ETag: source.ETag(file)}

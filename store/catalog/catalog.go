@@ -55,7 +55,7 @@ type Source struct {
 type Options struct {
 	// Opener opens the dataset's table and the files whose index is not in it. The default opens local files.
 	Opener source.Opener
-	// MaxChunk limits a decoded chunk in bytes. The default is tiff.DefaultMaxChunk.
+	// MaxChunk limits a decoded chunk in bytes. The default is chunk.DefaultMaxBytes.
 	MaxChunk int
 	// CacheBytes bounds the memory of decoded pages of a Parquet file and parsed indexes together, half of it for each.
 	// The default is 64 MiB.

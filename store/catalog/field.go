@@ -19,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // field holds the columns of the table that a field is made of.
@@ -393,7 +392,7 @@ func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	if m.offset > size || m.length > size-m.offset {
 		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
 	}
-	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
+	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	// The index has the member's own offsets: it is checked before it is shifted, so that a raster cannot read its
 	// neighbours.
 	if err := a.Index.Validate(m.length, maxChunk); err != nil {

@@ -83,7 +83,7 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 		return a, m, err
 	}
 	chain, _ := ctx.Value(chainKey{}).([]string)
-	v := virtual{set: set, opener: o, maxChunk: cmp.Or(maxChunk, tiff.DefaultMaxChunk), cost: m.Size + tags,
+	v := virtual{set: set, opener: o, maxChunk: cmp.Or(maxChunk, chunk.DefaultMaxBytes), cost: m.Size + tags,
 		chain: append(slices.Clip(chain), uri)}
 	if chain == nil { // sources have bands as they stand in the file
 		splitAlpha(set)

@@ -250,10 +250,10 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 	if !x.DType.Integer() && x.DType != chunk.Float32 && x.DType != chunk.Float64 {
 		return fault.New(fault.Unsupported, "histogram", fault.NoOffset, "counts of type %v", x.DType)
 	}
-	if !x.ChunkFits(tiff.DefaultMaxChunk) {
-		return x.OverLimit(tiff.DefaultMaxChunk)
+	if !x.ChunkFits(chunk.DefaultMaxBytes) {
+		return x.OverLimit(chunk.DefaultMaxBytes)
 	}
-	dec := chunk.NewDecoder(tiff.Codecs())
+	dec := chunk.NewDecoder(nil)
 	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
 	size := x.DType.Size()
 	for i, span := range x.Ranges {

@@ -46,7 +46,7 @@ func makeChips(b *testing.B, path string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	one, err := whole.Image(img.Index, raw, tiff.Codecs(), 1<<28)
+	one, err := whole.Image(img.Index, raw, 1<<28)
 	if err != nil {
 		b.Fatal(err)
 	}

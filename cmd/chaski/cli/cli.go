@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/view"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/zstd"
+	_ "github.com/chaski-eo/chaski/loader/formats"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 

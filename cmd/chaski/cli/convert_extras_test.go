@@ -104,11 +104,11 @@ func TestConvertKeepsOverviewsAndMasks(t *testing.T) {
 			t.Fatalf("%s: %d overviews, not %d: %v", row.Path, len(overviews), len(row.Overviews), err)
 		}
 		for i, x := range overviews {
-			pixels, err := whole.Image(x, b, tiff.Codecs(), 1<<30)
+			pixels, err := whole.Image(x, b, 1<<30)
 			if err != nil || corpus.SHA256(pixels) != row.Overviews[i].Samples {
 				t.Errorf("%s: overview %d: other samples: %v", row.Path, i, err)
 			}
-			mask, err := whole.Image(x.Mask, b, tiff.Codecs(), 1<<30)
+			mask, err := whole.Image(x.Mask, b, 1<<30)
 			if err != nil {
 				t.Fatal(err)
 			}

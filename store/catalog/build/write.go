@@ -28,7 +28,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Options configure Write. The zero value selects the defaults.
@@ -42,7 +41,7 @@ type Options struct {
 	// Workers is how many files are read in parallel. The default is the number of processors, at
 	// least 4, and at least 32 if some files are remote.
 	Workers int
-	// MaxChunk limits a decoded chunk in bytes. The default is tiff.DefaultMaxChunk.
+	// MaxChunk limits a decoded chunk in bytes. The default is chunk.DefaultMaxBytes.
 	MaxChunk int
 	// Opener opens the files. The default opens local files.
 	Opener source.Opener
@@ -364,7 +363,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	}
 	index := asset.Index
 	if f.member != nil {
-		if err := index.Validate(meta.Size, cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)); err != nil {
+		if err := index.Validate(meta.Size, cmp.Or(o.MaxChunk, chunk.DefaultMaxBytes)); err != nil {
 			return rowio.Row{}, fault.WithFile(err, name)
 		}
 		meta.Size, asset.ETag = f.member.Known.Size, f.member.Known.ETag

@@ -11,7 +11,7 @@ import (
 
 // Image decodes all chunks of x from the bytes of its file and returns the samples in C order
 // (bands, height, width), little-endian. Images of more than limit bytes are refused.
-func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte, error) {
+func Image(x *chunk.Index, file []byte, limit int) ([]byte, error) {
 	size := x.DType.Size()
 	if x.Height > limit/x.Width || x.Height*x.Width > limit/x.Bands/size {
 		return nil, fault.New(fault.Limit, "image", fault.NoOffset, "over %d bytes", limit)
@@ -20,7 +20,7 @@ func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte,
 		return nil, x.OverLimit(bound)
 	}
 	out := make([]byte, x.Bands*x.Height*x.Width*size)
-	decoder := chunk.NewDecoder(codecs)
+	decoder := chunk.NewDecoder(nil)
 	var buf []byte
 	for i, span := range x.Ranges {
 		if n := x.StoredBytes(i); cap(buf) < n {

@@ -1,4 +1,4 @@
-package tiff
+package lerc
 
 import (
 	"bufio"
@@ -6,74 +6,34 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/codec/lerc"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/zstd"
-	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Params of the codec LERC are two bytes: the compression around the blobs, and 1 if blobs may lack the last
-// band, which then marks the valid pixels. Catalogs store the values: they must not change.
-const (
-	lercPlain   = 0 // as in LercParameters
-	lercDeflate = 1
-	lercZstd    = 2
-)
+func init() { chunk.Register(chunk.LERC, func() chunk.Decompressor { return new(tileDecoder) }) }
 
-var lercTypes = map[chunk.DType]lerc.Type{
-	chunk.Int8: lerc.Int8, chunk.Uint8: lerc.Uint8, chunk.Int16: lerc.Int16, chunk.Uint16: lerc.Uint16,
-	chunk.Int32: lerc.Int32, chunk.Uint32: lerc.Uint32, chunk.Float32: lerc.Float32, chunk.Float64: lerc.Float64,
-}
-
-// lerc reads the parameters of LERC. libtiff leaves an alpha band of bytes out of a blob, and makes it from
-// the blob's mask, if it has no values but 0 and 255 there.
-func (p *parser) lerc(x *chunk.Index) {
-	params, extra := p.Uints(ifd.TagLercParameters), p.Uints(ifd.TagExtraSamples)
-	if p.Err != nil {
-		return
-	}
-	if _, ok := lercTypes[x.DType]; !ok || x.Packed != 0 {
-		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "LERC of %s samples", x.DType)
-		return
-	}
-	if params.Len() < 2 || params.Uint(1) > lercZstd {
-		p.Fail(fault.Unsupported, ifd.TagLercParameters,
-			"compression LERC: %d parameters, or an unknown additional compression", params.Len())
-		return
-	}
-	const unassociated = 2
-	alpha := byte(0)
-	if count := extra.Len(); x.DType == chunk.Uint8 && x.ChunkB > 1 && count > 0 {
-		if extra.Uint(count-1) == unassociated {
-			alpha = 1
-		}
-	}
-	x.Params = []byte{byte(params.Uint(1)), alpha}
-}
-
-// lercDecoder reads LERC, with or without deflate or zstd around the blob.
-type lercDecoder struct {
-	d    lerc.Decoder
+// tileDecoder reads LERC, with or without deflate or zstd around the blob.
+type tileDecoder struct {
+	d    Decoder
 	blob []byte
 	tile []byte // without alpha
 }
 
 // Decompress implements chunk.Decompressor.
-func (d *lercDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
-	kind, ok := lercTypes[t.DType]
-	if !ok || len(t.Params) != 2 || t.Params[0] > lercZstd || t.Params[1] > 1 ||
+func (d *tileDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
+	kind := slices.Index(chunk.LERCTypes[:], t.DType)
+	if kind < 0 || len(t.Params) != 2 || t.Params[0] > chunk.LERCZstd || t.Params[1] > 1 ||
 		t.Params[1] == 1 && (t.Bands < 2 || t.DType != chunk.Uint8) {
 		return fault.New(fault.Corrupt, "lerc", fault.NoOffset, "not the parameters of this codec")
 	}
-	if t.Params[0] != lercPlain {
+	if t.Params[0] != chunk.LERCPlain {
 		var err error
 		if src, err = d.unwrap(src, t.Params[0], 2*len(dst)+64<<10, t.Bands-int(t.Params[1])); err != nil {
 			return err
 		}
 	}
-	shape := lerc.Shape{Width: t.Width, Height: t.Height, Bands: t.Bands, Type: kind}
-	if len(src) >= lerc.SizeAt && t.Bands > 1 {
-		switch _, bands := lerc.BlobSize(src); {
+	shape := Shape{Width: t.Width, Height: t.Height, Bands: t.Bands, Type: Type(kind)}
+	if len(src) >= SizeAt && t.Bands > 1 {
+		switch _, bands := BlobSize(src); {
 		case t.Params[1] == 1 && bands == t.Bands-1:
 			return d.withAlpha(dst, src, shape)
 		case bands == 1:
@@ -82,13 +42,13 @@ func (d *lercDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	}
 	mask, err := d.d.Decode(dst, src, shape)
 	if err == nil && mask != nil {
-		fillNaN(dst, mask, kind, t.Bands)
+		fillNaN(dst, mask, shape.Type, t.Bands)
 	}
 	return err
 }
 
 // eachBand decodes a tile that has a blob for each band, which libtiff writes if their masks differ.
-func (d *lercDecoder) eachBand(dst, src []byte, s lerc.Shape) error {
+func (d *tileDecoder) eachBand(dst, src []byte, s Shape) error {
 	bands := s.Bands
 	size := len(dst) / (s.Width * s.Height * bands)
 	if n := len(dst) / bands; cap(d.tile) < n {
@@ -98,10 +58,10 @@ func (d *lercDecoder) eachBand(dst, src []byte, s lerc.Shape) error {
 	s.Bands = 1
 	for b := range bands {
 		n := 0
-		if len(src) >= lerc.SizeAt {
-			n, _ = lerc.BlobSize(src)
+		if len(src) >= SizeAt {
+			n, _ = BlobSize(src)
 		}
-		if n < lerc.SizeAt || n > len(src) {
+		if n < SizeAt || n > len(src) {
 			return fault.New(fault.Corrupt, "lerc", fault.NoOffset, "the blob of band %d ends early", b)
 		}
 		s.Further = b > 0
@@ -121,26 +81,23 @@ func (d *lercDecoder) eachBand(dst, src []byte, s lerc.Shape) error {
 }
 
 // unwrap decompresses the blobs of a tile, of at most that many bytes together.
-func (d *lercDecoder) unwrap(src []byte, compression byte, most, bands int) ([]byte, error) {
-	in := bufio.NewReader(bytes.NewReader(src))
-	var s chunk.Stream
-	var err error
-	if compression == lercDeflate {
-		s, err = new(deflateDecoder).Stream(in, most)
-	} else {
-		s, err = zstdDecoder{zstd.New()}.Stream(in, max(most, 8<<20))
+func (d *tileDecoder) unwrap(src []byte, compression byte, most, bands int) ([]byte, error) {
+	codec, window := chunk.Zstd, max(most, 8<<20)
+	if compression == chunk.LERCDeflate {
+		codec, window = chunk.Deflate, most
 	}
+	s, err := stream(codec, src, window)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	d.blob = d.blob[:0]
 	for left := 1; left > 0; left-- {
-		var head [lerc.SizeAt]byte
+		var head [SizeAt]byte
 		if err := s.Fill(head[:]); err != nil {
 			return nil, err
 		}
-		n, size := lerc.BlobSize(head[:])
+		n, size := BlobSize(head[:])
 		if n < len(head) || n > most-len(d.blob) {
 			return nil, fault.New(fault.Corrupt, "lerc", fault.NoOffset, "a blob of %d bytes, at most %d", n, most)
 		}
@@ -156,8 +113,17 @@ func (d *lercDecoder) unwrap(src []byte, compression byte, most, bands int) ([]b
 	return d.blob, s.End()
 }
 
+// stream returns the content of a stream of a codec, which another package registers.
+func stream(codec chunk.Codec, src []byte, maxWindow int) (chunk.Stream, error) {
+	d, err := chunk.Registered().Open(codec)
+	if err != nil {
+		return nil, err
+	}
+	return d.(chunk.StreamDecompressor).Stream(bufio.NewReader(bytes.NewReader(src)), maxWindow)
+}
+
 // withAlpha decodes a tile whose last band is 255 where a pixel is valid, else 0.
-func (d *lercDecoder) withAlpha(dst, src []byte, s lerc.Shape) error {
+func (d *tileDecoder) withAlpha(dst, src []byte, s Shape) error {
 	s.Bands--
 	if n := len(dst) / (s.Bands + 1) * s.Bands; cap(d.tile) < n {
 		d.tile = make([]byte, n)
@@ -178,12 +144,12 @@ func (d *lercDecoder) withAlpha(dst, src []byte, s lerc.Shape) error {
 }
 
 // fillNaN sets the pixels of an image of floats that are not valid, as libtiff does.
-func fillNaN(dst, mask []byte, kind lerc.Type, bands int) {
-	if kind < lerc.Float32 {
+func fillNaN(dst, mask []byte, kind Type, bands int) {
+	if kind < Float32 {
 		return
 	}
 	nan := []byte{0, 0, 0xc0, 0x7f}
-	if kind == lerc.Float64 {
+	if kind == Float64 {
 		nan = []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
 	}
 	size := bands * len(nan)

@@ -1,0 +1,3 @@
+package bench
+
+import _ "github.com/chaski-eo/chaski/loader/formats"

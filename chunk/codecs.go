@@ -1,0 +1,37 @@
+package chunk
+
+import (
+	"maps"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// DefaultMaxBytes is the largest decoded chunk, in bytes, that readers accept by default.
+const DefaultMaxBytes = 256 << 20
+
+// Codecs maps each codec to a function that opens its decompressor.
+type Codecs map[Codec]func() Decompressor
+
+var registered = Codecs{}
+
+// Register makes all decoders decompress a codec by what open returns. The package of a codec calls it in its init
+// function, so that a program has the codecs whose packages it imports, as it has the formats of package image. It
+// panics if the codec has a decompressor.
+func Register(c Codec, open func() Decompressor) {
+	if registered[c] != nil {
+		panic("chunk: two decompressors of " + c.String())
+	}
+	registered[c] = open
+}
+
+// Registered returns the codecs that this program decompresses.
+func Registered() Codecs { return maps.Clone(registered) }
+
+// Open opens a decompressor. An error is Unsupported: this program does not import the codec's package.
+func (codecs Codecs) Open(c Codec) (Decompressor, error) {
+	if open := codecs[c]; open != nil {
+		return open(), nil
+	}
+	return nil, fault.New(fault.Unsupported, "", fault.NoOffset,
+		"compression %s: this program does not import the package that decompresses it", c)
+}

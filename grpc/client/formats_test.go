@@ -1,0 +1,3 @@
+package client_test
+
+import _ "github.com/chaski-eo/chaski/loader/formats"

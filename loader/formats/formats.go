@@ -1,0 +1,13 @@
+// Package formats makes a program read all formats: it imports the packages that register their codecs, as a program
+// imports image/png beside package image. A program that knows its files imports those packages that it needs instead.
+package formats
+
+import (
+	_ "github.com/chaski-eo/chaski/codec/geozl" // OpenZL too: rumi files
+	_ "github.com/chaski-eo/chaski/codec/jpeg"
+	_ "github.com/chaski-eo/chaski/codec/lerc"
+	_ "github.com/chaski-eo/chaski/codec/webp"
+	_ "github.com/chaski-eo/chaski/codec/xz"
+	_ "github.com/chaski-eo/chaski/picture"
+	_ "github.com/chaski-eo/chaski/tiff"
+)

@@ -1,0 +1,3 @@
+package loader
+
+import _ "github.com/chaski-eo/chaski/loader/formats"

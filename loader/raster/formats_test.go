@@ -1,0 +1,3 @@
+package raster_test
+
+import _ "github.com/chaski-eo/chaski/loader/formats"

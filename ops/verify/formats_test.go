@@ -1,0 +1,3 @@
+package verify
+
+import _ "github.com/chaski-eo/chaski/loader/formats"

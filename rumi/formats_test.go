@@ -1,0 +1,3 @@
+package rumi
+
+import _ "github.com/chaski-eo/chaski/codec/geozl"
