@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -22,14 +23,14 @@ type LoadOptions struct {
 	Spec loader.Spec
 	// Options of the engine.
 	Options loader.Options
-	// Prefetch is the number of batches prepared ahead. Default loader.DefaultPrefetch.
+	// Prefetch is the number of batches prepared ahead. Default batch.DefaultPrefetch.
 	Prefetch int
 	Rounds
 }
 
 func (o LoadOptions) withDefaults() LoadOptions {
 	o.setDefaults()
-	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
+	o.Prefetch = cmp.Or(o.Prefetch, batch.DefaultPrefetch)
 	o.Options.Workers = cmp.Or(o.Options.Workers, procs.Workers())
 	o.Options.Logger = cmp.Or(o.Options.Logger, slog.New(slog.DiscardHandler))
 	return o

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -95,8 +96,8 @@ func TestSampleErrorSaysWhich(t *testing.T) {
 	defer l.Close()
 	_, err = l.Next(t.Context())
 	var s *SampleError
-	if !errors.As(err, &s) || s.Draw.Row != 2 || s.Sample != (SampleRef{2, 2, "2"}) || s.Position != 2 ||
-		fault.KindOf(err) != fault.Corrupt ||
+	if !errors.As(err, &s) || s.Draw.Row != 2 || s.Sample != (batch.SampleRef{Index: 2, Row: 2, ID: "2"}) ||
+		s.Position != 2 || fault.KindOf(err) != fault.Corrupt ||
 		err.Error() != "sample 2 at position 2 of epoch 0: tile at 3: broken: corrupt" {
 		t.Errorf("%v, %+v", err, s)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -33,7 +34,7 @@ type column struct {
 
 // member is a tensor of a batch, with FieldInfo.Kind.
 type member struct {
-	Tensor
+	batch.Tensor
 	kind string
 }
 
@@ -116,8 +117,8 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 }
 
 // intTensor returns the tensor (n) of some numbers.
-func intTensor(name string, numbers []int64, rows int) Tensor {
-	tensor := Tensor{Name: name, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(rows)},
+func intTensor(name string, numbers []int64, rows int) batch.Tensor {
+	tensor := batch.Tensor{Name: name, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(rows)},
 		Data: make([]byte, 0, 8*len(numbers))}
 	for _, n := range numbers {
 		tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(n))
@@ -224,7 +225,7 @@ func (e *Engine) geoColumn(p *Pending) column {
 // stepsColumn returns the validity of steps, uint8 (n t): 1 for a step that exists and could be read.
 func (e *Engine) stepsColumn(p *Pending, name string, steps int) column {
 	return column{members: func() []member {
-		tensor := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, p.batch.Rows*steps)}
+		tensor := batch.Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, p.batch.Rows*steps)}
 		tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, steps)
 		for place, pos := range p.batch.Positions {
 			files := p.set(place).files

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -111,7 +112,7 @@ func mustOpen(t testing.TB, spec loader.Spec, o loader.Options) *loader.Engine {
 }
 
 // first returns the first batch of an epoch.
-func first(t testing.TB, e *loader.Engine) *loader.Batch {
+func first(t testing.TB, e *loader.Engine) *batch.Batch {
 	t.Helper()
 	b, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, e.Spec().BatchSize, 0, 1), false).Wait(t.Context())
 	if err != nil {
@@ -122,7 +123,7 @@ func first(t testing.TB, e *loader.Engine) *loader.Batch {
 }
 
 // ranks returns the values of an integer field in a batch's valid rows.
-func ranks(b *loader.Batch, name string) []int {
+func ranks(b *batch.Batch, name string) []int {
 	out := []int{}
 	for i, v := range b.Valid {
 		if v {
@@ -183,7 +184,7 @@ func TestContainersGiveTheScene(t *testing.T) {
 	}
 }
 
-func checkCoastValues(t *testing.T, b *loader.Batch, i, k int) {
+func checkCoastValues(t *testing.T, b *batch.Batch, i, k int) {
 	t.Helper()
 	f64 := func(name string) float64 {
 		return math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor(name).Data[8*i:]))

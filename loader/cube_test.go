@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -204,7 +205,7 @@ func (k *known) check(t *testing.T, e *Engine) (rows int) {
 }
 
 // row compares one row of one field with the window of the plan, transformed as the plan says.
-func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *dryrun.Row) {
+func (k *known) row(t *testing.T, e *Engine, b *batch.Batch, r, attr int, p *dryrun.Row) {
 	t.Helper()
 	a, win := &k.attrs[attr], p.Assets[attr].Window
 	data, valid := b.Tensor("f_"+a.name), b.Tensor("v_"+a.name)

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -61,7 +62,7 @@ type group struct {
 	sets   []*dataset // at least one
 	perRow int        // units of one row of a batch
 	native []bool     // for each raster field: it may be sent in its native dtype
-	infos  []FieldInfo
+	infos  []batch.FieldInfo
 }
 
 // lead returns the first source of the group. Its fields stand for the fields of the others.
@@ -148,21 +149,6 @@ func (g *group) open(e *Engine) error {
 		}
 	}
 	return nil
-}
-
-// FieldInfo describes one tensor of a batch, for a batch of one row.
-type FieldInfo struct {
-	Name string `json:"name"`
-	// Kind is "raster", "int", "float", "text", "mask", "boxes", "polygons" or "vector".
-	Kind  string      `json:"kind"`
-	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
-	Shape []int64     `json:"shape"` // lengths of Axes
-	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
-	// Bands are the names of the bands of a raster, if the spec or the first file has them.
-	Bands []string `json:"bands,omitempty"`
-	// Wavelengths in micrometres and GSD in metres come from the spec; empty and 0 without them.
-	Wavelengths []float64 `json:"wavelengths,omitempty"`
-	GSD         float64   `json:"gsd,omitempty"`
 }
 
 // openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
@@ -497,7 +483,7 @@ func (e *Engine) Steps() int64 { return shuffle.Steps(e.samples, e.spec.BatchSiz
 // Fields describes the tensors of a batch, in the order of the spec's fields. With batches of one source they are
 // the fields of the first source, and SourceInfo has the fields of each. Windows of several sizes have the largest one
 // here.
-func (e *Engine) Fields() []FieldInfo { return e.groups[0].infos }
+func (e *Engine) Fields() []batch.FieldInfo { return e.groups[0].infos }
 
 // Trim frees the idle batch memory and the idle decoded tiles. Call it before an engine rests for a
 // while.
@@ -508,8 +494,8 @@ func (e *Engine) Trim() {
 	}
 }
 
-// Forget frees the idle batch memory of an owner that is gone: see resources.WithOwner.
-func (e *Engine) Forget(o resources.Owner) { e.memory.forget(o) }
+// Forget frees the idle batch memory of an owner that is gone: see batch.WithOwner.
+func (e *Engine) Forget(o batch.Owner) { e.memory.forget(o) }
 
 // Close stops the workers and closes the dataset. Batches that were not released stay valid.
 // Unfinished tickets end with ErrClosed. Further calls return the same error.
@@ -682,22 +668,22 @@ func (e *Engine) BatchBytes() int64 {
 // describe fills the infos of a group with the tensors of a batch of one row, in the order of the fields.
 func (e *Engine) describe(g *group, one *layout) {
 	padding := &Pending{engine: e, group: g, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
-		batch: &Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
+		batch: &batch.Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
 	parts := e.columns(padding)
 	add := func(c column) {
 		for _, m := range c.members() {
-			info := FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}
+			info := batch.FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}
 			g.infos = append(g.infos, info)
 		}
 	}
 	g.inOrder(e, func(i int) {
 		field, plan := g.lead().rasters[i].Tensor(), one.rasters[i].plan
-		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
+		info := batch.FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
 			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
 			GSD: field.GSD}
 		g.infos = append(g.infos, info)
 		if field.Validity != "" {
-			g.infos = append(g.infos, FieldInfo{Name: field.Validity, Kind: "mask", DType: chunk.Uint8,
+			g.infos = append(g.infos, batch.FieldInfo{Name: field.Validity, Kind: "mask", DType: chunk.Uint8,
 				Shape: info.Shape, Axes: info.Axes})
 		}
 	}, func(i int) { add(parts[i]) })

@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -66,7 +67,7 @@ func float32At(b []byte, i int) float32 {
 func uint16At(b []byte, i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:]) }
 
 // checkBatch compares a batch of chipFields with the dataset, index by index.
-func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *Batch) {
+func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *batch.Batch) {
 	t.Helper()
 	o := shuffle.NewOrder(e.spec.Seed, tk.Epoch, e.Len(), e.spec.Shuffle)
 	s := e.sets[0].sampler
@@ -131,7 +132,7 @@ func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *B
 	}
 }
 
-func checkValues(t testing.TB, b *Batch, k int, row int64, valid bool) {
+func checkValues(t testing.TB, b *batch.Batch, k int, row int64, valid bool) {
 	t.Helper()
 	label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*k:]))
 	measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*k:]))
@@ -145,7 +146,7 @@ func checkValues(t testing.TB, b *Batch, k int, row int64, valid bool) {
 	}
 }
 
-func wait(t testing.TB, p *Pending) *Batch {
+func wait(t testing.TB, p *Pending) *batch.Batch {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -205,7 +206,7 @@ func collect(t testing.TB, e *Engine, o LoaderOptions) (out [][]byte, states []s
 }
 
 // flat returns everything in a batch as bytes.
-func flat(b *Batch) []byte {
+func flat(b *batch.Batch) []byte {
 	buf := fmt.Appendf(nil, "%d %d %v %v %v", b.Epoch, b.First, b.Valid, b.Positions, b.Samples)
 	for _, t := range b.Tensors {
 		buf = fmt.Appendf(buf, "%s %v %v %v", t.Name, t.DType, t.Axes, t.Shape)
@@ -455,7 +456,7 @@ func TestMemoryByTheBatch(t *testing.T) {
 		switch {
 		case !c.fits && !errors.Is(err, fault.Limit):
 			t.Errorf("a batch of %d bytes in %d: %v", one, e.MemoryBytes(), err)
-		case c.fits && (err != nil || l.options.Prefetch != DefaultPrefetch || log.Len() > 0):
+		case c.fits && (err != nil || l.options.Prefetch != batch.DefaultPrefetch || log.Len() > 0):
 			t.Errorf("%d rows: prefetch cut, or %v, %s", c.batch, err, log.String())
 		}
 		if err == nil {
@@ -627,7 +628,7 @@ func TestNativeTensorsConvertToTheFinalOnes(t *testing.T) {
 }
 
 // slowConvert is the receiver's arithmetic, element by element.
-func slowConvert(t Tensor) []byte {
+func slowConvert(t batch.Tensor) []byte {
 	c := t.Convert
 	n := len(t.Data) / 2
 	out := make([]byte, 0, 4*n)

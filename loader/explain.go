@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -58,7 +59,7 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 
 // explainColumns checks the columns of a draw, in the order of a run.
 func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
-	pending := &Pending{engine: e, group: d.group, ctx: ctx, batch: &Batch{Rows: 1}}
+	pending := &Pending{engine: e, group: d.group, ctx: ctx, batch: &batch.Batch{Rows: 1}}
 	for i := range d.values {
 		if err := e.valueColumn(pending, i).fill(nil, d, draw, 0); err != nil {
 			return err
@@ -115,27 +116,11 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	return false, nil
 }
 
-// SourceInfo is a source of a spec that is not a mixture.
-type SourceInfo struct {
-	// Name is the name of the source, after the names of the mixtures around it; empty if there is one
-	// source. Source is the path of its table.
-	Name   string `json:"name,omitempty"`
-	Source string `json:"source"`
-	// Rows of its table.
-	Rows int64 `json:"rows"`
-	// Datasets of the plan that are made of it: one, or one for each stratum.
-	Datasets []int `json:"datasets"`
-	// Samples of an epoch, of all its datasets together.
-	Samples int64 `json:"samples"`
-	// Fields describes the tensors of batches with samples of it.
-	Fields []FieldInfo `json:"-"`
-}
-
 // Sources returns the sources, in the order of their numbers in the tensor SourceColumn of a batch.
-func (e *Engine) Sources() []SourceInfo {
-	out := make([]SourceInfo, len(e.sets))
+func (e *Engine) Sources() []batch.SourceInfo {
+	out := make([]batch.SourceInfo, len(e.sets))
 	for i, d := range e.sets {
-		out[i] = SourceInfo{Name: d.name, Source: d.source.Source, Rows: d.table.Len(), Fields: d.group.infos}
+		out[i] = batch.SourceInfo{Name: d.name, Source: d.source.Source, Rows: d.table.Len(), Fields: d.group.infos}
 	}
 	for i, d := range e.leaves {
 		s := &out[d.number]

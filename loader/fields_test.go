@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -107,7 +108,7 @@ func halfOf(v float64) float64 {
 }
 
 // elementOf returns an element of a tensor, after the arithmetic that its receiver still has to do.
-func elementOf(t *Tensor, i int) float64 {
+func elementOf(t *batch.Tensor, i int) float64 {
 	raw := func() float64 {
 		switch t.DType {
 		case chunk.Uint8:

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -74,7 +74,7 @@ func FuzzSpec(f *testing.F) {
 		taken := 0
 		o := Options{
 			Workers: 1, Opener: tab, MemoryBytes: memory,
-			Alloc: func(n int) Buffer { taken = max(taken, n); return resources.NewHeap(n) },
+			Alloc: func(n int) batch.Buffer { taken = max(taken, n); return batch.NewHeap(n) },
 		}
 		e, err := newEngine(ctx, s, o.WithDefaults(), tab)
 		if err != nil {

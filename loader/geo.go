@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -48,9 +49,9 @@ func nowhere() (g rowPlace) {
 }
 
 // geoMembers returns the tensors of the places of all rows.
-func geoMembers(places []rowPlace) (out []Tensor) {
+func geoMembers(places []rowPlace) (out []batch.Tensor) {
 	for i, member := range geoTensors {
-		tensor := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"},
+		tensor := batch.Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"},
 			Shape: []int64{int64(len(places))}}
 		if member.axis != "" {
 			tensor.Axes, tensor.Shape = append(tensor.Axes, member.axis), append(tensor.Shape, member.length)

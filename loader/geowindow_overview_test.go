@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/tiff"
@@ -143,7 +144,7 @@ func testGeoWindowOverviews(t *testing.T, c groundLevels, beside bool) {
 }
 
 // checkPyramid compares row k of a field with a level of a pyramid, if the field is on its grid or takes the nearest.
-func checkPyramid(t *testing.T, b *loader.Batch, field string, k, level int, resolution float64, at []float64,
+func checkPyramid(t *testing.T, b *batch.Batch, field string, k, level int, resolution float64, at []float64,
 	masked bool) {
 	t.Helper()
 	pixel := float64(int(10) << level)
@@ -222,7 +223,7 @@ func TestStackReadsOverviews(t *testing.T) {
 }
 
 // checkStackLevel compares the bands of a batch's one row with window win of a level of a pyramid.
-func checkStackLevel(t *testing.T, b *loader.Batch, level int, win shuffle.Box) {
+func checkStackLevel(t *testing.T, b *batch.Batch, level int, win shuffle.Box) {
 	t.Helper()
 	image, ok := b.Tensor("image"), b.Tensor("ok")
 	n := int(image.Shape[3])

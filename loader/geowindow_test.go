@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/tiff"
@@ -205,7 +206,7 @@ func TestGeoWindowStacks(t *testing.T) {
 }
 
 // floatsOf returns the numbers of a tensor of float64.
-func floatsOf(t *loader.Tensor) []float64 {
+func floatsOf(t *batch.Tensor) []float64 {
 	out := make([]float64, len(t.Data)/8)
 	for i := range out {
 		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(t.Data[8*i:]))

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -172,7 +173,7 @@ func TestMasksWithoutAPlace(t *testing.T) {
 	}
 }
 
-func countValid(b *loader.Batch) (n int) {
+func countValid(b *batch.Batch) (n int) {
 	for _, v := range b.Valid {
 		if v {
 			n++

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -42,7 +43,7 @@ func unlikeSpec(batch int, until string) Spec {
 }
 
 // checkUnlike compares a batch with the pixels of the source that its first position has.
-func checkUnlike(t *testing.T, e *Engine, tabs map[string]*fakeTable, b *Batch, first int64) {
+func checkUnlike(t *testing.T, e *Engine, tabs map[string]*fakeTable, b *batch.Batch, first int64) {
 	t.Helper()
 	draw := e.plan.At(b.Epoch, first)
 	source := e.Sources()[draw.Dataset]

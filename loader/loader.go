@@ -3,12 +3,11 @@ package loader
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 
-	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -41,7 +40,7 @@ type Loader struct {
 	ahead   []*Pending // started and not returned, in the order of steps
 	cancel  context.CancelFunc
 	ctx     context.Context
-	bad     BadCounter
+	bad     batch.BadCounter
 }
 
 // cursor is a step of an epoch.
@@ -55,7 +54,7 @@ type cursor struct {
 // run are errors without a kind.
 func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	o.World = cmp.Or(o.World, 1)
-	o.Prefetch = cmp.Or(o.Prefetch, DefaultPrefetch)
+	o.Prefetch = cmp.Or(o.Prefetch, batch.DefaultPrefetch)
 	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 			"memory bytes", e.options.MemoryBytes, "batches", fit, "prefetch", o.Prefetch, "prefetched", ahead)
 		o.Prefetch = int(ahead)
 	}
-	loader := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.Rank, o.World)}
+	loader := &Loader{engine: e, options: o, bad: e.spec.BadCounter(e.Len(), o.Rank, o.World)}
 	loader.state = e.State()
 	if o.State != nil {
 		var note string
@@ -107,7 +106,7 @@ func (e *Engine) checkRun(rank, world, prefetch int) error {
 // batch until Release. If ctx ends first, the work goes on and the next call returns its result.
 // After any other error the next call tries the same step again. If more samples of an epoch are
 // bad than Spec.BadLimit allows, it returns an error of kind limit.
-func (l *Loader) Next(ctx context.Context) (*Batch, error) {
+func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) {
 	next, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
 	if !ok {
 		return nil, io.EOF
@@ -178,103 +177,8 @@ func (l *Loader) State() shuffle.State { return l.state }
 // keeps one must copy it. The iteration ends after the first error. A loader has one position:
 // after a break another iteration continues from it, and two iterations at a time share the
 // batches.
-func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] { return All(ctx, l.Next) }
-
-// BadCounter counts the bad rows that one loader meets in an epoch, for the spec's BadLimit.
-//
-// A state has no count: it is the same on every rank and for any world size, but a rank knows only
-// its own bad rows. So batches are the same after a resume and for any world size, but the step at
-// which a limit ends a run is not.
-type BadCounter struct {
-	limit       int64 // -1 without a bound
-	rank, world int
-	begun       bool
-	epoch       uint64
-	count       int64
-	from        int64 // position of the first batch that was counted in the epoch
-	first       int64 // batches that begin before this position were counted
-}
-
-// NewBadCounter returns the counter of one rank of world loaders that share epochs of n samples.
-// Each loader counts its own rows: the rate applies to the rows that it gets of an epoch, the count
-// is the same for every loader.
-func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
-	counter := BadCounter{limit: -1, rank: rank, world: world}
-	if s.BadLimit == nil {
-		return counter
-	}
-	if s.BadLimit.Count != nil {
-		counter.limit = *s.BadLimit.Count
-	}
-	if s.BadLimit.Rate != nil {
-		rows := float64(shuffle.RankRows(n, s.BatchSize, rank, world, s.DropsLast()))
-		bound := int64(*s.BadLimit.Rate * rows)
-		if float64(bound+1) <= rows && float64(bound+1)/rows <= *s.BadLimit.Rate {
-			bound++ // the product was rounded down: 0.29 of 100 is 29
-		}
-		if counter.limit < 0 || bound < counter.limit {
-			counter.limit = bound
-		}
-	}
-	return counter
-}
-
-// Limit returns how many bad rows a loader may meet in an epoch, or -1 if there is no limit.
-func (c *BadCounter) Limit() int64 { return c.limit }
-
-// Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind
-// limit if the batch's epoch has more than allowed. Bad rows before a resume do not count. A batch
-// that is passed again is counted once.
-func (c *BadCounter) Note(b *Batch) error {
-	if c.limit < 0 {
-		return nil
-	}
-	if b.Epoch != c.epoch || !c.begun {
-		c.begun, c.epoch, c.count, c.from, c.first = true, b.Epoch, 0, b.First, b.First
-	}
-	if b.First >= c.first {
-		c.first = b.First + 1
-		for i := range b.Bad { // in the order of the rows; a row of a sequence may have several bad steps
-			if i == 0 || b.Bad[i].Row != b.Bad[i-1].Row {
-				c.count++
-			}
-		}
-	}
-	if c.count <= c.limit || len(b.Bad) == 0 {
-		return nil
-	}
-	last := b.Bad[len(b.Bad)-1]
-	name := ""
-	if c.world > 1 {
-		name = fmt.Sprintf(" among the rows of rank %d of %d", c.rank, c.world)
-	}
-	if c.from > 0 {
-		name += fmt.Sprintf(" since position %d, where this loader began", c.from)
-	}
-	return fault.New(fault.Limit, "bad samples", fault.NoOffset,
-		"%d in epoch %d%s, over the limit of %d; the last one, at position %d: %v",
-		c.count, b.Epoch, name, c.limit, last.Position, last.Err)
-}
-
-// All iterates over the batches of next until io.EOF, as Loader.All does. It serves other sources
-// of batches.
-func All(ctx context.Context, next func(context.Context) (*Batch, error)) iter.Seq2[*Batch, error] {
-	return func(yield func(*Batch, error) bool) {
-		for {
-			batch, err := next(ctx)
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			goOn := yield(batch, err)
-			if err != nil {
-				return
-			}
-			batch.Release()
-			if !goOn {
-				return
-			}
-		}
-	}
+func (l *Loader) All(ctx context.Context) iter.Seq2[*batch.Batch, error] {
+	return batch.All(ctx, l.Next)
 }
 
 // Close cancels the tickets in work. Batches that were returned stay valid until Release.

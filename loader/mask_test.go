@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -84,7 +85,7 @@ func TestMasksOfFiles(t *testing.T) {
 	fill := spec.Float(-7)
 	for _, f := range maskedFiles(t) {
 		for _, source := range f.sources(t) {
-			one := func(field Field, native bool) (*Batch, string) {
+			one := func(field Field, native bool) (*batch.Batch, string) {
 				e := openSpec(t, Spec{Source: source, Fields: []Field{field}, BatchSize: 1})
 				b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 1, 0, 1), native))
 				return b, filepath.Base(source) + " of " + f.Path

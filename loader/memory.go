@@ -6,19 +6,17 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/invariants"
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 const (
-	// DefaultPrefetch is how many batches a loader prepares ahead.
-	DefaultPrefetch = 3
 	// busyBatches is how many batches keep workers busy: two that they fill, the one that the caller holds, and one
 	// on its way to the caller. 2 + 1 + 1 = 4.
 	busyBatches = 4
 	// autoBatches is how many batches the default memory holds: also those that a client has asked for ahead, in
 	// shared memory, and the one before that its loop still names. 4 + DefaultPrefetch + 1 = 8. With fewer, large
 	// batches are copied to their client.
-	autoBatches = busyBatches + DefaultPrefetch + 1
+	autoBatches = busyBatches + batch.DefaultPrefetch + 1
 )
 
 // seatShare is the part of the budget that the seats of one client of an engine take at most, unless one batch takes
@@ -33,7 +31,7 @@ const seatShare = 32
 // Seats are memory that single clients have waited for in the queue of the budget: they are kept for these clients
 // alone, even if other clients of the engine wait.
 type memory struct {
-	alloc  func(n int) Buffer
+	alloc  func(n int) batch.Buffer
 	budget *budget.Budget // nil for none
 	leave  func()         // ends the membership in the budget
 	more   func()         // called when take may succeed that failed before; it must not wait for locks
@@ -49,12 +47,12 @@ type memory struct {
 	lent    int64 // bytes of leases
 	granted int64 // charged to the budget
 	taken   int64 // bytes of buffers, in use and idle
-	idle    resources.Idle
+	idle    batch.Idle
 	closed  bool // the engine is closed: no buffer is kept
 }
 
 // newMemory returns a memory of at most bound bytes. floor of them are charged to b already.
-func newMemory(bound int64, alloc func(n int) Buffer, b *budget.Budget, floor int64, more func()) *memory {
+func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, floor int64, more func()) *memory {
 	m := &memory{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, granted: floor, more: more}
 	m.leave = b.Join(m)
 	return m
@@ -62,9 +60,9 @@ func newMemory(bound int64, alloc func(n int) Buffer, b *budget.Budget, floor in
 
 // take reserves n bytes, if there is room for them beside the empty seats: with them, batches of their clients lie in
 // filled bytes of the seats. It returns a buffer of n bytes with any content for a batch of an owner
-// (resources.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks. It
+// (batch.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks. It
 // never waits.
-func (m *memory) take(n int, owner resources.Owner, filled int64) (b Buffer, ok bool) {
+func (m *memory) take(n int, owner batch.Owner, filled int64) (b batch.Buffer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	spare := m.seats - filled
@@ -188,7 +186,7 @@ func (m *memory) settle() {
 }
 
 // give takes a buffer back. With keep it is for the next batch.
-func (m *memory) give(b Buffer, keep bool) {
+func (m *memory) give(b batch.Buffer, keep bool) {
 	defer m.settle()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +196,7 @@ func (m *memory) give(b Buffer, keep bool) {
 	m.idle.CheckOut(b)
 	m.taken -= int64(size)
 	others := m.granted > m.own() && m.budget.Waiting() > 0 // they wait for what this engine has beyond
-	if keep && !m.closed && !others && resources.Reusable(b) {
+	if keep && !m.closed && !others && batch.Reusable(b) {
 		m.taken += int64(size) - m.idle.Keep(b)
 	} else {
 		b.Free()
@@ -245,7 +243,7 @@ func (m *memory) dropIdle() {
 }
 
 // forget frees the idle buffers of an owner that is gone. Those that come back later are not kept.
-func (m *memory) forget(o resources.Owner) {
+func (m *memory) forget(o batch.Owner) {
 	defer m.settle()
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/invariants"
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice
@@ -14,8 +14,8 @@ func TestMemoryThatIsGivenUp(t *testing.T) {
 	if !invariants.Enabled {
 		t.Skip("needs the build tag invariants")
 	}
-	m := newMemory(1000, resources.NewHeap, nil, 0, func() {})
-	take := func() Buffer {
+	m := newMemory(1000, batch.NewHeap, nil, 0, func() {})
+	take := func() batch.Buffer {
 		return taken(t, m, 100)
 	}
 	kept, discarded := take(), take()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // tallied is a buffer of which a test knows how many bytes there are.
@@ -20,9 +21,9 @@ func (t tallied) Bytes() []byte { return t.b }
 func (t tallied) Free()         { t.sum.Add(-int64(len(t.b))) }
 
 // tally returns an allocator that counts the bytes there are, and the most there ever were.
-func tally() (alloc func(n int) Buffer, sum, most *atomic.Int64) {
+func tally() (alloc func(n int) batch.Buffer, sum, most *atomic.Int64) {
 	sum, most = new(atomic.Int64), new(atomic.Int64)
-	return func(n int) Buffer {
+	return func(n int) batch.Buffer {
 		now := sum.Add(int64(n))
 		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 		}
@@ -31,7 +32,7 @@ func tally() (alloc func(n int) Buffer, sum, most *atomic.Int64) {
 }
 
 // budgeted returns a memory with a floor that is charged to b.
-func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) Buffer, bound, floor int64) *memory {
+func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) batch.Buffer, bound, floor int64) *memory {
 	t.Helper()
 	if err := b.Acquire(t.Context(), floor); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) Buffer, bound, f
 }
 
 // try takes n bytes, if there is room.
-func try(m *memory, n int) Buffer {
+func try(m *memory, n int) batch.Buffer {
 	b, ok := m.take(n, nil, 0)
 	if ok && b == nil {
 		b = m.alloc(n)
@@ -51,7 +52,7 @@ func try(m *memory, n int) Buffer {
 }
 
 // taken takes n bytes.
-func taken(t *testing.T, m *memory, n int) Buffer {
+func taken(t *testing.T, m *memory, n int) batch.Buffer {
 	t.Helper()
 	b := try(m, n)
 	if b == nil {
@@ -71,7 +72,7 @@ func TestMemoriesShareABudget(t *testing.T) {
 		m := budgeted(t, b, alloc, 100*size, floor)
 		r := rand.New(rand.NewPCG(2, uint64(i)))
 		done.Go(func() {
-			var held []Buffer
+			var held []batch.Buffer
 			for range 500 {
 				if len(held) < 2 || r.IntN(2) == 0 && len(held) < 8 {
 					if got := try(m, size); got != nil {
@@ -113,7 +114,7 @@ func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
 	alloc, _, _ := tally()
 	unread, read := budgeted(t, b, alloc, 8000, 1000), budgeted(t, b, alloc, 8000, 1000)
 	fill := func(m *memory, keep int) {
-		var all []Buffer
+		var all []batch.Buffer
 		for range 3 {
 			all = append(all, taken(t, m, 1000))
 		}

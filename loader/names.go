@@ -33,8 +33,6 @@ type (
 	Condition = spec.Condition
 	// Options configure an engine: see resources.Options.
 	Options = resources.Options
-	// Buffer is memory for one batch: see resources.Buffer.
-	Buffer = resources.Buffer
 )
 
 // ParseSpec reads the JSON of a spec, and checks it: see spec.ParseSpec.

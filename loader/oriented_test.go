@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -131,7 +132,7 @@ func misplacedIn(t *testing.T, s loader.Spec) string {
 	e, err := loader.Open(t.Context(), s, loader.Options{})
 	if err == nil {
 		defer e.Close()
-		var b *loader.Batch
+		var b *batch.Batch
 		ticket := shuffle.StepTicket(0, 0, s.BatchSize, 0, 1)
 		if b, err = e.Start(t.Context(), ticket, false).Wait(t.Context()); err == nil {
 			b.Release()

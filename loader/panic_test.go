@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -132,7 +133,7 @@ func TestPanicEndsOneTicket(t *testing.T) {
 	}
 }
 
-func checkNoRow(t *testing.T, b *Batch, row int64) {
+func checkNoRow(t *testing.T, b *batch.Batch, row int64) {
 	t.Helper()
 	for _, s := range b.Samples {
 		if s == row {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -221,7 +222,7 @@ func (q *queue) next() *Pending {
 // reserve takes memory for a ticket, with which batches lie in filled bytes of seats. It needs the lock.
 func (q *queue) reserve(p *Pending, filled int64) (ok bool) {
 	if q.memory != nil {
-		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), filled)
+		p.memory, ok = q.memory.take(p.size(), batch.OwnerOf(p.ctx), filled)
 		return ok
 	}
 	return true
@@ -412,7 +413,7 @@ func (c *claim) end() {
 
 // giveBack ends the claim and gives its memory back, in this order: the memory of a seat that is not empty yet would go
 // to the budget.
-func (c *claim) giveBack(b Buffer, keep bool) {
+func (c *claim) giveBack(b batch.Buffer, keep bool) {
 	c.queue.coming.Add(1)
 	defer c.queue.coming.Add(-1)
 	c.end()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/cputime"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -198,10 +199,10 @@ func TestWindowsUnderPressure(t *testing.T) {
 // has small ones that would fit. Once it is cancelled, nobody waits for it.
 func TestSmallTicketsLeaveRoomForLargeOnes(t *testing.T) {
 	q := newQueue(1000, 8)
-	q.memory = newMemory(1000, resources.NewHeap, nil, 0, q.poke)
+	q.memory = newMemory(1000, batch.NewHeap, nil, 0, q.poke)
 	large, small := newAsker(t, q, "large", "", 80), newAsker(t, q, "small", "", 10)
 	release := func(a *asker) {
-		q.memory.give(resources.NewHeap(10*a.rows), false)
+		q.memory.give(batch.NewHeap(10*a.rows), false)
 		a.release()
 	}
 	small.ask(100)

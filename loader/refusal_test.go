@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -84,7 +85,7 @@ func TestFieldsOfOtherResolution(t *testing.T) {
 	}
 }
 
-func checkWindow(t *testing.T, got *Tensor, row int, a *fakeAsset, y0, x0, h, w int) {
+func checkWindow(t *testing.T, got *batch.Tensor, row int, a *fakeAsset, y0, x0, h, w int) {
 	t.Helper()
 	if want := fmt.Sprint([]int{int(got.Shape[0]), a.b, h, w}); fmt.Sprint(got.Shape) != want {
 		t.Fatalf("%s has shape %v, want %s", got.Name, got.Shape, want)
@@ -260,7 +261,7 @@ func TestNextAfterAnError(t *testing.T) {
 	}
 	defer l.Close()
 	ctx := context.Background()
-	next := func() *Batch {
+	next := func() *batch.Batch {
 		t.Helper()
 		b, err := l.Next(ctx)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -240,7 +241,7 @@ func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v flo
 
 // checkSampled compares a batch of sampledFields with the plan, index by index. Windows are those
 // of package shuffle, whose tests compare it with docs/order.md.
-func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffle.Ticket, b *Batch) {
+func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffle.Ticket, b *batch.Batch) {
 	t.Helper()
 	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
 	h, w, steps := e.sets[0].rasters[0].H, e.sets[0].rasters[0].W, max(e.sets[0].steps, 1)
@@ -249,7 +250,7 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 		if b.Positions[k] != pos {
 			t.Fatalf("row %d: position %d, want %d", k, b.Positions[k], pos)
 		}
-		bad := slices.ContainsFunc(b.Bad, func(x Bad) bool { return x.Row == k })
+		bad := slices.ContainsFunc(b.Bad, func(x batch.Bad) bool { return x.Row == k })
 		var draw shuffle.Draw
 		var tab *fakeTable
 		exists, stepwise := pos >= 0, false // stepwise: the bad steps are missing, the others are there
@@ -316,20 +317,20 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 
 // checkBad compares a batch's report on a bad row with the sample that was drawn and its
 // substitute.
-func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, last *shuffle.Draw) {
+func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k int, first, last *shuffle.Draw) {
 	t.Helper()
-	ref := func(d *shuffle.Draw) *SampleRef {
+	ref := func(d *shuffle.Draw) *batch.SampleRef {
 		id, _ := tab.ID(context.Background(), d.Row)
-		return &SampleRef{Index: d.Sample, Row: d.Row, ID: id}
+		return &batch.SampleRef{Index: d.Sample, Row: d.Row, ID: id}
 	}
-	want := Bad{Row: k, Position: b.Positions[k], Sample: ref(first)}
+	want := batch.Bad{Row: k, Position: b.Positions[k], Sample: ref(first)}
 	if len(e.Sources()) > 1 {
 		want.Source = e.Sources()[sourceOf(e, first.Dataset)].Name
 	}
 	if last.Attempt > 0 {
 		want.Instead = ref(last)
 	}
-	got := b.Bad[slices.IndexFunc(b.Bad, func(x Bad) bool { return x.Row == k })]
+	got := b.Bad[slices.IndexFunc(b.Bad, func(x batch.Bad) bool { return x.Row == k })]
 	if got.Err = nil; !reflect.DeepEqual(got, want) {
 		t.Fatalf("row %d: %+v of %+v in place of %+v, want %+v of %+v in place of %+v", k, got, got.Instead,
 			got.Sample, want, want.Instead, want.Sample)
@@ -343,17 +344,18 @@ func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int)
 }
 
 // checkBadSteps compares a batch's report on a sequence with bad steps with those steps, in order.
-func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, draw *shuffle.Draw) {
+func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k int, draw *shuffle.Draw) {
 	t.Helper()
 	rows := make([]int64, e.sets[0].steps)
 	for step := range rows {
 		rows[step] = e.Plan().Row(draw, step)
 	}
-	var want, got []Bad
+	var want, got []batch.Bad
 	for i, r := range rows {
 		if r >= 0 && stepBad(e, tab, draw, rows, i) {
 			id, _ := tab.ID(t.Context(), r)
-			bad := Bad{Row: k, Position: b.Positions[k], Sample: &SampleRef{Index: draw.Sample, Row: r, ID: id}}
+			bad := batch.Bad{Row: k, Position: b.Positions[k],
+				Sample: &batch.SampleRef{Index: draw.Sample, Row: r, ID: id}}
 			if len(e.Sources()) > 1 {
 				bad.Source = e.Sources()[sourceOf(e, draw.Dataset)].Name
 			}
@@ -372,7 +374,7 @@ func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, dra
 }
 
 func sourceOf(e *Engine, dataset int) int {
-	return slices.IndexFunc(e.Sources(), func(s SourceInfo) bool { return slices.Contains(s.Datasets, dataset) })
+	return slices.IndexFunc(e.Sources(), func(s batch.SourceInfo) bool { return slices.Contains(s.Datasets, dataset) })
 }
 
 func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
@@ -384,7 +386,7 @@ func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
 }
 
 func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int, there bool,
-	at, h, w int, img, val, mask *Tensor) {
+	at, h, w int, img, val, mask *batch.Tensor) {
 	t.Helper()
 	want := make([]float32, 3*h*w)
 	valid := make([]byte, 3*h*w)

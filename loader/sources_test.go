@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -624,9 +625,9 @@ func TestBadLimit(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	steps := NewBadCounter(Spec{BadLimit: count(2)}, 20, 0, 1)
+	steps := Spec{BatchSize: 1, BadLimit: count(2)}.BadCounter(20, 0, 1)
 	for first := range int64(3) { // the bad steps of one row are one bad sample
-		err := steps.Note(&Batch{First: first, Bad: []Bad{{Row: 1, Err: gone}, {Row: 1, Err: gone}}})
+		err := steps.Note(&batch.Batch{First: first, Bad: []batch.Bad{{Row: 1, Err: gone}, {Row: 1, Err: gone}}})
 		if (err == nil) != (first < 2) {
 			t.Errorf("%d bad samples with two bad steps each, of 2 that may be: %v", first+1, err)
 		}
@@ -644,12 +645,14 @@ func TestBadLimit(t *testing.T) {
 		{Spec{BatchSize: 5}, 100, 6, 8, 0},
 	} {
 		c.spec.BadLimit = rate(0.5)
-		if got := NewBadCounter(c.spec, c.n, c.rank, c.world).limit; got != c.want {
+		counter := c.spec.BadCounter(c.n, c.rank, c.world)
+		if got := counter.Limit(); got != c.want {
 			t.Errorf("%d samples in batches of %d, rank %d of %d: half of them are %d, want %d", c.n,
 				c.spec.BatchSize, c.rank, c.world, got, c.want)
 		}
 	}
-	if got := NewBadCounter(Spec{BatchSize: 1, BadLimit: rate(0.29)}, 100, 0, 1).limit; got != 29 {
+	hundred := Spec{BatchSize: 1, BadLimit: rate(0.29)}.BadCounter(100, 0, 1)
+	if got := hundred.Limit(); got != 29 {
 		t.Errorf("a rate of 0.29 in 100 samples lets %d be bad", got)
 	}
 	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: spec.BadSkip}, tab, 1)
@@ -679,7 +682,7 @@ func TestExplain(t *testing.T) {
 				if r.Row != k || r.Position != b.Positions[k] {
 					t.Fatalf("%s: row %d is explained as %d at %d", name, k, r.Row, r.Position)
 				}
-				bad := slices.ContainsFunc(b.Bad, func(x Bad) bool { return x.Row == k })
+				bad := slices.ContainsFunc(b.Bad, func(x batch.Bad) bool { return x.Row == k })
 				if (r.Err != nil) != bad {
 					t.Fatalf("%s row %d: explained error %v, bad %v", name, k, r.Err, bad)
 				}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -89,7 +90,7 @@ func TestWorkersWithoutMemory(t *testing.T) {
 	defer e.Close()
 	const pause = 100 * time.Millisecond
 	ticket := shuffle.Ticket{Count: spec.BatchSize, RowStride: 1}
-	wait := func(p *Pending) *Batch {
+	wait := func(p *Pending) *batch.Batch {
 		b, err := p.Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)

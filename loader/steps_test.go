@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/raster"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
@@ -49,7 +50,7 @@ func uint16s(b []byte) []uint16 {
 }
 
 // texts returns the strings of a tensor.
-func texts(t loader.Tensor) (out []string) {
+func texts(t batch.Tensor) (out []string) {
 	for i := 0; i+16 <= len(t.Offsets); i += 8 {
 		lo, hi := binary.LittleEndian.Uint64(t.Offsets[i:]), binary.LittleEndian.Uint64(t.Offsets[i+8:])
 		out = append(out, string(t.Data[lo:hi]))

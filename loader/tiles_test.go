@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -55,7 +56,7 @@ func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[int64]*Batch{}
+	want := map[int64]*batch.Batch{}
 	for step := range e.Steps() {
 		want[step] = wait(t, e.Start(context.Background(), shuffle.StepTicket(0, step, 4, 0, 1), false))
 		want[step].Tensors[0].Data = append([]byte(nil), want[step].Tensors[0].Data...)

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -220,7 +221,7 @@ func (v valueField) text(val catalog.Value) string {
 
 // tensor packs the values of a batch's rows, or of all their steps. Rows without a sample are 0,
 // NaN or empty.
-func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
+func (v valueField) tensor(rows []catalog.Value, rowValid []bool) batch.Tensor {
 	valid := rowValid
 	if steps := len(rows) / max(len(rowValid), 1); steps > 1 {
 		valid = make([]bool, len(rows))
@@ -228,9 +229,9 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 			valid[i] = rowValid[i/steps]
 		}
 	}
-	tensor := Tensor{Name: v.name, DType: v.to, Axes: []string{"n"}, Shape: []int64{int64(len(rows))}}
+	tensor := batch.Tensor{Name: v.name, DType: v.to, Axes: []string{"n"}, Shape: []int64{int64(len(rows))}}
 	if v.kind == catalog.Text {
-		tensor.Kind = Text
+		tensor.Kind = batch.Text
 		tensor.Offsets = binary.LittleEndian.AppendUint64(nil, 0)
 		for i, val := range rows {
 			if valid[i] && !val.Null {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -68,7 +69,7 @@ type cutRow struct {
 	values        []int64
 }
 
-func cutRowOf(t *testing.T, b *loader.Batch, row int) (out cutRow) {
+func cutRowOf(t *testing.T, b *batch.Batch, row int) (out cutRow) {
 	t.Helper()
 	row32 := func(name string) []float32 {
 		at := b.Tensor(name)

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/shapes"
@@ -95,7 +96,7 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 					continue
 				}
 				n, lead := p.batch.Rows, set.rasters[0]
-				out = append(out, member{Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
+				out = append(out, member{batch.Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
 					Data: memory(i, 0, n), Shape: []int64{int64(n), int64(lead.H), int64(lead.W)}}, "vector"})
 			}
 			return out
@@ -121,7 +122,7 @@ func (l *layout) addVectors(d *dataset, rows int, bound int64) error {
 }
 
 // cutTensors returns the tensors of a field of boxes or polygons.
-func cutTensors(v *shapes.Field, list []shapes.Cut) []Tensor {
+func cutTensors(v *shapes.Field, list []shapes.Cut) []batch.Tensor {
 	n, size := int64(len(list)), v.To.Size()
 	coords, rings := newRagged(v, "", n), newRagged(v, spec.RingsMember, n)
 	values := newRagged(v, spec.VectorValues, n)
@@ -139,14 +140,15 @@ func cutTensors(v *shapes.Field, list []shapes.Cut) []Tensor {
 		values.Offsets = binary.LittleEndian.AppendUint64(values.Offsets, uint64(len(values.Data)/size))
 	}
 	if v.Vector.Kind == spec.BoxVector {
-		return []Tensor{coords, values}
+		return []batch.Tensor{coords, values}
 	}
-	return []Tensor{coords, rings, values}
+	return []batch.Tensor{coords, rings, values}
 }
 
 // newRagged returns one of the tensors of a field of boxes or polygons, for n rows.
-func newRagged(v *shapes.Field, suffix string, n int64) Tensor {
-	tensor := Tensor{Name: v.Name + suffix, Kind: Ragged, DType: chunk.Float32, Offsets: make([]byte, 8, 8*(n+1))}
+func newRagged(v *shapes.Field, suffix string, n int64) batch.Tensor {
+	tensor := batch.Tensor{Name: v.Name + suffix, Kind: batch.Ragged, DType: chunk.Float32,
+		Offsets: make([]byte, 8, 8*(n+1))}
 	switch {
 	case suffix == spec.VectorValues:
 		tensor.DType, tensor.Axes, tensor.Shape = v.To, []string{"n"}, []int64{n}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -42,9 +43,9 @@ type Pending struct {
 	next   *Pending // behind it in the queue
 	claim  *claim   // on the window of its client; nil before its turn
 	layout *layout
-	memory Buffer
+	memory batch.Buffer
 	buf    []byte // bytes of memory
-	batch  *Batch
+	batch  *batch.Batch
 	draws  []shuffle.Draw // for each row, the sample that stands there
 	parts  []column       // all of the batch that is not a raster field
 	masks  []sync.Once    // for each raster field: sets the mask to ones
@@ -148,7 +149,7 @@ func (e *Engine) checkNamed(t shuffle.Ticket) error {
 
 // Wait returns the batch, or the error of the first row that has one. If ctx ends first, it cancels
 // the ticket and returns the error of ctx.
-func (p *Pending) Wait(ctx context.Context) (*Batch, error) {
+func (p *Pending) Wait(ctx context.Context) (*batch.Batch, error) {
 	select {
 	case <-p.done:
 	case <-ctx.Done():
@@ -257,13 +258,13 @@ func (p *Pending) prepare() error {
 	}
 	memory := p.memory
 	p.buf = memory.Bytes()
-	p.batch = &Batch{
+	p.batch = &batch.Batch{
 		Epoch: p.ticket.Epoch, First: p.ticket.First, Rows: rows,
 		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
 	}
 	claim := p.claim
-	p.batch.memory, p.batch.keep = memory, claim.end
-	p.batch.release = func(keep bool) { claim.giveBack(memory, keep) }
+	p.batch.SetMemory(memory, func(keep bool) { claim.giveBack(memory, keep) })
+	p.batch.OnKeep(claim.end)
 	// Memory comes from earlier batches and still holds their bytes, so every row must be written,
 	// padding too.
 	p.draws = make([]shuffle.Draw, rows)
@@ -500,7 +501,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 			p.fillSteps(place)
 			continue
 		}
-		p.batch.Bad = append(p.batch.Bad, Bad{
+		p.batch.Bad = append(p.batch.Bad, batch.Bad{
 			Row: place, Position: p.batch.Positions[place], Err: err, Source: p.set(place).name, Sample: p.ref(place),
 		})
 		if policy == spec.BadReplace {
@@ -536,8 +537,8 @@ func (p *Pending) fillSteps(k int) {
 			continue
 		}
 		row := p.engine.rowOf(&p.draws[k], step)
-		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
-			Sample: p.engine.refOf(p.ctx, &p.draws[k], row)})
+		p.batch.Bad = append(p.batch.Bad, batch.Bad{Row: k, Position: p.batch.Positions[k], Err: err,
+			Source: p.set(k).name, Sample: p.engine.refOf(p.ctx, &p.draws[k], row)})
 		for i, r := range p.group.lead().rasters {
 			if step < r.Steps {
 				p.clearStep(i, k, step)
@@ -559,15 +560,17 @@ func (p *Pending) fillSteps(k int) {
 const maxID = 4096
 
 // ref names the sample that stands in a row.
-func (p *Pending) ref(k int) *SampleRef { return p.engine.refOf(p.ctx, &p.draws[k], p.draws[k].Row) }
+func (p *Pending) ref(k int) *batch.SampleRef {
+	return p.engine.refOf(p.ctx, &p.draws[k], p.draws[k].Row)
+}
 
 // refOf names a row of the table that belongs to the sample of a draw, such as a step of a sequence.
-func (e *Engine) refOf(ctx context.Context, draw *shuffle.Draw, row int64) *SampleRef {
+func (e *Engine) refOf(ctx context.Context, draw *shuffle.Draw, row int64) *batch.SampleRef {
 	id, err := e.ID(ctx, draw.Dataset, row)
 	if err != nil {
 		id = "" // the number of the row still names it
 	}
-	return &SampleRef{draw.Sample, row, id[:min(len(id), maxID)]}
+	return &batch.SampleRef{Index: draw.Sample, Row: row, ID: id[:min(len(id), maxID)]}
 }
 
 // atRow wraps the error of a row with its sample. If no substitute could be read, that is the last
@@ -1025,29 +1028,29 @@ func (p *Pending) tensors() error {
 }
 
 // raster returns the tensor of a raster field, and its validity if it has one.
-func (p *Pending) raster(i int) []Tensor {
+func (p *Pending) raster(i int) []batch.Tensor {
 	field, layout := p.group.lead().rasters[i].Tensor(), p.layout.rasters[i]
-	tensor := Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
+	tensor := batch.Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
 		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
 	if layout.native {
 		tensor.Convert = convertOf(field, layout.plan)
 		if p.masked[i].Load() {
 			tensor.Convert.Mask = p.mask(i)
 		}
-		return []Tensor{tensor}
+		return []batch.Tensor{tensor}
 	}
 	if field.Validity == "" {
-		return []Tensor{tensor}
+		return []batch.Tensor{tensor}
 	}
 	validity := tensor
 	validity.Name, validity.DType, validity.Data = field.Validity, chunk.Uint8, p.mask(i)
-	return []Tensor{tensor, validity}
+	return []batch.Tensor{tensor, validity}
 }
 
 // convertOf returns the arithmetic that a native tensor leaves to the receiver.
-func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
+func convertOf(r *pixels.Raster, p *einops.Plan) *batch.Convert {
 	base := r.Final.Base
-	convert := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo,
+	convert := &batch.Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo,
 		Hi: base.Hi, Fill: r.FillValue}
 	if len(r.Scale) > 1 {
 		convert.BandAxis = p.BandAxis()
@@ -1180,3 +1183,22 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset, p *dryrun.Asset) (int
 	p.Object, p.Start = source.Place(file)
 	return source.Gap(file), file.Close()
 }
+
+// SampleError is the error of a ticket that ends because of one sample: by the policy "error", or
+// because no policy covers the error.
+type SampleError struct {
+	Source   string // the name of the sample's source; empty if there is one source
+	Draw     shuffle.Draw
+	Epoch    uint64
+	Position int64
+	Sample   batch.SampleRef
+	Err      error
+
+	text string
+}
+
+// Error returns the error with the sample that it is about.
+func (e *SampleError) Error() string { return e.text }
+
+// Unwrap returns Err.
+func (e *SampleError) Unwrap() error { return e.Err }

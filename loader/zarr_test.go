@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source/httpsource"
@@ -157,7 +158,7 @@ func TestZarrMisplaced(t *testing.T) {
 			{{Name: "fine", Column: "r10m"}, {Name: "coarse", Column: "r20m"}}} {
 			e, err := Open(t.Context(), Spec{Source: dir, BatchSize: 1, Fields: fields}, Options{})
 			if err == nil {
-				var b *Batch
+				var b *batch.Batch
 				b, err = e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
 				if err == nil {
 					b.Release()

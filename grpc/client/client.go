@@ -38,6 +38,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -215,8 +216,8 @@ type Run struct {
 	parts       shuffle.Parts // of a state; empty from older servers
 	fingerprint string
 	samples     int64
-	fields      []loader.FieldInfo
-	sources     []loader.SourceInfo
+	fields      []batch.FieldInfo
+	sources     []batch.SourceInfo
 	batches     int64
 	groups      *shuffle.Groups // of tickets; nil where they share nothing
 	places      []place         // by peer
@@ -326,7 +327,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		return err
 	}
 	for _, s := range d.GetSources() {
-		source := loader.SourceInfo{Name: s.GetName()}
+		source := batch.SourceInfo{Name: s.GetName()}
 		if source.Fields, err = fieldsOf(s.GetFields()); err != nil {
 			return err
 		}
@@ -337,9 +338,9 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 }
 
 // fieldsOf returns the fields in the description of a server.
-func fieldsOf(described []*chaskiv1.FieldInfo) (out []loader.FieldInfo, err error) {
+func fieldsOf(described []*chaskiv1.FieldInfo) (out []batch.FieldInfo, err error) {
 	for _, fieldInfo := range described {
-		info := loader.FieldInfo{Name: fieldInfo.GetName(), Kind: fieldInfo.GetKind(), Shape: fieldInfo.GetShape(),
+		info := batch.FieldInfo{Name: fieldInfo.GetName(), Kind: fieldInfo.GetKind(), Shape: fieldInfo.GetShape(),
 			Axes: fieldInfo.GetAxes(), Bands: fieldInfo.GetBands(), Wavelengths: fieldInfo.GetWavelengths(),
 			GSD: fieldInfo.GetGsd()}
 		if fieldInfo.GetDtype() != "" {
@@ -392,10 +393,10 @@ func (r *Run) Len() int64 { return r.samples }
 func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, r.spec.DropsLast()) }
 
 // Fields describes the tensors of a batch, in their order.
-func (r *Run) Fields() []loader.FieldInfo { return r.fields }
+func (r *Run) Fields() []batch.FieldInfo { return r.fields }
 
 // Sources returns the name and the fields of each source of a mixture; none from a server that did not say.
-func (r *Run) Sources() []loader.SourceInfo { return r.sources }
+func (r *Run) Sources() []batch.SourceInfo { return r.sources }
 
 // RowBytes returns the bytes that a row takes in a batch, of the largest source, without what differs from row to row.
 func (r *Run) RowBytes() int64 {
@@ -406,7 +407,7 @@ func (r *Run) RowBytes() int64 {
 	return largest
 }
 
-func rowBytes(fields []loader.FieldInfo) int64 {
+func rowBytes(fields []batch.FieldInfo) int64 {
 	total := int64(besideBytes)
 	for _, fieldInfo := range fields {
 		if fieldInfo.DType == chunk.Invalid {

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -112,7 +113,7 @@ func slicesEqual[T comparable](a, b []T) bool {
 	return true
 }
 
-func keep(b *loader.Batch) copied {
+func keep(b *batch.Batch) copied {
 	c := copied{b.Epoch, b.First, b.Valid, b.Positions, b.Samples, nil}
 	for _, t := range b.Tensors {
 		c.tensors = append(c.tensors, []byte(t.Name+t.DType.String()+strings.Join(t.Axes, ",")), bytes.Clone(t.Data),
@@ -346,7 +347,7 @@ func part(p *chaskiv1.Part) *chaskiv1.StreamReply {
 
 // encoded returns the payload of an empty batch with rows rows.
 func encoded(epoch uint64, first int64, rows int) []byte {
-	segments, _ := payload.Encode(&loader.Batch{
+	segments, _ := payload.Encode(&batch.Batch{
 		Epoch: epoch, First: first, Rows: rows,
 		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
 	})
@@ -407,7 +408,7 @@ func TestServerLies(t *testing.T) {
 }
 
 // next opens a spec with batches of 10, and returns the result of the first Next.
-func next(t *testing.T, target string, o client.Options) (*loader.Batch, error) {
+func next(t *testing.T, target string, o client.Options) (*batch.Batch, error) {
 	t.Helper()
 	c := dial(t, target, o)
 	r, err := c.Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10})

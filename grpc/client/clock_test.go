@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -135,7 +136,7 @@ func clockedRun(
 			for _, f := range before {
 				f(steps)
 			}
-			var b *loader.Batch
+			var b *batch.Batch
 			if b, err = l.Next(t.Context()); err != nil {
 				break
 			}
@@ -242,7 +243,7 @@ func TestThroughputGrowsWithServers(t *testing.T) {
 			seen := 0
 			for _, s := range all {
 				seen += len(s.pools)
-				if least := max(c.o.Prefetch, loader.DefaultPrefetch); s.most > least+1 {
+				if least := max(c.o.Prefetch, batch.DefaultPrefetch); s.most > least+1 {
 					t.Errorf("a server owes %d tickets of %d", s.most, least)
 				}
 			}

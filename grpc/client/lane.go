@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -322,7 +322,7 @@ func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) e
 }
 
 // finish checks that a batch answers want, and passes it to the session. On an error it releases the batch.
-func (l *lane) finish(b *loader.Batch, want *request) error {
+func (l *lane) finish(b *batch.Batch, want *request) error {
 	ticket := want.ticket
 	named := len(ticket.Positions) > 0
 	if b.Epoch != ticket.Epoch || b.First != ticket.First || b.Rows != ticket.Rows() ||

@@ -8,7 +8,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -43,7 +43,7 @@ type Loader struct {
 	added   int      // tickets whose batches Next has not returned
 	next    cursor   // the step whose ticket is added next
 	closed  bool
-	bad     loader.BadCounter
+	bad     batch.BadCounter
 }
 
 // cursor is a step of an epoch.
@@ -67,7 +67,7 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 			"last is \"drop\"", r.samples, r.spec.BatchSize)
 	}
 	made := &Loader{run: r, options: o, ahead: ahead, state: r.State(),
-		bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World)}
+		bad: r.spec.BadCounter(r.samples, o.Rank, o.World)}
 	if o.State != nil {
 		var note string
 		var err error
@@ -86,7 +86,7 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 // caller's until Release. While ctx is not done, Next waits; broken connections are made again.
 // The error names the server, and has a *fault.Error in its chain if it is about a file; after an
 // error, the same step is tried again.
-func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
+func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) {
 	if l.closed {
 		return nil, ErrClosed
 	}
@@ -152,8 +152,8 @@ func (l *Loader) State() shuffle.State { return l.state }
 
 // All iterates over the remaining batches. Each is released when the loop body ends; a body that
 // keeps one must copy it. The iteration ends after the first error.
-func (l *Loader) All(ctx context.Context) iter.Seq2[*loader.Batch, error] {
-	return loader.All(ctx, l.Next)
+func (l *Loader) All(ctx context.Context) iter.Seq2[*batch.Batch, error] {
+	return batch.All(ctx, l.Next)
 }
 
 // Close cancels the requests, and waits until no goroutine is left. Batches that were returned stay

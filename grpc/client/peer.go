@@ -16,9 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/report"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
-	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -136,7 +135,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	parts := assembly{memory: new(resources.Pool)}
+	parts := assembly{memory: new(batch.Pool)}
 	defer parts.drop()
 	for !parts.whole() {
 		reply, err := stream.Recv()
@@ -150,14 +149,14 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 			return nil, p.failed(err)
 		}
 	}
-	batch, err := parts.to.Batch()
+	b, err := parts.to.Batch()
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	if len(batch.Tensors) != 1 || batch.Tensors[0].Kind != loader.Dense {
+	if len(b.Tensors) != 1 || b.Tensors[0].Kind != batch.Dense {
 		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", ErrProtocol))
 	}
-	tensor := &batch.Tensors[0]
+	tensor := &b.Tensors[0]
 	array := &raster.Array{DType: tensor.DType, Axes: tensor.Axes, Data: tensor.Data}
 	for _, length := range tensor.Shape {
 		array.Shape = append(array.Shape, int(length))

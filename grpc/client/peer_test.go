@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -54,9 +55,9 @@ func TestWorkBeyondRoomTakesNone(t *testing.T) {
 // TestRowsOfAnyNumberOfFields: a server that announces more bytes than an int holds does not lead
 // to a size of 0 or less.
 func TestRowsOfAnyNumberOfFields(t *testing.T) {
-	fields := []loader.FieldInfo{{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes - 17}}}
+	fields := []batch.FieldInfo{{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes - 17}}}
 	for range 1<<14 - 1 { // 2^44 bytes a row
-		fields = append(fields, loader.FieldInfo{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes}})
+		fields = append(fields, batch.FieldInfo{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes}})
 	}
 	r := &Run{
 		client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20,

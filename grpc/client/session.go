@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -62,7 +62,7 @@ type request struct {
 	turn   uint64 // number of the group: the next group has the next one
 	lanes  int    // that have the request
 	done   bool
-	batch  *loader.Batch // if done, this or
+	batch  *batch.Batch // if done, this or
 	err    error
 }
 
@@ -80,7 +80,7 @@ type span struct {
 
 // result is a batch, or the error in its place: of one ticket, or of all that are left because the session is over.
 type result struct {
-	batch *loader.Batch
+	batch *batch.Batch
 	err   error
 	over  bool
 }
@@ -109,7 +109,7 @@ func newSession(r *Run, o TicketOptions) *session {
 }
 
 // taken records that Next, which was called at a time, has a batch, and requests the next one in its place.
-func (s *session) taken(b *loader.Batch, called time.Time) {
+func (s *session) taken(b *batch.Batch, called time.Time) {
 	s.mu.Lock()
 	if !s.left.IsZero() {
 		s.stepped += called.Sub(s.left)
@@ -276,7 +276,7 @@ func (s *session) choose(r *request, but *lane) *lane {
 
 // answer takes a lane's answer to its oldest request, unless another server was first, and sends the batches that are
 // next in order to Next.
-func (s *session) answer(l *lane, b *loader.Batch, err error) {
+func (s *session) answer(l *lane, b *batch.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	request := l.done()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/shm"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -197,13 +197,13 @@ func (c *leaseConn) end(stream uint64) {
 }
 
 // claim copies the batch of a lease to memory, and ends the lease.
-func (c *leaseConn) claim(l *chaskiv1.Lease, limit int64, memory payload.Memory) (*loader.Batch, error) {
+func (c *leaseConn) claim(l *chaskiv1.Lease, limit int64, memory payload.Memory) (*batch.Batch, error) {
 	segment, err := c.find(l.GetSegment())
 	if err != nil {
 		return nil, err
 	}
 	defer c.mu.Unlock() // until then the segment stays mapped
-	var batch *loader.Batch
+	var batch *batch.Batch
 	shared := segment.Bytes()
 	if int64(len(l.GetHead()))+int64(len(shared)) > limit {
 		err = fmt.Errorf("a batch of %d bytes in shared memory, at most %d", len(shared), limit)

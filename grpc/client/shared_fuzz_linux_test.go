@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/chaski-eo/chaski/internal/shm"
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -49,7 +49,7 @@ func FuzzLeaseSocket(f *testing.F) {
 					continue // it would wait for it
 				}
 				lease := &chaskiv1.Lease{Id: uint64(b), Segment: a}
-				if _, e := c.claim(lease, 1<<20, new(resources.Pool)); !errors.Is(e,
+				if _, e := c.claim(lease, 1<<20, new(batch.Pool)); !errors.Is(e,
 					ErrProtocol) {
 					t.Fatalf("lease %d of segment %d: %v", b, a, e)
 				}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/grpc/payload"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -15,7 +15,7 @@ import (
 // TicketOptions say how far ahead tickets are requested.
 type TicketOptions struct {
 	// Prefetch is the number of batches requested ahead, which is also how many are held in memory.
-	// Default loader.DefaultPrefetch.
+	// Default batch.DefaultPrefetch.
 	Prefetch int
 	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), requests more
 	// batches than Prefetch, so that every server has a pool of tiles to work on, while all of them
@@ -39,15 +39,15 @@ const DefaultPrefetchBytes = 2 << 30
 const maxPrefetch = 1024
 
 func (o TicketOptions) withDefaults(r *Run) (TicketOptions, error) {
-	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
+	o.Prefetch = cmp.Or(o.Prefetch, batch.DefaultPrefetch)
 	o.PrefetchBytes = cmp.Or(o.PrefetchBytes, DefaultPrefetchBytes)
 	if o.Prefetch < 1 || o.Prefetch > maxPrefetch {
 		return o, fmt.Errorf("client: Prefetch is %d: it must be in 1..%d", o.Prefetch, maxPrefetch)
 	}
 	o.Memory = cmp.Or(o.Memory, r.client.options.Memory)
 	if o.Memory == nil {
-		batch := r.RowBytes() * int64(r.spec.BatchSize)
-		o.Memory = &resources.Pool{Bound: max(resources.DefaultMemoryBytes, batch*int64(o.Prefetch+1))}
+		b := r.RowBytes() * int64(r.spec.BatchSize)
+		o.Memory = &batch.Pool{Bound: max(resources.DefaultMemoryBytes, b*int64(o.Prefetch+1))}
 	}
 	return o, nil
 }
@@ -78,7 +78,7 @@ func (t *Tickets) Add(ticket shuffle.Ticket, native bool) { t.session.add(queued
 // Next returns the batch of the next ticket. It waits until ctx is done, also for a ticket to be added. After the
 // error of one ticket, the next call returns the next batch. An error that ends the connections to all servers is
 // returned from then on.
-func (t *Tickets) Next(ctx context.Context) (*loader.Batch, error) {
+func (t *Tickets) Next(ctx context.Context) (*batch.Batch, error) {
 	if t.err != nil {
 		return nil, t.err
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // converted makes out, which has all but the mask, the data of t.
-func converted(t *loader.Tensor, out []byte) error {
+func converted(t *batch.Tensor, out []byte) error {
 	if len(out) > 0 {
 		if err := fill(out, t.Convert); err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
@@ -22,7 +22,7 @@ func converted(t *loader.Tensor, out []byte) error {
 }
 
 // fill writes c.Fill to the elements whose mask is 0.
-func fill(out []byte, c *loader.Convert) error {
+func fill(out []byte, c *batch.Convert) error {
 	var v [8]byte
 	element := v[:c.To.Size()]
 	num := kernel.F32
@@ -75,11 +75,11 @@ var targets = []chunk.DType{chunk.Uint8, chunk.Float16, chunk.BFloat16, chunk.Fl
 
 // checkSizes says what in c contradicts the dense tensor t of so many bytes, whose mask has so many bytes if it is
 // masked, or nothing.
-func checkSizes(t *loader.Tensor, c *loader.Convert, data, mask uint64, masked bool) string {
+func checkSizes(t *batch.Tensor, c *batch.Convert, data, mask uint64, masked bool) string {
 	elems, ok := elements(t.Shape)
 	bands := int64(1)
 	switch {
-	case t.Kind != loader.Dense || !ok:
+	case t.Kind != batch.Dense || !ok:
 		return "arithmetic for a tensor that is not dense"
 	case t.DType.Components() != 1:
 		return fmt.Sprintf("arithmetic for %v", t.DType)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // converter does the arithmetic of a tensor's Convert, but for its mask, on elements that come one piece after the
@@ -26,7 +26,7 @@ type converter struct {
 const shortRun = 512
 
 // newConverter expects a tensor that checkSizes accepts, and memory for its elements once converted.
-func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
+func newConverter(t *batch.Tensor, out []byte) (*converter, error) {
 	convert := t.Convert
 	casts, err := einops.NewConverter(einops.Convert{
 		From: t.DType, To: convert.To, Scale: convert.Scale, Offset: convert.Offset,

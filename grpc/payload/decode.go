@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
@@ -95,7 +95,7 @@ func vector[T any](d *decoder, part string, at, n, size int, get func(i int) T) 
 }
 
 // load gives the tensors of b their bytes, which find returns for a range, and checks those whose values must be valid.
-func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
+func (d *decoder) load(b *batch.Batch, find func(span) []byte) {
 	if d.err != nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
 		if tensor.Convert != nil {
 			tensor.Convert.Mask = bytesOf(place.mask)
 		}
-		if tensor.Kind != loader.Dense {
+		if tensor.Kind != batch.Dense {
 			d.runs(tensor, place)
 		}
 	}
@@ -119,7 +119,7 @@ func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
 
 // batch reads the header. FlatBuffers for Go verifies nothing, but slices of Go do: a reference that leads out of the
 // header is a panic of the runtime.
-func (d *decoder) batch() (batch *loader.Batch) {
+func (d *decoder) batch() (b *batch.Batch) {
 	const part = "batch"
 	defer func() {
 		if p := recover(); p != nil {
@@ -144,7 +144,7 @@ func (d *decoder) batch() (batch *loader.Batch) {
 			table.SamplesLength())
 		return nil
 	}
-	batch = &loader.Batch{
+	b = &batch.Batch{
 		Epoch:     table.Epoch(),
 		First:     table.First(),
 		Rows:      d.rows,
@@ -155,17 +155,17 @@ func (d *decoder) batch() (batch *loader.Batch) {
 	var bad fbs.Bad
 	for i := 0; i < table.BadLength() && d.spend(part, pos, 1, 4); i++ {
 		table.Bad(&bad, i)
-		batch.Bad = append(batch.Bad, d.bad(&bad))
+		b.Bad = append(b.Bad, d.bad(&bad))
 	}
 	var tensor fbs.Tensor
 	for i := 0; i < table.TensorsLength() && d.spend(part, pos, 1, 4); i++ {
 		table.Tensors(&tensor, i)
-		batch.Tensors = append(batch.Tensors, d.tensor(&tensor))
+		b.Tensors = append(b.Tensors, d.tensor(&tensor))
 	}
-	return batch
+	return b
 }
 
-func (d *decoder) bad(t *fbs.Bad) loader.Bad {
+func (d *decoder) bad(t *fbs.Bad) batch.Bad {
 	const part = "bad row"
 	pos := d.table(part, t.Table())
 	row := int(t.Row())
@@ -179,26 +179,26 @@ func (d *decoder) bad(t *fbs.Bad) loader.Bad {
 	if fault.KindOf(failed) != 0 {
 		err = failed
 	}
-	return loader.Bad{
+	return batch.Bad{
 		Row: row, Position: t.Position(), Err: err, Source: d.text(part, pos, t.Source()),
 		Sample: d.sampleRef(t.Sample(nil)), Instead: d.sampleRef(t.Instead(nil)),
 	}
 }
 
 // sampleRef returns the sample of an error, or nil.
-func (d *decoder) sampleRef(s *fbs.SampleRef) *loader.SampleRef {
+func (d *decoder) sampleRef(s *fbs.SampleRef) *batch.SampleRef {
 	if s == nil {
 		return nil
 	}
 	at := d.table("sample", s.Table())
-	return &loader.SampleRef{Index: s.Index(), Row: s.Row(), ID: d.text("sample", at, s.Id())}
+	return &batch.SampleRef{Index: s.Index(), Row: s.Row(), ID: d.text("sample", at, s.Id())}
 }
 
-func (d *decoder) tensor(t *fbs.Tensor) loader.Tensor {
+func (d *decoder) tensor(t *fbs.Tensor) batch.Tensor {
 	pos := d.table(tensorPart, t.Table())
-	out := loader.Tensor{
+	out := batch.Tensor{
 		Name:  d.text(tensorPart, pos, t.Name()),
-		Kind:  loader.TensorKind(t.Kind()),
+		Kind:  batch.TensorKind(t.Kind()),
 		DType: chunk.DType(t.Dtype()),
 		Axes: vector(d, tensorPart, pos, t.AxesLength(), 4, func(i int) string {
 			return d.text(tensorPart, pos, t.Axes(i))
@@ -212,9 +212,9 @@ func (d *decoder) tensor(t *fbs.Tensor) loader.Tensor {
 	placed := place{pos: pos}
 	placed.data = d.span(tensorPart, t.Data(nil))
 	switch out.Kind {
-	case loader.Dense:
+	case batch.Dense:
 		d.dense(&out, &placed)
-	case loader.Ragged, loader.Text:
+	case batch.Ragged, batch.Text:
 		d.ragged(t, &out, &placed)
 	default:
 		d.fail(tensorPart, pos, "kind %d", out.Kind)
@@ -230,7 +230,7 @@ func (d *decoder) tensor(t *fbs.Tensor) loader.Tensor {
 const tensorPart = "tensor"
 
 // dense checks that shape, dtype and length of the data agree.
-func (d *decoder) dense(out *loader.Tensor, at *place) {
+func (d *decoder) dense(out *batch.Tensor, at *place) {
 	if !out.DType.Valid() {
 		d.fail(tensorPart, at.pos, "dtype %d", uint8(out.DType))
 		return
@@ -246,8 +246,8 @@ func (d *decoder) dense(out *loader.Tensor, at *place) {
 }
 
 // cells returns how many texts or runs of values a tensor has: one a row, or of text in time one a row and step.
-func (d *decoder) cells(out *loader.Tensor, at *place) int {
-	if out.Kind != loader.Text || len(out.Shape) < 2 {
+func (d *decoder) cells(out *batch.Tensor, at *place) int {
+	if out.Kind != batch.Text || len(out.Shape) < 2 {
 		return d.rows
 	}
 	texts, ok := elements(out.Shape)
@@ -260,8 +260,8 @@ func (d *decoder) cells(out *loader.Tensor, at *place) int {
 }
 
 // ragged checks that there is one offset more than there are cells.
-func (d *decoder) ragged(t *fbs.Tensor, out *loader.Tensor, at *place) {
-	if (out.Kind == loader.Ragged) != out.DType.Valid() || out.Kind == loader.Text && out.DType != chunk.Invalid {
+func (d *decoder) ragged(t *fbs.Tensor, out *batch.Tensor, at *place) {
+	if (out.Kind == batch.Ragged) != out.DType.Valid() || out.Kind == batch.Text && out.DType != chunk.Invalid {
 		d.fail(tensorPart, at.pos, "dtype %d", uint8(out.DType))
 		return
 	}
@@ -273,7 +273,7 @@ func (d *decoder) ragged(t *fbs.Tensor, out *loader.Tensor, at *place) {
 }
 
 // runs checks that the offsets begin at 0, never fall and end with the values.
-func (d *decoder) runs(t *loader.Tensor, at *place) {
+func (d *decoder) runs(t *batch.Tensor, at *place) {
 	last := uint64(0)
 	for i := 0; i < len(t.Offsets); i += 8 {
 		offset := binary.LittleEndian.Uint64(t.Offsets[i:])
@@ -284,7 +284,7 @@ func (d *decoder) runs(t *loader.Tensor, at *place) {
 		last = offset
 	}
 	size := 1
-	if t.Kind == loader.Ragged {
+	if t.Kind == batch.Ragged {
 		size = t.DType.Size()
 		d.groups(t, at)
 	}
@@ -294,7 +294,7 @@ func (d *decoder) runs(t *loader.Tensor, at *place) {
 }
 
 // groups checks that offsets are multiples of the last axis of a ragged tensor of two.
-func (d *decoder) groups(t *loader.Tensor, at *place) {
+func (d *decoder) groups(t *batch.Tensor, at *place) {
 	if len(t.Shape) != 2 {
 		return
 	}
@@ -311,10 +311,10 @@ func (d *decoder) groups(t *loader.Tensor, at *place) {
 	}
 }
 
-func (d *decoder) convert(c *fbs.Convert, t *loader.Tensor, at *place) *loader.Convert {
+func (d *decoder) convert(c *fbs.Convert, t *batch.Tensor, at *place) *batch.Convert {
 	const part = "convert"
 	pos := d.table(part, c.Table())
-	out := &loader.Convert{
+	out := &batch.Convert{
 		To:       chunk.DType(c.To()),
 		Scale:    orNil(vector(d, part, pos, c.ScaleLength(), 4, c.Scale)),
 		Offset:   orNil(vector(d, part, pos, c.OffsetLength(), 4, c.Offset)),

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
@@ -26,17 +26,17 @@ type spans struct{ data, offsets, mask span }
 // Encode returns the payload of b as segments to be sent one after the other, and their length in
 // bytes. The first segment is the header; the others alias the tensors of b, with zeros between
 // them, and are valid until b is released.
-func Encode(b *loader.Batch) (segments [][]byte, total int) { return layOut(b, nil) }
+func Encode(b *batch.Batch) (segments [][]byte, total int) { return layOut(b, nil) }
 
 // EncodeShared returns the head of b's payload whose rest is memory, for which InMemory holds: all
 // of the payload that does not lie in memory. Offsets from the length of head on count into memory.
-func EncodeShared(b *loader.Batch, memory []byte) (head []byte) {
+func EncodeShared(b *batch.Batch, memory []byte) (head []byte) {
 	segments, _ := layOut(b, memory)
 	return slices.Concat(segments...)
 }
 
 // layOut returns the payload of b but for memory, in which some of its tensors may lie, and which comes last.
-func layOut(b *loader.Batch, memory []byte) (segments [][]byte, total int) {
+func layOut(b *batch.Batch, memory []byte) (segments [][]byte, total int) {
 	// The length of the header does not depend on the ranges in it: fixed-size structs, and no
 	// field that is left out for its value. So it is built once to learn where the tensors begin.
 	places := make([]spans, len(b.Tensors))
@@ -81,7 +81,7 @@ func layOut(b *loader.Batch, memory []byte) (segments [][]byte, total int) {
 }
 
 // header returns the size-prefixed header of b.
-func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte {
+func header(b *batch.Batch, places []spans, length uint64, sizeHint int) []byte {
 	builder := flatbuffers.NewBuilder(sizeHint)
 	builder.StartVector(1, len(b.Valid), 1)
 	for i := len(b.Valid) - 1; i >= 0; i-- {
@@ -117,7 +117,7 @@ func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte
 	return builder.FinishedBytes()
 }
 
-func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
+func badRow(f *flatbuffers.Builder, b batch.Bad) flatbuffers.UOffsetT {
 	// The fields of the error travel as fields of a Fault, so that no receiver has to read its text.
 	reason := &chaskiv1.Fault{Offset: fault.NoOffset}
 	if b.Err != nil {
@@ -150,7 +150,7 @@ func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
 }
 
 // sampleRef returns 0, which is left out, for nil.
-func sampleRef(f *flatbuffers.Builder, s *loader.SampleRef) flatbuffers.UOffsetT {
+func sampleRef(f *flatbuffers.Builder, s *batch.SampleRef) flatbuffers.UOffsetT {
 	if s == nil {
 		return 0
 	}
@@ -162,7 +162,7 @@ func sampleRef(f *flatbuffers.Builder, s *loader.SampleRef) flatbuffers.UOffsetT
 	return fbs.SampleRefEnd(f)
 }
 
-func tensor(f *flatbuffers.Builder, t *loader.Tensor, at spans) flatbuffers.UOffsetT {
+func tensor(f *flatbuffers.Builder, t *batch.Tensor, at spans) flatbuffers.UOffsetT {
 	names := make([]flatbuffers.UOffsetT, len(t.Axes))
 	for i, a := range t.Axes {
 		names[i] = f.CreateString(a)
@@ -181,7 +181,7 @@ func tensor(f *flatbuffers.Builder, t *loader.Tensor, at spans) flatbuffers.UOff
 	fbs.TensorAddAxes(f, axes)
 	fbs.TensorAddShape(f, shape)
 	fbs.TensorAddData(f, fbs.CreateSpan(f, at.data.offset, at.data.length))
-	if t.Kind != loader.Dense {
+	if t.Kind != batch.Dense {
 		fbs.TensorAddOffsets(f, fbs.CreateSpan(f, at.offsets.offset, at.offsets.length))
 	}
 	if t.Convert != nil {
@@ -190,7 +190,7 @@ func tensor(f *flatbuffers.Builder, t *loader.Tensor, at spans) flatbuffers.UOff
 	return fbs.TensorEnd(f)
 }
 
-func conversion(f *flatbuffers.Builder, c *loader.Convert, mask span) flatbuffers.UOffsetT {
+func conversion(f *flatbuffers.Builder, c *batch.Convert, mask span) flatbuffers.UOffsetT {
 	scale := float32s(f, c.Scale)
 	offset := float32s(f, c.Offset)
 	fbs.ConvertStart(f)
@@ -235,7 +235,7 @@ func offsets(f *flatbuffers.Builder, v []flatbuffers.UOffsetT) flatbuffers.UOffs
 }
 
 // InMemory reports whether tensors of b lie in memory, all aligned, as their masks.
-func InMemory(b *loader.Batch, memory []byte) bool {
+func InMemory(b *batch.Batch, memory []byte) bool {
 	some := false
 	for i := range b.Tensors {
 		tensor := &b.Tensors[i]

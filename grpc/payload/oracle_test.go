@@ -6,7 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // of returns the bytes of s, which lies in p.
@@ -16,7 +16,7 @@ func (s span) of(p []byte) []byte { return p[s.offset : s.offset+s.length : s.of
 // makes it; nil is no memory. No range may lie in both. The tensors of the batch alias head and memory, which the
 // caller must leave alone as long as it uses them; their Data is as aligned as these are. Errors are *fault.Error of
 // kind corrupt or unsupported (another version), with an offset from the start of head.
-func DecodeShared(head, memory []byte) (*loader.Batch, error) {
+func DecodeShared(head, memory []byte) (*batch.Batch, error) {
 	p := head
 	if len(p) < sizePrefix {
 		return nil, fault.New(fault.Corrupt, "payload", 0, "%d bytes", len(p))
@@ -45,7 +45,7 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 // t.DType, t.Data and t.Convert: y = f32(f32(f32(x)*scale) + offset), clipped, rounded to the nearest even of the
 // result's dtype (package einops, type Convert), and the fill value wherever the mask is 0. A tensor without Convert is
 // left alone. The error names what contradicts the tensor.
-func Apply(t *loader.Tensor) error {
+func Apply(t *batch.Tensor) error {
 	convert := t.Convert
 	if convert == nil {
 		return nil

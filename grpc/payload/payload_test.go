@@ -14,37 +14,37 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
 
 // sample returns a batch that has everything.
-func sample() *loader.Batch {
+func sample() *batch.Batch {
 	image := make([]byte, 3*2*5*2)
 	for i := range image {
 		image[i] = byte(i * 7)
 	}
 	mask := bytes.Repeat([]byte{1, 1, 0}, 10)
-	return &loader.Batch{
+	return &batch.Batch{
 		Epoch: 3, First: 64, Rows: 3,
 		Valid:     []bool{true, false, true},
 		Positions: []int64{64, 66, -1},
 		Samples:   []int64{12, 1 << 40, -1},
-		Bad: []loader.Bad{
+		Bad: []batch.Bad{
 			{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")},
 			{Row: 2, Position: 67, Err: fmt.Errorf("in a test: %w",
 				fault.WithFile(fault.New(fault.Limit, "tile 3", 12, "too large"), "x.tif"))},
 			{
 				Row: 0, Position: 65, Err: errors.New("b: corrupt"), Source: "coast",
-				Sample:  &loader.SampleRef{Index: 7, Row: 3, ID: "é.tif"},
-				Instead: &loader.SampleRef{Index: -1, Row: 0},
+				Sample:  &batch.SampleRef{Index: 7, Row: 3, ID: "é.tif"},
+				Instead: &batch.SampleRef{Index: -1, Row: 0},
 			},
 		},
-		Tensors: []loader.Tensor{
+		Tensors: []batch.Tensor{
 			{
 				Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "(y x)"},
 				Shape: []int64{3, 2, 5}, Data: image,
-				Convert: &loader.Convert{
+				Convert: &batch.Convert{
 					To: chunk.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1},
 					BandAxis: 1, Clip: true, Lo: 0, Hi: 1e4, Fill: math.NaN(), Mask: mask,
 				},
@@ -52,11 +52,11 @@ func sample() *loader.Batch {
 			{Name: "label", DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{3}, Data: make([]byte, 24)},
 			{Name: "none", DType: chunk.Float32, Axes: []string{"n", "b"}, Shape: []int64{3, 0}},
 			{
-				Name: "id", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{3},
+				Name: "id", Kind: batch.Text, Axes: []string{"n"}, Shape: []int64{3},
 				Data: []byte("aßb"), Offsets: offsetsOf(0, 1, 3, 4),
 			},
 			{
-				Name: "boxes", Kind: loader.Ragged, DType: chunk.Float32, Axes: []string{"n"},
+				Name: "boxes", Kind: batch.Ragged, DType: chunk.Float32, Axes: []string{"n"},
 				Shape: []int64{3}, Data: make([]byte, 8), Offsets: offsetsOf(0, 0, 2, 2),
 			},
 		},
@@ -73,7 +73,7 @@ func offsetsOf(v ...uint64) []byte {
 
 func join(segments [][]byte) []byte { return bytes.Join(segments, nil) }
 
-func encode(t testing.TB, b *loader.Batch) []byte {
+func encode(t testing.TB, b *batch.Batch) []byte {
 	t.Helper()
 	segments, total := Encode(b)
 	p := join(segments)
@@ -92,7 +92,7 @@ func TestEncodeAgainstFlatBuffers(t *testing.T) {
 }
 
 // same fails unless the generated code reads b from p.
-func same(t testing.TB, p []byte, b *loader.Batch) {
+func same(t testing.TB, p []byte, b *batch.Batch) {
 	t.Helper()
 	check := func(what string, got, want any) {
 		t.Helper()
@@ -142,10 +142,10 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 		}
 		for _, ref := range []struct {
 			got  *fbs.SampleRef
-			want *loader.SampleRef
+			want *batch.SampleRef
 		}{{bad.Sample(nil), want.Sample}, {bad.Instead(nil), want.Instead}} {
 			if check("a sample", ref.got == nil, ref.want == nil); ref.got != nil && ref.want != nil {
-				check("sample", loader.SampleRef{
+				check("sample", batch.SampleRef{
 					Index: ref.got.Index(), Row: ref.got.Row(), ID: string(ref.got.Id()),
 				}, *ref.want)
 			}
@@ -170,7 +170,7 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 		}
 		check("shape", shape, want.Shape)
 		bytesOf(want.Name+" data", x.Data(nil), want.Data)
-		if want.Kind != loader.Dense {
+		if want.Kind != batch.Dense {
 			bytesOf(want.Name+" offsets", x.Offsets(nil), want.Offsets)
 		}
 		c := x.Convert(nil)
@@ -225,7 +225,7 @@ func TestDecodeGivesWhatWasEncoded(t *testing.T) {
 }
 
 // timed gives a batch's strings another shape.
-func timed(b *loader.Batch, shape ...int64) {
+func timed(b *batch.Batch, shape ...int64) {
 	b.Tensors[3].Shape, b.Tensors[3].Axes = shape, []string{"n", "t", "x"}[:len(shape)]
 }
 
@@ -245,7 +245,7 @@ func TestTextsInTime(t *testing.T) {
 }
 
 func TestDecodeEmptyBatch(t *testing.T) {
-	p := encode(t, &loader.Batch{})
+	p := encode(t, &batch.Batch{})
 	b, err := Decode(p)
 	if err != nil || b.Rows != 0 || len(b.Tensors) != 0 {
 		t.Errorf("%+v, %v", b, err)
@@ -254,55 +254,55 @@ func TestDecodeEmptyBatch(t *testing.T) {
 
 // TestDecodeRefuses: every single change to a valid payload is refused.
 func TestDecodeRefuses(t *testing.T) {
-	for name, change := range map[string]func(b *loader.Batch){
-		"too few valid":          func(b *loader.Batch) { b.Valid = b.Valid[:2] },
-		"too many positions":     func(b *loader.Batch) { b.Positions = append(b.Positions, 1) },
-		"no samples":             func(b *loader.Batch) { b.Samples = nil },
-		"negative rows":          func(b *loader.Batch) { b.Rows = -1 },
-		"bad row outside":        func(b *loader.Batch) { b.Bad[0].Row = 3 },
-		"bad row negative":       func(b *loader.Batch) { b.Bad[0].Row = -1 },
-		"unknown kind":           func(b *loader.Batch) { b.Tensors[0].Kind = 3 },
-		"unknown dtype":          func(b *loader.Batch) { b.Tensors[0].DType = 99 },
-		"dtype of dense missing": func(b *loader.Batch) { b.Tensors[0].DType = 0 },
-		"texts of other rows":    func(b *loader.Batch) { timed(b, 2, 2) },
-		"texts of other steps":   func(b *loader.Batch) { timed(b, 3, 2) },
-		"texts of three axes":    func(b *loader.Batch) { timed(b, 3, 1, 1) },
-		"texts overflow":         func(b *loader.Batch) { timed(b, 3, 1<<62) },
-		"texts of few axes":      func(b *loader.Batch) { timed(b, 3, 1); b.Tensors[3].Axes = []string{"n"} },
-		"text with dtype":        func(b *loader.Batch) { b.Tensors[3].DType = chunk.Uint8 },
-		"ragged without dtype":   func(b *loader.Batch) { b.Tensors[4].DType = 0 },
-		"axes and shape":         func(b *loader.Batch) { b.Tensors[0].Axes = b.Tensors[0].Axes[1:] },
-		"shape too large":        func(b *loader.Batch) { b.Tensors[0].Shape[2] = 6 },
-		"shape negative":         func(b *loader.Batch) { b.Tensors[1].Shape[0] = -3 },
-		"shape overflows": func(b *loader.Batch) {
+	for name, change := range map[string]func(b *batch.Batch){
+		"too few valid":          func(b *batch.Batch) { b.Valid = b.Valid[:2] },
+		"too many positions":     func(b *batch.Batch) { b.Positions = append(b.Positions, 1) },
+		"no samples":             func(b *batch.Batch) { b.Samples = nil },
+		"negative rows":          func(b *batch.Batch) { b.Rows = -1 },
+		"bad row outside":        func(b *batch.Batch) { b.Bad[0].Row = 3 },
+		"bad row negative":       func(b *batch.Batch) { b.Bad[0].Row = -1 },
+		"unknown kind":           func(b *batch.Batch) { b.Tensors[0].Kind = 3 },
+		"unknown dtype":          func(b *batch.Batch) { b.Tensors[0].DType = 99 },
+		"dtype of dense missing": func(b *batch.Batch) { b.Tensors[0].DType = 0 },
+		"texts of other rows":    func(b *batch.Batch) { timed(b, 2, 2) },
+		"texts of other steps":   func(b *batch.Batch) { timed(b, 3, 2) },
+		"texts of three axes":    func(b *batch.Batch) { timed(b, 3, 1, 1) },
+		"texts overflow":         func(b *batch.Batch) { timed(b, 3, 1<<62) },
+		"texts of few axes":      func(b *batch.Batch) { timed(b, 3, 1); b.Tensors[3].Axes = []string{"n"} },
+		"text with dtype":        func(b *batch.Batch) { b.Tensors[3].DType = chunk.Uint8 },
+		"ragged without dtype":   func(b *batch.Batch) { b.Tensors[4].DType = 0 },
+		"axes and shape":         func(b *batch.Batch) { b.Tensors[0].Axes = b.Tensors[0].Axes[1:] },
+		"shape too large":        func(b *batch.Batch) { b.Tensors[0].Shape[2] = 6 },
+		"shape negative":         func(b *batch.Batch) { b.Tensors[1].Shape[0] = -3 },
+		"shape overflows": func(b *batch.Batch) {
 			b.Tensors[1].Shape = []int64{1 << 32, 1 << 32}
 			b.Tensors[1].Axes = []string{"n", "x"}
 		},
-		"size overflows":          func(b *loader.Batch) { b.Tensors[1].Shape[0] = 1 << 61 },
-		"name is not UTF-8":       func(b *loader.Batch) { b.Tensors[0].Name = "\xff" },
-		"too few offsets":         func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 4) },
-		"offsets fall":            func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 3, 1, 4) },
-		"offsets begin late":      func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(1, 1, 3, 4) },
-		"offsets pass the values": func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 3, 5) },
-		"ragged size overflows":   func(b *loader.Batch) { b.Tensors[4].Offsets = offsetsOf(0, 0, 2, 1<<62) },
-		"ragged in fours":         func(b *loader.Batch) { b.Tensors[4].Shape = []int64{3, 4} },
-		"scales and bands":        func(b *loader.Batch) { b.Tensors[0].Convert.Scale = []float32{1, 2, 3} },
-		"scales without axis":     func(b *loader.Batch) { b.Tensors[0].Convert.BandAxis = -1 },
-		"band axis":               func(b *loader.Batch) { b.Tensors[0].Convert.BandAxis = 3 },
-		"clip upside down":        func(b *loader.Batch) { b.Tensors[0].Convert.Lo = 1e5 },
-		"clip NaN":                func(b *loader.Batch) { b.Tensors[0].Convert.Hi = float32(math.NaN()) },
-		"converted to int32":      func(b *loader.Batch) { b.Tensors[0].Convert.To = chunk.Int32 },
-		"scaled to int64":         func(b *loader.Batch) { b.Tensors[0].Convert.To = chunk.Int64 },
-		"float to int64": func(b *loader.Batch) {
+		"size overflows":          func(b *batch.Batch) { b.Tensors[1].Shape[0] = 1 << 61 },
+		"name is not UTF-8":       func(b *batch.Batch) { b.Tensors[0].Name = "\xff" },
+		"too few offsets":         func(b *batch.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 4) },
+		"offsets fall":            func(b *batch.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 3, 1, 4) },
+		"offsets begin late":      func(b *batch.Batch) { b.Tensors[3].Offsets = offsetsOf(1, 1, 3, 4) },
+		"offsets pass the values": func(b *batch.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 3, 5) },
+		"ragged size overflows":   func(b *batch.Batch) { b.Tensors[4].Offsets = offsetsOf(0, 0, 2, 1<<62) },
+		"ragged in fours":         func(b *batch.Batch) { b.Tensors[4].Shape = []int64{3, 4} },
+		"scales and bands":        func(b *batch.Batch) { b.Tensors[0].Convert.Scale = []float32{1, 2, 3} },
+		"scales without axis":     func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = -1 },
+		"band axis":               func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = 3 },
+		"clip upside down":        func(b *batch.Batch) { b.Tensors[0].Convert.Lo = 1e5 },
+		"clip NaN":                func(b *batch.Batch) { b.Tensors[0].Convert.Hi = float32(math.NaN()) },
+		"converted to int32":      func(b *batch.Batch) { b.Tensors[0].Convert.To = chunk.Int32 },
+		"scaled to int64":         func(b *batch.Batch) { b.Tensors[0].Convert.To = chunk.Int64 },
+		"float to int64": func(b *batch.Batch) {
 			b.Tensors[0].DType, b.Tensors[0].Data = chunk.Float32, make([]byte, 120)
-			b.Tensors[0].Convert = &loader.Convert{To: chunk.Int64, BandAxis: -1}
+			b.Tensors[0].Convert = &batch.Convert{To: chunk.Int64, BandAxis: -1}
 		},
-		"converted from complex": func(b *loader.Batch) {
+		"converted from complex": func(b *batch.Batch) {
 			b.Tensors[0].DType, b.Tensors[0].Shape[0] = chunk.ComplexInt16, 3
 			b.Tensors[0].Data = make([]byte, 120)
 		},
-		"mask too short":  func(b *loader.Batch) { b.Tensors[0].Convert.Mask = make([]byte, 29) },
-		"convert of text": func(b *loader.Batch) { b.Tensors[3].Convert = b.Tensors[0].Convert },
+		"mask too short":  func(b *batch.Batch) { b.Tensors[0].Convert.Mask = make([]byte, 29) },
+		"convert of text": func(b *batch.Batch) { b.Tensors[3].Convert = b.Tensors[0].Convert },
 	} {
 		b := sample()
 		change(b)
@@ -392,7 +392,7 @@ func checkDecoded(t testing.TB, p []byte) {
 
 func FuzzPayload(f *testing.F) {
 	f.Add(encode(f, sample()))
-	f.Add(encode(f, &loader.Batch{}))
+	f.Add(encode(f, &batch.Batch{}))
 	small := sample()
 	small.Tensors = small.Tensors[3:]
 	f.Add(encode(f, small))
@@ -409,11 +409,11 @@ func TestApplyAgainstSlow(t *testing.T) {
 			bands = int(shape[axis])
 		}
 		for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
-			x := &loader.Tensor{
+			x := &batch.Tensor{
 				Name: "x", DType: from, Axes: []string{"n", "b", "y", "x"},
 				Shape: shape, Data: make([]byte, n*from.Size()),
 			}
-			c := &loader.Convert{
+			c := &batch.Convert{
 				To: chunk.Float32, BandAxis: axis, Clip: true,
 				Lo: -50, Hi: 1e3, Fill: -9, Mask: make([]byte, n),
 			}
@@ -451,7 +451,7 @@ func TestApplyAgainstSlow(t *testing.T) {
 }
 
 // slowElement sets element i of x to some value, which it returns.
-func slowElement(x *loader.Tensor, i int) float32 {
+func slowElement(x *batch.Tensor, i int) float32 {
 	size := x.DType.Size()
 	p := x.Data[i*size:]
 	switch x.DType {
@@ -479,8 +479,8 @@ func TestApplyFill(t *testing.T) {
 		chunk.Float32:  {0, 0, 0xe0, 0x40},
 		chunk.Int64:    {7, 0, 0, 0, 0, 0, 0, 0},
 	} {
-		x := &loader.Tensor{DType: chunk.Uint8, Axes: []string{"x"}, Shape: []int64{1}, Data: []byte{3},
-			Convert: &loader.Convert{To: to, BandAxis: -1, Fill: 7, Mask: []byte{0}}}
+		x := &batch.Tensor{DType: chunk.Uint8, Axes: []string{"x"}, Shape: []int64{1}, Data: []byte{3},
+			Convert: &batch.Convert{To: to, BandAxis: -1, Fill: 7, Mask: []byte{0}}}
 		if err := Apply(x); err != nil || !bytes.Equal(x.Data, want) {
 			t.Errorf("%v: % x, %v", to, x.Data, err)
 		}
@@ -495,7 +495,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 // shared returns sample with its dense tensors in memory, laid out as an engine does, after a gap.
-func shared(memory []byte) *loader.Batch {
+func shared(memory []byte) *batch.Batch {
 	b := sample()
 	at := Align
 	for i := range b.Tensors {
@@ -505,7 +505,7 @@ func shared(memory []byte) *loader.Batch {
 			t.Convert.Mask = memory[at : at+n : at+n]
 			at += roundUp(n)
 		}
-		if t.Kind == loader.Dense && len(t.Data) > 0 && t.Name != "label" {
+		if t.Kind == batch.Dense && len(t.Data) > 0 && t.Name != "label" {
 			n := copy(memory[at:], t.Data)
 			t.Data = memory[at : at+n : at+n]
 			at += roundUp(n)
@@ -519,7 +519,7 @@ func shared(memory []byte) *loader.Batch {
 func TestSharedIsTheSamePayload(t *testing.T) {
 	memory := cast.Aligned(1000)
 	b := shared(memory)
-	if !InMemory(b, memory) || InMemory(sample(), memory) || InMemory(&loader.Batch{}, memory) {
+	if !InMemory(b, memory) || InMemory(sample(), memory) || InMemory(&batch.Batch{}, memory) {
 		t.Fatal("what lies in memory is not seen")
 	}
 	head := EncodeShared(b, memory)
@@ -544,8 +544,8 @@ func TestSharedIsTheSamePayload(t *testing.T) {
 			t.Errorf("%s is at %d %v, was at %d %v", w.Name, o2, in2, o, in)
 		}
 	}
-	odd := &loader.Batch{
-		Tensors: []loader.Tensor{
+	odd := &batch.Batch{
+		Tensors: []batch.Tensor{
 			{Name: "odd", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{3}, Data: memory[3:6]},
 		},
 	}
@@ -566,8 +566,8 @@ func TestSharedRangesStayInOnePlace(t *testing.T) {
 		t.Error("a head that is too short is taken")
 	}
 	// A payload is cut at every place, and refused if a range crosses the cut.
-	long := &loader.Batch{
-		Tensors: []loader.Tensor{
+	long := &batch.Batch{
+		Tensors: []batch.Tensor{
 			{Name: "long", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{300}, Data: memory[64:364]},
 		},
 	}
@@ -625,15 +625,15 @@ func FuzzSharedPayload(f *testing.F) {
 func TestRangesThatOverlap(t *testing.T) {
 	const n, k = 1 << 12, 5
 	for _, distinct := range []bool{true, false} {
-		b := &loader.Batch{Rows: 1, Valid: []bool{true}, Positions: []int64{0}, Samples: []int64{0}}
+		b := &batch.Batch{Rows: 1, Valid: []bool{true}, Positions: []int64{0}, Samples: []int64{0}}
 		for i := range k {
 			name := "x"
 			if distinct {
 				name = string(rune('a' + i))
 			}
-			b.Tensors = append(b.Tensors, loader.Tensor{
+			b.Tensors = append(b.Tensors, batch.Tensor{
 				Name: name, DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{n}, Data: make([]byte, n),
-				Convert: &loader.Convert{To: chunk.Float32, BandAxis: -1},
+				Convert: &batch.Convert{To: chunk.Float32, BandAxis: -1},
 			})
 		}
 		places := make([]spans, k)

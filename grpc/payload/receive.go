@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // Memory makes the memory of batches and takes it back.
 type Memory interface {
 	// Take returns memory of n bytes with any content.
-	Take(n int) loader.Buffer
+	Take(n int) batch.Buffer
 	// Give takes memory back; with keep it may be used for another batch.
-	Give(m loader.Buffer, keep bool)
+	Give(m batch.Buffer, keep bool)
 }
 
 // Receiver makes a batch of a payload while it arrives. Each byte is converted or copied to its place in the batch as
@@ -27,7 +27,7 @@ type Receiver struct {
 
 	head    []byte   // the header with its size, as far as it has arrived
 	decoder *decoder // nil until the header is whole
-	batch   *loader.Batch
+	batch   *batch.Batch
 	sinks   []sink   // of the bytes that have not arrived, in order
 	finals  [][]byte // the data of the tensors, converted
 	kept    map[uint64]*kept
@@ -60,7 +60,7 @@ func NewReceiver(total int, memory Memory) *Receiver {
 
 // Copy reads a payload that goes on from head in shared, as EncodeShared makes it, and puts the batch into memory.
 // Offsets of errors are from the start of head.
-func Copy(head, shared []byte, memory Memory) (*loader.Batch, error) {
+func Copy(head, shared []byte, memory Memory) (*batch.Batch, error) {
 	receiver := &Receiver{memory: memory, total: len(head) + len(shared), first: len(head)}
 	defer receiver.Drop()
 	for _, piece := range [][]byte{head, shared} {
@@ -160,10 +160,10 @@ func (r *Receiver) place() error {
 }
 
 // lead adds the sinks of a tensor whose elements become to.
-func (r *Receiver) lead(t *loader.Tensor, at *place, to []byte) error {
+func (r *Receiver) lead(t *batch.Tensor, at *place, to []byte) error {
 	data := at.data
 	switch {
-	case t.Kind != loader.Dense:
+	case t.Kind != batch.Dense:
 		r.keep(data)
 	case t.Convert == nil:
 		c := copied(to)
@@ -198,9 +198,9 @@ func (r *Receiver) add(s span, to writer) {
 }
 
 // finalSize returns the bytes that a tensor takes in the memory of the batch.
-func finalSize(t *loader.Tensor, data span) int {
+func finalSize(t *batch.Tensor, data span) int {
 	switch {
-	case t.Kind != loader.Dense:
+	case t.Kind != batch.Dense:
 		return 0
 	case t.Convert == nil:
 		return int(data.length)
@@ -209,7 +209,7 @@ func finalSize(t *loader.Tensor, data span) int {
 }
 
 // Batch returns the batch of a payload that is all there. The caller releases it.
-func (r *Receiver) Batch() (*loader.Batch, error) {
+func (r *Receiver) Batch() (*batch.Batch, error) {
 	if r.batch == nil || r.got < r.total || len(r.sinks) > 0 {
 		return nil, fault.New(fault.Corrupt, "payload", int64(r.got), "it ends after %d of %d bytes", r.got, r.total)
 	}
@@ -224,7 +224,7 @@ func (r *Receiver) Batch() (*loader.Batch, error) {
 	}
 	for i := range r.batch.Tensors {
 		tensor := &r.batch.Tensors[i]
-		if tensor.Kind != loader.Dense {
+		if tensor.Kind != batch.Dense {
 			continue
 		}
 		if tensor.Convert == nil {

@@ -12,29 +12,28 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // counted is memory that knows how much of it is out. What it gives is dirty.
 type counted struct{ out int }
 
 // Decode reads a payload in one piece.
-func Decode(p []byte) (*loader.Batch, error) { return DecodeShared(p, nil) }
+func Decode(p []byte) (*batch.Batch, error) { return DecodeShared(p, nil) }
 
-func (c *counted) Take(n int) loader.Buffer {
+func (c *counted) Take(n int) batch.Buffer {
 	c.out++
-	b := resources.NewHeap(n)
+	b := batch.NewHeap(n)
 	for i := range b.Bytes() {
 		b.Bytes()[i] = 0xa5
 	}
 	return b
 }
 
-func (c *counted) Give(loader.Buffer, bool) { c.out-- }
+func (c *counted) Give(batch.Buffer, bool) { c.out-- }
 
 // received returns the batch of p, which arrives in pieces of step bytes, or of random lengths if step is 0.
-func received(p []byte, step int, memory Memory) (*loader.Batch, error) {
+func received(p []byte, step int, memory Memory) (*batch.Batch, error) {
 	r := NewReceiver(len(p), memory)
 	defer r.Drop()
 	rnd := rand.New(rand.NewPCG(1, uint64(len(p))))
@@ -55,7 +54,7 @@ func received(p []byte, step int, memory Memory) (*loader.Batch, error) {
 }
 
 // words makes a batch comparable: NaNs and errors by their text.
-func words(b *loader.Batch) string {
+func words(b *batch.Batch) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%d %d %d %v %v %v\n", b.Epoch, b.First, b.Rows, b.Valid, b.Positions, b.Samples)
 	for _, bad := range b.Bad {
@@ -69,7 +68,7 @@ func words(b *loader.Batch) string {
 }
 
 // whole decodes and converts a payload that is all there.
-func whole(p []byte) (*loader.Batch, error) {
+func whole(p []byte) (*batch.Batch, error) {
 	b, err := Decode(p)
 	if err != nil {
 		return nil, err
@@ -116,21 +115,21 @@ func TestReceiverAgainstSlow(t *testing.T) {
 					inner *= int(s)
 				}
 			}
-			c := &loader.Convert{To: chunk.Float32, BandAxis: axis}
+			c := &batch.Convert{To: chunk.Float32, BandAxis: axis}
 			if axis >= 0 {
 				bands = int(shape[axis])
 			}
 			for b := range bands {
 				c.Scale, c.Offset = append(c.Scale, 0.1*float32(b+1)), append(c.Offset, float32(b)-0.3)
 			}
-			x := loader.Tensor{Name: "x", DType: chunk.Uint16, Axes: []string{"n", "b", "y"}, Shape: shape,
+			x := batch.Tensor{Name: "x", DType: chunk.Uint16, Axes: []string{"n", "b", "y"}, Shape: shape,
 				Data: make([]byte, 2*n), Convert: c}
 			var want []byte
 			for i := range n {
 				v, b := slowElement(&x, i), i/inner%bands
 				want = binary.LittleEndian.AppendUint32(want, math.Float32bits(float32(v*c.Scale[b])+c.Offset[b]))
 			}
-			p := encode(t, &loader.Batch{Tensors: []loader.Tensor{x}})
+			p := encode(t, &batch.Batch{Tensors: []batch.Tensor{x}})
 			for _, step := range []int{0, 1, 3, 64, 1001, len(p)} {
 				b, err := received(p, step, &counted{})
 				if err != nil || !bytes.Equal(b.Tensors[0].Data, want) || b.Tensors[0].DType != chunk.Float32 {
@@ -202,6 +201,6 @@ func checkReceived(t testing.TB, p []byte) {
 
 func FuzzReceiver(f *testing.F) {
 	f.Add(encode(f, sample()))
-	f.Add(encode(f, &loader.Batch{}))
+	f.Add(encode(f, &batch.Batch{}))
 	f.Fuzz(func(t *testing.T, p []byte) { checkReceived(t, p) })
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -31,7 +32,7 @@ type arrays struct {
 	leave  func()
 
 	mu   sync.Mutex
-	idle resources.Idle // each charged to the budget and owned by a client
+	idle batch.Idle // each charged to the budget and owned by a client
 	trim *time.Timer
 }
 
@@ -59,8 +60,8 @@ func (a *arrays) Reclaim(l budget.Level) (more bool) {
 }
 
 // alloc returns raster.ReadOptions.Alloc for a client.
-func (a *arrays) alloc(c *leaseConn) func(n int) resources.Buffer {
-	return func(n int) resources.Buffer {
+func (a *arrays) alloc(c *leaseConn) func(n int) batch.Buffer {
+	return func(n int) batch.Buffer {
 		if n < minArray {
 			return nil
 		}
@@ -87,7 +88,7 @@ type array struct {
 	discard bool // another process may use the memory: it is not used again
 }
 
-// Free implements resources.Buffer.
+// Free implements batch.Buffer.
 func (b *array) Free() {
 	if b.discard || !b.arrays.keep(b.segment) {
 		b.segment.Free()
@@ -103,7 +104,7 @@ func (a *arrays) keep(g *segment) bool {
 	freed := size
 	a.mu.Lock()
 	// This is found under the lock, because forget comes after it.
-	kept := g.Owner() != nil && resources.Reusable(g)
+	kept := g.Owner() != nil && batch.Reusable(g)
 	if kept {
 		freed = 0
 		if a.idle.Len() >= maxIdleArrays {

@@ -13,13 +13,14 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // instant is an engine whose batches cost nothing, because all have the same memory.
 type instant struct {
 	*fakeEngine
-	tensor loader.Tensor
+	tensor batch.Tensor
 }
 
 // batchBytes is the size of a benchmark's tensor: 64 chips of (3, 256, 512) uint16.
@@ -30,7 +31,7 @@ func newInstant(_ context.Context, s loader.Spec, _ loader.Options) (Engine, err
 	for i := range data {
 		data[i] = byte(i * 31 >> 3)
 	}
-	return &instant{newFake(s, 1<<40, 0), loader.Tensor{
+	return &instant{newFake(s, 1<<40, 0), batch.Tensor{
 		Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "y", "x"},
 		Shape: []int64{64, 3, 256, 512}, Data: data,
 	}}, nil
@@ -45,12 +46,12 @@ type made struct {
 
 func (m made) Cancel() {}
 
-func (m made) Wait(context.Context) (*loader.Batch, error) {
+func (m made) Wait(context.Context) (*batch.Batch, error) {
 	rows := m.ticket.Rows()
-	return &loader.Batch{
+	return &batch.Batch{
 		Epoch: m.ticket.Epoch, First: m.ticket.First, Rows: rows,
 		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
-		Tensors: []loader.Tensor{m.engine.tensor},
+		Tensors: []batch.Tensor{m.engine.tensor},
 	}, nil
 }
 

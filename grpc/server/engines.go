@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
@@ -156,7 +157,7 @@ func (s *engines) forget(c *leaseConn) {
 	s.mu.Unlock()
 	// Without the lock: the budget gets the memory, and its holders, such as this one, would need the lock.
 	for _, dataset := range live {
-		if keeper, ok := dataset.engine.(interface{ Forget(resources.Owner) }); ok {
+		if keeper, ok := dataset.engine.(interface{ Forget(batch.Owner) }); ok {
 			keeper.Forget(c)
 		}
 	}

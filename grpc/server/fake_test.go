@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -28,7 +28,7 @@ type fakeEngine struct {
 	Gate chan struct{}
 
 	// Alloc, if not nil, makes the memory of "image".
-	Alloc func(int) loader.Buffer
+	Alloc func(int) batch.Buffer
 
 	// Started counts Start, Live the batches that are not released and the Pendings that are neither
 	// waited for nor cancelled.
@@ -73,8 +73,8 @@ func (e *fakeEngine) Fingerprint() string { return fmt.Sprint(e.samples) }
 func (e *fakeEngine) Len() int64 { return e.samples }
 
 // Fields returns the tensors.
-func (e *fakeEngine) Fields() []loader.FieldInfo {
-	return []loader.FieldInfo{
+func (e *fakeEngine) Fields() []batch.FieldInfo {
+	return []batch.FieldInfo{
 		{Name: "image", Kind: "raster", DType: chunk.Uint32, Shape: []int64{1, int64(e.RowElems)},
 			Axes: []string{"n", "x"}},
 		{Name: "name", Kind: "text", Shape: []int64{1}, Axes: []string{"n"}},
@@ -125,7 +125,7 @@ func (p *fakePending) Cancel() {
 }
 
 // Wait makes the batch.
-func (p *fakePending) Wait(ctx context.Context) (*loader.Batch, error) {
+func (p *fakePending) Wait(ctx context.Context) (*batch.Batch, error) {
 	p.use()
 	batch, err := p.wait(ctx)
 	p.engine.working.Add(-1)
@@ -135,7 +135,7 @@ func (p *fakePending) Wait(ctx context.Context) (*loader.Batch, error) {
 	return batch, err
 }
 
-func (p *fakePending) wait(ctx context.Context) (*loader.Batch, error) {
+func (p *fakePending) wait(ctx context.Context) (*batch.Batch, error) {
 	engine, ticket := p.engine, p.ticket
 	if engine.Gate != nil {
 		select {
@@ -152,9 +152,9 @@ func (p *fakePending) wait(ctx context.Context) (*loader.Batch, error) {
 		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows", ticket.Rows())
 	}
 	rows := ticket.Rows()
-	batch := &loader.Batch{Epoch: ticket.Epoch, First: ticket.First, Rows: rows, Valid: make([]bool, rows),
+	b := &batch.Batch{Epoch: ticket.Epoch, First: ticket.First, Rows: rows, Valid: make([]bool, rows),
 		Positions: make([]int64, rows), Samples: make([]int64, rows)}
-	memory := resources.NewHeap(4 * rows * engine.RowElems)
+	memory := batch.NewHeap(4 * rows * engine.RowElems)
 	if engine.Alloc != nil {
 		memory = engine.Alloc(4 * rows * engine.RowElems)
 	}
@@ -163,7 +163,7 @@ func (p *fakePending) wait(ctx context.Context) (*loader.Batch, error) {
 	offsets := make([]byte, 8)
 	for k := range rows {
 		pos := ticket.Position(k, engine.samples)
-		batch.Positions[k], batch.Samples[k], batch.Valid[k] = pos, pos, pos >= 0
+		b.Positions[k], b.Samples[k], b.Valid[k] = pos, pos, pos >= 0
 		if pos >= 0 && engine.Fail != nil {
 			if err := engine.Fail(pos); err != nil {
 				memory.Free()
@@ -174,20 +174,20 @@ func (p *fakePending) wait(ctx context.Context) (*loader.Batch, error) {
 		names = append(names, fakeName(pos)...)
 		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(len(names)))
 	}
-	batch.Tensors = []loader.Tensor{
+	b.Tensors = []batch.Tensor{
 		{Name: "image", DType: chunk.Uint32, Axes: []string{"n", "x"},
 			Shape: []int64{int64(rows), int64(engine.RowElems)}, Data: data},
-		{Name: "name", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{int64(rows)},
+		{Name: "name", Kind: batch.Text, Axes: []string{"n"}, Shape: []int64{int64(rows)},
 			Data: names, Offsets: offsets},
 	}
-	batch.SetMemory(memory, func(keep bool) {
+	b.SetMemory(memory, func(keep bool) {
 		if keep {
 			clear(data) // who still looks at it is found out
 		}
 		memory.Free()
 		engine.Live.Add(-1)
 	})
-	return batch, nil
+	return b, nil
 }
 
 // fakeRow fills dst with the elements of a position of an epoch; position -1 is padding, 0.

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -53,7 +54,7 @@ type Engine interface {
 	Hash() string
 	Fingerprint() string
 	Len() int64
-	Fields() []loader.FieldInfo
+	Fields() []batch.FieldInfo
 	Close() error
 }
 
@@ -64,20 +65,20 @@ type Starter interface {
 
 // Pending has the methods of *loader.Pending that the server uses. Exactly one of them is called.
 type Pending interface {
-	Wait(ctx context.Context) (*loader.Batch, error)
+	Wait(ctx context.Context) (*batch.Batch, error)
 	Cancel()
 }
 
 // Sequencer is an Engine whose batches come from other servers.
 type Sequencer interface {
-	// The batches are for an owner of memory (resources.WithOwner), or for nil.
-	Sequence(owner resources.Owner) (Sequence, error)
+	// The batches are for an owner of memory (batch.WithOwner), or for nil.
+	Sequence(owner batch.Owner) (Sequence, error)
 }
 
 // Sequence answers tickets in the order in which they are added. Add and Next may be called at the same time.
 type Sequence interface {
 	Add(t shuffle.Ticket, native bool)
-	Next(ctx context.Context) (*loader.Batch, error)
+	Next(ctx context.Context) (*batch.Batch, error)
 	Close()
 }
 
@@ -157,7 +158,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Bad, if it is not nil, gets every batch with bad rows before it is sent, or else the *loader.SampleError
 	// that a ticket ended with. It is called from several goroutines.
-	Bad func(e Engine, b *loader.Batch, err *loader.SampleError)
+	Bad func(e Engine, b *batch.Batch, err *loader.SampleError)
 	// Metrics gets the server's metrics. Default: none.
 	Metrics prometheus.Registerer
 	// Cache, if it is not nil, is the cache on disk of Loader.Opener, whose figures are told, too.

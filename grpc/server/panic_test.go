@@ -21,6 +21,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -170,7 +171,7 @@ func TestPanicEndsOneRequest(t *testing.T) {
 			l := next(c1, bad, 1)
 			var err error
 			for err == nil {
-				var b *loader.Batch
+				var b *batch.Batch
 				if b, err = l.Next(ctx); err == nil {
 					b.Release()
 				}

@@ -26,7 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/tools/testkit/pki"
 )
@@ -59,7 +59,7 @@ func (r *raw) pipe(a *chaskiv1.Attach) {
 }
 
 // pipedBatch reads a batch from a pipe.
-func pipedBatch(t *testing.T, in *wire.PipeReader) *loader.Batch {
+func pipedBatch(t *testing.T, in *wire.PipeReader) *batch.Batch {
 	t.Helper()
 	var got bytes.Buffer
 	for {
@@ -107,7 +107,7 @@ func TestPipe(t *testing.T) {
 		r.credit(3)
 		in := wire.NewPipeReader(conn, 1000, 1<<20)
 		for id := range uint64(3) {
-			var b *loader.Batch
+			var b *batch.Batch
 			var f *chaskiv1.Fault
 			switch {
 			case !known:

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -51,12 +51,12 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 }
 
 // batchOf returns an array as the batch that Read answers with.
-func batchOf(a *raster.Array) *loader.Batch {
+func batchOf(a *raster.Array) *batch.Batch {
 	shape := make([]int64, len(a.Shape))
 	for i, length := range a.Shape {
 		shape[i] = int64(length)
 	}
-	batch := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
+	batch := &batch.Batch{Tensors: []batch.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
 	memory, ok := a.Memory().(*array)
 	if !ok {
@@ -71,7 +71,7 @@ func batchOf(a *raster.Array) *loader.Batch {
 }
 
 // answer sends the array of a Read: as a lease to c, if c is a client on this host and there is room, else in parts.
-func (s *Server) answer(w *watch, c *leaseConn, attach *chaskiv1.Attach, b *loader.Batch) error {
+func (s *Server) answer(w *watch, c *leaseConn, attach *chaskiv1.Attach, b *batch.Batch) error {
 	if c != nil {
 		if n, err := c.offer(w, b, &s.arrays.leased, 0, attach.GetStream()); n > 0 || err != nil {
 			return err

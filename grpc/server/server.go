@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -312,11 +313,11 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 		if r.GetRank() >= r.GetWorldSize() {
 			return nil, invalid{fmt.Errorf("rank is %d, but world_size is %d", r.GetRank(), r.GetWorldSize())}
 		}
-		bad := loader.NewBadCounter(spec, entry.engine.Len(), int(r.GetRank()), int(r.GetWorldSize()))
+		bad := spec.BadCounter(entry.engine.Len(), int(r.GetRank()), int(r.GetWorldSize()))
 		reply.BadLimit = new(bad.Limit())
 	}
 	reply.Fields = fieldInfos(entry.engine.Fields())
-	if s, ok := entry.engine.(interface{ Sources() []loader.SourceInfo }); ok && len(spec.Sources) > 0 {
+	if s, ok := entry.engine.(interface{ Sources() []batch.SourceInfo }); ok && len(spec.Sources) > 0 {
 		for _, source := range s.Sources() {
 			info := &chaskiv1.SourceInfo{Name: source.Name, Fields: fieldInfos(source.Fields)}
 			reply.Sources = append(reply.Sources, info)
@@ -370,7 +371,7 @@ func groups(e Engine) *chaskiv1.Groups {
 	return out
 }
 
-func fieldInfos(fields []loader.FieldInfo) []*chaskiv1.FieldInfo {
+func fieldInfos(fields []batch.FieldInfo) []*chaskiv1.FieldInfo {
 	out := make([]*chaskiv1.FieldInfo, len(fields))
 	for i, field := range fields {
 		out[i] = &chaskiv1.FieldInfo{Name: field.Name, Kind: field.Kind, Shape: field.Shape, Axes: field.Axes,

@@ -30,7 +30,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -169,7 +169,7 @@ func listenBuf(*testing.T) (net.Listener, string, []grpc.DialOption) {
 func spec(g int) loader.Spec { return loader.Spec{Source: "x", BatchSize: g, Seed: 5} }
 
 // checkBatch compares a batch with what the fake engine gives for its positions.
-func checkBatch(t testing.TB, b *loader.Batch, elems int) {
+func checkBatch(t testing.TB, b *batch.Batch, elems int) {
 	t.Helper()
 	image, name := b.Tensor("image"), b.Tensor("name")
 	if image == nil || name == nil {
@@ -367,7 +367,7 @@ func (r *raw) credit(n uint32) {
 }
 
 // answer receives the answer to one ticket: a batch or a fault.
-func (r *raw) answer(id uint64) (*loader.Batch, *chaskiv1.Fault) {
+func (r *raw) answer(id uint64) (*batch.Batch, *chaskiv1.Fault) {
 	r.t.Helper()
 	var p []byte
 	for {
@@ -1221,5 +1221,5 @@ func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
 // heapMemory is memory of the Go heap.
 type heapMemory struct{}
 
-func (heapMemory) Take(n int) loader.Buffer { return resources.NewHeap(n) }
-func (heapMemory) Give(loader.Buffer, bool) {}
+func (heapMemory) Take(n int) batch.Buffer { return batch.NewHeap(n) }
+func (heapMemory) Give(batch.Buffer, bool) {}

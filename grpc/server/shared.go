@@ -22,7 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/invariants"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/shm"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -46,7 +46,7 @@ const (
 // Shared). All batches of a server lie in it; a lease passes one on without a copy.
 //
 // A segment belongs to the first client that it is given to, and to no other: a client may keep its mapping, and write
-// into it at any time. Engines fill it with batches for this client only (resources.WithOwner), and free it when the
+// into it at any time. Engines fill it with batches for this client only (batch.WithOwner), and free it when the
 // client is gone.
 //
 // Leases count within the memory of their engine, and always leave room in it for one batch more, of all rows of a
@@ -110,13 +110,13 @@ func (h *hold) back(give func()) {
 
 // hold is a batch that a client has.
 type hold struct {
-	batch  *loader.Batch
+	batch  *batch.Batch
 	bytes  int64
 	entry  *entry
 	stream uint64
 }
 
-// segment is a loader.Buffer in shared memory.
+// segment is a batch.Buffer in shared memory.
 type segment struct {
 	shared *shared
 	id     uint64
@@ -124,15 +124,15 @@ type segment struct {
 	owner  atomic.Pointer[leaseConn] // nil until it is given to a client; written under shared.mu
 }
 
-// Owner implements resources.Owned.
-func (g *segment) Owner() resources.Owner {
+// Owner implements batch.Owned.
+func (g *segment) Owner() batch.Owner {
 	if c := g.owner.Load(); c != nil {
 		return c
 	}
 	return nil
 }
 
-// Over implements resources.Owner.
+// Over implements batch.Owner.
 func (c *leaseConn) Over() bool {
 	select {
 	case <-c.gone:
@@ -191,9 +191,9 @@ func (s *shared) describe() *chaskiv1.Shared {
 }
 
 // alloc is loader.Options.Alloc.
-func (s *shared) alloc(n int) loader.Buffer {
+func (s *shared) alloc(n int) batch.Buffer {
 	if n < minShared {
-		return resources.NewHeap(n)
+		return batch.NewHeap(n)
 	}
 	s.mu.Lock()
 	full := s.segments >= s.most || s.closed
@@ -204,7 +204,7 @@ func (s *shared) alloc(n int) loader.Buffer {
 	id := s.last
 	s.mu.Unlock()
 	if full {
-		return resources.NewHeap(n)
+		return batch.NewHeap(n)
 	}
 	memory, err := shm.New(n)
 	if err != nil {
@@ -212,15 +212,15 @@ func (s *shared) alloc(n int) loader.Buffer {
 		s.mu.Lock()
 		s.segments--
 		s.mu.Unlock()
-		return resources.NewHeap(n)
+		return batch.NewHeap(n)
 	}
 	return &segment{shared: s, id: id, memory: memory}
 }
 
-// Bytes implements loader.Buffer.
+// Bytes implements batch.Buffer.
 func (g *segment) Bytes() []byte { return g.memory.Bytes() }
 
-// Free implements loader.Buffer. The client that has the segment is told to let go of it.
+// Free implements batch.Buffer. The client that has the segment is told to let go of it.
 func (g *segment) Free() {
 	shared := g.shared
 	shared.mu.Lock()
@@ -447,7 +447,7 @@ func (e *entry) maxLeases() int {
 
 // lend gives a batch that lies in g to a client. It is not lent, and stays the caller's, if the
 // client is gone, or if too much is lent.
-func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
+func (c *leaseConn) lend(b *batch.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
 	shared, size := c.shared, int64(len(g.Bytes()))
 	// It is found before the lock, because the engine takes that when it frees segments.
 	engine, _ := e.engine.(lender)
@@ -491,7 +491,7 @@ func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (
 }
 
 // sharedMemory returns the segment that a batch lies in, or nil.
-func sharedMemory(b *loader.Batch) *segment {
+func sharedMemory(b *batch.Batch) *segment {
 	memory, ok := b.Memory().(*segment)
 	if !ok || !payload.InMemory(b, memory.Bytes()) {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/shm"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // fuzzLease is what the slow, obvious model of a lease socket knows of a lease.
@@ -105,7 +105,7 @@ func fuzzSide(t *testing.T) (*leaseConn, *shm.Conn) {
 // fuzzLend adds a lease of n bytes, as lend does for a batch in a segment.
 func fuzzLend(c *leaseConn, e *entry, n int64) *fuzzLease {
 	l := &fuzzLease{bytes: n}
-	b := &loader.Batch{}
+	b := &batch.Batch{}
 	b.SetMemory(nil, func(keep bool) {
 		l.ends = append(l.ends, map[bool]string{true: "released", false: "discarded"}[keep])
 	})

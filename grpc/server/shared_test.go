@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -207,7 +208,7 @@ func TestServerRestartWithLeases(t *testing.T) {
 	r := start(t, listen(), o)
 	c := dialShared(t, client.Shm, "unix:"+path)
 	l := openLoader(t, c, client.LoaderOptions{Epochs: 1})
-	var kept []*loader.Batch
+	var kept []*batch.Batch
 	for step := range 25 {
 		if step == 10 {
 			r.stop(t)

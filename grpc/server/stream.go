@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/trace"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -263,7 +264,7 @@ func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
 type passedOn struct{ Sequence }
 
 // Wait implements Pending. Tickets of a stream are waited for in the order of the sequence.
-func (p passedOn) Wait(ctx context.Context) (*loader.Batch, error) { return p.Next(ctx) }
+func (p passedOn) Wait(ctx context.Context) (*batch.Batch, error) { return p.Next(ctx) }
 
 // Cancel implements Pending: the stream closes the sequence.
 func (passedOn) Cancel() {}
@@ -277,7 +278,7 @@ func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
 }
 
 // owner returns who can write to the memory of the batches of this stream, or nil. It needs the lock.
-func (s *stream) owner() resources.Owner {
+func (s *stream) owner() batch.Owner {
 	if s.leases == nil {
 		// The result is nil itself, since a nil *leaseConn would make an interface that is not nil.
 		return nil
@@ -295,7 +296,7 @@ func (s *stream) start() {
 			}
 			if order.pending == nil {
 				order.err = crash.Call(func() error {
-					ctx := resources.WithOwner(s.traced(order), s.owner())
+					ctx := batch.WithOwner(s.traced(order), s.owner())
 					native := order.ticket.GetNative() && (s.leases == nil || s.native)
 					order.pending = order.entry.engine.(Starter).Start(ctx, ticketOf(order.ticket), native)
 					return nil
@@ -380,7 +381,7 @@ func (s *stream) idle(d time.Duration) bool {
 
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
 func (s *stream) answer(o *order) error {
-	var batch *loader.Batch
+	var batch *batch.Batch
 	defer func() {
 		if batch != nil { // a panic came before it was sent
 			batch.Discard()
@@ -441,7 +442,7 @@ func faultSample(err error) *chaskiv1.FaultSample {
 }
 
 // tellBad reports bad samples to Options.Bad.
-func (s *stream) tellBad(o *order, b *loader.Batch) {
+func (s *stream) tellBad(o *order, b *batch.Batch) {
 	tell := s.server.options.Bad
 	if tell == nil {
 		return
@@ -458,7 +459,7 @@ func (s *stream) tellBad(o *order, b *loader.Batch) {
 func (s *stream) stopping() bool { return s.server.serving.Err() != nil }
 
 // send sends b in shared memory if it can, else in parts.
-func (s *stream) send(o *order, b *loader.Batch) error {
+func (s *stream) send(o *order, b *batch.Batch) error {
 	start, valid := time.Now(), b.Valid
 	s.mu.Lock()
 	leases, stream := s.leases, s.id
@@ -485,7 +486,7 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 
 // offer sends b as a lease. If it cannot be lent it returns 0, and b is still the caller's; else how many bytes the
 // payload has.
-func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream uint64) (n int, err error) {
+func (c *leaseConn) offer(w *watch, b *batch.Batch, e *entry, ticket, stream uint64) (n int, err error) {
 	segment := sharedMemory(b)
 	if segment == nil {
 		return 0, nil
@@ -518,7 +519,7 @@ type sender interface{ SendMsg(any) error }
 const lastPart = 16 << 10
 
 // sendParts sends a batch in parts of at most size bytes, releases it, and returns how many bytes they have.
-func sendParts(to *watch, ticket uint64, b *loader.Batch, size int) (total int, err error) {
+func sendParts(to *watch, ticket uint64, b *batch.Batch, size int) (total int, err error) {
 	defer b.Release()
 	last := lastPart
 	if _, piped := to.to.(*pipe); piped {

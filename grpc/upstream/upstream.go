@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -30,7 +31,7 @@ type Engine struct {
 	*client.Run
 	client  *client.Client
 	options client.TicketOptions
-	memory  *resources.Pool
+	memory  *batch.Pool
 	rows    int
 	target  string
 }
@@ -45,7 +46,7 @@ func Open(
 	engine := &Engine{
 		target:  strings.Join(u.GetTargets(), ","),
 		options: client.TicketOptions{Prefetch: int(u.GetPrefetch()), PrefetchBytes: u.GetPrefetchBytes()},
-		memory:  &resources.Pool{Alloc: o.Alloc},
+		memory:  &batch.Pool{Alloc: o.Alloc},
 		rows:    rows,
 	}
 	if engine.options.PrefetchBytes == 0 {
@@ -134,7 +135,7 @@ func (e *Engine) Report(ctx context.Context) (all report.Figures, err error) {
 func (e *Engine) Trim() { e.memory.Trim() }
 
 // Forget frees the idle memory of an owner that is gone.
-func (e *Engine) Forget(o resources.Owner) { e.memory.Forget(o) }
+func (e *Engine) Forget(o batch.Owner) { e.memory.Forget(o) }
 
 // Close ends the connections.
 func (e *Engine) Close() error {
@@ -143,9 +144,9 @@ func (e *Engine) Close() error {
 }
 
 // Sequence implements server.Sequencer.
-func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
+func (e *Engine) Sequence(owner batch.Owner) (server.Sequence, error) {
 	options := e.options
-	options.Memory = resources.OwnedPool{Pool: e.memory, Owner: owner}
+	options.Memory = batch.OwnedPool{Pool: e.memory, Owner: owner}
 	tickets, err := e.Tickets(options)
 	if err != nil {
 		return nil, wire.Remote(wire.Spec, err)
@@ -157,7 +158,7 @@ func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
 type sequence struct{ *client.Tickets }
 
 // Next implements server.Sequence.
-func (s sequence) Next(ctx context.Context) (*loader.Batch, error) {
+func (s sequence) Next(ctx context.Context) (*batch.Batch, error) {
 	batch, err := s.Tickets.Next(ctx)
 	if err != nil && ctx.Err() == nil {
 		err = classify(err)

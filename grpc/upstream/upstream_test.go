@@ -21,7 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -99,12 +99,12 @@ type counted struct {
 }
 
 type buffer struct {
-	loader.Buffer
+	batch.Buffer
 	of *counted
 }
 
-func (c *counted) alloc(n int) loader.Buffer {
-	b := resources.NewHeap(n)
+func (c *counted) alloc(n int) batch.Buffer {
+	b := batch.NewHeap(n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n > 0 {
@@ -204,7 +204,7 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, got, want *loader.Batch) {
+func same(t *testing.T, got, want *batch.Batch) {
 	t.Helper()
 	if got.Epoch != want.Epoch || got.First != want.First || len(got.Tensors) != len(want.Tensors) {
 		t.Fatalf("batch at %d of epoch %d with %d tensors", got.First, got.Epoch, len(got.Tensors))
@@ -392,7 +392,7 @@ func TestUpstreamMustBeAllowed(t *testing.T) {
 }
 
 // first returns the batch of the first step.
-func first(t *testing.T, e server.Engine, rows int) (*loader.Batch, error) {
+func first(t *testing.T, e server.Engine, rows int) (*batch.Batch, error) {
 	t.Helper()
 	sequence, err := e.(server.Sequencer).Sequence(nil)
 	if err != nil {

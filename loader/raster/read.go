@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/pages"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -119,7 +120,7 @@ type ReadOptions struct {
 	Validity bool
 	// Alloc, if it is not nil, allocates the memory of Array.Data: n bytes or more with any content, or nil if Read is
 	// to allocate it itself. Options.Budget is charged all the same. It is not used with Validity.
-	Alloc func(n int) resources.Buffer
+	Alloc func(n int) batch.Buffer
 	// Options for opening files. Workers, MemoryBytes and Alloc are not used.
 	Options resources.Options
 }
@@ -132,13 +133,13 @@ type Array struct {
 	Data  []byte
 	Valid []byte // with ReadOptions.Validity: one byte for each element, 0 for nodata and masked pixels, else 1
 
-	account *budget.Account  // of Data and Valid
-	pages   *pages.Memory    // of Data and Valid, if it is not of the heap
-	memory  resources.Buffer // of Data, if ReadOptions.Alloc made it
+	account *budget.Account // of Data and Valid
+	pages   *pages.Memory   // of Data and Valid, if it is not of the heap
+	memory  batch.Buffer    // of Data, if ReadOptions.Alloc made it
 }
 
 // Memory returns the buffer that holds Data, or nil if ReadOptions.Alloc did not make it.
-func (a *Array) Memory() resources.Buffer { return a.memory }
+func (a *Array) Memory() batch.Buffer { return a.memory }
 
 // Release gives the memory of the array back to ReadOptions.Options.Budget. Data and Valid, and slices of them that the
 // caller has kept, must not be used afterwards: an access may end the process. Without a budget it does nothing. It may
@@ -219,7 +220,7 @@ type readPlan struct {
 	out     *Array
 	indexes int64 // bytes of the assets' chunk indexes
 	working int64 // bytes of all that is not the array
-	alloc   func(n int) resources.Buffer
+	alloc   func(n int) batch.Buffer
 }
 
 // DefaultMaxBytes is the default of ReadOptions.MaxBytes: 2 GiB.

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/pages"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -119,7 +120,7 @@ func TestFailedReadLeavesNoMemory(t *testing.T) {
 
 // used is a buffer that another array lay in.
 type used struct {
-	resources.Buffer
+	batch.Buffer
 	freed *int
 }
 
@@ -134,8 +135,8 @@ func TestReadIntoUsedMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		freed := 0
-		a, err := raster.Read(t.Context(), paths, raster.ReadOptions{Alloc: func(n int) resources.Buffer {
-			b := resources.NewHeap(n + 100)
+		a, err := raster.Read(t.Context(), paths, raster.ReadOptions{Alloc: func(n int) batch.Buffer {
+			b := batch.NewHeap(n + 100)
 			copy(b.Bytes(), bytes.Repeat([]byte{0xaa}, n+100))
 			return used{b, &freed}
 		}})

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tables/query"
@@ -62,7 +63,7 @@ type Options struct {
 	// (tiledb.KeyFromEnv).
 	ArrayKey []byte
 	// Alloc allocates the memory of a batch: n bytes with any content. Default: NewHeap.
-	Alloc func(n int) Buffer
+	Alloc func(n int) batch.Buffer
 	// Budget, if it is not nil, bounds the memory of all engines and reads that share it. Of an engine, it holds the
 	// tables and listings, CacheBytes (at most 1/64 of the budget, and then CacheBytes is that), and the batches.
 	// Beyond two batches, an engine takes what others leave. Workers' chunks are not counted.
@@ -123,7 +124,7 @@ func (o Options) WithDefaults() Options {
 		o.own, _ = below.(io.Closer)
 	}
 	if o.Alloc == nil {
-		o.Alloc = NewHeap
+		o.Alloc = batch.NewHeap
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
@@ -316,6 +317,12 @@ func (s Spec) Ticket(epoch uint64, step, samples int64, rank, world int) shuffle
 		return t
 	}
 	return t.WithoutPadding(samples)
+}
+
+// BadCounter returns the counter of the bad rows of one rank of world loaders that share epochs of n samples.
+func (s Spec) BadCounter(n int64, rank, world int) batch.BadCounter {
+	rows := shuffle.RankRows(n, s.BatchSize, rank, world, s.DropsLast())
+	return batch.NewBadCounter((*batch.BadLimit)(s.BadLimit), rows, rank, world)
 }
 
 // BadPolicies are the values of Spec.BadSamples.

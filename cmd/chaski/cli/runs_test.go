@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -145,10 +146,10 @@ func stateArgs(t *testing.T, name string, s shuffle.State) []string {
 	return []string{"--state", name}
 }
 
-func sameBatch(t *testing.T, b *loader.Batch, got map[string][]byte) {
+func sameBatch(t *testing.T, b *batch.Batch, got map[string][]byte) {
 	t.Helper()
 	for _, x := range b.Tensors {
-		if data := content(got[x.Name+".npy"]); x.Kind == loader.Dense && !bytes.Equal(data, x.Data) {
+		if data := content(got[x.Name+".npy"]); x.Kind == batch.Dense && !bytes.Equal(data, x.Data) {
 			t.Errorf("%s: %d bytes, want %d", x.Name, len(data), len(x.Data))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/picture/npy"
 )
 
@@ -22,7 +22,7 @@ type Replayed struct {
 }
 
 // writeBatch writes a batch as .npz.
-func writeBatch(w io.Writer, b *loader.Batch, step Replayed) error {
+func writeBatch(w io.Writer, b *batch.Batch, step Replayed) error {
 	note, err := json.Marshal(step)
 	if err != nil {
 		return err
@@ -44,15 +44,15 @@ func writeBatch(w io.Writer, b *loader.Batch, step Replayed) error {
 		zip.Array("sample", chunk.Int64, rows, ints(b.Samples)), zip.File("step.json", append(note, '\n')), zip.Close())
 }
 
-func writeTensor(z *npy.Zip, t *loader.Tensor) error {
+func writeTensor(z *npy.Zip, t *batch.Tensor) error {
 	shape := make([]int, len(t.Shape))
 	for i, n := range t.Shape {
 		shape[i] = int(n)
 	}
 	switch t.Kind {
-	case loader.Dense:
+	case batch.Dense:
 		return z.Array(t.Name, t.DType, shape, t.Data)
-	case loader.Text:
+	case batch.Text:
 		return z.Strings(t.Name, shape, t.Texts())
 	}
 	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset,
@@ -65,12 +65,12 @@ type badRow struct {
 	Position int64  `json:"position"`
 	Error    string `json:"error"`
 	// Sample is the bad sample. Instead is its substitute, if the policy is to replace bad samples.
-	Sample  *loader.SampleRef `json:"sample,omitempty"`
-	Instead *loader.SampleRef `json:"instead,omitempty"`
+	Sample  *batch.SampleRef `json:"sample,omitempty"`
+	Instead *batch.SampleRef `json:"instead,omitempty"`
 }
 
 // badRows returns the bad rows of a batch. It is never nil, so that JSON has an empty list.
-func badRows(b *loader.Batch) []badRow {
+func badRows(b *batch.Batch) []badRow {
 	out := make([]badRow, len(b.Bad))
 	for i, bad := range b.Bad {
 		out[i] = badRow{bad.Row, bad.Position, fault.Line(bad.Err), bad.Sample, bad.Instead}

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -111,7 +112,7 @@ func fieldsOf(e *loader.Engine) []string {
 
 // fieldStrings describes the fields of a batch: name, kind, dtype and lengths of the axes. It leaves out
 // n, since all fields share it.
-func fieldStrings(fields []loader.FieldInfo) []string {
+func fieldStrings(fields []batch.FieldInfo) []string {
 	out := make([]string, len(fields))
 	for i, fieldInfo := range fields {
 		var lengths []string

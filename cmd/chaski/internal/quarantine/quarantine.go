@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 // Record describes one bad sample.
@@ -31,12 +31,12 @@ type Record struct {
 	Row     *int64 `json:"row,omitempty"`    // of the source's table
 	Sample  *int64 `json:"sample,omitempty"` // of an epoch, in the dataset's order
 	// Instead is the substitute when the sample was first met, if the policy is to replace bad samples.
-	Instead *loader.SampleRef `json:"instead,omitempty"`
-	URI     string            `json:"uri,omitempty"`
-	Part    string            `json:"part,omitempty"`
-	Offset  *int64            `json:"offset,omitempty"`
-	Kind    string            `json:"kind"`
-	Message string            `json:"message"` // the whole error
+	Instead *batch.SampleRef `json:"instead,omitempty"`
+	URI     string           `json:"uri,omitempty"`
+	Part    string           `json:"part,omitempty"`
+	Offset  *int64           `json:"offset,omitempty"`
+	Kind    string           `json:"kind"`
+	Message string           `json:"message"` // the whole error
 	// FirstSeen is when the sample was first met, and Count how often it was met.
 	FirstSeen time.Time `json:"first_seen"`
 	Count     int64     `json:"count"`

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -36,17 +37,17 @@ func openQuarantine(name string, log *slog.Logger) (*recorder, error) {
 // planned has the methods of an engine that a recorder needs. *loader.Engine implements it; engines of
 // tests need not.
 type planned interface {
-	Sources() []loader.SourceInfo
+	Sources() []batch.SourceInfo
 	ID(ctx context.Context, dataset int, row int64) (string, error)
 }
 
 // hook returns the function that the server calls for each batch with bad samples and for each sample that
 // ends a stream, or nil without a list.
-func (r *recorder) hook() func(server.Engine, *loader.Batch, *loader.SampleError) {
+func (r *recorder) hook() func(server.Engine, *batch.Batch, *loader.SampleError) {
 	if r.list == nil {
 		return nil
 	}
-	return func(e server.Engine, b *loader.Batch, failed *loader.SampleError) {
+	return func(e server.Engine, b *batch.Batch, failed *loader.SampleError) {
 		p, ok := e.(planned)
 		if !ok {
 			return

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -176,15 +177,15 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, dataset string, 
 		return nil, 0, console.UsageUnlessFault(err)
 	}
 	defer l.Close()
-	batch, err := l.Next(ctx)
+	b, err := l.Next(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer batch.Release()
+	defer b.Release()
 	fields, steps := 0, 1
 	for i, field := range spec.Fields {
-		tensor := batch.Tensor(field.Name)
-		if tensor == nil || tensor.Kind != loader.Dense || len(tensor.Shape) < 4 || len(tensor.Data) == 0 {
+		tensor := b.Tensor(field.Name)
+		if tensor == nil || tensor.Kind != batch.Dense || len(tensor.Shape) < 4 || len(tensor.Data) == 0 {
 			continue
 		}
 		fields++
@@ -193,7 +194,7 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, dataset string, 
 		if i > 0 {
 			fo.Bands = nil // --b selects bands of the first field
 		}
-		row, err := drawRows(batch, tensor, batch.Tensor(field.Validity), fo)
+		row, err := drawRows(b, tensor, b.Tensor(field.Validity), fo)
 		if err != nil {
 			return nil, 0, console.UsageUnlessFault(err)
 		}
@@ -213,7 +214,7 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, dataset string, 
 }
 
 // stepsOf returns the number of steps of time of each row of a tensor with the axes n b y x or n t b y x.
-func stepsOf(t *loader.Tensor) int {
+func stepsOf(t *batch.Tensor) int {
 	if len(t.Shape) == 4 {
 		return 1
 	}
@@ -221,7 +222,7 @@ func stepsOf(t *loader.Tensor) int {
 }
 
 // drawRows draws every valid row of a tensor with the axes n b y x or n t b y x, step by step.
-func drawRows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (pictures []*image.NRGBA, err error) {
+func drawRows(b *batch.Batch, t, valid *batch.Tensor, o draw.Options) (pictures []*image.NRGBA, err error) {
 	steps, image := stepsOf(t), t.Shape[len(t.Shape)-3:]
 	samples := int(image[0] * image[1] * image[2])
 	size := samples * t.DType.Size()

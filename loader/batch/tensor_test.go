@@ -1,4 +1,4 @@
-package loader
+package batch
 
 import (
 	"slices"
@@ -29,7 +29,7 @@ func TestTensorViews(t *testing.T) {
 		}
 	}
 	defer func() {
-		if got := recover(); got != `loader: tensor "image" holds uint16, not float32` {
+		if got := recover(); got != `batch: tensor "image" holds uint16, not float32` {
 			t.Errorf("panic %v", got)
 		}
 	}()

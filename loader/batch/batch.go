@@ -1,13 +1,16 @@
-package loader
+package batch
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // TensorKind is the type of a tensor's bytes.
@@ -135,24 +138,8 @@ func (b *Batch) end(keep bool) {
 // allocator made one.
 func (b *Batch) Memory() Buffer { return b.memory }
 
-// SampleError is the error of a ticket that ends because of one sample: by the policy "error", or
-// because no policy covers the error.
-type SampleError struct {
-	Source   string // the name of the sample's source; empty if there is one source
-	Draw     shuffle.Draw
-	Epoch    uint64
-	Position int64
-	Sample   SampleRef
-	Err      error
-
-	text string
-}
-
-// Error returns the error with the sample that it is about.
-func (e *SampleError) Error() string { return e.text }
-
-// Unwrap returns Err.
-func (e *SampleError) Unwrap() error { return e.Err }
+// OnKeep sets what Keep does. Call it before the batch is handed out.
+func (b *Batch) OnKeep(f func()) { b.keep = f }
 
 // OnRelease sets what Release does, for packages that make batches in their own memory, such as the
 // client. Call it before the batch is handed out.
@@ -163,8 +150,8 @@ func (b *Batch) OnRelease(f func()) { b.release = func(bool) { f() } }
 func (b *Batch) SetMemory(m Buffer, release func(keep bool)) { b.memory, b.release = m, release }
 
 // The methods below return the elements of a tensor as Go numbers, in C order; for a Ragged tensor,
-// its values. The slices share memory with Data if it is aligned, as it is in batches of this
-// package, and are valid until Release. With the build tag purego, or if Data is not aligned, they
+// its values. The slices share memory with Data if it is aligned, as in the batches of
+// an engine, and are valid until Release. With the build tag purego, or if Data is not aligned, they
 // are copies.
 //
 // The methods panic if the tensor has another DType. Types that Go lacks (float16, bfloat16,
@@ -202,7 +189,31 @@ func (t *Tensor) Int64() []int64 { return values[int64](t, chunk.Int64) }
 
 func values[T cast.Number](t *Tensor, d chunk.DType) []T {
 	if t.DType != d {
-		panic(fmt.Sprintf("loader: tensor %q holds %s, not %s", t.Name, t.DType, d))
+		panic(fmt.Sprintf("batch: tensor %q holds %s, not %s", t.Name, t.DType, d))
 	}
 	return cast.Values[T](t.Data)
+}
+
+// DefaultPrefetch is how many batches a loader prepares ahead.
+const DefaultPrefetch = 3
+
+// All iterates over the batches of next until io.EOF, as Loader.All does. It serves other sources
+// of batches.
+func All(ctx context.Context, next func(context.Context) (*Batch, error)) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		for {
+			batch, err := next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			goOn := yield(batch, err)
+			if err != nil {
+				return
+			}
+			batch.Release()
+			if !goOn {
+				return
+			}
+		}
+	}
 }
