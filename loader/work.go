@@ -1142,9 +1142,15 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 // nothing yet.
 func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, bands []int, masked bool, in chunk.Box,
 	p *dryrun.Asset) error {
-	gap, err := e.gap(ctx, a, p)
+	file, err := e.pixelFile(ctx, a, p)
 	if err != nil {
 		return err
+	}
+	gap, headers, loose := source.Gap(file), source.Held(file), false
+	// The head of a chip is in memory when its pixels are read, for that comes next. A later window may come too late,
+	// and the heads of the members of a container displace each other.
+	if len(headers) > 0 && (d.sampler.Kind != spec.WholeChip || a.Member != "") {
+		headers, loose = nil, true
 	}
 	var mask pixels.Sink
 	if masked {
@@ -1154,7 +1160,8 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	p.Kept = p.Remote && (a.Size == 0 || a.ETag != "")
 	p.Known = p.Kept && a.Size > 0 && a.Index.Blocks == nil
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
-		r.Gap = gap
+		r.Gap, r.Headers = gap, headers
+		r.Loose = r.Loose || loose
 		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
 	}
 	reader := pixels.NewDryReader(e.options)
@@ -1166,22 +1173,22 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	return err
 }
 
-// gap returns the gap, in bytes, up to which two ranges of a file are read as one. Remote sources
-// choose it. Asking them costs no request if a catalog knows the size of the file. It notes in p where the file is in a
-// cache.
-func (e *Engine) gap(ctx context.Context, a catalog.Asset, p *dryrun.Asset) (int64, error) {
-	if a.Bytes != nil {
-		return source.Gap(a.Reader()), nil
-	}
-	if a.Index.Blocks != nil || !a.Remote() {
-		return source.DefaultGap, nil
+// pixelFile opens the file of an asset as a run does before it reads pixels, and notes in p where it is in a cache. It
+// returns nil for local files and arrays. If a catalog or the reader of the header knows the size of the file, it costs
+// no request.
+func (e *Engine) pixelFile(ctx context.Context, a catalog.Asset, p *dryrun.Asset) (source.Reader, error) {
+	switch {
+	case a.Bytes != nil:
+		return a.Reader(), nil
+	case a.Index.Blocks != nil || !a.Remote():
+		return nil, nil
 	}
 	file, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	p.Object, p.Start = source.Place(file)
-	return source.Gap(file), file.Close()
+	return file, file.Close()
 }
 
 // SampleError is the error of a ticket that ends because of one sample: by the policy "error", or

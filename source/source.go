@@ -86,6 +86,24 @@ func Place(r Reader) (object any, off int64) {
 	return nil, 0
 }
 
+// Range is a range of bytes of an object.
+type Range struct{ Off, Len int64 }
+
+// Holder is a Reader that has ranges of its object in memory, such as those that came when it was opened. Reading them
+// costs no request.
+type Holder interface {
+	Reader
+	Held() []Range
+}
+
+// Held returns the ranges that a reader has in memory.
+func Held(r Reader) []Range {
+	if h, ok := r.(Holder); ok {
+		return h.Held()
+	}
+	return nil
+}
+
 // DefaultGap is the gap of readers that are not Gapped, such as readers of local files.
 const DefaultGap = 32 << 10
 
@@ -108,8 +126,8 @@ type Known struct {
 type KnownOpener interface {
 	Opener
 	// OpenKnown is Open for an object whose size, and perhaps tag, is known. They are checked when
-	// the object is read: other ones are fault.Corrupt. Each ReadAt is one request for exactly its
-	// range.
+	// the object is read: other ones are fault.Corrupt. Each ReadAt is at most one request, and for
+	// no byte outside of its range.
 	OpenKnown(ctx context.Context, uri string, k Known) (Reader, error)
 }
 

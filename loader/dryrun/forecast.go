@@ -127,7 +127,9 @@ type Forecast struct {
 	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
 	// be read. It is also true if chunks are decoded in pieces, whose reads stop after the last row of
 	// a window: Requests and Bytes then count whole chunks. And it is true if windows in work at the same time share
-	// chunks, which are read and decoded once if they are known early enough: Chunks counts them for each.
+	// chunks, which are read and decoded once if they are known early enough: Chunks counts them for each. And it is
+	// true for windows of remote files that no catalog knows, and for members of remote containers: the bytes that came
+	// with their headers are not read again while they are in memory.
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`
@@ -157,7 +159,7 @@ func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad ==
 func (w *Work) Count(reads *pixels.Reads) {
 	for _, run := range reads.Runs {
 		w.Requests += run.Requests
-		w.Bytes += run.Len
+		w.Bytes += run.Len - run.InMemory
 	}
 	for _, chunk := range reads.Chunks {
 		w.Chunks++

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Reads are what a dry reader would have read and decoded.
@@ -24,6 +25,8 @@ type ReadRange struct {
 	Len  int64  `json:"len"`
 	// Requests is how many reads it takes: a chunk that is decoded in pieces is read in parts of MaxRun.
 	Requests int64 `json:"-"`
+	// InMemory is how many of its bytes need no request, because they came with the file's header.
+	InMemory int64 `json:"-"`
 	// Held is true if the bytes of the range are in memory at one time.
 	Held bool `json:"-"`
 }
@@ -45,6 +48,8 @@ type DryReader struct {
 	Reader
 	// Gap is what source.Gap says of the file that is read next.
 	Gap int64
+	// Headers are the ranges of that file that are in memory: see source.Held.
+	Headers []source.Range
 	// Held is the most memory, in bytes, that the readers of arrays held at a time.
 	Held int64
 	Reads
@@ -64,7 +69,19 @@ func (d *DryReader) read(file string, off, n int64) {
 
 // fetched notes the read of a run.
 func (d *DryReader) fetched(run chunk.Run) {
-	d.Runs = append(d.Runs, ReadRange{Off: run.Off, Len: run.Len, Requests: 1, Held: true})
+	read := ReadRange{Off: run.Off, Len: run.Len, Requests: 1, Held: true}
+	begin, end := run.Off, run.Off+run.Len
+	for _, h := range d.Headers { // as source/remote does: it asks for one range, without what is at its ends
+		if h.Off <= begin {
+			begin = max(begin, min(h.Off+h.Len, end))
+		} else if h.Off+h.Len >= end {
+			end = min(end, h.Off)
+		}
+	}
+	if read.InMemory = run.Len - (end - begin); begin == end {
+		read.Requests = 0
+	}
+	d.Runs = append(d.Runs, read)
 }
 
 // decoded notes that the first rows of a chunk whose bytes lie at a place are decoded.

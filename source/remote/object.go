@@ -43,17 +43,22 @@ type span struct {
 // maxSpans limits the blocks kept of an object: its head, its tail, and some between.
 const maxSpans = 8
 
-// copy fills p from a block that holds all of it, if there is one.
-func (x *object) copy(p []byte, off int64) bool {
+// copy fills the front and the back of p from blocks. It returns what is missing between, and its offset.
+func (x *object) copy(p []byte, off int64) (missing []byte, begin int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, s := range x.spans {
-		if pos := off - s.off; pos >= 0 && pos+int64(len(p)) <= int64(len(s.b)) {
-			copy(p, s.b[pos:])
-			return true
+		pos := off - s.off
+		switch end := pos + int64(len(p)); {
+		case pos >= 0 && pos < int64(len(s.b)):
+			n := copy(p, s.b[pos:])
+			p, off = p[n:], off+int64(n)
+		case pos < 0 && end > 0 && end <= int64(len(s.b)):
+			copy(p[-pos:], s.b)
+			p = p[:-pos]
 		}
 	}
-	return false
+	return p, off
 }
 
 // add stores a block in place of the oldest one, except the head, which every opening needs.
@@ -112,7 +117,7 @@ func (t Tag) String() string {
 type reader struct {
 	o     *Opener
 	x     *object
-	exact bool // read exactly the requested ranges, no blocks
+	exact bool // request nothing beyond the ranges that are read
 }
 
 func (r *reader) Size() int64  { return r.x.size }
@@ -122,8 +127,8 @@ func (r *reader) Gap() int64   { return r.o.options.Gap }
 // ETag implements source.Tagged.
 func (r *reader) ETag() string { return r.x.currentTag().ETag }
 
-// ReadAt implements source.Reader. A range inside a cached block costs no request, any other range
-// one.
+// ReadAt implements source.Reader. A range inside cached blocks costs no request, any other range one, for the bytes
+// that no block at its front or back has.
 func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	size := r.x.size
 	if off < 0 || off > size || int64(len(p)) > size-off {
@@ -131,8 +136,10 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 			len(p), size), r.x.uri)
 	}
 	block := int64(r.o.options.Block)
-	if len(p) == 0 || !r.exact && int64(len(p)) <= block && r.x.copy(p, off) {
-		return ctx.Err()
+	if !r.exact && int64(len(p)) <= block {
+		if missing, _ := r.x.copy(p, off); len(missing) == 0 {
+			return ctx.Err()
+		}
 	}
 	if r.exact || int64(len(p)) >= block {
 		return r.fill(ctx, p, off)
@@ -180,6 +187,16 @@ func (x *object) inCache() (o diskcache.Object, lasting bool) {
 	return x.kept, true
 }
 
+// Held implements source.Holder.
+func (r *reader) Held() (held []source.Range) {
+	r.x.mu.Lock()
+	defer r.x.mu.Unlock()
+	for _, s := range r.x.spans {
+		held = append(held, source.Range{Off: s.off, Len: int64(len(s.b))})
+	}
+	return held
+}
+
 // Place implements source.Placed: the object is a diskcache.Object.
 func (r *reader) Place() (object any, off int64) {
 	disk, err := r.o.options.Disk.Get()
@@ -192,8 +209,11 @@ func (r *reader) Place() (object any, off int64) {
 	return object, 0
 }
 
-// request reads a range in one request.
+// request reads a range in at most one request.
 func (r *reader) request(ctx context.Context, p []byte, off int64) error {
+	if p, off = r.x.copy(p, off); len(p) == 0 {
+		return ctx.Err()
+	}
 	if r.x.whole.Load() {
 		return r.cut(ctx, p, off)
 	}

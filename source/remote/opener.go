@@ -131,10 +131,15 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 	return made, err
 }
 
-// OpenKnown implements source.KnownOpener.
+// OpenKnown implements source.KnownOpener. It uses the blocks of an object that Open has opened within Options.Fresh: a
+// file whose header was just read has its head in memory.
 func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if k.Size > 0 {
-		x := &object{name: name{uri, source.RootsIn(ctx)}, size: k.Size, tag: Tag{ETag: k.ETag}}
+		name := name{uri, source.RootsIn(ctx)}
+		x := o.cache.get(name, o.options.Fresh)
+		if x == nil || x.size != k.Size || x.currentTag().ETag != k.ETag {
+			x = &object{name: name, size: k.Size, tag: Tag{ETag: k.ETag}}
+		}
 		return &reader{o: o, x: x, exact: true}, nil
 	}
 	file, err := o.Open(ctx, uri)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -229,5 +230,70 @@ func TestWrongFolderIsNoBadSample(t *testing.T) {
 	err = file.ReadAt(t.Context(), make([]byte, 10), 0)
 	if err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "is no cache") {
 		t.Errorf("%v is of kind %v", err, fault.KindOf(err))
+	}
+}
+
+// numbered sends ranges of an object whose bytes tell their offsets, with a tag.
+type numbered struct {
+	b     []byte
+	asked []Range
+}
+
+func (s *numbered) Host(string) string { return "host" }
+func (s *numbered) Get(_ context.Context, _ string, r Range, _ Tag) (*Answer, error) {
+	r.Len = min(r.Len, int64(len(s.b))-r.Off)
+	s.asked = append(s.asked, r)
+	return &Answer{Body: io.NopCloser(bytes.NewReader(s.b[r.Off:][:r.Len])), Range: r, Size: int64(len(s.b)),
+		Tag: Tag{ETag: "t"}}, nil
+}
+
+// TestReadsAskForWhatIsMissing: a reader of a known object asks for what no block of the opened object has, in one
+// request, and for all of it if the object is another one.
+func TestReadsAskForWhatIsMissing(t *testing.T) {
+	store := &numbered{b: make([]byte, 100)}
+	for i := range store.b {
+		store.b[i] = byte(i)
+	}
+	o, err := New(store, Options{Block: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	open := func(known source.Known) source.Reader {
+		r, err := o.OpenKnown(t.Context(), "x://host/a", known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	head := open(source.Known{})                                          // 0 to 9
+	if err := head.ReadAt(t.Context(), make([]byte, 1), 95); err != nil { // 90 to 99
+		t.Fatal(err)
+	}
+	store.asked = nil
+	for _, c := range []struct {
+		known    source.Known
+		off, n   int64
+		requests []Range
+	}{
+		{source.Known{Size: 100, ETag: "t"}, 2, 5, nil},
+		{source.Known{Size: 100, ETag: "t"}, 0, 10, nil},
+		{source.Known{Size: 100, ETag: "t"}, 92, 8, nil},
+		{source.Known{Size: 100, ETag: "t"}, 5, 15, []Range{{10, 10}}},
+		{source.Known{Size: 100, ETag: "t"}, 80, 20, []Range{{80, 10}}},
+		{source.Known{Size: 100, ETag: "t"}, 0, 100, []Range{{10, 80}}},
+		{source.Known{Size: 100, ETag: "t"}, 20, 30, []Range{{20, 30}}},
+		{source.Known{}, 3, 40, []Range{{10, 33}}},
+		{source.Known{Size: 100}, 2, 5, []Range{{2, 5}}}, // nothing says that it is the same object
+	} {
+		p := make([]byte, c.n)
+		err := open(c.known).ReadAt(t.Context(), p, c.off)
+		if err != nil || !bytes.Equal(p, store.b[c.off:][:c.n]) || !slices.Equal(store.asked, c.requests) {
+			t.Errorf("%d bytes at %d, %v: %v, asked for %v, %v", c.n, c.off, c.known, p, store.asked, err)
+		}
+		store.asked = nil
+	}
+	if err := open(source.Known{Size: 100, ETag: "u"}).ReadAt(t.Context(), make([]byte, 5), 0); err == nil {
+		t.Error("another object was read from the blocks of this one")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/source"
@@ -74,12 +73,15 @@ func TestOpeningTakesTwoRequests(t *testing.T) {
 				if err := r.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, b[e.Offset:e.Offset+e.Size]) {
 					t.Errorf("%s of %s: other bytes, %v", e.Path, scheme, err)
 				}
-				var want []string
-				if e.Size > 0 {
-					want = []string{fmt.Sprintf("GET bytes=%d-%d", e.Offset, e.Offset+e.Size-1)}
+				asked := p.Asked() // the bytes that opened the container may have some of the sample
+				var first, last int64
+				if len(asked) == 1 {
+					if _, err := fmt.Sscanf(asked[0], "GET bytes=%d-%d", &first, &last); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if asked := p.Asked(); !slices.Equal(asked, want) {
-					t.Errorf("%s of %s read by %q, want %q", e.Path, scheme, asked, want)
+				if len(asked) > 1 || len(asked) == 1 && (first < e.Offset || last >= e.Offset+e.Size) {
+					t.Errorf("%s of %s, %d bytes at %d, read by %q", e.Path, scheme, e.Size, e.Offset, asked)
 				}
 				if err := r.Close(); err != nil {
 					t.Fatal(err)
