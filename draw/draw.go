@@ -4,6 +4,7 @@
 package draw
 
 import (
+	"encoding/hex"
 	"fmt"
 	"image"
 	"image/color"
@@ -52,6 +53,9 @@ type Options struct {
 	MaxSide int
 	// Palette for rasters of one band.
 	Palette Palette
+	// Colours of the values from 0 on of integers of one band, as chunk.Legend has them, in place of Palette: nil for
+	// none. Other values are black.
+	Colours []string
 }
 
 func (o Options) withDefaults(bands int) Options {
@@ -95,11 +99,16 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 		}
 	}
 	step := (max(r.Height, r.Width) + o.MaxSide - 1) / o.MaxSide
+	whole := r.DType.Integer()
+	if len(o.Bands) == 1 && whole && o.Colours != nil {
+		p := r.sample(o.Bands[0], step, nearest)
+		return p.colour(painted(o.Colours)), nil
+	}
 	if len(o.Bands) == 1 && o.Palette != Never {
 		// Nearest, because the mean of two classes would be a third one.
 		p := r.sample(o.Bands[0], step, nearest)
-		if o.Palette == Always || r.DType.Components() == 1 && r.DType.Integer() && categories(p.v) <= MaxCategories {
-			return p.colour(), nil
+		if o.Palette == Always || r.DType.Components() == 1 && whole && categories(p.v) <= MaxCategories {
+			return p.colour(Category), nil
 		}
 	}
 	planes := make([]plane, len(o.Bands))
@@ -201,11 +210,29 @@ func (p *plane) stretch(low, high float64) {
 	}
 }
 
-func (p *plane) colour() *image.NRGBA {
+// painted returns the function from values to colours.
+func painted(colours []string) func(int64) color.NRGBA {
+	table := make([]color.NRGBA, len(colours))
+	for i, text := range colours {
+		c := [4]byte{3: 0xff}
+		parts, _ := hex.DecodeString(strings.TrimPrefix(text, "#"))
+		copy(c[:], parts)
+		table[i] = color.NRGBA{c[0], c[1], c[2], c[3]}
+	}
+	return func(v int64) color.NRGBA {
+		if v < 0 || v >= int64(len(table)) {
+			return color.NRGBA{A: 0xff}
+		}
+		return table[v]
+	}
+}
+
+// colour draws every value in the colour that it has.
+func (p *plane) colour(of func(int64) color.NRGBA) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
 	for i, v := range p.v {
 		if !math.IsNaN(v) {
-			img.SetNRGBA(i%p.w, i/p.w, Category(int64(v)))
+			img.SetNRGBA(i%p.w, i/p.w, of(int64(v)))
 		}
 	}
 	return img

@@ -461,6 +461,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		d.files = append(d.files, steps)
 		field.Expect(&asset)
+		field.ReadLegend(ctx, d.opener, asset)
 		if err := field.CompileParts(&asset); err != nil {
 			return rows.InField(compiled.Name, err)
 		}

@@ -680,7 +680,7 @@ func (e *Engine) describe(g *group, one *layout) {
 		field, plan := g.lead().rasters[i].Tensor(), one.rasters[i].plan
 		info := batch.FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
 			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
-			GSD: field.GSD}
+			GSD: field.GSD, Classes: field.Legend.Names, Palette: field.Legend.Palette}
 		g.infos = append(g.infos, info)
 		if field.Validity != "" {
 			g.infos = append(g.infos, batch.FieldInfo{Name: field.Validity, Kind: "mask", DType: chunk.Uint8,

@@ -9,10 +9,14 @@
 package picture
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"image/color"
+	"image/png"
+	"io"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -61,6 +65,21 @@ func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, err
 	x.Predictor, x.Inner = chunk.NoPredictor, chunk.YXB
 	x.Ranges = []chunk.Range{{Len: r.Size()}}
 	return x, x.Validate(r.Size(), maxChunk)
+}
+
+// Palette returns the colours of a PNG, as chunk.Colours has them; nil: it has none, or they cannot be read.
+func Palette(ctx context.Context, r source.Reader) []string {
+	const most = 1 << 20 // bytes before the pixels, such as text and profiles
+	config, err := png.DecodeConfig(bufio.NewReader(io.LimitReader(source.Sequential(ctx, r, 0), most)))
+	entries, ok := config.ColorModel.(color.Palette)
+	if err != nil || !ok {
+		return nil
+	}
+	colours := make([]color.NRGBA, len(entries))
+	for i, entry := range entries {
+		colours[i] = color.NRGBAModel.Convert(entry).(color.NRGBA)
+	}
+	return chunk.Colours(colours)
 }
 
 // Limits of a header: JPEG files of cameras have ICC profiles in up to 255 segments and a preview beside, and a PNG has

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"image/color"
 	"io"
 	"slices"
 	"strings"
@@ -312,20 +313,19 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 	return index, nil
 }
 
-// Palette returns the colours of a colour table, as #rrggbb, up to the last one that is not black; nil: there is none.
-// Colours have 16 bits in files (TIFF 6.0, section 5), of which the upper eight matter.
-func Palette(ctx context.Context, f *ifd.File) (colours []string) {
+// Palette returns the colours of a colour table, as chunk.Colours has them; nil: there is none. Colours have 16 bits in
+// files (TIFF 6.0, section 5), of which the upper eight matter.
+func Palette(ctx context.Context, f *ifd.File) []string {
 	tags := f.Tags(ctx, &f.Dirs[0])
 	table := tags.Value(ifd.TagColorMap)
 	if !table.IsInt() {
 		return nil
 	}
-	n, last := table.Len()/3, 0
-	for i := range min(n, 1<<16) {
-		red, green, blue := table.Uint(i)>>8&0xff, table.Uint(n+i)>>8&0xff, table.Uint(2*n+i)>>8&0xff
-		if colours = append(colours, fmt.Sprintf("#%02x%02x%02x", red, green, blue)); red|green|blue != 0 {
-			last = i + 1
-		}
+	n := table.Len() / 3
+	var colours []color.NRGBA
+	for i := range min(n, chunk.MaxClasses) {
+		colours = append(colours, color.NRGBA{
+			uint8(table.Uint(i) >> 8), uint8(table.Uint(n+i) >> 8), uint8(table.Uint(2*n+i) >> 8), 0xff})
 	}
-	return colours[:last]
+	return chunk.Colours(colours)
 }

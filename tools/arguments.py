@@ -512,6 +512,8 @@ class FieldInfo, slots
     bands: tuple[str, ...] = ()
     wavelengths: tuple[float, ...] = ()
     gsd: float = 0.0
+    classes: tuple[str, ...] = ()
+    palette: tuple[str, ...] = ()
 
 class SourceInfo, slots
         What a dataset of a mixture is.

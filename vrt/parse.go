@@ -35,15 +35,15 @@ type File struct {
 
 // Band is a band of a virtual raster. Later sources cover earlier ones.
 type Band struct {
-	DType      chunk.DType `xml:"-"`
-	Name       string      `xml:"Description"`
-	Colour     string      `xml:"ColorInterp"` // the colour interpretation of GDAL; "" for none
-	Palette    bool        `xml:"-"`
-	NoData     string      `xml:"NoDataValue"` // what pixels without a source are; "" for 0
-	HideNoData bool        `xml:"-"`           // such pixels hold data
-	Scale      *float64    `xml:"Scale"`
-	Offset     *float64    `xml:"Offset"`
-	Sources    []Source    `xml:"-"`
+	DType  chunk.DType `xml:"-"`
+	Name   string      `xml:"Description"`
+	Colour string      `xml:"ColorInterp"` // the colour interpretation of GDAL; "" for none
+	Classes
+	NoData     string   `xml:"NoDataValue"` // what pixels without a source are; "" for 0
+	HideNoData bool     `xml:"-"`           // such pixels hold data
+	Scale      *float64 `xml:"Scale"`
+	Offset     *float64 `xml:"Offset"`
+	Sources    []Source `xml:"-"`
 }
 
 // Source is a window of a band of a file, and where its pixels go.
@@ -97,7 +97,6 @@ type band struct {
 	Band
 	Type     string     `xml:"dataType,attr"`
 	SubClass string     `xml:"subClass,attr"`
-	Colours  *struct{}  `xml:"ColorTable"`
 	Hide     string     `xml:"HideNoDataValue"`
 	Function string     `xml:"PixelFunctionType"`
 	Mask     []struct{} `xml:"MaskBand"`
@@ -244,7 +243,7 @@ func (d *Dataset) band(b *band, files map[File]int) (out Band, err error) {
 		return out, unsupported("VRTRasterBand", "dataType %q is not read", fault.Short(b.Type))
 	}
 	out = b.Band
-	out.DType, out.Palette, out.HideNoData = dtype, b.Colours != nil, isSet(b.Hide)
+	out.DType, out.HideNoData = dtype, isSet(b.Hide)
 	out.Colour, out.NoData = strings.TrimSpace(b.Colour), strings.TrimSpace(b.NoData)
 	for i := range b.Other {
 		source, err := d.source(&b.Other[i], files, dtype)

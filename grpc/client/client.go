@@ -342,7 +342,7 @@ func fieldsOf(described []*chaskiv1.FieldInfo) (out []batch.FieldInfo, err error
 	for _, fieldInfo := range described {
 		info := batch.FieldInfo{Name: fieldInfo.GetName(), Kind: fieldInfo.GetKind(), Shape: fieldInfo.GetShape(),
 			Axes: fieldInfo.GetAxes(), Bands: fieldInfo.GetBands(), Wavelengths: fieldInfo.GetWavelengths(),
-			GSD: fieldInfo.GetGsd()}
+			GSD: fieldInfo.GetGsd(), Classes: fieldInfo.GetClasses(), Palette: fieldInfo.GetPalette()}
 		if fieldInfo.GetDtype() != "" {
 			if info.DType, err = chunk.ParseDType(fieldInfo.GetDtype()); err != nil {
 				return nil, fmt.Errorf("the server's description: field %q: %w", fieldInfo.GetName(), err)

@@ -375,7 +375,8 @@ func fieldInfos(fields []batch.FieldInfo) []*chaskiv1.FieldInfo {
 	out := make([]*chaskiv1.FieldInfo, len(fields))
 	for i, field := range fields {
 		out[i] = &chaskiv1.FieldInfo{Name: field.Name, Kind: field.Kind, Shape: field.Shape, Axes: field.Axes,
-			Bands: field.Bands, Wavelengths: field.Wavelengths, Gsd: field.GSD}
+			Bands: field.Bands, Wavelengths: field.Wavelengths, Gsd: field.GSD,
+			Classes: field.Classes, Palette: field.Palette}
 		if field.DType.Valid() {
 			out[i].Dtype = field.DType.String()
 		}

@@ -15,6 +15,10 @@ type FieldInfo struct {
 	// Wavelengths in micrometres and GSD in metres come from the spec; empty and 0 without them.
 	Wavelengths []float64 `json:"wavelengths,omitempty"`
 	GSD         float64   `json:"gsd,omitempty"`
+	// Classes are the names of the numbers from 0 on of a raster, if the first file has them ("" for none), and Palette
+	// their colours, as chunk.Legend has both.
+	Classes []string `json:"classes,omitempty"`
+	Palette []string `json:"palette,omitempty"`
 }
 
 // SourceInfo is a source of a spec that is not a mixture.

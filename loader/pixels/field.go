@@ -2,6 +2,7 @@ package pixels
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -43,6 +45,7 @@ type Raster struct {
 	codes map[uint64]uint16 // the numbers of its samples by colour, 16 bits a band
 
 	Shown   []string // the names of the tensor's bands: those that the spec picks, or of the first asset
+	Legend  chunk.Legend
 	names   []string // of the bands of the asset namesOf, which other assets must have; nil: they may have any
 	namesOf string
 
@@ -481,6 +484,13 @@ func (r *Raster) Expect(a *catalog.Asset) {
 	}
 	if r.Field.Bands == nil && r.BandNames == nil && !r.ByPosition {
 		r.names, r.namesOf = a.DataNames(), a.Name()
+	}
+}
+
+// ReadLegend sets the legend of a field, unless its numbers are not those of the file.
+func (r *Raster) ReadLegend(ctx context.Context, o source.Opener, a catalog.Asset) {
+	if r.LUT == nil && r.Normalize == nil && !r.Physical {
+		r.Legend = Legend(ctx, o, a)
 	}
 }
 

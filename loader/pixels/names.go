@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -32,15 +33,9 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
 			"the bands of an array have no names"))
 	}
-	entry := taco.Entry{URI: a.URI, Path: a.Member, Offset: taco.Whole, Object: a.Known()}
-	if a.Member != "" {
-		entry.Offset, entry.Size = a.Offset, a.Length
-	}
-	var file source.Reader = source.Memory(a.Bytes)
-	if a.Bytes == nil {
-		if file, err = taco.Section(ctx, o, entry); err != nil {
-			return nil, a.Fault(rows.Bare(err))
-		}
+	file, err := again(ctx, o, a)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
 	switch format := catalog.FormatOf(ctx, file); {
@@ -60,6 +55,38 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	}
 	m, err := read(ctx, parsed)
 	return m.BandNames, a.Fault(err)
+}
+
+// Legend returns the colours and the names of the classes that the file of asset a has in its one band. It opens the
+// file again, but only if the file has a palette or GDAL's metadata beside it.
+func Legend(ctx context.Context, o source.Opener, a catalog.Asset) (legend chunk.Legend) {
+	if a.Parts != nil || a.Index.DataBands() != 1 || !a.Index.DType.Integer() || !a.HasLegend() {
+		return legend
+	}
+	if catalog.IsVirtual(a.Index) {
+		return a.Legend(ctx, o, nil)
+	}
+	if file, err := again(ctx, o, a); err == nil {
+		defer func() { _ = file.Close() }()
+		legend = a.Legend(ctx, o, file)
+	}
+	return legend
+}
+
+// again opens the file of a raster.
+func again(ctx context.Context, o source.Opener, a catalog.Asset) (source.Reader, error) {
+	if a.Bytes != nil {
+		return source.Memory(a.Bytes), nil
+	}
+	entry := taco.Entry{URI: a.URI, Path: a.Member, Offset: taco.Whole, Object: a.Known()}
+	if a.Member != "" {
+		entry.Offset, entry.Size = a.Offset, a.Length
+	}
+	file, err := taco.Section(ctx, o, entry)
+	if err != nil {
+		return nil, a.Fault(rows.Bare(err))
+	}
+	return file, nil
 }
 
 // PickBands returns the numbers of the bands with the names want, compared exactly, in the order of

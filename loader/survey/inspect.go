@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -82,9 +83,11 @@ type RasterInfo struct {
 	// a PNG). Runs read such pixels as valid ones.
 	Joint string    `json:"nodata_values,omitempty"`
 	Mask  *MaskInfo `json:"mask,omitempty"` // the mask of valid pixels
-	// Palette are the colours of the numbers from 0 on, as #rrggbb, up to the last one that is not black. A raster with
-	// them has classes, which windows do not blend.
+	// Palette are the colours of the numbers from 0 on, as chunk.Legend has them. A raster with them has classes, which
+	// windows do not blend.
 	Palette []string `json:"palette,omitempty"`
+	// Classes are the names of the numbers from 0 on, "" for a number without one.
+	Classes []string `json:"classes,omitempty"`
 	// Alpha is the number of the band that is alpha, which is a band of batches only if they pick it; 0 for none.
 	Alpha int `json:"alpha,omitempty"`
 	// OpenZL is the sum over the frames of the first cell (rumi only).
@@ -200,7 +203,19 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	if err := info.beside(ctx, o); err != nil {
 		return nil, err
 	}
+	info.classes(ctx, o)
 	return info, info.overviewsBeside(ctx, o)
+}
+
+// classes adds what a raster says of its classes.
+func (i *FileInfo) classes(ctx context.Context, o resources.Options) {
+	if i.index == nil || !i.index.Classes && len(i.Beside) == 0 && i.VRT == nil {
+		return
+	}
+	if asset, err := rows.One(ctx, o, i.Path); err == nil {
+		legend := pixels.Legend(ctx, o.Opener, asset)
+		i.Raster.Palette, i.Raster.Classes = legend.Palette, legend.Names
+	}
 }
 
 // Inspect describes a file, a raster inside a container or a directory from headers, without decoding pixels. A path
@@ -374,9 +389,6 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 		return nil
 	}
 	i.Raster, i.index = rasterInfo(x), x
-	if x.Classes {
-		i.Raster.Palette = tiff.Palette(ctx, file)
-	}
 	if i.Kind != KindRumi {
 		return nil
 	}

@@ -69,6 +69,9 @@ def data(tmp_path_factory, binary) -> Path:
         write(root / f"pairs/masks/{i}.tif", x[:1] // 64)
         classes = rng.choice(list(COLOURS), (1, SIDE, SIDE)).astype(np.uint8)
         write(root / f"palette/{i}.tif", classes, photometric="PALETTE")
+        names = "<CategoryNames><Category>none</Category><Category>a</Category></CategoryNames>"
+        pam = f'<PAMDataset><PAMRasterBand band="1">{names}</PAMRasterBand></PAMDataset>'
+        (root / f"palette/{i}.tif.aux.xml").write_text(pam)
         red = np.zeros((3, SIDE, SIDE), np.uint8)
         red[0, : 8 * i] = 255
         write(root / f"colours/{i}.png", red)
@@ -185,7 +188,10 @@ def images_and_masks(b: dict[str, Any], root: Path) -> None:
     assert b["mask"].dtype == np.int64
 
 
-def palette(b: dict[str, Any], root: Path) -> None:
+def palette(b: Any, root: Path) -> None:
+    assert b.fields["image"].classes == ("none", "a")
+    for number, (red, green, blue) in COLOURS.items():
+        assert b.fields["image"].palette[number] == f"#{red:02x}{green:02x}{blue:02x}"
     assert b["image"].dtype == np.uint8 and set(np.unique(b["image"]).tolist()) == set(COLOURS)
 
 
@@ -276,7 +282,7 @@ CHECKS: dict[str, Check] = {
     "scenes with wide borders of nodata": enough,
     "a folder of images and one of masks": images_and_masks,
     "masks in another place": images_and_masks,
-    "classes with a palette": palette,
+    "classes with a palette, and names for them": palette,
     "masks in colours": has("colours", "mask", lambda x: x[:1] // 255),
     "a folder for each class": values("y", [0, 0, 1, 1]),
     "a class in a column": values("y", WOOD_OR_WATER),

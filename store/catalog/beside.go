@@ -309,6 +309,9 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 			}
 			m.Bands[number-1] = tiff.Band{Scale: scale, Offset: offset}
 		}
+		if x := a.Index; band.Colours != nil && bands == 1 && x.DType.Integer() && !x.LowBits {
+			x.Classes = true
+		}
 		if colour := strings.TrimSpace(band.Colour); colour != "" && number == a.Index.Bands {
 			a.Index.Alpha = tiff.IsAlpha(colour, a.Index)
 		}

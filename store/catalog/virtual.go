@@ -160,7 +160,7 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 		}
 		x.NoData, x.NoDataBits, x.Mask = nil, nil, mask
 	}
-	x.Classes = len(bands) == 1 && first.Palette && x.DType.Integer()
+	x.Classes = len(bands) == 1 && first.Colours != nil && x.DType.Integer()
 	x.Physical = tiff.Physical(x, linear)
 	return x.WithBlocks(chunk.Blocks{Array: &v}), nil
 }

@@ -684,7 +684,13 @@ type FieldInfo struct {
 	// Centre wavelength of each band in micrometres, if the spec has them.
 	Wavelengths []float64 `protobuf:"fixed64,7,rep,packed,name=wavelengths,proto3" json:"wavelengths,omitempty"`
 	// Ground sampling distance in metres, 0 if the spec has none.
-	Gsd           float64 `protobuf:"fixed64,8,opt,name=gsd,proto3" json:"gsd,omitempty"`
+	Gsd float64 `protobuf:"fixed64,8,opt,name=gsd,proto3" json:"gsd,omitempty"`
+	// Names of the numbers from 0 on of a raster, if the first file has them (CategoryNames of GDAL, or an attribute
+	// table); "" for a number without a name.
+	Classes []string `protobuf:"bytes,9,rep,name=classes,proto3" json:"classes,omitempty"`
+	// Colours of these numbers, if the first file has a palette: "#rrggbb", or "#rrggbbaa" where they are not opaque.
+	// Numbers beyond are black.
+	Palette       []string `protobuf:"bytes,10,rep,name=palette,proto3" json:"palette,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -773,6 +779,20 @@ func (x *FieldInfo) GetGsd() float64 {
 		return x.Gsd
 	}
 	return 0
+}
+
+func (x *FieldInfo) GetClasses() []string {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+func (x *FieldInfo) GetPalette() []string {
+	if x != nil {
+		return x.Palette
+	}
+	return nil
 }
 
 type StreamRequest struct {
@@ -3727,7 +3747,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\asamples\x18\x02 \x01(\x03R\asamples\"8\n" +
 	"\x06Shared\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\fR\x05token\"\xbd\x01\n" +
+	"\x05token\x18\x02 \x01(\fR\x05token\"\xf1\x01\n" +
 	"\tFieldInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -3736,7 +3756,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04axes\x18\x05 \x03(\tR\x04axes\x12\x14\n" +
 	"\x05bands\x18\x06 \x03(\tR\x05bands\x12 \n" +
 	"\vwavelengths\x18\a \x03(\x01R\vwavelengths\x12\x10\n" +
-	"\x03gsd\x18\b \x01(\x01R\x03gsd\"\x9e\x01\n" +
+	"\x03gsd\x18\b \x01(\x01R\x03gsd\x12\x18\n" +
+	"\aclasses\x18\t \x03(\tR\aclasses\x12\x18\n" +
+	"\apalette\x18\n" +
+	" \x03(\tR\apalette\"\x9e\x01\n" +
 	"\rStreamRequest\x12+\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x11.chaski.v1.TicketH\x00R\x06ticket\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06credit\x12+\n" +

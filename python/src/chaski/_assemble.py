@@ -245,9 +245,10 @@ class Batch(Members):
         for name, dtype, shape in self._shown():
             look = ""
             if dtype != "bfloat16":  # of which numpy has no numbers
-                names = self.fields[name].bands if name in self.fields else ()
+                info = self.fields.get(name)
+                names, palette = (info.bands, info.palette) if info else ((), ())
                 shown = self[name], self.axes.get(name, ()), self["valid"], names
-                look = _show.quicklook(*shown, self._fill(name))
+                look = _show.quicklook(*shown, self._fill(name), palette)
             rows.append((name, dtype, shape, look))
         return _show.table(self._about(), rows)
 

@@ -261,8 +261,13 @@ class Loader:
 
     @property
     def classes(self) -> dict[str, list[str]]:
-        """The strings of each field of kind "class", in the order of their values from 0."""
-        return {f["name"]: f["classes"] for f in self.spec["fields"] if f.get("kind") == "class"}
+        """The strings of each field of kind "class", in the order of their values from 0.
+
+        Rasters whose first file names its classes have these names, "" for a number without one:
+        CategoryNames of GDAL, or an attribute table.
+        """
+        found = {f["name"]: f["classes"] for f in self.spec["fields"] if f.get("kind") == "class"}
+        return found | {f.name: list(f.classes) for f in self.fields if f.classes}
 
     def __iter__(self) -> Iterator[Batch]:
         """Iterates over an epoch, or over the rest of one after a loaded state or an error.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _AXES = {3: ("n", "y", "x"), 4: ("n", "b", "y", "x"), 5: ("n", "t", "b", "y", "x")}
 """Axes of arrays that are not the batch's own, such as predictions."""
+_LEGEND = 36
+"""Classes of a palette that a legend has at most: one has 256, and a figure no room for them."""
 
 
 def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
@@ -56,11 +58,13 @@ class _Picture:
     picked: Sequence[int]
     classes: bool
     labels: Mapping[int, str]
+    palette: tuple[str, ...]
 
     def pixels(self, row: int, step: int) -> npt.NDArray[np.uint8]:
         """Returns the colours of one picture."""
         if self.classes:
-            return _show.class_colours(self.rows[row, step, ..., 0], self.fill)
+            values = self.rows[row, step, ..., 0]
+            return _show.class_colours(values, self.fill, self.palette)
         # Steps of time have one stretch, so that they can be compared.
         out: npt.NDArray[np.uint8]
         out = _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
@@ -108,9 +112,12 @@ def _picture(
         if wrong := [b for b in picked if not -many <= b < many]:
             raise NotFoundError(f"bands has {wrong[0]}: {name} has {many} bands")
     fill = ignore.get(name, batch._fill(name))
-    classes = _show.are_classes(rows, fill, "b" not in axes)
-    labels = batch._spec.get(name, {}).get("vector", {}).get("classes", ())
-    return _Picture(name, rows, called, fill, picked, classes, dict(enumerate(labels, 1)))
+    palette = info.palette if info is not None else ()
+    classes = _show.are_classes(rows, fill, "b" not in axes or bool(palette))
+    labels = dict(enumerate(batch._spec.get(name, {}).get("vector", {}).get("classes", ()), 1))
+    if info is not None:
+        labels |= {v: label for v, label in enumerate(info.classes) if label}
+    return _Picture(name, rows, called, fill, picked, classes, labels, palette)
 
 
 def _array(v: Any, dtype: str) -> Any:
@@ -181,6 +188,8 @@ def draw(
             values = p.rows[row, nearest, ..., 0]
             alpha = np.where((values != 0) & (values != p.fill), 0.5, 0.0)
             colours = p.pixels(row, nearest)
+            if p.palette:
+                alpha, colours = alpha * (colours[..., 3] / 255), colours[..., :3]
             line[0].imshow(colours, extent=extent, alpha=alpha, interpolation="nearest")
         for shape in _shapes(arrays, members, int(shown[row])):
             line[0].add_patch(shape)
@@ -194,19 +203,21 @@ def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture
     """Says which colour is which class."""
     from matplotlib.patches import Patch
 
-    pictures = [*beside, *above]
-    called = {v: name for p in pictures for v, name in p.labels.items()}
-    drawn = {int(v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
-    seen = sorted(drawn if beside else drawn - {0})
-    seen = seen[: _show.CLASSES]
-    marks = [Patch(color=_colour(v), label=_plain(called.get(v, str(v)))) for v in seen]
+    marks = []
+    for palette in dict.fromkeys(p.palette for p in [*beside, *above]):
+        pictures = [p for p in [*beside, *above] if p.palette == palette]
+        called = {v: name for p in pictures for v, name in p.labels.items()}
+        drawn = {int(v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
+        seen = sorted(drawn if beside else drawn - {0})
+        for v in seen[: _LEGEND if palette else _show.CLASSES]:
+            marks.append(Patch(color=_colour(v, palette), label=_plain(called.get(v, str(v)))))
     if marks:
         columns = max(1, int(figure.get_size_inches()[0]))  # one an inch
         figure.legend(handles=marks, loc="outside lower center", ncols=columns, fontsize=8)
 
 
-def _colour(value: Any) -> Any:
-    return _show.class_colours(np.array(int(value)), None) / 255
+def _colour(value: Any, palette: Sequence[str] = ()) -> Any:
+    return _show.class_colours(np.array(int(value)), None, palette) / 255
 
 
 def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iterator[Any]:

@@ -61,6 +61,7 @@ def _fields(described: Iterable[pb.FieldInfo]) -> tuple[FieldInfo, ...]:
         FieldInfo(
             *(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)),
             *(tuple(f.bands), tuple(f.wavelengths), f.gsd),
+            *(tuple(f.classes), tuple(f.palette)),
         )
         for f in described
     )

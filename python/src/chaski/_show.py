@@ -70,17 +70,27 @@ def arranged(v: Any, axes: Sequence[str]) -> npt.NDArray[Any] | None:
 def are_classes(a: npt.NDArray[Any], fill: float | None, single: bool) -> bool:
     """Reports whether (n, steps, y, x, b) are classes: integers of one band with few values.
 
-    What is laid out without an axis b (single) may have many.
+    What is laid out without an axis b, or has a palette (single), may have many.
     """
     if a.dtype.kind not in "biu" or a.shape[-1] != 1:
         return False
     return single or len(set(np.unique(a)) - {fill}) <= CLASSES
 
 
-def class_colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
-    """Returns the colours of classes; fill is grey."""
-    palette = np.array([list(bytes.fromhex(c)) for c in _PALETTE.split()], np.uint8)
-    return np.where((a == fill)[..., None], np.uint8(_GREY), palette[a.astype(np.int64) % CLASSES])
+def class_colours(
+    a: npt.NDArray[Any], fill: float | None, palette: Sequence[str] = ()
+) -> npt.NDArray[np.uint8]:
+    """Returns the colours of classes, of a palette (FieldInfo.palette) with alpha; fill is grey.
+
+    Numbers beyond a palette are black.
+    """
+    grey = np.array([_GREY] * 3 + [255] * bool(palette), np.uint8)
+    given = [f"{c[1:]:f<8}" for c in palette] + ["000000ff"] if palette else _PALETTE.split()
+    table = np.array([list(bytes.fromhex(c)) for c in given], np.uint8)
+    last = len(table) - 1
+    known = (a >= 0) & (a < last)
+    number = np.where(known, a, last).astype(np.int64) if palette else a.astype(np.int64) % CLASSES
+    return np.where((a == fill)[..., None], grey, table[number])
 
 
 def colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
@@ -103,6 +113,7 @@ def quicklook(
     valid: npt.NDArray[np.bool_],
     names: Sequence[str] = (),
     fill: float | None = None,
+    palette: Sequence[str] = (),
 ) -> str:
     """Returns an image of the first valid rows, of sequences their first step.
 
@@ -113,23 +124,23 @@ def quicklook(
         return ""
     step = -(-max(a.shape[2:4]) // _SIDE)
     a = a[np.flatnonzero(valid)[:_CHIPS], :1, ::step, ::step]
-    if are_classes(a, fill, "b" not in axes):
-        pixels = class_colours(a[:, 0, ..., 0], fill)
+    if are_classes(a, fill, "b" not in axes or bool(palette)):
+        pixels = class_colours(a[:, 0, ..., 0], fill, palette)
     else:
         pixels = colours(a[:, 0][..., visible(a.shape[-1], names)], fill)
     return _image(np.concatenate(list(pixels), axis=1))
 
 
 def _image(pixels: npt.NDArray[np.uint8]) -> str:
-    """Returns an <img> of RGB pixels, as PNG."""
+    """Returns an <img> of RGB or RGBA pixels, as PNG."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         sum_ = zlib.crc32(kind + data)
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", sum_)
 
-    height, width, _ = pixels.shape
+    height, width, bands = pixels.shape
     lines = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0)))  # each begins with its filter, 0
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    head = struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[bands], 0, 0, 0)
     png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head)
     png += chunk(b"IDAT", zlib.compress(lines.tobytes())) + chunk(b"IEND", b"")
     return Html(f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}">')

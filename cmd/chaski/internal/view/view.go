@@ -146,7 +146,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	if err != nil {
 		return nil, err
 	}
-	o.Bands = []int{0, 1, 2}[:len(o.Bands)]
+	o.Bands, o.Colours = []int{0, 1, 2}[:len(o.Bands)], pixels.Legend(ctx, files, asset).Palette
 	return draw.Render(draw.Raster{
 		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data,
 		Valid: read.Valid, NoData: index.NoData,
@@ -193,6 +193,11 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, dataset string, 
 		fo := o
 		if i > 0 {
 			fo.Bands = nil // --b selects bands of the first field
+		}
+		for _, info := range engine.Fields() {
+			if info.Name == field.Name {
+				fo.Colours = info.Palette
+			}
 		}
 		row, err := drawRows(b, tensor, b.Tensor(field.Validity), fo)
 		if err != nil {

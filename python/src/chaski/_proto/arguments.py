@@ -923,6 +923,10 @@ class FieldInfo(Argument):
         bands: names of the bands of a raster, if the spec or the first file has them.
         wavelengths: centre wavelength of each band in micrometres, if the spec has them.
         gsd: ground sampling distance in metres, 0 if the spec has none.
+        classes: names of the numbers from 0 on of a raster, if the first file has them
+            (CategoryNames of GDAL, or an attribute table); "" for a number without a name.
+        palette: colours of these numbers, if the first file has a palette: "#rrggbb", or
+            "#rrggbbaa" where they are not opaque. Numbers beyond are black.
     """
 
     name: str
@@ -933,6 +937,8 @@ class FieldInfo(Argument):
     bands: tuple[str, ...] = ()
     wavelengths: tuple[float, ...] = ()
     gsd: float = 0.0
+    classes: tuple[str, ...] = ()
+    palette: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False, slots=True)

@@ -123,7 +123,7 @@ class Shared(_message.Message):
     def __init__(self, address: _Optional[str] = ..., token: _Optional[bytes] = ...) -> None: ...
 
 class FieldInfo(_message.Message):
-    __slots__ = ("name", "kind", "dtype", "shape", "axes", "bands", "wavelengths", "gsd")
+    __slots__ = ("name", "kind", "dtype", "shape", "axes", "bands", "wavelengths", "gsd", "classes", "palette")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     DTYPE_FIELD_NUMBER: _ClassVar[int]
@@ -132,6 +132,8 @@ class FieldInfo(_message.Message):
     BANDS_FIELD_NUMBER: _ClassVar[int]
     WAVELENGTHS_FIELD_NUMBER: _ClassVar[int]
     GSD_FIELD_NUMBER: _ClassVar[int]
+    CLASSES_FIELD_NUMBER: _ClassVar[int]
+    PALETTE_FIELD_NUMBER: _ClassVar[int]
     name: str
     kind: str
     dtype: str
@@ -140,7 +142,9 @@ class FieldInfo(_message.Message):
     bands: _containers.RepeatedScalarFieldContainer[str]
     wavelengths: _containers.RepeatedScalarFieldContainer[float]
     gsd: float
-    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., axes: _Optional[_Iterable[str]] = ..., bands: _Optional[_Iterable[str]] = ..., wavelengths: _Optional[_Iterable[float]] = ..., gsd: _Optional[float] = ...) -> None: ...
+    classes: _containers.RepeatedScalarFieldContainer[str]
+    palette: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., axes: _Optional[_Iterable[str]] = ..., bands: _Optional[_Iterable[str]] = ..., wavelengths: _Optional[_Iterable[float]] = ..., gsd: _Optional[float] = ..., classes: _Optional[_Iterable[str]] = ..., palette: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StreamRequest(_message.Message):
     __slots__ = ("ticket", "credit", "attach")

@@ -1,5 +1,5 @@
 // Package sidecar parses what GDAL writes beside a raster: NAME.aux.xml (its persistent auxiliary metadata, PAM) and
-// world files. Statistics, histograms and colour tables of PAM are ignored.
+// world files. Statistics and histograms of PAM are ignored.
 package sidecar
 
 import (
@@ -18,9 +18,10 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/vrt"
 )
 
-// Limits of files beside a raster, in bytes. PAM may have long parts that are not read, such as attribute tables.
+// Limits of files beside a raster, in bytes. PAM may have long parts, such as histograms and attribute tables.
 const (
 	MaxPAM   = 16 << 20
 	MaxWorld = 4 << 10
@@ -41,6 +42,7 @@ type Band struct {
 	Scale       string `xml:"Scale"`
 	Offset      string `xml:"Offset"`
 	Colour      string `xml:"ColorInterp"`
+	vrt.Classes
 }
 
 // Number returns the number of the band, from 1, or 0 for none.

@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/picture"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
+	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/vrt"
+)
+
+// HasLegend reports whether Legend may say something of an array of one band.
+func (a *Asset) HasLegend() bool {
+	return a.Index.Classes || virtualOf(a.Index) != nil || a.hasBeside(pamExt)
+}
+
+// Legend returns the colours and the names that the raster in r gives its classes, and NAME.aux.xml beside it, which
+// counts before. A legend is for people: what cannot be read says nothing.
+func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) chunk.Legend {
+	if v := virtualOf(a.Index); v != nil {
+		return v.bands[0].Legend()
+	}
+	var legend chunk.Legend
+	switch FormatOf(ctx, r).Class {
+	case magic.Picture:
+		legend.Palette = picture.Palette(ctx, r)
+	case magic.Raster:
+		if file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD()); err == nil && a.Index.Classes {
+			legend.Palette = tiff.Palette(ctx, file)
+		}
+	}
+	if a.hasBeside(pamExt) {
+		beside := a.classesBeside(ctx, o).Legend()
+		if legend.Names = beside.Names; beside.Palette != nil {
+			legend.Palette = beside.Palette
+		}
+	}
+	return legend
+}
+
+// classesBeside returns what NAME.aux.xml says of the classes of band 1.
+func (a *Asset) classesBeside(ctx context.Context, o source.Opener) *vrt.Classes {
+	if data, err := readBeside(ctx, o, a.URI+pamExt, sidecar.MaxPAM); err == nil {
+		if pam, err := sidecar.ParsePAM(data); err == nil {
+			for i := range pam.Bands {
+				if pam.Bands[i].Number() == 1 {
+					return &pam.Bands[i].Classes
+				}
+			}
+		}
+	}
+	return &vrt.Classes{}
+}
