@@ -2,12 +2,10 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -69,17 +67,12 @@ func closeIdle() (closed int) {
 	return closed
 }
 
-// OutOfDescriptors reports whether a system call failed because the process or the machine has no file descriptor left.
-func OutOfDescriptors(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
-}
-
 // WithDescriptor calls open, which needs file descriptors. Where none is left, it closes the unused files of the
 // process, and tries again until ctx or a time limit ends. Then the error names RLIMIT_NOFILE; it has no kind, because
 // it says nothing about a file.
 func WithDescriptor(ctx context.Context, open func() error) error {
 	err := open()
-	if !OutOfDescriptors(err) {
+	if !procs.OutOfDescriptors(err) {
 		return err
 	}
 	begin := time.Now()
@@ -91,7 +84,7 @@ func WithDescriptor(ctx context.Context, open func() error) error {
 				return ctx.Err()
 			}
 		}
-		if err = open(); !OutOfDescriptors(err) {
+		if err = open(); !procs.OutOfDescriptors(err) {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 )
 
 var errFull error = &os.PathError{Op: "open", Path: "a", Err: syscall.EMFILE}
@@ -56,7 +57,7 @@ func TestWaitForDescriptorsEnds(t *testing.T) {
 	defer func() { waitFor = old }()
 	waitFor = 50 * time.Millisecond
 	err := WithDescriptor(t.Context(), func() error { return errFull })
-	if !OutOfDescriptors(err) || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "RLIMIT_NOFILE") {
+	if !procs.OutOfDescriptors(err) || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "RLIMIT_NOFILE") {
 		t.Error(err)
 	}
 }

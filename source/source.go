@@ -9,7 +9,6 @@ package source
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -196,43 +195,16 @@ func noListing(folder string) error {
 		"%s:// has no listing: name the files one by one, or give a catalog of them", scheme), folder)
 }
 
-// RequestError is a failed request that says nothing about the object: the network, the server or a
-// missing permission is the reason. It has no kind, so that no policy on bad samples skips it.
-type RequestError struct {
-	URI      string
-	Part     string // "byte range", "listing"
-	Off      int64  // first byte of the range, or fault.NoOffset
-	Attempts int    // number of requests
-	Denied   bool   // a permission is missing, or another reason that a retry does not change
-	Err      error  // of the last request
-}
-
 // IsDenied reports whether a store refused a request for a reason that a retry does not change. Stores that do not list
 // their objects also answer so for an object that does not exist.
 func IsDenied(err error) bool {
-	var e *RequestError
+	var e *fault.RequestError
 	return errors.As(err, &e) && e.Denied
 }
 
 // Unreachable reports whether a request failed after all its retries. Other names of the same server are then not
 // tried, because each of them would take as long.
 func Unreachable(err error) bool {
-	var e *RequestError
+	var e *fault.RequestError
 	return errors.As(err, &e) && e.Attempts > 1
 }
-
-// Error returns "URI: PART at OFFSET: reason, after N attempts", without the secrets of the URI.
-func (e *RequestError) Error() string {
-	place := ""
-	if e.Off >= 0 {
-		place = fmt.Sprintf(" at %d", e.Off)
-	}
-	tries := "1 attempt"
-	if e.Attempts != 1 {
-		tries = fmt.Sprintf("%d attempts", e.Attempts)
-	}
-	return fault.WithoutSecrets(fmt.Sprintf("%s: %s%s: %v, after %s", e.URI, e.Part, place, e.Err, tries))
-}
-
-// Unwrap returns the error of the last attempt.
-func (e *RequestError) Unwrap() error { return e.Err }

@@ -176,7 +176,7 @@ type unreachable struct{ opened atomic.Int64 }
 
 func (u *unreachable) Open(_ context.Context, uri string) (source.Reader, error) {
 	u.opened.Add(1)
-	return nil, &source.RequestError{URI: uri, Part: "header", Off: fault.NoOffset, Attempts: 4,
+	return nil, &fault.RequestError{URI: uri, Part: "header", Off: fault.NoOffset, Attempts: 4,
 		Err: errors.New("timeout")}
 }
 

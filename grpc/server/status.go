@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/internal/procs"
 )
 
 var errStopping = errors.New("the server is stopping")
@@ -51,9 +51,9 @@ func code(err error) codes.Code {
 		return codes.InvalidArgument
 	case errors.Is(err, wire.ErrUnknownSpec): // who asks describes it again
 		return codes.FailedPrecondition
-	case errors.As(err, new(*source.RequestError)): // the fault of a third party
+	case errors.As(err, new(*fault.RequestError)): // the fault of a third party
 		return codes.Unknown
-	case source.OutOfDescriptors(err):
+	case procs.OutOfDescriptors(err):
 		return codes.ResourceExhausted
 	case errors.Is(err, errStopping):
 		return codes.Unavailable

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
@@ -132,7 +134,7 @@ func (p place) wrong(b json.RawMessage, rule string) error {
 	text := brief(strings.TrimSpace(out.String()))
 	name := p.name
 	name = cmp.Or(name, "it") // the spec itself, or a field of it
-	return &MemberError{Where: p.of, Member: name, Value: json.RawMessage(text), Rule: "it must be " + rule}
+	return &fault.MemberError{Where: p.of, Member: name, Value: json.RawMessage(text), Rule: "it must be " + rule}
 }
 
 // check checks JSON without white space against a type: that every member exists, and that every value has the type of

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
@@ -30,7 +31,7 @@ func TestMemberErrors(t *testing.T) {
 			`spec: source "x": `, "weight", "-1", "it must be above 0"},
 	} {
 		_, err := spec.ParseSpec([]byte(test.spec))
-		var wrong *spec.MemberError
+		var wrong *fault.MemberError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%s: got %v; want a MemberError", test.spec, err)
 			continue

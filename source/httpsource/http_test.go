@@ -280,7 +280,7 @@ func everyCallFailsOnce(t *testing.T, s *netsim.Server, o *remote.Opener) {
 		if !strings.Contains(err.Error(), s.URL+path) {
 			t.Errorf("%s: %v does not name the object", name, err)
 		}
-		var re *source.RequestError
+		var re *fault.RequestError
 		if kind == 0 && (!errors.As(err, &re) || re.Part != "byte range" || !strings.Contains(err.Error(), "attempt")) {
 			t.Errorf("%s: %v", name, err)
 		}

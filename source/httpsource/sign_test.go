@@ -224,7 +224,7 @@ func TestNoSignature(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		before, began := s.asked.Load(), time.Now()
 		err := s.readFor(time.Minute)
-		if !errors.As(err, new(*source.RequestError)) || fault.KindOf(err) != 0 ||
+		if !errors.As(err, new(*fault.RequestError)) || fault.KindOf(err) != 0 ||
 			strings.Contains(err.Error(), "secret") ||
 			!strings.Contains(err.Error(), asStored) || !strings.Contains(err.Error(), "no signature") {
 			t.Errorf("without a signature: %v", err)
@@ -261,7 +261,7 @@ func TestSignerHangs(t *testing.T) {
 		defer h.Close()
 		began := time.Now()
 		_, err = h.Open(context.Background(), asStored)
-		if took := time.Since(began); !errors.As(err, new(*source.RequestError)) || took > time.Minute {
+		if took := time.Since(began); !errors.As(err, new(*fault.RequestError)) || took > time.Minute {
 			t.Errorf("after %v: %v", took, err)
 		}
 		time.Sleep(time.Minute) // until nobody waits for the answer

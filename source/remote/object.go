@@ -161,7 +161,7 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 	disk, err := r.o.options.Disk.Get()
 	if err != nil { // only its text: the kind says nothing about the object, and no policy on bad samples may skip it
-		return &source.RequestError{URI: r.x.uri, Part: "cache on disk", Off: fault.NoOffset, Attempts: 1,
+		return &fault.RequestError{URI: r.x.uri, Part: "cache on disk", Off: fault.NoOffset, Attempts: 1,
 			Err: errors.New(err.Error())}
 	}
 	if disk == nil {

@@ -30,7 +30,7 @@ func (o *Opener) Stats() Stats {
 }
 
 // get requests the bytes r of an object until use has read a response. use may be called again
-// after it failed. Errors are of package fault, a *source.RequestError, or the error of ctx.
+// after it failed. Errors are of package fault, a *fault.RequestError, or the error of ctx.
 func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*Answer) error) error {
 	host := o.hosts.get(o.backend.Host(n.uri), &o.options)
 	ctx = source.WithRoots(ctx, n.roots)
@@ -114,7 +114,7 @@ func (p place) fault(f *Failure, attempts int) error {
 	case Refused:
 		failed.Kind = fault.Unsupported
 	default:
-		return &source.RequestError{URI: p.uri, Part: p.part, Off: p.off, Attempts: attempts,
+		return &fault.RequestError{URI: p.uri, Part: p.part, Off: p.off, Attempts: attempts,
 			Denied: f.Class == Denied, Err: f.Err}
 	}
 	return failed

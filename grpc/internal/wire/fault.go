@@ -9,15 +9,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/internal/procs"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Kinds of a Fault that package fault lacks.
 const (
 	UnknownSpec = "unknown spec"
-	// Unavailable is of a server of files that did not answer, or refused: see source.RequestError.
+	// Unavailable is of a server of files that did not answer, or refused: see fault.RequestError.
 	Unavailable = "unavailable"
 	Internal    = "internal"
 	// Of an engine that is the client of other servers: kinds of errors of those.
@@ -44,8 +43,8 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 		Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: fault.Fit(fault.Line(err)),
 	}
 	var e *fault.Error
-	var r *source.RequestError
-	var m *spec.MemberError
+	var r *fault.RequestError
+	var m *fault.MemberError
 	switch {
 	case errors.As(err, &m):
 		message.Member = &chaskiv1.FaultMember{
@@ -57,7 +56,7 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 	case errors.As(err, &e):
 		message.Kind, message.Part, message.Offset = e.Kind.Error(), fit(e.Part), e.Off
 		message.File = fit(e.File)
-	case source.OutOfDescriptors(err):
+	case procs.OutOfDescriptors(err):
 		// It has no kind on this side, so that no policy for bad samples applies to it.
 		message.Kind = fault.Limit.Error()
 	case errors.As(err, &r):

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // TestFaultHasNoSecrets: the part of an error may have the id of a sample, and an id may be a URI.
@@ -14,7 +13,7 @@ func TestFaultHasNoSecrets(t *testing.T) {
 	for _, err := range []error{
 		fault.New(fault.NotFound, "sample "+uri, fault.NoOffset, "%s", uri),
 		fault.WithFile(fault.New(fault.NotFound, "sample "+uri, fault.NoOffset, "%s", uri), uri),
-		&source.RequestError{URI: uri, Part: "sample " + uri},
+		&fault.RequestError{URI: uri, Part: "sample " + uri},
 	} {
 		if f := NewFault(1, err); strings.Contains(f.String(), "hunter2") || f.GetPart() == "" {
 			t.Errorf("%T: %v", err, f)

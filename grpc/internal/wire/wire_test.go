@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // TestPartIsAStreamReply: protobuf reads what the codec writes of a part.
@@ -55,7 +54,7 @@ func TestFaultsSurviveTheWire(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	}
-	f := NewFault(4, &source.RequestError{
+	f := NewFault(4, &fault.RequestError{
 		URI: "http://host/a.tif", Part: "byte range", Off: 7, Attempts: 5, Err: errors.New("refused"),
 	})
 	if f.GetKind() != Unavailable || f.GetFile() != "http://host/a.tif" || f.GetPart() != "byte range" ||

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Exit codes. A signal gives 128 and its number, as shells report it.
@@ -57,7 +56,7 @@ func Report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 }
 
 // unavailable takes the place of the kind for a request that a server did not answer or refused: see
-// source.RequestError.
+// fault.RequestError.
 const unavailable = "unavailable"
 
 // Said is what Failure returned for an error that another process has met.
@@ -70,7 +69,7 @@ func (s Said) Error() string { return string(s) }
 func Failure(err error, command string) string {
 	failed := &fault.Error{Kind: SystemKind(err), File: command, Off: fault.NoOffset, Msg: err.Error()}
 	var e *fault.Error
-	var re *source.RequestError
+	var re *fault.RequestError
 	var said Said
 	switch {
 	case errors.As(err, &said):

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // usageError is a mistake in the command line. It exits with ExitUsage.
@@ -92,7 +91,7 @@ func UsageUnlessFault(err error) error {
 	switch {
 	case err == nil, fault.KindOf(err) != 0, errors.Is(err, context.Canceled), SystemKind(err) != 0:
 		return err
-	case errors.As(err, new(*source.RequestError)):
+	case errors.As(err, new(*fault.RequestError)):
 		// A server that does not answer has no kind either, since it says nothing about the file.
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
@@ -81,7 +82,7 @@ var flagsOf = map[string]string{"batch_size": "batch", "size": "window", "sizes"
 
 // wrongSpec marks the error about a spec that flags have made as wrong usage. It names the flag in place of the member.
 func wrongSpec(err error, flags *pflag.FlagSet) error {
-	var wrong *spec.MemberError
+	var wrong *fault.MemberError
 	if !errors.As(err, &wrong) {
 		return console.WrongUsage(err)
 	}

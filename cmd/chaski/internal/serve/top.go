@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/report"
-	"github.com/chaski-eo/chaski/source"
 )
 
 type topFlags struct {
@@ -51,7 +50,7 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	for {
 		now, err := client.Report(ctx)
 		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
-			return &source.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset,
+			return &fault.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset,
 				Attempts: 1, Err: err}
 		}
 		if err != nil {
