@@ -1,3 +1,3 @@
-package bench
+package bench_test
 
 import _ "github.com/chaski-eo/chaski/loader/formats"

@@ -1,3 +1,3 @@
-package loader
+package loader_test
 
 import _ "github.com/chaski-eo/chaski/loader/formats"

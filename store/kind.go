@@ -1,49 +1,107 @@
 // Package store says what a path is. A path may lead to many rasters at once: to a TileDB array, to a Zarr array or
-// group, or to a container of one of its generations. The list kinds has an entry for each of these. All that opens
-// paths asks Of, so that training, verifying and describing a path never read different things.
+// group, or to a container of one of its generations. The package of each registers its Kind. All that opens paths asks
+// Of, so that training, verifying and describing a path never read different things.
 package store
 
 import (
+	"cmp"
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/tiledb"
-	"github.com/chaski-eo/chaski/store/zarr"
 )
 
-// Kind is what a path leads to: an entry of the list kinds, or Other.
+// Kind is what a path leads to: a kind of Register, or Other.
 type Kind struct {
-	noun string
-	// named reports whether a remote path has the name of this kind: it is asked for first, and the others only if
-	// it is not.
-	named func(source.Path) bool
-	// is looks at the names and first bytes of files.
-	is func(context.Context, source.Opener, source.Path) bool
+	// Noun names the kind for people, such as "a container".
+	Noun string
+	// Named reports whether a remote path has the name of this kind: it is asked for first, and the others only if it
+	// is not. nil for a kind without names.
+	Named func(source.Path) bool
+	// Is looks at the names and first bytes of files.
+	Is func(context.Context, source.Opener, source.Path) bool
+	// Files is true if a local file is of this kind by its name (magic.Store), whatever its bytes are. Its archives
+	// begin like those of other kinds.
+	Files bool
+	// Times is true if a timestamp opens an earlier state, Lists if a list of paths is one dataset of this kind, and
+	// Flat if there are no dimensions to name.
+	Times, Lists, Flat bool
+	// Usage says of a path how its rasters are read, for the error that it is not one raster. Its %s is the path.
+	Usage string
+	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
+	// choose them. nil for a kind that is no sample of other datasets.
+	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
 }
 
-// The kinds.
-var (
-	TileDB    = &Kind{"a TileDB array", func(source.Path) bool { return false }, tiledb.Is}
-	Zarr      = &Kind{"a Zarr array or group", zarr.Named, zarr.Is}
-	Container = &Kind{"a container", taco.Named, taco.Is}
-	// Other is all that is no store by itself: a raster, a table, a directory of files, a pattern, or nothing.
-	Other = &Kind{noun: "another file or directory"}
-)
+// Limits of a store, in bytes; 0 for the defaults of its kind.
+type Limits struct{ MaxChunk, MaxIndexes, MaxMeta int64 }
 
-// kinds are all but Other. A new one is one entry here, and one in each list of what is done with a kind: openers
-// (loader/rows), describers (loader/survey) and checks (ops/verify).
-var kinds = [...]*Kind{TileDB, Zarr, Container}
+// Images are images of one shape: the chunk.BlockArray of the indexes of a Raster.
+type Images interface {
+	// Len is the number of images along the axis n, and HasN whether there is one.
+	Len() int64
+	HasN() bool
+	// Index returns the chunk index of an image.
+	Index(i int64) *chunk.Index
+}
 
-// String names the kind for people, such as "a container".
-func (k *Kind) String() string { return k.noun }
+// Raster is the images of a store.
+type Raster interface {
+	Images
+	// URI is the address of the first array.
+	URI() string
+	// Grid is an index without ranges, of the shape and type of all images.
+	Grid() chunk.Index
+	// BandNames returns the names of the bands, or nil.
+	BandNames() []string
+	// Place returns the EPSG code of the CRS, 0 if it is unknown, and the geotransform as GDAL has it, or nil.
+	Place(ctx context.Context) (epsg int, transform *[6]float64)
+	// Held returns the bytes of memory that the store holds, and fails if they are over its limits.
+	Held() (int64, error)
+}
+
+// Other is all that is no store by itself: a raster, a table, a directory of files, a pattern, or nothing.
+var Other = &Kind{Noun: "another file or directory"}
+
+// kinds are all but Other, by their nouns.
+var kinds []*Kind
+
+// Register adds a kind, and returns it. The package of a store calls it when the program starts, so that a program
+// opens the stores whose packages it imports.
+func Register(k *Kind) *Kind {
+	kinds = append(kinds, k)
+	slices.SortFunc(kinds, func(a, b *Kind) int { return cmp.Compare(a.Noun, b.Noun) })
+	return k
+}
+
+// OpenRaster is Kind.Raster of the kind that has it.
+func OpenRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error) {
+	kind := Find(func(k *Kind) bool { return k.Raster != nil })
+	if kind == Other {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"this program does not import the package that reads such stores"), uri)
+	}
+	return kind.Raster(ctx, o, uri, field, array, dims, l)
+}
+
+// Find returns the first kind that want reports true for, or Other.
+func Find(want func(*Kind) bool) *Kind {
+	if i := slices.IndexFunc(kinds, want); i >= 0 {
+		return kinds[i]
+	}
+	return Other
+}
+
+// String returns the noun.
+func (k *Kind) String() string { return k.Noun }
 
 // Of returns what a path leads to. The name of a raster or a table decides without a request, and so does a remote
 // path into a container (CONTAINER::PATH). A directory that is two things at once, such as one with the metadata of
@@ -68,10 +126,10 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	}
 	candidates := make([]*Kind, 0, len(kinds))
 	for _, kind := range kinds {
-		switch named := p.Remote() && kind.named(p); {
+		switch named := p.Remote() && kind.Named != nil && kind.Named(p); {
 		case !named:
 			candidates = append(candidates, kind)
-		case kind.is(ctx, o, p):
+		case kind.Is(ctx, o, p):
 			return kind, nil
 		}
 	}
@@ -80,7 +138,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	var group errgroup.Group
 	for i, kind := range candidates {
 		group.Go(func() error {
-			found[i] = kind.is(ctx, o, p)
+			found[i] = kind.Is(ctx, o, p)
 			return nil
 		})
 	}
@@ -94,7 +152,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 		case !found[i]:
 		case result == Other:
 			result = kind
-		case result == Zarr && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
+		case result.Files && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
 		default:
 			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)
@@ -102,7 +160,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	}
 	if class == magic.Store && !p.Remote() {
 		if st, err := source.RootsOf(o).Stat(p.Local()); err == nil && st.Mode().IsRegular() { // a ZIP, maybe a bad one
-			result = Zarr
+			result = Find(func(k *Kind) bool { return k.Files })
 		}
 	}
 	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores

@@ -17,24 +17,27 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/store/zarr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // paths has a path of every kind, below testdata or below the directory that makePaths writes.
 var paths = map[string]*store.Kind{
-	"tiledb/arrays/dense_2d_order_rc": store.TileDB,
-	"tiledb/arrays/sparse_2d":         store.TileDB,
-	"taco3/scenes":                    store.Container,
-	"taco3/scenes.zip":                store.Container,
-	"taco3/flat.zip":                  store.Container,
+	"tiledb/arrays/dense_2d_order_rc": tiledb.Kind,
+	"tiledb/arrays/sparse_2d":         tiledb.Kind,
+	"taco3/scenes":                    taco.Kind,
+	"taco3/scenes.zip":                taco.Kind,
+	"taco3/flat.zip":                  taco.Kind,
 	"raster/tog":                      store.Other,
 	"lonlat.json":                     store.Other,
 	"is/no/path":                      store.Other,
-	"made/group.zarr":                 store.Zarr,
-	"made/plain":                      store.Zarr,
-	"made/old.zarr":                   store.Zarr,
-	"made/chips.tif":                  store.TileDB, // a directory may be called like a file
+	"made/group.zarr":                 zarr.Kind,
+	"made/plain":                      zarr.Kind,
+	"made/old.zarr":                   zarr.Kind,
+	"made/chips.tif":                  tiledb.Kind, // a directory may be called like a file
 	"made/table.parquet":              store.Other,
 	"made/empty":                      store.Other,
 }

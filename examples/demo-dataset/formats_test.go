@@ -1,3 +1,3 @@
-package main
+package main_test
 
 import _ "github.com/chaski-eo/chaski/loader/formats"

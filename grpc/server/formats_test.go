@@ -1,3 +1,3 @@
-package server
+package server_test
 
 import _ "github.com/chaski-eo/chaski/loader/formats"

@@ -1,5 +1,6 @@
-// Package formats makes a program read all formats: it imports the packages that register their codecs, as a program
-// imports image/png beside package image. A program that knows its files imports those packages that it needs instead.
+// Package formats makes a program read all formats: it imports the packages that register their codecs and stores, as a
+// program imports image/png beside package image. A program that knows its files imports those packages that it needs
+// instead.
 package formats
 
 import (
@@ -8,6 +9,8 @@ import (
 	_ "github.com/chaski-eo/chaski/codec/lerc"
 	_ "github.com/chaski-eo/chaski/codec/webp"
 	_ "github.com/chaski-eo/chaski/codec/xz"
+	_ "github.com/chaski-eo/chaski/loader/stores/cube"
+	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
 	_ "github.com/chaski-eo/chaski/picture"
 	_ "github.com/chaski-eo/chaski/tiff"
 )

@@ -115,7 +115,7 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 		} else if fault.KindOf(err) != fault.Unsupported { // which directories are
 			continue
 		}
-		if !store.Is(ctx, o, path, store.Container) {
+		if !store.Is(ctx, o, path, taco.Kind) {
 			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s", cmp.Or(
 				magic.Refusal(path), "is not a container: a list of paths names containers; several directories or "+
 					"tables are a mixture of sources, and files are named by a directory, a glob or a table")), path)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -86,8 +87,8 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	if err != nil {
 		return a, err
 	}
-	if kind == store.Zarr {
-		return oneImage(ctx, path, o)
+	if open := stores[kind].Image; open != nil {
+		return open(ctx, path, o)
 	}
 	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, tiff.FirstPage, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
@@ -96,34 +97,15 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	return a, err
 }
 
-// oneImage returns the image of an array, or of a group whose arrays are its bands. Several images are an error.
-func oneImage(ctx context.Context, path string, o resources.Options) (catalog.Asset, error) {
-	node, err := OpenZarrAt(ctx, path, o)
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	raster, err := node.Raster(ctx, "", "", "")
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	if raster.Len() != 1 {
-		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"it has %d images along n, of which loaders read some", raster.Len()), path)
-	}
-	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames()}, nil
-}
-
-// errNotOneRaster returns the error for a path that holds several rasters: a TileDB array, a container or a table. It
-// returns nil for any other path.
+// errNotOneRaster returns the error for a path that holds several rasters: a store or a table. It returns nil for any
+// other path.
 func errNotOneRaster(kind *store.Kind, path string) error {
 	what := ""
 	switch {
 	case catalog.IsParquet(path):
 		what = "is a table; the rasters in its cells are called " + source.Name(path) + "::ROW/COLUMN"
-	case kind == store.TileDB:
-		what = "is a TileDB array, of which boxes are read by 'chaski array', and images by loaders"
-	case kind == store.Container:
-		what = "is a container; its rasters are called " + source.Name(path) + "::SAMPLE/PATH"
+	case kind.Usage != "":
+		what = "is " + kind.Noun + "; " + strings.ReplaceAll(kind.Usage, "%s", source.Name(path))
 	default:
 		return nil
 	}

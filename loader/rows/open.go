@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // Opener opens the dataset of a source with the given fields.
@@ -180,7 +181,7 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	table, err := openers[kind](ctx, &src, from, o)
+	table, err := stores[kind].Open(ctx, &src, from, o)
 	if err != nil {
 		return nil, err
 	}
@@ -191,31 +192,49 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	return scaled, nil
 }
 
-// openers open the datasets of sources, by their kinds.
-var openers = map[*store.Kind]func(context.Context, *spec.Source, []spec.Field, resources.Options) (Table, error){
-	store.TileDB: openCube, store.Zarr: openZarr, store.Container: openContainer, store.Other: openCatalog,
+// Store is what is done with the paths of a kind.
+type Store struct {
+	// Open opens a path as the dataset of a source with the given fields. The options have their defaults.
+	Open func(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (Table, error)
+	// Image returns the one raster that a path is; nil for a kind of which a path is no raster.
+	Image func(ctx context.Context, path string, o resources.Options) (catalog.Asset, error)
 }
 
-// storeOf returns what a source leads to. A list of paths names containers, and dims and timestamp an array.
-func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store.Kind, error) {
-	kind, err := store.Container, error(nil)
-	if len(src.Parts) == 0 && src.BasePath == "" {
-		kind, err = store.Of(ctx, o.Opener, src.Source)
-	}
-	switch {
-	case err != nil:
+var stores = map[*store.Kind]Store{}
+
+func init() {
+	Register(store.Other, Store{Open: openCatalog})
+	Register(taco.Kind, Store{Open: openContainer})
+}
+
+// Register says what is done with the paths of a kind. The package that does it calls Register when the program starts.
+func Register(k *store.Kind, s Store) { stores[k] = s }
+
+// storeOf returns what a source leads to. A list of paths names containers, and timestamp an array.
+func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *store.Kind, err error) {
+	if len(src.Parts) > 0 || src.BasePath != "" {
+		kind = store.Find(func(k *store.Kind) bool { return k.Lists })
+	} else if kind, err = store.Of(ctx, o.Opener, src.Source); err != nil {
 		return nil, err
-	case kind == store.Container && src.Dims != "":
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"a container has no dimensions to name: dims is for arrays"), src.Source)
-	case kind == store.Container && src.Timestamp != nil:
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"a container has no times: timestamp is for arrays"), src.Source)
+	}
+	refusal := ""
+	switch {
+	case kind.Flat && src.Dims != "":
+		refusal = " has no dimensions to name: dims is for arrays"
+	case kind.Flat && src.Timestamp != nil:
+		refusal = " has no times: timestamp is for arrays"
 	case kind == store.Other && src.Timestamp != nil:
-		return store.TileDB, nil // opening it says what is missing
+		kind = arrays() // opening it says what is missing
+	}
+	if refusal != "" {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%v%s", kind, refusal),
+			src.Source)
 	}
 	return kind, nil
 }
+
+// arrays returns the kind of arrays whose dimensions and times may be named.
+func arrays() *store.Kind { return store.Find(func(k *store.Kind) bool { return k.Times }) }
 
 // checkImages refuses fields of rows that are images which say neither a column nor a pattern, and would be the image
 // of another field again, such as a label that is meant to be a number of a table. A view of the image has bands,
@@ -259,8 +278,8 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 		return nil, err
 	}
 	if src.Dims != "" && !table.HasStores() {
-		_ = table.Close() // it was only read
-		return openCube(ctx, src, from, o)
+		_ = table.Close()                               // it was only read
+		return stores[arrays()].Open(ctx, src, from, o) // which says what is missing
 	}
 	if table.OfImages() && !table.HasStores() { // whose fields may be arrays of their names
 		if err := checkImages(from); err != nil {

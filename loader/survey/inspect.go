@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
@@ -167,10 +166,17 @@ type FolderInfo struct {
 // ErrNotArray is returned if a timestamp is given for a path that is not an array.
 var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array")
 
-// Describe describes the object at a path from headers alone: an array (*ArrayInfo), a Zarr array or group
-// (*ZarrInfo), a container (*ContainerInfo), or a file, a directory or a raster inside a container (*FileInfo). at,
-// if not nil, opens an array as it was at that time; for other paths it causes ErrNotArray. A path outside of
-// Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
+// Description describes a path of a kind of store from headers alone. at, if not nil, is for kinds with times.
+type Description func(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error)
+
+var stores = map[*store.Kind]Description{taco.Kind: describeContainer}
+
+// Register says how paths of a kind are described. The package that does it calls Register when the program starts.
+func Register(k *store.Kind, d Description) { stores[k] = d }
+
+// Describe describes the object at a path from headers alone: a store as Register says, or a file, a directory or a
+// raster inside a container (*FileInfo). at, if not nil, opens an array as it was at that time; for other paths it
+// causes ErrNotArray. A path outside of Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()
@@ -181,20 +187,11 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 			return nil, err
 		}
 	}
-	if at != nil && kind != store.TileDB {
+	if at != nil && !kind.Times {
 		return nil, ErrNotArray
 	}
-	switch kind {
-	case store.TileDB:
-		array, err := rows.OpenArrayAt(ctx, path, at, o)
-		if err != nil {
-			return nil, err
-		}
-		return arrayInfo(path, array), nil
-	case store.Zarr:
-		return InspectZarr(ctx, path, o)
-	case store.Container:
-		return inspectContainer(ctx, path, o)
+	if describe := stores[kind]; describe != nil {
+		return describe(ctx, path, at, o)
 	}
 	info, err := Inspect(ctx, path, o)
 	if err != nil {

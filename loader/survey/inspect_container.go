@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -53,8 +54,8 @@ type ContainerColumn struct {
 	Type string `json:"type"`
 }
 
-// inspectContainer describes a container from its tables, without reading pixels.
-func inspectContainer(ctx context.Context, path string, o resources.Options) (*ContainerInfo, error) {
+// describeContainer describes a container (*ContainerInfo) from its tables, without reading pixels.
+func describeContainer(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
 	dataset, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 				files = append(files, File{Path: path})
 				continue
 			}
-		} else if st, err := os.Stat(path); os.IsNotExist(err) && kind == store.Container &&
+		} else if st, err := os.Stat(path); os.IsNotExist(err) && kind == taco.Kind &&
 			taco.IsSet(ctx, open, path) {
 			files = append(files, File{Path: path})
 			continue

@@ -1,3 +1,3 @@
-package verify
+package verify_test
 
 import _ "github.com/chaski-eo/chaski/loader/formats"

@@ -28,6 +28,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/zarr"
 )
@@ -235,7 +236,7 @@ func (w *worker) guarded(name string, f func() error) error {
 
 // checks check what a path leads to, by its kind.
 var checks = map[*store.Kind]func(w *worker, ctx context.Context, i int, path string) error{
-	store.TileDB: (*worker).array, store.Zarr: (*worker).zarr, store.Container: (*worker).container,
+	tiledb.Kind: (*worker).array, zarr.Kind: (*worker).zarr, taco.Kind: (*worker).container,
 	store.Other: (*worker).one,
 }
 
@@ -483,7 +484,7 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	if err != nil {
 		return err
 	}
-	if images := asset.Images(); images != nil {
+	if images, ok := asset.Images().(*zarr.Raster); ok {
 		return w.storeImages(ctx, asset, images.Arrays())
 	}
 	opener := w.v.files

@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
-	"github.com/chaski-eo/chaski/store/zarr"
 )
 
 // Limits of Zarr stores that are samples of a dataset, of which many are open at a time.
@@ -38,31 +38,28 @@ func storeOf(name string) (uri, array string, ok bool) {
 	return name, "", false
 }
 
-// OpenStore opens an array of a Zarr store, or a group of arrays as bands, as zarr.Node.Raster picks it for a field.
+// OpenStore opens an array of a Zarr store, or a group of arrays as bands, as store.Kind.Raster picks it for a field.
 // The asset is its first image.
 func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims string, maxChunk int) (Asset, error) {
-	node, err := zarr.Open(ctx, o, uri, zarr.Options{MaxChunk: int64(maxChunk), MaxIndexes: storeIndexes,
-		MaxMeta: storeMeta})
+	raster, err := store.OpenRaster(ctx, o, uri, field, array, dims, store.Limits{MaxChunk: int64(maxChunk),
+		MaxIndexes: storeIndexes, MaxMeta: storeMeta})
 	if err != nil {
 		return Asset{}, err
 	}
-	raster, err := node.Raster(ctx, field, array, dims)
-	if err != nil {
-		return Asset{}, err
-	}
-	first, grid := raster.Arrays()[0], raster.Grid()
-	place := node.Place(ctx, first)
-	return Asset{URI: first.URI, Index: raster.Index(0), Names: raster.BandNames(), held: node.Held(),
-		Place: NewPlace(place.EPSG, place.Transform, grid.Height, grid.Width)}, node.Full()
+	grid := raster.Grid()
+	epsg, transform := raster.Place(ctx)
+	held, err := raster.Held()
+	return Asset{URI: raster.URI(), Index: raster.Index(0), Names: raster.BandNames(), held: held,
+		Place: NewPlace(epsg, transform, grid.Height, grid.Width)}, err
 }
 
 // Images returns the images of a Zarr store, nil for other assets.
-func (a *Asset) Images() *zarr.Raster {
+func (a *Asset) Images() store.Images {
 	if a.Index.Blocks == nil {
 		return nil
 	}
-	raster, _ := a.Index.Blocks.Array.(*zarr.Raster)
-	return raster
+	images, _ := a.Index.Blocks.Array.(store.Images)
+	return images
 }
 
 // image returns the asset of a sample of the asset of its file.

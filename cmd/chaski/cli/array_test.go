@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/loader/stores/cube"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -170,7 +170,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	}
 	for _, l := range lines {
 		r := chaski(t.Context(), "info", "--json", l.Path)
-		var got survey.ArrayInfo
+		var got cube.Info
 		if err := json.Unmarshal([]byte(r.out), &struct {
 			Dense *bool
 			Attrs *[]struct{ Name string }

@@ -17,10 +17,11 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/loader/stores/zarrs"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -69,7 +70,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err != nil {
 		return err
 	}
-	if kind == store.Zarr {
+	if kind == zarr.Kind {
 		return f.listZarr(ctx, env.Out, env.Files, paths)
 	}
 	var prune []taco.Filter
@@ -209,7 +210,7 @@ func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, ro
 // listZarr lists the arrays of Zarr groups.
 func (f *lsFlags) listZarr(ctx context.Context, w io.Writer, files source.Opener, paths []string) error {
 	for _, p := range paths {
-		info, err := survey.InspectZarr(ctx, p, loader.Options{Opener: files})
+		info, err := zarrs.Describe(ctx, p, loader.Options{Opener: files})
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		if err != nil {
 			return nil, err
 		}
-		if kind == store.TileDB {
+		if kind == tiledb.Kind {
 			if jobs, err = f.images(ctx, files, jobs, pattern); err != nil {
 				return nil, err
 			}

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/members"
+	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type indexFlags struct {
@@ -100,7 +101,7 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 		return err
 	}
 	for _, path := range paths {
-		if len(f.fields) == 0 && magic.Named(path).Class.Table() && !store.Is(ctx, env.Files, path, store.Container) {
+		if len(f.fields) == 0 && magic.Named(path).Class.Table() && !store.Is(ctx, env.Files, path, taco.Kind) {
 			return console.Usagef("%s is a table: --field NAME=COLUMN names its column of rasters", path)
 		}
 	}

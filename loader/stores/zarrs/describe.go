@@ -1,4 +1,4 @@
-package survey
+package zarrs
 
 import (
 	"context"
@@ -6,24 +6,23 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/zarr"
 )
 
-// ZarrInfo describes a Zarr array, or the arrays of a group.
-type ZarrInfo struct {
-	Path         string      `json:"path"`
-	Kind         string      `json:"kind"` // "zarr"
-	Format       int         `json:"format"`
-	Group        bool        `json:"group"`
-	Consolidated bool        `json:"consolidated,omitempty"`
-	Arrays       []ZarrArray `json:"arrays"`
+// Info describes a Zarr array, or the arrays of a group.
+type Info struct {
+	Path         string  `json:"path"`
+	Kind         string  `json:"kind"` // "zarr"
+	Format       int     `json:"format"`
+	Group        bool    `json:"group"`
+	Consolidated bool    `json:"consolidated,omitempty"`
+	Arrays       []Array `json:"arrays"`
 }
 
-// ZarrArray describes an array.
-type ZarrArray struct {
+// Array describes an array.
+type Array struct {
 	Path       string      `json:"path"` // below the group, "" for the array itself
 	Unreadable string      `json:"unreadable,omitempty"`
 	Shape      []int64     `json:"shape,omitempty"`
@@ -43,10 +42,15 @@ type ZarrArray struct {
 	Bounds     *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
 }
 
-// InspectZarr describes a Zarr array or group from its metadata and its coordinate arrays. A path outside of
+// describe implements survey.Description (*Info).
+func describe(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
+	return Describe(ctx, path, o)
+}
+
+// Describe describes a Zarr array or group from its metadata and its coordinate arrays. A path outside of
 // Options.Roots is fault.NotFound.
-func InspectZarr(ctx context.Context, path string, o resources.Options) (*ZarrInfo, error) {
-	node, err := rows.OpenZarrAt(ctx, path, o.WithDefaults())
+func Describe(ctx context.Context, path string, o resources.Options) (*Info, error) {
+	node, err := OpenAt(ctx, path, o.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
@@ -54,21 +58,21 @@ func InspectZarr(ctx context.Context, path string, o resources.Options) (*ZarrIn
 	if err != nil {
 		return nil, err
 	}
-	info := &ZarrInfo{Path: path, Kind: "zarr", Format: node.Format, Group: node.Array == nil,
+	info := &Info{Path: path, Kind: "zarr", Format: node.Format, Group: node.Array == nil,
 		Consolidated: node.Consolidated}
 	for _, member := range list {
 		if member.Err != nil {
-			info.Arrays = append(info.Arrays, ZarrArray{Path: member.Path, Unreadable: fault.Line(member.Err)})
+			info.Arrays = append(info.Arrays, Array{Path: member.Path, Unreadable: fault.Line(member.Err)})
 			continue
 		}
-		info.Arrays = append(info.Arrays, zarrArray(ctx, node, member.Array))
+		info.Arrays = append(info.Arrays, arrayOf(ctx, node, member.Array))
 	}
 	return info, nil
 }
 
-// zarrArray describes one array.
-func zarrArray(ctx context.Context, n *zarr.Node, a *zarr.Array) ZarrArray {
-	i := ZarrArray{Path: a.Path, Shape: a.Shape, Chunks: a.Chunks, Shards: a.Shards, DType: a.DType.String(),
+// arrayOf describes one array.
+func arrayOf(ctx context.Context, n *zarr.Node, a *zarr.Array) Array {
+	i := Array{Path: a.Path, Shape: a.Shape, Chunks: a.Chunks, Shards: a.Shards, DType: a.DType.String(),
 		Codecs: a.Codecs, Dims: a.Names, Axes: a.Axes(""), Unit: a.Attrs.Text("units")}
 	if a.Bool {
 		i.DType = "bool"

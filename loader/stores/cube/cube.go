@@ -1,18 +1,28 @@
-package rows
+// Package cube opens and describes TileDB arrays: it makes datasets of the images of dense ones.
+package cube
 
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/stores/images"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// OpenArrayAt opens the array at path, as it was at a timestamp (nil for now). A path outside of
+func init() {
+	rows.Register(tiledb.Kind, rows.Store{Open: open})
+	survey.Register(tiledb.Kind, describe)
+}
+
+// OpenAt opens the array at path, as it was at a timestamp (nil for now). A path outside of
 // o.Roots is an error.
-func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*tiledb.Array, error) {
+func OpenAt(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*tiledb.Array, error) {
 	path, err := o.Resolve(path)
 	if err != nil {
 		return nil, err
@@ -31,49 +41,49 @@ func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resourc
 	return a, fault.WithFile(err, path)
 }
 
-// openCube opens a dense TileDB array as a dataset with one attribute for each field. Its rows are the images along the
+// open opens a dense TileDB array as a dataset with one attribute for each field. Its rows are the images along the
 // axis n that were written.
-func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (Table, error) {
-	array, err := OpenArrayAt(ctx, src.Source, src.Timestamp, o)
+func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (rows.Table, error) {
+	array, err := OpenAt(ctx, src.Source, src.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}
 	attrs := make([]*tiledb.Images, len(fields))
 	for i := range fields {
 		if attrs[i], err = attributeOf(array, &fields[i], src.Dims); err != nil {
-			return nil, fault.WithFile(InField(fields[i].Name, err), src.Source)
+			return nil, fault.WithFile(rows.InField(fields[i].Name, err), src.Source)
 		}
 	}
 	// The fields and the meaning of the dimensions are in the hash of the spec, so the fingerprint leaves them out.
-	table := &images{uri: array.URI(), kind: "an array", fingerprint: array.Fingerprint()}
+	found := images.Images{URI: array.URI(), Noun: "an array", Hash: array.Fingerprint()}
 	if len(attrs) == 0 {
-		return table, nil
+		return found.Table()
 	}
 	// The array records which cells were written, so they are the same for all attributes.
 	first, typ := attrs[0], array.Schema.DimType
 	begin, hi := first.Written()
 	axis := first.N()
-	table.n = hi - begin
-	table.isN = func(column string) bool {
+	found.N = hi - begin
+	found.IsN = func(column string) bool {
 		return axis >= 0 && (column == "n" || column == array.Schema.Dims[axis].Name)
 	}
-	table.coordinate = func(row int64) int64 {
+	found.Coordinate = func(row int64) int64 {
 		if axis < 0 {
 			return 0
 		}
 		return typ.Int(first.Coord(begin + row))
 	}
-	table.id = func(row int64) string {
+	found.Name = func(row int64) string {
 		if axis < 0 {
 			return "0"
 		}
 		return typ.FormatCoord(first.Coord(begin + row))
 	}
-	table.size = func(field int) catalog.Size { return sizeOf(attrs[field].Grid()) }
-	table.asset = func(field int, row int64) catalog.Asset {
+	found.Grid = func(field int) chunk.Index { return attrs[field].Grid() }
+	found.Raster = func(field int, row int64) catalog.Asset {
 		return catalog.Asset{URI: array.URI(), Index: attrs[field].Index(begin + row)}
 	}
-	return table.table(src)
+	return found.Table()
 }
 
 // attributeOf returns the images of a field's attribute: the one that column names, else the one with the

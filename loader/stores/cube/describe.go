@@ -1,54 +1,57 @@
-package survey
+package cube
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// ArrayInfo describes a TileDB array: its schema, and what its fragments hold.
-type ArrayInfo struct {
+// Info describes a TileDB array: its schema, and what its fragments hold.
+type Info struct {
 	Path          string          `json:"path"`
 	Kind          string          `json:"kind"` // "tiledb"
 	FormatVersion int             `json:"format_version"`
 	Dense         bool            `json:"dense"`
 	Encrypted     bool            `json:"encrypted"`
 	DimType       tiledb.Datatype `json:"dim_type"`
-	Dims          []ArrayDim      `json:"dims"`
+	Dims          []Dim           `json:"dims"`
 	TileOrder     tiledb.Order    `json:"tile_order"`
 	CellOrder     tiledb.Order    `json:"cell_order"`
 	Capacity      uint64          `json:"capacity"`
 	Coords        []string        `json:"coords_filters"`
 	Offsets       []string        `json:"offsets_filters"`
-	Attrs         []ArrayAttr     `json:"attrs"`
+	Attrs         []Attr          `json:"attrs"`
 	Fragments     int             `json:"fragments"`
 	Hidden        int             `json:"hidden_fragments,omitempty"`
 	// Times holds when the first and the last fragment was written, hidden ones too, in
 	// milliseconds since 1970.
-	Times    []uint64        `json:"times,omitempty"`
-	Sparse   int             `json:"sparse_fragments,omitempty"` // of Fragments, in a dense array
-	Dups     bool            `json:"allows_duplicates,omitempty"`
-	Labels   []string        `json:"labels,omitempty"` // names of the labels of dimensions
-	Tiles    int64           `json:"tiles"`            // of one attribute, in all Fragments
-	NonEmpty []ArrayInterval `json:"non_empty"`        // null if nothing was written
+	Times    []uint64   `json:"times,omitempty"`
+	Sparse   int        `json:"sparse_fragments,omitempty"` // of Fragments, in a dense array
+	Dups     bool       `json:"allows_duplicates,omitempty"`
+	Labels   []string   `json:"labels,omitempty"` // names of the labels of dimensions
+	Tiles    int64      `json:"tiles"`            // of one attribute, in all Fragments
+	NonEmpty []Interval `json:"non_empty"`        // null if nothing was written
 }
 
-// ArrayDim is a dimension of an array.
-type ArrayDim struct {
+// Dim is a dimension of an array.
+type Dim struct {
 	Name   string          `json:"name"`
 	Type   tiledb.Datatype `json:"type"`
-	Domain ArrayInterval   `json:"domain"`
+	Domain Interval        `json:"domain"`
 	// Current is the part of the domain that is in use, if the array says so.
-	Current *ArrayInterval `json:"current,omitempty"`
-	Extent  ArrayNumber    `json:"extent"` // 0: none
+	Current *Interval `json:"current,omitempty"`
+	Extent  Number    `json:"extent"` // 0: none
 }
 
-// ArrayAttr is an attribute of an array.
-type ArrayAttr struct {
+// Attr is an attribute of an array.
+type Attr struct {
 	Name     string          `json:"name"`
 	Type     tiledb.Datatype `json:"type"`
 	Values   int64           `json:"values"` // in a cell; -1: any number
@@ -57,40 +60,49 @@ type ArrayAttr struct {
 	Enum     string          `json:"enumeration,omitempty"` // name of the values that the integers number
 }
 
-// ArrayNumber is a coordinate or an extent in decimal form. It is a string, because a float64 would
+// Number is a coordinate or an extent in decimal form. It is a string, because a float64 would
 // round integers beyond 2^53.
-type ArrayNumber string
+type Number string
 
 // MarshalJSON writes a JSON number, or a string for values such as NaN that JSON has no number for.
-func (n ArrayNumber) MarshalJSON() ([]byte, error) {
+func (n Number) MarshalJSON() ([]byte, error) {
 	if json.Valid([]byte(n)) {
 		return []byte(n), nil
 	}
 	return json.Marshal(string(n))
 }
 
-// ArrayInterval holds the two ends of an interval, both included.
-type ArrayInterval [2]ArrayNumber
+// Interval holds the two ends of an interval, both included.
+type Interval [2]Number
 
-// arrayInfo describes an open array from its schema and the footers of its fragments, without reading tiles.
-func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
+// describe implements survey.Description (*Info).
+func describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
+	array, err := OpenAt(ctx, path, at, o)
+	if err != nil {
+		return nil, err
+	}
+	return infoOf(path, array), nil
+}
+
+// infoOf describes an open array from its schema and the footers of its fragments, without reading tiles.
+func infoOf(path string, a *tiledb.Array) *Info {
 	schema := a.Schema
-	i := &ArrayInfo{
+	i := &Info{
 		Path: path, Kind: "tiledb", FormatVersion: a.Format(), Dense: schema.Dense, Encrypted: schema.Encrypted,
 		DimType: schema.DimType, TileOrder: schema.TileOrder, CellOrder: schema.CellOrder, Capacity: schema.Capacity,
 		Coords: filterNames(schema.Coords), Offsets: filterNames(schema.Offsets),
 		Fragments: len(a.Fragments), Hidden: len(a.Hidden), Dups: schema.AllowsDups, Labels: schema.Labels,
 	}
-	interval := func(k int, v tiledb.Interval) ArrayInterval {
+	interval := func(k int, v tiledb.Interval) Interval {
 		t := schema.Type(k)
-		return ArrayInterval{ArrayNumber(t.FormatCoord(v.Lo)), ArrayNumber(t.FormatCoord(v.Hi))}
+		return Interval{Number(t.FormatCoord(v.Lo)), Number(t.FormatCoord(v.Hi))}
 	}
 	for place, axis := range schema.Dims {
 		typ, extent := schema.Type(place), strconv.FormatUint(axis.Extent, 10)
 		if typ.Real() { // the extent then holds the bits of a float64
 			extent = typ.FormatCoord(typ.CoordOfFloat(math.Float64frombits(axis.Extent)))
 		}
-		dim := ArrayDim{Name: axis.Name, Type: typ, Domain: interval(place, axis.Domain), Extent: ArrayNumber(extent)}
+		dim := Dim{Name: axis.Name, Type: typ, Domain: interval(place, axis.Domain), Extent: Number(extent)}
 		if schema.Current != nil {
 			current := interval(place, schema.Current[place])
 			dim.Current = &current
@@ -103,7 +115,7 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 		if attr.Var() {
 			n = -1
 		}
-		i.Attrs = append(i.Attrs, ArrayAttr{attr.Name, attr.Type, n, filterNames(attr.Pipeline), attr.Nullable,
+		i.Attrs = append(i.Attrs, Attr{attr.Name, attr.Type, n, filterNames(attr.Pipeline), attr.Nullable,
 			attr.Enum})
 	}
 	for _, f := range a.Fragments {

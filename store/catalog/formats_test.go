@@ -1,0 +1,3 @@
+package catalog_test
+
+import _ "github.com/chaski-eo/chaski/store/zarr"

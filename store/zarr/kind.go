@@ -1,0 +1,45 @@
+package zarr
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
+)
+
+// Kind is the kind of the paths of arrays and groups.
+var Kind = store.Register(&store.Kind{
+	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: true, Raster: openRaster,
+})
+
+// images are the images of a store as store.Raster.
+type images struct {
+	*Raster
+	node *Node
+}
+
+// openRaster implements store.Kind.Raster.
+func openRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l store.Limits) (
+	store.Raster, error) {
+	node, err := Open(ctx, o, uri, Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
+	if err != nil {
+		return nil, err
+	}
+	raster, err := node.Raster(ctx, field, array, dims)
+	if err != nil {
+		return nil, err
+	}
+	return images{raster, node}, nil
+}
+
+// URI implements store.Raster.
+func (i images) URI() string { return i.Arrays()[0].URI }
+
+// Place implements store.Raster.
+func (i images) Place(ctx context.Context) (epsg int, transform *[6]float64) {
+	place := i.node.Place(ctx, i.Arrays()[0])
+	return place.EPSG, place.Transform
+}
+
+// Held implements store.Raster.
+func (i images) Held() (int64, error) { return i.node.Held(), i.node.Full() }
