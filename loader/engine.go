@@ -478,7 +478,9 @@ func (e *Engine) Plan() *shuffle.Plan { return e.plan }
 func (e *Engine) Len() int64 { return e.samples }
 
 // Steps returns the steps of an epoch.
-func (e *Engine) Steps() int64 { return shuffle.Steps(e.samples, e.spec.BatchSize, e.spec.DropsLast()) }
+func (e *Engine) Steps() int64 {
+	return shuffle.Steps(e.samples, e.spec.BatchSize, e.spec.Cut().Drops())
+}
 
 // Fields describes the tensors of a batch, in the order of the spec's fields. With batches of one source they are
 // the fields of the first source, and SourceInfo has the fields of each. Windows of several sizes have the largest one

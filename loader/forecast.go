@@ -287,7 +287,7 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 	if err := turns.Tick(ctx); err != nil { // also for a step without rows of this rank, which reads nothing
 		return nil, err
 	}
-	rows, err := engine.Explain(ctx, engine.spec.Ticket(o.Epoch, step, engine.samples, o.Rank, o.World))
+	rows, err := engine.Explain(ctx, engine.spec.Cut().Ticket(o.Epoch, step, engine.samples, o.Rank, o.World))
 	if err != nil || engine.spec.BadSamples != spec.BadReplace {
 		return rows, err
 	}
@@ -470,7 +470,7 @@ func (p *dryRun) finish() {
 	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.maxColours + p.reader.Held
 	if forecast.Examined < forecast.Steps {
 		spec := &p.engine.spec
-		rows := shuffle.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.DropsLast())
+		rows := shuffle.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.Cut().Drops())
 		factor := float64(rows) / float64(max(forecast.Total.Rows, 1))
 		for i := range forecast.Sources {
 			forecast.Sources[i].Work = p.scaled(forecast.Sources[i].Work, p.earlySources[i].Work, factor)

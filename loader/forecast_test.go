@@ -140,7 +140,7 @@ func forecastSpecs() map[string]Spec {
 	dropped.Last = "drop"
 	all["dropped"] = dropped
 	padded := base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3})
-	padded.Last = spec.LastPad
+	padded.Last = shuffle.LastPad
 	all["padded"] = padded
 	return all
 }

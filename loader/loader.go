@@ -73,7 +73,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	loader.state = e.State()
 	if o.State != nil {
 		var note string
-		if loader.state, note, err = o.State.Resume(loader.state, e.Len(), e.spec.BatchSize, e.spec.DropsLast(),
+		if loader.state, note, err = o.State.Resume(loader.state, e.Len(), e.spec.BatchSize, e.spec.Cut().Drops(),
 			!o.AnyState); err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (l *Loader) fill() {
 		if !ok {
 			return
 		}
-		t := l.engine.spec.Ticket(found.epoch, found.step, l.engine.samples, l.options.Rank, l.options.World)
+		t := l.engine.spec.Cut().Ticket(found.epoch, found.step, l.engine.samples, l.options.Rank, l.options.World)
 		l.ahead = append(l.ahead, l.engine.Start(l.ctx, t, false))
 		l.next = cursor{found.epoch, found.step + 1}
 	}

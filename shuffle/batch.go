@@ -11,6 +11,31 @@ func Steps(n int64, g int, dropLast bool) int64 {
 	return (n + int64(g) - 1) / int64(g)
 }
 
+// Values of Cut.Last.
+const (
+	LastShort = "short"
+	LastDrop  = "drop"
+	LastPad   = "pad"
+)
+
+// Cut says how the positions of an epoch become the global batches of its steps.
+type Cut struct {
+	BatchSize int    `json:"batch_size"`
+	Last      string `json:"last"` // what becomes of the last batch if it is short; "" is LastShort
+}
+
+// Drops reports whether an epoch ends with its last whole batch.
+func (c Cut) Drops() bool { return c.Last == LastDrop }
+
+// Ticket returns the ticket of rank of world for a step of an epoch of n positions.
+func (c Cut) Ticket(epoch uint64, step, n int64, rank, world int) Ticket {
+	t := StepTicket(epoch, step, c.BatchSize, rank, world)
+	if c.Last == LastPad {
+		return t
+	}
+	return t.WithoutPadding(n)
+}
+
 // LocalRows returns the rows that every one of world ranks gets of a global batch of g, padding included:
 // ceil(g/world), the same for all, so that ranks agree on shapes.
 func LocalRows(g, world int) int {

@@ -37,9 +37,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/report"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -185,7 +183,7 @@ func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (T, error) {
 	return out, err
 }
 
-// Info describes a file as JSON (the type loader.FileInfo).
+// Info describes a file as JSON (the type survey.FileInfo).
 func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 	return anyPeer(c, func(p *peer) ([]byte, error) { return p.info(ctx, path) })
 }
@@ -203,15 +201,16 @@ func (c *Client) Report(ctx context.Context) ([]report.Figures, error) {
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error
 // in their chain.
-func (c *Client) Read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
-	return anyPeer(c, func(p *peer) (*raster.Array, error) { return p.read(ctx, r) })
+func (c *Client) Read(ctx context.Context, r *chaskiv1.ReadRequest) (*batch.Tensor, error) {
+	return anyPeer(c, func(p *peer) (*batch.Tensor, error) { return p.read(ctx, r) })
 }
 
 // Run is a spec that the servers have opened. It is safe for concurrent use.
 type Run struct {
 	client      *Client
 	request     []byte // the spec as the caller gave it
-	spec        loader.Spec
+	spec        []byte // with its defaults
+	shape       shape
 	hash        string
 	parts       shuffle.Parts // of a state; empty from older servers
 	fingerprint string
@@ -223,6 +222,25 @@ type Run struct {
 	places      []place         // by peer
 }
 
+// shape has the members of a spec that a client needs: which batches there are.
+type shape struct {
+	shuffle.Cut
+	Seed     uint64          `json:"seed"`
+	BadLimit *batch.BadLimit `json:"bad_limit"`
+}
+
+// maxBatchSize bounds shape.BatchSize, as servers do.
+const maxBatchSize = 1 << 20
+
+// shapeOf reads the spec in the description of a server.
+func shapeOf(spec []byte) (s shape, err error) {
+	if err = json.Unmarshal(spec, &s); err == nil && (s.BatchSize < 1 || s.BatchSize > maxBatchSize ||
+		!slices.Contains([]string{"", shuffle.LastShort, shuffle.LastDrop, shuffle.LastPad}, s.Last)) {
+		err = fmt.Errorf("spec: batches of %d, last %q", s.BatchSize, s.Last)
+	}
+	return s, err
+}
+
 // place is a run at one server. Without a handle, the server has not described the spec.
 type place struct {
 	handle string // what tickets carry
@@ -230,10 +248,10 @@ type place struct {
 	pipe   []byte // what is shown to open one
 }
 
-// Open opens a spec at all servers; one that does may stand for all. Errors about files have a
-// *fault.Error in their chain.
-func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
-	data, err := json.Marshal(spec.WithDefaults())
+// Open opens a spec at all servers; one that does may stand for all. spec is a loader.Spec, or what else has its JSON,
+// such as a json.RawMessage. Errors about files have a *fault.Error in their chain.
+func (c *Client) Open(ctx context.Context, spec any) (*Run, error) {
+	data, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -257,8 +275,12 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	if err := run.fill(replies[first]); err != nil {
 		return nil, c.peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
 	}
-	// The limit is given back, because it is not part of the hash: the server may know the spec with another one.
-	run.spec.BadLimit = spec.BadLimit
+	// The caller's limit counts, because it is not part of the hash: the server may know the spec with another one.
+	own := shape{}
+	if err := json.Unmarshal(data, &own); err != nil {
+		return nil, fmt.Errorf("spec: %w", err)
+	}
+	run.shape.BadLimit = own.BadLimit
 	for i, described := range replies {
 		if described == nil {
 			continue
@@ -308,7 +330,7 @@ func (c *Client) describe(ctx context.Context, spec []byte) ([]*chaskiv1.Describ
 
 // fill takes the description of a server. It checks the values that this side relies on.
 func (r *Run) fill(d *chaskiv1.DescribeReply) error {
-	spec, err := loader.ParseSpec(d.GetSpec())
+	spec, err := shapeOf(d.GetSpec())
 	if err != nil {
 		return fmt.Errorf("the server's description: %w", err)
 	}
@@ -316,7 +338,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		return fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(),
 			d.GetSpecHash(), d.GetHandle())
 	}
-	r.spec, r.hash, r.fingerprint, r.samples = spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
+	r.spec, r.shape, r.hash, r.fingerprint, r.samples = d.GetSpec(), spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
 	r.batches = d.GetBatches()
 	if len(d.GetRun()) > 0 {
 		if err := r.parts.UnmarshalJSON(d.GetRun()); err != nil {
@@ -369,8 +391,8 @@ func groupsOf(d *chaskiv1.DescribeReply) (*shuffle.Groups, error) {
 	return out, nil
 }
 
-// Spec returns the spec with its defaults filled in.
-func (r *Run) Spec() loader.Spec { return r.spec }
+// Spec returns the JSON of the spec with its defaults filled in.
+func (r *Run) Spec() json.RawMessage { return r.spec }
 
 // Hash returns the spec hash: equal for equal specs on equal data, at any server.
 func (r *Run) Hash() string { return r.hash }
@@ -383,14 +405,14 @@ func (r *Run) Batches() int64 { return r.batches }
 
 // State returns the state at the beginning of epoch 0.
 func (r *Run) State() shuffle.State {
-	return shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed, Run: r.parts}
+	return shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.shape.Seed, Run: r.parts}
 }
 
 // Len returns N, the samples of an epoch.
 func (r *Run) Len() int64 { return r.samples }
 
 // Steps returns the steps of an epoch.
-func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, r.spec.DropsLast()) }
+func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.shape.BatchSize, r.shape.Drops()) }
 
 // Fields describes the tensors of a batch, in their order.
 func (r *Run) Fields() []batch.FieldInfo { return r.fields }

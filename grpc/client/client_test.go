@@ -276,7 +276,11 @@ func TestReadAndInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.DType != want.DType || !slicesEqual(got.Shape, want.Shape) || !slicesEqual(got.Axes, want.Axes) ||
+	shape := make([]int64, len(want.Shape))
+	for i, length := range want.Shape {
+		shape[i] = int64(length)
+	}
+	if got.DType != want.DType || !slicesEqual(got.Shape, shape) || !slicesEqual(got.Axes, want.Axes) ||
 		!bytes.Equal(got.Data, want.Data) {
 		t.Errorf("%v %v %v, want %v %v %v", got.DType, got.Shape, got.Axes, want.DType, want.Shape, want.Axes)
 	}
@@ -308,6 +312,7 @@ type liar struct {
 	hash      func(n int64) string
 	stream    func(g replyStream, first *chaskiv1.Ticket) error
 	streams   atomic.Int64
+	spec      string // of its descriptions; empty: the client's own
 }
 
 func (l *liar) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
@@ -316,7 +321,37 @@ func (l *liar) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaski
 	if l.hash != nil {
 		hash = l.hash(n)
 	}
-	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: r.GetSpec()}, nil
+	spec := r.GetSpec()
+	if l.spec != "" {
+		spec = []byte(l.spec)
+	}
+	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: spec}, nil
+}
+
+// TestSpecOfAServer: a run has the batches of the spec that its server describes, if these are possible.
+func TestSpecOfAServer(t *testing.T) {
+	for spec, steps := range map[string]int64{
+		`{"batch_size": 30}`:                   4,
+		`{"batch_size": 30, "last": "pad"}`:    4,
+		`{"batch_size": 30, "last": "drop"}`:   3,
+		`{"batch_size": 30, "last": "other"}`:  0,
+		`{"batch_size": 0}`:                    0,
+		`{"batch_size": -4}`:                   0,
+		`{"batch_size": 1099511627776}`:        0,
+		`{"batch_size": 99999999999999999999}`: 0,
+		`{}`:                                   0,
+		`[]`:                                   0,
+		`{"batch_size"`:                        0,
+	} {
+		l := &liar{spec: spec}
+		r, err := dial(t, l.serve(t), client.Options{}).Open(t.Context(), json.RawMessage(`{"source": "x"}`))
+		switch {
+		case steps == 0 && !errors.Is(err, client.ErrProtocol):
+			t.Errorf("%s: %v", spec, err)
+		case steps > 0 && (err != nil || r.Steps() != steps || string(r.Spec()) != spec):
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
 }
 
 func (l *liar) Stream(g replyStream) error {

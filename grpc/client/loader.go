@@ -64,14 +64,15 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	}
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch: batch_size is %d and "+
-			"last is \"drop\"", r.samples, r.spec.BatchSize)
+			"last is \"drop\"", r.samples, r.shape.BatchSize)
 	}
+	rows := shuffle.RankRows(r.samples, r.shape.BatchSize, o.Rank, o.World, r.shape.Drops())
 	made := &Loader{run: r, options: o, ahead: ahead, state: r.State(),
-		bad: r.spec.BadCounter(r.samples, o.Rank, o.World)}
+		bad: batch.NewBadCounter(r.shape.BadLimit, rows, o.Rank, o.World)}
 	if o.State != nil {
 		var note string
 		var err error
-		if made.state, note, err = o.State.Resume(made.state, r.samples, r.spec.BatchSize, r.spec.DropsLast(),
+		if made.state, note, err = o.State.Resume(made.state, r.samples, r.shape.BatchSize, r.shape.Drops(),
 			!o.AnyState); err != nil {
 			return nil, err
 		}
@@ -90,7 +91,7 @@ func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) {
 	if l.closed {
 		return nil, ErrClosed
 	}
-	next, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.run.spec.BatchSize, false)})
+	next, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.run.shape.BatchSize, false)})
 	if !ok {
 		return nil, io.EOF
 	}
@@ -113,7 +114,7 @@ func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) {
 	l.added--
 	l.add()
 	l.state.Epoch = next.epoch
-	l.state.Samples = min((next.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
+	l.state.Samples = min((next.step+1)*int64(l.run.shape.BatchSize), l.run.samples)
 	return batch, nil
 }
 
@@ -125,8 +126,7 @@ func (l *Loader) add() {
 			return
 		}
 		l.next = cursor{next.epoch, next.step + 1}
-		l.tickets.Add(l.run.spec.Ticket(next.epoch, next.step, l.run.samples, l.options.Rank,
-			l.options.World), l.options.Native)
+		l.tickets.Add(l.run.shape.Ticket(next.epoch, next.step, l.run.samples, l.options.Rank, l.options.World), l.options.Native)
 		l.added++
 	}
 }

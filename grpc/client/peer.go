@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -128,7 +127,7 @@ func (p *peer) report(ctx context.Context) (report.Figures, error) {
 	return figures, nil
 }
 
-func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
+func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*batch.Tensor, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	stream, err := p.stub.Read(ctx, r)
@@ -156,10 +155,5 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	if len(b.Tensors) != 1 || b.Tensors[0].Kind != batch.Dense {
 		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", ErrProtocol))
 	}
-	tensor := &b.Tensors[0]
-	array := &raster.Array{DType: tensor.DType, Axes: tensor.Axes, Data: tensor.Data}
-	for _, length := range tensor.Shape {
-		array.Shape = append(array.Shape, int(length))
-	}
-	return array, nil
+	return &b.Tensors[0], nil
 }

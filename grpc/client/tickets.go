@@ -8,7 +8,6 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -35,6 +34,9 @@ type Tickets struct {
 // DefaultPrefetchBytes is the default of TicketOptions.PrefetchBytes.
 const DefaultPrefetchBytes = 2 << 30
 
+// keptBytes is how much memory of released batches a client keeps at least: as much as engines have of small batches.
+const keptBytes = 256 << 20
+
 // maxPrefetch bounds TicketOptions.Prefetch, and the requests beyond it.
 const maxPrefetch = 1024
 
@@ -46,8 +48,8 @@ func (o TicketOptions) withDefaults(r *Run) (TicketOptions, error) {
 	}
 	o.Memory = cmp.Or(o.Memory, r.client.options.Memory)
 	if o.Memory == nil {
-		b := r.RowBytes() * int64(r.spec.BatchSize)
-		o.Memory = &batch.Pool{Bound: max(resources.DefaultMemoryBytes, b*int64(o.Prefetch+1))}
+		b := r.RowBytes() * int64(r.shape.BatchSize)
+		o.Memory = &batch.Pool{Bound: max(keptBytes, b*int64(o.Prefetch+1))}
 	}
 	return o, nil
 }

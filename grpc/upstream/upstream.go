@@ -29,6 +29,7 @@ import (
 // Engine is a run at other servers, as a server serves it. It is safe for concurrent use.
 type Engine struct {
 	*client.Run
+	spec    loader.Spec
 	client  *client.Client
 	options client.TicketOptions
 	memory  *batch.Pool
@@ -63,6 +64,10 @@ func Open(
 	if engine.Run, err = engine.client.Open(ctx, spec); err != nil {
 		return nil, errors.Join(classify(err), engine.client.Close())
 	}
+	if engine.spec, err = loader.ParseSpec(engine.Run.Spec()); err != nil {
+		return nil, errors.Join(wire.Remote(wire.Payload, err), engine.client.Close())
+	}
+	engine.spec.BadLimit = spec.BadLimit // of this run: it is not part of the hash
 	engine.memory.Bound = max(resources.DefaultMemoryBytes,
 		engine.BatchBytes()*int64(engine.options.Prefetch+keptBatches))
 	return engine, nil
@@ -112,6 +117,9 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 	options.Credentials = credentials.NewTLS(config)
 	return options, nil
 }
+
+// Spec returns the spec with its defaults filled in.
+func (e *Engine) Spec() loader.Spec { return e.spec }
 
 // BatchesFit returns how many batches the memory of a server holds. The rows are those that Open was given.
 func (e *Engine) BatchesFit(int) (int64, error) { return e.Batches(), nil }

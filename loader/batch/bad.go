@@ -8,8 +8,8 @@ import (
 
 // BadLimit bounds the bad rows of an epoch. nil is no bound.
 type BadLimit struct {
-	Count *int64   // rows
-	Rate  *float64 // share of the rows of the loader, from 0 to 1
+	Count *int64   `json:"count"` // rows
+	Rate  *float64 `json:"rate"`  // share of the rows of the loader, from 0 to 1
 }
 
 // BadCounter counts the bad rows that one loader meets in an epoch, for the spec's BadLimit.

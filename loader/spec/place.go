@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // Members that change no byte of a batch have a tag `hash`, which says why the spec hash leaves them out:
@@ -20,7 +22,7 @@ func (s Spec) Placeless() Spec {
 			member.SetZero()
 		}
 	})
-	if s.Last == LastShort { // the default, which older specs do not have
+	if s.Last == shuffle.LastShort { // the default, which older specs do not have
 		s.Last = ""
 	}
 	return s

@@ -297,31 +297,15 @@ const (
 	BadFill = "fill"
 )
 
-// Values of Spec.Last.
-const (
-	LastShort = "short"
-	LastDrop  = "drop"
-	LastPad   = "pad"
-)
-
 // Lasts are the values of Spec.Last.
-var Lasts = []string{LastShort, LastDrop, LastPad}
+var Lasts = []string{shuffle.LastShort, shuffle.LastDrop, shuffle.LastPad}
 
-// DropsLast reports whether an epoch ends with its last whole batch.
-func (s Spec) DropsLast() bool { return s.Last == LastDrop }
-
-// Ticket returns the ticket of rank of world for a step of an epoch of so many samples.
-func (s Spec) Ticket(epoch uint64, step, samples int64, rank, world int) shuffle.Ticket {
-	t := shuffle.StepTicket(epoch, step, s.BatchSize, rank, world)
-	if s.Last == LastPad {
-		return t
-	}
-	return t.WithoutPadding(samples)
-}
+// Cut returns how an epoch becomes batches.
+func (s Spec) Cut() shuffle.Cut { return shuffle.Cut{BatchSize: s.BatchSize, Last: s.Last} }
 
 // BadCounter returns the counter of the bad rows of one rank of world loaders that share epochs of n samples.
 func (s Spec) BadCounter(n int64, rank, world int) batch.BadCounter {
-	rows := shuffle.RankRows(n, s.BatchSize, rank, world, s.DropsLast())
+	rows := shuffle.RankRows(n, s.BatchSize, rank, world, s.Cut().Drops())
 	return batch.NewBadCounter((*batch.BadLimit)(s.BadLimit), rows, rank, world)
 }
 
@@ -334,7 +318,7 @@ func (s Spec) WithDefaults() Spec {
 	s.Sampler = s.Sampler.withDefaults()
 	s.Subset = s.Subset.WithDefaults()
 	s.Mixture = s.Mixture.withDefaults()
-	s.BadSamples, s.Last = cmp.Or(s.BadSamples, BadError), cmp.Or(s.Last, LastShort)
+	s.BadSamples, s.Last = cmp.Or(s.BadSamples, BadError), cmp.Or(s.Last, shuffle.LastShort)
 	if len(s.Fields) == 0 {
 		s.Fields = []Field{{Name: "image"}}
 	}

@@ -62,7 +62,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		state, err := shuffle.ParseState(data)
 		if err == nil {
 			step.Epoch = state.Epoch
-			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.DropsLast(), true); err == nil {
+			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.Cut().Drops(), true); err == nil {
 				step.Step, err = state.Step(e.Len(), spec.BatchSize)
 			}
 		}
@@ -83,7 +83,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	if step.Step -= f.back; step.Step < 0 || step.Step >= steps {
 		return step, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", step.Step, steps-1)
 	}
-	step.Ticket = spec.Ticket(step.Epoch, step.Step, e.Len(), f.rank, f.world)
+	step.Ticket = spec.Cut().Ticket(step.Epoch, step.Step, e.Len(), f.rank, f.world)
 	return step, nil
 }
 
