@@ -222,8 +222,13 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 		s.Put(fmt.Sprintf("/%02d.tif", i), netsim.Chip(uint64(i), 2, 64, 32))
 		uris = append(uris, fmt.Sprintf("%s/%02d.tif", s.URL, i))
 	}
+	first, err := httpsource.New(httpsource.Options{}) // another one, since opener has no chip in memory
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
 	var table strings.Builder
-	if _, err := build.Write(t.Context(), &table, uris, build.Options{Opener: opener}); err != nil {
+	if _, err := build.Write(t.Context(), &table, uris, build.Options{Opener: first}); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "chips.parquet")
