@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,36 @@ def test_catalogs_know_what_lies_beside(tmp_path: Path, binary: Path) -> None:
             Path(f"{path}.msk").unlink(missing_ok=True)
         subprocess.run(index, check=True, capture_output=True)
         judge(path, first(catalog))
+
+
+def test_a_mask_that_was_rewritten(tmp_path: Path, binary: Path) -> None:
+    """A catalog has the index of a mask: one of another layout is refused, a copy is read."""
+    path, catalog = write(tmp_path / "x.tif"), tmp_path / "catalog.parquet"
+    mask(path)
+    subprocess.run([binary, "index", "-o", catalog, path], check=True, capture_output=True)
+    os.utime(f"{path}.msk", (1e9, 1e9))
+    judge(path, first(catalog))
+    noise = np.random.default_rng(0).random((SIDE, SIDE)) < 0.5
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=False), rasterio.open(path, "r+") as f:
+        f.write_mask(noise)
+    with pytest.raises(chaski.CorruptError, match=r"x\.tif\.msk.*rewritten since its index"):
+        first(catalog)
+    judge(path, first(path))
+
+
+@pytest.mark.parametrize("what", ["alpha", "classes"])
+def test_a_catalog_of_a_copy(tmp_path: Path, binary: Path, what: str) -> None:
+    """What PAM says of alpha and of colours is no part of the file, and no reason to refuse it."""
+    band = '<PAMRasterBand band="2"><ColorInterp>Alpha</ColorInterp></PAMRasterBand>'
+    if what == "classes":
+        colours = '<ColorTable><Entry c1="9" c2="8" c3="7"/></ColorTable>'
+        band = f'<PAMRasterBand band="1">{colours}</PAMRasterBand>'
+    path = write(tmp_path / "x.tif", count=2 if what == "alpha" else 1)
+    Path(f"{path}.aux.xml").write_text(f"<PAMDataset>{band}</PAMDataset>")
+    catalog = tmp_path / "catalog.parquet"
+    subprocess.run([binary, "index", "-o", catalog, path], check=True, capture_output=True)
+    os.utime(path, (1e9, 1e9))
+    judge(path, first(catalog))
 
 
 def test_hostile(tmp_path: Path) -> None:

@@ -344,6 +344,7 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside, pag
 	}
 	if x = &image; known.hasBeside(pamExt) {
 		stored.NoData, stored.NoDataBits, stored.Physical = x.NoData, x.NoDataBits, x.Physical
+		stored.Alpha, stored.Classes = x.Alpha, x.Classes
 	}
 	if x.Mask == nil {
 		stored.Mask = nil

@@ -386,10 +386,15 @@ func (b *beside) addMask(ctx context.Context, o source.Opener, a *Asset, maxChun
 	return nil
 }
 
+// unstamped is the time of a mask in catalogs, which do not keep one. No file has it, so that readers compare the index
+// that the catalog has with that of the file.
+var unstamped = time.Unix(0, 1)
+
 // fromCatalog sets what a catalog says about the files beside a raster: its index has the mask.
 func (a *Asset) fromCatalog(extensions string) {
 	if a.Beside = extensions; a.Index.Mask != nil && a.hasBeside(maskExt) {
-		a.MaskFile = &Asset{URI: a.maskURI(strings.Fields(extensions)[0]), Index: a.Index.Mask} // masks come first
+		mask := a.maskURI(strings.Fields(extensions)[0]) // masks come first
+		a.MaskFile = &Asset{URI: mask, Index: a.Index.Mask, MTime: unstamped}
 	}
 }
 
