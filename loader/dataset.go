@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -1024,15 +1025,15 @@ func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, p
 // column may hold other texts.
 func (d *dataset) notPaths(err error, columns []int) error {
 	var e *fault.Error
-	if !errors.As(err, &e) || e.Kind != fault.NotFound || path.Ext(e.File) != "" {
+	if !errors.As(err, &e) || e.Kind != fault.NotFound || magic.Named(e.File).Class != 0 {
 		return err
 	}
 	for _, i := range columns {
 		field := &d.fields[i]
-		if member := field.RasterOnly(); member != "" && field.Column != "" {
+		if member := field.ForRasters(); member != "" && field.Column != "" {
 			err = fault.New(fault.NotFound, "column "+field.Column, fault.NoOffset,
-				"%s is given, which is for rasters, and the column names no file: there is no %q", member,
-				fault.Short(e.File))
+				"%s is given, which is for rasters, and the column names no file: there is no %q; without %s the column "+
+					"holds strings, and with kind %q their numbers", member, fault.Short(path.Base(e.File)), member, spec.ClassField)
 			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
 		}
 	}

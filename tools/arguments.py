@@ -178,7 +178,7 @@ class Field
     scenes
     match: Literal["step", "nearest"] | None = None
     match_days
-    physical
+    physical: bool | None = None
     scale: str | Sequence[str] | None = None
         Columns with scales of the row, as `offset` has offsets: `physical` values by these in place
         of those of the file. One for all bands of a file, or one for each; with `columns` or

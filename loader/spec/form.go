@@ -251,6 +251,9 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 // strings in place of integers in classes. Whole floats count as integers: pandas has them in columns with gaps.
 func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	_, object, err := p.members(b)
+	if value := object["physical"]; string(value) == "false" && (object.on("scale") || object.on("offset")) {
+		return nil, p.member("physical").wrong(value, "left out beside scale or offset, which make physical values")
+	}
 	if object["classes"] != nil {
 		classes, _ := elements(object["classes"])
 		for i, class := range classes {

@@ -680,6 +680,14 @@ func (f *Field) RasterOnly() string {
 	return bandsOr(given(f, func(name string) bool { return slices.Contains(names, name) }))
 }
 
+// ForRasters returns RasterOnly or, without such a member, the one of the others that made a raster of the field.
+func (f *Field) ForRasters() string {
+	return cmp.Or(f.RasterOnly(), given(f, func(name string) bool {
+		return name == "normalize" || name == "fill" || name == "pad" || name == "clip" || name == "sizes" ||
+			name == "layout" && f.Layout != DefaultLayout
+	}))
+}
+
 // sayRaster is the hint of errors about columns of strings that are paths of rasters.
 const sayRaster = `kind "raster" says that texts are paths, whatever they end in`
 

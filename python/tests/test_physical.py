@@ -355,6 +355,8 @@ def test_files_without_scales_are_as_stored(tmp_path):
 def test_what_it_does_not_go_with(tmp_path):
     folder = two(tmp_path / "d")
     for field, message in [
+        (chaski.Field(physical=False, scale="s"), "physical is False: it must be left out beside"),
+        (chaski.Field(physical=False, offset="s"), "physical is False: it must be left out beside"),
         (chaski.Field(physical=True, dtype="uint8"), 'physical is true, and dtype is "uint8"'),
         (chaski.Field(physical=True, dtype="native"), 'physical is true, and dtype is "native"'),
         (chaski.Field(physical=True, lut={1: 2}, fill=0, bands=[0]), "lut is given"),

@@ -343,3 +343,33 @@ def test_what_a_killed_program_leaves_is_swept(tmp_path, monkeypatch):
     for p in start:
         p.stdout.close()
     killed.stdin.close()
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_texts_that_are_taken_for_paths(tmp_path, end):
+    """Members of rasters make paths of texts: the error names the member and the way out."""
+    pa = pytest.importorskip("pyarrow")
+    write = pytest.importorskip("pyarrow.csv").write_csv
+    if end == "parquet":
+        write = pytest.importorskip("pyarrow.parquet").write_table
+    table = pa.table({"path": ["a.tif", "a.tif"], "note": ["St. Louis, 3.5 m", "lake"]})
+    path = tmp_path / f"t.{end}"
+    write(table, path)
+    for options in (
+        {"fill": 0},
+        {"layout": "n y x"},
+        {"normalize": chaski.Normalize(2.0)},
+        {"nodata": 3},
+    ):
+        field = chaski.Field(column="note", **options)
+        (member,) = options
+        says = f'column note: {member} is given.*no "St. Louis, 3.5 m"; without {member} the'
+        with pytest.raises(chaski.NotFoundError, match=says):
+            chaski.load(path, batch_size=1, fields={"note": field})
+    field = chaski.Field(column="path", fill=0)
+    with pytest.raises(chaski.NotFoundError, match=r"a\.tif: file: not found"):
+        chaski.load(
+            path, batch_size=1, fields={"image": field}
+        )  # a path, of which the file is missing
+    with chaski.load(path, batch_size=2, shuffle=False, fields={"note": "note"}) as loader:
+        assert list(next(iter(loader))["note"]) == ["St. Louis, 3.5 m", "lake"]

@@ -300,7 +300,7 @@ class Field(Argument):
     scenes: Sequence[str] | None = None
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
-    physical: bool = False
+    physical: bool | None = None
     scale: str | Sequence[str] | None = None
     offset: str | Sequence[str] | None = None
     lut: Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | None = None
