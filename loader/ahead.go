@@ -8,7 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
@@ -21,7 +21,7 @@ type lookahead struct {
 	batch   int64
 	// look returns what announces the reads of a step of an epoch, for the rows of a ticket: see Engine.lookAhead. It
 	// returns nil if they would be of no use.
-	look func(ctx context.Context, of shuffle.Ticket, expect expect) (announceStep, error)
+	look func(ctx context.Context, of steps.Ticket, expect expect) (announceStep, error)
 	work func(func()) // starts a goroutine
 	log  *slog.Logger
 	ctx  context.Context
@@ -38,7 +38,7 @@ type (
 type runAhead struct {
 	lookahead *lookahead
 	run       *diskcache.Run
-	of        shuffle.Ticket // of the rows of the run
+	of        steps.Ticket   // of the rows of the run
 	turn      resources.Turn // of the stream; of the dispatcher, as is step
 	step      int64          // that the last ticket was for, in all epochs
 	steps     chan int64     // the same, for the goroutine that looks ahead
@@ -69,7 +69,7 @@ func (l *lookahead) close() {
 }
 
 // note tells the run of a ticket that the ticket begins. It returns nil if the ticket is of none.
-func (l *lookahead) note(turn resources.Turn, t shuffle.Ticket) *runAhead {
+func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
 	if l == nil || len(t.Positions) > 0 || t.First%l.batch != 0 {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (l *lookahead) note(turn resources.Turn, t shuffle.Ticket) *runAhead {
 
 // find returns the run that a ticket goes on, of its stream or of one that has ended: often each epoch has a stream of
 // its own. again says that the ticket was asked for before. The run of a stream that jumps ends.
-func (l *lookahead) find(t shuffle.Ticket, turn resources.Turn, step int64) (found *runAhead, again bool) {
+func (l *lookahead) find(t steps.Ticket, turn resources.Turn, step int64) (found *runAhead, again bool) {
 	l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool { return r.ended.Err() != nil })
 	for _, known := range l.runs {
 		if known.of.RowStart != t.RowStart || known.of.RowStride != t.RowStride {
@@ -121,7 +121,7 @@ func (l *lookahead) find(t shuffle.Ticket, turn resources.Turn, step int64) (fou
 }
 
 // over says that a ticket has read all that it will.
-func (r *runAhead) over(t shuffle.Ticket) {
+func (r *runAhead) over(t steps.Ticket) {
 	if r == nil {
 		return
 	}

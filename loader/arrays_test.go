@@ -8,7 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -25,7 +25,7 @@ func TestArraysMix(t *testing.T) {
 	defer e.Close()
 	seen := map[uint64]int{}
 	for step := range e.Steps() {
-		batch := wait(t, e.Start(t.Context(), shuffle.Ticket{First: 2 * step, Count: 2, RowStride: 1}, false))
+		batch := wait(t, e.Start(t.Context(), steps.Ticket{First: 2 * step, Count: 2, RowStride: 1}, false))
 		for r := range 2 {
 			if !batch.Valid[r] {
 				continue
@@ -57,7 +57,7 @@ func TestEncryptedArray(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 2, RowStride: 1}, false))
+		b := wait(t, e.Start(t.Context(), steps.Ticket{Count: 2, RowStride: 1}, false))
 		if !bytes.Equal(b.Tensor("image").Data, data) {
 			t.Errorf("%s: %q", name, b.Tensor("image").Data)
 		}

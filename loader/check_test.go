@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // TestCheckFindsWhatRunsMeet: for every source, Check finds the rows that a run of whole chips
@@ -117,7 +117,7 @@ func TestSampleErrorOfASubstitute(t *testing.T) {
 			tab.broken[int64(row)] = errors.New("no answer")
 		}
 	}
-	_, err := e.Start(t.Context(), shuffle.StepTicket(0, 2, 1, 0, 1), false).Wait(t.Context())
+	_, err := e.Start(t.Context(), steps.StepTicket(0, 2, 1, 0, 1), false).Wait(t.Context())
 	var s *SampleError
 	if !errors.As(err, &s) || s.Draw.Attempt != 1 || s.Sample.Index == 2 || s.Sample.Index != s.Draw.Sample ||
 		s.Position != 2 ||

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -54,7 +55,7 @@ func TestBytesOfWiderSamples(t *testing.T) {
 		}
 		sp := Spec{Fields: []Field{f}, BatchSize: int(tab.rows), BadSamples: spec.BadSkip,
 			Sampler: Sampler{Kind: spec.RandomWindow, Height: 9, Width: 26}}
-		tk := shuffle.StepTicket(0, 0, int(tab.rows), 0, 1)
+		tk := steps.StepTicket(0, 0, int(tab.rows), 0, 1)
 		got := wait(t, openFake(t, sp, tab, 3).Start(ctx, tk, false))
 		sp.Fields[0].Clip = true
 		clipped := wait(t, openFake(t, sp, tab, 3).Start(ctx, tk, false))
@@ -114,7 +115,7 @@ func TestBytesOfResampledSamples(t *testing.T) {
 				Fields: []Field{{Name: "image", DType: "uint8", Resample: method}},
 				Sampler: Sampler{Kind: spec.ResizedWindow, Height: 7, Width: 7,
 					ResizedWindows: ResizedWindows{ScaleMin: 1, ScaleMax: 2}}}, tab, 1)
-			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 1, 0, 1), false))
+			b := wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 1, 0, 1), false))
 			if b.Valid[0] != (peak < 256) {
 				t.Errorf("%s of %d: the row is valid: %v, %v", method, peak, b.Valid[0], fmt.Sprint(b.Bad))
 			}

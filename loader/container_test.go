@@ -22,6 +22,7 @@ import (
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -114,7 +115,7 @@ func mustOpen(t testing.TB, spec loader.Spec, o loader.Options) *loader.Engine {
 // first returns the first batch of an epoch.
 func first(t testing.TB, e *loader.Engine) *batch.Batch {
 	t.Helper()
-	b, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, e.Spec().BatchSize, 0, 1), false).Wait(t.Context())
+	b, err := e.Start(t.Context(), steps.StepTicket(0, 0, e.Spec().BatchSize, 0, 1), false).Wait(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -677,7 +678,7 @@ func TestRewrittenContainers(t *testing.T) {
 	if err := os.Chtimes(src, later, later); err != nil {
 		t.Fatal(err)
 	}
-	_, err = e.Start(t.Context(), shuffle.StepTicket(0, 0, 3, 0, 1), false).Wait(t.Context())
+	_, err = e.Start(t.Context(), steps.StepTicket(0, 0, 3, 0, 1), false).Wait(t.Context())
 	if fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("%v, want corrupt", err)
 	}

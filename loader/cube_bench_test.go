@@ -10,7 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // peer reads the same with the tiledb package on one core, and prints megabytes per second of
@@ -60,7 +60,7 @@ func BenchmarkArray(b *testing.B) {
 			defer e.Close()
 			bytes, step, began := 0, int64(0), cputime.Used().Seconds()
 			for b.Loop() {
-				p := e.Start(context.Background(), shuffle.Ticket{
+				p := e.Start(context.Background(), steps.Ticket{
 					Epoch: uint64(step / e.Steps()), First: 4 * (step % e.Steps()), Count: 4, RowStride: 1,
 				}, false)
 				batch, err := p.Wait(context.Background())

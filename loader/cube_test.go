@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -184,7 +185,7 @@ func (k *known) spec(s Sampler, augment string) Spec {
 func (k *known) check(t *testing.T, e *Engine) (rows int) {
 	t.Helper()
 	for step := range e.Steps() {
-		tk := shuffle.Ticket{Epoch: 1, First: step * int64(e.Spec().BatchSize), Count: e.Spec().BatchSize, RowStride: 1}
+		tk := steps.Ticket{Epoch: 1, First: step * int64(e.Spec().BatchSize), Count: e.Spec().BatchSize, RowStride: 1}
 		plan, err := e.Explain(context.Background(), tk)
 		if err != nil {
 			t.Fatal(err)
@@ -337,7 +338,7 @@ func TestFillValuesThatWereWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 4, RowStride: 1}, false))
+	b := wait(t, e.Start(t.Context(), steps.Ticket{Count: 4, RowStride: 1}, false))
 	defer b.Release()
 	valid := b.Tensor("valid_image").Data
 	for r, want := range []int{64, 64, 0, 0} {
@@ -408,7 +409,7 @@ func TestRowsOfAnArray(t *testing.T) {
 	if e.Len() != 5 {
 		t.Fatalf("%d samples", e.Len())
 	}
-	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 5, RowStride: 1}, false))
+	b := wait(t, e.Start(t.Context(), steps.Ticket{Count: 5, RowStride: 1}, false))
 	defer b.Release()
 	for r := range 5 {
 		if got := b.Tensor("image").Data[16*r]; got != byte(5+r) {
@@ -448,7 +449,7 @@ func TestFewImagesFarApart(t *testing.T) {
 			t.Errorf("%s: %d samples", sampler.Kind, e.Len())
 		}
 		if sampler.Kind == spec.GridWindow { // in the order of the images
-			b := wait(t, e.Start(t.Context(), shuffle.Ticket{First: 2*n - 2, Count: 2, RowStride: 1}, false))
+			b := wait(t, e.Start(t.Context(), steps.Ticket{First: 2*n - 2, Count: 2, RowStride: 1}, false))
 			if !bytes.Equal(b.Tensor("a").Data, bytes.Repeat([]byte{7}, 32)) {
 				t.Errorf("the last image is %v", b.Tensor("a").Data)
 			}
@@ -501,7 +502,7 @@ func TestArraysBelowRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false)).Release()
+	wait(t, e.Start(t.Context(), steps.Ticket{Count: 1, RowStride: 1}, false)).Release()
 	e.Close()
 	spec.Source = out
 	if _, err := Open(t.Context(), spec, Options{Roots: []string{in}}); fault.KindOf(err) != fault.NotFound {
@@ -621,7 +622,7 @@ func TestTilesAreReadAhead(t *testing.T) {
 	if err := holder.Tick(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := e.Start(t.Context(), shuffle.StepTicket(0, 0, 6, 0, 1), false)
+	p := e.Start(t.Context(), steps.StepTicket(0, 0, 6, 0, 1), false)
 	seen := map[string]bool{}
 	for len(seen) < 4 {
 		seen[<-store.made] = true
@@ -665,7 +666,7 @@ func TestDamagedArray(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 4, RowStride: 1}, false))
+	b := wait(t, e.Start(t.Context(), steps.Ticket{Count: 4, RowStride: 1}, false))
 	defer b.Release()
 	if len(b.Bad) != 1 || b.Bad[0].Row != 0 || fault.KindOf(b.Bad[0].Err) != fault.Corrupt ||
 		!strings.Contains(b.Bad[0].Err.Error(), "a.tdb") {
@@ -706,7 +707,7 @@ func TestArraysAtATime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 3, 0, 1), false))
+		x := wait(t, e.Start(t.Context(), steps.StepTicket(0, 0, 3, 0, 1), false))
 		for _, tensor := range x.Tensors {
 			batches[i] = append(batches[i], tensor.Data...)
 		}

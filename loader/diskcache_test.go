@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
@@ -86,7 +86,7 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	}
 	const epochs = 3
 	var want [epochs][]byte
-	var state *shuffle.State
+	var state *steps.State
 	without := open()
 	for k := range want {
 		want[k], state = epochBytes(t, without, uint64(k), state)
@@ -202,7 +202,7 @@ func cachedEpoch(b *testing.B, chips int, chip func(i int) []byte) {
 	defer files.Close()
 	opener := &source.Mux{Files: files, Schemes: map[string]source.Opener{"s3": far.opener}}
 	var engines [2]*loader.Engine
-	var states [2]*shuffle.State
+	var states [2]*steps.State
 	var times [2]time.Duration
 	for k, path := range []string{far.catalog, near} {
 		engine, err := loader.Open(b.Context(), loader.Spec{Source: path, BatchSize: 16, Shuffle: true,
@@ -229,13 +229,13 @@ func cachedEpoch(b *testing.B, chips int, chip func(i int) []byte) {
 }
 
 // epochBytes returns the pixels of an epoch, and the state behind it. state is that before it.
-func epochBytes(t testing.TB, e *loader.Engine, epoch uint64, state *shuffle.State) (all []byte, _ *shuffle.State) {
+func epochBytes(t testing.TB, e *loader.Engine, epoch uint64, state *steps.State) (all []byte, _ *steps.State) {
 	after := eachBatch(t, e, epoch, state, func(pixels []byte) { all = append(all, pixels...) })
 	return all, after
 }
 
 // eachBatch calls take with the pixels of each batch of an epoch, and returns the state behind it.
-func eachBatch(t testing.TB, e *loader.Engine, epoch uint64, state *shuffle.State, take func([]byte)) *shuffle.State {
+func eachBatch(t testing.TB, e *loader.Engine, epoch uint64, state *steps.State, take func([]byte)) *steps.State {
 	l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: epoch + 1, State: state})
 	if err != nil {
 		t.Fatal(err)

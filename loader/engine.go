@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -29,7 +30,7 @@ import (
 type Engine struct {
 	spec    Spec
 	hash    string
-	run     shuffle.Parts
+	run     steps.Parts
 	options Options
 	sets    []*dataset // one for each source that is not a mixture, in the order of the spec
 	leaves  []*dataset // for each dataset of the plan, its source: a source with strata has several
@@ -347,7 +348,7 @@ func (e *Engine) set(draw *shuffle.Draw) *dataset {
 
 // groupOf returns the group of a ticket whose positions exist. The group of a run is the group of its global batch,
 // which all ranks see; positions that a ticket names must be of one group.
-func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
+func (e *Engine) groupOf(t steps.Ticket) (*group, error) {
 	if len(e.groups) == 1 || e.samples == 0 {
 		return e.groups[0], nil
 	}
@@ -407,7 +408,7 @@ func (e *Engine) setHash() error {
 		Spec        Spec   `json:"spec"`
 		Data        string `json:"data,omitempty"`
 		FillsFloats bool   `json:"fills_floats,omitempty"`
-	}{shuffle.Version, e.Fingerprint(), placeless, e.digest(), e.fillsFloats()})
+	}{steps.Version, e.Fingerprint(), placeless, e.digest(), e.fillsFloats()})
 	if err != nil {
 		return err
 	}
@@ -453,8 +454,8 @@ func (e *Engine) Spec() Spec { return e.spec }
 func (e *Engine) Hash() string { return e.hash }
 
 // State returns the state at the start of a run.
-func (e *Engine) State() shuffle.State {
-	return shuffle.State{Version: shuffle.Version, Spec: e.hash, Seed: e.spec.Seed, Run: e.run}
+func (e *Engine) State() steps.State {
+	return steps.State{Version: steps.Version, Spec: e.hash, Seed: e.spec.Seed, Run: e.run}
 }
 
 // Fingerprint returns the dataset's fingerprint. For a mixture it is a hash of the fingerprints of
@@ -479,7 +480,7 @@ func (e *Engine) Len() int64 { return e.samples }
 
 // Steps returns the steps of an epoch.
 func (e *Engine) Steps() int64 {
-	return shuffle.Steps(e.samples, e.spec.BatchSize, e.spec.Cut().Drops())
+	return steps.Count(e.samples, e.spec.BatchSize, e.spec.Cut().Drops())
 }
 
 // Fields describes the tensors of a batch, in the order of the spec's fields. With batches of one source they are

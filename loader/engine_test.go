@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
@@ -67,7 +68,7 @@ func float32At(b []byte, i int) float32 {
 func uint16At(b []byte, i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:]) }
 
 // checkBatch compares a batch of chipFields with the dataset, index by index.
-func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *batch.Batch) {
+func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk steps.Ticket, b *batch.Batch) {
 	t.Helper()
 	o := shuffle.NewOrder(e.spec.Seed, tk.Epoch, e.Len(), e.spec.Shuffle)
 	s := e.sets[0].sampler
@@ -180,7 +181,7 @@ func TestBatchAgainstIndexByIndex(t *testing.T) {
 		}
 		e := openFake(t, sp, tab, 2)
 		world := rapid.IntRange(1, 4).Draw(rt, "world")
-		tk := shuffle.StepTicket(rapid.Uint64().Draw(rt, "epoch"), rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
+		tk := steps.StepTicket(rapid.Uint64().Draw(rt, "epoch"), rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
 			sp.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
 		b := wait(t, e.Start(context.Background(), tk, false))
 		checkBatch(t, e, tab, tk, b)
@@ -189,7 +190,7 @@ func TestBatchAgainstIndexByIndex(t *testing.T) {
 }
 
 // collect runs a loader to its end and returns the bytes of all batches.
-func collect(t testing.TB, e *Engine, o LoaderOptions) (out [][]byte, states []shuffle.State) {
+func collect(t testing.TB, e *Engine, o LoaderOptions) (out [][]byte, states []steps.State) {
 	t.Helper()
 	l, err := NewLoader(e, o)
 	if err != nil {
@@ -245,7 +246,7 @@ func TestSameSamplesForAnyWorldSize(t *testing.T) {
 	for _, world := range []int{1, 3, 8} {
 		for s := range e.Steps() {
 			for rank := range world {
-				tk := shuffle.StepTicket(1, s, 4, rank, world)
+				tk := steps.StepTicket(1, s, 4, rank, world)
 				b := wait(t, e.Start(context.Background(), tk, false))
 				if b.Rows != (4+world-1)/world {
 					t.Fatalf("world %d: rank %d has %d rows", world, rank, b.Rows)
@@ -270,7 +271,7 @@ func TestNamedPositions(t *testing.T) {
 		a := tab.assets[[2]int64{0, row}]
 		corners[2*k], corners[2*k+1] = uint32(a.h-8)/2*2, uint32(a.w-6)/4*2
 	}
-	for _, tk := range []shuffle.Ticket{
+	for _, tk := range []steps.Ticket{
 		{Epoch: 1, Positions: named}, {Epoch: 1, Positions: named, Corners: corners}, {Positions: []int64{3}},
 	} {
 		b := wait(t, e.Start(t.Context(), tk, false))
@@ -278,18 +279,18 @@ func TestNamedPositions(t *testing.T) {
 		b.Release()
 	}
 	for _, c := range []struct {
-		ticket shuffle.Ticket
+		ticket steps.Ticket
 		kind   fault.Kind
 	}{
-		{shuffle.Ticket{Positions: []int64{0, n}}, fault.NotFound},
-		{shuffle.Ticket{Positions: []int64{-1}}, fault.NotFound},
-		{shuffle.Ticket{Positions: []int64{1}, Count: 1, RowStride: 1}, fault.Unsupported},
-		{shuffle.Ticket{Corners: []uint32{0, 0}}, fault.Unsupported},
-		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{0}}, fault.Unsupported},
-		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{1, 0}}, fault.Unsupported}, // a coarser field has none
-		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{1 << 20, 0}}, fault.NotFound},
-		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{0, math.MaxUint32 - 1}}, fault.NotFound},
-		{shuffle.Ticket{Positions: make([]int64, 1<<24)}, fault.Limit},
+		{steps.Ticket{Positions: []int64{0, n}}, fault.NotFound},
+		{steps.Ticket{Positions: []int64{-1}}, fault.NotFound},
+		{steps.Ticket{Positions: []int64{1}, Count: 1, RowStride: 1}, fault.Unsupported},
+		{steps.Ticket{Corners: []uint32{0, 0}}, fault.Unsupported},
+		{steps.Ticket{Positions: []int64{1}, Corners: []uint32{0}}, fault.Unsupported},
+		{steps.Ticket{Positions: []int64{1}, Corners: []uint32{1, 0}}, fault.Unsupported}, // a coarser field has none
+		{steps.Ticket{Positions: []int64{1}, Corners: []uint32{1 << 20, 0}}, fault.NotFound},
+		{steps.Ticket{Positions: []int64{1}, Corners: []uint32{0, math.MaxUint32 - 1}}, fault.NotFound},
+		{steps.Ticket{Positions: make([]int64, 1<<24)}, fault.Limit},
 	} {
 		if _, err := e.Start(t.Context(), c.ticket, false).Wait(t.Context()); fault.KindOf(err) != c.kind {
 			t.Errorf("%d positions, corners %v: %v", len(c.ticket.Positions), c.ticket.Corners, err)
@@ -298,7 +299,7 @@ func TestNamedPositions(t *testing.T) {
 	whole := windowSpec()
 	whole.Sampler = Sampler{}
 	e = openFake(t, whole, chips(3, 1), 1)
-	tk := shuffle.Ticket{Positions: []int64{0}, Corners: []uint32{0, 0}}
+	tk := steps.Ticket{Positions: []int64{0}, Corners: []uint32{0, 0}}
 	if _, err := e.Start(t.Context(), tk, false).Wait(t.Context()); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("the corner of a whole chip: %v", err)
 	}
@@ -363,14 +364,14 @@ func TestBadSamples(t *testing.T) {
 	ctx := context.Background()
 	e := openFake(t, sp, tab, 3)
 	for range 5 {
-		_, err := e.Start(ctx, shuffle.StepTicket(0, 0, 5, 0, 1), false).Wait(ctx)
+		_, err := e.Start(ctx, steps.StepTicket(0, 0, 5, 0, 1), false).Wait(ctx)
 		if !errors.Is(err, fault.Corrupt) {
 			t.Fatalf("error %v, want that of sample 3", err)
 		}
 	}
 	sp.BadSamples = spec.BadSkip
 	e = openFake(t, sp, tab, 3)
-	b := wait(t, e.Start(ctx, shuffle.StepTicket(0, 0, 5, 0, 1), false))
+	b := wait(t, e.Start(ctx, steps.StepTicket(0, 0, 5, 0, 1), false))
 	defer b.Release()
 	if fmt.Sprint(b.Valid) != "[true true true false true]" || len(b.Bad) != 1 || b.Bad[0].Row != 3 ||
 		b.Bad[0].Position != 3 {
@@ -391,7 +392,7 @@ func TestBadSamples(t *testing.T) {
 
 func TestInvalidTickets(t *testing.T) {
 	e := openFake(t, Spec{Fields: chipFields[:1], BatchSize: 2}, chips(6, 4), 1)
-	for _, tk := range []shuffle.Ticket{
+	for _, tk := range []steps.Ticket{
 		{First: -1, Count: 1, RowStride: 1},
 		{First: 5, Count: 1, RowStride: 1},
 		{First: math.MaxInt64, Count: 1, RowStride: 1},
@@ -408,7 +409,7 @@ func TestInvalidTickets(t *testing.T) {
 		}
 	}
 	// A stride that overflows every int sum, at the end of the epoch.
-	tk := shuffle.Ticket{First: 4, Count: 2, RowStart: math.MaxInt - 1, RowStride: math.MaxInt}
+	tk := steps.Ticket{First: 4, Count: 2, RowStart: math.MaxInt - 1, RowStride: math.MaxInt}
 	b := wait(t, e.Start(context.Background(), tk, false))
 	defer b.Release()
 	if len(b.Valid) != 1 || b.Valid[0] {
@@ -488,7 +489,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	defer e.Close()
 	var pend []*Pending
 	for s := range int64(4) {
-		pend = append(pend, e.Start(context.Background(), shuffle.StepTicket(0, s, 2, 0, 1), false))
+		pend = append(pend, e.Start(context.Background(), steps.StepTicket(0, s, 2, 0, 1), false))
 	}
 	a, b := wait(t, pend[0]), wait(t, pend[1])
 	if taken, _ := e.memory.counts(); taken != 2*one {
@@ -513,7 +514,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	big := shuffle.Ticket{Count: 8, RowStride: 1}
+	big := steps.Ticket{Count: 8, RowStride: 1}
 	if _, err := e.Start(context.Background(), big, false).Wait(context.Background()); !errors.Is(err, fault.Limit) {
 		t.Fatalf("a batch over the bound: %v", err)
 	}
@@ -536,7 +537,7 @@ func TestCancelReleasesEverything(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		ctx, cancel := context.WithCancel(context.Background())
-		p := e.Start(ctx, shuffle.StepTicket(0, r.Int64N(e.Steps()), 4, 0, 1), false)
+		p := e.Start(ctx, steps.StepTicket(0, r.Int64N(e.Steps()), 4, 0, 1), false)
 		switch r.IntN(4) {
 		case 0:
 			p.Cancel()
@@ -569,12 +570,12 @@ func TestClosedEngineEndsItsTickets(t *testing.T) {
 	e := openFake(t, windowSpec(), tab, 1)
 	var pend []*Pending
 	for s := range e.Steps() {
-		pend = append(pend, e.Start(context.Background(), shuffle.StepTicket(0, s, 4, 0, 1), false))
+		pend = append(pend, e.Start(context.Background(), steps.StepTicket(0, s, 4, 0, 1), false))
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	late := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false)
+	late := e.Start(context.Background(), steps.StepTicket(0, 0, 4, 0, 1), false)
 	for i, p := range append(pend, late) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		if b, err := p.Wait(ctx); err == nil {
@@ -608,7 +609,7 @@ func TestNativeTensorsConvertToTheFinalOnes(t *testing.T) {
 		}
 		e := openFake(t, sp, tab, 2)
 		for s := range e.Steps() {
-			tk := shuffle.StepTicket(0, s, 4, 0, 1)
+			tk := steps.StepTicket(0, s, 4, 0, 1)
 			final := wait(t, e.Start(context.Background(), tk, false))
 			wire := wait(t, e.Start(context.Background(), tk, true))
 			w := wire.Tensors[0]
@@ -669,7 +670,7 @@ func TestDecodeAllocatesNothingPerChunk(t *testing.T) {
 		}
 		e := openFake(t, Spec{Fields: []Field{{Name: "image", DType: "float32"}}, BatchSize: 4}, tab, 1)
 		return testing.AllocsPerRun(20, func() {
-			wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false)).Release()
+			wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 4, 0, 1), false)).Release()
 		})
 	}
 	few, many := allocs(128), allocs(8) // 12 and 3072 chunks a batch

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // A TileDB array as a dataset: its first dimension counts the images here.
@@ -21,7 +21,7 @@ func ExampleOpen_array() {
 		log.Fatal(err)
 	}
 	defer e.Close()
-	b, err := e.Start(context.Background(), shuffle.Ticket{Count: 3, RowStride: 1}, false).Wait(context.Background())
+	b, err := e.Start(context.Background(), steps.Ticket{Count: 3, RowStride: 1}, false).Wait(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -16,7 +17,7 @@ import (
 // Explain describes the rows of a ticket: the assets, windows and chunks of each, without reading a pixel. Faults of a
 // sample are in its row; its substitute is ExplainDraw of shuffle.Plan.Substitute. Explain returns only errors that no
 // bad-sample policy covers.
-func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, error) {
+func (e *Engine) Explain(ctx context.Context, t steps.Ticket) ([]dryrun.Row, error) {
 	if _, err := e.check(t); err != nil {
 		return nil, err
 	}

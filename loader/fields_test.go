@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -61,7 +62,7 @@ func TestNodataInBatches(t *testing.T) {
 			Sampler: Sampler{Kind: spec.RandomWindow, Height: 26, Width: 10},
 		}, tab, 3)
 		for _, native := range []bool{false, true} {
-			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 6, 0, 1), native))
+			b := wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 6, 0, 1), native))
 			img := b.Tensors[0]
 			if fmt.Sprint(img.Shape, img.Axes) != "[6 26 10] [n y x]" {
 				t.Fatalf("%s: shape %v of %v", name, img.Shape, img.Axes)
@@ -209,7 +210,7 @@ func TestResampledLabelsStayLabels(t *testing.T) {
 			Fields: []Field{{Name: "image", DType: dtype}}, BatchSize: 6, Augment: "d4",
 			Sampler: Sampler{Kind: spec.ResizedWindow, Height: 12, Width: 12},
 		}, tab, 2)
-		b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 6, 0, 1), false))
+		b := wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 6, 0, 1), false))
 		for k := range 6 * 12 * 12 {
 			got[i] = binary.LittleEndian.AppendUint64(got[i], uint64(int64(elementOf(&b.Tensors[0], k))))
 		}
@@ -244,7 +245,7 @@ func TestWindowField(t *testing.T) {
 		}
 		resized := 0
 		for step := range e.Steps() {
-			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, step, 4, 0, 1), false))
+			b := wait(t, e.Start(context.Background(), steps.StepTicket(0, step, 4, 0, 1), false))
 			win, img := b.Tensor("window"), b.Tensor("image")
 			if fmt.Sprint(win.Shape, win.Axes) != "[4 4] [n yxhw]" {
 				t.Fatalf("shape %v of %v", win.Shape, win.Axes)

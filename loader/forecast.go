@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
@@ -205,7 +206,7 @@ func (p *dryRun) blocks() []stepRange {
 // memory computes the memory of the run.
 func (p *dryRun) memory() error {
 	engine, memory := p.engine, &p.out.Memory
-	batch, err := engine.bytesOf(shuffle.LocalRows(engine.spec.BatchSize, p.options.World), false)
+	batch, err := engine.bytesOf(steps.LocalRows(engine.spec.BatchSize, p.options.World), false)
 	if err != nil {
 		return err
 	}
@@ -236,7 +237,7 @@ const (
 // decode depend on the tiles that earlier steps left in memory.
 func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	workers := p.engine.options.Workers
-	rows := shuffle.LocalRows(p.engine.spec.BatchSize, p.options.World)
+	rows := steps.LocalRows(p.engine.spec.BatchSize, p.options.World)
 	plans := make([][]dryrun.Row, min(plannedSteps*workers, max(plannedRows/rows, 1)))
 	p.planned = int64(len(plans) * rows)
 	if err := p.charge(ctx); err != nil {
@@ -409,7 +410,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 // noteShared finds out whether a row shares chunks with rows that are in work at the same time: a run reads less then.
 func (p *dryRun) noteShared(d *dataset, r *dryrun.Row) {
 	p.rows++
-	together := int64(p.out.Memory.Batches * shuffle.LocalRows(p.engine.spec.BatchSize, p.options.World))
+	together := int64(p.out.Memory.Batches * steps.LocalRows(p.engine.spec.BatchSize, p.options.World))
 	for _, need := range d.needs(r.Assets) {
 		last, used := p.lastUse[need.Key]
 		p.out.Loose = p.out.Loose || used && p.rows-last < together
@@ -470,7 +471,7 @@ func (p *dryRun) finish() {
 	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.maxColours + p.reader.Held
 	if forecast.Examined < forecast.Steps {
 		spec := &p.engine.spec
-		rows := shuffle.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.Cut().Drops())
+		rows := steps.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.Cut().Drops())
 		factor := float64(rows) / float64(max(forecast.Total.Rows, 1))
 		for i := range forecast.Sources {
 			forecast.Sources[i].Work = p.scaled(forecast.Sources[i].Work, p.earlySources[i].Work, factor)

@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -140,7 +140,7 @@ func forecastSpecs() map[string]Spec {
 	dropped.Last = "drop"
 	all["dropped"] = dropped
 	padded := base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3})
-	padded.Last = shuffle.LastPad
+	padded.Last = steps.LastPad
 	all["padded"] = padded
 	return all
 }
@@ -209,7 +209,7 @@ func TestForecastOfAWorker(t *testing.T) {
 		}
 		r, held := pixels.NewReader(e.options), 0
 		for step := range e.Steps() {
-			p := &Pending{engine: e, group: e.groups[0], ticket: shuffle.StepTicket(0, step, 17, 0, 1),
+			p := &Pending{engine: e, group: e.groups[0], ticket: steps.StepTicket(0, step, 17, 0, 1),
 				ctx: t.Context(), layout: l,
 				claim: &claim{queue: e.queue}}
 			p.memory = taken(t, e.memory, p.size())

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // FuzzSpec: specs come from other machines. Any bytes are refused, or are a spec that is the same
@@ -85,7 +85,7 @@ func FuzzSpec(f *testing.F) {
 			if step < 0 {
 				continue
 			}
-			batch, err := e.Start(ctx, shuffle.StepTicket(0, step, s.BatchSize, 0, 1), false).Wait(ctx)
+			batch, err := e.Start(ctx, steps.StepTicket(0, step, s.BatchSize, 0, 1), false).Wait(ctx)
 			if ctx.Err() != nil {
 				t.Fatalf("%s: step %d takes too long", written, step)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -97,7 +97,7 @@ func checkCopies(t *testing.T, dir string, f loader.Field, want func(y, x int) (
 	}
 	defer e.Close()
 	for step := range e.Steps() {
-		ticket := shuffle.StepTicket(0, step, 8, 0, 1)
+		ticket := steps.StepTicket(0, step, 8, 0, 1)
 		b, err := e.Start(t.Context(), ticket, false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -53,7 +53,7 @@ func TestGeoWindowBlends(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ticket := shuffle.StepTicket(0, 0, 8, 0, 1)
+		ticket := steps.StepTicket(0, 0, 8, 0, 1)
 		b, err := e.Start(t.Context(), ticket, false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)

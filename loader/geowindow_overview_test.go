@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -117,7 +118,7 @@ func testGeoWindowOverviews(t *testing.T, c groundLevels, beside bool) {
 		if err := os.Chtimes(path, later, later); err != nil {
 			t.Fatal(err)
 		}
-		ticket := shuffle.StepTicket(0, 0, 4, 0, 1)
+		ticket := steps.StepTicket(0, 0, 4, 0, 1)
 		explained, err := e.Explain(t.Context(), ticket)
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +196,7 @@ func TestStackReadsOverviews(t *testing.T) {
 			e := mustOpen(t, loader.Spec{Source: dir, BatchSize: 1, Sampler: c.sampler, Fields: []loader.Field{{
 				Name: "image", Patterns: []string{"{id}-a.tif", "{id}-b.tif"}, Grid: c.grid, Resample: c.resample,
 				DType: "float32", Validity: "ok"}}}, loader.Options{})
-			ticket := shuffle.StepTicket(0, 0, 1, 0, 1)
+			ticket := steps.StepTicket(0, 0, 1, 0, 1)
 			explained, err := e.Explain(t.Context(), ticket)
 			if err != nil {
 				t.Fatal(err)

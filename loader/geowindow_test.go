@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -42,7 +42,7 @@ func TestGeoWindow(t *testing.T) {
 	defer e.Close()
 	crossing := 0
 	for step := range e.Steps() {
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 16, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(0, step, 16, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestGeoWindowPick(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.pick, err)
 		}
-		ticket := shuffle.StepTicket(0, 0, 4, 0, 1)
+		ticket := steps.StepTicket(0, 0, 4, 0, 1)
 		b, err := e.Start(t.Context(), ticket, false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(c.pick, err)
@@ -185,7 +185,7 @@ func TestGeoWindowStacks(t *testing.T) {
 	}
 	defer e.Close()
 	for step := range e.Steps() {
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 4, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(0, step, 4, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestGeoWindowShapes(t *testing.T) {
 	shapes := groundPolygons(t, path)
 	covered := 0
 	for step := range e.Steps() {
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 4, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(0, step, 4, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

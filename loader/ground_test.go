@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff"
@@ -99,7 +99,7 @@ func TestMasksThatLieElsewhere(t *testing.T) {
 			t.Errorf("%s: opening says %v", source, err)
 		}
 		if err == nil {
-			_, err = e.Start(t.Context(), shuffle.StepTicket(0, 0, 5, 0, 1), false).Wait(t.Context())
+			_, err = e.Start(t.Context(), steps.StepTicket(0, 0, 5, 0, 1), false).Wait(t.Context())
 			e.Close()
 		}
 		if fault.KindOf(err) != fault.Misplaced {

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -139,14 +139,14 @@ func TestTicketsOfOneSource(t *testing.T) {
 		other += 4
 	}
 	for _, c := range []struct {
-		ticket shuffle.Ticket
+		ticket steps.Ticket
 		want   string
 	}{
-		{shuffle.Ticket{First: 2, Count: 4, RowStride: 1}, "of two batches"},
-		{shuffle.Ticket{Positions: []int64{0, other}}, "no batch in common"},
-		{shuffle.Ticket{Positions: []int64{0, 3, 1}}, ""},
-		{shuffle.Ticket{First: 5, Count: 3, RowStride: 2}, ""},
-		{shuffle.Ticket{First: e.Len(), Count: 4, RowStride: 1}, ""},
+		{steps.Ticket{First: 2, Count: 4, RowStride: 1}, "of two batches"},
+		{steps.Ticket{Positions: []int64{0, other}}, "no batch in common"},
+		{steps.Ticket{Positions: []int64{0, 3, 1}}, ""},
+		{steps.Ticket{First: 5, Count: 3, RowStride: 2}, ""},
+		{steps.Ticket{First: e.Len(), Count: 4, RowStride: 1}, ""},
 	} {
 		b, err := e.Start(t.Context(), c.ticket, false).Wait(t.Context())
 		_, planned := e.Explain(t.Context(), c.ticket)
@@ -173,7 +173,7 @@ func TestLastEpochs(t *testing.T) {
 		last := ^uint64(0)/uint64(e.Len()) - 1
 		for _, epoch := range []uint64{last - 1, last, last + 1, ^uint64(0)} {
 			for step := range e.Steps() {
-				ticket := shuffle.StepTicket(epoch, step, 6, 0, 1)
+				ticket := steps.StepTicket(epoch, step, 6, 0, 1)
 				b, err := e.Start(t.Context(), ticket, false).Wait(t.Context())
 				_, planned := e.Explain(t.Context(), ticket)
 				if epoch > last {
@@ -206,7 +206,7 @@ func TestNestedBatchesOfOneSource(t *testing.T) {
 	e := openMixed(t, sp, tabs, 2)
 	shapes := map[string]bool{}
 	for step := range e.Steps() {
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 6, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(0, step, 6, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestSizesOfBatches(t *testing.T) {
 	for step := range e.Steps() {
 		side := int64(0)
 		for rank := range 4 {
-			b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 6, rank, 4), true).Wait(t.Context())
+			b, err := e.Start(t.Context(), steps.StepTicket(0, step, 6, rank, 4), true).Wait(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -315,7 +315,7 @@ func TestSizesOfBatches(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("batches of sizes %v", seen)
 	}
-	named, err := e.Start(t.Context(), shuffle.Ticket{Positions: []int64{0, 7, 50}}, false).Wait(t.Context())
+	named, err := e.Start(t.Context(), steps.Ticket{Positions: []int64{0, 7, 50}}, false).Wait(t.Context())
 	if err != nil || named.Tensor("image").Shape[2] != 32 {
 		t.Fatalf("named: %v", err)
 	}
@@ -344,7 +344,7 @@ func TestSizesOfBatches(t *testing.T) {
 	e = openMixed(t, sp, tabs, 1)
 	clear(seen)
 	for step := range e.Steps() {
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 6, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(0, step, 6, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

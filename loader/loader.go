@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // LoaderOptions say which part of a run a loader iterates over.
@@ -18,10 +18,10 @@ type LoaderOptions struct {
 	Rank, World int
 	// State resumes a run. It must come from the same spec on the same data, unless AnyState is
 	// set.
-	State *shuffle.State
+	State *steps.State
 	// AnyState accepts the state of another run, such as one over less data or with other weights
 	// of its mixture. The engine logs the differences and their consequences
-	// (shuffle.State.Resume).
+	// (steps.State.Resume).
 	AnyState bool
 	// Epochs ends the run after this many epochs, counted from epoch 0. Default: it never ends.
 	Epochs uint64
@@ -35,7 +35,7 @@ type LoaderOptions struct {
 type Loader struct {
 	engine  *Engine
 	options LoaderOptions
-	state   shuffle.State
+	state   steps.State
 	next    cursor     // the next ticket to start
 	ahead   []*Pending // started and not returned, in the order of steps
 	cancel  context.CancelFunc
@@ -58,7 +58,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
 		return nil, err
 	}
-	fit, err := e.BatchesFit(shuffle.LocalRows(e.spec.BatchSize, o.World))
+	fit, err := e.BatchesFit(steps.LocalRows(e.spec.BatchSize, o.World))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 		if note != "" {
 			e.options.Logger.Warn(note)
 		}
-		loader.next = cursor{loader.state.Epoch, shuffle.Steps(loader.state.Samples, e.spec.BatchSize, false)}
+		loader.next = cursor{loader.state.Epoch, steps.Count(loader.state.Samples, e.spec.BatchSize, false)}
 	}
 	ctx := resources.WithTurn(context.Background(), resources.Turn{Stream: loader})
 	loader.ctx, loader.cancel = context.WithCancel(ctx)
@@ -89,7 +89,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 
 // checkRun returns an error if a rank would get no batches, or none would be prepared ahead.
 func (e *Engine) checkRun(rank, world, prefetch int) error {
-	if err := shuffle.CheckRank(rank, world); err != nil {
+	if err := steps.CheckRank(rank, world); err != nil {
 		return fmt.Errorf("loader: %w", err)
 	}
 	if prefetch < 1 {
@@ -107,7 +107,7 @@ func (e *Engine) checkRun(rank, world, prefetch int) error {
 // After any other error the next call tries the same step again. If more samples of an epoch are
 // bad than Spec.BadLimit allows, it returns an error of kind limit.
 func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) {
-	next, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
+	next, ok := l.skip(cursor{l.state.Epoch, steps.Count(l.state.Samples, l.engine.spec.BatchSize, false)})
 	if !ok {
 		return nil, io.EOF
 	}
@@ -171,7 +171,7 @@ func (l *Loader) drop() {
 }
 
 // State returns the state after the batches that Next returned.
-func (l *Loader) State() shuffle.State { return l.state }
+func (l *Loader) State() steps.State { return l.state }
 
 // All iterates over the remaining batches. It releases each when the loop body ends, so a body that
 // keeps one must copy it. The iteration ends after the first error. A loader has one position:

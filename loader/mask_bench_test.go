@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -50,7 +50,7 @@ func BenchmarkMask(b *testing.B) {
 			b.SetBytes(6 * 256 * 256 * 2)
 			b.ReportAllocs()
 			for b.Loop() {
-				wait(b, e.Start(context.Background(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release()
+				wait(b, e.Start(context.Background(), steps.StepTicket(0, 0, 1, 0, 1), false)).Release()
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -87,7 +88,7 @@ func TestMasksOfFiles(t *testing.T) {
 		for _, source := range f.sources(t) {
 			one := func(field Field, native bool) (*batch.Batch, string) {
 				e := openSpec(t, Spec{Source: source, Fields: []Field{field}, BatchSize: 1})
-				b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 1, 0, 1), native))
+				b := wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 1, 0, 1), native))
 				return b, filepath.Base(source) + " of " + f.Path
 			}
 			b, name := one(Field{Name: "image", DType: "float32", Fill: &fill, Validity: "ok"}, false)
@@ -182,7 +183,7 @@ func TestMasksOfWindows(t *testing.T) {
 		BatchSize: 10, Sampler: Sampler{Kind: spec.RandomWindow, Height: 26, Width: 10},
 	}, tab, 3)
 	for epoch := range uint64(8) {
-		b := wait(t, e.Start(context.Background(), shuffle.StepTicket(epoch, 0, 10, 0, 1), false))
+		b := wait(t, e.Start(context.Background(), steps.StepTicket(epoch, 0, 10, 0, 1), false))
 		img, val := b.Tensor("image"), b.Tensor("ok")
 		for k, row := range b.Samples {
 			a := tab.assets[[2]int64{0, row}]
@@ -229,12 +230,12 @@ func TestBadMasks(t *testing.T) {
 	want := fmt.Sprintf("0/1: mask chunk 2 at %d: ", off)
 	fields := []Field{{Name: "image", DType: "float32", Validity: "ok"}}
 	e := openFake(t, Spec{Fields: fields, BatchSize: 2}, tab, 2)
-	_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false).Wait(context.Background())
+	_, err := e.Start(context.Background(), steps.StepTicket(0, 0, 2, 0, 1), false).Wait(context.Background())
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	e = openFake(t, Spec{Fields: fields, BatchSize: 2, BadSamples: spec.BadSkip}, tab, 2)
-	b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false))
+	b := wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 2, 0, 1), false))
 	if !b.Valid[0] || b.Valid[1] || len(b.Bad) != 1 || !strings.Contains(b.Bad[0].Err.Error(), want) {
 		t.Errorf("valid %v, bad %v", b.Valid, b.Bad)
 	}
@@ -290,7 +291,7 @@ func TestMasksAllocateNothingPerChunk(t *testing.T) {
 		}
 		e := openFake(t, Spec{Fields: []Field{{Name: "image", DType: "float32", Validity: "ok"}}, BatchSize: 2}, tab, 1)
 		return testing.AllocsPerRun(20, func() {
-			wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false)).Release()
+			wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 2, 0, 1), false)).Release()
 		})
 	}
 	if few, many := allocs(128), allocs(2); many > few+8 {

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -71,7 +71,7 @@ func (e *Engine) lookAhead() {
 }
 
 // announcing returns what announces the reads of a step, or nil.
-func (e *Engine) announcing(ctx context.Context, of shuffle.Ticket, expect expect) (announceStep, error) {
+func (e *Engine) announcing(ctx context.Context, of steps.Ticket, expect expect) (announceStep, error) {
 	if foresees, err := e.foresees(ctx); !foresees || err != nil {
 		return nil, err
 	}

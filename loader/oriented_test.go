@@ -19,7 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff"
@@ -133,7 +133,7 @@ func misplacedIn(t *testing.T, s loader.Spec) string {
 	if err == nil {
 		defer e.Close()
 		var b *batch.Batch
-		ticket := shuffle.StepTicket(0, 0, s.BatchSize, 0, 1)
+		ticket := steps.StepTicket(0, 0, s.BatchSize, 0, 1)
 		if b, err = e.Start(t.Context(), ticket, false).Wait(t.Context()); err == nil {
 			b.Release()
 		}

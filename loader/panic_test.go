@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -94,7 +94,7 @@ func TestPanicEndsOneTicket(t *testing.T) {
 			var ps []*Pending
 			for range 3 {
 				for step := range e.Steps() {
-					ps = append(ps, e.Start(ctx, shuffle.StepTicket(0, step, 4, 0, 1), false))
+					ps = append(ps, e.Start(ctx, steps.StepTicket(0, step, 4, 0, 1), false))
 				}
 			}
 			failed, filled := 0, 0
@@ -150,7 +150,7 @@ func TestPanicInASubstitute(t *testing.T) {
 	defer e.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	_, err := e.Start(ctx, shuffle.StepTicket(0, 7, 1, 0, 1), false).Wait(ctx)
+	_, err := e.Start(ctx, steps.StepTicket(0, 7, 1, 0, 1), false).Wait(ctx)
 	var at *SampleError
 	if !crash.Is(err) || !errors.As(err, &at) || at.Sample.Row == 7 {
 		t.Errorf("error %v, want the panic of a substitute of row 7", err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // shortPart bounds the strings that a state holds as they are, in bytes. Of longer ones it holds a
@@ -31,7 +31,7 @@ type hashedSource struct {
 
 // partsOf returns the input of the spec hash: the members of the spec by their paths, and the
 // identity of the data. A resume compares them, to name what differs.
-func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
+func partsOf(s *Spec, data hashed) (steps.Parts, error) {
 	text, err := json.Marshal(s.Placeless())
 	if err != nil {
 		return "", err
@@ -44,7 +44,7 @@ func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 	}
 	delete(spec, "version") // the version is the same for all specs, and the state has the seed
 	delete(spec, "seed")
-	out := map[string]any{shuffle.PartSamples: data.samples}
+	out := map[string]any{steps.PartSamples: data.samples}
 	var names []string
 	for _, f := range s.Fields {
 		names = append(names, f.Name)
@@ -66,7 +66,7 @@ func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 	if data.digest != "" {
 		out["selected rows, weights, sizes or boxes"] = "#" + data.digest
 	}
-	return shuffle.NewParts(out)
+	return steps.NewParts(out)
 }
 
 // flatten adds the members of an object, and of objects in it, to out by their paths. Whole

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // asker is a stream of a test, which numbers its tickets.
@@ -33,7 +33,7 @@ func newAsker(t *testing.T, q *queue, client, stream string, rows int) *asker {
 func (a *asker) ask(n int) {
 	for range n {
 		a.last++
-		t := shuffle.Ticket{First: a.last, Count: a.rows, RowStride: 1}
+		t := steps.Ticket{First: a.last, Count: a.rows, RowStride: 1}
 		a.q.put(&Pending{ctx: a.ctx, ticket: t, layout: &layout{bytes: 10 * a.rows}})
 	}
 }

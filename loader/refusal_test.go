@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -62,7 +63,7 @@ func TestFieldsOfOtherResolution(t *testing.T) {
 		}
 		o := shuffle.NewOrder(3, 0, e.Len(), true)
 		for s := range e.Steps() {
-			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, s, 4, 0, 1), false))
+			b := wait(t, e.Start(context.Background(), steps.StepTicket(0, s, 4, 0, 1), false))
 			for k, p := range b.Positions {
 				if p < 0 {
 					continue
@@ -141,7 +142,7 @@ func TestSizesThatDoNotFit(t *testing.T) {
 			continue
 		}
 		if err == nil {
-			_, err = e.Start(context.Background(), shuffle.StepTicket(0, 2, 1, 0, 1), false).Wait(context.Background())
+			_, err = e.Start(context.Background(), steps.StepTicket(0, 2, 1, 0, 1), false).Wait(context.Background())
 			if cerr := e.Close(); cerr != nil {
 				t.Error(cerr)
 			}
@@ -159,7 +160,7 @@ func TestAssetsUnlikeTheFirst(t *testing.T) {
 	e := openFake(t, Spec{Fields: []Field{{Name: "image"}}, BatchSize: 1}, &fakeTable{
 		rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects,
 	}, 1)
-	_, err := e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false).Wait(context.Background())
+	_, err := e.Start(context.Background(), steps.StepTicket(0, 1, 1, 0, 1), false).Wait(context.Background())
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("four bands where three are: %v", err)
 	}
@@ -167,7 +168,7 @@ func TestAssetsUnlikeTheFirst(t *testing.T) {
 	e = openFake(t, Spec{Fields: []Field{{Name: "image", Bands: []int{2}}}, BatchSize: 1}, &fakeTable{
 		rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects,
 	}, 1)
-	wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false)).Release()
+	wait(t, e.Start(context.Background(), steps.StepTicket(0, 1, 1, 0, 1), false)).Release()
 }
 
 // TestSkippedRowIsCleared: data of an earlier batch do not show in a row that is not valid.
@@ -177,9 +178,9 @@ func TestSkippedRowIsCleared(t *testing.T) {
 	sp := Spec{Fields: chipFields, BatchSize: 4, BadSamples: spec.BadSkip}
 	e := openFake(t, sp, tab, 2)
 	ctx := context.Background()
-	wait(t, e.Start(ctx, shuffle.StepTicket(0, 0, 4, 0, 1), false)).Release()
+	wait(t, e.Start(ctx, steps.StepTicket(0, 0, 4, 0, 1), false)).Release()
 	tab.broken[5] = fault.New(fault.Corrupt, "tile", 1, "broken")
-	b := wait(t, e.Start(ctx, shuffle.StepTicket(0, 1, 4, 0, 1), false))
+	b := wait(t, e.Start(ctx, steps.StepTicket(0, 1, 4, 0, 1), false))
 	defer b.Release()
 	if b.Valid[1] {
 		t.Fatal("row 1 is valid")
@@ -202,7 +203,7 @@ func TestFirstSampleMayBeBad(t *testing.T) {
 		t.Errorf("without skip: %v", err)
 	}
 	e := openFake(t, Spec{Fields: chipFields, BatchSize: 2, BadSamples: spec.BadSkip}, tab, 1)
-	b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false))
+	b := wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 2, 0, 1), false))
 	defer b.Release()
 	if fmt.Sprint(b.Valid) != "[false true]" {
 		t.Errorf("valid %v", b.Valid)
@@ -217,7 +218,7 @@ func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	tab := chips(33, 4)
 	tab.broken = map[int64]error{2: syscall.EMFILE}
 	e := openFake(t, Spec{Fields: chipFields, BatchSize: 4, BadSamples: spec.BadSkip}, tab, 1)
-	_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background())
+	_, err := e.Start(context.Background(), steps.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background())
 	if !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("error %v", err)
 	}
@@ -225,7 +226,7 @@ func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	for _, part := range []string{"a part", "zone"} {
 		tab.second = map[int64]error{2: fault.New(fault.Corrupt, part, 0, "broken")}
 		for range 20 {
-			_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background())
+			_, err := e.Start(context.Background(), steps.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background())
 			if !errors.Is(err, syscall.EMFILE) {
 				t.Fatalf("error %v beside one in %q", err, part)
 			}
@@ -242,7 +243,7 @@ func TestFirstErrorIsReported(t *testing.T) {
 	}
 	e := openFake(t, Spec{Fields: chipFields, BatchSize: 16}, tab, 7)
 	for range 50 {
-		_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 16, 0, 1), false).Wait(context.Background())
+		_, err := e.Start(context.Background(), steps.StepTicket(0, 0, 16, 0, 1), false).Wait(context.Background())
 		if err == nil || !strings.Contains(err.Error(), "row 2 ") {
 			t.Fatalf("error %v", err)
 		}
@@ -317,17 +318,17 @@ func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
 	defer e.Close()
 	for range 3 {
 		for _, world := range []int{1, 2, 4} {
-			wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, world), false)).Release()
+			wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 4, 0, world), false)).Release()
 		}
 	}
 }
 
 func TestStatesOfOtherRuns(t *testing.T) {
 	e := openFake(t, windowSpec(), chips(37, 4), 1)
-	good := shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: 5, Epoch: 2, Samples: 4}
-	for name, change := range map[string]func(*shuffle.State){
-		"spec": func(s *shuffle.State) { s.Spec = "x" }, "seed": func(s *shuffle.State) { s.Seed++ },
-		"version": func(s *shuffle.State) { s.Version++ }, "step": func(s *shuffle.State) { s.Samples++ },
+	good := steps.State{Version: steps.Version, Spec: e.Hash(), Seed: 5, Epoch: 2, Samples: 4}
+	for name, change := range map[string]func(*steps.State){
+		"spec": func(s *steps.State) { s.Spec = "x" }, "seed": func(s *steps.State) { s.Seed++ },
+		"version": func(s *steps.State) { s.Version++ }, "step": func(s *steps.State) { s.Samples++ },
 	} {
 		s := good
 		change(&s)
@@ -347,7 +348,7 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 	sp := windowSpec()
 	sp.Fields = slices.Clone(sp.Fields)
 	was := openFake(t, sp, chips(37, 4), 1).State()
-	if s, err := shuffle.ParseState(mustJSON(t, was)); err != nil || s != was {
+	if s, err := steps.ParseState(mustJSON(t, was)); err != nil || s != was {
 		t.Fatalf("%+v, written and read %+v: %v", was, s, err)
 	}
 	for want, change := range map[string]func(*Spec) *fakeTable{

@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
@@ -95,7 +95,7 @@ func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int6
 	ctx := context.Background()
 	o.Opener = &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}
 	e, err := loader.Open(ctx, loader.Spec{
-		Source: b.catalog, BatchSize: batch, Shuffle: true, Last: shuffle.LastDrop,
+		Source: b.catalog, BatchSize: batch, Shuffle: true, Last: steps.LastDrop,
 		Fields: []loader.Field{{Name: "image", DType: "native"}},
 	}, o)
 	if err != nil {

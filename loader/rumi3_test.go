@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -192,7 +192,7 @@ func TestBatchesOfTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, c.rows, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(0, 0, c.rows, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -241,7 +242,7 @@ func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v flo
 
 // checkSampled compares a batch of sampledFields with the plan, index by index. Windows are those
 // of package shuffle, whose tests compare it with docs/order.md.
-func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffle.Ticket, b *batch.Batch) {
+func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk steps.Ticket, b *batch.Batch) {
 	t.Helper()
 	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
 	h, w, steps := e.sets[0].rasters[0].H, e.sets[0].rasters[0].W, max(e.sets[0].steps, 1)
@@ -580,7 +581,7 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 		defer e.Close()
 		met[sp.Sampler.Kind]++
 		world := rapid.IntRange(1, 3).Draw(rt, "world")
-		tk := shuffle.StepTicket(rapid.Uint64Range(0, 5).Draw(rt, "epoch"),
+		tk := steps.StepTicket(rapid.Uint64Range(0, 5).Draw(rt, "epoch"),
 			rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
 			sp.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
 		b := wait(t, e.Start(context.Background(), tk, false))
@@ -665,20 +666,20 @@ func TestSampledRunsAreTheSame(t *testing.T) {
 			}
 			ctx := context.Background()
 			for step := range e.Steps() {
-				whole := wait(t, e.Start(ctx, shuffle.StepTicket(1, step, 5, 0, 1), false))
-				checkSampled(t, e, tabs, shuffle.StepTicket(1, step, 5, 0, 1), whole)
+				whole := wait(t, e.Start(ctx, steps.StepTicket(1, step, 5, 0, 1), false))
+				checkSampled(t, e, tabs, steps.StepTicket(1, step, 5, 0, 1), whole)
 				for _, world := range []int{3, 8} {
 					if testing.Short() && world == 8 {
 						continue
 					}
 					for rank := range world {
-						tk := shuffle.StepTicket(1, step, 5, rank, world)
+						tk := steps.StepTicket(1, step, 5, rank, world)
 						b := wait(t, e.Start(ctx, tk, false))
 						checkSampled(t, e, tabs, tk, b)
 						b.Release()
 					}
 				}
-				native := wait(t, e.Start(ctx, shuffle.StepTicket(1, step, 5, 0, 1), true))
+				native := wait(t, e.Start(ctx, steps.StepTicket(1, step, 5, 0, 1), true))
 				for i := range native.Tensors {
 					if n := &native.Tensors[i]; n.Convert != nil {
 						n.Data, n.DType = slowConvert(*n), n.Convert.To
@@ -715,7 +716,7 @@ func TestNativeSampled(t *testing.T) {
 	e := openMixed(t, sp, tabs, 3)
 	ctx := context.Background()
 	for step := range e.Steps() {
-		tk := shuffle.StepTicket(0, step, 5, 0, 1)
+		tk := steps.StepTicket(0, step, 5, 0, 1)
 		whole, native := wait(t, e.Start(ctx, tk, false)), wait(t, e.Start(ctx, tk, true))
 		n := native.Tensor("image")
 		if n.Convert == nil {

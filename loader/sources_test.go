@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -339,7 +340,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		tab.objects[path] = b.Bytes()
 		e := openFake(t, sp, tab, 2)
 		for step := range e.Steps() {
-			tk := shuffle.StepTicket(0, step, 4, 0, 1)
+			tk := steps.StepTicket(0, step, 4, 0, 1)
 			batch := wait(t, e.Start(context.Background(), tk, false))
 			checkSampled(t, e, map[string]*fakeTable{"memory": tab}, tk, batch)
 			batch.Release()
@@ -611,7 +612,7 @@ func TestBadLimit(t *testing.T) {
 	} {
 		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: spec.BadSkip, BadLimit: count(c.limit)},
 			tab, 2)
-		state := shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Samples: c.from}
+		state := steps.State{Version: steps.Version, Spec: e.Hash(), Samples: c.from}
 		l, err := NewLoader(e, LoaderOptions{Epochs: 1, Rank: c.rank, World: c.world, State: &state})
 		if err != nil {
 			t.Fatal(err)
@@ -672,7 +673,7 @@ func TestExplain(t *testing.T) {
 		e := openMixed(t, sp, tabs, 2)
 		var read atomic.Int64
 		for step := range min(e.Steps(), 4) {
-			tk := shuffle.StepTicket(0, step, 5, 0, 1)
+			tk := steps.StepTicket(0, step, 5, 0, 1)
 			rows, err := e.Explain(context.Background(), tk)
 			if err != nil {
 				t.Fatal(err)
@@ -746,7 +747,7 @@ func TestSourceErrors(t *testing.T) {
 	e := openMixed(t, sp, tabs, 2)
 	found := map[bool]int{}
 	for step := range e.Steps() {
-		b, err := e.Start(context.Background(), shuffle.StepTicket(0, step, 2, 0, 1), false).Wait(context.Background())
+		b, err := e.Start(context.Background(), steps.StepTicket(0, step, 2, 0, 1), false).Wait(context.Background())
 		if err == nil {
 			b.Release()
 			continue
@@ -853,12 +854,12 @@ func TestInvalidSpecs(t *testing.T) {
 
 // TestLongSequences: the memory of a sequence grows with its steps, and not with their square.
 func TestLongSequences(t *testing.T) {
-	const steps = 1 << 13
+	const length = 1 << 13
 	tab := sampledTables()["b"]
 	tab.broken = nil
 	s := Spec{Source: "b", Fields: slices.Clone(sampledFields[:1]), BatchSize: 1,
 		Sampler: Sampler{Kind: spec.RandomWindow, Height: 2, Width: 2}}
-	s.Time = &spec.Time{Key: "site", Order: "date", Length: steps}
+	s.Time = &spec.Time{Key: "site", Order: "date", Length: length}
 	e, err := tryMixed(s, map[string]*fakeTable{"b": tab}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -866,12 +867,12 @@ func TestLongSequences(t *testing.T) {
 	defer func() { _ = e.Close() }()
 	read := func() uint64 {
 		return corpus.Allocated(func() {
-			wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release()
+			wait(t, e.Start(t.Context(), steps.StepTicket(0, 0, 1, 0, 1), false)).Release()
 		})
 	}
 	read()
-	if n := read(); n > 1000*steps {
-		t.Errorf("%d bytes are allocated for %d steps", n, steps)
+	if n := read(); n > 1000*length {
+		t.Errorf("%d bytes are allocated for %d steps", n, length)
 	}
 }
 
@@ -921,10 +922,10 @@ func TestGroups(t *testing.T) {
 	tabs := sampledTables()
 	e := openMixed(t, fixedSpecs()["tiles"], tabs, 1)
 	groups, _ := e.Plan().Groups()
-	pools := map[int64]shuffle.Pool{}
+	pools := map[int64]steps.Pool{}
 	for epoch := range uint64(3) {
 		for step := range e.Steps() {
-			tk := shuffle.StepTicket(epoch, step, 5, 0, 1)
+			tk := steps.StepTicket(epoch, step, 5, 0, 1)
 			pool, ok := e.Plan().PoolOf(epoch, tk.First)
 			g := groups.Of(tk)
 			if !ok || g < 0 || g != int64(pool.Key()>>1) {

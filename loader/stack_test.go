@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -110,7 +110,7 @@ func sameBatches(t *testing.T, got, want *loader.Engine) {
 		t.Fatalf("%d steps, want %d", got.Steps(), want.Steps())
 	}
 	for step := range want.Steps() {
-		ticket := shuffle.StepTicket(1, step, 4, 0, 1)
+		ticket := steps.StepTicket(1, step, 4, 0, 1)
 		a, err := got.Start(t.Context(), ticket, false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestStackOfSeveralGrids(t *testing.T) {
 			StrideX: 25, Pad: true}},
 	}, loader.Options{Workers: 2})
 	for step := range e.Steps() {
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 2, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(0, step, 2, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestStackGridInMetres(t *testing.T) {
 	coarse.write(t, filepath.Join(dir, "0-b.tif"))
 	e := mustOpen(t, loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{
 		{Name: "image", Patterns: []string{"{id}-a.tif", "{id}-b.tif"}, Grid: 20}}}, loader.Options{})
-	b, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false).Wait(t.Context())
+	b, err := e.Start(t.Context(), steps.StepTicket(0, 0, 1, 0, 1), false).Wait(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestStackRefusals(t *testing.T) {
 		e, err := loader.Open(t.Context(), loader.Spec{Source: dir, BatchSize: 1,
 			Fields: []loader.Field{{Name: "image", Patterns: patterns, Grid: c.grid}}}, loader.Options{})
 		if err == nil {
-			_, err = e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false).Wait(t.Context())
+			_, err = e.Start(t.Context(), steps.StepTicket(0, 0, 1, 0, 1), false).Wait(t.Context())
 			_ = e.Close()
 		}
 		if fault.KindOf(err) != c.kind {

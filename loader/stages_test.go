@@ -6,7 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // TestStagesAreAllOfTheTime: the stages add up to the workers' time, for any number of workers and
@@ -89,7 +89,7 @@ func TestWorkersWithoutMemory(t *testing.T) {
 	}
 	defer e.Close()
 	const pause = 100 * time.Millisecond
-	ticket := shuffle.Ticket{Count: spec.BatchSize, RowStride: 1}
+	ticket := steps.Ticket{Count: spec.BatchSize, RowStride: 1}
 	wait := func(p *Pending) *batch.Batch {
 		b, err := p.Wait(t.Context())
 		if err != nil {

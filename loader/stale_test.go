@@ -12,7 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -47,7 +47,7 @@ func TestStaleCatalogIsNoticed(t *testing.T) {
 			return err
 		}
 		defer e.Close()
-		batch, err := e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false).Wait(ctx)
+		batch, err := e.Start(ctx, steps.StepTicket(0, 0, 1, 0, 1), false).Wait(ctx)
 		if err == nil {
 			batch.Release()
 		}
@@ -111,7 +111,7 @@ func TestFolderIsWatched(t *testing.T) {
 	}
 	defer e.Close()
 	read := func() error {
-		batch, err := e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false).Wait(ctx)
+		batch, err := e.Start(ctx, steps.StepTicket(0, 0, 1, 0, 1), false).Wait(ctx)
 		if err == nil {
 			batch.Release()
 		}

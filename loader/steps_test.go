@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/raster"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -158,7 +158,7 @@ func TestBadFilesOfSteps(t *testing.T) {
 		} {
 			e := mustOpen(t, loader.Spec{Source: source, BatchSize: 2, BadSamples: policy, Fields: []loader.Field{
 				{Name: "seq", Column: "seq/t", DType: "float32"}, {Name: "id"}}}, loader.Options{})
-			b, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, 2, 0, 1), false).Wait(t.Context())
+			b, err := e.Start(t.Context(), steps.StepTicket(0, 0, 2, 0, 1), false).Wait(t.Context())
 			if policy == specpkg.BadError {
 				if fault.KindOf(err) == 0 || !strings.Contains(fmt.Sprint(err), fmt.Sprintf("t%d.tif", broken)) {
 					t.Errorf("file %d: %v", broken, err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
 )
@@ -53,7 +53,7 @@ func TestRemoteStores(t *testing.T) {
 	defer e.Close()
 	got := map[string][]string{}
 	for step := range e.Steps() {
-		b := wait(t, e.Start(t.Context(), shuffle.Ticket{First: step, Count: 1, RowStride: 1}, false))
+		b := wait(t, e.Start(t.Context(), steps.Ticket{First: step, Count: 1, RowStride: 1}, false))
 		for _, field := range []string{"s2", "s1"} {
 			sum := sha256.Sum256(b.Tensor(field).Data)
 			got[field] = append(got[field], hex.EncodeToString(sum[:]))

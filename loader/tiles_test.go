@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -58,7 +58,7 @@ func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 	}
 	want := map[int64]*batch.Batch{}
 	for step := range e.Steps() {
-		want[step] = wait(t, e.Start(context.Background(), shuffle.StepTicket(0, step, 4, 0, 1), false))
+		want[step] = wait(t, e.Start(context.Background(), steps.StepTicket(0, step, 4, 0, 1), false))
 		want[step].Tensors[0].Data = append([]byte(nil), want[step].Tensors[0].Data...)
 		want[step].Release()
 	}
@@ -69,7 +69,7 @@ func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 			for range 150 {
 				step := r.Int64N(e.Steps())
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(500))*time.Microsecond)
-				p := e.Start(context.Background(), shuffle.StepTicket(0, step, 4, 0, 1), false)
+				p := e.Start(context.Background(), steps.StepTicket(0, step, 4, 0, 1), false)
 				if r.IntN(3) == 0 {
 					ctx = context.Background()
 				}

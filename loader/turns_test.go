@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // TestEnginesShareTurns: the workers of two engines decode one at a time where there is one turn, none while somebody
@@ -33,7 +33,7 @@ func testEnginesShareTurns(t *testing.T) {
 		}
 		defer e.Close()
 		ctx := resources.WithTurn(t.Context(), resources.Turn{Client: client})
-		pending = append(pending, e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false))
+		pending = append(pending, e.Start(ctx, steps.StepTicket(0, 0, 1, 0, 1), false))
 	}
 	synctest.Wait()
 	if n := all.Waiting(); n < 2 {
@@ -59,7 +59,7 @@ func budgetedDemo(t *testing.T, b *resources.Budget) (*Engine, func(client strin
 	}
 	return e, func(client string) *Pending {
 		ctx := resources.WithTurn(t.Context(), resources.Turn{Client: client})
-		return e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
+		return e.Start(ctx, steps.StepTicket(0, 0, 1, 0, 1), false)
 	}
 }
 
@@ -172,7 +172,7 @@ func testSeatsOutlastTheirBatches(t *testing.T) {
 		return resources.WithTurn(t.Context(), resources.Turn{Client: client})
 	}
 	start := func(e *Engine, client string) *Pending {
-		return e.Start(of(client), shuffle.StepTicket(0, 0, 1, 0, 1), false)
+		return e.Start(of(client), steps.StepTicket(0, 0, 1, 0, 1), false)
 	}
 	var engines []*Engine
 	for range 2 {
@@ -316,7 +316,7 @@ func testBatchesAreUrgent(t *testing.T) {
 	go func() { got <- other.Tick(waits) }()
 	synctest.Wait()
 	ctx := resources.WithTurn(t.Context(), resources.Turn{Client: "trainer"})
-	p := e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
+	p := e.Start(ctx, steps.StepTicket(0, 0, 1, 0, 1), false)
 	synctest.Wait()
 	if all.Waiting() != 2 {
 		t.Errorf("%d wait for a turn, want 2", all.Waiting())

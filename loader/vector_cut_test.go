@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // textShape is a feature of a GeoJSON file of the tests.
@@ -179,7 +179,7 @@ func TestPolygonsOfWindows(t *testing.T) {
 		shapes, covered, left := 0, 0, 0
 		for step := range e.Steps() {
 			for rank := range 3 {
-				b, err := e.Start(t.Context(), shuffle.Ticket{First: step * 4, Count: 4, RowStart: rank, RowStride: 3},
+				b, err := e.Start(t.Context(), steps.Ticket{First: step * 4, Count: 4, RowStart: rank, RowStride: 3},
 					false).Wait(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -266,7 +266,7 @@ func TestBoxesOfLinesAndPoints(t *testing.T) {
 		says  string
 	}{{0, "has a Point"}, {2, "has a LineString"}, {6, "has a LineString"}} {
 		write([]string{all[7], all[c.shape]})
-		_, err := mustOpen(t, s, loader.Options{}).Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1},
+		_, err := mustOpen(t, s, loader.Options{}).Start(t.Context(), steps.Ticket{Count: 1, RowStride: 1},
 			false).Wait(t.Context())
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), c.says) ||
 			!strings.Contains(err.Error(), "shape 1") {
@@ -313,7 +313,7 @@ func TestShapesOverTheMemory(t *testing.T) {
 	}
 	e := mustOpen(t, loader.Spec{Source: image, BatchSize: 1, Fields: []loader.Field{{Name: "image"},
 		{Name: "boxes", Vector: &spec.Vector{Path: shapes, Kind: "boxes"}}}}, loader.Options{MemoryBytes: 1 << 16})
-	_, err := e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
+	_, err := e.Start(t.Context(), steps.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
 	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("%v, want a limit", err)
 	}

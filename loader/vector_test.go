@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -176,7 +176,7 @@ func TestVectorWindows(t *testing.T) {
 		covered := 0
 		for step := range e.Steps() {
 			for rank := range 3 {
-				b, err := e.Start(t.Context(), shuffle.Ticket{First: step * 4, Count: 4, RowStart: rank, RowStride: 3},
+				b, err := e.Start(t.Context(), steps.Ticket{First: step * 4, Count: 4, RowStart: rank, RowStride: 3},
 					false).Wait(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -232,7 +232,7 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 		e, err := open(t, loader.Spec{Source: image, BatchSize: 1,
 			Fields: []loader.Field{{Name: "image"}, {Name: "mask", Vector: &c.v}}}, loader.Options{})
 		if err == nil {
-			_, err = e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
+			_, err = e.Start(t.Context(), steps.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
 		}
 		if err == nil || fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q of kind %v", c.v, err, c.says, c.kind)

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -34,7 +35,7 @@ var ErrClosed = errors.New("loader: the engine is closed")
 type Pending struct {
 	engine *Engine
 	group  *group // of the ticket's positions
-	ticket shuffle.Ticket
+	ticket steps.Ticket
 	native bool
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -83,7 +84,7 @@ type unit struct {
 // turns, as workers and memory allow. With native, tensors that are smaller in their
 // native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
 // with an error of kind not found, unsupported or limit.
-func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pending {
+func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pending {
 	pending := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
 	pending.ctx, pending.cancel = context.WithCancel(ctx)
 	err := crash.Call(func() (err error) {
@@ -105,7 +106,7 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 
 // check returns the group of a ticket, or an error if it asks for positions or rows that do not exist, or that cannot
 // stand in one batch.
-func (e *Engine) check(t shuffle.Ticket) (*group, error) {
+func (e *Engine) check(t steps.Ticket) (*group, error) {
 	switch last := e.plan.LastEpoch(); {
 	case t.Epoch > last:
 		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "epoch %d: the last one is %d", t.Epoch, last)
@@ -128,7 +129,7 @@ func (e *Engine) check(t shuffle.Ticket) (*group, error) {
 
 // checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds the rows of
 // a run.
-func (e *Engine) checkNamed(t shuffle.Ticket) error {
+func (e *Engine) checkNamed(t steps.Ticket) error {
 	switch {
 	case t.First != 0 || t.Count != 0 || t.RowStart != 0 || t.RowStride != 0:
 		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, and a run of %d from %d",

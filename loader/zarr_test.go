@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/httpsource"
 )
 
@@ -104,7 +104,7 @@ func TestZarrGroup(t *testing.T) {
 			t.Fatalf("%s: %v", source, err)
 		}
 		for step := range e.Steps() {
-			tk := shuffle.Ticket{First: step * 2, Count: 2, RowStride: 1}
+			tk := steps.Ticket{First: step * 2, Count: 2, RowStride: 1}
 			plan, err := e.Explain(t.Context(), tk)
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestZarrMisplaced(t *testing.T) {
 			e, err := Open(t.Context(), Spec{Source: dir, BatchSize: 1, Fields: fields}, Options{})
 			if err == nil {
 				var b *batch.Batch
-				b, err = e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
+				b, err = e.Start(t.Context(), steps.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
 				if err == nil {
 					b.Release()
 				}
@@ -190,7 +190,7 @@ func TestZarrTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 3, RowStride: 1}, false))
+		b := wait(t, e.Start(t.Context(), steps.Ticket{Count: 3, RowStride: 1}, false))
 		x := b.Tensor("image")
 		if fmt.Sprint(x.Shape) != "[3 2 1 8 8]" {
 			t.Fatalf("shape %v", x.Shape)
@@ -223,7 +223,7 @@ func TestZarrBelowRoots(t *testing.T) {
 			return err
 		}
 		defer e.Close()
-		b, err := e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
 		if err == nil {
 			b.Release()
 		}

@@ -1,5 +1,9 @@
 package shuffle
 
+import (
+	"github.com/chaski-eo/chaski/internal/splitmix"
+)
+
 // Covers reports whether at most a share of a window has no data, in an asset of height by width pixels whose weights
 // are its valid pixels. Of a cell that the window cuts, it takes the same share of the valid pixels as of the cell, so
 // that the answer is exact for windows of whole cells. Pixels past the edge of the asset have no data.
@@ -56,7 +60,7 @@ func (w *Weights) Covered(c Crop, most float64) Box {
 	if count == 0 {
 		return Window(c)
 	}
-	chosen := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 2*coveredTries), count)
+	chosen := splitmix.Below(splitmix.Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 2*coveredTries), count)
 	var out Box
 	w.EachCovered(c, most, func(b Box) bool {
 		out = b

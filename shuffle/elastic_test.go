@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/chaski-eo/chaski/internal/splitmix"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -43,7 +45,7 @@ func sizeOf(dataset int, row int64) (height, width int) {
 // how.
 func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 	d := pl.At(epoch, p)
-	bad := func(d *Draw) bool { return Hash(77, uint64(d.Dataset), uint64(d.Row))%5 == 0 }
+	bad := func(d *Draw) bool { return splitmix.Hash(77, uint64(d.Dataset), uint64(d.Row))%5 == 0 }
 	if bad(&d) {
 		switch j.policy {
 		case skip:
@@ -65,11 +67,11 @@ func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 	for step := range rows {
 		rows[step] = pl.Row(&d, step)
 	}
-	h := Hash(uint64(d.Dataset), d.Epoch, uint64(d.Position), uint64(d.Sample), uint64(d.Item), uint64(d.Row),
+	h := splitmix.Hash(uint64(d.Dataset), d.Epoch, uint64(d.Position), uint64(d.Sample), uint64(d.Item), uint64(d.Row),
 		uint64(d.Sub), uint64(d.Transform), uint64(d.Attempt))
-	h = Hash(h, uint64(b.Y), uint64(b.X), uint64(b.H), uint64(b.W))
+	h = splitmix.Hash(h, uint64(b.Y), uint64(b.X), uint64(b.H), uint64(b.W))
 	for _, r := range rows {
-		h = further(h, uint64(r))
+		h = splitmix.Further(h, uint64(r))
 	}
 	if flagged {
 		h++
@@ -231,11 +233,11 @@ type history struct {
 	t      *testing.T
 	r      *rand.Rand
 	ranks  []rank
-	counts [][]int  // how often each position was delivered, in what the run's final model has seen
-	rows   []int64  // scratch
-	batch  []uint64 // scratch
-	done   State    // what is delivered
-	saved  []byte   // the last checkpoint
+	counts [][]int     // how often each position was delivered, in what the run's final model has seen
+	rows   []int64     // scratch
+	batch  []uint64    // scratch
+	done   steps.State // what is delivered
+	saved  []byte      // the last checkpoint
 }
 
 func newHistory(t *testing.T, j *job, r *rand.Rand) *history {
@@ -251,7 +253,7 @@ func (h *history) run() {
 	for _, c := range h.counts {
 		clear(c)
 	}
-	h.done = State{Version: Version, Seed: h.seed, Epoch: h.first}
+	h.done = steps.State{Version: steps.Version, Seed: h.seed, Epoch: h.first}
 	h.save()
 	h.restart(h.done)
 	for failures := 0; h.done.Epoch < h.first+jobEpochs; {
@@ -287,7 +289,7 @@ func (h *history) save() {
 }
 
 // restart begins again at a state, with another number of ranks.
-func (h *history) restart(s State) {
+func (h *history) restart(s steps.State) {
 	world := 1 + h.r.IntN(9)
 	h.ranks = h.ranks[:0]
 	for i := range world {
@@ -301,7 +303,7 @@ func (h *history) restart(s State) {
 
 // crash drops everything after the checkpoint, because the model that saw it is lost.
 func (h *history) crash() {
-	s, err := ParseState(h.saved)
+	s, err := steps.ParseState(h.saved)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -327,7 +329,7 @@ func (h *history) step() {
 		}
 	}
 	epoch, step := h.ranks[0].epoch, h.ranks[0].step
-	if step >= Steps(n, h.g, h.drop) {
+	if step >= steps.Count(n, h.g, h.drop) {
 		for i := range h.ranks {
 			h.ranks[i].epoch++
 			h.ranks[i].step = 0
@@ -335,7 +337,7 @@ func (h *history) step() {
 		h.done.Epoch, h.done.Samples = epoch+1, 0
 		return
 	}
-	rows := LocalRows(h.g, len(h.ranks))
+	rows := steps.LocalRows(h.g, len(h.ranks))
 	if full := rows * len(h.ranks); full < h.g || full >= h.g+len(h.ranks) {
 		h.t.Fatalf("%d ranks of %d rows for a batch of %d", len(h.ranks), rows, h.g)
 	}
@@ -350,7 +352,7 @@ func (h *history) step() {
 // answers the same ticket.
 func (h *history) take(rk *rank, rows int, batch []uint64) {
 	n := h.plans[0].Len()
-	tk := StepTicket(rk.epoch, rk.step, h.g, rk.rank, rk.world)
+	tk := steps.StepTicket(rk.epoch, rk.step, h.g, rk.rank, rk.world)
 	if tk.Rows() != rows {
 		h.t.Fatalf("rank %d of %d has %d rows, rank 0 %d", rk.rank, rk.world, tk.Rows(), rows)
 	}

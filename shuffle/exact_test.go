@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
@@ -57,7 +58,7 @@ func TestExactShares(t *testing.T) {
 			in := make([]int64, m)
 			rows := 0
 			for rank := range world {
-				tk := StepTicket(epoch, step, int(g), rank, world)
+				tk := steps.StepTicket(epoch, step, int(g), rank, world)
 				for k := range tk.Rows() {
 					p := tk.Position(k, pl.Len())
 					if p < 0 {
@@ -196,8 +197,8 @@ func TestBatchesOfOneSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps := pl.Len() / g
-		if pl.Len()%g != 0 || steps < 1 {
+		count := pl.Len() / g
+		if pl.Len()%g != 0 || count < 1 {
 			t.Fatalf("an epoch of %d positions, in batches of %d", pl.Len(), g)
 		}
 		batches := make([]int64, m) // of each source
@@ -206,8 +207,8 @@ func TestBatchesOfOneSource(t *testing.T) {
 		for i := range seen {
 			seen[i] = make([]int, sizes[i])
 		}
-		for b := range 3 * steps {
-			epoch, step := uint64(b/steps), b%steps
+		for b := range 3 * count {
+			epoch, step := uint64(b/count), b%count
 			if step == 0 {
 				clear(inEpoch)
 			}
@@ -215,7 +216,7 @@ func TestBatchesOfOneSource(t *testing.T) {
 			for world := range 4 {
 				rows := int64(0)
 				for rank := range world + 1 {
-					ticket := StepTicket(epoch, step, int(g), rank, world+1)
+					ticket := steps.StepTicket(epoch, step, int(g), rank, world+1)
 					for k := range ticket.Rows() {
 						p := ticket.Position(k, pl.Len())
 						if p < 0 {

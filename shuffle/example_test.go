@@ -5,6 +5,7 @@ import (
 	"log"
 
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // Random windows of 64 by 64 pixels of five assets, two of each in an epoch: what the first step of rank 1 of 2 reads.
@@ -15,7 +16,7 @@ func ExamplePlan() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ticket := shuffle.StepTicket(0, 0, 4, 1, 2)
+	ticket := steps.StepTicket(0, 0, 4, 1, 2)
 	for k := range ticket.Rows() {
 		draw := plan.At(0, ticket.Position(k, plan.Len()))
 		window, _ := plan.Window(&draw, 512, 512, nil)

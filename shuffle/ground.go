@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // Ground is the sampler of windows at places on the ground. The ground is one or several maps; each is a lattice of
@@ -90,13 +92,13 @@ func (g *Ground) place(d *Draw) Place {
 		run, x := g.at(d.Sample)
 		return Place{int(run.Map), int64(run.Y) * int64(g.Cell), x * int64(g.Cell)}
 	}
-	hash := Hash(d.Seed, domainGround, d.Epoch, uint64(d.Position))
-	cellRun, x := g.at(below(further(hash, 0), g.ends[len(g.ends)-1]))
+	hash := splitmix.Hash(d.Seed, domainGround, d.Epoch, uint64(d.Position))
+	cellRun, x := g.at(splitmix.Below64(splitmix.Further(hash, 0), g.ends[len(g.ends)-1]))
 	half := int64(g.Side / 2)
 	return Place{
 		Map: int(cellRun.Map),
-		Y:   int64(cellRun.Y)*int64(g.Cell) + below(further(hash, 1), int64(g.Cell)) - half,
-		X:   x*int64(g.Cell) + below(further(hash, 2), int64(g.Cell)) - half,
+		Y:   int64(cellRun.Y)*int64(g.Cell) + splitmix.Below64(splitmix.Further(hash, 1), int64(g.Cell)) - half,
+		X:   x*int64(g.Cell) + splitmix.Below64(splitmix.Further(hash, 2), int64(g.Cell)) - half,
 	}
 }
 

@@ -2,80 +2,19 @@ package shuffle
 
 import (
 	"cmp"
-	"fmt"
-	"math/bits"
 	"slices"
+
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
-
-// Groups gives tickets whose windows share decoded tiles one number, so that one of several servers
-// answers them all. One dataset leads: a group is the tickets that begin in one of its pools,
-// estimated without the mixture's word. Groups serve speed only: any server can answer any ticket.
-type Groups struct {
-	Dataset int   // number of the dataset that leads
-	Pool    int64 // positions of one of its pools
-	// Samples is N, the positions of an epoch.
-	Samples int64
-	// Levels lead from the outermost mixture to the dataset. They are empty without a mixture.
-	Levels []Level
-}
-
-// Level is a source of a mixture.
-type Level struct {
-	Drawn   int64 // draws from the source in an epoch of the mixture
-	Samples int64 // positions of an epoch of the source itself
-}
-
-// Check validates groups that came from another process.
-func (g *Groups) Check() error {
-	if g.Dataset < 0 || g.Pool < 1 || g.Samples < 1 || len(g.Levels) > maxDepth {
-		return fmt.Errorf("groups of pools of %d positions of dataset %d, %d levels deep, of %d samples",
-			g.Pool, g.Dataset, len(g.Levels), g.Samples)
-	}
-	positions := g.Samples
-	for _, level := range g.Levels {
-		if level.Drawn < 0 || level.Drawn > positions || level.Samples < 1 {
-			return fmt.Errorf("groups: %d draws of %d in an epoch of %d", level.Drawn, level.Samples, positions)
-		}
-		positions = level.Samples
-	}
-	return nil
-}
-
-// Of returns the group of a ticket, a number of at least 0. Python computes the same.
-func (g *Groups) Of(t Ticket) int64 {
-	epoch, pool, _ := g.place(t)
-	return int64(Pool{g.Dataset, epoch, int64(pool)}.Key() >> 1)
-}
-
-// Turn returns the number of a ticket's group in the order of the run, modulo 2^64. Python computes
-// the same.
-func (g *Groups) Turn(t Ticket) uint64 {
-	epoch, pool, n := g.place(t)
-	return epoch*((n-1)/uint64(g.Pool)+1) + pool
-}
-
-// place returns the epoch and the pool of the leading dataset in which a ticket begins, and the
-// positions of that epoch.
-func (g *Groups) place(t Ticket) (epoch, pool, of uint64) {
-	epoch, p, n := t.Epoch, uint64(min(max(t.First, 0), g.Samples)), uint64(g.Samples)
-	for _, level := range g.Levels {
-		hi, lo := bits.Mul64(p, uint64(level.Drawn))
-		before, _ := bits.Div64(hi, lo, n) // p <= n and level.Drawn <= n, so it is at most level.Drawn
-		draw := epoch*uint64(level.Drawn) + before
-		n = uint64(level.Samples)
-		epoch, p = draw/n, draw%n
-	}
-	return epoch, p / uint64(g.Pool), n
-}
 
 // Groups returns the groups of the plan's tickets. ok is false if no dataset has pools. Among the
 // datasets with pools that are drawn at least a quarter as often as the most drawn one, the dataset
 // leads whose pools last longest: groups then cut the pools of the others about once at most.
-func (pl *Plan) Groups() (g Groups, ok bool) {
+func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 	var leaders []leader
 	top := leader{share: 1}
 	if pl.take > 0 {
-		top.levels = []Level{{pl.take, pl.nodes[0].n}}
+		top.levels = []steps.Level{{Drawn: pl.take, Samples: pl.nodes[0].n}}
 	}
 	pl.leaders(0, top, &leaders)
 	largest := 0.0
@@ -91,7 +30,7 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 			continue
 		}
 		longest = lasts
-		g = Groups{Dataset: leader.dataset, Pool: pool, Samples: pl.Len(), Levels: leader.levels}
+		g = steps.Groups{Dataset: leader.dataset, Pool: pool, Samples: pl.Len(), Levels: leader.levels}
 	}
 	return g, len(leaders) > 0 && pl.Len() > 0
 }
@@ -99,8 +38,8 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 // leader is a dataset that has pools.
 type leader struct {
 	dataset int
-	share   float64 // of all positions
-	levels  []Level // from the outermost mixture to it
+	share   float64       // of all positions
+	levels  []steps.Level // from the outermost mixture to it
 }
 
 // leaders appends the datasets with pools under a node to all.
@@ -114,7 +53,7 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	}
 	for i, child := range nd.word.nodes {
 		// The capacity is cut so that siblings do not overwrite each other's level.
-		levels := append(slices.Clip(l.levels), Level{nd.word.drawn[i], pl.nodes[child].n})
+		levels := append(slices.Clip(l.levels), steps.Level{Drawn: nd.word.drawn[i], Samples: pl.nodes[child].n})
 		share := float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))
 		pl.leaders(child, leader{share: l.share * share, levels: levels}, all)
 	}

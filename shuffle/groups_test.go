@@ -1,6 +1,10 @@
 package shuffle
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/chaski-eo/chaski/shuffle/steps"
+)
 
 // TestGroupsFollowTheLead: nearly all tickets of a mixture are in the group of the pool where the
 // leading dataset is when they begin, in any epoch. Tickets of two groups begin in two pools.
@@ -30,8 +34,8 @@ func TestGroupsFollowTheLead(t *testing.T) {
 	all, same, found := 0, 0, map[int64]bool{}
 	group, turn := int64(-1), uint64(0)
 	for epoch := range uint64(3) {
-		for step := range Steps(pl.Len(), batch, true) {
-			tk := StepTicket(epoch, step, batch, 0, 1)
+		for step := range steps.Count(pl.Len(), batch, true) {
+			tk := steps.StepTicket(epoch, step, batch, 0, 1)
 			for p := tk.First; p < pl.Len(); p++ {
 				if pool, ok := pl.PoolOf(epoch, p); ok && pool.Dataset == g.Dataset {
 					if all++; g.Of(tk) == int64(pool.Key()>>1) {
@@ -56,27 +60,28 @@ func TestGroupsFollowTheLead(t *testing.T) {
 // TestTurns: pools of the leading dataset are numbered through all of its epochs. Python computes
 // the same number.
 func TestTurns(t *testing.T) {
-	g := Groups{Dataset: 1, Pool: 7, Samples: 160, Levels: []Level{{Drawn: 80, Samples: 50}}}
+	g := steps.Groups{Dataset: 1, Pool: 7, Samples: 160, Levels: []steps.Level{{Drawn: 80, Samples: 50}}}
 	// Draw 2*80 + 50 = 210 is position 10 of epoch 4, in the second of eight pools.
-	if got := g.Turn(StepTicket(2, 10, 10, 0, 1)); got != 4*8+1 {
+	if got := g.Turn(steps.StepTicket(2, 10, 10, 0, 1)); got != 4*8+1 {
 		t.Errorf("turn %d, want 33", got)
 	}
 }
 
 // TestInvalidGroups: groups that come from another process are checked before they are used.
 func TestInvalidGroups(t *testing.T) {
-	good := Groups{Dataset: 1, Pool: 5, Samples: 10, Levels: []Level{{4, 7}, {7, 1}}}
+	good := steps.Groups{Dataset: 1, Pool: 5, Samples: 10}
+	good.Levels = []steps.Level{{Drawn: 4, Samples: 7}, {Drawn: 7, Samples: 1}}
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
-	for _, g := range []Groups{
+	for _, g := range []steps.Groups{
 		{Dataset: -1, Pool: 5, Samples: 10},
 		{Pool: 0, Samples: 10},
 		{Pool: 5, Samples: 0},
-		{Pool: 5, Samples: 10, Levels: []Level{{11, 5}}},
-		{Pool: 5, Samples: 10, Levels: []Level{{5, 0}}},
-		{Pool: 5, Samples: 10, Levels: []Level{{5, 4}, {5, 4}}},
-		{Pool: 5, Samples: 10, Levels: make([]Level, maxDepth+1)},
+		{Pool: 5, Samples: 10, Levels: []steps.Level{{Drawn: 11, Samples: 5}}},
+		{Pool: 5, Samples: 10, Levels: []steps.Level{{Drawn: 5, Samples: 0}}},
+		{Pool: 5, Samples: 10, Levels: []steps.Level{{Drawn: 5, Samples: 4}, {Drawn: 5, Samples: 4}}},
+		{Pool: 5, Samples: 10, Levels: make([]steps.Level, steps.MaxDepth+1)},
 	} {
 		if g.Check() == nil {
 			t.Errorf("%+v is taken", g)

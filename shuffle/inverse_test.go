@@ -1,5 +1,9 @@
 package shuffle
 
+import (
+	"github.com/chaski-eo/chaski/internal/splitmix"
+)
+
 // The inverse of an order, by which tests find samples. No program needs it.
 
 // Position returns the position of sample i: the inverse of At.
@@ -20,8 +24,8 @@ func (o *Order) Position(i int64) int64 {
 func (o *Order) backward(x uint64) uint64 {
 	lo, hi := x&(1<<o.low-1), x>>o.low
 	for i := rounds - 2; i >= 0; i -= 2 {
-		lo ^= Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
-		hi ^= Mix(o.keys[i]^lo) & (1<<o.top - 1)
+		lo ^= splitmix.Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
+		hi ^= splitmix.Mix(o.keys[i]^lo) & (1<<o.top - 1)
 	}
 	return hi<<o.low | lo
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // WordLen is the length of a mixture's word. Proportions are rounded to whole parts of it: with 10,000
@@ -113,7 +115,7 @@ func mixed(seed uint64, counts []int64) []uint16 {
 	for i, count := range counts {
 		owner = append(owner, slices.Repeat([]uint16{uint16(i)}, int(count))...)
 	}
-	order := permutation(Hash(seed, domainWord), WordLen)
+	order := permutation(splitmix.Hash(seed, domainWord), WordLen)
 	// The network once for each of its 2^14 inputs, the smallest power of two that holds WordLen: this
 	// is faster than a walk from every slot.
 	var once [1 << 14]uint16
@@ -143,7 +145,7 @@ func evenly(seed uint64, counts []int64) []uint16 {
 	for i, count := range counts {
 		for k := range uint64(count) {
 			// k is below 2^14, so that k*2^48 leaves two bits of the 64.
-			spot := k<<48 + Hash(seed, domainBlock, uint64(i), k)>>16
+			spot := k<<48 + splitmix.Hash(seed, domainBlock, uint64(i), k)>>16
 			places = append(places, place{spot / uint64(count), uint16(i)})
 		}
 	}
@@ -258,7 +260,7 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
 	if w.batch > 0 {
 		batch := p / w.batch
-		order := permutation(Hash(w.seed, domainBatch, epoch, uint64(batch)), w.batch)
+		order := permutation(splitmix.Hash(w.seed, domainBatch, epoch, uint64(batch)), w.batch)
 		place := order.At(p % w.batch)
 		source = sort.Search(len(w.ends), func(k int) bool { return w.ends[k] > place })
 		count := w.counts[source]

@@ -1,6 +1,10 @@
 package shuffle
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
+)
 
 const (
 	// rounds of the Feistel network. Four fail the tests of this package and six pass them. Twelve
@@ -31,7 +35,7 @@ func NewOrder(seed, epoch uint64, n int64, shuffled bool) Order {
 	if !shuffled {
 		return Order{n: uint64(n)}
 	}
-	return permutation(Hash(seed, domainOrder, epoch), n)
+	return permutation(splitmix.Hash(seed, domainOrder, epoch), n)
 }
 
 // permutation returns the network of n with the keys hash(..., i), where h is hash(...).
@@ -44,7 +48,7 @@ func permutation(h uint64, n int64) Order {
 	order.low = width / 2
 	order.top = width - order.low
 	for i := range order.keys {
-		order.keys[i] = further(h, uint64(i))
+		order.keys[i] = splitmix.Further(h, uint64(i))
 	}
 	return order
 }
@@ -76,8 +80,8 @@ func (o *Order) check(p int64) {
 func (o *Order) forward(x uint64) uint64 {
 	lo, hi := x&(1<<o.low-1), x>>o.low
 	for i := 0; i < rounds; i += 2 {
-		hi ^= Mix(o.keys[i]^lo) & (1<<o.top - 1)
-		lo ^= Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
+		hi ^= splitmix.Mix(o.keys[i]^lo) & (1<<o.top - 1)
+		lo ^= splitmix.Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
 	}
 	return hi<<o.low | lo
 }

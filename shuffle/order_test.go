@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // TestOrderIsAPermutation: At is a bijection and Position its inverse, for every position.
@@ -173,11 +176,11 @@ func TestEverySampleOncePerEpoch(t *testing.T) {
 		drop := rapid.Bool().Draw(t, "drop")
 		o := NewOrder(rapid.Uint64().Draw(t, "seed"), 0, n, true)
 		seen := map[int64]int{}
-		steps, rows := Steps(n, g, drop), make([]int64, world)
-		for s := range steps {
+		count, rows := steps.Count(n, g, drop), make([]int64, world)
+		for s := range count {
 			for rank := range world {
-				tk := StepTicket(0, s, g, rank, world)
-				if tk.Rows() != LocalRows(g, world) {
+				tk := steps.StepTicket(0, s, g, rank, world)
+				if tk.Rows() != steps.LocalRows(g, world) {
 					t.Fatalf("rank %d has %d rows", rank, tk.Rows())
 				}
 				for k := range tk.Rows() {
@@ -192,7 +195,7 @@ func TestEverySampleOncePerEpoch(t *testing.T) {
 			}
 		}
 		for rank, want := range rows {
-			if got := RankRows(n, g, rank, world, drop); got != want {
+			if got := steps.RankRows(n, g, rank, world, drop); got != want {
 				t.Fatalf("rank %d of %d has %d rows, not %d", rank, world, want, got)
 			}
 		}
@@ -225,12 +228,12 @@ func TestStateStep(t *testing.T) {
 		{12, 10, 4, 0, false},
 		{-4, 10, 4, 0, false},
 	} {
-		got, err := State{Version: Version, Samples: c.samples}.Step(c.n, c.g)
+		got, err := steps.State{Version: steps.Version, Samples: c.samples}.Step(c.n, c.g)
 		if (err == nil) != c.ok || got != c.step {
 			t.Errorf("%+v: step %d, %v", c, got, err)
 		}
 	}
-	if _, err := (State{Version: Version + 1}).Step(1, 1); err == nil {
+	if _, err := (steps.State{Version: steps.Version + 1}).Step(1, 1); err == nil {
 		t.Error("a later version was accepted")
 	}
 }
@@ -263,7 +266,7 @@ type vectors struct {
 		X      int    `json:"x"`
 	} `json:"windows"`
 	Tickets []struct {
-		Ticket
+		steps.Ticket
 		N         int64   `json:"n"`
 		Positions []int64 `json:"positions"`
 	} `json:"tickets"`
@@ -278,11 +281,12 @@ func TestVectors(t *testing.T) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatal(err)
 	}
-	if v.Version != Version || len(v.Hash) == 0 || len(v.Orders) == 0 || len(v.Windows) == 0 || len(v.Tickets) == 0 {
+	if v.Version != steps.Version || len(v.Hash) == 0 || len(v.Orders) == 0 || len(v.Windows) == 0 ||
+		len(v.Tickets) == 0 {
 		t.Fatalf("vectors of version %d, or an empty list", v.Version)
 	}
 	for _, c := range v.Hash {
-		if got := Hash(c.Seed, c.Words...); got != c.H {
+		if got := splitmix.Hash(c.Seed, c.Words...); got != c.H {
 			t.Errorf("Hash(%d, %v) = %d, want %d", c.Seed, c.Words, got, c.H)
 		}
 	}

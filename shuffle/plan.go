@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // Spec is the input of Compile: a source, a seed, and whether samples are shuffled.
@@ -133,13 +136,6 @@ type Draw struct {
 	Attempt int `json:"attempt"`
 }
 
-// Pool names windows that are shuffled together, and so share decoded tiles.
-type Pool struct {
-	Dataset int    `json:"dataset"`
-	Epoch   uint64 `json:"epoch"` // the dataset's
-	Index   int64  `json:"index"`
-}
-
 // Plan is a compiled spec: it says which sample stands at any position, and which window of it. Its
 // methods are pure, take O(log rows) time at most and allocate nothing. It holds the slices of the
 // spec and 40 kB per mixture. It may be used from many goroutines.
@@ -166,9 +162,6 @@ type leaf struct {
 	runs Runs // samples of items; with TileWindow visits
 	n    int64
 }
-
-// maxDepth bounds mixtures in mixtures, because a spec is user input and add is recursive.
-const maxDepth = 16
 
 // NewPlan compiles a spec. The spec's slices are kept and must not be changed.
 func NewPlan(s Spec) (*Plan, error) {
@@ -202,8 +195,8 @@ func (pl *Plan) add(s Source, seed uint64, depth int) (int, error) {
 	var nd node
 	var err error
 	switch {
-	case depth > maxDepth:
-		err = fmt.Errorf("mixtures in mixtures over %d deep", maxDepth)
+	case depth > steps.MaxDepth:
+		err = fmt.Errorf("mixtures in mixtures over %d deep", steps.MaxDepth)
 	case s.Dataset != nil && s.Mixture == nil:
 		nd, err = pl.addDataset(s.Dataset, seed)
 	case s.Mixture != nil && s.Dataset == nil:
@@ -228,7 +221,7 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
 		if err := m.checkSource(i); err != nil {
 			return node{}, err
 		}
-		child, err := pl.add(source, Hash(seed, domainSource, uint64(i)), depth+1)
+		child, err := pl.add(source, splitmix.Hash(seed, domainSource, uint64(i)), depth+1)
 		if err != nil {
 			return node{}, fmt.Errorf("source %d: %w", i, err)
 		}
@@ -368,14 +361,14 @@ func (pl *Plan) At(epoch uint64, p int64) Draw {
 	lf.fill(&draw)
 	if sides := lf.Sampler.Sides; len(sides) > 0 {
 		// By the seed, the epoch and the batch of the run, so that all datasets and ranks draw the same one.
-		draw.Side = sides[Below(Hash(pl.seed, domainSide, epoch, uint64(p/pl.batch)), len(sides))]
+		draw.Side = sides[splitmix.Below(splitmix.Hash(pl.seed, domainSide, epoch, uint64(p/pl.batch)), len(sides))]
 	}
 	return draw
 }
 
 // Draw returns what stands in row k of a ticket's batch. Windows of positions that a ticket names have H and W, since
 // they may be of several batches. It panics where At does, also for rows of padding.
-func (pl *Plan) Draw(t Ticket, k int) Draw {
+func (pl *Plan) Draw(t steps.Ticket, k int) Draw {
 	draw := pl.At(t.Epoch, t.Position(k, pl.Len()))
 	if len(t.Positions) > 0 {
 		draw.Side = 0
@@ -442,7 +435,7 @@ func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
 	inPool := d.Position - first*perVisit
 	if shuffle {
 		windows := min(int64(sampler.Pool), visits-first) * perVisit
-		order := permutation(Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), windows)
+		order := permutation(splitmix.Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), windows)
 		inPool = order.At(inPool)
 	}
 	order := NewOrder(d.Seed, d.Epoch, visits, shuffle)
@@ -451,17 +444,14 @@ func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
 
 // PoolOf returns the pool of position p of an epoch, and whether there is one: tickets whose
 // positions share a pool are best served by one server. It panics unless 0 <= p < Len().
-func (pl *Plan) PoolOf(epoch uint64, p int64) (Pool, bool) {
+func (pl *Plan) PoolOf(epoch uint64, p int64) (steps.Pool, bool) {
 	draw := pl.locate(epoch, p)
 	sampler := &pl.leaves[draw.Dataset].Sampler
 	if sampler.Kind != TileWindow {
-		return Pool{}, false
+		return steps.Pool{}, false
 	}
-	return Pool{draw.Dataset, draw.Epoch, sampler.Visits.PoolOf(draw.Position)}, true
+	return steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch, Index: sampler.Visits.PoolOf(draw.Position)}, true
 }
-
-// Key returns a uniform word of the pool, for choosing a server by rendezvous hashing.
-func (p Pool) Key() uint64 { return Hash(0, uint64(p.Dataset), p.Epoch, uint64(p.Index)) }
 
 // MaxAttempts bounds the substitutes of one position. With half of all samples bad, one position in
 // 65,536 (2^16) still finds no good one.
@@ -478,8 +468,8 @@ func (pl *Plan) Substitute(d Draw, attempt int) Draw {
 	d.Attempt = attempt
 	// The seed is the dataset's, not the draw's, so that attempt 2 does not depend on attempt 1: any
 	// server can compute it alone.
-	d.Seed = Hash(lf.seed, domainSubstitute, d.Epoch, uint64(d.Position), uint64(attempt))
-	d.Sample = below(Hash(d.Seed), lf.n)
+	d.Seed = splitmix.Hash(lf.seed, domainSubstitute, d.Epoch, uint64(d.Position), uint64(attempt))
+	d.Sample = splitmix.Below64(splitmix.Hash(d.Seed), lf.n)
 	lf.fill(&d)
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/internal/cputime"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -250,8 +251,8 @@ func TestSubstitutes(t *testing.T) {
 
 func TestPoolsAreTogether(t *testing.T) {
 	pl := mustPlan(t, visitSpec(10, 6, 4, 16))
-	counts := map[Pool]int64{}
-	rows := map[Pool]map[int64]bool{}
+	counts := map[steps.Pool]int64{}
+	rows := map[steps.Pool]map[int64]bool{}
 	for p := range pl.Len() {
 		pool, ok := pl.PoolOf(2, p)
 		if !ok || pool.Index != p/64 || pool.Epoch != 2 {

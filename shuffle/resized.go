@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // Resized is the sampler of windows of random area and aspect, which a reader resamples to H by W
@@ -51,7 +53,7 @@ func (r *Resized) check() error {
 // Window returns the window of a draw in an asset of height by width pixels. Every float64 operation is rounded by
 // itself (IEEE 754, nearest even, none fused), so that the result is the same anywhere.
 func (r *Resized) Window(d *Draw, height, width int) Box {
-	h, w := r.size(Hash(d.Seed, domainResized, d.Epoch, uint64(d.Position)), height, width)
+	h, w := r.size(splitmix.Hash(d.Seed, domainResized, d.Epoch, uint64(d.Position)), height, width)
 	return Window(Crop{
 		Seed: d.Seed, Epoch: d.Epoch, Position: d.Position,
 		Height: height, Width: width, H: h, W: w, AlignY: r.AlignY, AlignX: r.AlignX,
@@ -63,10 +65,10 @@ func (r *Resized) size(hash uint64, height, width int) (h, w int) {
 	if r.OfAsset {
 		area = float64(height) * float64(width)
 	}
-	share := float64(further(hash, 0)>>11) * 0x1p-53
+	share := float64(splitmix.Further(hash, 0)>>11) * 0x1p-53
 	share = r.Lo + float64(float64(r.Hi-r.Lo)*share)
 	area = float64(area * share)
-	squeeze := aspect(further(hash, 1), r.Ratio)
+	squeeze := aspect(splitmix.Further(hash, 1), r.Ratio)
 	tall, wide := float64(r.H)/float64(r.W), float64(r.W)/float64(r.H)
 	h = roundTo(math.Sqrt(float64(float64(area*tall)*squeeze)), r.AlignY)
 	w = roundTo(math.Sqrt(float64(float64(area*wide)/squeeze)), r.AlignX)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // SplitTotal is the sum of the shares of a split: the number of values of the upper half of a hash.
@@ -52,7 +54,7 @@ func (s *Split) OfCell(bounds [4]float64, size float64) int {
 	if !okY || !okX {
 		return -1
 	}
-	return s.of(Hash(s.Seed, domainCell, uint64(y), uint64(x)))
+	return s.of(splitmix.Hash(s.Seed, domainCell, uint64(y), uint64(x)))
 }
 
 func (s *Split) of(h uint64) int {
@@ -75,14 +77,14 @@ func cellOf(lo, hi, size float64) (int64, bool) {
 // hashText is hash(seed, 5, length, words), of the text's bytes in little-endian words of 64 bits, the last
 // one filled up with zeros.
 func hashText(seed uint64, text string) uint64 {
-	hash := Hash(seed, domainText, uint64(len(text)))
+	hash := splitmix.Hash(seed, domainText, uint64(len(text)))
 	for ; len(text) >= 8; text = text[8:] {
-		hash = further(hash, binary.LittleEndian.Uint64([]byte(text[:8])))
+		hash = splitmix.Further(hash, binary.LittleEndian.Uint64([]byte(text[:8])))
 	}
 	if len(text) > 0 {
 		var last [8]byte
 		copy(last[:], text)
-		hash = further(hash, binary.LittleEndian.Uint64(last[:]))
+		hash = splitmix.Further(hash, binary.LittleEndian.Uint64(last[:]))
 	}
 	return hash
 }

@@ -3,6 +3,8 @@ package shuffle
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // Visits is the tile-aware sampler: an item is visited several times, and every visit reads PerVisit
@@ -64,7 +66,7 @@ func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, wid
 	down, across := int64(corners(height, v.H, v.AlignY)), int64(corners(width, v.W, v.AlignX)) // of the asset
 	tileRows, tileColumns := int64(v.TileH/v.AlignY), int64(v.TileW/v.AlignX)                   // corners of a tile
 	total := down * across
-	start := below(Hash(seed, domainVisit, epoch, uint64(item)), total)
+	start := splitmix.Below64(splitmix.Hash(seed, domainVisit, epoch, uint64(item)), total)
 	// floor((visit*total + start) / visits), which is below total. The product needs 128 bits, because
 	// total alone may have 62.
 	hi, lo := bits.Mul64(uint64(visit), uint64(total))
@@ -79,10 +81,10 @@ func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, wid
 
 // At returns the window of a sample of an epoch, in the tile of its visit.
 func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int) Box {
-	hash := Hash(seed, domainCorner, epoch, uint64(sample))
+	hash := splitmix.Hash(seed, domainCorner, epoch, uint64(sample))
 	return Box{
-		Y: corner(further(hash, 0), ty, v.TileH, height, v.H, v.AlignY),
-		X: corner(further(hash, 1), tx, v.TileW, width, v.W, v.AlignX),
+		Y: corner(splitmix.Further(hash, 0), ty, v.TileH, height, v.H, v.AlignY),
+		X: corner(splitmix.Further(hash, 1), tx, v.TileW, width, v.W, v.AlignX),
 		H: v.H, W: v.W,
 	}
 }
@@ -90,5 +92,5 @@ func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int)
 // corner returns a corner in tile t on a side of size pixels, each equally likely.
 func corner(hash uint64, t, tile, size, h, align int) int {
 	first := t * (tile / align)
-	return align * (first + Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))
+	return align * (first + splitmix.Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))
 }

@@ -3,6 +3,8 @@ package shuffle
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // Element is one of the eight symmetries of a square: bit 0 mirrors columns (x), bit 1 mirrors rows
@@ -47,7 +49,7 @@ func (s Elements) At(seed, epoch uint64, p int64) Element {
 		return Element(bits.TrailingZeros8(uint8(s)) & 7)
 	}
 	// Clearing the lowest bit k times leaves element number k lowest.
-	for k := Below(Hash(seed, domainTransform, epoch, uint64(p)), members); k > 0; k-- {
+	for k := splitmix.Below(splitmix.Hash(seed, domainTransform, epoch, uint64(p)), members); k > 0; k-- {
 		s &= s - 1
 	}
 	return Element(bits.TrailingZeros8(uint8(s)))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // list returns a list of testdata/order.json and requires that it is not empty.
@@ -66,7 +68,7 @@ func TestStateVectors(t *testing.T) {
 		Note, Error string
 	}
 	var cases []struct {
-		State, Now  State
+		State, Now  steps.State
 		N           int64
 		G           int
 		DropsLast   bool `json:"drops_last"`
@@ -324,16 +326,16 @@ func TestGroupVectors(t *testing.T) {
 		At      [][3]uint64 `json:"at"`
 	}](t, "groups") {
 		g, ok := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: v.Source.source(), Take: v.Take}).Groups()
-		want := Groups{Dataset: v.Dataset, Pool: v.Pool, Samples: v.N}
+		want := steps.Groups{Dataset: v.Dataset, Pool: v.Pool, Samples: v.N}
 		for _, l := range v.Levels {
-			want.Levels = append(want.Levels, Level{l[0], l[1]})
+			want.Levels = append(want.Levels, steps.Level{Drawn: l[0], Samples: l[1]})
 		}
 		if !ok || !reflect.DeepEqual(g, want) || g.Check() != nil {
 			t.Errorf("%+v: got %+v, %v, %v", v.Source, g, ok, g.Check())
 			continue
 		}
 		for _, at := range v.At {
-			if got := g.Of(Ticket{Epoch: at[0], First: int64(at[1])}); got != int64(at[2]) {
+			if got := g.Of(steps.Ticket{Epoch: at[0], First: int64(at[1])}); got != int64(at[2]) {
 				t.Errorf("%+v: epoch %d, position %d is in group %d, want %d", v.Source, at[0], at[1], got, at[2])
 			}
 		}
@@ -513,7 +515,7 @@ func TestSideVectors(t *testing.T) {
 					t.Fatalf("%v: window %+v", v, w)
 				}
 			}
-			named := pl.Draw(Ticket{Epoch: epoch, Positions: []int64{p}}, 0)
+			named := pl.Draw(steps.Ticket{Epoch: epoch, Positions: []int64{p}}, 0)
 			if w, _ := pl.Window(&named, 1000, 900, nil); w.H != 8*n {
 				t.Fatalf("%v: a named position has %+v", v, w)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"sort"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // Weights is a coarse grid over an asset: cells of CellH by CellW pixels, row by row, Across of them in
@@ -51,18 +53,18 @@ func (w *Weights) Window(c Crop) (b Box, weighted bool) {
 	if total == 0 {
 		return Window(c), false
 	}
-	hash := Hash(c.Seed, domainWeighted, c.Epoch, uint64(c.Position))
-	pos, _ := bits.Mul64(further(hash, 0), total)
+	hash := splitmix.Hash(c.Seed, domainWeighted, c.Epoch, uint64(c.Position))
+	pos, _ := bits.Mul64(splitmix.Further(hash, 0), total)
 	cell := sort.Search(len(w.Sums)-1, func(i int) bool { return w.Sums[i] > pos })
 	return Box{
-		Y: centred(cell/w.Across*w.CellH, w.CellH, further(hash, 1), c.Height, c.H, c.AlignY),
-		X: centred(cell%w.Across*w.CellW, w.CellW, further(hash, 2), c.Width, c.W, c.AlignX),
+		Y: centred(cell/w.Across*w.CellH, w.CellH, splitmix.Further(hash, 1), c.Height, c.H, c.AlignY),
+		X: centred(cell%w.Across*w.CellW, w.CellW, splitmix.Further(hash, 2), c.Width, c.W, c.AlignX),
 		H: c.H, W: c.W,
 	}, true
 }
 
 // centred returns the corner of a window of h centred on a pixel of a cell, on a side of size pixels.
 func centred(start, cell int, hash uint64, size, h, align int) int {
-	pixel := start + Below(hash, max(min(cell, size-start), 1))
+	pixel := start + splitmix.Below(hash, max(min(cell, size-start), 1))
 	return min(max(pixel-h/2, 0), max(size-h, 0)) / align * align
 }

@@ -1,5 +1,9 @@
 package shuffle
 
+import (
+	"github.com/chaski-eo/chaski/internal/splitmix"
+)
+
 // Box is a window of an asset in pixels: the corner, and the size.
 type Box struct {
 	Y int `json:"y"`
@@ -25,8 +29,9 @@ func Window(c Crop) Box { return randomWindow(c, 0) }
 
 // randomWindow is Window for a try, of which each draws a window of its own.
 func randomWindow(c Crop, try uint64) Box {
-	y := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 2*try), corners(c.Height, c.H, c.AlignY))
-	x := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 2*try+1), corners(c.Width, c.W, c.AlignX))
+	draw := func(n uint64) uint64 { return splitmix.Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), n) }
+	y := splitmix.Below(draw(2*try), corners(c.Height, c.H, c.AlignY))
+	x := splitmix.Below(draw(2*try+1), corners(c.Width, c.W, c.AlignX))
 	return Box{Y: c.AlignY * y, X: c.AlignX * x, H: c.H, W: c.W}
 }
 

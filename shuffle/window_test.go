@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 // TestGridCoversTheAsset: windows begin inside of the asset, every pixel is in one if strides are
@@ -203,7 +205,7 @@ func slowTile(v Visits, seed uint64, visit, visits int64, height, width int) (ty
 	n := func(i int) *big.Int { return big.NewInt(int64(i)) }
 	cy, cx := n(max(height-v.H, 0)/v.AlignY+1), n(max(width-v.W, 0)/v.AlignX+1)
 	total := new(big.Int).Mul(cy, cx)
-	start := new(big.Int).SetUint64(Hash(seed, 10, 0, 0))
+	start := new(big.Int).SetUint64(splitmix.Hash(seed, 10, 0, 0))
 	start.Rsh(start.Mul(start, total), 64)
 	c := new(big.Int).Mul(big.NewInt(visit), total)
 	c.Div(c.Add(c, start), big.NewInt(visits))
@@ -239,7 +241,7 @@ func TestVisitsOfAnySize(t *testing.T) {
 	})
 	v := Visits{H: 1, W: 1, TileH: 1, TileW: 1, PerVisit: 1, Pool: 1, AlignY: 1, AlignX: 1}
 	for i := range uint64(200) {
-		visit := int64(Mix(i) >> 1)
+		visit := int64(splitmix.Mix(i) >> 1)
 		ty, tx := v.Tile(uint64(visit), 0, 0, visit, math.MaxInt64, math.MaxInt32, math.MaxInt32)
 		if y, x := slowTile(v, uint64(visit), visit, math.MaxInt64, math.MaxInt32, math.MaxInt32); y != ty || x != tx {
 			t.Fatalf("visit %d: tile (%d, %d), not (%d, %d)", visit, ty, tx, y, x)

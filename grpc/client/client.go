@@ -39,7 +39,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // Defaults of Options.
@@ -212,19 +212,19 @@ type Run struct {
 	spec        []byte // with its defaults
 	shape       shape
 	hash        string
-	parts       shuffle.Parts // of a state; empty from older servers
+	parts       steps.Parts // of a state; empty from older servers
 	fingerprint string
 	samples     int64
 	fields      []batch.FieldInfo
 	sources     []batch.SourceInfo
 	batches     int64
-	groups      *shuffle.Groups // of tickets; nil where they share nothing
-	places      []place         // by peer
+	groups      *steps.Groups // of tickets; nil where they share nothing
+	places      []place       // by peer
 }
 
 // shape has the members of a spec that a client needs: which batches there are.
 type shape struct {
-	shuffle.Cut
+	steps.Cut
 	Seed     uint64          `json:"seed"`
 	BadLimit *batch.BadLimit `json:"bad_limit"`
 }
@@ -235,7 +235,7 @@ const maxBatchSize = 1 << 20
 // shapeOf reads the spec in the description of a server.
 func shapeOf(spec []byte) (s shape, err error) {
 	if err = json.Unmarshal(spec, &s); err == nil && (s.BatchSize < 1 || s.BatchSize > maxBatchSize ||
-		!slices.Contains([]string{"", shuffle.LastShort, shuffle.LastDrop, shuffle.LastPad}, s.Last)) {
+		!slices.Contains([]string{"", steps.LastShort, steps.LastDrop, steps.LastPad}, s.Last)) {
 		err = fmt.Errorf("spec: batches of %d, last %q", s.BatchSize, s.Last)
 	}
 	return s, err
@@ -338,7 +338,8 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		return fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(),
 			d.GetSpecHash(), d.GetHandle())
 	}
-	r.spec, r.shape, r.hash, r.fingerprint, r.samples = d.GetSpec(), spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
+	r.spec, r.shape, r.samples = d.GetSpec(), spec, d.GetSamples()
+	r.hash, r.fingerprint = d.GetSpecHash(), d.GetFingerprint()
 	r.batches = d.GetBatches()
 	if len(d.GetRun()) > 0 {
 		if err := r.parts.UnmarshalJSON(d.GetRun()); err != nil {
@@ -376,14 +377,14 @@ func fieldsOf(described []*chaskiv1.FieldInfo) (out []batch.FieldInfo, err error
 }
 
 // groupsOf returns the groups in the description of a server, or nil.
-func groupsOf(d *chaskiv1.DescribeReply) (*shuffle.Groups, error) {
+func groupsOf(d *chaskiv1.DescribeReply) (*steps.Groups, error) {
 	groups := d.GetGroups()
 	if groups == nil {
 		return nil, nil
 	}
-	out := &shuffle.Groups{Dataset: int(groups.GetDataset()), Pool: groups.GetPool(), Samples: d.GetSamples()}
+	out := &steps.Groups{Dataset: int(groups.GetDataset()), Pool: groups.GetPool(), Samples: d.GetSamples()}
 	for _, level := range groups.GetLevels() {
-		out.Levels = append(out.Levels, shuffle.Level{Drawn: level.GetDrawn(), Samples: level.GetSamples()})
+		out.Levels = append(out.Levels, steps.Level{Drawn: level.GetDrawn(), Samples: level.GetSamples()})
 	}
 	if err := out.Check(); err != nil {
 		return nil, fmt.Errorf("the server's description: %w", err)
@@ -404,15 +405,15 @@ func (r *Run) Fingerprint() string { return r.fingerprint }
 func (r *Run) Batches() int64 { return r.batches }
 
 // State returns the state at the beginning of epoch 0.
-func (r *Run) State() shuffle.State {
-	return shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.shape.Seed, Run: r.parts}
+func (r *Run) State() steps.State {
+	return steps.State{Version: steps.Version, Spec: r.hash, Seed: r.shape.Seed, Run: r.parts}
 }
 
 // Len returns N, the samples of an epoch.
 func (r *Run) Len() int64 { return r.samples }
 
 // Steps returns the steps of an epoch.
-func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.shape.BatchSize, r.shape.Drops()) }
+func (r *Run) Steps() int64 { return steps.Count(r.samples, r.shape.BatchSize, r.shape.Drops()) }
 
 // Fields describes the tensors of a batch, in their order.
 func (r *Run) Fields() []batch.FieldInfo { return r.fields }

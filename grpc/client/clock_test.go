@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // clocked is a server of pools that takes perBatch for every batch, on the clock of a synctest
@@ -131,10 +131,10 @@ func clockedRun(
 		}
 		defer l.Close()
 		begun = time.Now()
-		steps := 0
-		for ; ; steps++ {
+		got := 0
+		for ; ; got++ {
 			for _, f := range before {
-				f(steps)
+				f(got)
 			}
 			var b *batch.Batch
 			if b, err = l.Next(t.Context()); err != nil {
@@ -147,8 +147,8 @@ func clockedRun(
 			return
 		}
 		err = nil
-		if want := int(shuffle.Steps(r.Len(), 10, false)); steps != want {
-			t.Errorf("%d steps of %d", steps, want)
+		if want := int(steps.Count(r.Len(), 10, false)); got != want {
+			t.Errorf("%d steps of %d", got, want)
 		}
 	})
 	return took, all, err

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // started is a loader's engine as servers take it, planless the same without its plan: a server of it knows no groups.
@@ -26,7 +26,7 @@ type (
 	}
 )
 
-func (e started) Start(ctx context.Context, t shuffle.Ticket, native bool) server.Pending {
+func (e started) Start(ctx context.Context, t steps.Ticket, native bool) server.Pending {
 	return e.Engine.Start(ctx, t, native)
 }
 

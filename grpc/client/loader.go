@@ -9,7 +9,7 @@ import (
 	"iter"
 
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // LoaderOptions say which part of a run a loader iterates over.
@@ -17,7 +17,7 @@ type LoaderOptions struct {
 	// Rank of World gets every World-th row of every global batch. Default: 0 of 1.
 	Rank, World int
 	// State continues a run; it must be of the same spec on the same data, unless AnyState is set.
-	State *shuffle.State
+	State *steps.State
 	// AnyState takes the state of another run, as loader.LoaderOptions.AnyState does. The client logs
 	// the differences and their consequences.
 	AnyState bool
@@ -38,7 +38,7 @@ type Loader struct {
 	run     *Run
 	options LoaderOptions
 	ahead   TicketOptions // with memory that outlives sessions
-	state   shuffle.State
+	state   steps.State
 	tickets *Tickets // nil after an error
 	added   int      // tickets whose batches Next has not returned
 	next    cursor   // the step whose ticket is added next
@@ -59,14 +59,14 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
+	if err := steps.CheckRank(o.Rank, o.World); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch: batch_size is %d and "+
 			"last is \"drop\"", r.samples, r.shape.BatchSize)
 	}
-	rows := shuffle.RankRows(r.samples, r.shape.BatchSize, o.Rank, o.World, r.shape.Drops())
+	rows := steps.RankRows(r.samples, r.shape.BatchSize, o.Rank, o.World, r.shape.Drops())
 	made := &Loader{run: r, options: o, ahead: ahead, state: r.State(),
 		bad: batch.NewBadCounter(r.shape.BadLimit, rows, o.Rank, o.World)}
 	if o.State != nil {
@@ -91,7 +91,7 @@ func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) {
 	if l.closed {
 		return nil, ErrClosed
 	}
-	next, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.run.shape.BatchSize, false)})
+	next, ok := l.skip(cursor{l.state.Epoch, steps.Count(l.state.Samples, l.run.shape.BatchSize, false)})
 	if !ok {
 		return nil, io.EOF
 	}
@@ -126,7 +126,8 @@ func (l *Loader) add() {
 			return
 		}
 		l.next = cursor{next.epoch, next.step + 1}
-		l.tickets.Add(l.run.shape.Ticket(next.epoch, next.step, l.run.samples, l.options.Rank, l.options.World), l.options.Native)
+		ticket := l.run.shape.Ticket(next.epoch, next.step, l.run.samples, l.options.Rank, l.options.World)
+		l.tickets.Add(ticket, l.options.Native)
 		l.added++
 	}
 }
@@ -148,7 +149,7 @@ func (l *Loader) drop() {
 }
 
 // State returns the state after the batches that Next returned.
-func (l *Loader) State() shuffle.State { return l.state }
+func (l *Loader) State() steps.State { return l.state }
 
 // All iterates over the remaining batches. Each is released when the loop body ends; a body that
 // keeps one must copy it. The iteration ends after the first error.

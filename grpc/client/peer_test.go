@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // TestNoSharedMemoryAfterClose: a stream that reconnects while the client closes does not connect
@@ -61,7 +61,7 @@ func TestRowsOfAnyNumberOfFields(t *testing.T) {
 	}
 	r := &Run{
 		client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20,
-		shape: shape{Cut: shuffle.Cut{BatchSize: 1 << 20}}, fields: fields,
+		shape: shape{Cut: steps.Cut{BatchSize: 1 << 20}}, fields: fields,
 	}
 	if n := r.RowBytes() * int64(r.shape.BatchSize); n < 1 {
 		t.Errorf("%d bytes", n)

@@ -130,8 +130,8 @@ func hosts(t *testing.T, n int) ([]*host, string) {
 	return all, strings.Join(targets, ",")
 }
 
-// steps iterates over epochs of ten steps, checks their order, and calls at before every step.
-func steps(t *testing.T, target string, o client.Options, epochs uint64, at func(step int)) error {
+// iterate iterates over epochs of ten steps, checks their order, and calls at before every step.
+func iterate(t *testing.T, target string, o client.Options, epochs uint64, at func(step int)) error {
 	t.Helper()
 	r, err := dial(t, target, o).Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10})
 	if err != nil {
@@ -170,7 +170,7 @@ func TestServersDieAndReturn(t *testing.T) {
 	three, target := hosts(t, 3)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var down *host
-	err := steps(t, target, client.Options{Attempts: 1000}, 60, func(step int) {
+	err := iterate(t, target, client.Options{Attempts: 1000}, 60, func(step int) {
 		if step%7 != 3 {
 			return
 		}
@@ -188,7 +188,7 @@ func TestServersDieAndReturn(t *testing.T) {
 
 func TestServersAllDie(t *testing.T) {
 	two, target := hosts(t, 2)
-	err := steps(t, target, client.Options{Attempts: 3}, 10, func(step int) {
+	err := iterate(t, target, client.Options{Attempts: 3}, 10, func(step int) {
 		if step == 20 {
 			two[0].stop()
 			two[1].stop()
@@ -204,7 +204,7 @@ func TestServersAllDie(t *testing.T) {
 func TestOneServerIsMissing(t *testing.T) {
 	two, target := hosts(t, 2)
 	two[0].stop()
-	if err := steps(t, target, client.Options{}, 3, nil); err != nil {
+	if err := iterate(t, target, client.Options{}, 3, nil); err != nil {
 		t.Error(err)
 	}
 	two[0].start()
@@ -216,7 +216,7 @@ func TestHedge(t *testing.T) {
 	var stuck atomic.Bool
 	two[0].stall = func(int64) bool { return stuck.Load() }
 	start := time.Now()
-	err := steps(t, target, client.Options{Timeout: time.Hour}, 6, func(step int) { stuck.Store(step >= 25) })
+	err := iterate(t, target, client.Options{Timeout: time.Hour}, 6, func(step int) { stuck.Store(step >= 25) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestSilentDescription(t *testing.T) {
 	two, target := hosts(t, 2)
 	two[0].silent.Store(true)
 	start := time.Now()
-	err := steps(t, target, client.Options{Timeout: time.Hour}, 3, func(step int) {
+	err := iterate(t, target, client.Options{Timeout: time.Hour}, 3, func(step int) {
 		if step == 0 && time.Since(start) > 10*time.Minute {
 			t.Errorf("the run began after %v", time.Since(start))
 		}
@@ -243,7 +243,7 @@ func TestSilentDescription(t *testing.T) {
 		t.Errorf("%d tickets for a server that has not described the run", n)
 	}
 	two[1].silent.Store(true)
-	if err := steps(t, target, client.Options{Timeout: 100 * time.Millisecond, Attempts: 2}, 1, nil); err == nil {
+	if err := iterate(t, target, client.Options{Timeout: 100 * time.Millisecond, Attempts: 2}, 1, nil); err == nil {
 		t.Error("a run that nobody describes")
 	}
 }
@@ -285,7 +285,7 @@ func TestFaultComesInTurn(t *testing.T) {
 			return &chaskiv1.Fault{Kind: "corrupt", File: "a.tif", Message: "a.tif: tile 3: corrupt"}
 		}
 	}
-	err := steps(t, target, client.Options{}, 1, nil)
+	err := iterate(t, target, client.Options{}, 1, nil)
 	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "step 7:") {
 		t.Error(err)
 	}
@@ -296,7 +296,7 @@ func TestServersOfOtherData(t *testing.T) {
 	other := "other"
 	two, target := hosts(t, 2)
 	start := time.Now()
-	err := steps(t, target, client.Options{Attempts: 100}, 1<<40, func(step int) {
+	err := iterate(t, target, client.Options{Attempts: 100}, 1<<40, func(step int) {
 		if time.Since(start) > 10*time.Minute {
 			t.Fatal("the server with other data is not noticed")
 		}
@@ -313,7 +313,7 @@ func TestServersOfOtherData(t *testing.T) {
 	}
 	told := "other data than " + two[0].target()
 	for range 20 { // of one that takes a second to describe it, a run hears later, in other words or not at all
-		if err = steps(t, target, client.Options{}, 1, nil); err != nil && strings.Contains(err.Error(), told) {
+		if err = iterate(t, target, client.Options{}, 1, nil); err != nil && strings.Contains(err.Error(), told) {
 			return
 		}
 	}

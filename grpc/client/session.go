@@ -12,8 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/splitmix"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // session requests batches, and keeps Prefetch of them requested or waiting for Next. It survives broken connections.
@@ -56,7 +57,7 @@ type session struct {
 // request is a ticket that was not handed to Next.
 type request struct {
 	id     uint64
-	ticket shuffle.Ticket
+	ticket steps.Ticket
 	native bool   // the server may leave the conversion to this side
 	group  int64  // requests of one group share decoded tiles; -1: no group
 	turn   uint64 // number of the group: the next group has the next one
@@ -68,7 +69,7 @@ type request struct {
 
 // queued is a ticket that is not requested yet.
 type queued struct {
-	ticket shuffle.Ticket
+	ticket steps.Ticket
 	native bool
 }
 
@@ -262,7 +263,7 @@ func (s *session) choose(r *request, but *lane) *lane {
 			continue
 		}
 		// It has the highest of a hash for each server, so that only its groups move when one leaves.
-		rank := shuffle.Hash(uint64(r.group), uint64(i))
+		rank := splitmix.Hash(uint64(r.group), uint64(i))
 		if r.group < 0 {
 			turn := (uint64(i) + r.id) % uint64(len(s.lanes))
 			rank = uint64(math.MaxUint32-len(lane.asked))<<32 | turn

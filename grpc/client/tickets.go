@@ -8,7 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // TicketOptions say how far ahead tickets are requested.
@@ -75,7 +75,7 @@ func (r *Run) Tickets(o TicketOptions) (*Tickets, error) {
 // Add requests the batch of a ticket. With native, tensors may travel in their native dtype; they are converted here
 // either way. More tickets may be added than are requested ahead: the others show which groups of tickets come next,
 // so that every server can have one. Add and Next may be called at the same time.
-func (t *Tickets) Add(ticket shuffle.Ticket, native bool) { t.session.add(queued{ticket, native}) }
+func (t *Tickets) Add(ticket steps.Ticket, native bool) { t.session.add(queued{ticket, native}) }
 
 // Next returns the batch of the next ticket. It waits until ctx is done, also for a ticket to be added. After the
 // error of one ticket, the next call returns the next batch. An error that ends the connections to all servers is

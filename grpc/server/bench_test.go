@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // instant is an engine whose batches cost nothing, because all have the same memory.
@@ -37,11 +37,11 @@ func newInstant(_ context.Context, s loader.Spec, _ loader.Options) (Engine, err
 	}}, nil
 }
 
-func (e *instant) Start(_ context.Context, t shuffle.Ticket, _ bool) Pending { return made{e, t} }
+func (e *instant) Start(_ context.Context, t steps.Ticket, _ bool) Pending { return made{e, t} }
 
 type made struct {
 	engine *instant
-	ticket shuffle.Ticket
+	ticket steps.Ticket
 }
 
 func (m made) Cancel() {}

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // fakeEngine is an engine whose every byte follows from (epoch, position). It counts the tickets that are started, held
@@ -96,12 +96,12 @@ func (e *fakeEngine) Close() error {
 type fakePending struct {
 	engine *fakeEngine
 	ctx    context.Context
-	ticket shuffle.Ticket
+	ticket steps.Ticket
 	used   atomic.Bool
 }
 
 // Start starts a ticket.
-func (e *fakeEngine) Start(ctx context.Context, t shuffle.Ticket, _ bool) Pending {
+func (e *fakeEngine) Start(ctx context.Context, t steps.Ticket, _ bool) Pending {
 	e.Started.Add(1)
 	e.Live.Add(1)
 	e.working.Add(1)

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
@@ -60,7 +60,7 @@ type Engine interface {
 
 // Starter is an Engine that makes its batches.
 type Starter interface {
-	Start(ctx context.Context, t shuffle.Ticket, native bool) Pending
+	Start(ctx context.Context, t steps.Ticket, native bool) Pending
 }
 
 // Pending has the methods of *loader.Pending that the server uses. Exactly one of them is called.
@@ -77,7 +77,7 @@ type Sequencer interface {
 
 // Sequence answers tickets in the order in which they are added. Add and Next may be called at the same time.
 type Sequence interface {
-	Add(t shuffle.Ticket, native bool)
+	Add(t steps.Ticket, native bool)
 	Next(ctx context.Context) (*batch.Batch, error)
 	Close()
 }
@@ -235,6 +235,6 @@ func openLocal(ctx context.Context, s loader.Spec, o loader.Options) (Engine, er
 }
 
 // Start implements Starter.
-func (l local) Start(ctx context.Context, t shuffle.Ticket, native bool) Pending {
+func (l local) Start(ctx context.Context, t steps.Ticket, native bool) Pending {
 	return l.Engine.Start(ctx, t, native)
 }

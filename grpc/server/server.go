@@ -27,6 +27,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // Server is the service chaski.v1.Chaski. It is safe for concurrent use.
@@ -306,7 +307,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 			return nil, fault.WithFile(err, spec.Source)
 		}
 	}
-	if s, ok := entry.engine.(interface{ State() shuffle.State }); ok {
+	if s, ok := entry.engine.(interface{ State() steps.State }); ok {
 		reply.Run = []byte(s.State().Run)
 	}
 	if spec.BadLimit != nil && r.GetWorldSize() > 0 {

@@ -32,7 +32,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -276,7 +276,7 @@ func TestResumeGivesTheSameBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var state *shuffle.State
+	var state *steps.State
 	for step := range 6 {
 		l, err := run.Loader(client.LoaderOptions{State: state, Epochs: 2})
 		if err != nil {
@@ -295,7 +295,7 @@ func TestResumeGivesTheSameBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err = shuffle.ParseState(text); err != nil {
+		if s, err = steps.ParseState(text); err != nil {
 			t.Fatal(err)
 		}
 		state = &s

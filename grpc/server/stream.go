@@ -23,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // stream serves the tickets of one call in their order. One goroutine receives tickets and credits,
@@ -269,8 +269,8 @@ func (p passedOn) Wait(ctx context.Context) (*batch.Batch, error) { return p.Nex
 // Cancel implements Pending: the stream closes the sequence.
 func (passedOn) Cancel() {}
 
-func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
-	return shuffle.Ticket{
+func ticketOf(t *chaskiv1.Ticket) steps.Ticket {
+	return steps.Ticket{
 		Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
 		RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()), Positions: t.GetPositions(),
 		Corners: t.GetCorners(), Unpadded: t.GetUnpadded(),

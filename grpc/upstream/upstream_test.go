@@ -23,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -174,9 +174,9 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer q.Close() // a second call does nothing
-			var tickets []shuffle.Ticket
+			var tickets []steps.Ticket
 			for step := range local.Steps() {
-				tickets = append(tickets, shuffle.StepTicket(1, step, s.BatchSize, 0, 1))
+				tickets = append(tickets, steps.StepTicket(1, step, s.BatchSize, 0, 1))
 				q.Add(tickets[step], c.native)
 			}
 			for i, ticket := range tickets {
@@ -399,6 +399,6 @@ func first(t *testing.T, e server.Engine, rows int) (*batch.Batch, error) {
 		return nil, err
 	}
 	defer sequence.Close()
-	sequence.Add(shuffle.StepTicket(0, 0, rows, 0, 1), true)
+	sequence.Add(steps.StepTicket(0, 0, rows, 0, 1), true)
 	return sequence.Next(t.Context())
 }

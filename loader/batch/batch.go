@@ -89,7 +89,7 @@ type SampleRef struct {
 type Batch struct {
 	Epoch     uint64
 	First     int64    // first position of the ticket
-	Rows      int      // of every tensor, padding included: shuffle.Ticket.Rows
+	Rows      int      // of every tensor, padding included: steps.Ticket.Rows
 	Valid     []bool   // one a row; false for padding and skipped samples
 	Positions []int64  // one a row; -1 for padding
 	Samples   []int64  // index of the sample in the dataset; -1 for padding

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // Members that change no byte of a batch have a tag `hash`, which says why the spec hash leaves them out:
@@ -22,7 +22,7 @@ func (s Spec) Placeless() Spec {
 			member.SetZero()
 		}
 	})
-	if s.Last == shuffle.LastShort { // the default, which older specs do not have
+	if s.Last == steps.LastShort { // the default, which older specs do not have
 		s.Last = ""
 	}
 	return s

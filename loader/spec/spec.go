@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -298,14 +299,14 @@ const (
 )
 
 // Lasts are the values of Spec.Last.
-var Lasts = []string{shuffle.LastShort, shuffle.LastDrop, shuffle.LastPad}
+var Lasts = []string{steps.LastShort, steps.LastDrop, steps.LastPad}
 
 // Cut returns how an epoch becomes batches.
-func (s Spec) Cut() shuffle.Cut { return shuffle.Cut{BatchSize: s.BatchSize, Last: s.Last} }
+func (s Spec) Cut() steps.Cut { return steps.Cut{BatchSize: s.BatchSize, Last: s.Last} }
 
 // BadCounter returns the counter of the bad rows of one rank of world loaders that share epochs of n samples.
 func (s Spec) BadCounter(n int64, rank, world int) batch.BadCounter {
-	rows := shuffle.RankRows(n, s.BatchSize, rank, world, s.Cut().Drops())
+	rows := steps.RankRows(n, s.BatchSize, rank, world, s.Cut().Drops())
 	return batch.NewBadCounter((*batch.BadLimit)(s.BadLimit), rows, rank, world)
 }
 
@@ -318,7 +319,7 @@ func (s Spec) WithDefaults() Spec {
 	s.Sampler = s.Sampler.withDefaults()
 	s.Subset = s.Subset.WithDefaults()
 	s.Mixture = s.Mixture.withDefaults()
-	s.BadSamples, s.Last = cmp.Or(s.BadSamples, BadError), cmp.Or(s.Last, shuffle.LastShort)
+	s.BadSamples, s.Last = cmp.Or(s.BadSamples, BadError), cmp.Or(s.Last, steps.LastShort)
 	if len(s.Fields) == 0 {
 		s.Fields = []Field{{Name: "image"}}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // specFile writes a spec of the directory "chips", with windows, a validity mask and a metadata
@@ -134,7 +134,7 @@ func TestReplayIsWhatTheRunGave(t *testing.T) {
 	}
 }
 
-func stateArgs(t *testing.T, name string, s shuffle.State) []string {
+func stateArgs(t *testing.T, name string, s steps.State) []string {
 	t.Helper()
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestExplainIsTheStep(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 {
 			t.Fatal(r, err)
 		}
-		b, err := e.Start(t.Context(), shuffle.StepTicket(1, step, 5, 0, 1), false).Wait(t.Context())
+		b, err := e.Start(t.Context(), steps.StepTicket(1, step, 5, 0, 1), false).Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

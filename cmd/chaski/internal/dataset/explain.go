@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 type explainFlags struct {
@@ -85,7 +86,7 @@ func (f *explainFlags) replay(ctx context.Context, env console.Env, e *loader.En
 }
 
 // explainRows explains the rows of a ticket, with the substitutes of bad samples.
-func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]explainRow, error) {
+func explainRows(ctx context.Context, e *loader.Engine, t steps.Ticket) ([]explainRow, error) {
 	rows, err := e.Explain(ctx, t)
 	if err != nil {
 		return nil, err

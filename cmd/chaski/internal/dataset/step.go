@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
 // stepFlags has the flags that name a step of a run and a rank.
@@ -34,23 +34,23 @@ func (f *stepFlags) add(fl *pflag.FlagSet) {
 
 // stepAt is a step of a run.
 type stepAt struct {
-	Epoch  uint64         `json:"epoch"`
-	Step   int64          `json:"step"`
-	Rank   int            `json:"rank"`
-	World  int            `json:"world"`
-	Ticket shuffle.Ticket `json:"ticket"`
+	Epoch  uint64       `json:"epoch"`
+	Step   int64        `json:"step"`
+	Rank   int          `json:"rank"`
+	World  int          `json:"world"`
+	Ticket steps.Ticket `json:"ticket"`
 }
 
 // at returns the step that the flags name.
 func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
-	spec, steps := e.Spec(), e.Steps()
+	spec, count := e.Spec(), e.Steps()
 	step := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
 	named := fl.Changed("epoch") || fl.Changed("step")
 	if err := checkRank(f.rank, f.world); err != nil {
 		return step, err
 	}
 	switch {
-	case steps == 0:
+	case count == 0:
 		return step, console.Usagef("an epoch of %d samples has no whole batch of %d samples", e.Len(), spec.BatchSize)
 	case f.state != "" && named:
 		return step, console.Usagef("--state and --epoch or --step exclude each other: a state has its own step")
@@ -59,7 +59,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		if err != nil {
 			return step, console.FileError(f.state, err)
 		}
-		state, err := shuffle.ParseState(data)
+		state, err := steps.ParseState(data)
 		if err == nil {
 			step.Epoch = state.Epoch
 			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.Cut().Drops(), true); err == nil {
@@ -69,7 +69,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		if err != nil {
 			return step, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
 		}
-		if step.Step >= steps && f.back == 0 { // a state at the end of an epoch goes on with the next
+		if step.Step >= count && f.back == 0 { // a state at the end of an epoch goes on with the next
 			step.Epoch, step.Step = step.Epoch+1, 0
 		}
 	}
@@ -78,10 +78,10 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		if f.back-step.Step > 1<<40 {
 			break
 		}
-		step.Step += steps
+		step.Step += count
 	}
-	if step.Step -= f.back; step.Step < 0 || step.Step >= steps {
-		return step, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", step.Step, steps-1)
+	if step.Step -= f.back; step.Step < 0 || step.Step >= count {
+		return step, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", step.Step, count-1)
 	}
 	step.Ticket = spec.Cut().Ticket(step.Epoch, step.Step, e.Len(), f.rank, f.world)
 	return step, nil

@@ -1,10 +1,13 @@
-package shuffle
+// Package steps says what each step of a run asks for, and how far a run has come: how an epoch is cut into batches,
+// the tickets of ranks, the state to resume from, and the groups of tickets that share decoded tiles. It knows no
+// sample: package shuffle says which one stands at a position. docs/order.md defines every function here exactly.
+package steps
 
 import "fmt"
 
-// Steps returns the number of steps of an epoch of n positions in global batches of g. The last batch
+// Count returns the number of steps of an epoch of n positions in global batches of g. The last batch
 // may be short; dropLast leaves it out.
-func Steps(n int64, g int, dropLast bool) int64 {
+func Count(n int64, g int, dropLast bool) int64 {
 	if dropLast {
 		return n / int64(g)
 	}

@@ -1,4 +1,4 @@
-package shuffle
+package steps
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 )
+
+// Version is the version of the order. It is part of every state and spec hash.
+const Version = 1
 
 // State is all that is needed to resume a run. Samples counts the positions of Epoch that were handed
 // to the user over all ranks; it is always a whole number of steps. Python writes the same JSON.
@@ -95,7 +98,7 @@ func (s State) Step(n int64, g int) (int64, error) {
 	case s.Samples%int64(g) != 0 && s.Samples != n:
 		return 0, fmt.Errorf("state after %d samples is not between two steps of %d", s.Samples, g)
 	}
-	return Steps(s.Samples, g, false), nil
+	return Count(s.Samples, g, false), nil
 }
 
 // Names of parts that Resume and Python's Loader look at.
@@ -200,7 +203,7 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	}
 	next = now
 	next.Epoch, next.Samples = s.Epoch, s.Samples/int64(g)*int64(g)
-	if s.ended() || next.Samples/int64(g) >= Steps(n, g, dropLast) {
+	if s.ended() || next.Samples/int64(g) >= Count(n, g, dropLast) {
 		next.Epoch, next.Samples = s.Epoch+1, 0
 	}
 	note = fmt.Sprintf("the state is of another run: %s; this run goes on in epoch %d after %d of %d samples",
@@ -225,7 +228,7 @@ func (s State) ended() bool {
 		return false
 	}
 	drops := string(s.Run.values()[PartLast]) == `"drop"`
-	return Steps(s.Samples, int(batch), false) >= Steps(samples, int(batch), drops)
+	return Count(s.Samples, int(batch), false) >= Count(samples, int(batch), drops)
 }
 
 // ParseState reads the JSON of a state. Unknown members are an error, because a newer version may have

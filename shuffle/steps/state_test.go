@@ -1,4 +1,4 @@
-package shuffle
+package steps
 
 import (
 	"encoding/json"
@@ -27,11 +27,11 @@ func FuzzState(f *testing.F) {
 		if err != nil || again != s {
 			t.Fatalf("%+v, written and read %+v: %v", s, again, err)
 		}
-		if n < 1 || n > MaxSamples || g < 1 || g > 1<<20 || Steps(n, g, drop) == 0 {
+		if n < 1 || n > 1<<62 || g < 1 || g > 1<<20 || Count(n, g, drop) == 0 {
 			return
 		}
 		if next, _, err := s.Resume(now, n, g, drop, false); err == nil {
-			if step, err := next.Step(n, g); err != nil || step >= Steps(n, g, drop) && next.Samples > 0 {
+			if step, err := next.Step(n, g); err != nil || step >= Count(n, g, drop) && next.Samples > 0 {
 				t.Errorf("%+v goes on as %+v: step %d, %v", s, next, step, err)
 			}
 		}
