@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
@@ -48,6 +49,9 @@ type Engine struct {
 	layouts  map[layoutKey]*layout
 	queue    *queue
 	units    chan unit
+	fewest   int          // workers at least
+	readers  atomic.Int64 // workers
+	held     atomic.Int64 // the most bytes that a worker held after a unit; 0: none is done
 	slow     slow
 	stop     context.CancelFunc
 	done     sync.WaitGroup
@@ -748,7 +752,21 @@ func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error)
 	return e.leaves[dataset].table.ID(ctx, row)
 }
 
-// fetchers returns how many goroutines run units: more than Workers if files are remote, since most
+// smallReaders bounds the memory of workers beyond Options.Fetchers, in bytes: 320 workers may hold 200 KiB each.
+const smallReaders = 64 << 20
+
+// workersFor returns how many workers the engine may have if each holds so many bytes: for remote files with small
+// samples more than Options.Fetchers, since only many requests fill a link with them. It returns the fewest for 0,
+// which stands for unknown.
+func (e *Engine) workersFor(held int64) int {
+	fewest := e.fewest
+	if most := e.options.MostFetchers(); held > 0 && e.options.Waits() {
+		return min(max(int(smallReaders/held), fewest), max(most, fewest))
+	}
+	return fewest
+}
+
+// fetchers returns how many goroutines run units at least: more than Workers if files are remote, since most
 // of them then wait for bytes.
 func (e *Engine) fetchers() int { return e.options.Readers(e.options.Workers, e.remote()) }
 

@@ -216,10 +216,6 @@ func (p *dryRun) memory() error {
 	if engine.tiles != nil {
 		memory.Tiles = engine.tiles.Bound
 	}
-	memory.Workers = engine.options.Workers
-	if engine.remote() {
-		memory.Workers = max(memory.Workers, engine.options.Fetchers)
-	}
 	memory.Catalog = engine.options.CacheBytes * int64(len(engine.sets))
 	return nil
 }
@@ -390,6 +386,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			continue
 		}
 		w.Opens++
+		p.out.Gap = max(p.out.Gap, asset.Gap)
 		w.Needed += int64(len(asset.Chunks))
 		field := set.rasters[set.fieldNumber(asset.Field)]
 		p.noteWorkerMemory(asset, set, field, len(r.Assets))
@@ -468,7 +465,9 @@ func (p *dryRun) finish() {
 	if p.cache != nil {
 		forecast.Evicted = p.cache.Evicted
 	}
-	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.maxColours + p.reader.Held
+	memory := &forecast.Memory
+	memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.maxColours + p.reader.Held
+	memory.Workers = p.engine.workersFor(memory.Worker + pixels.ReaderBytes)
 	if forecast.Examined < forecast.Steps {
 		spec := &p.engine.spec
 		rows := steps.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.Cut().Drops())

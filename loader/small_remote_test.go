@@ -7,17 +7,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
@@ -178,5 +182,169 @@ func TestHeadersOfChipsAreReadOnce(t *testing.T) {
 	}
 	if requests, bytes := store.Counts(); rows != chips || requests != 2*chips || bytes != size-chips*tail {
 		t.Errorf("%d requests of %d bytes for %d chips of %d bytes", requests, bytes, chips, size)
+	}
+}
+
+// crowd holds requests back until n of them are there at a time.
+type crowd struct {
+	n, now atomic.Int64 // n is 0 for none
+	once   sync.Once
+	met    chan struct{} // closed then
+}
+
+func (c *crowd) wait() {
+	if c.n.Load() == 0 {
+		return
+	}
+	if c.now.Add(1) == c.n.Load() {
+		c.once.Do(func() { close(c.met) })
+	}
+	defer c.now.Add(-1)
+	select {
+	case <-c.met:
+	case <-time.After(time.Minute):
+	}
+}
+
+// hasMet reports whether they were.
+func (c *crowd) hasMet() bool {
+	select {
+	case <-c.met:
+		return true
+	default:
+		return false
+	}
+}
+
+// distant serves the files of a directory, whose requests wait for each other, and returns options to read them with,
+// and a catalog of them.
+func distant(t *testing.T, dir string) (store *netsim.Store, c *crowd, o loader.Options, table string) {
+	t.Helper()
+	store, c = &netsim.Store{Dir: dir}, &crowd{met: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.wait()
+		store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	open := func() *source.Mux {
+		web, err := httpsource.New(httpsource.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := web.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uris []string
+	for _, e := range entries {
+		uris = append(uris, server.URL+"/"+e.Name())
+	}
+	var made strings.Builder
+	if _, err := build.Write(t.Context(), &made, uris, build.Options{Opener: open()}); err != nil {
+		t.Fatal(err)
+	}
+	table = filepath.Join(t.TempDir(), "chips.parquet")
+	if err := writeFile(table, made.String()); err != nil {
+		t.Fatal(err)
+	}
+	return store, c, loader.Options{Workers: 1, Opener: open()}, table // which has no file in memory
+}
+
+// epochOfChips reads an epoch and returns its samples.
+func epochOfChips(t *testing.T, o loader.Options, s loader.Spec, prefetch int) (samples int) {
+	t.Helper()
+	e, err := loader.Open(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1, Prefetch: prefetch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for b, err := range l.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples += b.Rows
+	}
+	return samples
+}
+
+// TestWindowsReadWhatTheyNeed: windows of a wide image read its tiles, not what lies between the rows of tiles, and ask
+// for all of them at the same time.
+func TestWindowsReadWhatTheyNeed(t *testing.T) {
+	const side, tile, window, windows = 2048, 128, 180, 32
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.tif"), netsim.Chip(1, 1, side, tile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, c, o, table := distant(t, dir)
+	c.n.Store(2)
+	o.Fetchers = 1
+	_, before := store.Counts()
+	sampler := loader.Sampler{Kind: spec.RandomWindow, Height: window, Width: window, PerAsset: windows}
+	s := loader.Spec{Source: table, BatchSize: 4, Seed: 3, Sampler: sampler}
+	e, err := loader.Open(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := e.Forecast(t.Context(), dryrun.Options{})
+	if err != nil || f.Gap < source.MinGap || f.Gap > source.MaxGap || !f.Loose || f.Exact() {
+		t.Errorf("the link decides about the reads, and the forecast is %+v, %v", f, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n := epochOfChips(t, o, s, 3)
+	_, bytes := store.Counts()
+	// A window of 180 pixels meets at most 3 tiles of 128 on each side. Two rows of tiles are 512 KiB apart.
+	if limit := int64(n * 3 * 3 * tile * tile * 2); n != windows || bytes-before > limit || !c.hasMet() {
+		t.Errorf("%d windows read %d bytes, and need at most %d; two requests at a time: %v", n, bytes-before, limit,
+			c.hasMet())
+	}
+}
+
+// TestSmallSamplesFillTheLink: many more requests than Options.Fetchers are on the way at a time if samples are small.
+func TestSmallSamplesFillTheLink(t *testing.T) {
+	const chips, batch = 600, 8
+	dir := t.TempDir()
+	for i := range chips {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.tif", i)), netsim.Chip(uint64(i), 1, 16, 16),
+			0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, c, o, table := distant(t, dir)
+	s := loader.Spec{Source: table, BatchSize: batch, Fields: []loader.Field{{Name: "image", DType: "native"}}}
+	e, err := loader.Open(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1, Prefetch: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	rows := 0
+	for b, err := range l.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows += b.Rows; rows == 10*batch { // now it is known how much memory a sample takes
+			c.n.Store(3 * resources.DefaultFetchers)
+		}
+	}
+	if rows != chips || !c.hasMet() {
+		t.Errorf("%d chips; %d requests at a time: %v", rows, c.n.Load(), c.hasMet())
 	}
 }

@@ -197,7 +197,9 @@ func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.done.Go(func() { e.dispatch(ctx) })
-	for range e.fetchers() {
+	e.fewest = e.fetchers()
+	e.readers.Store(int64(e.fewest))
+	for range e.fewest {
 		e.done.Go(func() { e.work(ctx) })
 	}
 	if e.plans != nil {
@@ -208,7 +210,7 @@ func (e *Engine) start() {
 // dispatch gives memory to the tickets in their turns, and hands their units to the workers.
 func (e *Engine) dispatch(ctx context.Context) {
 	defer close(e.units)
-	order := int64(1)
+	order, tickets := int64(1), int64(0)
 	if e.plans != nil {
 		defer close(e.plans)
 	}
@@ -232,7 +234,9 @@ func (e *Engine) dispatch(ctx context.Context) {
 			}
 		}
 		pending.run = e.ahead.note(resources.TurnOf(pending.ctx), pending.ticket)
-		pending.hand()
+		tickets++
+		pending.ctx = source.WithOrder(pending.ctx, tickets)
+		pending.hand(func(u unit) { e.send(ctx, u) })
 	}
 }
 
@@ -286,9 +290,34 @@ func (p *Pending) prepare() error {
 // size returns the bytes of memory that the ticket takes.
 func (p *Pending) size() int { return max(p.layout.bytes, 1) }
 
+// send hands a unit to the workers. If none is free it starts one more, as far as their memory is small.
+func (e *Engine) send(ctx context.Context, u unit) {
+	e.units <- u
+	if len(e.units) > 0 && e.readers.Load() < int64(e.workersFor(e.held.Load())) { // only the dispatcher adds
+		e.readers.Add(1)
+		e.done.Go(func() { e.work(ctx) })
+	}
+}
+
+// surplus notes what a reader holds after a unit, and reports whether its worker is to end: larger samples have come.
+func (e *Engine) surplus(u unit, r *pixels.Reader) bool {
+	if u.field < 0 || !e.options.Waits() {
+		return false
+	}
+	held := r.HeldBytes()
+	for old := e.held.Load(); held > old && !e.held.CompareAndSwap(old, held); old = e.held.Load() {
+	}
+	for n := e.readers.Load(); n > int64(e.workersFor(e.held.Load())); n = e.readers.Load() {
+		if e.readers.CompareAndSwap(n, n-1) {
+			return true
+		}
+	}
+	return false
+}
+
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
-func (p *Pending) hand() {
+func (p *Pending) hand(send func(unit)) {
 	// Otherwise workers could finish the batch before all of its units are sent.
 	p.left.Store(1)
 	for place, pos := range p.batch.Positions {
@@ -301,7 +330,7 @@ func (p *Pending) hand() {
 		}
 		p.left.Add(int64(p.group.perRow))
 		for u := range p.units(place) {
-			p.engine.units <- u
+			send(u)
 		}
 	}
 	_ = p.complete(nil) // Wait returns it
@@ -352,6 +381,9 @@ func (e *Engine) work(ctx context.Context) {
 			reader = e.newReader()
 		}
 		reader.Clock.Lap(resources.StageOther)
+		if e.surplus(unit, reader) {
+			break
+		}
 	}
 	reader.Clock.Waited()
 }
@@ -1157,11 +1189,13 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	if masked {
 		mask = pixels.Nowhere{}
 	}
-	p.Remote = a.Bytes == nil && a.Remote()
+	if p.Remote = a.Bytes == nil && a.Remote(); p.Remote {
+		p.Gap = gap
+	}
 	p.Kept = p.Remote && (a.Size == 0 || a.ETag != "")
 	p.Known = p.Kept && a.Size > 0 && a.Index.Blocks == nil
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
-		r.Gap, r.Headers = gap, headers
+		r.Gap, r.Headers, r.Measured = gap, headers, p.Remote && p.Object == nil
 		r.Loose = r.Loose || loose
 		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
 	}

@@ -85,6 +85,20 @@ func Place(r Reader) (object any, off int64) {
 	return nil, 0
 }
 
+// orderKey is the context key of WithOrder.
+type orderKey struct{}
+
+// WithOrder returns a context whose requests to a store go before those of higher numbers. Without it they go first.
+func WithOrder(ctx context.Context, n int64) context.Context {
+	return context.WithValue(ctx, orderKey{}, n)
+}
+
+// Order returns the number of WithOrder, or 0.
+func Order(ctx context.Context) int64 {
+	n, _ := ctx.Value(orderKey{}).(int64)
+	return n
+}
+
 // Range is a range of bytes of an object.
 type Range struct{ Off, Len int64 }
 
@@ -103,8 +117,14 @@ func Held(r Reader) []Range {
 	return nil
 }
 
-// DefaultGap is the gap of readers that are not Gapped, such as readers of local files.
-const DefaultGap = 32 << 10
+const (
+	// DefaultGap is the gap of readers that are not Gapped, such as readers of local files.
+	DefaultGap = 32 << 10
+	// MinGap and MaxGap bound the gaps of remote files, which follow the link. A request costs store and client about
+	// as much as 16 KiB. A lone reader would join ranges over megabytes: a wrong estimate costs at most 512 KiB.
+	MinGap = 16 << 10
+	MaxGap = 512 << 10
+)
 
 // Gap returns the largest gap between two ranges, in bytes, over which reading both as one is
 // cheaper.

@@ -92,7 +92,7 @@ type Memory struct {
 	Tiles int64 `json:"tiles"`
 	// Worker is the most that one worker holds: the bytes of a run of chunks, a decoded chunk, the
 	// pixels of a resampled window before and after, and what its readers of arrays hold. There are
-	// Workers of them; for remote files Options.Fetchers.
+	// Workers of them; for remote files Options.Fetchers, and more if Worker is small.
 	Worker  int64 `json:"worker"`
 	Workers int   `json:"workers"`
 	// Catalog bounds the parsed headers and pages of tables.
@@ -123,13 +123,17 @@ type Forecast struct {
 	Most    Work         `json:"most"`
 	Sources []SourceWork `json:"sources"`
 	Memory  Memory       `json:"memory"`
+	// Gap is the gap, in bytes, up to which two ranges of a remote file are assumed to be read as one; 0 without remote
+	// files. In a run it follows the link, from source.MinGap to source.MaxGap; with a cache on disk it does not.
+	Gap int64 `json:"gap,omitempty"`
 	// Loose is true if reads depend on coordinates that no header has: of the sparse
 	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
 	// be read. It is also true if chunks are decoded in pieces, whose reads stop after the last row of
 	// a window: Requests and Bytes then count whole chunks. And it is true if windows in work at the same time share
 	// chunks, which are read and decoded once if they are known early enough: Chunks counts them for each. And it is
 	// true for windows of remote files that no catalog knows, and for members of remote containers: the bytes that came
-	// with their headers are not read again while they are in memory.
+	// with their headers are not read again while they are in memory. And it is true if the link decides which ranges
+	// are read as one.
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`

@@ -48,6 +48,8 @@ type DryReader struct {
 	Reader
 	// Gap is what source.Gap says of the file that is read next.
 	Gap int64
+	// Measured is true if that will follow the link: Loose is set where another gap would make other runs.
+	Measured bool
 	// Headers are the ranges of that file that are in memory: see source.Held.
 	Headers []source.Range
 	// Held is the most memory, in bytes, that the readers of arrays held at a time.
@@ -60,6 +62,17 @@ func NewDryReader(o resources.Options) *DryReader {
 	d := &DryReader{Reader: Reader{maxChunk: o.MaxChunkBytes}}
 	d.dry = d
 	return d
+}
+
+// compare sets Loose if the link may decide which chunks of a window are read as one.
+func (d *DryReader) compare(x *chunk.Index, box chunk.Box, bands []int) {
+	if !d.Measured || d.Loose {
+		return
+	}
+	d.plan.Reset(x, box, bands, source.MinGap, MaxRun)
+	most := len(d.plan.Runs)
+	d.plan.Reset(x, box, bands, source.MaxGap, MaxRun)
+	d.Loose = len(d.plan.Runs) != most
 }
 
 // read notes a read of an array's file.

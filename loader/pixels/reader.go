@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
@@ -43,6 +44,7 @@ type Reader struct {
 	wants    []want
 	boxes    []chunk.Box   // the boxes of an array that are read next
 	planned  []int         // the chunks of all runs of the plan
+	group    []chunk.Run   // the runs of chunks that are not shared yet
 	arrays   []arrayReader // of the arrays that were used last, the last used one first
 	below    *Reader       // of the sources of virtual rasters; nil before the first one
 	dry      *DryReader    // the reader itself, if it is dry; else nil
@@ -238,6 +240,9 @@ func (r *Reader) chunks(
 		r.plan.Reset(x, box, bands, 0, 0)
 		return r.blocks(ctx, x, box, to)
 	}
+	if r.dry != nil {
+		r.dry.compare(x, box, bands)
+	}
 	r.plan.Reset(x, box, bands, r.gap(f), MaxRun)
 	if shared {
 		err := r.fromTiles(ctx, f, x, box, to)
@@ -252,10 +257,12 @@ func (r *Reader) chunks(
 			r.plan.Runs = r.plan.Runs[:0]
 		}
 	}
-	for _, run := range r.plan.Runs {
-		if err := r.run(ctx, f, x, run, box.Y1, to); err != nil {
+	for runs := r.plan.Runs; len(runs) > 0; {
+		n := r.together(f, runs)
+		if err := r.runs(ctx, f, x, runs[:n], box.Y1, to); err != nil {
 			return err
 		}
+		runs = runs[n:]
 	}
 	return r.sparse(ctx, x, box.Y1, to)
 }
@@ -300,34 +307,52 @@ func (r *Reader) sparse(ctx context.Context, x *chunk.Index, y1 int, to Sink) er
 	return nil
 }
 
-// run reads a run and decodes its chunks, up to row y1 of the image.
-func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to Sink) error {
+// runsTogether bounds the runs that are requested together.
+const runsTogether = 32
+
+// together returns how many of the next runs are read together: of remote files as many as fit into MaxRun, so that
+// their answers come in one round trip; else one, and one that the cache on disk has.
+func (r *Reader) together(f source.Reader, runs []chunk.Run) int {
+	n, total := 0, int64(0)
+	for r.waits && n < min(len(runs), runsTogether) && runs[n].Len <= MaxRun-total && !r.isNear(f, runs[n]) {
+		total += runs[n].Len
+		n++
+	}
+	return max(n, 1)
+}
+
+// runs reads runs and decodes their chunks, up to row y1 of the image.
+func (r *Reader) runs(ctx context.Context, f source.Reader, x *chunk.Index, runs []chunk.Run, y1 int, to Sink) error {
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
 	// caches with bytes that wait.
-	near, reading := r.waits && r.isNear(f, run), ctx
+	near, reading := r.waits && r.isNear(f, runs[0]), ctx
 	if near {
 		defer r.decoding()()
 		reading = turns.With(ctx, r.Slot) // which rests if the range is gone meanwhile
 	}
-	if err := r.fetch(reading, f, run); err != nil {
+	if err := r.fetch(reading, f, runs...); err != nil {
 		return err
 	}
 	if !near {
 		defer r.decoding()()
 	}
-	for _, i := range run.Chunks {
-		if err := r.Slot.Tick(ctx); err != nil {
-			return err
+	begin := int64(0) // of the run in Stored
+	for _, run := range runs {
+		for _, i := range run.Chunks {
+			if err := r.Slot.Tick(ctx); err != nil {
+				return err
+			}
+			if err := r.chunk(r.stored(x.Place(i), run.Off-begin), x, i, y1, to); err != nil {
+				return err
+			}
 		}
-		if err := r.chunk(r.stored(x.Place(i), run.Off), x, i, y1, to); err != nil {
-			return err
-		}
+		begin += run.Len
 	}
 	return nil
 }
 
-// stored returns the bytes of a place in Stored, which begins at offset off of the file. A dry reader has none.
+// stored returns the bytes of a place in Stored, as if that began at offset off of the file. A dry reader has none.
 func (r *Reader) stored(place chunk.Range, off int64) []byte {
 	if r.dry != nil {
 		return nil
@@ -361,23 +386,49 @@ func (r *Reader) isNear(f source.Reader, run chunk.Run) bool {
 	return kept && disk.Has(name, diskcache.Span{From: start + run.Off, End: start + run.Off + run.Len})
 }
 
-// fetch reads the bytes of a run into r.Stored.
-func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) error {
+// fetch reads the bytes of runs into r.Stored, one behind the other, all at the same time.
+func (r *Reader) fetch(ctx context.Context, f source.Reader, runs ...chunk.Run) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := r.allowed(f, run); err != nil {
-		return err
+	total := int64(0)
+	for _, run := range runs {
+		if err := r.allowed(f, run); err != nil {
+			return err
+		}
+		if total += run.Len; r.dry != nil {
+			r.dry.fetched(run)
+		}
 	}
 	if r.dry != nil {
-		r.dry.fetched(run)
 		return nil
 	}
-	r.Stored = slices.Grow(r.Stored[:0], int(run.Len))[:run.Len]
+	r.Stored = slices.Grow(r.Stored[:0], int(total))[:total]
 	r.Clock.Lap(resources.StageOther)
-	err := f.ReadAt(ctx, r.Stored, run.Off)
-	r.Clock.Lap(resources.StageRead)
-	return err
+	defer r.Clock.Lap(resources.StageRead)
+	if len(runs) == 1 {
+		return f.ReadAt(ctx, r.Stored, runs[0].Off)
+	}
+	return each.Of(ctx, int64(len(runs)), len(runs), func(ctx context.Context, i int64) error {
+		begin := int64(0)
+		for _, run := range runs[:i] {
+			begin += run.Len
+		}
+		return f.ReadAt(ctx, r.Stored[begin:][:runs[i].Len], runs[i].Off)
+	})
+}
+
+// ReaderBytes is about what a reader holds besides buffers: the tables of its decoders.
+const ReaderBytes = 64 << 10
+
+// HeldBytes returns about how many bytes of memory the reader keeps for its next window. For readers of arrays, virtual
+// rasters and pieces it is just a large number.
+func (r *Reader) HeldBytes() int64 {
+	if len(r.arrays) > 0 || r.below != nil || r.parts != nil {
+		return MaxRun
+	}
+	resampled := 4 * (cap(r.Resample.In) + cap(r.Resample.Out)) // with the validity, and scenes of a mosaic
+	return ReaderBytes + int64(cap(r.Stored)+cap(r.Samples)+cap(r.colours)+resampled)
 }
 
 // allowed checks a run. Offset and length come from the file's header, which may lie. They are checked before memory is

@@ -31,7 +31,7 @@ func TestRunsAreCheckedBeforeTheCacheIsAsked(t *testing.T) {
 	file := placed{(&catalog.Asset{Bytes: make([]byte, 4)}).Reader()}
 	over := make(chan error, 1)
 	go func() {
-		over <- r.run(ctx, file, &chunk.Index{}, chunk.Run{Len: 1 << 62, Chunks: []int{0}}, 1, Nowhere{})
+		over <- r.runs(ctx, file, &chunk.Index{}, []chunk.Run{{Len: 1 << 62, Chunks: []int{0}}}, 1, Nowhere{})
 	}()
 	select {
 	case err := <-over:

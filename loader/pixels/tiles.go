@@ -326,21 +326,24 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	}
 	wants, done := r.want(x, r.planned, box.Y1)
 	defer done()
-	for start := 0; start < len(wants); {
-		run, end := nextRun(x, wants, start, r.gap(f))
+	r.group = r.group[:0]
+	for start, gap := 0, r.gap(f); start < len(wants); {
+		run, end := nextRun(x, wants, start, gap)
 		if len(run.Chunks) > 0 {
-			if err := r.fetch(ctx, f, run); err != nil {
-				return err
-			}
-		}
-		if err := r.ownAll(x, wants[start:end], run.Off, box.Y1, to); err != nil {
-			return err
+			r.group = append(r.group, run)
 		}
 		start = end
 	}
+	for runs := r.group; len(runs) > 0; {
+		n := r.together(f, runs)
+		if err := r.ownRuns(ctx, f, x, runs[:n], wants, box.Y1, to); err != nil {
+			return err
+		}
+		runs = runs[n:]
+	}
 	return r.others(ctx, wants, x, to, func(i int) error {
 		p := x.Place(i)
-		return r.run(ctx, f, x, chunk.Run{Off: p.Off, Len: p.Len, Chunks: []int{i}}, box.Y1, to)
+		return r.runs(ctx, f, x, []chunk.Run{{Off: p.Off, Len: p.Len, Chunks: []int{i}}}, box.Y1, to)
 	})
 }
 
@@ -407,25 +410,31 @@ func (r *Reader) others(
 	return nil
 }
 
-// ownAll calls own for each chunk of a run.
-func (r *Reader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to Sink) error {
+// ownRuns reads runs together, and calls own for each of their chunks.
+func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, runs []chunk.Run, wants []want, y1 int,
+	to Sink) error {
+	if err := r.fetch(ctx, f, runs...); err != nil {
+		return err
+	}
 	// The turn ends here, before others waits: a reader that waits with a turn would keep the reader
 	// that it waits for from decoding.
 	defer r.decoding()()
-	for i := range wants {
-		if err := r.own(x, &wants[i], off, y1, to); err != nil {
-			return err
+	begin := int64(0) // of the run in Stored
+	for _, run := range runs {
+		for _, i := range run.Chunks {
+			own := slices.IndexFunc(wants, func(w want) bool { return w.i == i })
+			if err := r.own(x, &wants[own], run.Off-begin, y1, to); err != nil {
+				return err
+			}
 		}
+		begin += run.Len
 	}
 	return nil
 }
 
-// own decodes a chunk, unless another reader does, and puts it into the sink. The chunk's bytes lie in
-// r.Stored, which begins at offset off of the file. y1 is the row of the image where the window ends.
+// own decodes a chunk and puts it into the sink. The chunk's bytes lie in r.Stored, as if that began at offset off of
+// the file. y1 is the row of the image where the window ends.
 func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error {
-	if w.t != nil && !w.mine {
-		return nil
-	}
 	stored := r.stored(x.Place(w.i), off)
 	if w.t == nil {
 		return r.chunk(stored, x, w.i, y1, to)

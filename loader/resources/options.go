@@ -17,6 +17,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultFetchers      = 32
+	maxFetchers          = 320       // as many as a store is asked at a time: remote.DefaultConcurrency
 	DefaultMemoryBytes   = 256 << 20 // of small batches
 	DefaultMaxChunkBytes = 64 << 20
 	DefaultCacheBytes    = 64 << 20
@@ -29,7 +30,7 @@ type Options struct {
 	Workers int
 	// Fetchers is how many goroutines read remote files, if that is more than Workers. Each holds the
 	// bytes of one run of chunks (at most 4 MiB, or one chunk) and one decoded chunk. Default
-	// DefaultFetchers.
+	// DefaultFetchers, and more for small samples.
 	Fetchers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
 	// bytes, and of decoded chunks that windows share, which take what four batches leave, at most a
@@ -82,6 +83,7 @@ type Options struct {
 	Logger *slog.Logger
 
 	waits bool         // see Waits
+	most  int          // see MostFetchers
 	large *LargeChunks // shared by all readers with these options
 	own   io.Closer    // the opener, if WithDefaults made it, else nil
 }
@@ -109,7 +111,9 @@ func (o Options) CloseOpener() {
 // CloseOpener at the end.
 func (o Options) WithDefaults() Options {
 	o.Workers = cmp.Or(o.Workers, procs.Workers())
-	o.Fetchers = cmp.Or(o.Fetchers, DefaultFetchers)
+	if o.Fetchers == 0 {
+		o.Fetchers, o.most = DefaultFetchers, maxFetchers
+	}
 	o.MaxChunkBytes = cmp.Or(o.MaxChunkBytes, DefaultMaxChunkBytes)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	if o.large == nil {

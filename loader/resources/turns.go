@@ -30,3 +30,7 @@ func (o *Options) Readers(n int, remote bool) int {
 
 // Waits reports whether goroutines wait for servers between two turns, as Readers has found.
 func (o *Options) Waits() bool { return o.waits }
+
+// MostFetchers returns how many goroutines read remote files if each needs little memory: more than Fetchers if that is
+// the default, else 0.
+func (o *Options) MostFetchers() int { return o.most }

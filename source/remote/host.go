@@ -1,17 +1,35 @@
 package remote
 
 import (
+	"cmp"
+	"container/heap"
+	"context"
 	"sync"
+	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/chaski-eo/chaski/source"
 )
 
-// host holds the retry budget and the limit of one server.
+// host holds the retry budget of one server, its requests in flight, and what is known of the link to it.
 type host struct {
-	slots *semaphore.Weighted // simultaneous requests
+	mu       sync.Mutex
+	retries  float64 // how many requests may be repeated
+	link     link
+	most     int   // simultaneous requests
+	requests int   // in flight
+	bytes    int64 // that these have not brought yet
+	waiting  waiting
+	count    int64 // requests so far
+}
 
-	mu      sync.Mutex
-	retries float64 // how many requests may be repeated
+// flight is one request.
+type flight struct {
+	host  *host
+	order int64 // of its batch; the lowest first
+	count int64 // among those of one batch
+	left  int64 // bytes that have not arrived
+	ready chan struct{}
+	place int // in host.waiting; -1 once it is in flight
 }
 
 // maxHosts limits the hosts that are counted, because URIs of users may name any number. All
@@ -34,7 +52,7 @@ func (h *hosts) get(name string, o *Options) *host {
 		name = ""
 	}
 	if h.byName[name] == nil {
-		h.byName[name] = &host{slots: semaphore.NewWeighted(int64(o.Concurrency)), retries: float64(o.RetryBurst)}
+		h.byName[name] = &host{most: o.Concurrency, retries: float64(o.RetryBurst)}
 	}
 	return h.byName[name]
 }
@@ -55,4 +73,111 @@ func (h *host) mayRetry() bool {
 	}
 	h.retries--
 	return true
+}
+
+// enter waits until a request for n bytes may begin. Requests of older batches go first (source.WithOrder), so that the
+// link does not bring what is needed last. The caller must call leave.
+func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
+	h.mu.Lock()
+	h.count++
+	f := &flight{host: h, order: source.Order(ctx), count: h.count, left: n, ready: make(chan struct{})}
+	heap.Push(&h.waiting, f)
+	h.admit()
+	h.mu.Unlock()
+	select {
+	case <-f.ready:
+		return f, nil
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	if f.place >= 0 {
+		heap.Remove(&h.waiting, f.place)
+		h.mu.Unlock()
+		return nil, ctx.Err()
+	}
+	h.mu.Unlock()
+	f.leave()
+	return nil, ctx.Err()
+}
+
+// admit lets waiting requests begin. It needs the lock. The last one may exceed the limit, so that one request that is
+// larger than it can begin.
+func (h *host) admit() {
+	for len(h.waiting) > 0 && h.requests < h.most {
+		if h.requests > 0 && h.bytes >= h.link.limit() {
+			h.link.held = true
+			return
+		}
+		f := heap.Pop(&h.waiting).(*flight)
+		h.link.begin(time.Now(), h.requests)
+		h.requests++
+		h.bytes += f.left
+		close(f.ready)
+	}
+}
+
+// answered notes how long the answer took to begin.
+func (f *flight) answered(trip time.Duration) {
+	f.host.mu.Lock()
+	defer f.host.mu.Unlock()
+	f.host.link.answered(time.Now(), trip)
+}
+
+// brought notes n bytes of the body.
+func (f *flight) brought(n int) {
+	h := f.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.link.brought(time.Now(), int64(n))
+	known := min(int64(n), f.left) // a wrong answer may bring more
+	f.left -= known
+	h.bytes -= known
+	h.admit()
+}
+
+// leave ends the request.
+func (f *flight) leave() {
+	h := f.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes -= f.left
+	f.left = 0
+	h.requests--
+	h.admit()
+}
+
+// gap returns the gap of readers of the host: see source.Gapped.
+func (h *host) gap() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.link.gap()
+}
+
+// waiting is a heap of requests, the next one first.
+type waiting []*flight
+
+func (w waiting) Len() int { return len(w) }
+func (w waiting) Less(i, k int) bool {
+	return cmp.Or(cmp.Compare(w[i].order, w[k].order), cmp.Compare(w[i].count, w[k].count)) < 0
+}
+func (w waiting) Swap(i, k int) {
+	w[i], w[k] = w[k], w[i]
+	w[i].place, w[k].place = i, k
+}
+
+// Push implements heap.Interface.
+func (w *waiting) Push(x any) {
+	f := x.(*flight)
+	f.place = len(*w)
+	*w = append(*w, f)
+}
+
+// Pop implements heap.Interface.
+func (w *waiting) Pop() any {
+	last := len(*w) - 1
+	f := (*w)[last]
+	(*w)[last] = nil
+	*w = (*w)[:last]
+	f.place = -1
+	return f
 }

@@ -122,7 +122,16 @@ type reader struct {
 
 func (r *reader) Size() int64  { return r.x.size }
 func (r *reader) Close() error { return nil }
-func (r *reader) Gap() int64   { return r.o.options.Gap }
+
+// Gap implements source.Gapped. With a cache on disk it stays the same, so that ranges that were kept are asked for
+// again.
+func (r *reader) Gap() int64 {
+	disk, err := r.o.options.Disk.Get()
+	if kept := disk != nil && err == nil; r.o.options.Gap > 0 || kept {
+		return cmp.Or(r.o.options.Gap, StartGap)
+	}
+	return r.o.hosts.get(r.o.backend.Host(r.x.uri), &r.o.options).gap()
+}
 
 // ETag implements source.Tagged.
 func (r *reader) ETag() string { return r.x.currentTag().ETag }

@@ -164,7 +164,8 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 	for {
 		var page []source.Entry
 		var next []byte
-		err := o.try(ctx, host, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
+		err := o.try(ctx, host, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context,
+			_ *flight) (err error) {
 			o.counters.requests.Add(1)
 			page, next, err = lister.ListPage(ctx, folder, token)
 			return err
@@ -191,7 +192,8 @@ func (o *Opener) Names(ctx context.Context, folder string) (names []string, err 
 		return source.Names(ctx, struct{ source.Lister }{o}, folder)
 	}
 	h := o.hosts.get(o.backend.Host(folder), &o.options)
-	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
+	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context,
+		_ *flight) (err error) {
 		o.counters.requests.Add(1)
 		names, err = namer.Names(ctx, folder)
 		return err

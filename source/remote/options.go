@@ -16,13 +16,12 @@ const (
 	DefaultTimeout     = 10 * time.Second
 	DefaultMinRate     = 256 << 10
 	DefaultStall       = 3 * time.Second
-	DefaultConcurrency = 64
+	DefaultConcurrency = 320
 	DefaultRetryBurst  = 32
 	DefaultRetryShare  = 0.1
 	DefaultBlock       = 64 << 10
 	DefaultCacheBytes  = 32 << 20
 	DefaultFresh       = time.Minute
-	DefaultGap         = 512 << 10
 	DefaultMaxWhole    = 64 << 20
 	DefaultWholeBytes  = 256 << 20
 )
@@ -43,7 +42,8 @@ type Options struct {
 	// Stall is how long a response that has begun may go without a byte, until it is asked for again. Default
 	// DefaultStall: TCP sends a lost packet again after 0.2 s, and twice as long each time.
 	Stall time.Duration
-	// Concurrency limits the simultaneous requests to one host. Default DefaultConcurrency.
+	// Concurrency limits the simultaneous requests to one host. Default DefaultConcurrency: 320 of 8 KiB over 100 ms
+	// bring 26 MB/s. The bytes in flight are limited by what the link holds.
 	Concurrency int
 	// RetryBurst and RetryShare limit the retries of a host, so that they do not make an outage
 	// worse: RetryBurst retries, and then RetryShare for each request that succeeds. Defaults
@@ -65,7 +65,8 @@ type Options struct {
 	WholeBytes int64
 	// Disk keeps ranges of objects that have an entity tag or a time of change. Default: none.
 	Disk *diskcache.Ref
-	// Gap is the gap of readers; see source.Gapped. Default DefaultGap.
+	// Gap is the gap of readers; see source.Gapped. Default: round trip × rate ÷ requests in flight, as measured, from
+	// source.MinGap to source.MaxGap; StartGap before the first answers, and with a cache on disk.
 	Gap int64
 }
 
@@ -82,7 +83,6 @@ func (o Options) withDefaults() Options {
 	o.Block = cmp.Or(o.Block, DefaultBlock)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	o.Fresh = cmp.Or(o.Fresh, DefaultFresh)
-	o.Gap = cmp.Or(o.Gap, DefaultGap)
 	o.MaxWhole = cmp.Or(o.MaxWhole, DefaultMaxWhole)
 	o.WholeBytes = cmp.Or(o.WholeBytes, DefaultWholeBytes)
 	return o

@@ -37,16 +37,18 @@ func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*An
 	place := place{n.uri, "byte range", r.Off}
 	// The turn is given back, since the server takes longer than one.
 	turns.Rest(ctx)
-	return o.try(ctx, host, place, r.Len, func(ctx context.Context) error {
+	return o.try(ctx, host, place, r.Len, func(ctx context.Context, f *flight) error {
 		o.counters.requests.Add(1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
+		begun := time.Now()
 		answer, err := o.backend.Get(ctx, n.uri, r, tag)
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
-		answer.Body = &flow{answer.Body, cancel, o.options.Stall}
+		f.answered(time.Since(begun))
+		answer.Body = &flow{answer.Body, cancel, o.options.Stall, f}
 		return use(answer)
 	})
 }
@@ -56,12 +58,14 @@ type flow struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 	limit  time.Duration
+	flight *flight
 }
 
 // Read implements io.Reader.
 func (f *flow) Read(p []byte) (int, error) {
 	timer := time.AfterFunc(f.limit, f.cancel)
 	n, err := f.ReadCloser.Read(p)
+	f.flight.brought(n)
 	if !timer.Stop() && err != nil {
 		err = errTimeout
 	}
@@ -76,7 +80,8 @@ type place struct {
 
 // try repeats a request within the limits until it succeeds. n is the number of bytes that it
 // should bring.
-func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(context.Context) error) error {
+func (o *Opener) try(ctx context.Context, h *host, at place, n int64,
+	once func(context.Context, *flight) error) error {
 	for tries := 1; ; tries++ {
 		err := o.attempt(ctx, h, n, once)
 		if err == nil {
@@ -139,18 +144,20 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // attempt makes one request, within the limits on simultaneous requests and on time.
-func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(context.Context) error) (err error) {
+func (o *Opener) attempt(ctx context.Context, h *host, n int64,
+	once func(context.Context, *flight) error) (err error) {
 	ctx, span := trace.Begin(ctx, "chaski.request")
 	span.Set("chaski.bytes", n)
 	defer func() { span.End(err) }()
-	if err := h.slots.Acquire(ctx, 1); err != nil {
+	flight, err := h.enter(ctx, n)
+	if err != nil {
 		return err
 	}
-	defer h.slots.Release(1)
+	defer flight.leave()
 	limit := o.options.Timeout + time.Duration(float64(n)/float64(o.options.MinRate)*float64(time.Second))
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return once(ctx)
+	return once(ctx, flight)
 }
 
 // readBody fills p from a response that must have exactly these bytes.

@@ -1,0 +1,156 @@
+package remote
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/source"
+)
+
+// stream lets answers come over a link of a round trip and a rate, with n requests in flight, for some time.
+func stream(l *link, now time.Time, spent, trip time.Duration, rate float64, n int) time.Time {
+	const step = 5 * time.Millisecond
+	for range spent / step {
+		now = now.Add(step)
+		l.begin(now, n-1)
+		l.answered(now, trip)
+		l.brought(now, int64(rate*step.Seconds()))
+	}
+	return now
+}
+
+// TestGapFollowsTheLink: the gap is round trip × rate ÷ requests in flight within its bounds, and what was measured
+// long ago is forgotten.
+func TestGapFollowsTheLink(t *testing.T) {
+	near := func(got, want int64) bool { return got > want*9/10 && got < want*11/10 }
+	var l link
+	if l.gap() != StartGap || l.limit() != minFlight {
+		t.Errorf("at first a gap of %d, %d bytes in flight", l.gap(), l.limit())
+	}
+	now := stream(&l, time.Now(), 5*time.Second, 30*time.Millisecond, 20e6, 32)
+	if want := int64(0.030 * 20e6 / 32); !near(l.gap(), want) || l.limit() != minFlight {
+		t.Errorf("30 ms, 20 MB/s, 32 requests: a gap of %d, want %d; %d bytes in flight", l.gap(), want, l.limit())
+	}
+	now = stream(&l, now, 3*period, 30*time.Millisecond, 1e9, 256)
+	if want := int64(30e6) / 256; !near(l.gap(), want) || !near(l.limit(), maxFlight) {
+		t.Errorf("30 ms, 1 GB/s, 256 requests: a gap of %d, want %d; %d bytes in flight", l.gap(), want, l.limit())
+	}
+	now = stream(&l, now, 3*period, 100*time.Millisecond, 100e6, 64)
+	if want := int64(0.100 * 100e6 / 64); !near(l.gap(), want) || !near(l.limit(), fill*0.1*100e6) {
+		t.Errorf("100 ms, 100 MB/s, 64 requests: a gap of %d, want %d; %d bytes in flight", l.gap(), want, l.limit())
+	}
+	now = stream(&l, now, period, 100*time.Millisecond, 100e6, 1)
+	if l.gap() != source.MaxGap {
+		t.Errorf("100 ms, 100 MB/s, one request: a gap of %d", l.gap())
+	}
+	stream(&l, now, 3*period, time.Millisecond, 1e6, 20)
+	if l.gap() != source.MinGap {
+		t.Errorf("1 ms, 1 MB/s: a gap of %d", l.gap())
+	}
+}
+
+// TestMoreBytesInFlightAreTried: where answers take far longer than the shortest, the rate grows with the bytes in
+// flight, and so do they; on a full link they do not.
+func TestMoreBytesInFlightAreTried(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		var l link
+		now := time.Now()
+		l.begin(now, 0)
+		for range 200 {
+			rate := 40e6
+			if !full { // 30 ms to the middle answer, up to 600 MB/s
+				rate = min(float64(l.limit())/0.030, 600e6)
+			}
+			l.held = true
+			now = stream(&l, now, interval, 2*time.Millisecond, rate, 32)
+		}
+		if limit := l.limit(); full && limit > minFlight*3/2 || !full && limit < 12<<20 {
+			t.Errorf("full %v: %d bytes in flight", full, limit)
+		}
+	}
+}
+
+// enterAll begins requests in goroutines, one after the other, and returns what gets those that were let in.
+func enterAll(t *testing.T, h *host, orders []int64, bytes int64) <-chan *flight {
+	t.Helper()
+	in := make(chan *flight, len(orders))
+	for i, order := range orders {
+		go func() {
+			f, err := h.enter(source.WithOrder(context.Background(), order), bytes)
+			if err != nil {
+				t.Error(err)
+			}
+			in <- f
+		}()
+		for range 60_000 { // until it waits or is let in
+			h.mu.Lock()
+			seen := h.count
+			h.mu.Unlock()
+			if seen > int64(i) {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return in
+}
+
+// TestOlderBatchesGoFirst: of requests that wait, those of the oldest batch go first, and in it the first.
+func TestOlderBatchesGoFirst(t *testing.T) {
+	h := &host{most: 1}
+	in := enterAll(t, h, []int64{9, 3, 2, 3, 1, 0, 2}, 10)
+	var orders, counts []int64
+	for range 7 {
+		f := <-in
+		orders, counts = append(orders, f.order), append(counts, f.count)
+		f.leave()
+	}
+	if !slices.Equal(orders, []int64{9, 0, 1, 2, 2, 3, 3}) || !slices.Equal(counts, []int64{1, 6, 5, 3, 7, 2, 4}) {
+		t.Errorf("orders %v of requests %v", orders, counts)
+	}
+	if h.requests != 0 || h.bytes != 0 || len(h.waiting) != 0 {
+		t.Errorf("%d requests of %d bytes are left", h.requests, h.bytes)
+	}
+}
+
+// TestBytesInFlightAreBounded: requests begin until what they are to bring reaches the limit, and others follow as
+// bytes come. One that is cancelled leaves nothing.
+func TestBytesInFlightAreBounded(t *testing.T) {
+	h := &host{most: 100}
+	h.link.trips[0], h.link.rates[0] = time.Millisecond, 1e6 // the limit is minFlight
+	const size = minFlight / 4
+	in := enterAll(t, h, make([]int64, 7), size)
+	state := func() (requests, waiting int, bytes int64) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.requests, len(h.waiting), h.bytes
+	}
+	if requests, waiting, bytes := state(); requests != 4 || waiting != 3 || bytes != minFlight {
+		t.Errorf("%d requests of %d bytes, %d wait", requests, bytes, waiting)
+	}
+	f := <-in
+	f.brought(1)
+	if requests, _, _ := state(); requests != 5 {
+		t.Errorf("%d requests after a byte", requests)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.enter(ctx, size); err != context.Canceled {
+		t.Error(err)
+	}
+	f.brought(size) // more than it has left
+	f.leave()
+	for range 6 {
+		(<-in).leave()
+	}
+	if requests, waiting, bytes := state(); requests+waiting != 0 || bytes != 0 {
+		t.Errorf("%d requests of %d bytes, and %d that wait, are left", requests, bytes, waiting)
+	}
+	if f, err := h.enter(t.Context(), 100*minFlight); err != nil { // a large one alone
+		t.Error(err)
+	} else {
+		f.leave()
+	}
+}
