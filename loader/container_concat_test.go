@@ -10,7 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
-	rowspkg "github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -79,13 +79,13 @@ func TestConcatOfConditions(t *testing.T) {
 					t.Cleanup(func() { d.Close() })
 					return d
 				}
-				choose := func(d *taco.Dataset, where string) (*rowspkg.Samples, error) {
+				choose := func(d *taco.Dataset, where string) (*containers.Samples, error) {
 					t.Helper()
 					var s loader.Subset
 					if err := json.Unmarshal([]byte(where), &s.Where); err != nil {
 						t.Fatal(err)
 					}
-					return rowspkg.SelectSamples(t.Context(), d, s, loader.Options{})
+					return containers.Select(t.Context(), d, s, loader.Options{})
 				}
 				// The expected rows: each group in turn.
 				var want []map[string]string

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -27,9 +27,9 @@ func (o *stuckOpener) Open(ctx context.Context, uri string) (source.Reader, erro
 func TestWaitingForAFileCanBeCancelled(t *testing.T) {
 	o := &stuckOpener{asked: make(chan struct{}), let: make(chan struct{})}
 	defer o.Close()
-	c := rows.NewMemberContainer(Options{Opener: o})
+	c := containers.NewMemberContainer(Options{Opener: o})
 	const file = "../testdata/coast/coast.tacozip"
-	opened := make(chan *rows.ContainerFile)
+	opened := make(chan *containers.ContainerFile)
 	go func() {
 		f, err := c.FileOf(context.Background(), file)
 		if err != nil {

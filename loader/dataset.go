@@ -1032,8 +1032,9 @@ func (d *dataset) notPaths(err error, columns []int) error {
 		field := &d.fields[i]
 		if member := field.ForRasters(); member != "" && field.Column != "" {
 			err = fault.New(fault.NotFound, "column "+field.Column, fault.NoOffset,
-				"%s is given, which is for rasters, and the column names no file: there is no %q; without %s the column "+
-					"holds strings, and with kind %q their numbers", member, fault.Short(path.Base(e.File)), member, spec.ClassField)
+				"%s is given, which is for rasters, and the column names no file: there is no %q; without %s the "+
+					"column holds strings, and with kind %q their numbers", member, fault.Short(path.Base(e.File)),
+				member, spec.ClassField)
 			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
 		}
 	}

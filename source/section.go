@@ -16,6 +16,22 @@ func SectionOf(r Reader, off, size int64) (Reader, error) {
 	return &section{r, off, size}, nil
 }
 
+// OpenSection opens a range of a file: offset 0 of the reader is byte off. If the file's size is known, opening it
+// costs no request where the opener supports that, and each read is one request for exactly its range. Errors name
+// part.
+func OpenSection(ctx context.Context, o Opener, uri string, k Known, part string, off, size int64) (Reader, error) {
+	file, err := OpenKnown(ctx, o, uri, k)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := SectionOf(file, off, size)
+	if err != nil {
+		err = fault.WithFile(fault.WithPart(err, part, 0), uri)
+		return nil, errors.Join(err, file.Close())
+	}
+	return reader, nil
+}
+
 // section reads a range of a reader.
 type section struct {
 	Reader

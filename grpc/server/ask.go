@@ -22,7 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -413,7 +412,7 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
 	options := q.view.asked
 	if m.GetName() != "" {
-		entry, ok := rows.Subfile(m.GetName())
+		entry, ok := containers.Subfile(m.GetName())
 		if !ok {
 			entry = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
 		}

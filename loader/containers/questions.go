@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -41,17 +40,17 @@ func Describe(d *taco.Dataset) About {
 // samples, below0, below1, … are as of Below, and all others as of taco.Dataset.SQLTable. It uses only the option
 // SQL.
 func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o resources.Options) (query.Tables, error) {
-	var found *rows.Samples
+	var found *Samples
 	data := d.SQLTable
 	every := false
 	if len(where) == 0 && d.Levels() > 0 {
-		// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from SelectSamples.
+		// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from Select.
 		visible, err := d.AllVisible(ctx, 0)
 		every = visible && err == nil
 	}
 	if !every {
 		var err error
-		if found, err = rows.SelectSamples(ctx, d, spec.Subset{Where: where}, o); err != nil {
+		if found, err = Select(ctx, d, spec.Subset{Where: where}, o); err != nil {
 			return nil, err
 		}
 		data = found.SQLTable
@@ -63,7 +62,7 @@ func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o reso
 			return data(ctx, name)
 		}
 		if found == nil {
-			if found, err = rows.SelectSamples(ctx, d, spec.Subset{}, o); err != nil {
+			if found, err = Select(ctx, d, spec.Subset{}, o); err != nil {
 				return nil, err
 			}
 		}
@@ -80,7 +79,7 @@ const (
 // Below returns the rows of a level below some samples, without those that conditions on place or time drop, in
 // the order of the samples. It has the columns of the level and of the levels above it, named "l1:id", "l0:id", …,
 // without the format's own ("internal:…"), FolderColumn and VSIColumn.
-func Below(ctx context.Context, d *taco.Dataset, s *rows.Samples, level int) (*tables.Table, error) {
+func Below(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables.Table, error) {
 	positions, err := s.Below(ctx, level)
 	if err != nil {
 		return nil, err
@@ -172,7 +171,7 @@ func Statistics(ctx context.Context, d *taco.Dataset, level int, id *string, num
 	if level > 0 && id == nil {
 		return nil, fmt.Errorf("level is %d: id must name the sample of level %d above", level, level-1)
 	}
-	found, err := rows.SelectSamples(ctx, d, spec.Subset{Where: where}, o)
+	found, err := Select(ctx, d, spec.Subset{Where: where}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +200,7 @@ func Rows(ctx context.Context, d *taco.Dataset, level int, where []spec.Conditio
 	if level > 0 && where == nil {
 		return d.Visible(ctx, level)
 	}
-	found, err := rows.SelectSamples(ctx, d, spec.Subset{Where: where}, o)
+	found, err := Select(ctx, d, spec.Subset{Where: where}, o)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	_ "github.com/chaski-eo/chaski/codec/lerc"
 	_ "github.com/chaski-eo/chaski/codec/webp"
 	_ "github.com/chaski-eo/chaski/codec/xz"
+	_ "github.com/chaski-eo/chaski/loader/containers"
 	_ "github.com/chaski-eo/chaski/loader/stores/cube"
 	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
 	_ "github.com/chaski-eo/chaski/picture"

@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -75,14 +74,7 @@ func Legend(ctx context.Context, o source.Opener, a catalog.Asset) (legend chunk
 
 // again opens the file of a raster.
 func again(ctx context.Context, o source.Opener, a catalog.Asset) (source.Reader, error) {
-	if a.Bytes != nil {
-		return source.Memory(a.Bytes), nil
-	}
-	entry := taco.Entry{URI: a.URI, Path: a.Member, Offset: taco.Whole, Object: a.Known()}
-	if a.Member != "" {
-		entry.Offset, entry.Size = a.Offset, a.Length
-	}
-	file, err := taco.Section(ctx, o, entry)
+	file, err := a.Open(ctx, o, a.Known())
 	if err != nil {
 		return nil, a.Fault(rows.Bare(err))
 	}

@@ -3,7 +3,7 @@ package rows
 import (
 	"cmp"
 	"context"
-	"strconv"
+	"errors"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -11,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -41,41 +40,35 @@ func One(ctx context.Context, o resources.Options, name string) (catalog.Asset, 
 // Inside reports whether a name may stand for a path in a container, or for a byte range.
 func Inside(name string) bool {
 	_, _, in := source.Split(name)
-	_, part := Subfile(name)
+	_, _, _, part := source.Subfile(name)
 	return in || part
-}
-
-// Subfile parses the name that taco.VSI gives a byte range of a file,
-// "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false for any other name.
-func Subfile(name string) (e taco.Entry, ok bool) {
-	e.URI, e.Offset, e.Size, ok = source.Subfile(name)
-	e.Path = "at " + strconv.FormatInt(e.Offset, 10)
-	return e, ok
 }
 
 // oneMember opens a raster in a container or in a cell of a table, or a byte range. A path that the container does not
 // have is fault.NotFound.
-func oneMember(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
-	if e, ok := Subfile(name); ok {
-		return NewMemberContainer(o).place(ctx, e, nil, tiff.FirstPage)
-	}
-	uri, path, _ := source.Split(name)
-	if catalog.IsParquet(uri) {
+func oneMember(ctx context.Context, o resources.Options, name string) (catalog.Asset, error) {
+	if uri, path, inside := source.Split(name); inside && catalog.IsParquet(uri) {
 		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
-	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
-		entry, err := c.set.Resolve(ctx, path)
-		if err != nil {
-			return err
-		}
-		if entry.Of != nil {
-			a, err = c.chunk(ctx, entry)
-			return err
-		}
-		a, err = c.place(ctx, entry, nil, tiff.FirstPage)
+	kind := store.Find(func(k *store.Kind) bool { return stores[k].Member != nil })
+	if kind == store.Other {
+		return catalog.Asset{}, errNoContainers
+	}
+	return stores[kind].Member(ctx, o, name)
+}
+
+var errNoContainers = fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+	"this program does not import the package that reads containers")
+
+// Bare returns err without its file, for callers that name the file together with the sample.
+func Bare(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) {
 		return err
-	})
-	return a, err
+	}
+	f := *e
+	f.File = ""
+	return &f
 }
 
 // oneFile opens a raster file, or the image of a Zarr store.

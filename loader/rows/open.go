@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // Opener opens the dataset of a source with the given fields.
@@ -198,14 +197,14 @@ type Store struct {
 	Open func(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (Table, error)
 	// Image returns the one raster that a path is; nil for a kind of which a path is no raster.
 	Image func(ctx context.Context, path string, o resources.Options) (catalog.Asset, error)
+	// Member returns the raster that a name leads to in a path, CONTAINER::PATH, or a byte range; nil for a kind that
+	// has no such names.
+	Member func(ctx context.Context, o resources.Options, name string) (catalog.Asset, error)
 }
 
 var stores = map[*store.Kind]Store{}
 
-func init() {
-	Register(store.Other, Store{Open: openCatalog})
-	Register(taco.Kind, Store{Open: openContainer})
-}
+func init() { Register(store.Other, Store{Open: openCatalog}) }
 
 // Register says what is done with the paths of a kind. The package that does it calls Register when the program starts.
 func Register(k *store.Kind, s Store) { stores[k] = s }
@@ -213,7 +212,9 @@ func Register(k *store.Kind, s Store) { stores[k] = s }
 // storeOf returns what a source leads to. A list of paths names containers, and timestamp an array.
 func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *store.Kind, err error) {
 	if len(src.Parts) > 0 || src.BasePath != "" {
-		kind = store.Find(func(k *store.Kind) bool { return k.Lists })
+		if kind = store.Find(func(k *store.Kind) bool { return k.Lists }); kind == store.Other {
+			return nil, fault.WithFile(errNoContainers, src.Source)
+		}
 	} else if kind, err = store.Of(ctx, o.Opener, src.Source); err != nil {
 		return nil, err
 	}

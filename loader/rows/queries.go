@@ -18,19 +18,19 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// isData reports whether a table name in a query means the samples.
-func isData(name string) bool {
+// IsData reports whether a table name in a query means the samples.
+func IsData(name string) bool {
 	low := strings.ToLower(name)
 	return low == "data" || low == "level0"
 }
 
 // read reads the table that queries see.
-func (s *selector) read(ctx context.Context) (err error) {
+func (s *Selector) read(ctx context.Context) (err error) {
 	if s.all != nil {
 		return nil
 	}
 	if s.levels != nil {
-		s.all = s.levels.level0
+		s.all = s.levels.Top()
 		return nil
 	}
 	read := s.table.Extras().Data
@@ -48,62 +48,62 @@ func (s *selector) read(ctx context.Context) (err error) {
 
 // sql keeps the samples that meet a condition on the columns of data. It keeps a sample with several rows in data if
 // one of them meets the condition.
-func (s *selector) sql(ctx context.Context, condition string) error {
+func (s *Selector) sql(ctx context.Context, condition string) error {
 	if err := s.read(ctx); err != nil {
 		return err
 	}
 	// Without a SELECT before it, the condition runs over all samples. That needs no copy of those that are left.
-	if s.data == nil {
+	if s.Data == nil {
 		rows, err := s.rowsWhere(ctx, s.all, condition)
 		if err == nil {
-			s.meet(int32s(rows))
+			s.Meet(Int32s(rows))
 		}
 		return err
 	}
-	rows, err := s.rowsWhere(ctx, s.data, condition)
+	rows, err := s.rowsWhere(ctx, s.Data, condition)
 	if err == nil {
 		s.take(rows)
-		s.meet(slices.Values(s.samples))
+		s.Meet(slices.Values(s.Samples))
 	}
 	return err
 }
 
 // take keeps some rows of data.
-func (s *selector) take(rows []int) {
+func (s *Selector) take(rows []int) {
 	samples := make([]int32, len(rows))
 	for i, row := range rows {
-		samples[i] = s.samples[row]
+		samples[i] = s.Samples[row]
 	}
-	s.data, s.samples = s.data.Take(rows), samples
+	s.Data, s.Samples = s.Data.Take(rows), samples
 }
 
-// left returns the table that queries see, with the rows of the samples that are left, and the sample of each row.
-func (s *selector) left(ctx context.Context) (*tables.Table, []int32, error) {
+// Left returns the table that queries see, with the rows of the samples that are left, and the sample of each row.
+func (s *Selector) Left(ctx context.Context) (*tables.Table, []int32, error) {
 	if err := s.read(ctx); err != nil {
 		return nil, nil, err
 	}
-	if s.data == nil {
-		s.data, s.samples = s.all, make([]int32, s.all.Len())
-		for i := range s.samples {
-			s.samples[i] = int32(i)
+	if s.Data == nil {
+		s.Data, s.Samples = s.all, make([]int32, s.all.Len())
+		for i := range s.Samples {
+			s.Samples[i] = int32(i)
 		}
 	}
 	var rows []int
-	for row, i := range s.samples {
-		if s.keep == nil || s.keep[i] {
+	for row, i := range s.Samples {
+		if s.Keep == nil || s.Keep[i] {
 			rows = append(rows, row)
 		}
 	}
-	if len(rows) < len(s.samples) { // else data needs no copy
+	if len(rows) < len(s.Samples) { // else data needs no copy
 		s.take(rows)
 	}
-	return s.data, s.samples, nil
+	return s.Data, s.Samples, nil
 }
 
 // selects keeps the samples that the result of a SELECT names, by the column chaski:row, which "*" includes, or else by
 // their ids. The SELECT sees the samples that are left, and later conditions see its result as data.
-func (s *selector) selects(ctx context.Context, sql string) error {
-	data, samples, err := s.left(ctx)
+func (s *Selector) selects(ctx context.Context, sql string) error {
+	data, samples, err := s.Left(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,14 +113,14 @@ func (s *selector) selects(ctx context.Context, sql string) error {
 	}
 	data, names := withRows(data, numbers), []string{"data"}
 	if s.levels != nil {
-		names = s.levels.set.SQLTables()
+		names = s.levels.SQLTables()
 	}
 	table, err := query.RunWithin(ctx, sql, func(ctx context.Context, name string) (*tables.Table, error) {
 		switch {
-		case isData(name):
+		case IsData(name):
 			return data, nil
 		case s.levels != nil:
-			return s.levels.sqlTable(ctx, name)
+			return s.levels.SQLTable(ctx, name)
 		}
 		return nil, query.NoTable(name, names)
 	}, s.options.SQLLimits)
@@ -128,22 +128,22 @@ func (s *selector) selects(ctx context.Context, sql string) error {
 		return err
 	}
 	s.init()
-	if s.samples, err = s.named(ctx, table); err != nil {
+	if s.Samples, err = s.named(ctx, table); err != nil {
 		return err
 	}
-	s.data = table.Without(rowColumn)
-	s.meet(slices.Values(s.samples))
+	s.Data = table.Without(rowColumn)
+	s.Meet(slices.Values(s.Samples))
 	return nil
 }
 
 // named returns the sample that each row of a query's result names. One that is not left, or an id that several of them
 // have, is fault.Unsupported.
-func (s *selector) named(ctx context.Context, t *tables.Table) ([]int32, error) {
+func (s *Selector) named(ctx context.Context, t *tables.Table) ([]int32, error) {
 	samples := make([]int32, t.Len())
 	if t.Index(rowColumn) >= 0 {
 		// A query may compute any number, so each must be a row that it was shown.
 		rows, err := rowNumbers(ctx, t, func(row int64) bool {
-			return row >= 0 && row < int64(len(s.keep)) && s.keep[row]
+			return row >= 0 && row < int64(len(s.Keep)) && s.Keep[row]
 		})
 		for i, row := range rows {
 			samples[i] = int32(row)
@@ -156,7 +156,7 @@ func (s *selector) named(ctx context.Context, t *tables.Table) ([]int32, error) 
 	if s.levels == nil {
 		return bad("its result has no column %q to tell samples by; SELECT * has", rowColumn)
 	}
-	name := s.levels.set.IDColumn()
+	name := s.levels.IDColumn()
 	if t.Index(name) < 0 {
 		return bad("its result has no column %q to tell samples by", name)
 	}
@@ -169,7 +169,7 @@ func (s *selector) named(ctx context.Context, t *tables.Table) ([]int32, error) 
 	}
 	byID := map[string]int32{}
 	err = s.table.ScanIDs(ctx, func(row int64, id string) error {
-		if !s.keep[row] {
+		if !s.Keep[row] {
 			return nil
 		}
 		// Ids may repeat, for example in several joined files. That is an error only if the result has such an id.
@@ -196,7 +196,7 @@ func (s *selector) named(ctx context.Context, t *tables.Table) ([]int32, error) 
 }
 
 // near keeps the samples that match a condition on place or time.
-func (s *selector) near(ctx context.Context, w *spec.Condition) error {
+func (s *Selector) near(ctx context.Context, w *spec.Condition) error {
 	filter, err := w.Filter()
 	if err != nil {
 		return err
@@ -207,16 +207,16 @@ func (s *selector) near(ctx context.Context, w *spec.Condition) error {
 	s.init()
 	find := s.inTable
 	if s.levels != nil {
-		find = s.levels.near
+		find = s.levels.Near
 	}
 	rows, err := find(ctx, filter)
-	s.meet(int32s(rows))
+	s.Meet(Int32s(rows))
 	return err
 }
 
 // inTable returns the rows of a table that match a condition on place or time. If the condition names no column,
 // the first of the usual columns counts; without a geometry, a box is compared with the bounds.
-func (s *selector) inTable(ctx context.Context, filter taco.Filter) ([]int, error) {
+func (s *Selector) inTable(ctx context.Context, filter taco.Filter) ([]int, error) {
 	if filter.Level != 0 {
 		return nil, errors.New("a table has no levels")
 	}
@@ -238,7 +238,7 @@ const crsColumn = "epsg"
 // bounds are in an unknown CRS are neither inside nor outside: they are an error, which counts
 // them. Rows that were dropped before are skipped, so that a condition before the box can leave
 // them out.
-func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
+func (s *Selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 	bounds, err := Bounds(ctx, s.table, spec.BoundsColumns)
 	if err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 		box := bounds[row]
 		reason := ""
 		switch region, known := regions[v.Int]; {
-		case !s.keep[row] || math.IsNaN(box[0]+box[1]+box[2]+box[3]): // the sum is NaN if any bound is
+		case !s.Keep[row] || math.IsNaN(box[0]+box[1]+box[2]+box[3]): // the sum is NaN if any bound is
 			return nil
 		case v.Null:
 			reason = "is null: it is not known in which CRS the bounds are"
@@ -295,7 +295,7 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 }
 
 // first returns the first of the names that is a column, or "".
-func (s *selector) first(names []string) string {
+func (s *Selector) first(names []string) string {
 	for _, name := range names {
 		if s.all.Index(name) >= 0 {
 			return name
@@ -305,7 +305,7 @@ func (s *selector) first(names []string) string {
 }
 
 // has reports whether all of the names are columns.
-func (s *selector) has(names []string) bool {
+func (s *Selector) has(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return s.all.Index(name) < 0 })
 }
 
@@ -314,7 +314,7 @@ func (s *selector) has(names []string) bool {
 const rowColumn = "chaski:row"
 
 // rowsWhere returns the rows of a table that meet a condition, ascending.
-func (s *selector) rowsWhere(ctx context.Context, t *tables.Table, condition string) (rows []int, err error) {
+func (s *Selector) rowsWhere(ctx context.Context, t *tables.Table, condition string) (rows []int, err error) {
 	err = s.options.SQLLimits.Within(ctx, func(ctx context.Context) (err error) {
 		rows, err = query.Where(ctx, t, condition)
 		return err
@@ -350,8 +350,8 @@ func rowNumbers(ctx context.Context, t *tables.Table, good func(row int64) bool)
 	return rows, nil
 }
 
-// int32s yields row numbers as int32.
-func int32s(rows []int) iter.Seq[int32] {
+// Int32s yields row numbers as int32.
+func Int32s(rows []int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, row := range rows {
 			if !yield(int32(row)) {
@@ -359,13 +359,4 @@ func int32s(rows []int) iter.Seq[int32] {
 			}
 		}
 	}
-}
-
-// ints converts row numbers to int.
-func ints(rows []int32) []int {
-	out := make([]int, len(rows))
-	for i, row := range rows {
-		out[i] = int(row)
-	}
-	return out
 }

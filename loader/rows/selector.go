@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -35,73 +37,108 @@ func (c *Column) suit(t Table, name string, o *spec.Operand) error {
 	return o.Suits(c.Kind, name)
 }
 
-// selector narrows down the samples of a dataset, one condition after the other.
-type selector struct {
+// Selector narrows down the samples of a dataset, one condition after the other.
+type Selector struct {
+	// Keep has the samples that remain; nil for all.
+	Keep []bool
+	// Data is what queries see in place of all samples: the result of the last SELECT or concat; nil without.
+	Data *tables.Table
+	// Samples has the sample of each row of Data.
+	Samples []int32
+
 	table   Table
 	options resources.Options // runs queries
-	levels  *Container        // table, if it is a container: its samples are the rows of level 0
-	keep    []bool            // the samples that are left; nil for all
+	levels  Levels            // nil for a table without levels
 	all     *tables.Table     // what queries see: a row for each sample; nil before the first query
-	data    *tables.Table     // what queries see in place of all: the result of the last SELECT or concat; nil without
-	samples []int32           // the sample of each row of data
+}
+
+// Levels are what conditions ask of a table whose samples are the top of several levels, as of containers.
+type Levels interface {
+	// Top returns level 0, whose rows are the samples.
+	Top() *tables.Table
+	// Near returns the rows of level 0 that match a condition on place or time.
+	Near(ctx context.Context, f taco.Filter) ([]int, error)
+	// Concat applies conditions to each group of the files of the dataset, and joins what remains.
+	Concat(ctx context.Context, s *Selector, groups []spec.Group) error
+	// SQLTable returns a table that queries know by name, but not data. SQLTables lists their names.
+	SQLTable(ctx context.Context, name string) (*tables.Table, error)
+	SQLTables() []string
+	// IDColumn names the column of level 0 with the ids.
+	IDColumn() string
+}
+
+// NewSelector returns a selector of all samples of a table. levels is nil for a table without levels.
+func NewSelector(t Table, levels Levels, o resources.Options) *Selector {
+	return &Selector{table: t, levels: levels, options: o}
+}
+
+// InPart puts part in front of an error: before the part of a fault, which is what commands print. A fault keeps its
+// offset.
+func InPart(err error, part string) error {
+	var cause *fault.Error
+	if !errors.As(err, &cause) {
+		return fmt.Errorf("%s: %w", part, err)
+	}
+	// NoOffset is -1, which must not become an offset.
+	return fault.WithPart(err, part, min(cause.Off, 0))
 }
 
 // init allocates keep with all rows. Without conditions it stays nil, so that a run over all rows
 // needs no list of them.
-func (s *selector) init() {
-	if s.keep == nil {
-		s.keep = slices.Repeat([]bool{true}, int(s.table.Len()))
+func (s *Selector) init() {
+	if s.Keep == nil {
+		s.Keep = slices.Repeat([]bool{true}, int(s.table.Len()))
 	}
 }
 
-// meet keeps the samples that are among some, which may repeat and have any order, such as an ORDER BY gives.
-func (s *selector) meet(samples iter.Seq[int32]) {
+// Meet keeps the samples that are among some, which may repeat and have any order, such as an ORDER BY gives.
+func (s *Selector) Meet(samples iter.Seq[int32]) {
 	s.init()
-	met := make([]bool, len(s.keep))
+	met := make([]bool, len(s.Keep))
 	for i := range samples {
 		met[i] = true
 	}
-	for i := range s.keep {
-		s.keep[i] = s.keep[i] && met[i]
+	for i := range s.Keep {
+		s.Keep[i] = s.Keep[i] && met[i]
 	}
 }
 
-// apply keeps the samples that meet the conditions and the split of a subset, but for its bad ones. Each condition sees
+// Apply keeps the samples that meet the conditions and the split of a subset, but for its bad ones. Each condition sees
 // what those before it left, and the split comes last.
-func (s *selector) apply(ctx context.Context, subset *spec.Subset) error {
+func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 	for i := range subset.Where {
 		if err := s.where(ctx, &subset.Where[i]); err != nil {
-			return inPart(err, subset.Where[i].Called())
+			return InPart(err, subset.Where[i].Called())
 		}
 	}
 	if len(subset.Bad) > 0 {
 		if err := s.without(ctx, subset.Bad); err != nil {
-			return inPart(err, "bad")
+			return InPart(err, "bad")
 		}
 	}
 	if subset.Split.OfRows() {
 		if err := s.split(ctx, subset.Split, subset.Use); err != nil {
-			return inPart(err, "split")
+			return InPart(err, "split")
 		}
 	}
 	return ctx.Err()
 }
 
 // without leaves out the samples with some ids.
-func (s *selector) without(ctx context.Context, ids []string) error {
+func (s *Selector) without(ctx context.Context, ids []string) error {
 	s.init()
 	bad := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		bad[id] = true
 	}
 	return s.table.ScanIDs(ctx, func(row int64, id string) error {
-		s.keep[row] = s.keep[row] && !bad[id]
+		s.Keep[row] = s.Keep[row] && !bad[id]
 		return nil
 	})
 }
 
 // where keeps the samples that meet a condition.
-func (s *selector) where(ctx context.Context, w *spec.Condition) error {
+func (s *Selector) where(ctx context.Context, w *spec.Condition) error {
 	switch {
 	case w.Compares():
 		return s.compare(ctx, w)
@@ -114,11 +151,11 @@ func (s *selector) where(ctx context.Context, w *spec.Condition) error {
 	case s.levels == nil:
 		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
 	}
-	return s.concat(ctx, w.Concat)
+	return s.levels.Concat(ctx, s, w.Concat)
 }
 
 // compare keeps the rows that meet a comparison of a column with values.
-func (s *selector) compare(ctx context.Context, w *spec.Condition) error {
+func (s *Selector) compare(ctx context.Context, w *spec.Condition) error {
 	operands, err := w.Operands()
 	if err != nil {
 		return err
@@ -134,27 +171,27 @@ func (s *selector) compare(ctx context.Context, w *spec.Condition) error {
 	}
 	s.init()
 	return column.Scan(ctx, func(row int64, v catalog.Value) error {
-		s.keep[row] = s.keep[row] && w.Meets(column.Kind, v, operands)
+		s.Keep[row] = s.Keep[row] && w.Meets(column.Kind, v, operands)
 		return nil
 	})
 }
 
 // split keeps the rows of the part named use.
-func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
+func (s *Selector) split(ctx context.Context, p *spec.Split, use string) error {
 	s.init()
 	split := p.Hash()
 	share := slices.IndexFunc(p.Shares, func(x spec.Share) bool { return x.Name == use })
 	switch p.By {
 	case "hash":
 		return s.table.ScanIDs(ctx, func(row int64, id string) error {
-			s.keep[row] = s.keep[row] && split.OfText(id) == share
+			s.Keep[row] = s.Keep[row] && split.OfText(id) == share
 			return nil
 		})
 	case "given":
 		return s.given(ctx, p.Column, use)
 	case "column":
 		return scan(ctx, s.table, p.Column, func(row int64, c *Column, v catalog.Value) error {
-			s.keep[row] = s.keep[row] && !v.Null && split.OfText(textOf(c.Kind, v)) == share
+			s.Keep[row] = s.Keep[row] && !v.Null && split.OfText(textOf(c.Kind, v)) == share
 			return nil
 		})
 	case "date":
@@ -168,7 +205,7 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 		return err
 	}
 	for row, b := range bounds {
-		s.keep[row] = s.keep[row] && split.OfCell(b, p.Size) == share
+		s.Keep[row] = s.Keep[row] && split.OfCell(b, p.Size) == share
 	}
 	return nil
 }
@@ -196,7 +233,7 @@ func scanNumbers(ctx context.Context, t Table, name string, visit func(row int64
 // lonLat returns for each row the centre of its bounds, in degrees, as a box without area. err is
 // the error of reading the bounds: if the table has none, its centroids count. Rows without a
 // place, and rows that were dropped before, are NaN.
-func (s *selector) lonLat(
+func (s *Selector) lonLat(
 	ctx context.Context, p *spec.Split, bounds [][4]float64, err error,
 ) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
@@ -219,7 +256,7 @@ func (s *selector) lonLat(
 		switch {
 		case c.Kind != catalog.Int:
 			return fault.New(fault.Unsupported, "column "+p.CRS, fault.NoOffset, "holds %ss, not EPSG codes", c.Kind)
-		case v.Null || !s.keep[row]:
+		case v.Null || !s.Keep[row]:
 			// A row that was dropped must not fail the run by an unknown CRS: a condition before
 			// the split is how users leave such rows out.
 			return nil
@@ -241,7 +278,7 @@ func (s *selector) lonLat(
 // given keeps the rows that a column assigns to the part named use. Without a column it takes the
 // first of spec.SplitColumns that exists. A part without rows is fault.NotFound and lists the parts
 // that there are.
-func (s *selector) given(ctx context.Context, column, use string) error {
+func (s *Selector) given(ctx context.Context, column, use string) error {
 	names := spec.SplitColumns
 	if column != "" {
 		names = []string{column}
@@ -253,11 +290,11 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 		parts, found := map[string]bool{}, false
 		err := scan(ctx, s.table, name, func(row int64, c *Column, v catalog.Value) error {
 			part := textOf(c.Kind, v)
-			if s.keep[row] = s.keep[row] && !v.Null; s.keep[row] && len(parts) <= maxParts {
+			if s.Keep[row] = s.Keep[row] && !v.Null; s.Keep[row] && len(parts) <= maxParts {
 				parts[part] = true
 			}
-			s.keep[row] = s.keep[row] && part == use
-			found = found || s.keep[row]
+			s.Keep[row] = s.Keep[row] && part == use
+			found = found || s.Keep[row]
 			return nil
 		})
 		if err == nil && s.table.Len() > 0 && !found {
@@ -307,7 +344,7 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
 // but not its end; the first range that contains a value counts.
-func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error {
+func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error {
 	column, err := s.table.Column(ctx, p.Column)
 	if err != nil {
 		return err
@@ -344,7 +381,7 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 				break
 			}
 		}
-		s.keep[row] = s.keep[row] && part == use
+		s.Keep[row] = s.Keep[row] && part == use
 		return nil
 	})
 }
@@ -356,8 +393,8 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 	if t.Extras().Selected {
 		return nil, nil
 	}
-	sel := selector{table: t, options: o}
-	if err := sel.apply(ctx, s); err != nil {
+	sel := NewSelector(t, nil, o)
+	if err := sel.Apply(ctx, s); err != nil {
 		return nil, err
 	}
 	return sel.rows()
@@ -396,18 +433,18 @@ func (j *Joined) selected(ctx context.Context, s *spec.Subset, o resources.Optio
 }
 
 // rows returns the rows that are left, ascending; nil for all.
-func (s *selector) rows() ([]uint32, error) {
-	if s.keep == nil {
+func (s *Selector) rows() ([]uint32, error) {
+	if s.Keep == nil {
 		return nil, nil
 	}
 	// Row numbers are uint32, which takes half the memory of int.
-	if int64(len(s.keep)) > math.MaxUint32 {
+	if int64(len(s.Keep)) > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"%d rows: conditions and splits take at most 2^32-1", len(s.keep))
+			"%d rows: conditions and splits take at most 2^32-1", len(s.Keep))
 	}
 	// An empty list is not nil, since nil would mean all.
 	rows := []uint32{}
-	for i, k := range s.keep {
+	for i, k := range s.Keep {
 		if k {
 			rows = append(rows, uint32(i))
 		}

@@ -1,12 +1,5 @@
 package rows
 
-import (
-	"slices"
-
-	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco"
-)
-
 // Steps are the steps of time of a field whose rasters are several files in each sample, as sequences of TACO 3 are.
 // The column of the field itself has the first file of each sample.
 type Steps struct {
@@ -14,56 +7,4 @@ type Steps struct {
 	Columns []int
 	// Padding reports whether a sample has no file for a step, and some for others.
 	Padding func(step int, row int64) bool
-}
-
-// maxFiles bounds the files of a sequence, as Time.Length does the steps of a series.
-const maxFiles = 1 << 16
-
-// sequence is the files of a field in each sample.
-type sequence struct {
-	level   int
-	first   []int32 // row i of level 0 has the files rows[first[i]:first[i+1]] of the level
-	rows    []int32
-	picks   []int // the number of the file of each step
-	columns []int // of the table, for each step
-}
-
-// newSequence returns the sequence that name means. It has a step for each file that some sample of the container has,
-// selected or not, or those that times picks.
-func newSequence(name string, files *taco.Sequence, times []int) (*sequence, error) {
-	made := &sequence{level: files.Level, first: make([]int32, 1, len(files.Rows)+1), picks: times}
-	longest := 0
-	for _, rows := range files.Rows {
-		longest = max(longest, len(rows))
-		for _, row := range rows {
-			made.rows = append(made.rows, int32(row))
-		}
-		made.first = append(made.first, int32(len(made.rows)))
-	}
-	if longest > maxFiles {
-		return nil, fault.New(fault.Limit, name, fault.NoOffset, "a sample has %d files, at most %d are steps of time",
-			longest, maxFiles)
-	}
-	if len(times) == 0 {
-		for k := range longest {
-			made.picks = append(made.picks, k)
-		}
-	} else if last := slices.Max(times); last >= files.Most {
-		return nil, fault.New(fault.NotFound, name, fault.NoOffset, "no step %d: a sample has up to %d files", last,
-			files.Most)
-	}
-	return made, nil
-}
-
-// row returns the row of file number k of a sample, or -1.
-func (s *sequence) row(sample int32, k int) int32 {
-	if k >= int(s.first[sample+1]-s.first[sample]) {
-		return -1
-	}
-	return s.rows[int(s.first[sample])+k]
-}
-
-// padding reports whether a sample has no file for a step, and some for others.
-func (s *sequence) padding(step int, sample int32) bool {
-	return s.row(sample, 0) >= 0 && s.row(sample, s.picks[step]) < 0
 }

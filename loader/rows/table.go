@@ -15,8 +15,8 @@ import (
 // RoundUp returns the smallest multiple of a that is at least n.
 func RoundUp(n, a int) int { return (n + a - 1) / a * a }
 
-// Table is an open dataset: a number of samples, each with the same fields. It is a catalog, a table
-// or a directory (package catalog), a *Container or the images of an array. A Table is safe for concurrent use.
+// Table is an open dataset: a number of samples, each with the same fields. It is a catalog, a table or a directory
+// (package catalog), a container (package containers) or the images of an array. A Table is safe for concurrent use.
 type Table interface {
 	// Len returns the number of samples. Fields are numbered in the order of the spec, rows from 0.
 	Len() int64

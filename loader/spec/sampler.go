@@ -204,9 +204,9 @@ func (s *Sampler) checkCoverage() error {
 	case !(*most >= 0 && *most <= 1):
 		return wrong("max_nodata", *most, "it must be from 0 to 1")
 	case !slices.Contains([]string{WholeChip, RandomWindow, GridWindow}, s.Kind):
-		return wrong("max_nodata", *most, "the kind of sampler is %q, and only \"chip\", \"random_window\" and \"grid\" "+
-			"leave windows out; \"weighted_window\" with the file of coverage as its weights draws them by their valid "+
-			"pixels", s.Kind)
+		return wrong("max_nodata", *most, "the kind of sampler is %q, and only \"chip\", \"random_window\" and "+
+			"\"grid\" leave windows out; \"weighted_window\" with the file of coverage as its weights draws them by "+
+			"their valid pixels", s.Kind)
 	case s.Coverage == "":
 		return wrong("max_nodata", *most, "it needs coverage, a file of 'chaski stats --sampling'")
 	}

@@ -170,7 +170,7 @@ var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array
 // Description describes a path of a kind of store from headers alone. at, if not nil, is for kinds with times.
 type Description func(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error)
 
-var stores = map[*store.Kind]Description{taco.Kind: describeContainer}
+var stores = map[*store.Kind]Description{}
 
 // Register says how paths of a kind are described. The package that does it calls Register when the program starts.
 func Register(k *store.Kind, d Description) { stores[k] = d }

@@ -23,7 +23,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
@@ -489,7 +488,7 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	}
 	opener := w.v.files
 	if asset.Member != "" || asset.Bytes != nil {
-		opener = rows.Alone(opener, asset)
+		opener = asset.Alone(opener)
 	}
 	header, err := w.raster(ctx, opener, asset.URI)
 	if err != nil {

@@ -150,6 +150,31 @@ func (a *Asset) Name() string {
 // Known returns the size and tag of the file, which save requests when it is opened.
 func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a.ETag} }
 
+// Open opens the file of the asset, of which k is known, or the part of it that the asset is: offset 0 is the first
+// byte of the raster.
+func (a *Asset) Open(ctx context.Context, o source.Opener, k source.Known) (source.Reader, error) {
+	switch {
+	case a.Bytes != nil:
+		return source.Memory(a.Bytes), nil
+	case a.Member != "":
+		return source.OpenSection(ctx, o, a.URI, k, "sample "+a.Member, a.Offset, a.Length)
+	}
+	return source.OpenKnown(ctx, o, a.URI, k)
+}
+
+// Alone returns an opener that ignores the name and opens the asset as a file of its own.
+func (a *Asset) Alone(o source.Opener) source.Opener { return alone{o, a} }
+
+type alone struct {
+	opener source.Opener
+	asset  *Asset
+}
+
+// Open implements source.Opener.
+func (a alone) Open(ctx context.Context, _ string) (source.Reader, error) {
+	return a.asset.Open(ctx, a.opener, source.Known{})
+}
+
 // Meta has the columns that a catalog keeps of an asset besides its index.
 type Meta struct {
 	Format *magic.Format // magic.TIFF, …

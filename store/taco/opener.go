@@ -69,16 +69,10 @@ func openMember(ctx context.Context, o source.Opener, uri string) (source.Reader
 // container's object is known (Entry.Object), opening it costs no request if the opener supports
 // that, and each read is one request for exactly its range.
 func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, error) {
-	file, err := source.OpenKnown(ctx, o, e.URI, e.Object)
-	if err != nil || e.Offset == Whole {
-		return file, err
+	if e.Offset == Whole {
+		return source.OpenKnown(ctx, o, e.URI, e.Object)
 	}
-	reader, err := source.SectionOf(file, e.Offset, e.Size)
-	if err != nil {
-		err = fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
-		return nil, errors.Join(err, file.Close())
-	}
-	return reader, nil
+	return source.OpenSection(ctx, o, e.URI, e.Object, "sample "+e.Path, e.Offset, e.Size)
 }
 
 // Alone returns an opener that ignores the name and opens an entry as a file of its own.

@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader/containers"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -39,7 +38,7 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 	if err != nil {
 		return err
 	}
-	if entry, ok := rows.Subfile(name); ok {
+	if entry, ok := containers.Subfile(name); ok {
 		return f.file(ctx, env, entry)
 	}
 	container, path, ok := source.Split(name)

@@ -1,4 +1,4 @@
-package rows
+package containers
 
 import (
 	"cmp"
@@ -9,15 +9,16 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// near returns the rows of level 0 that match a condition on place or time. It keeps those rows of the levels below 0
-// that the condition leaves.
-func (c *Container) near(ctx context.Context, f taco.Filter) ([]int, error) {
+// Near implements rows.Levels: it returns the rows of level 0 that match a condition on place or time. It keeps those
+// rows of the levels below 0 that the condition leaves.
+func (c *Container) Near(ctx context.Context, f taco.Filter) ([]int, error) {
 	left, err := c.filter(ctx, f)
 	if err != nil {
 		return nil, err
@@ -68,10 +69,10 @@ type Samples struct {
 // taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below the
 // joined samples.
 func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
-	if isData(name) {
+	if rows.IsData(name) {
 		return s.Data, nil
 	}
-	return s.c.sqlTable(ctx, name)
+	return s.c.SQLTable(ctx, name)
 }
 
 // Below returns the rows of a level that lie below the samples, ascending and without padding. On
@@ -95,10 +96,10 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	}), nil
 }
 
-// SelectSamples applies the conditions and the split of s to the samples of level 0 of set, which
+// Select applies the conditions and the split of s to the samples of level 0 of set, which
 // must stay open while the result is used. It uses only the option SQL. An invalid subset, and a
 // condition that set cannot answer, is an error.
-func SelectSamples(ctx context.Context, set *taco.Dataset, s spec.Subset, o resources.Options) (*Samples, error) {
+func Select(ctx context.Context, set *taco.Dataset, s spec.Subset, o resources.Options) (*Samples, error) {
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -332,4 +333,13 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 	}
 	d.sample, d.rest = sample, rest
 	return further
+}
+
+// ints converts row numbers to int.
+func ints(rows []int32) []int {
+	out := make([]int, len(rows))
+	for i, row := range rows {
+		out[i] = int(row)
+	}
+	return out
 }

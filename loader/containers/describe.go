@@ -1,4 +1,4 @@
-package survey
+package containers
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// ContainerInfo describes a container. Fields that the container does not state are left out.
-type ContainerInfo struct {
+// Info describes a container. Fields that the container does not state are left out.
+type Info struct {
 	Path    string      `json:"path"`
 	Kind    string      `json:"kind"`
 	Files   []string    `json:"files,omitempty"` // the containers that a TACOLLECTION.json joins
@@ -43,25 +43,25 @@ type LevelInfo struct {
 	Padding int `json:"padding"`
 	// Histograms is the number of rows that hold the histograms of a streaming TACO. They are not
 	// samples.
-	Histograms int               `json:"histograms,omitempty"`
-	Classes    []string          `json:"classes,omitempty"`
-	Columns    []ContainerColumn `json:"columns"`
+	Histograms int          `json:"histograms,omitempty"`
+	Classes    []string     `json:"classes,omitempty"`
+	Columns    []ColumnInfo `json:"columns"`
 }
 
-// ContainerColumn is the name and type of a column of a level.
-type ContainerColumn struct {
+// ColumnInfo is the name and type of a column of a level.
+type ColumnInfo struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
 
-// describeContainer describes a container (*ContainerInfo) from its tables, without reading pixels.
-func describeContainer(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
+// describe describes a container (*Info) from its tables, without reading pixels.
+func describe(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
 	dataset, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer dataset.Close()
-	i := &ContainerInfo{Path: path, Kind: dataset.Form().String()}
+	i := &Info{Path: path, Kind: dataset.Form().String()}
 	if parts := dataset.Parts(); len(parts) > 1 {
 		i.Files = parts
 	}
@@ -104,7 +104,7 @@ func describeContainer(ctx context.Context, path string, _ *spec.Timestamp, o re
 			i.Classes = level.Classes
 		}
 		for _, c := range table.Columns() {
-			level.Columns = append(level.Columns, ContainerColumn{c.Name, c.Type.String()})
+			level.Columns = append(level.Columns, ColumnInfo{c.Name, c.Type.String()})
 		}
 		i.Levels = append(i.Levels, level)
 	}
@@ -112,7 +112,7 @@ func describeContainer(ctx context.Context, path string, _ *spec.Timestamp, o re
 }
 
 // collection takes fields from a collection document. It skips fields of an unexpected type.
-func (i *ContainerInfo) collection(doc json.RawMessage) {
+func (i *Info) collection(doc json.RawMessage) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(doc, &fields) != nil {
 		return

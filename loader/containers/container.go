@@ -1,4 +1,4 @@
-package rows
+package containers
 
 import (
 	"cmp"
@@ -16,7 +16,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
 	"github.com/chaski-eo/chaski/store"
@@ -43,6 +45,11 @@ type Container struct {
 	print    string
 	// Files are the opened files, by the URI that the container has for them.
 	Files *refcache.Cache[string, *ContainerFile]
+}
+
+func init() {
+	rows.Register(taco.Kind, rows.Store{Open: open, Member: find})
+	survey.Register(taco.Kind, describe)
 }
 
 // memberKey identifies the asset of one field in one sample.
@@ -73,10 +80,10 @@ type ContainerFile struct {
 	etag  string
 }
 
-// openContainer opens the containers of a source and applies the source's conditions and split.
-func openContainer(
+// open opens the containers of a source and applies the source's conditions and split.
+func open(
 	ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options,
-) (Table, error) {
+) (rows.Table, error) {
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		Files: newContainerFiles(),
@@ -136,7 +143,7 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 		for _, field := range fields {
 			member, err := c.member(ctx, field)
 			if err != nil {
-				return inPart(err, fmt.Sprintf("field %q", field.Name))
+				return rows.InPart(err, fmt.Sprintf("field %q", field.Name))
 			}
 			if field.Kind == spec.TextField && member.kind == catalog.Raster {
 				member.kind = catalog.Text // Value returns the path of the sample
@@ -146,17 +153,6 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 		c.addSteps()
 	}
 	return c.hash(ctx)
-}
-
-// inPart puts part in front of an error: before the part of a fault, which is what commands print. A fault keeps its
-// offset.
-func inPart(err error, part string) error {
-	var cause *fault.Error
-	if !errors.As(err, &cause) {
-		return fmt.Errorf("%s: %w", part, err)
-	}
-	// NoOffset is -1, which must not become an offset.
-	return fault.WithPart(err, part, min(cause.Off, 0))
 }
 
 // addSteps adds a field for each step of the fields that are sequences, behind all others.
@@ -173,13 +169,14 @@ func (c *Container) addSteps() {
 	}
 }
 
-// steps implements Extras.Steps.
-func (c *Container) steps(field int) *Steps {
+// steps implements rows.Extras.Steps.
+func (c *Container) steps(field int) *rows.Steps {
 	sequence := c.fields[field].files
 	if sequence == nil {
 		return nil
 	}
-	return &Steps{sequence.columns, func(step int, row int64) bool { return sequence.padding(step, c.rows[row]) }}
+	padding := func(step int, row int64) bool { return sequence.padding(step, c.rows[row]) }
+	return &rows.Steps{Columns: sequence.columns, Padding: padding}
 }
 
 // row returns the row of the member's level for a sample, or -1 if it has none.
@@ -190,16 +187,16 @@ func (c *Container) row(m *member, sample int64) int32 {
 	return m.rows[sample]
 }
 
-// Len implements Table: it returns the number of samples.
+// Len implements rows.Table: it returns the number of samples.
 func (c *Container) Len() int64 { return int64(len(c.rows)) }
 
-// Kind implements Table.
+// Kind implements rows.Table.
 func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
-// Extras implements Table.
-func (c *Container) Extras() Extras {
+// rows.Extras implements rows.Table.
+func (c *Container) Extras() rows.Extras {
 	data := func(context.Context) (*tables.Table, error) { return c.level0.Take(ints(c.rows)), nil }
-	return Extras{Centroids: c.centroids, Data: data, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
+	return rows.Extras{Centroids: c.centroids, Data: data, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
 }
 
 // bandNames returns the names that the collection gives the bands of its rasters, or their common
@@ -218,13 +215,13 @@ func (c *Container) bandNames() []string {
 	return out
 }
 
-// Fingerprint implements Table. See hash for what it covers.
+// Fingerprint implements rows.Table. See hash for what it covers.
 func (c *Container) Fingerprint() string { return c.print }
 
-// Close implements Table.
+// Close implements rows.Table.
 func (c *Container) Close() error { return errors.Join(c.Files.Close(), c.set.Close()) }
 
-// ID implements Table: it returns the id of the sample in level 0.
+// ID implements rows.Table: it returns the id of the sample in level 0.
 func (c *Container) ID(ctx context.Context, row int64) (string, error) {
 	ids, err := c.ids(ctx)
 	if err != nil {
@@ -242,7 +239,7 @@ func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 	return ids, fault.WithFile(err, c.src.Source)
 }
 
-// Value implements Table. For a field of rasters, or of their paths as strings, it returns the path
+// Value implements rows.Table. For a field of rasters, or of their paths as strings, it returns the path
 // of the raster in the container.
 func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	member := &c.fields[field]
@@ -298,35 +295,35 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	return catalog.Value{Int: v.Int(i)}
 }
 
-// Column implements Table. name is a column of level 0, or "PATH@COLUMN" for the column of the
+// Column implements rows.Table. name is a column of level 0, or "PATH@COLUMN" for the column of the
 // rows that a path leads to. Samples without such a row have null.
-func (c *Container) Column(ctx context.Context, name string) (Column, error) {
+func (c *Container) Column(ctx context.Context, name string) (rows.Column, error) {
 	member, err := c.valueMember(ctx, name)
 	if err == nil && member.kind.IsList() {
 		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
 	}
 	if err != nil {
-		return Column{}, fault.WithFile(err, c.src.Source)
+		return rows.Column{}, fault.WithFile(err, c.src.Source)
 	}
 	unit := map[tables.Kind]time.Duration{tables.Date: 24 * time.Hour, tables.Timestamp: time.Microsecond}
-	return Column{member.kind, unit[member.value.Kind()],
-		func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-			for row, place := range member.rows {
-				v := catalog.Value{Null: true}
-				if place >= 0 {
-					v = valueOf(member.value, int(place))
-				}
-				if err := visit(int64(row), v); err != nil {
-					return err
-				}
-				// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
-				// check for each row.
-				if row%4096 == 0 && ctx.Err() != nil {
-					return ctx.Err()
-				}
+	scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+		for row, place := range member.rows {
+			v := catalog.Value{Null: true}
+			if place >= 0 {
+				v = valueOf(member.value, int(place))
 			}
-			return nil
-		}}, nil
+			if err := visit(int64(row), v); err != nil {
+				return err
+			}
+			// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
+			// check for each row.
+			if row%4096 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	return rows.Column{Kind: member.kind, Unit: unit[member.value.Kind()], Scan: scan}, nil
 }
 
 // centroids reads a column of centroids of level 0: points in well-known
@@ -360,7 +357,7 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 // centroidColumns are the columns in which containers have centroids. The first that exists counts.
 var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centroid"}
 
-// ScanIDs implements Table.
+// ScanIDs implements rows.Table.
 func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.ids(ctx)
 	if err != nil {
@@ -374,7 +371,7 @@ func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string
 	return ctx.Err()
 }
 
-// Asset implements Table.
+// Asset implements rows.Table.
 func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
 	key := memberKey{field, row}
 	if a, ok := c.assets.Get(key); ok {
@@ -425,7 +422,7 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	}
 	index, names, err := m.header.Of(int(entry), c.options.MaxChunkBytes)
 	if err != nil {
-		return catalog.Asset{}, inPart(err, "sample "+found.Path)
+		return catalog.Asset{}, rows.InPart(err, "sample "+found.Path)
 	}
 	asset, err := c.place(ctx, found, index, m.pages)
 	if err == nil && index != nil { // the header, which has both too, is not read
@@ -501,27 +498,8 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry, p
 	}
 	asset, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
 		pages, c.options.MaxChunkBytes)
-	return asset, Bare(err)
+	return asset, rows.Bare(err)
 }
-
-// Alone returns an opener that ignores the name and opens the asset a as a file of its own: offset 0 is the first
-// byte of the raster.
-func Alone(o source.Opener, a catalog.Asset) source.Opener {
-	if a.Bytes != nil {
-		return inMemory{a.Bytes}
-	}
-	e := taco.Entry{Path: a.Member, URI: a.URI, Offset: taco.Whole, Size: taco.Whole}
-	if a.Member != "" {
-		e.Offset, e.Size = a.Offset, a.Length
-	}
-	return taco.Alone(o, e)
-}
-
-// inMemory opens the bytes of a raster, whatever the name.
-type inMemory struct{ source.Memory }
-
-// Open implements source.Opener.
-func (m inMemory) Open(context.Context, string) (source.Reader, error) { return m.Memory, nil }
 
 // chunk makes the asset of one chunk of a streaming TACO, "img1/lrf::2": a raster of that chunk
 // alone.
@@ -538,17 +516,6 @@ func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 		return catalog.Asset{}, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, 0), e.URI)
 	}
 	return catalog.Asset{URI: file.path, Size: file.Size, ETag: file.etag, Index: index}, nil
-}
-
-// Bare returns err without its file, for callers that name the file together with the sample.
-func Bare(err error) error {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	f := *e
-	f.File = ""
-	return &f
 }
 
 // newContainerFiles returns the cache of a container's files. They stay until the container is
@@ -671,12 +638,12 @@ func (c *Container) selectSamples(ctx context.Context) (*tables.Table, []int32, 
 		table, err := c.columnsAlone(ctx)
 		return table, nil, err
 	}
-	return sel.left(ctx)
+	return sel.Left(ctx)
 }
 
 // selector applies the conditions and the split, and sets rows to the samples that meet them, in the order of level 0.
 // It returns nil for a container without samples.
-func (c *Container) selector(ctx context.Context) (*selector, error) {
+func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	defer func() { c.selected = true }()
 	visible, err := c.set.Visible(ctx, 0)
 	if err != nil || len(visible) == 0 {
@@ -696,15 +663,15 @@ func (c *Container) selector(ctx context.Context) (*selector, error) {
 	for row := range c.rows {
 		c.rows[row] = int32(row)
 	}
-	sel := &selector{table: c, options: c.options, levels: c}
+	sel := rows.NewSelector(c, c, c.options)
 	if len(visible) < count {
-		sel.meet(int32s(visible))
+		sel.Meet(rows.Int32s(visible))
 	}
-	if err := sel.apply(ctx, &c.src.Subset); err != nil {
+	if err := sel.Apply(ctx, &c.src.Subset); err != nil {
 		return nil, err
 	}
-	if sel.keep != nil {
-		c.rows = slices.DeleteFunc(c.rows, func(row int32) bool { return !sel.keep[row] })
+	if sel.Keep != nil {
+		c.rows = slices.DeleteFunc(c.rows, func(row int32) bool { return !sel.Keep[row] })
 	}
 	return sel, nil
 }

@@ -1,13 +1,17 @@
-package rows
+package containers
 
 import (
 	"context"
 	"io"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // maxMembers bounds how many containers stay open. Their memory is bounded by Members.MaxBytes.
@@ -55,4 +59,34 @@ func inContainerOf(ctx context.Context, o *resources.Options, uri string, use fu
 // NewMemberContainer returns a container without samples or fields, for looking up single assets.
 func NewMemberContainer(o resources.Options) *Container {
 	return &Container{src: &spec.Source{}, options: o, opener: o.Opener, Files: newContainerFiles()}
+}
+
+// Subfile parses the name that taco.VSI gives a byte range of a file,
+// "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false for any other name.
+func Subfile(name string) (e taco.Entry, ok bool) {
+	e.URI, e.Offset, e.Size, ok = source.Subfile(name)
+	e.Path = "at " + strconv.FormatInt(e.Offset, 10)
+	return e, ok
+}
+
+// find opens a raster in a container or a byte range, by its name. A path that the container does not have is
+// fault.NotFound.
+func find(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
+	if e, ok := Subfile(name); ok {
+		return NewMemberContainer(o).place(ctx, e, nil, tiff.FirstPage)
+	}
+	uri, path, _ := source.Split(name)
+	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
+		entry, err := c.set.Resolve(ctx, path)
+		if err != nil {
+			return err
+		}
+		if entry.Of != nil {
+			a, err = c.chunk(ctx, entry)
+			return err
+		}
+		a, err = c.place(ctx, entry, nil, tiff.FirstPage)
+		return err
+	})
+	return a, err
 }

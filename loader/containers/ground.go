@@ -1,4 +1,4 @@
-package rows
+package containers
 
 import (
 	"context"

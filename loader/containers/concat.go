@@ -1,4 +1,4 @@
-package rows
+package containers
 
 import (
 	"context"
@@ -6,17 +6,17 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// concat applies the conditions of each group to the containers of that group and joins the samples
-// that remain, in the order of the groups. Queries then see the joined tables of the groups as
-// data; the column mode of the dataset says what happens to columns that a group lacks.
-func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
-	levels := s.levels
-	have, used := levels.set.Paths(), 0
+// Concat implements rows.Levels: it applies the conditions of each group to the containers of that group and joins the
+// samples that remain, in the order of the groups. Queries then see the joined tables of the groups as data; the column
+// mode of the dataset says what happens to columns that a group lacks.
+func (c *Container) Concat(ctx context.Context, s *rows.Selector, groups []spec.Group) error {
+	have, used := c.set.Paths(), 0
 	for _, g := range groups {
 		used += g.Paths
 	}
@@ -30,7 +30,7 @@ func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
 	var samples []int32
 	start := 0
 	for i := range groups {
-		first, sub, err := levels.group(ctx, start, &groups[i])
+		first, sub, err := c.group(ctx, start, &groups[i])
 		if err != nil {
 			return err
 		}
@@ -47,23 +47,23 @@ func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
 			samples = append(samples, int32(first)+row)
 		}
 	}
-	joined, err := tables.Concat(data, levels.set.Mode())
+	joined, err := tables.Concat(data, c.set.Mode())
 	if err != nil {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
-	levels.tellColumns(joined, data)
-	s.data, s.samples = levels.withSources(joined, samples), samples
-	s.meet(slices.Values(samples))
-	if levels.left, err = leftOf(ctx, subs); err != nil {
+	c.tellColumns(joined, data)
+	s.Data, s.Samples = c.withSources(joined, samples), samples
+	s.Meet(slices.Values(samples))
+	if c.left, err = leftOf(ctx, subs); err != nil {
 		return err
 	}
 	level0 := []int{}
-	for row, kept := range s.keep {
+	for row, kept := range s.Keep {
 		if kept {
 			level0 = append(level0, row)
 		}
 	}
-	levels.base = append(taco.Selection{level0}, levels.left[min(1, len(levels.left)):]...)
+	c.base = append(taco.Selection{level0}, c.left[min(1, len(c.left)):]...)
 	return nil
 }
 
@@ -155,9 +155,9 @@ func (c *Container) withSources(t *tables.Table, rows []int32) *tables.Table {
 	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(rows)))
 }
 
-// sqlTable returns a table that queries know by name, but not data: the table of taco.Dataset.SQLTable. After a concat
-// the tables of lower levels have only the rows below the joined samples.
-func (c *Container) sqlTable(ctx context.Context, name string) (*tables.Table, error) {
+// SQLTable implements rows.Levels: it returns a table that queries know by name, but not data: the table of
+// taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below the joined samples.
+func (c *Container) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	level, ok := taco.LevelOf(name)
 	if c.base == nil || !ok {
 		return c.set.SQLTable(ctx, name)
@@ -172,3 +172,12 @@ func (c *Container) sqlTable(ctx context.Context, name string) (*tables.Table, e
 	}
 	return table.Take(rows), nil
 }
+
+// SQLTables implements rows.Levels.
+func (c *Container) SQLTables() []string { return c.set.SQLTables() }
+
+// IDColumn implements rows.Levels.
+func (c *Container) IDColumn() string { return c.set.IDColumn() }
+
+// Top implements rows.Levels.
+func (c *Container) Top() *tables.Table { return c.level0 }
