@@ -1,4 +1,4 @@
-// Package auth authenticates the callers of a server, and adds tokens to the calls of a client.
+// Package auth authenticates the callers of a server. Package client adds tokens to calls.
 //
 // A server knows its clients by a bearer token, by a certificate, or both. A token is 256 random bits whose SHA-256
 // stands in a file (ParseTokens), or a JSON Web Token signed by a key of a JWKS file (ParseKeys). Files are read again

@@ -34,9 +34,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/payload"
-	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -57,7 +55,7 @@ type Options struct {
 	// Credentials of the connection. Default: none, plain text.
 	Credentials credentials.TransportCredentials
 	// Token goes with every call. Default: none.
-	Token *auth.Bearer
+	Token *Bearer
 	// PlainToken sends the token in plain text to other hosts, too, where others can read it. Default: Dial refuses
 	// that.
 	PlainToken bool
@@ -188,9 +186,9 @@ func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 	return anyPeer(c, func(p *peer) ([]byte, error) { return p.info(ctx, path) })
 }
 
-// Report returns what each server has counted about its ranks, in the order of the targets.
-func (c *Client) Report(ctx context.Context) ([]report.Figures, error) {
-	all, errs := make([]report.Figures, len(c.peers)), make([]error, len(c.peers))
+// Report returns what each server has counted about its ranks as JSON (report.ParseAll), in the order of the targets.
+func (c *Client) Report(ctx context.Context) ([][]byte, error) {
+	all, errs := make([][]byte, len(c.peers)), make([]error, len(c.peers))
 	var group sync.WaitGroup
 	for i, p := range c.peers {
 		group.Go(func() { all[i], errs[i] = p.report(ctx) })

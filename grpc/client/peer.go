@@ -13,9 +13,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
-	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -66,7 +64,7 @@ func dialPeer(at address, o Options) (*peer, error) {
 	}
 	if o.Token != nil {
 		if o.Credentials.Info().SecurityProtocol == "insecure" && !o.PlainToken {
-			if err := auth.MaySend(target); err != nil {
+			if err := maySend(target); err != nil {
 				return nil, fmt.Errorf("chaski at %s: %w", target, err)
 			}
 		}
@@ -113,18 +111,14 @@ func (p *peer) info(ctx context.Context, path string) ([]byte, error) {
 	return infoReply.GetJson(), nil
 }
 
-func (p *peer) report(ctx context.Context) (report.Figures, error) {
+func (p *peer) report(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	reply, err := p.stub.Report(ctx, &chaskiv1.ReportRequest{})
 	if err != nil {
-		return report.Figures{}, p.failed(err)
+		return nil, p.failed(err)
 	}
-	figures, err := report.Parse(reply.GetFigures())
-	if err != nil {
-		return figures, p.failed(fmt.Errorf("%w: %w", ErrProtocol, err))
-	}
-	return figures, nil
+	return reply.GetFigures(), nil
 }
 
 func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*batch.Tensor, error) {

@@ -95,6 +95,17 @@ func Parse(b []byte) (f Figures, err error) {
 	return f, err
 }
 
+// ParseAll returns the figures in the answers of several engines, with the error of asking them.
+func ParseAll(answers [][]byte, err error) ([]Figures, error) {
+	all := make([]Figures, len(answers))
+	for i, answer := range answers {
+		var broken error
+		all[i], broken = Parse(answer)
+		err = cmp.Or(err, broken)
+	}
+	return all, err
+}
+
 // Times returns how the time of the rank divides. While it waits and the engine has a batch ready, the batch is on its
 // way. What the engine waits for while the rank is busy costs nothing.
 func (r Rank) Times() (out Times) {

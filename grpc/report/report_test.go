@@ -163,7 +163,7 @@ func figures(t *testing.T, address string) report.Figures {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	all, err := c.Report(t.Context())
+	all, err := report.ParseAll(c.Report(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

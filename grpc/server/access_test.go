@@ -95,7 +95,7 @@ func (g *guardedServer) dial(t *testing.T, token string, a *pki.Authority, own *
 	}
 	if token != "" {
 		var err error
-		if o.Token, err = auth.Token(token); err != nil {
+		if o.Token, err = client.Token(token); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -324,7 +324,7 @@ func TestClientsOpenPipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := auth.Token(made)
+	token, err := client.Token(made)
 	if err != nil {
 		t.Fatal(err)
 	}

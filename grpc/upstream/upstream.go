@@ -103,9 +103,9 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 	var err error
 	switch {
 	case u.GetToken() != "":
-		options.Token, err = auth.Token(u.GetToken())
+		options.Token, err = client.Token(u.GetToken())
 	case u.GetTokenFile() != "":
-		options.Token, err = auth.TokenFile(u.GetTokenFile())
+		options.Token, err = client.TokenFile(u.GetTokenFile())
 	}
 	if err != nil || u.GetTls() == nil {
 		return options, err
@@ -132,7 +132,7 @@ func (e *Engine) MemoryBytes() int64 { return e.memory.Bound }
 
 // Report returns what the servers have counted about the ranks that they work for.
 func (e *Engine) Report(ctx context.Context) (all report.Figures, err error) {
-	figures, err := e.client.Report(ctx)
+	figures, err := report.ParseAll(e.client.Report(ctx))
 	for _, part := range figures {
 		all.Join(part)
 	}

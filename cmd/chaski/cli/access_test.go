@@ -87,7 +87,7 @@ func (s *serving) info(t *testing.T, token, path string) error {
 	o := client.Options{Attempts: 1, Logger: slog.New(slog.DiscardHandler)}
 	if token != "" {
 		var err error
-		if o.Token, err = auth.Token(token); err != nil {
+		if o.Token, err = client.Token(token); err != nil {
 			t.Fatal(err)
 		}
 	}

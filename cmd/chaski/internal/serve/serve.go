@@ -19,7 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
-	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -230,7 +230,7 @@ func (f *serveFlags) announce(address, token string, h *holders, env console.Env
 		ready["token"] = token
 	default:
 		fmt.Fprintf(env.Err, "Clients need this token, which is shown only once:\nexport %s=%s\n",
-			auth.TokenVariable, token)
+			client.TokenVariable, token)
 	}
 	if h == nil {
 		return console.PrintJSON(env.Out, ready)

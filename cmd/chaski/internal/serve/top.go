@@ -48,7 +48,7 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	screen := !f.once && ok && term.IsTerminal(int(out.Fd()))
 	var old []report.Figures
 	for {
-		now, err := client.Report(ctx)
+		now, err := report.ParseAll(client.Report(ctx))
 		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
 			return &fault.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset,
 				Attempts: 1, Err: err}
@@ -85,7 +85,7 @@ func since(now, old []report.Figures) (all report.Figures) {
 
 // dial returns a client of all engines. It sends the token of the environment.
 func (f *topFlags) dial(targets []string) (*client.Client, error) {
-	token, err := auth.FromEnvironment()
+	token, err := client.FromEnvironment()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package auth
+package client
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const (
 	TokenFileVariable = "CHASKI_TOKEN_FILE"
 )
 
-// Bearer is the token that a client sends with its calls: credentials.PerRPCCredentials. It prints as "auth.Bearer",
+// Bearer is the token that a client sends with its calls: credentials.PerRPCCredentials. It prints as "client.Bearer",
 // without the token.
 type Bearer struct{ get func() (string, error) }
 
@@ -77,7 +77,7 @@ func checkToken(token string) error {
 }
 
 // String implements fmt.Stringer.
-func (*Bearer) String() string { return "auth.Bearer" }
+func (*Bearer) String() string { return "client.Bearer" }
 
 // GoString implements fmt.GoStringer.
 func (b *Bearer) GoString() string { return b.String() }
@@ -92,11 +92,11 @@ func (b *Bearer) GetRequestMetadata(context.Context, ...string) (map[string]stri
 }
 
 // RequireTransportSecurity implements credentials.PerRPCCredentials. Only the options of a connection decide where a
-// token may go: see MaySend.
+// token may go: see maySend.
 func (*Bearer) RequireTransportSecurity() bool { return false }
 
-// MaySend returns an error if plain text to a target, as gRPC writes it, leaves this machine.
-func MaySend(target string) error {
+// maySend returns an error if plain text to a target, as gRPC writes it, leaves this machine.
+func maySend(target string) error {
 	if strings.HasPrefix(target, "unix:") || strings.HasPrefix(target, "unix-abstract:") {
 		return nil
 	}
