@@ -14,6 +14,7 @@ import (
 type host struct {
 	mu       sync.Mutex
 	retries  float64 // how many requests may be repeated
+	copies   float64 // how many late ones may be sent once more
 	link     link
 	most     int   // simultaneous requests
 	requests int   // in flight
@@ -62,6 +63,7 @@ func (h *host) worked(o *Options) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.retries = min(h.retries+o.RetryShare, float64(o.RetryBurst))
+	h.copies = min(h.copies+copyShare, copyBurst)
 }
 
 // mayRetry takes a retry of the budget, if one is left.

@@ -42,6 +42,8 @@ type link struct {
 
 	flying float64 // requests in flight, smoothed
 
+	mean, deviation time.Duration // of the times to an answer, smoothed
+
 	// boost multiplies the bytes in flight. Where most answers take far longer than the shortest, more bytes bring a
 	// higher rate: a larger boost is tried now and then, and kept for a period if the rate grows by a tenth.
 	boost  float64
@@ -70,6 +72,8 @@ func (l *link) answered(now time.Time, trip time.Duration) {
 	if l.trips[0] == 0 || trip < l.trips[0] {
 		l.trips[0] = trip
 	}
+	l.deviation += ((trip - l.mean).Abs() - l.deviation) / 32
+	l.mean += (trip - l.mean) / 32
 }
 
 // begin notes that a request begins beside others.

@@ -1,9 +1,13 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chaski-eo/chaski/source"
@@ -153,4 +157,65 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	} else {
 		f.leave()
 	}
+}
+
+// lagging answers every request, but the first one of an object in a list only when it is given up.
+type lagging struct {
+	late          map[string]bool
+	mu            sync.Mutex
+	asked, gaveUp int
+}
+
+func (s *lagging) Host(string) string { return "host" }
+func (s *lagging) Get(ctx context.Context, uri string, r Range, _ Tag) (*Answer, error) {
+	s.mu.Lock()
+	s.asked++
+	late := s.late[uri]
+	s.late[uri] = false
+	s.mu.Unlock()
+	if late {
+		<-ctx.Done()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.gaveUp++
+		return nil, ctx.Err()
+	}
+	return &Answer{Body: io.NopCloser(bytes.NewReader(make([]byte, r.Len))), Range: r, Size: 100, Tag: Tag{ETag: "t"}}, nil
+}
+
+// TestLateRequestsAreSentOnceMore: a request without an answer is sent once more and its first copy is given up, for
+// one of 50 requests; the others wait.
+func TestLateRequestsAreSentOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &lagging{late: map[string]bool{}}
+		o, err := New(store, Options{Attempts: 1, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(uri string) (time.Duration, error) {
+			begun := time.Now()
+			r, err := o.OpenKnown(t.Context(), uri, source.Known{Size: 100, ETag: "t"})
+			if err == nil {
+				err = r.ReadAt(t.Context(), make([]byte, 10), 5)
+			}
+			return time.Since(begun), err
+		}
+		const requests = 102 // two copies
+		for range requests {
+			if _, err := read("x://host/a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.late["x://host/b"], store.late["x://host/c"], store.late["x://host/d"] = true, true, true
+		for i, uri := range []string{"x://host/b", "x://host/c", "x://host/d"} {
+			spent, err := read(uri)
+			if i < 2 && (err != nil || spent != leastLate) || i == 2 && (err == nil || spent < time.Minute) {
+				t.Errorf("late request %d: %v after %v", i, err, spent)
+			}
+		}
+		synctest.Wait()
+		if store.asked != requests+5 || store.gaveUp != 3 || o.Stats().Requests != requests+5 {
+			t.Errorf("%d requests, %d given up, %+v", store.asked, store.gaveUp, o.Stats())
+		}
+	})
 }

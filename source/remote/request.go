@@ -41,13 +41,12 @@ func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*An
 		o.counters.requests.Add(1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		begun := time.Now()
-		answer, err := o.backend.Get(ctx, n.uri, r, tag)
+		answer, over, err := o.ask(ctx, f, n.uri, r, tag)
+		defer over()
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
-		f.answered(time.Since(begun))
 		answer.Body = &flow{answer.Body, cancel, o.options.Stall, f}
 		return use(answer)
 	})
