@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -23,14 +22,13 @@ type LoadOptions struct {
 	Spec loader.Spec
 	// Options of the engine.
 	Options loader.Options
-	// Prefetch is the number of batches prepared ahead. Default batch.DefaultPrefetch.
+	// Prefetch is the number of batches prepared ahead. Default loader.Engine.Prefetch.
 	Prefetch int
 	Rounds
 }
 
 func (o LoadOptions) withDefaults() LoadOptions {
 	o.setDefaults()
-	o.Prefetch = cmp.Or(o.Prefetch, batch.DefaultPrefetch)
 	o.Options.Workers = cmp.Or(o.Options.Workers, procs.Workers())
 	o.Options.Logger = cmp.Or(o.Options.Logger, slog.New(slog.DiscardHandler))
 	return o
@@ -49,6 +47,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		return nil, err
 	}
 	defer engine.Close()
+	o.Prefetch = cmp.Or(o.Prefetch, engine.Prefetch(1))
 	l, err := loader.NewLoader(engine, loader.LoaderOptions{Prefetch: o.Prefetch})
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/turns"
-	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -28,7 +27,7 @@ const forecastBlocks = 16
 // gives the error of the run. Invalid options are errors without a kind.
 func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Forecast, error) {
 	o.World = cmp.Or(o.World, 1)
-	o.Prefetch = cmp.Or(o.Prefetch, batch.DefaultPrefetch)
+	o.Prefetch = cmp.Or(o.Prefetch, e.Prefetch(o.World))
 	o.Samples = cmp.Or(o.Samples, dryrun.DefaultSamples)
 	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
 		return nil, err

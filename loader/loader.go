@@ -27,7 +27,7 @@ type LoaderOptions struct {
 	Epochs uint64
 	// Prefetch is how many batches to prepare ahead. If the engine's memory holds fewer beside the
 	// one that the caller has, the loader prepares those, at least one, and the engine logs a
-	// warning. Default DefaultPrefetch.
+	// warning. Default Engine.Prefetch.
 	Prefetch int
 }
 
@@ -54,7 +54,7 @@ type cursor struct {
 // run are errors without a kind.
 func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	o.World = cmp.Or(o.World, 1)
-	o.Prefetch = cmp.Or(o.Prefetch, batch.DefaultPrefetch)
+	o.Prefetch = cmp.Or(o.Prefetch, e.Prefetch(o.World))
 	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
 		return nil, err
 	}
@@ -85,6 +85,21 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	ctx := resources.WithTurn(context.Background(), resources.Turn{Stream: loader})
 	loader.ctx, loader.cancel = context.WithCancel(ctx)
 	return loader, nil
+}
+
+// maxAhead bounds Engine.Prefetch: 32 batches of 32 samples of 8 KB are half a second of a link of 16 MB/s, so longer
+// than a request is waited for until it is sent once more.
+const maxAhead = 32
+
+// Prefetch returns how many batches a loader of one rank of world prepares ahead by default: batch.DefaultPrefetch. Of
+// remote files they are as many as a quarter of the memory holds, at most maxAhead: only many requests fill a link with
+// small samples, and a batch waits for its slowest one.
+func (e *Engine) Prefetch(world int) int {
+	largest, err := e.bytesOf(steps.LocalRows(e.spec.BatchSize, max(world, 1)), false)
+	if err != nil || !e.remote() {
+		return batch.DefaultPrefetch
+	}
+	return int(min(max(e.options.MemoryBytes/4/max(largest, 1), batch.DefaultPrefetch), maxAhead))
 }
 
 // checkRun returns an error if a rank would get no batches, or none would be prepared ahead.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -346,5 +347,53 @@ func TestSmallSamplesFillTheLink(t *testing.T) {
 	}
 	if rows != chips || !c.hasMet() {
 		t.Errorf("%d chips; %d requests at a time: %v", rows, c.n.Load(), c.hasMet())
+	}
+}
+
+// TestPrefetchOfRemoteSamples: small samples of remote files are prepared further ahead, within a quarter of the
+// memory, and the forecast counts their memory; those of local files are not.
+func TestPrefetchOfRemoteSamples(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 8 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.tif", i)), netsim.Chip(uint64(i), 1, 16, 16),
+			0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, far, table := distant(t, dir)
+	near := loader.Options{Workers: 1}
+	for _, c := range []struct {
+		source  string
+		options loader.Options
+		memory  int64 // in batches; 0 for the default
+		want    int
+	}{
+		{table, far, 0, 32}, {table, far, 40, 10}, {table, far, 4, 3}, {dir, near, 0, batch.DefaultPrefetch},
+	} {
+		s := loader.Spec{Source: c.source, BatchSize: 2}
+		e, err := loader.Open(t.Context(), s, c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.memory > 0 {
+			c.options.MemoryBytes = c.memory * e.BatchBytes()
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if e, err = loader.Open(t.Context(), s, c.options); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := e.Forecast(t.Context(), dryrun.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Prefetch(1); got != c.want || f.Memory.Batches != got+1 {
+			t.Errorf("%s, memory of %d batches: %d ahead, want %d; %d in the forecast", c.source, c.memory, got,
+				c.want, f.Memory.Batches)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

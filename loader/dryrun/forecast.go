@@ -15,7 +15,7 @@ type Options struct {
 	// Rank and World: the engine serves this rank alone. Default: the engine serves all rows of
 	// every step, in the order in which a single rank asks for them.
 	Rank, World int
-	// Prefetch is loader.LoaderOptions.Prefetch. Default batch.DefaultPrefetch.
+	// Prefetch is loader.LoaderOptions.Prefetch. Default loader.Engine.Prefetch.
 	Prefetch int
 	// Samples bounds the samples to examine. In a longer epoch some steps stand for all. Default
 	// DefaultSamples; below 0 there is no bound.

@@ -180,7 +180,8 @@ func (s *lagging) Get(ctx context.Context, uri string, r Range, _ Tag) (*Answer,
 		s.gaveUp++
 		return nil, ctx.Err()
 	}
-	return &Answer{Body: io.NopCloser(bytes.NewReader(make([]byte, r.Len))), Range: r, Size: 100, Tag: Tag{ETag: "t"}}, nil
+	body := io.NopCloser(bytes.NewReader(make([]byte, r.Len)))
+	return &Answer{Body: body, Range: r, Size: 100, Tag: Tag{ETag: "t"}}, nil
 }
 
 // TestLateRequestsAreSentOnceMore: a request without an answer is sent once more and its first copy is given up, for

@@ -5,7 +5,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
@@ -26,7 +25,7 @@ func NewPlan(env console.Env) *cobra.Command {
 	console.Var(defined, &f.options.Epoch, "epoch", 0)
 	console.Var(defined, &f.options.Rank, "rank", 0)
 	console.CountVar(defined, &f.options.World, "world", 1, 1)
-	console.CountVar(defined, &f.options.Prefetch, "prefetch", batch.DefaultPrefetch, 1)
+	console.CountVar(defined, &f.options.Prefetch, "prefetch", 0, 1)
 	console.CountVar(defined, &f.options.Samples, "sample", dryrun.DefaultSamples, 1)
 	console.Var(defined, &f.all, "all", false)
 	return cmd

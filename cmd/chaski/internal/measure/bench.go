@@ -10,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/loader/batch"
 )
 
 func NewBench(env console.Env) *cobra.Command {
@@ -56,7 +55,7 @@ func newBenchLoad(env console.Env) *cobra.Command {
 		})
 	f.add(cmd.Flags(), 2)
 	run.Add(cmd)
-	console.CountVar(cmd.Flags(), &prefetch, "prefetch", batch.DefaultPrefetch, 1)
+	console.CountVar(cmd.Flags(), &prefetch, "prefetch", 0, 1)
 	return cmd
 }
 
