@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Container is the dataset of one or several TACO or Tortilla files: the samples of level 0 that
@@ -343,7 +344,7 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 	values, err := c.level0.Column(ctx, name)
 	for row := 0; err == nil && row < len(c.rows); row++ {
 		var lon, lat float64
-		if lon, lat, err = taco.Centroid(values, int(c.rows[row])); err != nil {
+		if lon, lat, err = spacetime.Centroid(values, int(c.rows[row])); err != nil {
 			err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
 			break
 		}

@@ -14,11 +14,12 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Near implements rows.Levels: it returns the rows of level 0 that match a condition on place or time. It keeps those
 // rows of the levels below 0 that the condition leaves.
-func (c *Container) Near(ctx context.Context, f taco.Filter) ([]int, error) {
+func (c *Container) Near(ctx context.Context, f spacetime.Filter) ([]int, error) {
 	left, err := c.filter(ctx, f)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (c *Container) Near(ctx context.Context, f taco.Filter) ([]int, error) {
 // filter returns the rows that match a condition on place or time. If the condition names neither a
 // level nor a column, and level 0 has no column of places or times, the first level that has one
 // decides.
-func (c *Container) filter(ctx context.Context, f taco.Filter) (taco.Selection, error) {
+func (c *Container) filter(ctx context.Context, f spacetime.Filter) (taco.Selection, error) {
 	f.Keep = c.keep
 	left, first := c.set.Select(ctx, f)
 	if f.Level != 0 || f.Geometry != "" || f.Time != "" || fault.KindOf(first) != fault.NotFound {

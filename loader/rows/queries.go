@@ -13,9 +13,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // IsData reports whether a table name in a query means the samples.
@@ -216,7 +216,7 @@ func (s *Selector) near(ctx context.Context, w *spec.Condition) error {
 
 // inTable returns the rows of a table that match a condition on place or time. If the condition names no column,
 // the first of the usual columns counts; without a geometry, a box is compared with the bounds.
-func (s *Selector) inTable(ctx context.Context, filter taco.Filter) ([]int, error) {
+func (s *Selector) inTable(ctx context.Context, filter spacetime.Filter) ([]int, error) {
 	if filter.Level != 0 {
 		return nil, errors.New("a table has no levels")
 	}
@@ -238,7 +238,7 @@ const crsColumn = "epsg"
 // bounds are in an unknown CRS are neither inside nor outside: they are an error, which counts
 // them. Rows that were dropped before are skipped, so that a condition before the box can leave
 // them out.
-func (s *Selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
+func (s *Selector) inBounds(ctx context.Context, f spacetime.Filter) ([]int, error) {
 	bounds, err := Bounds(ctx, s.table, spec.BoundsColumns)
 	if err != nil {
 		return nil, err
@@ -273,7 +273,7 @@ func (s *Selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 			return nil
 		}
 		meets := (*crs.Region).Meets
-		if f.Rule == taco.Within {
+		if f.Rule == spacetime.Within {
 			meets = (*crs.Region).Holds
 		}
 		if meets(regions[v.Int], box[0], box[1], box[2], box[3]) {

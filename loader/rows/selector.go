@@ -18,8 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // suit makes an operand one that a column of a table can be compared with. A string that is compared with dates or
@@ -57,7 +57,7 @@ type Levels interface {
 	// Top returns level 0, whose rows are the samples.
 	Top() *tables.Table
 	// Near returns the rows of level 0 that match a condition on place or time.
-	Near(ctx context.Context, f taco.Filter) ([]int, error)
+	Near(ctx context.Context, f spacetime.Filter) ([]int, error)
 	// Concat applies conditions to each group of the files of the dataset, and joins what remains.
 	Concat(ctx context.Context, s *Selector, groups []spec.Group) error
 	// SQLTable returns a table that queries know by name, but not data. SQLTables lists their names.

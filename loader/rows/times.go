@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // NoTime is the time of a row that has none. numpy's NaT has the same bits.
@@ -72,7 +72,7 @@ var inName = regexp.MustCompile(`(?:^|[_.-])((?:19|20)[0-9]{6}(?:T[0-9]{6})?)(?:
 // timeOf returns the time that text is, in microseconds since 1970 UTC: a date or a timestamp, the start of a range of
 // them, or the name of a product with the time of acquisition.
 func timeOf(text string) (int64, error) {
-	parsed, err := taco.ParseTimes(text)
+	parsed, err := spacetime.ParseTimes(text)
 	if err == nil {
 		return parsed.First, nil
 	}

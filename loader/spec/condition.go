@@ -13,14 +13,14 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Filter returns the bounding box or the range of time of the condition, for package taco. Errors
 // are faults of the user's input, not of a file.
-func (c *Condition) Filter() (taco.Filter, error) {
-	filter := taco.Filter{Level: c.Level}
+func (c *Condition) Filter() (spacetime.Filter, error) {
+	filter := spacetime.Filter{Level: c.Level}
 	if c.Level < 0 {
 		return filter, fmt.Errorf("level %d", c.Level)
 	}
@@ -31,11 +31,11 @@ func (c *Condition) Filter() (taco.Filter, error) {
 		}
 		filter.Box, filter.Geometry = &box, c.Column
 		if c.Within {
-			filter.Rule = taco.Within
+			filter.Rule = spacetime.Within
 		}
 		return filter, nil
 	}
-	times, err := taco.ParseTimes(c.Datetime)
+	times, err := spacetime.ParseTimes(c.Datetime)
 	if err != nil {
 		return filter, within("datetime", err)
 	}
@@ -46,8 +46,8 @@ func (c *Condition) Filter() (taco.Filter, error) {
 // Only returns the filters by place and time that the conditions apply, so that files of a
 // TACOLLECTION that they rule out stay unopened. It returns nil if a condition may look at more
 // than one sample.
-func (s *Source) Only() ([]taco.Filter, error) {
-	var only []taco.Filter
+func (s *Source) Only() ([]spacetime.Filter, error) {
+	var only []spacetime.Filter
 	for i := range s.Where {
 		condition := &s.Where[i]
 		// The answer of such a condition would change if it did not see the samples of every file.

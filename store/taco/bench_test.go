@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // catalog returns the container that the environment variable CHASKI_BENCH_TACO names.
@@ -47,7 +48,7 @@ func BenchmarkFilterBox(b *testing.B) {
 	defer files.Close()
 	box := mustBox(b, -10, 35, 5, 45)
 	filter := func(b *testing.B, d *taco.Dataset) {
-		if rows, err := d.Filter(b.Context(), taco.Filter{Box: &box}); err != nil || len(rows) == 0 {
+		if rows, err := d.Filter(b.Context(), spacetime.Filter{Box: &box}); err != nil || len(rows) == 0 {
 			b.Fatal(len(rows), err)
 		}
 	}
@@ -110,7 +111,7 @@ func BenchmarkSQL(b *testing.B) {
 			b.Fatal(err)
 		}
 		if boxed {
-			rows, err := d.Filter(b.Context(), taco.Filter{Box: &box, Keep: true})
+			rows, err := d.Filter(b.Context(), spacetime.Filter{Box: &box, Keep: true})
 			if err != nil {
 				b.Fatal(err)
 			}

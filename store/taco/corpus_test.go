@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -203,19 +204,19 @@ func checkIDs(t *testing.T, got []string, c corpus.Container) {
 // from the specification's join.
 func TestFilters(t *testing.T) {
 	for _, c := range v2(t, "query") {
-		f := taco.Filter{Level: c.Level}
+		f := spacetime.Filter{Level: c.Level}
 		switch c.Op {
 		case "filter_bbox ST_Intersects", "filter_bbox ST_Within":
 			box := mustBox(t, c.BBox...)
 			f.Box, f.Geometry = &box, c.Column
 			if strings.HasSuffix(c.Op, "Within") {
-				f.Rule = taco.Within
+				f.Rule = spacetime.Within
 			}
 		case "filter_datetime whole days", "filter_datetime instants":
 			if strings.Contains(c.Range, "T") != strings.HasSuffix(c.Op, "instants") {
 				continue
 			}
-			times, err := taco.ParseTimes(c.Range)
+			times, err := spacetime.ParseTimes(c.Range)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +244,7 @@ func TestAutomaticColumns(t *testing.T) {
 		}
 		box := mustBox(t, c.BBox...)
 		d := mustOpen(t, c.At()...)
-		rows, err := d.Filter(t.Context(), taco.Filter{Box: &box, Geometry: c.GeometryCol, Level: c.Level})
+		rows, err := d.Filter(t.Context(), spacetime.Filter{Box: &box, Geometry: c.GeometryCol, Level: c.Level})
 		if (err != nil) != (c.Error != "") {
 			t.Errorf("%s %v: %v, want %q", c.Path[0], c.BBox, err, c.Error)
 		}

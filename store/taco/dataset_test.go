@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // spy is an opener of files that counts and can fail.
@@ -235,8 +236,8 @@ func collection(t *testing.T) (string, *spy) {
 // TestFilesThatCannotMatch are never opened; those that the extents do not rule out are.
 func TestFilesThatCannotMatch(t *testing.T) {
 	box := mustBox(t, 100, 0, 170, 80)
-	late := func(text string) *taco.Times {
-		times, err := taco.ParseTimes(text)
+	late := func(text string) *spacetime.Times {
+		times, err := spacetime.ParseTimes(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,27 +245,28 @@ func TestFilesThatCannotMatch(t *testing.T) {
 	}
 	all := []string{"part0.tacozip", "part1.tacozip", "part2.tacozip"}
 	for name, c := range map[string]struct {
-		only taco.Filter
+		only spacetime.Filter
 		want []string
 	}{
-		"nothing asked for": {taco.Filter{}, all},
-		"centroids": {taco.Filter{Box: &box, Geometry: "istac:centroid"},
+		"nothing asked for": {spacetime.Filter{}, all},
+		"centroids": {spacetime.Filter{Box: &box, Geometry: "istac:centroid"},
 			[]string{"part0.tacozip", "part2.tacozip"}}, // part0 lies in the west: its east is not known
-		"footprints may pass the extent": {taco.Filter{Box: &box}, all},
-		"centroids of another level":     {taco.Filter{Box: &box, Geometry: "istac:centroid", Level: 1}, all},
-		"after the end": {taco.Filter{Times: late("2011-06-01/2030-01-01")},
+		"footprints may pass the extent": {spacetime.Filter{Box: &box}, all},
+		"centroids of another level":     {spacetime.Filter{Box: &box, Geometry: "istac:centroid", Level: 1}, all},
+		"after the end": {spacetime.Filter{Times: late("2011-06-01/2030-01-01")},
 			[]string{"part1.tacozip", "part2.tacozip"}},
-		"before the start": {taco.Filter{Times: late("2000-01-01/2010-06-01")},
+		"before the start": {spacetime.Filter{Times: late("2000-01-01/2010-06-01")},
 			[]string{"part0.tacozip"}},
-		"the last microsecond": {taco.Filter{Times: late("2011-12-31T00:00:00Z/2011-12-31T23:59:59Z")},
+		"the last microsecond": {spacetime.Filter{Times: late("2011-12-31T00:00:00Z/2011-12-31T23:59:59Z")},
 			[]string{"part1.tacozip"}},
-		"after the end of all": {taco.Filter{Times: late("2020-06-01/2030-01-01")}, nil},
-		"both": {taco.Filter{Box: &box, Geometry: "istac:centroid",
+		"after the end of all": {spacetime.Filter{Times: late("2020-06-01/2030-01-01")}, nil},
+		"both": {spacetime.Filter{Box: &box, Geometry: "istac:centroid",
 			Times: late("2012-02-01/..")}, []string{"part2.tacozip"}},
-		"another column of times is told": {taco.Filter{Times: late("2020-06-01/.."), Time: "istac:time_end"}, all},
+		"another column of times is told": {spacetime.Filter{Times: late("2020-06-01/.."),
+			Time: "istac:time_end"}, all},
 	} {
 		path, s := collection(t)
-		d, err := taco.Open(t.Context(), s, []string{path}, taco.Options{Filters: []taco.Filter{c.only}})
+		d, err := taco.Open(t.Context(), s, []string{path}, taco.Options{Filters: []spacetime.Filter{c.only}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -8,7 +8,7 @@
 // these. Remote containers are read through the source.Opener that is passed.
 //
 //	ds, err := taco.Open(ctx, &source.Files{}, []string{"data.tacozip"}, taco.Options{})
-//	rows, err := ds.Filter(ctx, taco.Filter{Box: &box})
+//	rows, err := ds.Filter(ctx, spacetime.Filter{Box: &box})
 //	e, err := ds.Resolve(ctx, "roi_1/image")   // e.URI, e.Offset, e.Size
 //
 // Rows of a level are counted from 0 in the order in which they are stored, file after file. The chunks of a raster in

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Samples of a place and a time, and where the bytes of one of their files are.
@@ -25,11 +26,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	times, err := taco.ParseTimes("2015-02-01/2015-12-31")
+	times, err := spacetime.ParseTimes("2015-02-01/2015-12-31")
 	if err != nil {
 		log.Fatal(err)
 	}
-	rows, err := ds.Filter(ctx, taco.Filter{Box: &box, Times: &times})
+	rows, err := ds.Filter(ctx, spacetime.Filter{Box: &box, Times: &times})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -36,7 +37,7 @@ type Options struct {
 	Chosen bool
 	// Filters are filters that the caller will all apply to the dataset. Files of a TACOLLECTION.json are not opened if
 	// their extents prove that none of their rows matches one of the filters. Open does not apply the filters to rows.
-	Filters []Filter
+	Filters []spacetime.Filter
 	// Warn, if it is not nil, is called with a message for columns that were left out or filled
 	// because containers differ.
 	Warn func(message string)
@@ -355,7 +356,7 @@ func (d *Dataset) openCollection(ctx context.Context, from model.Source, o Optio
 	d.mu.Unlock()
 	var files []string
 	for i, file := range collection.Sources.Files {
-		if !slices.ContainsFunc(o.Filters, func(f Filter) bool { return !f.mayMatch(collection, i) }) {
+		if !slices.ContainsFunc(o.Filters, func(f spacetime.Filter) bool { return !mayMatch(&f, collection, i) }) {
 			files = append(files, source.Join(from.Base, file))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // original is a container as testdata/originals.py describes it.
@@ -177,7 +178,7 @@ func sameJSON(a, b any) bool {
 }
 
 func (o *original) compareTimes(t *testing.T, d *taco.Dataset, f [3]any) {
-	times, err := taco.ParseTimes(f[1].(string))
+	times, err := spacetime.ParseTimes(f[1].(string))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func (o *original) compareTimes(t *testing.T, d *taco.Dataset, f [3]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := d.Filter(t.Context(), taco.Filter{Times: &times, Level: int(level)})
+	rows, err := d.Filter(t.Context(), spacetime.Filter{Times: &times, Level: int(level)})
 	if err != nil {
 		t.Fatal(err)
 	}

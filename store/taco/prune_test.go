@@ -17,12 +17,13 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // matches returns the ids of level 0 that match a filter in a TACOLLECTION.json, and the files that were opened for it.
-func matches(t *testing.T, path string, f taco.Filter, only ...taco.Filter) (ids, opened []string) {
+func matches(t *testing.T, path string, f spacetime.Filter, only ...spacetime.Filter) (ids, opened []string) {
 	t.Helper()
 	s := &spy{}
 	defer s.files.Close()
@@ -46,7 +47,7 @@ func matches(t *testing.T, path string, f taco.Filter, only ...taco.Filter) (ids
 }
 
 // samePruned compares the answer of a filter with and without pruning, and returns the number of files not opened.
-func samePruned(t *testing.T, path string, f taco.Filter) int {
+func samePruned(t *testing.T, path string, f spacetime.Filter) int {
 	t.Helper()
 	want, all := matches(t, path, f)
 	got, opened := matches(t, path, f, f)
@@ -58,9 +59,9 @@ func samePruned(t *testing.T, path string, f taco.Filter) int {
 }
 
 // span returns the days from one date to another.
-func span(t *testing.T, from, to time.Time) *taco.Times {
+func span(t *testing.T, from, to time.Time) *spacetime.Times {
 	t.Helper()
-	times, err := taco.ParseTimes(from.Format(time.DateOnly) + "/" + to.Format(time.DateOnly))
+	times, err := spacetime.ParseTimes(from.Format(time.DateOnly) + "/" + to.Format(time.DateOnly))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestPrunedExtentsOfToolbox(t *testing.T) {
 			for _, lat := range []float64{-40, -1, 0, 49, 50, 60} {
 				for _, geometry := range []string{"", "stac:centroid"} {
 					box := mustBox(t, lon, lat, lon+8, lat+3)
-					opened[name+" place"] += samePruned(t, path, taco.Filter{Box: &box, Geometry: geometry})
+					opened[name+" place"] += samePruned(t, path, spacetime.Filter{Box: &box, Geometry: geometry})
 				}
 			}
 		}
@@ -91,7 +92,7 @@ func TestPrunedExtentsOfToolbox(t *testing.T) {
 			for _, months := range []int{1, 12, 40} {
 				from := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
 				opened[name+" time"] += samePruned(t, path,
-					taco.Filter{Times: span(t, from, from.AddDate(0, months, 0))})
+					spacetime.Filter{Times: span(t, from, from.AddDate(0, months, 0))})
 			}
 		}
 	}
@@ -271,16 +272,16 @@ func TestPrunedAnswersAreTheUnpruned(t *testing.T) {
 				sides[2] -= 360 // across the antimeridian
 			}
 			box := mustBox(t, sides[:]...)
-			places += samePruned(t, path, taco.Filter{Box: &box, Rule: taco.Rule(rng.IntN(2))})
+			places += samePruned(t, path, spacetime.Filter{Box: &box, Rule: spacetime.Rule(rng.IntN(2))})
 			// a box of UTM zone 32, whose region is not a rectangle of longitudes and latitudes
 			x, y := 1e5+8e5*rng.Float64(), 9e6*rng.Float64()
 			utm, err := crs.NewBox([4]float64{x, y, x + 2e5, y + 1e6}, 32632)
 			if err != nil {
 				t.Fatal(err)
 			}
-			places += samePruned(t, path, taco.Filter{Box: &utm})
+			places += samePruned(t, path, spacetime.Filter{Box: &utm})
 			from := time.Date(1990+rng.IntN(40), time.Month(1+rng.IntN(12)), 1, 0, 0, 0, 0, time.UTC)
-			times += samePruned(t, path, taco.Filter{Times: span(t, from, from.AddDate(0, rng.IntN(30), 0))})
+			times += samePruned(t, path, spacetime.Filter{Times: span(t, from, from.AddDate(0, rng.IntN(30), 0))})
 		}
 	}
 	if places == 0 || times == 0 {

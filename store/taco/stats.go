@@ -75,12 +75,12 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	if err := p.columns(ctx, table); err != nil {
 		return nil, d.inLevel(err, k)
 	}
-	shape, _ := chosen("", shapeColumns, func(name string) bool { return table.Index(name) >= 0 })
-	if shape == "" {
+	found := slices.IndexFunc(shapeColumns, func(name string) bool { return table.Index(name) >= 0 })
+	if found < 0 {
 		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no column of shapes (%v)",
 			shapeColumns), k)
 	}
-	if p.shapes, err = lists(ctx, table, shape); err != nil {
+	if p.shapes, err = lists(ctx, table, shapeColumns[found]); err != nil {
 		return nil, fault.WithFile(err, d.name())
 	}
 	rows, err := d.named(ctx, k, component, keep)

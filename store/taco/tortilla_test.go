@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -997,13 +998,12 @@ func TestDeepLevels(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	times, err := taco.ParseTimes("2020-01-01/2021-01-01")
+	times, err := spacetime.ParseTimes("2020-01-01/2021-01-01")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mustOpen(t, path).Filter(t.Context(),
-		taco.Filter{Times: &times, Level: 4}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(),
-		"the levels are 0 to 3") {
+	_, err = mustOpen(t, path).Filter(t.Context(), spacetime.Filter{Times: &times, Level: 4})
+	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "the levels are 0 to 3") {
 		t.Error(err)
 	}
 	d := mustOpen(t, path)

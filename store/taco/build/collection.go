@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Version is the version of the TACO specification of what this package writes.
@@ -457,7 +458,7 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 	}
 	box := []float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for i := range values.Len() {
-		x, y, err := taco.Centroid(values, i)
+		x, y, err := spacetime.Centroid(values, i)
 		if err != nil || !(math.Abs(x) <= 180 && math.Abs(y) <= 90) {
 			// A point beyond the globe would stretch the box, and no point does not say where the sample is.
 			continue

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Declared is the type and the meaning that a description declares for a column. Either may be "".
@@ -166,7 +167,7 @@ func Cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 func parsed(text string, to tables.Type) (int64, bool) {
 	switch to.Kind {
 	case tables.Timestamp:
-		t, err := taco.ParseTimes(text)
+		t, err := spacetime.ParseTimes(text)
 		return t.First, err == nil && !strings.Contains(text, "/")
 	case tables.Bool:
 		x, err := strconv.ParseBool(text)
@@ -358,12 +359,12 @@ func checkTimes(temporal []string) error {
 		return nil
 	}
 	for _, text := range temporal {
-		if _, err := taco.ParseTimes(text); err != nil || strings.Contains(text, "/") {
+		if _, err := spacetime.ParseTimes(text); err != nil || strings.Contains(text, "/") {
 			return badMember("extent.temporal has %q: it must be a date or a timestamp such as 2024-05-01T10:00:00Z",
 				text)
 		}
 	}
-	if _, err := taco.ParseTimes(temporal[0] + "/" + temporal[1]); err != nil {
+	if _, err := spacetime.ParseTimes(temporal[0] + "/" + temporal[1]); err != nil {
 		return badMember("extent.temporal is %q: it ends before it starts", temporal)
 	}
 	return nil

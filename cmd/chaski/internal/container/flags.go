@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // containerFlags has the flags that open containers.
@@ -45,7 +46,7 @@ func atLeastTwo(what string) cobra.PositionalArgs {
 
 // open opens containers. It keeps their warnings for warn.
 func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string,
-	filters ...taco.Filter) (*taco.Dataset, error) {
+	filters ...spacetime.Filter) (*taco.Dataset, error) {
 	mode, err := tables.ParseMode(f.mode)
 	if err != nil {
 		return nil, console.Usagef("--columns-mode is %q: it must be intersection, fill_missing or strict", f.mode)

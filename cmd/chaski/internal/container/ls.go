@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 type lsFlags struct {
@@ -73,7 +74,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if kind == zarr.Kind {
 		return f.listZarr(ctx, env.Out, env.Files, paths)
 	}
-	var prune []taco.Filter
+	var prune []spacetime.Filter
 	if filter != nil { // files without matching rows are not opened
 		prune = append(prune, *filter)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
+	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Filter has the flags that choose samples.
@@ -89,7 +90,7 @@ func (f *Filter) places() (list []loader.Condition, err error) {
 }
 
 // TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
-func (f *Filter) TacoFilter() (out *taco.Filter, err error) {
+func (f *Filter) TacoFilter() (out *spacetime.Filter, err error) {
 	list, err := f.places()
 	for i := range list {
 		filter, err := list[i].Filter()

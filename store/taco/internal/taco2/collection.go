@@ -30,7 +30,7 @@ type Sources struct {
 }
 
 // Extent is the place and time of the samples of one file: a box of longitudes and latitudes, and a
-// range of times. See taco.Filter for how far it can be trusted.
+// range of times. See spacetime.Filter for how far it can be trusted.
 type Extent struct {
 	File     string    `json:"file"`
 	ID       string    `json:"id,omitempty"`

@@ -1,4 +1,4 @@
-package taco
+package spacetime
 
 import (
 	"math"
