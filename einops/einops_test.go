@@ -1,4 +1,4 @@
-package einops
+package einops_test
 
 import (
 	"encoding/binary"
@@ -18,8 +18,22 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
+)
+
+// The input axes, in their order.
+const (
+	axisN = iota
+	axisT
+	axisB
+	axisY
+	axisX
+	numAxes
+
+	canonical = "ntbyx"
 )
 
 // check runs a property on some thousand examples.
@@ -31,17 +45,17 @@ func check(t *testing.T, property func(*rapid.T)) {
 }
 
 // sizesOf returns the lengths of (n, t, b, y, x), with 1 for missing axes.
-func sizesOf(axes []Axis) (s [numAxes]int) {
+func sizesOf(axes []einops.Axis) (s [numAxes]int) {
 	s = [numAxes]int{1, 1, 1, 1, 1}
 	for _, a := range axes {
-		s[axisIndex(a.Name)] = a.Len
+		s[einops.AxisIndex(a.Name)] = a.Len
 	}
 	return s
 }
 
-func mustPlan(t testing.TB, pattern string, axes []Axis, sizes map[string]int) *Plan {
+func mustPlan(t testing.TB, text string, axes []einops.Axis, sizes map[string]int) *einops.Plan {
 	t.Helper()
-	p, err := Parse(pattern)
+	p, err := pattern.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,23 +67,23 @@ func mustPlan(t testing.TB, pattern string, axes []Axis, sizes map[string]int) *
 }
 
 // layoutOf scatters an input whose samples are their own flat index, and returns the output.
-func layoutOf(t testing.TB, plan *Plan, axes []Axis) []int {
+func layoutOf(t testing.TB, plan *einops.Plan, axes []einops.Axis) []int {
 	t.Helper()
 	s := sizesOf(axes)
 	block := s[axisB] * s[axisY] * s[axisX]
-	dst := Target{Data: make([]byte, 4*plan.Len())}
+	dst := einops.Target{Data: make([]byte, 4*plan.Len())}
 	for i := range dst.Data {
 		dst.Data[i] = 0xff // what is not written shows
 	}
-	cv := mustConverter(t, Convert{From: chunk.Uint32, To: chunk.Uint32})
+	cv := mustConverter(t, einops.Convert{From: chunk.Uint32, To: chunk.Uint32})
 	for n := range s[axisN] {
 		for k := range s[axisT] {
 			data := make([]byte, 4*block)
 			for i := range block {
 				binary.LittleEndian.PutUint32(data[4*i:], uint32((n*s[axisT]+k)*block+i))
 			}
-			plan.Scatter(dst, cv, Box{n, k, 0, s[axisB], 0, s[axisY], 0, s[axisX]},
-				Block{data, chunk.Uint32, s[axisY] * s[axisX], s[axisX], 1, 0})
+			plan.Scatter(dst, cv, einops.Box{n, k, 0, s[axisB], 0, s[axisY], 0, s[axisX]},
+				einops.Block{data, chunk.Uint32, s[axisY] * s[axisX], s[axisX], 1, 0})
 		}
 	}
 	out := make([]int, plan.Len())
@@ -79,9 +93,9 @@ func layoutOf(t testing.TB, plan *Plan, axes []Axis) []int {
 	return out
 }
 
-func mustConverter(t testing.TB, c Convert) *Converter {
+func mustConverter(t testing.TB, c einops.Convert) *einops.Converter {
 	t.Helper()
-	cv, err := NewConverter(c)
+	cv, err := einops.NewConverter(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +111,9 @@ type layoutCase struct {
 	Index    []int          `json:"index,omitempty"`
 }
 
-func (c layoutCase) axes() (axes []Axis) {
+func (c layoutCase) axes() (axes []einops.Axis) {
 	for _, a := range c.AxesJSON {
-		axes = append(axes, Axis{a[0].(string), int(a[1].(float64))})
+		axes = append(axes, einops.Axis{a[0].(string), int(a[1].(float64))})
 	}
 	return axes
 }
@@ -163,11 +177,11 @@ func TestPlanAgainstCheckedInEinops(t *testing.T) {
 }
 
 // drawLayout makes a random pattern with axes and sizes. Factors never have the name of an axis.
-func drawLayout(t *rapid.T) (pattern string, axes []Axis, sizes map[string]int) {
+func drawLayout(t *rapid.T) (pattern string, axes []einops.Axis, sizes map[string]int) {
 	sizes = map[string]int{}
 	for _, name := range canonical {
 		if rapid.IntRange(0, 3).Draw(t, "have") > 0 {
-			axes = append(axes, Axis{string(name), rapid.SampledFrom([]int{1, 2, 3, 4, 6, 12}).Draw(t, "len")})
+			axes = append(axes, einops.Axis{string(name), rapid.SampledFrom([]int{1, 2, 3, 4, 6, 12}).Draw(t, "len")})
 		}
 	}
 	fresh := strings.Split("h w p q c d e f g i j k l m o", " ")
@@ -226,8 +240,8 @@ func drawLayout(t *rapid.T) (pattern string, axes []Axis, sizes map[string]int) 
 
 func TestPlanAgainstIndexByIndex(t *testing.T) {
 	check(t, func(rt *rapid.T) {
-		pattern, axes, sizes := drawLayout(rt)
-		p, err := Parse(pattern)
+		text, axes, sizes := drawLayout(rt)
+		p, err := pattern.Parse(text)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -238,12 +252,12 @@ func TestPlanAgainstIndexByIndex(t *testing.T) {
 		if plan.Len() > 1<<14 {
 			return
 		}
-		shape, index := slowLayout(pattern, axes, sizes)
+		shape, index := slowLayout(text, axes, sizes)
 		if !slices.Equal(shape, plan.Shape) {
-			rt.Fatalf("%q: shape %v, want %v", pattern, plan.Shape, shape)
+			rt.Fatalf("%q: shape %v, want %v", text, plan.Shape, shape)
 		}
 		if got := layoutOf(t, plan, axes); !slices.Equal(got, index) {
-			rt.Fatalf("%q %v %v: %v, want %v", pattern, axes, sizes, got, index)
+			rt.Fatalf("%q %v %v: %v, want %v", text, axes, sizes, got, index)
 		}
 		checkOffsets(rt, plan, axes, index)
 	})
@@ -251,7 +265,7 @@ func TestPlanAgainstIndexByIndex(t *testing.T) {
 
 // checkOffsets checks Plan.Offset against an output: the offsets of a sample's indices add up to
 // its place.
-func checkOffsets(t rapid.TB, plan *Plan, axes []Axis, index []int) {
+func checkOffsets(t rapid.TB, plan *einops.Plan, axes []einops.Axis, index []int) {
 	for off, in := range index {
 		sum := 0
 		for i := len(axes) - 1; i >= 0; i-- {
@@ -294,10 +308,10 @@ func TestPlanAgainstPython(t *testing.T) {
 }
 
 func TestPatternsOfTheManual(t *testing.T) {
-	axes := []Axis{{"n", 2}, {"b", 3}, {"y", 4}, {"x", 6}}
+	axes := []einops.Axis{{"n", 2}, {"b", 3}, {"y", 4}, {"x", 6}}
 	for _, c := range []struct {
 		pattern string
-		axes    []Axis
+		axes    []einops.Axis
 		sizes   map[string]int
 		shape   []int
 		names   []string
@@ -307,7 +321,7 @@ func TestPatternsOfTheManual(t *testing.T) {
 		{"n (y x) b", axes, nil, []int{2, 24, 3}, []string{"n", "(y x)", "b"}, 2},
 		{"n(y x)b", axes, nil, []int{2, 24, 3}, []string{"n", "(y x)", "b"}, 2},
 		{"(n b) y x", axes, nil, []int{6, 4, 6}, []string{"(n b)", "y", "x"}, -1},
-		{"b y x", []Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}}, nil, []int{3, 4, 6}, []string{"b", "y", "x"}, 0},
+		{"b y x", []einops.Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}}, nil, []int{3, 4, 6}, []string{"b", "y", "x"}, 0},
 		{"b ...", axes, nil, []int{3, 2, 4, 6}, []string{"b", "n", "y", "x"}, 0},
 		{"(b ...)", axes, nil, []int{144}, []string{"(b n y x)"}, -1},
 		{"... b 1", axes, nil, []int{2, 4, 6, 3, 1}, []string{"n", "y", "x", "b", "1"}, 3},
@@ -319,15 +333,15 @@ func TestPatternsOfTheManual(t *testing.T) {
 		{"... w -> w (...)", axes, nil, []int{6, 24}, []string{"w", "(n b y)"}, -1},
 		{
 			"b y x -> y x b",
-			[]Axis{{"n", 1}, {"t", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
+			[]einops.Axis{{"n", 1}, {"t", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
 			nil, []int{4, 6, 3}, []string{"y", "x", "b"}, 2,
 		},
 		{
-			"b ... -> ... b", []Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
+			"b ... -> ... b", []einops.Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
 			nil, []int{4, 6, 3}, []string{"y", "x", "b"}, 2,
 		},
 		{
-			"c (h p) w -> h w (p c)", []Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
+			"c (h p) w -> h w (p c)", []einops.Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
 			map[string]int{"p": 2}, []int{2, 6, 6}, []string{"h", "w", "(p c)"}, -1,
 		},
 		{"n b y x -> n (b) y x", axes, map[string]int{"b": 3}, []int{2, 3, 4, 6}, []string{"n", "(b)", "y", "x"}, 1},
@@ -337,102 +351,6 @@ func TestPatternsOfTheManual(t *testing.T) {
 			t.Errorf("%q: %v %q band %d, want %v %q band %d",
 				c.pattern, plan.Shape, plan.Axes, plan.BandAxis(), c.shape, c.names, c.band)
 		}
-	}
-}
-
-func TestErrorsPointAtTheColumn(t *testing.T) {
-	axes := []Axis{{"n", 2}, {"b", 3}, {"y", 4}, {"x", 6}}
-	for _, c := range []struct {
-		pattern string
-		sizes   map[string]int
-		col     int
-		msg     string
-	}{
-		{"", nil, 1, "empty"},
-		{"   ", nil, 1, "empty"},
-		{"n (b y x", nil, 3, "not closed"},
-		{"n (b y -> x", nil, 3, "not closed"},
-		{"n b) y x", nil, 4, "never opened"},
-		{"n (b (y x))", nil, 6, "group inside"},
-		{"n b y x -> n b -> y x", nil, 16, "second arrow"},
-		{"n b y x n", nil, 9, "second time"},
-		{"n b y x -> n b (y b) x", nil, 19, "second time"},
-		{"... n ...", nil, 7, "second time"},
-		{"n b 2 x", nil, 5, "neither a name nor 1"},
-		{"n b 1y x", nil, 5, "neither a name nor 1"},
-		{"n b _y x", nil, 5, "underscore"},
-		{"n b y_ x", nil, 5, "underscore"},
-		{"n b y, x", nil, 6, `','`},
-		{"n é y x", nil, 3, `'é'`},
-		{"n b . x", nil, 5, `'.'`},
-		{"n b - x", nil, 5, `'-'`},
-		{"n b y x\xff", nil, 8, "no meaning"},
-		{"n b y x -> n b y", nil, 7, "not on the right"},
-		{"n b y x -> n b y x z", nil, 20, "not on the left"},
-		{"n b ... -> n b", nil, 5, "not on the right"},
-		{"n b y x -> n b y x ...", nil, 20, "not on the left"},
-		{"n b (y ...) -> n b y ...", nil, 8, "inside a group"},
-		// With shapes.
-		{"n b y z", nil, 7, "no axis z, only n b y x"},
-		{"n t b y x", nil, 3, "no axis t"},
-		{"n b y", nil, 5, "x of length 6 is left out"},
-		{"b y x", nil, 5, "n of length 2 is left out"},
-		{"n x y b -> n b y x", nil, 3, "place of input axis b"},
-		{"b y x -> b y x", nil, 1, "place of input axis n"},
-		{"(c 1) y x -> c y x", nil, 7, "place of input axis b"},
-		{"n b y -> n b y", nil, 5, "x of length 6 is left out"},
-		{"n t b y x -> n t b y x", nil, 3, "no axis t"},
-		{"n b y x 1 -> n b y x", nil, 9, "no axis left"},
-		{"n b y x ... w -> n b y x ... w", nil, 13, "no axis left"},
-		{"n 1 y x -> n y x", nil, 3, "length 3"},
-		{"n b (h p) x -> n b h p x", nil, 8, "unknown"},
-		{"n b (h p) x -> n b h p x", map[string]int{"p": 3}, 5, "length 4, its factors 3"},
-		{"n b (h p) x -> n b h p x", map[string]int{"h": 2, "p": 1}, 5, "length 4, its factors 2"},
-		{"n b (h p) x -> n b h p x", map[string]int{"h": 3, "p": 3}, 8, "pass its length 4"},
-		{"n b (h p) x -> n b h p x", map[string]int{"p": math.MaxInt}, 8, "pass its length 4"},
-		{"n b (h p) x -> n b h p x", map[string]int{"p": 0}, 8, "size 0"},
-		{"n b (h p) x -> n b h p x", map[string]int{"p": -2}, 8, "size -2"},
-		{"n b () x -> n b x", nil, 5, "length 4, its factors 1"},
-		{"n b y x -> n b y x", map[string]int{"b": 4}, 3, "length 3, and the size given for it is 4"},
-		{"n b y x", map[string]int{"x": 4}, 7, "length 6, and the size given for it is 4"},
-		{"n b y x", map[string]int{"q": 4}, 0, "q, which the pattern has not"},
-		{strings.Repeat("n ", 4000), nil, 0, "8000 bytes"},
-	} {
-		p, err := Parse(c.pattern)
-		if err == nil {
-			_, err = p.Plan(axes, c.sizes)
-		}
-		var se *SyntaxError
-		if !errors.As(err, &se) {
-			t.Errorf("%q %v: error %v", c.pattern, c.sizes, err)
-			continue
-		}
-		if se.Col != c.col || !strings.Contains(se.Msg, c.msg) {
-			t.Errorf("%q %v: column %d %q, want column %d %q", c.pattern, c.sizes, se.Col, se.Msg, c.col, c.msg)
-		}
-	}
-	err := error(&SyntaxError{Pattern: "n é", Col: 3, Msg: "wrong"})
-	if err.Error() != `pattern "n é" column 3: wrong` {
-		t.Error(err)
-	}
-}
-
-func TestPlanRefusesAxes(t *testing.T) {
-	p, err := Parse("... ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, axes := range [][]Axis{
-		{{"z", 1}}, {{"", 1}}, {{"ty", 1}}, {{"x", 1}, {"y", 1}}, {{"x", 1}, {"x", 1}}, {{"x", 0}}, {{"x", -1}},
-		{{"n", math.MaxInt}, {"x", math.MaxInt}},
-		{{"x", math.MaxInt / 4}},
-	} {
-		if _, err := p.Plan(axes, nil); err == nil {
-			t.Errorf("%v is taken", axes)
-		}
-	}
-	if plan, err := p.Plan(nil, nil); err != nil || plan.Len() != 1 || len(plan.Shape) != 0 {
-		t.Errorf("no axes: %v %v", plan, err)
 	}
 }
 
@@ -450,8 +368,8 @@ type conversionCase struct {
 	Mask   []int       `json:"mask,omitempty"`
 }
 
-func (c conversionCase) convert() Convert {
-	v := Convert{From: c.From, To: c.To}
+func (c conversionCase) convert() einops.Convert {
+	v := einops.Convert{From: c.From, To: c.To}
 	if c.Scale != nil {
 		v.Scale = []float32{*c.Scale}
 	}
@@ -488,9 +406,9 @@ func (c conversionCase) check(t *testing.T) {
 	w := len(data) / c.From.Size()
 	cv := mustConverter(t, c.convert())
 	for _, pattern := range []string{"b y x", "x y b"} {
-		plan := mustPlan(t, pattern, []Axis{{"b", 2}, {"y", 1}, {"x", w}}, nil)
-		dst := Target{Data: make([]byte, 2*len(want)), Mask: make([]byte, 2*w)}
-		bad := plan.Scatter(dst, cv, Box{B1: 2, Y1: 1, X1: w}, Block{data, c.From, 0, 0, 1, 0})
+		plan := mustPlan(t, pattern, []einops.Axis{{"b", 2}, {"y", 1}, {"x", w}}, nil)
+		dst := einops.Target{Data: make([]byte, 2*len(want)), Mask: make([]byte, 2*w)}
+		bad := plan.Scatter(dst, cv, einops.Box{B1: 2, Y1: 1, X1: w}, einops.Block{data, c.From, 0, 0, 1, 0})
 		wantBad := 0
 		for i := range w {
 			if c.Mask[i] == 0 {
@@ -603,8 +521,8 @@ func TestConversionsAgainstPython(t *testing.T) {
 }
 
 // drawConvert makes a random conversion that slowElement can check.
-func drawConvert(t *rapid.T, bands int) Convert {
-	c := Convert{
+func drawConvert(t *rapid.T, bands int) einops.Convert {
+	c := einops.Convert{
 		From: rapid.SampledFrom([]chunk.DType{
 			chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32, chunk.Int64,
 		}).Draw(t, "from"),
@@ -654,15 +572,15 @@ func drawConvert(t *rapid.T, bands int) Convert {
 // has every element, mask byte and count of the slow version.
 func TestScatterInPieces(t *testing.T) {
 	check(t, func(rt *rapid.T) {
-		pattern, axes, sizes := drawLayout(rt)
+		text, axes, sizes := drawLayout(rt)
 		if rapid.Bool().Draw(rt, "long rows") && len(axes) > 0 && axes[len(axes)-1].Name == "x" &&
-			!strings.Contains(pattern, "->") {
+			!strings.Contains(text, "->") {
 			axes[len(axes)-1].Len = rapid.IntRange(2, 1500).Draw(rt, "row")
-			if !strings.Contains(pattern, "x") {
+			if !strings.Contains(text, "x") {
 				axes[len(axes)-1].Len = 1
 			}
 		}
-		p, err := Parse(pattern)
+		p, err := pattern.Parse(text)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -675,7 +593,7 @@ func TestScatterInPieces(t *testing.T) {
 		}
 		s := sizesOf(axes)
 		c := drawConvert(rt, s[axisB])
-		cv, err := NewConverter(c)
+		cv, err := einops.NewConverter(c)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -692,7 +610,7 @@ func TestScatterInPieces(t *testing.T) {
 		}
 
 		offset := rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(rt, "offset") // of the tensor, in bytes
-		dst := Target{Data: make([]byte, plan.Len()*c.To.Size()+offset)[offset:], Mask: make([]byte, plan.Len())}
+		dst := einops.Target{Data: make([]byte, plan.Len()*c.To.Size()+offset)[offset:], Mask: make([]byte, plan.Len())}
 		for i := range dst.Mask {
 			dst.Mask[i] = 0xee
 		}
@@ -703,7 +621,7 @@ func TestScatterInPieces(t *testing.T) {
 				for _, b := range cut(r, s[axisB]) {
 					for _, y := range cut(r, s[axisY]) {
 						for _, x := range cut(r, s[axisX]) {
-							box := Box{n, k, b[0], b[1], y[0], y[1], x[0], x[1]}
+							box := einops.Box{n, k, b[0], b[1], y[0], y[1], x[0], x[1]}
 							bad += plan.Scatter(dst, cv, box, blockOf(r, image, c.From, s, box))
 						}
 					}
@@ -711,7 +629,7 @@ func TestScatterInPieces(t *testing.T) {
 			}
 		}
 
-		_, index := slowLayout(pattern, axes, sizes)
+		_, index := slowLayout(text, axes, sizes)
 		wantBad := 0
 		size := c.To.Size()
 		for at, in := range index {
@@ -722,7 +640,7 @@ func TestScatterInPieces(t *testing.T) {
 			}
 			if got := dst.Data[at*size:][:size]; !sameElement(got, want, c.To) || dst.Mask[at] != wantMask {
 				rt.Fatalf("%q %v %v %+v: element %d of sample %d is %x mask %d, want %x mask %d",
-					pattern, axes, sizes, c, at, in, got, dst.Mask[at], want, wantMask)
+					text, axes, sizes, c, at, in, got, dst.Mask[at], want, wantMask)
 			}
 		}
 		if bad != wantBad {
@@ -746,9 +664,9 @@ func cut(r *rand.Rand, n int) [][2]int {
 }
 
 // blockOf copies a box of a (b, y, x) image to a block of random axis order and direction, with gaps.
-func blockOf(r *rand.Rand, image []byte, d chunk.DType, s [numAxes]int, box Box) Block {
+func blockOf(r *rand.Rand, image []byte, d chunk.DType, s [numAxes]int, box einops.Box) einops.Block {
 	b, h, w := box.B1-box.B0, box.Y1-box.Y0, box.X1-box.X0
-	blk := Block{DType: d}
+	blk := einops.Block{DType: d}
 	gap := r.IntN(2) * r.IntN(4)
 	switch r.IntN(4) {
 	case 3: // turned
@@ -796,12 +714,12 @@ func blockOf(r *rand.Rand, image []byte, d chunk.DType, s [numAxes]int, box Box)
 // TestPlanMergesAxes: an axis that is split and joined again is one run. This matters for speed
 // only.
 func TestPlanMergesAxes(t *testing.T) {
-	axes := []Axis{{"b", 2}, {"y", 8}, {"x", 8}}
+	axes := []einops.Axis{{"b", 2}, {"y", 8}, {"x", 8}}
 	for pattern, digits := range map[string]int{
 		"b y (w q) -> b y (w q)": 1, "b y (w q) -> y w q b": 1, "b y (w q) -> b w y q": 2, "b y (w q) -> q w b y": 2,
 	} {
 		plan := mustPlan(t, pattern, axes, map[string]int{"q": 4})
-		if n := len(plan.axes[axisX].digits); n != digits || plan.runs.constant() != (digits == 1) {
+		if n := plan.Digits("x"); n != digits {
 			t.Errorf("%q: x has %d strides, want %d", pattern, n, digits)
 		}
 	}
@@ -810,19 +728,19 @@ func TestPlanMergesAxes(t *testing.T) {
 // TestManyRuns: a layout with more runs than the table of their starts may hold is scattered
 // correctly.
 func TestManyRuns(t *testing.T) {
-	const w = 4 * maxStarts
-	plan := mustPlan(t, "(w q) -> q w", []Axis{{"x", w}}, map[string]int{"q": 2})
-	if plan.runs.starts != nil {
+	const w = 4 * einops.MaxStarts
+	plan := mustPlan(t, "(w q) -> q w", []einops.Axis{{"x", w}}, map[string]int{"q": 2})
+	if plan.HasStarts() {
 		t.Fatal("a table after all")
 	}
 	data := make([]byte, w)
 	for i := range data {
 		data[i] = byte(i / 2 * 7)
 	}
-	dst := Target{Data: make([]byte, w)}
-	plan.Scatter(dst, mustConverter(t, Convert{
+	dst := einops.Target{Data: make([]byte, w)}
+	plan.Scatter(dst, mustConverter(t, einops.Convert{
 		From: chunk.Uint8, To: chunk.Uint8,
-	}), Box{B1: 1, Y1: 1, X1: w}, Block{data, chunk.Uint8, 0, 0, 1, 0})
+	}), einops.Box{B1: 1, Y1: 1, X1: w}, einops.Block{data, chunk.Uint8, 0, 0, 1, 0})
 	for i := range w / 2 {
 		if dst.Data[i] != data[2*i] || dst.Data[w/2+i] != data[2*i+1] {
 			t.Fatalf("pair %d is %d %d", i, dst.Data[i], dst.Data[w/2+i])
@@ -842,12 +760,12 @@ func TestFillBox(t *testing.T) {
 			chunk.Float32, chunk.Float16, chunk.Uint8, chunk.Int16, chunk.Complex128,
 		}).Draw(rt, "to")
 		masked, fills := rapid.Bool().Draw(rt, "masked"), rapid.Bool().Draw(rt, "fills")
-		cv := mustConverter(t, Convert{From: to, To: to, Fill: 3, FillNoData: fills})
+		cv := mustConverter(t, einops.Convert{From: to, To: to, Fill: 3, FillNoData: fills})
 		elem := map[chunk.DType][]byte{
 			chunk.Float32: {0, 0, 0x40, 0x40}, chunk.Float16: {0, 0x42}, chunk.Uint8: {3}, chunk.Int16: {3, 0},
 			chunk.Complex128: {0, 0, 0, 0, 0, 0, 8, 0x40, 0, 0, 0, 0, 0, 0, 0, 0},
 		}[to]
-		dst := Target{Data: make([]byte, plan.Len()*len(elem)), Mask: make([]byte, plan.Len())}
+		dst := einops.Target{Data: make([]byte, plan.Len()*len(elem)), Mask: make([]byte, plan.Len())}
 		for i := range dst.Data {
 			dst.Data[i] = 0xee
 		}
@@ -858,7 +776,7 @@ func TestFillBox(t *testing.T) {
 			lo = rapid.IntRange(0, s[axis]).Draw(rt, "lo")
 			return lo, rapid.IntRange(lo, s[axis]).Draw(rt, "hi")
 		}
-		box := Box{N: rapid.IntRange(0, s[axisN]-1).Draw(rt, "n"), T: rapid.IntRange(0, s[axisT]-1).Draw(rt, "t")}
+		box := einops.Box{N: rapid.IntRange(0, s[axisN]-1).Draw(rt, "n"), T: rapid.IntRange(0, s[axisT]-1).Draw(rt, "t")}
 		box.B0, box.B1 = part(axisB)
 		box.Y0, box.Y1 = part(axisY)
 		box.X0, box.X1 = part(axisX)
@@ -894,12 +812,12 @@ func TestConverterRefuses(t *testing.T) {
 	zero, bits := 0.0, uint64(0)
 	for _, from := range complexTypes {
 		for _, to := range append([]chunk.DType{chunk.Uint16}, targetTypes...) {
-			if _, err := NewConverter(Convert{From: from, To: to}); !errors.Is(err, fault.Unsupported) {
+			if _, err := einops.NewConverter(einops.Convert{From: from, To: to}); !errors.Is(err, fault.Unsupported) {
 				t.Errorf("%s to %s: %v", from, to, err)
 			}
 		}
 	}
-	for i, c := range []Convert{
+	for i, c := range []einops.Convert{
 		{From: chunk.Uint16, To: chunk.Int16},
 		{From: chunk.Uint64, To: chunk.Int64},
 		{From: chunk.Float32, To: chunk.Int64},
@@ -914,11 +832,11 @@ func TestConverterRefuses(t *testing.T) {
 		{From: chunk.Complex64, To: chunk.Complex64, Offset: scale},
 		{From: chunk.Complex64, To: chunk.Complex64, NoDataBits: &bits},
 	} {
-		if _, err := NewConverter(c); !errors.Is(err, fault.Unsupported) {
+		if _, err := einops.NewConverter(c); !errors.Is(err, fault.Unsupported) {
 			t.Errorf("case %d: %v", i, err)
 		}
 	}
-	for i, c := range []Convert{
+	for i, c := range []einops.Convert{
 		{},
 		{From: chunk.Uint16},
 		{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{}},
@@ -931,7 +849,7 @@ func TestConverterRefuses(t *testing.T) {
 		{From: chunk.Uint8, To: chunk.Int64, Fill: 0x1p63},
 		{From: chunk.Uint8, To: chunk.Int64, Fill: 0.5},
 	} {
-		if _, err := NewConverter(c); err == nil {
+		if _, err := einops.NewConverter(c); err == nil {
 			t.Errorf("case %d is taken", i)
 		}
 	}
@@ -942,7 +860,7 @@ func TestNativeCopies(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, d := range append(slices.Clone(realTypes), complexTypes...) {
 		for _, pattern := range []string{"b y x", "y x b", "b y (h w) -> b h w y"} {
-			axes := []Axis{{"b", 3}, {"y", 5}, {"x", 12}}
+			axes := []einops.Axis{{"b", 3}, {"y", 5}, {"x", 12}}
 			var sizes map[string]int
 			if strings.Contains(pattern, "w") {
 				sizes = map[string]int{"w": 4}
@@ -954,9 +872,9 @@ func TestNativeCopies(t *testing.T) {
 			for i := range data {
 				data[i] = byte(r.Uint32())
 			}
-			dst := Target{Data: make([]byte, len(data))}
-			plan.Scatter(dst, mustConverter(t, Convert{From: d, To: d}), Box{B1: 3, Y1: 5, X1: 12},
-				Block{data, d, 60, 12, 1, 0})
+			dst := einops.Target{Data: make([]byte, len(data))}
+			plan.Scatter(dst, mustConverter(t, einops.Convert{From: d, To: d}), einops.Box{B1: 3, Y1: 5, X1: 12},
+				einops.Block{data, d, 60, 12, 1, 0})
 			for at, in := range index {
 				if !slices.Equal(dst.Data[at*size:][:size], data[in*size:][:size]) {
 					t.Fatalf("%s %q: element %d", d, pattern, at)
@@ -977,37 +895,37 @@ func TestNoDataOfComplexAndWideTypes(t *testing.T) {
 	}
 	f := float32(nan)
 	for _, c := range []struct {
-		conv Convert
+		conv einops.Convert
 		data []byte
 		mask []byte
 	}{
 		{
-			Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &minus},
+			einops.Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &minus},
 			complex64s(-9999, 0, -9999, 1, 0, -9999), []byte{0, 1, 1},
 		},
 		{
-			Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &nan},
+			einops.Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &nan},
 			complex64s(f, 0, 0, f, 1, 1), []byte{0, 0, 1},
 		},
 		{
-			Convert{From: chunk.ComplexInt16, To: chunk.ComplexInt16, NoData: &minus},
+			einops.Convert{From: chunk.ComplexInt16, To: chunk.ComplexInt16, NoData: &minus},
 			[]byte{0xf1, 0xd8, 0, 0, 0, 0, 0xf1, 0xd8},
 			[]byte{0, 1},
 		},
 		{
-			Convert{From: chunk.Uint64, To: chunk.Float32, NoDataBits: &bits},
+			einops.Convert{From: chunk.Uint64, To: chunk.Float32, NoDataBits: &bits},
 			[]byte{0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 			[]byte{0, 1},
 		},
 	} {
 		c.conv.Fill, c.conv.FillNoData = 5, true
 		w := len(c.mask)
-		plan := mustPlan(t, "x", []Axis{{"x", w}}, nil)
-		dst := Target{Data: make([]byte, w*c.conv.To.Size()), Mask: make([]byte, w)}
+		plan := mustPlan(t, "x", []einops.Axis{{"x", w}}, nil)
+		dst := einops.Target{Data: make([]byte, w*c.conv.To.Size()), Mask: make([]byte, w)}
 		cv := mustConverter(t, c.conv)
-		bad := plan.Scatter(dst, cv, Box{B1: 1, Y1: 1, X1: w}, Block{c.data, c.conv.From, 0, 0, 1, 0})
-		fill := Target{Data: make([]byte, w*c.conv.To.Size())}
-		plan.FillBox(fill, cv, Box{B1: 1, Y1: 1, X1: w})
+		bad := plan.Scatter(dst, cv, einops.Box{B1: 1, Y1: 1, X1: w}, einops.Block{c.data, c.conv.From, 0, 0, 1, 0})
+		fill := einops.Target{Data: make([]byte, w*c.conv.To.Size())}
+		plan.FillBox(fill, cv, einops.Box{B1: 1, Y1: 1, X1: w})
 		if !slices.Equal(dst.Mask, c.mask) || bad != w-int(sum(c.mask)) {
 			t.Errorf("%s: mask %v, %d nodata, want %v", c.conv.From, dst.Mask, bad, c.mask)
 		}
@@ -1031,21 +949,21 @@ func sum(b []byte) (n byte) {
 // of pixels are written by many goroutines.
 func TestScatterFromManyGoroutines(t *testing.T) {
 	const side = 64
-	plan := mustPlan(t, "b (h p) (w q) -> (h w) (p q b)", []Axis{
+	plan := mustPlan(t, "b (h p) (w q) -> (h w) (p q b)", []einops.Axis{
 		{"b", 3}, {"y", side}, {"x", side},
 	}, map[string]int{"p": 8, "q": 8})
-	cv := mustConverter(t, Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1, 2, 3}})
+	cv := mustConverter(t, einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1, 2, 3}})
 	data := make([]byte, 3*side*side*2)
 	for i := range data {
 		data[i] = byte(i * 7)
 	}
-	target := func() Target { return Target{make([]byte, 4*plan.Len()), make([]byte, plan.Len())} }
+	target := func() einops.Target { return einops.Target{make([]byte, 4*plan.Len()), make([]byte, plan.Len())} }
 	one, many := target(), target()
-	plan.Scatter(one, cv, Box{B1: 3, Y1: side, X1: side}, Block{data, chunk.Uint16, side * side, side, 1, 0})
+	plan.Scatter(one, cv, einops.Box{B1: 3, Y1: side, X1: side}, einops.Block{data, chunk.Uint16, side * side, side, 1, 0})
 	var wg sync.WaitGroup
 	for y := range side {
 		wg.Go(func() {
-			plan.Scatter(many, cv, Box{B1: 3, Y0: y, Y1: y + 1, X1: side}, Block{
+			plan.Scatter(many, cv, einops.Box{B1: 3, Y0: y, Y1: y + 1, X1: side}, einops.Block{
 				data[2*y*side:], chunk.Uint16, side * side, side, 1, 0,
 			})
 		})
@@ -1059,7 +977,7 @@ func TestScatterFromManyGoroutines(t *testing.T) {
 func TestScatterNoAlloc(t *testing.T) {
 	nodata := 7.0
 	for _, pattern := range []string{"n b y x", "n y x b", "n b (h p) (w q) -> n (h w) (p q b)"} {
-		axes := []Axis{{"n", 2}, {"b", 3}, {"y", 32}, {"x", 32}}
+		axes := []einops.Axis{{"n", 2}, {"b", 3}, {"y", 32}, {"x", 32}}
 		var sizes map[string]int
 		if strings.Contains(pattern, "p") {
 			sizes = map[string]int{"p": 4, "q": 4}
@@ -1067,14 +985,14 @@ func TestScatterNoAlloc(t *testing.T) {
 		plan := mustPlan(t, pattern, axes, sizes)
 		for _, from := range realTypes {
 			for _, to := range append([]chunk.DType{from}, targetTypes...) {
-				cv := mustConverter(t, Convert{From: from, To: to, NoData: &nodata, Fill: 1, FillNoData: true})
-				dst := Target{Data: make([]byte, plan.Len()*to.Size()), Mask: make([]byte, plan.Len())}
-				blk := Block{make([]byte, 3*32*32*from.Size()), from, 1024, 32, 1, 0}
-				turned := Block{blk.Data, from, 1024, -1, 32, 31}
+				cv := mustConverter(t, einops.Convert{From: from, To: to, NoData: &nodata, Fill: 1, FillNoData: true})
+				dst := einops.Target{Data: make([]byte, plan.Len()*to.Size()), Mask: make([]byte, plan.Len())}
+				blk := einops.Block{make([]byte, 3*32*32*from.Size()), from, 1024, 32, 1, 0}
+				turned := einops.Block{blk.Data, from, 1024, -1, 32, 31}
 				if n := testing.AllocsPerRun(3, func() {
-					plan.Scatter(dst, cv, Box{N: 1, B1: 3, Y1: 32, X1: 32}, blk)
-					plan.Scatter(dst, cv, Box{N: 1, B1: 3, Y1: 32, X1: 32}, turned)
-					plan.FillBox(dst, cv, Box{B1: 3, Y1: 32, X1: 32})
+					plan.Scatter(dst, cv, einops.Box{N: 1, B1: 3, Y1: 32, X1: 32}, blk)
+					plan.Scatter(dst, cv, einops.Box{N: 1, B1: 3, Y1: 32, X1: 32}, turned)
+					plan.FillBox(dst, cv, einops.Box{B1: 3, Y1: 32, X1: 32})
 				}); n != 0 {
 					t.Errorf("%q %s to %s: %v allocations", pattern, from, to, n)
 				}
@@ -1084,24 +1002,24 @@ func TestScatterNoAlloc(t *testing.T) {
 }
 
 func TestScatterPanicsOnMistakes(t *testing.T) {
-	plan := mustPlan(t, "b y x", []Axis{{"b", 2}, {"y", 4}, {"x", 4}}, nil)
-	cv := mustConverter(t, Convert{From: chunk.Uint8, To: chunk.Uint8})
-	perBand := mustConverter(t, Convert{From: chunk.Uint8, To: chunk.Float32, Scale: []float32{1, 2}})
-	dst := Target{Data: make([]byte, 32)}
-	good := Box{B1: 1, Y1: 4, X1: 4}
-	blk := Block{make([]byte, 16), chunk.Uint8, 16, 4, 1, 0}
+	plan := mustPlan(t, "b y x", []einops.Axis{{"b", 2}, {"y", 4}, {"x", 4}}, nil)
+	cv := mustConverter(t, einops.Convert{From: chunk.Uint8, To: chunk.Uint8})
+	perBand := mustConverter(t, einops.Convert{From: chunk.Uint8, To: chunk.Float32, Scale: []float32{1, 2}})
+	dst := einops.Target{Data: make([]byte, 32)}
+	good := einops.Box{B1: 1, Y1: 4, X1: 4}
+	blk := einops.Block{make([]byte, 16), chunk.Uint8, 16, 4, 1, 0}
 	plan.Scatter(dst, cv, good, blk)
 	for name, f := range map[string]func(){
-		"box":    func() { plan.Scatter(dst, cv, Box{B1: 1, Y1: 5, X1: 4}, blk) },
-		"row":    func() { plan.Scatter(dst, cv, Box{N: 1, B1: 1, Y1: 4, X1: 4}, blk) },
-		"target": func() { plan.Scatter(Target{Data: dst.Data[:31]}, cv, good, blk) },
-		"mask":   func() { plan.Scatter(Target{Data: dst.Data, Mask: make([]byte, 31)}, cv, good, blk) },
-		"dtype":  func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Int8, 16, 4, 1, 0}) },
-		"block":  func() { plan.Scatter(dst, cv, good, Block{blk.Data[:15], chunk.Uint8, 16, 4, 1, 0}) },
-		"huge":   func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0}) },
-		"stride": func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
-		"first":  func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
-		"before": func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
+		"box":    func() { plan.Scatter(dst, cv, einops.Box{B1: 1, Y1: 5, X1: 4}, blk) },
+		"row":    func() { plan.Scatter(dst, cv, einops.Box{N: 1, B1: 1, Y1: 4, X1: 4}, blk) },
+		"target": func() { plan.Scatter(einops.Target{Data: dst.Data[:31]}, cv, good, blk) },
+		"mask":   func() { plan.Scatter(einops.Target{Data: dst.Data, Mask: make([]byte, 31)}, cv, good, blk) },
+		"dtype":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Int8, 16, 4, 1, 0}) },
+		"block":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data[:15], chunk.Uint8, 16, 4, 1, 0}) },
+		"huge":   func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0}) },
+		"stride": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
+		"first":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
+		"before": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
 		"fill":   func() { plan.FillBox(dst, perBand, good) },
 	} {
 		func() {
@@ -1122,26 +1040,26 @@ func FuzzPattern(f *testing.F) {
 	} {
 		f.Add(s, uint16(0x1234), byte(2), byte(3))
 	}
-	f.Fuzz(func(t *testing.T, pattern string, lens uint16, p, q byte) {
-		pat, err := Parse(pattern)
+	f.Fuzz(func(t *testing.T, text string, lens uint16, p, q byte) {
+		pat, err := pattern.Parse(text)
 		if err != nil {
-			checkSyntaxError(t, pattern, err)
+			checkSyntaxError(t, text, err)
 			return
 		}
-		var axes []Axis
+		var axes []einops.Axis
 		for i, name := range "nbyx" {
-			axes = append(axes, Axis{string(name), 1 + int(lens>>(4*i)&7)})
+			axes = append(axes, einops.Axis{string(name), 1 + int(lens>>(4*i)&7)})
 		}
 		sizes := map[string]int{}
-		if strings.Contains(pattern, "p") {
+		if strings.Contains(text, "p") {
 			sizes["p"] = int(p)
 		}
-		if strings.Contains(pattern, "q") {
+		if strings.Contains(text, "q") {
 			sizes["q"] = int(q)
 		}
 		plan, err := pat.Plan(axes, sizes)
 		if err != nil {
-			checkSyntaxError(t, pattern, err)
+			checkSyntaxError(t, text, err)
 			return
 		}
 		elems := 1
@@ -1152,26 +1070,26 @@ func FuzzPattern(f *testing.F) {
 		sorted := slices.Sorted(slices.Values(out))
 		for i, v := range sorted {
 			if v != i || len(sorted) != elems {
-				t.Fatalf("%q %v: not every sample is in the output once: %v", pattern, axes, out)
+				t.Fatalf("%q %v: not every sample is in the output once: %v", text, axes, out)
 			}
 		}
-		left, _, twoSided := strings.Cut(pattern, "->")
+		left, _, twoSided := strings.Cut(text, "->")
 		if items := slowItems(left); twoSided && len(items) != len(axes) {
 			return // axes left out, or "..."
 		}
-		shape, index := slowLayout(pattern, axes, sizes)
+		shape, index := slowLayout(text, axes, sizes)
 		if !slices.Equal(shape, plan.Shape) || !slices.Equal(index, out) {
-			t.Fatalf("%q %v %v: shape %v %v, want %v %v", pattern, axes, sizes, plan.Shape, out, shape, index)
+			t.Fatalf("%q %v %v: shape %v %v, want %v %v", text, axes, sizes, plan.Shape, out, shape, index)
 		}
 	})
 }
 
 // checkSyntaxError requires that an error's column lies in the pattern, or just past its end.
-func checkSyntaxError(t *testing.T, pattern string, err error) {
+func checkSyntaxError(t *testing.T, text string, err error) {
 	t.Helper()
-	var se *SyntaxError
-	if !errors.As(err, &se) || se.Msg == "" || se.Col < 0 || se.Col > len([]rune(pattern))+1 {
-		t.Fatalf("%q: %v", pattern, err)
+	var se *pattern.SyntaxError
+	if !errors.As(err, &se) || se.Msg == "" || se.Col < 0 || se.Col > len([]rune(text))+1 {
+		t.Fatalf("%q: %v", text, err)
 	}
 }
 
@@ -1179,35 +1097,35 @@ func BenchmarkScatter(b *testing.B) {
 	zero := 0.0
 	for _, c := range []struct {
 		name, pattern string
-		conv          Convert
+		conv          einops.Convert
 		yxb           bool
 	}{
 		{
 			"normalise", "n b y x",
-			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, Offset: []float32{-.1}},
+			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, Offset: []float32{-.1}},
 			false,
 		},
 		{
 			"normalise-nodata", "n b y x",
-			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, NoData: &zero}, false,
+			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, NoData: &zero}, false,
 		},
 		{
 			"normalise-bfloat16", "n b y x",
-			Convert{From: chunk.Uint16, To: chunk.BFloat16, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: chunk.Uint16, To: chunk.BFloat16, Scale: []float32{1e-4}}, false,
 		},
-		{"normalise-float16", "n b y x", Convert{From: chunk.Uint16, To: chunk.Float16, Scale: []float32{1e-4}}, false},
-		{"normalise-uint8", "n b y x", Convert{From: chunk.Uint16, To: chunk.Uint8, Scale: []float32{1. / 256}}, false},
-		{"copy", "n b y x", Convert{From: chunk.Uint16, To: chunk.Uint16}, false},
-		{"channels-last", "n y x b", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false},
-		{"interleaved", "n b y x", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
-		{"interleaved-last", "n y x b", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
+		{"normalise-float16", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Float16, Scale: []float32{1e-4}}, false},
+		{"normalise-uint8", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Uint8, Scale: []float32{1. / 256}}, false},
+		{"copy", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Uint16}, false},
+		{"channels-last", "n y x b", einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false},
+		{"interleaved", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
+		{"interleaved-last", "n y x b", einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
 		{
 			"patches", "n b (h p) (w q) -> n (h w) (p q b)",
-			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
 		},
 		{
 			"patches-bpq", "n b (h p) (w q) -> n (h w) (b p q)",
-			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
 		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -1216,10 +1134,10 @@ func BenchmarkScatter(b *testing.B) {
 			if strings.Contains(c.pattern, "p") {
 				sizes = map[string]int{"p": 16, "q": 16}
 			}
-			plan := mustPlan(b, c.pattern, []Axis{{"n", 1}, {"b", bands}, {"y", side}, {"x", side}}, sizes)
+			plan := mustPlan(b, c.pattern, []einops.Axis{{"n", 1}, {"b", bands}, {"y", side}, {"x", side}}, sizes)
 			cv := mustConverter(b, c.conv)
-			dst := Target{Data: make([]byte, plan.Len()*c.conv.To.Size())}
-			blk := Block{make([]byte, bands*side*side*2), chunk.Uint16, side * side, side, 1, 0}
+			dst := einops.Target{Data: make([]byte, plan.Len()*c.conv.To.Size())}
+			blk := einops.Block{make([]byte, bands*side*side*2), chunk.Uint16, side * side, side, 1, 0}
 			for i := range blk.Data {
 				blk.Data[i] = byte(1 + i%200)
 			}
@@ -1228,7 +1146,7 @@ func BenchmarkScatter(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				plan.Scatter(dst, cv, Box{B1: bands, Y1: side, X1: side}, blk)
+				plan.Scatter(dst, cv, einops.Box{B1: bands, Y1: side, X1: side}, blk)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/bands, "ns/tile")
 		})
@@ -1236,16 +1154,16 @@ func BenchmarkScatter(b *testing.B) {
 }
 
 func Example() {
-	p, err := Parse("n b (h p) (w q) -> n (h w) (p q b)")
+	p, err := pattern.Parse("n b (h p) (w q) -> n (h w) (p q b)")
 	if err != nil {
 		panic(err)
 	}
-	plan, err := p.Plan([]Axis{{"n", 32}, {"b", 6}, {"y", 256}, {"x", 256}}, map[string]int{"p": 16, "q": 16})
+	plan, err := p.Plan([]einops.Axis{{"n", 32}, {"b", 6}, {"y", 256}, {"x", 256}}, map[string]int{"p": 16, "q": 16})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(plan.Axes, plan.Shape)
-	_, err = Parse("n (b y x")
+	_, err = pattern.Parse("n (b y x")
 	fmt.Println(err)
 	// Output:
 	// [n (h w) (p q b)] [32 256 1536]
@@ -1255,7 +1173,7 @@ func Example() {
 // BenchmarkTurned measures flips and turns of a chunk of 512 by 512 pixels.
 func BenchmarkTurned(b *testing.B) {
 	const side = 512
-	for name, blk := range map[string]Block{
+	for name, blk := range map[string]einops.Block{
 		"identity":  {StrideY: side, StrideX: 1},
 		"flip x":    {StrideY: side, StrideX: -1, First: side - 1},
 		"flip y":    {StrideY: -side, StrideX: 1, First: side * (side - 1)},
@@ -1263,18 +1181,18 @@ func BenchmarkTurned(b *testing.B) {
 		"turn":      {StrideY: -1, StrideX: side, First: side - 1},
 	} {
 		for _, to := range []chunk.DType{chunk.Float32, chunk.Uint16} {
-			c := Convert{From: chunk.Uint16, To: to}
+			c := einops.Convert{From: chunk.Uint16, To: to}
 			if to == chunk.Float32 {
 				c.Scale = []float32{1e-4}
 			}
 			b.Run(name+" "+to.String(), func(b *testing.B) {
-				plan := mustPlan(b, "b y x", []Axis{{"b", 1}, {"y", side}, {"x", side}}, nil)
-				dst := Target{Data: make([]byte, plan.Len()*to.Size())}
+				plan := mustPlan(b, "b y x", []einops.Axis{{"b", 1}, {"y", side}, {"x", side}}, nil)
+				dst := einops.Target{Data: make([]byte, plan.Len()*to.Size())}
 				blk := blk
 				blk.Data, blk.DType = make([]byte, 2*side*side), chunk.Uint16
 				cv := mustConverter(b, c)
 				for b.Loop() {
-					plan.Scatter(dst, cv, Box{B1: 1, Y1: side, X1: side}, blk)
+					plan.Scatter(dst, cv, einops.Box{B1: 1, Y1: side, X1: side}, blk)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
 			})

@@ -1,4 +1,4 @@
-package einops
+package einops_test
 
 import (
 	"encoding/binary"
@@ -10,6 +10,7 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
 )
 
 // slowItems splits one side of a valid pattern into lists of names, without 1.
@@ -38,7 +39,7 @@ func slowItems(side string) (items [][]string) {
 // slowLayout is a plan computed index by index: the shape of the output, and for each of its
 // elements the flat index of the input. It needs a valid pattern whose left side, if any, names
 // every axis.
-func slowLayout(pattern string, axes []Axis, sizes map[string]int) (shape, index []int) {
+func slowLayout(pattern string, axes []einops.Axis, sizes map[string]int) (shape, index []int) {
 	left, right, twoSided := strings.Cut(pattern, "->")
 	if !twoSided {
 		right = pattern
@@ -216,7 +217,7 @@ func (s slowSample) float32() float32 {
 	return float32(s.f)
 }
 
-func (s slowSample) isNoData(c Convert, band int) bool {
+func (s slowSample) isNoData(c einops.Convert, band int) bool {
 	if c.MissNaN && s.way == 'f' && s.f != s.f {
 		return true
 	}
@@ -280,7 +281,7 @@ func writeFloat(b []byte, d chunk.DType, v float64) {
 
 // slowElement converts one sample, for pairs of types where going through float32 is exact or asked
 // for. It returns its mask.
-func slowElement(dst, src []byte, c Convert, band int) (mask byte) {
+func slowElement(dst, src []byte, c einops.Convert, band int) (mask byte) {
 	s := readSample(src, c.From)
 	mask = 1
 	if s.isNoData(c, band) {
@@ -320,7 +321,7 @@ func slowElement(dst, src []byte, c Convert, band int) (mask byte) {
 	}
 	writeFloat(dst, c.To, float64(y))
 	if rounded := math.RoundToEven(float64(y)); c.Checked && mask == 1 && !(rounded >= 0 && rounded <= 255) {
-		mask = OutOfRange
+		mask = einops.OutOfRange
 	}
 	return mask
 }

@@ -1,4 +1,4 @@
-package einops
+package einops_test
 
 import (
 	"bytes"
@@ -6,34 +6,36 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // TestInterleavedSamplesAsBands: samples that lie apart become what they become side by side, of every type and at
 // every distance, past the caches and not, whatever their number.
 func TestInterleavedSamplesAsBands(t *testing.T) {
-	p, err := Parse("n y x")
+	p, err := pattern.Parse("n y x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(9, 11))
 	nodata := 7.0
 	const most = 40 * 333
-	for _, large := range []int{1, streamed/(4*most) + 1} {
+	for _, large := range []int{1, einops.Streamed/(4*most) + 1} {
 		for _, from := range []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Float16,
 			chunk.Uint32, chunk.Float32, chunk.Float64} {
 			for stride := 2; stride <= 17; stride++ {
 				h, w := 1+r.IntN(40), 1+r.IntN(333)
 				n := large * most / (h * w)
-				plan, err := p.Plan([]Axis{{Name: "n", Len: n}, {Name: "y", Len: h}, {Name: "x", Len: w}}, nil)
+				plan, err := p.Plan([]einops.Axis{{Name: "n", Len: n}, {Name: "y", Len: h}, {Name: "x", Len: w}}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := Convert{From: from, To: chunk.Float32, Scale: []float32{0.125}, Offset: []float32{-3}}
+				c := einops.Convert{From: from, To: chunk.Float32, Scale: []float32{0.125}, Offset: []float32{-3}}
 				if stride%2 == 0 {
 					c.NoData, c.FillNoData, c.Fill = &nodata, true, -1
 				}
-				cv, err := NewConverter(c)
+				cv, err := einops.NewConverter(c)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -49,11 +51,11 @@ func TestInterleavedSamplesAsBands(t *testing.T) {
 				for i := range h * w {
 					copy(apart[i*stride*size:][:size], pix[i*size:])
 				}
-				box := Box{B1: 1, Y1: h, X1: w}
-				want := Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
-				got := Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
-				bad := plan.Scatter(want, cv, box, Block{Data: pix, DType: from, StrideY: w, StrideX: 1})
-				sum := plan.Scatter(got, cv, box, Block{Data: apart, DType: from, StrideY: w * stride, StrideX: stride})
+				box := einops.Box{B1: 1, Y1: h, X1: w}
+				want := einops.Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
+				got := einops.Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
+				bad := plan.Scatter(want, cv, box, einops.Block{Data: pix, DType: from, StrideY: w, StrideX: 1})
+				sum := plan.Scatter(got, cv, box, einops.Block{Data: apart, DType: from, StrideY: w * stride, StrideX: stride})
 				if sum != bad || !bytes.Equal(got.Data, want.Data) || !bytes.Equal(got.Mask, want.Mask) {
 					t.Errorf("%v at %d, %d by %d of %d: %d and %d nodata", from, stride, h, w, plan.Len(), sum, bad)
 				}
@@ -65,31 +67,31 @@ func TestInterleavedSamplesAsBands(t *testing.T) {
 // TestLargeTensorsAsSmallOnes: tensors large enough for stores past the caches have the elements of
 // small ones, at every offset within a cache line where a box can begin or end.
 func TestLargeTensorsAsSmallOnes(t *testing.T) {
-	const h, w, rows = 40, 333, streamed/(4*40*333) + 1
-	p, err := Parse("n y x")
+	const h, w, rows = 40, 333, einops.Streamed/(4*40*333) + 1
+	p, err := pattern.Parse("n y x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := func(n int) *Plan {
-		pl, err := p.Plan([]Axis{{Name: "n", Len: n}, {Name: "y", Len: h}, {Name: "x", Len: w}}, nil)
+	plan := func(n int) *einops.Plan {
+		pl, err := p.Plan([]einops.Axis{{Name: "n", Len: n}, {Name: "y", Len: h}, {Name: "x", Len: w}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return pl
 	}
 	large, small := plan(rows), plan(1)
-	if large.Len()*4 < streamed || small.Len()*4 >= streamed {
+	if large.Len()*4 < einops.Streamed || small.Len()*4 >= einops.Streamed {
 		t.Fatal("not the sizes that are meant")
 	}
 	r := rand.New(rand.NewPCG(9, 9))
 	nodata := 7.0
 	for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
 		for _, nd := range []*float64{nil, &nodata} {
-			c := Convert{
+			c := einops.Convert{
 				From: from, To: chunk.Float32, Scale: []float32{0.125},
 				Offset: []float32{-3}, NoData: nd, FillNoData: nd != nil, Fill: -1,
 			}
-			cv, err := NewConverter(c)
+			cv, err := einops.NewConverter(c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,17 +99,17 @@ func TestLargeTensorsAsSmallOnes(t *testing.T) {
 			for i := range pix {
 				pix[i] = byte(r.Uint32()) % 16 // no NaN among the floats, and some nodata
 			}
-			want := Target{Data: cast.Aligned(4 * small.Len()), Mask: make([]byte, small.Len())}
-			got := Target{Data: cast.Aligned(4 * large.Len()), Mask: make([]byte, large.Len())}
-			blk := Block{Data: pix, DType: from, StrideB: h * w, StrideY: w, StrideX: 1}
+			want := einops.Target{Data: cast.Aligned(4 * small.Len()), Mask: make([]byte, small.Len())}
+			got := einops.Target{Data: cast.Aligned(4 * large.Len()), Mask: make([]byte, large.Len())}
+			blk := einops.Block{Data: pix, DType: from, StrideB: h * w, StrideY: w, StrideX: 1}
 			n := r.IntN(rows)
-			bad := small.Scatter(want, cv, Box{B1: 1, Y1: h, X1: w}, blk)
+			bad := small.Scatter(want, cv, einops.Box{B1: 1, Y1: h, X1: w}, blk)
 			sum := 0
 			for x0 := 0; x0 < w; { // columns of every width
 				x1 := min(w, x0+1+r.IntN(150))
 				b := blk
 				b.Data = pix[x0*from.Size():]
-				sum += large.Scatter(got, cv, Box{N: n, B1: 1, Y1: h, X0: x0, X1: x1}, b)
+				sum += large.Scatter(got, cv, einops.Box{N: n, B1: 1, Y1: h, X0: x0, X1: x1}, b)
 				x0 = x1
 			}
 			at := n * h * w

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -23,7 +24,7 @@ func tabled(t *testing.T, c einops.Convert, samples []int, values [][]float64, d
 	if err != nil {
 		t.Fatal(err)
 	}
-	pattern, err := einops.Parse("n b y x")
+	pattern, err := pattern.Parse("n b y x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,14 +52,11 @@ func newConverter(t *batch.Tensor, out []byte) (*converter, error) {
 			made.inner *= int(length)
 		}
 	}
-	pattern, err := einops.Parse("b y x -> y b x")
-	if err == nil {
-		made.plan, err = pattern.Plan([]einops.Axis{{Name: "b", Len: made.bands}, {Name: "y", Len: outer},
-			{Name: "x", Len: made.inner}}, nil)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
-	}
+	// As the pattern "b y x -> y b x".
+	made.plan = einops.NewPlan([]string{"y", "b", "x"}, []int{outer, made.bands, made.inner}, 1,
+		[]einops.Axis{{Name: "b", Len: made.bands}, {Name: "y", Len: outer}, {Name: "x", Len: made.inner}},
+		[]einops.Digit{{Axis: "b", Len: made.bands, Stride: made.inner}, {Axis: "x", Len: made.inner, Stride: 1},
+			{Axis: "y", Len: outer, Stride: made.bands * made.inner}})
 	if made.unit = t.DType.Size(); made.inner*made.unit < shortRun {
 		made.unit *= made.bands * made.inner
 	}

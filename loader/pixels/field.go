@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -35,7 +36,7 @@ type Raster struct {
 	H, W          int // of the tensor; a window in this field's pixels, unless it is resampled
 	Steps         int // of a sequence; 0 without a time axis
 	Stored        int // how many bands are decoded for each pixel
-	LayoutPattern *einops.Pattern
+	LayoutPattern *pattern.Pattern
 
 	// Parts are the rasters of a stack, compiled; one is nil if the field picks none of its bands. Of other fields it
 	// is empty.
@@ -232,7 +233,7 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	if field.TimeSteps > 1 && field.Layout == spec.DefaultLayout {
 		field.Layout = spec.TimeLayout
 	}
-	if field.LayoutPattern, err = einops.Parse(field.Layout); err != nil {
+	if field.LayoutPattern, err = pattern.Parse(field.Layout); err != nil {
 		return nil, err
 	}
 	if err := field.setArithmetic(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -15,8 +16,8 @@ import (
 )
 
 // planes is the layout of samples that are resampled: one plane of rows and columns for each band.
-var planes = func() *einops.Pattern {
-	p, err := einops.Parse("n b y x")
+var planes = func() *pattern.Pattern {
+	p, err := pattern.Parse("n b y x")
 	if err != nil {
 		panic(err)
 	}

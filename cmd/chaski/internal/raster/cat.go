@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
@@ -85,7 +85,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
 	o.Layout, o.Threads, o.MaxBytes = f.layout, f.threads, f.maxBytes
 	if f.layout != "" {
-		if _, err := einops.Parse(f.layout); err != nil {
+		if _, err := pattern.Parse(f.layout); err != nil {
 			return o, console.WrongUsage(err)
 		}
 	}

@@ -1,11 +1,8 @@
-// Package einops lays raster samples out as the tensors that a pattern asks for. A pattern is text
-// in the notation of einops (A. Rogozhnikov, "Einops: Clear and Reliable Tensor Manipulations with
-// Einstein-like Notation", ICLR 2022). It is parsed once, resolved for shapes to a Plan of strides,
-// and applied block by block: decoded samples go straight to their place in the tensor, cast and
-// normalised on the way.
+// Package pattern reads what tensors are to look like. A pattern is text in the notation of einops (A. Rogozhnikov,
+// "Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", ICLR 2022). It is parsed once, and
+// resolved for shapes to a Plan of package einops.
 //
-// The input axes have names and a canonical order: n (assets or rows of a batch), t (time), b (bands), y
-// (rows), x (columns). An input has some or all of them. The package reads
+// The package reads
 //
 //   - two-sided patterns, "n b (h p) (w q) -> n (h w) (p q b)", with everything that the rearrange
 //     function of einops accepts: permutations, groups, splits, 1, () and "...". Items of the left side
@@ -16,7 +13,7 @@
 //     omit input axes of length 1.
 //
 // Not supported: reductions, repetitions, and numbers other than 1.
-package einops
+package pattern
 
 import (
 	"fmt"
