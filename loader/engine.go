@@ -501,7 +501,7 @@ func (e *Engine) Trim() {
 	}
 }
 
-// Forget frees the idle batch memory of an owner that is gone: see batch.WithOwner.
+// Forget frees the idle batch memory of an owner that is gone: see resources.WithOwner.
 func (e *Engine) Forget(o batch.Owner) { e.memory.forget(o) }
 
 // Close stops the workers and closes the dataset. Batches that were not released stay valid.

@@ -60,7 +60,7 @@ func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, fl
 
 // take reserves n bytes, if there is room for them beside the empty seats: with them, batches of their clients lie in
 // filled bytes of the seats. It returns a buffer of n bytes with any content for a batch of an owner
-// (batch.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks. It
+// (resources.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks. It
 // never waits.
 func (m *memory) take(n int, owner batch.Owner, filled int64) (b batch.Buffer, ok bool) {
 	m.mu.Lock()

@@ -222,7 +222,7 @@ func (q *queue) next() *Pending {
 // reserve takes memory for a ticket, with which batches lie in filled bytes of seats. It needs the lock.
 func (q *queue) reserve(p *Pending, filled int64) (ok bool) {
 	if q.memory != nil {
-		p.memory, ok = q.memory.take(p.size(), batch.OwnerOf(p.ctx), filled)
+		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), filled)
 		return ok
 	}
 	return true

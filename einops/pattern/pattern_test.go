@@ -93,9 +93,9 @@ func TestPlanRefusesAxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, axes := range [][]einops.Axis{
-		{{Name: "z", Len: 1}}, {{"", 1}}, {{Name: "ty", Len: 1}}, {{Name: "x", Len: 1}, {Name: "y", Len: 1}}, {{Name: "x", Len: 1}, {Name: "x", Len: 1}}, {{Name: "x", Len: 0}}, {{Name: "x", Len: -1}},
-		{{"n", math.MaxInt}, {"x", math.MaxInt}},
-		{{"x", math.MaxInt / 4}},
+		{{Name: "z", Len: 1}}, {{Len: 1}}, {{Name: "ty", Len: 1}}, {{Name: "x"}}, {{Name: "x", Len: -1}},
+		{{Name: "x", Len: 1}, {Name: "y", Len: 1}}, {{Name: "x", Len: 1}, {Name: "x", Len: 1}},
+		{{Name: "n", Len: math.MaxInt}, {Name: "x", Len: math.MaxInt}}, {{Name: "x", Len: math.MaxInt / 4}},
 	} {
 		if _, err := p.Plan(axes, nil); err == nil {
 			t.Errorf("%v is taken", axes)

@@ -71,7 +71,7 @@ type Pending interface {
 
 // Sequencer is an Engine whose batches come from other servers.
 type Sequencer interface {
-	// The batches are for an owner of memory (batch.WithOwner), or for nil.
+	// The batches are for an owner of memory (resources.WithOwner), or for nil.
 	Sequence(owner batch.Owner) (Sequence, error)
 }
 

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/chaski-eo/chaski/grpc/internal/parts"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/accept"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -190,12 +191,12 @@ func (p *pipe) message(size int64) ([]byte, error) {
 func (p *pipe) SendMsg(m any) error {
 	var err error
 	switch m := m.(type) {
-	case *wire.Part:
+	case *parts.Part:
 		err = m.WritePart(p.out)
 	case *chaskiv1.StreamReply:
 		var message []byte
 		if message, err = proto.Marshal(m); err == nil {
-			err = wire.WriteReply(p.out, message)
+			err = parts.WriteReply(p.out, message)
 		}
 	}
 	if err == nil {

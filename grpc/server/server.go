@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/internal/parts"
 	"github.com/chaski-eo/chaski/internal/accept"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -152,7 +152,7 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.InitialWindowSize(callWindow),
 		grpc.InitialConnWindowSize(connWindow),
-		grpc.ForceServerCodecV2(wire.NewCodec()),
+		grpc.ForceServerCodecV2(parts.NewCodec()),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.streamed),
 		grpc.StatsHandler(connections{}),

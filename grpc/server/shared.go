@@ -46,7 +46,7 @@ const (
 // Shared). All batches of a server lie in it; a lease passes one on without a copy.
 //
 // A segment belongs to the first client that it is given to, and to no other: a client may keep its mapping, and write
-// into it at any time. Engines fill it with batches for this client only (batch.WithOwner), and free it when the
+// into it at any time. Engines fill it with batches for this client only (resources.WithOwner), and free it when the
 // client is gone.
 //
 // Leases count within the memory of their engine, and always leave room in it for one batch more, of all rows of a

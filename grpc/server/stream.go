@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/parts"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/report"
@@ -296,7 +297,7 @@ func (s *stream) start() {
 			}
 			if order.pending == nil {
 				order.err = crash.Call(func() error {
-					ctx := batch.WithOwner(s.traced(order), s.owner())
+					ctx := resources.WithOwner(s.traced(order), s.owner())
 					native := order.ticket.GetNative() && (s.leases == nil || s.native)
 					order.pending = order.entry.engine.(Starter).Start(ctx, ticketOf(order.ticket), native)
 					return nil
@@ -529,7 +530,7 @@ func sendParts(to *watch, ticket uint64, b *batch.Batch, size int) (total int, e
 	for offset := 0; offset < total; {
 		rest := total - offset
 		length := min(max(rest-last, last), rest, size)
-		part := &wire.Part{Ticket: ticket, Offset: uint64(offset), Total: uint64(total)}
+		part := &parts.Part{Ticket: ticket, Offset: uint64(offset), Total: uint64(total)}
 		offset += length
 		for length > 0 {
 			count := min(len(segments[0]), length)

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/internal/parts"
 	"github.com/chaski-eo/chaski/internal/crash"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -60,7 +60,7 @@ func (w *watch) send(m any, n int) error {
 // dataOf returns the bytes of data in a message.
 func dataOf(m any) (n int) {
 	switch m := m.(type) {
-	case *wire.Part:
+	case *parts.Part:
 		for _, piece := range m.Data {
 			n += len(piece)
 		}

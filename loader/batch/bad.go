@@ -14,9 +14,8 @@ type BadLimit struct {
 
 // BadCounter counts the bad rows that one loader meets in an epoch, for the spec's BadLimit.
 //
-// A state has no count: it is the same on every rank and for any world size, but a rank knows only
-// its own bad rows. So batches are the same after a resume and for any world size, but the step at
-// which a limit ends a run is not.
+// A state has no count: it is the same on every rank and for any world size, but a rank knows only its own bad rows.
+// So batches are the same after a resume and for any world size, but the step at which a limit ends a run is not.
 type BadCounter struct {
 	limit       int64 // -1 without a bound
 	rank, world int
@@ -53,9 +52,8 @@ func NewBadCounter(limit *BadLimit, rows int64, rank, world int) BadCounter {
 // Limit returns how many bad rows a loader may meet in an epoch, or -1 if there is no limit.
 func (c *BadCounter) Limit() int64 { return c.limit }
 
-// Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind
-// limit if the batch's epoch has more than allowed. Bad rows before a resume do not count. A batch
-// that is passed again is counted once.
+// Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind limit if the batch's
+// epoch has more than allowed. Bad rows before a resume do not count. A batch that is passed again is counted once.
 func (c *BadCounter) Note(b *Batch) error {
 	if c.limit < 0 {
 		return nil

@@ -1,3 +1,5 @@
+// Package batch has what a step of a run gives: the tensors of its rows, the rows that are bad, and the memory of both.
+// An engine makes batches (package loader), and a client receives them from one (package client).
 package batch
 
 import (
@@ -116,8 +118,7 @@ func (b *Batch) Tensor(name string) *Tensor {
 // Further calls do nothing.
 func (b *Batch) Release() { b.end(true) }
 
-// Discard is Release for memory that another process may still use: it is freed here, and not used
-// for another batch.
+// Discard is Release for memory that another process may still use: it is freed here, not used for another batch.
 func (b *Batch) Discard() { b.end(false) }
 
 // Keep says that the caller holds the batch for as long as it likes. It no longer counts in the window of its stream
@@ -150,9 +151,8 @@ func (b *Batch) OnRelease(f func()) { b.release = func(bool) { f() } }
 func (b *Batch) SetMemory(m Buffer, release func(keep bool)) { b.memory, b.release = m, release }
 
 // The methods below return the elements of a tensor as Go numbers, in C order; for a Ragged tensor,
-// its values. The slices share memory with Data if it is aligned, as in the batches of
-// an engine, and are valid until Release. With the build tag purego, or if Data is not aligned, they
-// are copies.
+// its values. The slices share memory with Data if it is aligned, as in the batches of an engine, and are valid until
+// Release. With the build tag purego, or if Data is not aligned, they are copies.
 //
 // The methods panic if the tensor has another DType. Types that Go lacks (float16, bfloat16,
 // complex) are in Data only.

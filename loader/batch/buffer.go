@@ -1,8 +1,6 @@
 package batch
 
 import (
-	"context"
-
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
@@ -40,19 +38,6 @@ func ownerOf(b Buffer) Owner {
 func Reusable(b Buffer) bool {
 	o := ownerOf(b)
 	return o == nil || !o.Over()
-}
-
-type ownerKey struct{}
-
-// WithOwner returns a context for tickets whose batches are for an owner.
-func WithOwner(ctx context.Context, o Owner) context.Context {
-	return context.WithValue(ctx, ownerKey{}, o)
-}
-
-// OwnerOf returns the owner of WithOwner, or nil.
-func OwnerOf(ctx context.Context) Owner {
-	o, _ := ctx.Value(ownerKey{}).(Owner)
-	return o
 }
 
 // heap is a Buffer that the garbage collector frees.

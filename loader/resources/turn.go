@@ -1,6 +1,10 @@
 package resources
 
-import "context"
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/loader/batch"
+)
 
 // Turn says for whom an engine works on a ticket. Clients take turns, and the streams of one client do. Both fields
 // are compared with ==.
@@ -20,4 +24,17 @@ func WithTurn(ctx context.Context, t Turn) context.Context {
 func TurnOf(ctx context.Context) Turn {
 	t, _ := ctx.Value(turnKey{}).(Turn)
 	return t
+}
+
+type ownerKey struct{}
+
+// WithOwner returns a context for tickets whose batches are for an owner.
+func WithOwner(ctx context.Context, o batch.Owner) context.Context {
+	return context.WithValue(ctx, ownerKey{}, o)
+}
+
+// OwnerOf returns the owner of WithOwner, or nil.
+func OwnerOf(ctx context.Context) batch.Owner {
+	o, _ := ctx.Value(ownerKey{}).(batch.Owner)
+	return o
 }

@@ -37,6 +37,11 @@ var allowed = map[[2]string]bool{
 	{"rumi", "tiff"}:  true, // a rumi file is a TIFF: its tags and metadata are read there
 }
 
+// client is a package of programs that read no file themselves: it reaches no package of the folders in heavy.
+const client = module + "/grpc/client"
+
+var heavy = []string{"source", "tables", "codec", "tiff", "rumi", "picture", "store"}
+
 // listed is what `go list -json` prints of a package.
 type listed struct {
 	ImportPath                         string
@@ -79,8 +84,29 @@ func checkImports() (problems []string, err error) {
 				i))
 		}
 	}
+	problems = append(problems, checkClient(packages)...)
 	slices.Sort(problems)
 	return problems, nil
+}
+
+// checkClient returns the heavy packages that client reaches.
+func checkClient(packages []listed) (problems []string) {
+	imports := map[string][]string{}
+	for _, p := range packages {
+		imports[p.ImportPath] = p.Imports
+	}
+	reached := []string{client}
+	for i := 0; i < len(reached); i++ {
+		if top, ok := folder(reached[i]); ok && slices.Contains(heavy, top) {
+			problems = append(problems, fmt.Sprintf("%s reaches %s", client, reached[i]))
+		}
+		for _, next := range imports[reached[i]] {
+			if !slices.Contains(reached, next) {
+				reached = append(reached, next)
+			}
+		}
+	}
+	return problems
 }
 
 // folder returns the folder of the module's root that a package lies in, and reports whether it is one of the module.

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -11,26 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
-
-// TestPartIsAStreamReply: protobuf reads what the codec writes of a part.
-func TestPartIsAStreamReply(t *testing.T) {
-	for _, data := range [][][]byte{{{1}}, {make([]byte, 1<<20)}, {{1, 2}, make([]byte, 1<<16), {3}}, {}} {
-		sent := &Part{Ticket: 1 << 63, Total: 1 << 40, Data: data}
-		message, err := NewCodec().Marshal(sent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var reply chaskiv1.StreamReply
-		if err := NewCodec().Unmarshal(message, &reply); err != nil {
-			t.Fatal(err)
-		}
-		part := reply.GetPart()
-		if part.GetTicket() != 1<<63 || part.GetOffset() != 0 || part.GetTotal() != 1<<40 ||
-			!bytes.Equal(part.GetData(), bytes.Join(data, nil)) {
-			t.Errorf("%d at %d of %d", part.GetTicket(), part.GetOffset(), part.GetTotal())
-		}
-	}
-}
 
 func TestFaultsSurviveTheWire(t *testing.T) {
 	e := fault.New(fault.Corrupt, "tile 3", 99, "checksum %d", 5)
