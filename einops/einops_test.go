@@ -321,7 +321,8 @@ func TestPatternsOfTheManual(t *testing.T) {
 		{"n (y x) b", axes, nil, []int{2, 24, 3}, []string{"n", "(y x)", "b"}, 2},
 		{"n(y x)b", axes, nil, []int{2, 24, 3}, []string{"n", "(y x)", "b"}, 2},
 		{"(n b) y x", axes, nil, []int{6, 4, 6}, []string{"(n b)", "y", "x"}, -1},
-		{"b y x", []einops.Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}}, nil, []int{3, 4, 6}, []string{"b", "y", "x"}, 0},
+		{"b y x", []einops.Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
+			nil, []int{3, 4, 6}, []string{"b", "y", "x"}, 0},
 		{"b ...", axes, nil, []int{3, 2, 4, 6}, []string{"b", "n", "y", "x"}, 0},
 		{"(b ...)", axes, nil, []int{144}, []string{"(b n y x)"}, -1},
 		{"... b 1", axes, nil, []int{2, 4, 6, 3, 1}, []string{"n", "y", "x", "b", "1"}, 3},
@@ -776,7 +777,8 @@ func TestFillBox(t *testing.T) {
 			lo = rapid.IntRange(0, s[axis]).Draw(rt, "lo")
 			return lo, rapid.IntRange(lo, s[axis]).Draw(rt, "hi")
 		}
-		box := einops.Box{N: rapid.IntRange(0, s[axisN]-1).Draw(rt, "n"), T: rapid.IntRange(0, s[axisT]-1).Draw(rt, "t")}
+		box := einops.Box{N: rapid.IntRange(0, s[axisN]-1).Draw(rt, "n"),
+			T: rapid.IntRange(0, s[axisT]-1).Draw(rt, "t")}
 		box.B0, box.B1 = part(axisB)
 		box.Y0, box.Y1 = part(axisY)
 		box.X0, box.X1 = part(axisX)
@@ -959,7 +961,8 @@ func TestScatterFromManyGoroutines(t *testing.T) {
 	}
 	target := func() einops.Target { return einops.Target{make([]byte, 4*plan.Len()), make([]byte, plan.Len())} }
 	one, many := target(), target()
-	plan.Scatter(one, cv, einops.Box{B1: 3, Y1: side, X1: side}, einops.Block{data, chunk.Uint16, side * side, side, 1, 0})
+	plan.Scatter(one, cv, einops.Box{B1: 3, Y1: side, X1: side},
+		einops.Block{data, chunk.Uint16, side * side, side, 1, 0})
 	var wg sync.WaitGroup
 	for y := range side {
 		wg.Go(func() {
@@ -1113,12 +1116,24 @@ func BenchmarkScatter(b *testing.B) {
 			"normalise-bfloat16", "n b y x",
 			einops.Convert{From: chunk.Uint16, To: chunk.BFloat16, Scale: []float32{1e-4}}, false,
 		},
-		{"normalise-float16", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Float16, Scale: []float32{1e-4}}, false},
-		{"normalise-uint8", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Uint8, Scale: []float32{1. / 256}}, false},
+		{
+			"normalise-float16", "n b y x",
+			einops.Convert{From: chunk.Uint16, To: chunk.Float16, Scale: []float32{1e-4}}, false,
+		},
+		{
+			"normalise-uint8", "n b y x",
+			einops.Convert{From: chunk.Uint16, To: chunk.Uint8, Scale: []float32{1. / 256}}, false,
+		},
 		{"copy", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Uint16}, false},
-		{"channels-last", "n y x b", einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false},
+		{
+			"channels-last", "n y x b",
+			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+		},
 		{"interleaved", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
-		{"interleaved-last", "n y x b", einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
+		{
+			"interleaved-last", "n y x b",
+			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true,
+		},
 		{
 			"patches", "n b (h p) (w q) -> n (h w) (p q b)",
 			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,

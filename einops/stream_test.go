@@ -55,7 +55,8 @@ func TestInterleavedSamplesAsBands(t *testing.T) {
 				want := einops.Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
 				got := einops.Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
 				bad := plan.Scatter(want, cv, box, einops.Block{Data: pix, DType: from, StrideY: w, StrideX: 1})
-				sum := plan.Scatter(got, cv, box, einops.Block{Data: apart, DType: from, StrideY: w * stride, StrideX: stride})
+				sum := plan.Scatter(got, cv, box,
+					einops.Block{Data: apart, DType: from, StrideY: w * stride, StrideX: stride})
 				if sum != bad || !bytes.Equal(got.Data, want.Data) || !bytes.Equal(got.Mask, want.Mask) {
 					t.Errorf("%v at %d, %d by %d of %d: %d and %d nodata", from, stride, h, w, plan.Len(), sum, bad)
 				}

@@ -63,7 +63,8 @@ const (
 // data when WritePart returns.
 func (p *Part) WritePart(w io.Writer) error {
 	if p.Offset == 0 {
-		if _, err := w.Write(wire.PipeHead{Kind: wire.PipeBatch, Ticket: p.Ticket, Length: p.Total}.Bytes()); err != nil {
+		head := wire.PipeHead{Kind: wire.PipeBatch, Ticket: p.Ticket, Length: p.Total}
+		if _, err := w.Write(head.Bytes()); err != nil {
 			return err
 		}
 	}
