@@ -13,5 +13,6 @@ import (
 	_ "github.com/chaski-eo/chaski/loader/stores/cube"
 	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
 	_ "github.com/chaski-eo/chaski/picture"
+	_ "github.com/chaski-eo/chaski/tables/query" // SQL in conditions
 	_ "github.com/chaski-eo/chaski/tiff"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
-	"github.com/chaski-eo/chaski/tables/query"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Defaults of Options.
@@ -77,8 +77,8 @@ type Options struct {
 	// Members, if it is not nil, keeps containers open from one raster.Read to the next. It needs an
 	// Opener, because the default one is closed after each Read.
 	Members *Members
-	// SQLLimits bound each query of conditions. Default: see query.Limits.
-	SQLLimits query.Limits
+	// SQLLimits bound each query of conditions. Default: see tables.QueryLimits.
+	SQLLimits tables.QueryLimits
 	// Logger logs warnings, such as samples that are left out. Default: slog.Default.
 	Logger *slog.Logger
 

@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query"
 	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
@@ -115,14 +114,18 @@ func (s *Selector) selects(ctx context.Context, sql string) error {
 	if s.levels != nil {
 		names = s.levels.SQLTables()
 	}
-	table, err := query.RunWithin(ctx, sql, func(ctx context.Context, name string) (*tables.Table, error) {
+	engine, err := tables.FindSQL()
+	if err != nil {
+		return err
+	}
+	table, err := engine.Run(ctx, sql, func(ctx context.Context, name string) (*tables.Table, error) {
 		switch {
 		case IsData(name):
 			return data, nil
 		case s.levels != nil:
 			return s.levels.SQLTable(ctx, name)
 		}
-		return nil, query.NoTable(name, names)
+		return nil, tables.NoTable(name, names)
 	}, s.options.SQLLimits)
 	if err != nil {
 		return err
@@ -316,7 +319,10 @@ const rowColumn = "chaski:row"
 // rowsWhere returns the rows of a table that meet a condition, ascending.
 func (s *Selector) rowsWhere(ctx context.Context, t *tables.Table, condition string) (rows []int, err error) {
 	err = s.options.SQLLimits.Within(ctx, func(ctx context.Context) (err error) {
-		rows, err = query.Where(ctx, t, condition)
+		engine, err := tables.FindSQL()
+		if err == nil {
+			rows, err = engine.Where(ctx, t, condition)
+		}
 		return err
 	})
 	return rows, err

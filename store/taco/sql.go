@@ -83,7 +83,7 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 			return d.withParents(ctx, k)
 		}
 	}
-	return nil, query.NoTable(name, d.SQLTables())
+	return nil, tables.NoTable(name, d.SQLTables())
 }
 
 // LevelOf returns the level of the rows of a table, by its name: data, level1, …, l0, l1, ….

@@ -2,9 +2,7 @@ package query
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -21,40 +19,25 @@ type SyntaxError = sql.SyntaxError
 // fault.
 type BindError = sql.BindError
 
-// Limits of one query.
-type Limits struct {
-	// Time is how long it may run, with the loading of the columns that it uses, and then how long it may take to
-	// compute a column of its result. Default DefaultTime.
-	Time time.Duration
-	// Memory is how many bytes the columns may take that it computes. Default: a quarter of the memory of the machine
-	// or control group, from 512 MiB to 4 GiB.
-	Memory int64
-}
-
-// DefaultTime lets a join of two tables of some million rows with remote columns end: it takes about a minute.
-const DefaultTime = 5 * time.Minute
-
-// defaultMemory returns the default of Limits.Memory.
+// defaultMemory returns the default of tables.QueryLimits.Memory.
 func defaultMemory() int64 { return min(max(procs.Memory()/4, 512<<20), 4<<30) }
 
-// Within calls f with a context that ends after the time of a query. If f failed because of that, the error says so.
-func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) error {
-	duration := l.Time
-	if duration <= 0 {
-		duration = DefaultTime
-	}
-	timed, cancel := context.WithTimeout(ctx, duration)
-	defer cancel()
-	err := f(timed)
-	// Where ctx itself has ended, its deadline was the caller's, which must not be blamed on --sql-time.
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && timed.Err() != nil {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "it runs for longer than %v (--sql-time)", duration)
-	}
-	return err
+func init() { tables.RegisterSQL(engine{}) }
+
+// engine implements tables.SQL.
+type engine struct{}
+
+func (engine) Where(ctx context.Context, t *tables.Table, condition string) ([]int, error) {
+	return Where(ctx, t, condition)
+}
+
+func (engine) Run(ctx context.Context, text string, from func(context.Context, string) (*tables.Table, error),
+	l tables.QueryLimits) (*tables.Table, error) {
+	return RunWithin(ctx, text, from, l)
 }
 
 // RunWithin runs a query as Run does, within limits.
-func RunWithin(ctx context.Context, text string, from Tables, l Limits) (out *tables.Table, err error) {
+func RunWithin(ctx context.Context, text string, from Tables, l tables.QueryLimits) (out *tables.Table, err error) {
 	err = l.Within(ctx, func(ctx context.Context) error {
 		out, err = start(ctx, text, from, l)
 		return err
@@ -63,7 +46,7 @@ func RunWithin(ctx context.Context, text string, from Tables, l Limits) (out *ta
 }
 
 // start runs a query as far as its result says what its columns are.
-func start(ctx context.Context, text string, from Tables, l Limits) (*tables.Table, error) {
+func start(ctx context.Context, text string, from Tables, l tables.QueryLimits) (*tables.Table, error) {
 	sel, err := ast.Parse(text)
 	if err != nil {
 		return nil, err
@@ -86,7 +69,7 @@ func start(ctx context.Context, text string, from Tables, l Limits) (*tables.Tab
 type held struct {
 	bytes  atomic.Int64
 	limit  int64
-	limits Limits
+	limits tables.QueryLimits
 }
 
 func (h *held) hold(n int64) error {

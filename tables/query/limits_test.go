@@ -32,7 +32,7 @@ func TestMemoryOfResult(t *testing.T) {
 		"SELECT repeat('x', 1000) AS s FROM data":                       false,
 		"SELECT repeat('x', 400) AS a, repeat('y', 400) AS b FROM data": false,
 	} {
-		out, err := query.RunWithin(t.Context(), sql, many(rows), query.Limits{Memory: limit})
+		out, err := query.RunWithin(t.Context(), sql, many(rows), tables.QueryLimits{Memory: limit})
 		for i := 0; err == nil && i < len(out.Columns()); i++ {
 			_, err = out.At(t.Context(), i)
 		}
@@ -53,13 +53,13 @@ func TestTimeOfQuery(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	const sql = "SELECT i FROM data"
-	_, err := query.RunWithin(t.Context(), sql, slow, query.Limits{Time: time.Millisecond})
+	_, err := query.RunWithin(t.Context(), sql, slow, tables.QueryLimits{Time: time.Millisecond})
 	if fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "--sql-time") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = query.RunWithin(ctx, sql, slow, query.Limits{}); !errors.Is(err, context.Canceled) {
+	if _, err = query.RunWithin(ctx, sql, slow, tables.QueryLimits{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,6 @@ func Map(m map[string]*tables.Table) Tables {
 		if t := m[strings.ToLower(name)]; t != nil {
 			return t, nil
 		}
-		return nil, NoTable(name, slices.Sorted(maps.Keys(m)))
+		return nil, tables.NoTable(name, slices.Sorted(maps.Keys(m)))
 	}
 }

@@ -22,14 +22,8 @@ import (
 // fault.NotFound, and lists the tables.
 type Tables func(ctx context.Context, name string) (*tables.Table, error)
 
-// NoTable returns the error for a table that does not exist.
-func NoTable(name string, names []string) error {
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q; there are %s", name,
-		strings.Join(names, ", "))
-}
-
 // unlimitedTime is for callers that bound the time by their context.
-var unlimitedTime = Limits{Time: math.MaxInt64}
+var unlimitedTime = tables.QueryLimits{Time: math.MaxInt64}
 
 // Run runs one SELECT. It computes a column of the result when it is first used, so the tables must stay open as long
 // as the result. Without ORDER BY, rows keep the order of the tables: joins keep the order of the left table, GROUP BY

@@ -51,7 +51,7 @@ func NewSQL(env console.Env) *cobra.Command {
 // sqlOptions has the flags of sql.
 type sqlOptions struct {
 	format string
-	limits query.Limits
+	limits tables.QueryLimits
 	stored bool // tables have all rows of the file
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source/diskcache"
-	"github.com/chaski-eo/chaski/tables/query"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // AddMaxChunk adds --max-chunk, the limit that errors of the engine call max_chunk.
@@ -20,8 +20,8 @@ func AddMaxChunk(fl *pflag.FlagSet, limit *int) {
 }
 
 // AddSQLLimits adds --sql-time and --sql-memory.
-func AddSQLLimits(fl *pflag.FlagSet, l *query.Limits) {
-	console.DurationVar(fl, &l.Time, "sql-time", query.DefaultTime)
+func AddSQLLimits(fl *pflag.FlagSet, l *tables.QueryLimits) {
+	console.DurationVar(fl, &l.Time, "sql-time", tables.DefaultQueryTime)
 	console.CountVar(fl, &l.Memory, "sql-memory", 0, 0)
 }
 

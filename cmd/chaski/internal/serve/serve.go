@@ -26,7 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/trace"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/tables/query"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 type serveFlags struct {
@@ -37,7 +37,7 @@ type serveFlags struct {
 	engine    flags.Engine
 	upstream  bool
 	noShared  bool
-	sql       query.Limits
+	sql       tables.QueryLimits
 	metrics   string
 	health    string
 	stopOnEOF bool
