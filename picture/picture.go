@@ -92,26 +92,26 @@ const (
 
 // header reads parts of a file's header.
 type header struct {
-	ctx  context.Context
-	r    source.Reader
-	off  int64 // of held in the file
-	held []byte
+	ctx    context.Context
+	r      source.Reader
+	off    int64 // of held in the file
+	buffer []byte
 
 	orientation byte // as Exif metadata say
 }
 
 // at returns n bytes at an offset.
 func (h *header) at(off int64, n int) ([]byte, error) {
-	if off < h.off || off+int64(n) > h.off+int64(len(h.held)) {
+	if off < h.off || off+int64(n) > h.off+int64(len(h.buffer)) {
 		if off > h.r.Size()-int64(n) {
 			return nil, fault.New(fault.Corrupt, "header", off, "the file ends there, after %d bytes", h.r.Size())
 		}
-		h.off, h.held = off, make([]byte, min(max(headSize, int64(n)), h.r.Size()-off))
-		if err := h.r.ReadAt(h.ctx, h.held, off); err != nil {
+		h.off, h.buffer = off, make([]byte, min(max(headSize, int64(n)), h.r.Size()-off))
+		if err := h.r.ReadAt(h.ctx, h.buffer, off); err != nil {
 			return nil, err
 		}
 	}
-	return h.held[off-h.off:][:n], nil
+	return h.buffer[off-h.off:][:n], nil
 }
 
 // png reads the header of a PNG file, and the transparent value that may stand between it and the pixels.

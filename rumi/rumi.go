@@ -51,7 +51,7 @@ type Header struct {
 func newHeader(x chunk.Index, generation int, unit Unit) *Header {
 	return &Header{
 		Shape: [3]int{x.StepBands(), x.Height, x.Width}, Times: x.Steps(), DType: x.DType, TileH: x.ChunkH,
-		TileW: x.ChunkW, Generation: generation, Unit: unit, Cells: unit.whole(), index: x,
+		TileW: x.ChunkW, Generation: generation, Unit: unit, Cells: unit.isPosition(), index: x,
 	}
 }
 

@@ -43,8 +43,8 @@ func (u Unit) Axes(bands, times int) string {
 	return unitAxes[u]
 }
 
-// whole reports whether a frame holds all bands and steps of time of a grid position.
-func (u Unit) whole() bool { return u != UnitTile && u != UnitTileTime }
+// isPosition reports whether a frame holds all bands and steps of time of a grid position.
+func (u Unit) isPosition() bool { return u != UnitTile && u != UnitTileTime }
 
 // fits reports whether a file of generation 3 may have the unit.
 func (u Unit) fits(bands, times int) bool {
@@ -59,7 +59,7 @@ func (u Unit) fits(bands, times int) bool {
 
 // apply sets the content of a chunk of x, whose bands and steps are already set. The unit must fit.
 func (u Unit) apply(x *chunk.Index) {
-	if !u.whole() {
+	if !u.isPosition() {
 		return
 	}
 	x.ChunkB = x.Bands

@@ -82,7 +82,7 @@ func arrowFields(encoded string, columns int) (fields []arrowField) {
 	}
 	left := arrowLeft{fields: maxArrowFields, text: len(data)}
 	fields = schema.fields(1, &left, 0)
-	if left.over() || len(fields) != columns {
+	if left.isExceeded() || len(fields) != columns {
 		return nil
 	}
 	return fields
@@ -94,7 +94,7 @@ type arrowLeft struct {
 	text   int // bytes that are kept of texts: many fields may refer to one long text
 }
 
-func (l *arrowLeft) over() bool { return l.fields < 0 || l.text < 0 }
+func (l *arrowLeft) isExceeded() bool { return l.fields < 0 || l.text < 0 }
 
 // Limits of a schema in Arrow's words. Parquet's own schema has the same, see package parquet.
 const (
@@ -163,7 +163,7 @@ func (t flat) tables(i int, left *arrowLeft) []flat {
 	off := flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*i)))
 	start, count := t.Vector(off), t.VectorLen(off)
 	var out []flat
-	for k := 0; k < count && !left.over(); k++ {
+	for k := 0; k < count && !left.isExceeded(); k++ {
 		left.fields--
 		out = append(out, table(t.Bytes, t.Indirect(start+flatbuffers.UOffsetT(4*k))))
 	}

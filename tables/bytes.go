@@ -16,7 +16,7 @@ func (t *Table) Bytes() int64 {
 		lazy.mu.Unlock()
 	}
 	if t.pages != nil {
-		size += t.pages.held.Used()
+		size += t.pages.cache.Used()
 	}
 	return size
 }

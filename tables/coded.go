@@ -77,14 +77,14 @@ func (c *coded) cost() int64 { return int64(cap(c.codes)) + c.values.cost() + c.
 type coder struct {
 	codes   []uint8
 	strings []string // by code
-	known   map[string]uint8
+	codeOf  map[string]uint8
 	longest int
 	bytes   int64 // of strings
 	dict    *parquet.Values
 	last    []uint8 // the code of each value of dict
 }
 
-func newCoder() *coder { return &coder{known: map[string]uint8{}} }
+func newCoder() *coder { return &coder{codeOf: map[string]uint8{}} }
 
 // admits reports whether the strings of a page fit the codes, and assigns codes to new ones in the page's dictionary.
 // It refuses when the first rows strings, each as long as the longest, could take more than limit bytes in the form of
@@ -99,13 +99,13 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 		last := make([]uint8, values.Len())
 		for i := range last {
 			text := string(values.Raw(i))
-			code, ok := c.known[text]
+			code, ok := c.codeOf[text]
 			if !ok {
 				if len(c.strings) == nullCode {
 					return false
 				}
 				code = uint8(len(c.strings))
-				c.known[text] = code
+				c.codeOf[text] = code
 				c.strings = append(c.strings, text)
 				c.longest = max(c.longest, len(text))
 				if c.bytes += int64(len(text)); c.bytes > limit {

@@ -131,12 +131,12 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 			}
 			err := f(first, func() (*parquet.Values, error) {
 				key := part{number, leaf, i}
-				if held, ok := p.held.Get(key); ok {
+				if held, ok := p.cache.Get(key); ok {
 					return held.values, nil
 				}
 				values, err := file.Read(ctx, number, leaf, columnChunk.pages, i, columnChunk.dict)
 				if err == nil && p.hold {
-					p.held.Add(key, heldPart{values: values}, int64(values.Cost()))
+					p.cache.Add(key, heldPart{values: values}, int64(values.Cost()))
 				}
 				return values, err
 			})
@@ -159,7 +159,7 @@ type opening struct {
 // opening starts to open a column of a row group, unless it is held.
 func (p *parquetTable) opening(ctx context.Context, group, leaf int) *opening {
 	opened := &opening{file: p.f}
-	if held, ok := p.held.Get(part{group, leaf, chunkPart}); ok {
+	if held, ok := p.cache.Get(part{group, leaf, chunkPart}); ok {
 		opened.chunk = held.chunk
 		return opened
 	}
@@ -198,7 +198,7 @@ func (p *parquetTable) open(ctx context.Context, group, leaf int) (*parquet.File
 	}
 	chunk := &columnChunk{pages, dict}
 	if p.hold {
-		p.held.Add(part{group, leaf, chunkPart}, heldPart{chunk: chunk}, chunk.cost())
+		p.cache.Add(part{group, leaf, chunkPart}, heldPart{chunk: chunk}, chunk.cost())
 	}
 	return file, chunk, nil
 }

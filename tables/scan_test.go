@@ -116,7 +116,7 @@ func TestFewRowsAreTheColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := fresh.pages.held.Used(); n != 0 {
+		if n := fresh.pages.cache.Used(); n != 0 {
 			t.Errorf("%s: %d bytes are held though the column is in memory", c.Name, n)
 		}
 	}
@@ -150,9 +150,9 @@ func TestHeldPagesAreReadOnce(t *testing.T) {
 	if take(); file.reads.Load() != before {
 		t.Errorf("%d reads for pages that are held", file.reads.Load()-before)
 	}
-	tab.pages.held = lru.New[part, heldPart](1000)
-	if take(); tab.pages.held.Used() > 1000 {
-		t.Errorf("%d bytes are held, 1000 may be", tab.pages.held.Used())
+	tab.pages.cache = lru.New[part, heldPart](1000)
+	if take(); tab.pages.cache.Used() > 1000 {
+		t.Errorf("%d bytes are held, 1000 may be", tab.pages.cache.Used())
 	}
 }
 

@@ -94,7 +94,7 @@ func (p *parser) ranges(x *chunk.Index) {
 		return
 	}
 	s.chunks = positions * groups // at most entry.Count
-	if s.known() {
+	if s.checkSizes() {
 		s.clipped()
 		x.Ranges = make([]chunk.Range, s.chunks)
 	}
@@ -117,9 +117,9 @@ type sizer struct {
 	row              uint64 // bytes of a row of samples, if they are not compressed
 }
 
-// known checks that the sizes of all chunks are known. They are in the file, or follow because the samples
+// checkSizes checks that the sizes of all chunks are known. They are in the file, or follow because the samples
 // are not compressed, or because there is one chunk, which may reach to the end of the file.
-func (s *sizer) known() bool {
+func (s *sizer) checkSizes() bool {
 	n := int64(s.counts.Len())
 	switch {
 	case n >= s.chunks || s.chunks == 1:

@@ -40,8 +40,8 @@ func (s *Source) Place(d *Dataset, width, height int) (x, y Axis, ok bool) {
 // near is how far from an integer GDAL takes a coordinate for that integer.
 const near = 1e-3
 
-// whole returns the integer that v is near, or v.
-func whole(v float64) float64 {
+// nearestInteger returns the integer that v is near, or v.
+func nearestInteger(v float64) float64 {
 	if r := math.Round(v); math.Abs(r-v) < near {
 		return r
 	}
@@ -74,7 +74,7 @@ func place(srcOff, srcSize, dstOff, dstSize float64, side, total int) (a Axis, o
 		start -= (first - float64(a.First)) * scale
 		end += (float64(a.Last) - last) * scale
 	}
-	start, size := whole(start), whole(end-start)
+	start, size := nearestInteger(start), nearestInteger(end-start)
 	a.start, a.step = start, size/float64(a.Last-a.First)
 	return a, a.First < a.Last
 }

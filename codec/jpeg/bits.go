@@ -45,8 +45,8 @@ func (r *bitReader) fill() {
 	}
 }
 
-// ended reports whether bits were read that are not there.
-func (r *bitReader) ended() bool { return r.past > r.n }
+// isPastEnd reports whether bits were read that are not there.
+func (r *bitReader) isPastEnd() bool { return r.past > r.n }
 
 func (r *bitReader) bit() uint32 {
 	if r.n == 0 {

@@ -66,8 +66,8 @@ type component struct {
 	coefs         []int16   // of progressive streams; 64 a block, rows of stride/8 blocks
 	quantTable    [64]int32 // as it was at the first scan: streams may replace tables between scans
 	dcPred        int32
-	seen          bool
-	known         [64]int8 // of progressive streams: bits of each coefficient that are missing, -1 for all
+	hasScan       bool
+	missingBits   [64]int8 // of progressive streams: bits of each coefficient that are missing, -1 for all
 }
 
 func corrupt(format string, args ...any) error {
@@ -127,7 +127,7 @@ func (d *Decoder) finish() error {
 		return corrupt("no image")
 	}
 	for i := range frame.n {
-		if component := &frame.component[i]; !component.seen {
+		if component := &frame.component[i]; !component.hasScan {
 			return corrupt("component %d has no scan", i)
 		}
 	}
@@ -138,7 +138,7 @@ func (d *Decoder) finish() error {
 	for i := range frame.n {
 		component := &frame.component[i]
 		for coefficient := range 10 {
-			if component.known[coefficient] != 0 {
+			if component.missingBits[coefficient] != 0 {
 				return unsupported("a progressive stream without its last scans")
 			}
 		}

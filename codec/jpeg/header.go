@@ -178,8 +178,8 @@ func (d *Decoder) allocate() error {
 		comp.plane = d.planes[pos:][:size]
 		if d.progressive {
 			comp.coefs = d.coefs[pos:][:size]
-			for coefficient := range comp.known {
-				comp.known[coefficient] = -1
+			for coefficient := range comp.missingBits {
+				comp.missingBits[coefficient] = -1
 			}
 		}
 		pos += size

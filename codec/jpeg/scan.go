@@ -77,7 +77,7 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 
 // progress records which bits a scan adds to a component.
 func (d *Decoder) progress(c *component, s *scanHeader) error {
-	if !c.seen {
+	if !c.hasScan {
 		table := d.quant[c.quant]
 		if table == nil {
 			return corrupt("quantisation table %d is missing", c.quant)
@@ -85,19 +85,20 @@ func (d *Decoder) progress(c *component, s *scanHeader) error {
 		c.quantTable = *table
 	}
 	if !d.progressive {
-		if c.seen {
+		if c.hasScan {
 			return corrupt("two scans of component %d", c.id)
 		}
-		c.seen = true
+		c.hasScan = true
 		return nil
 	}
-	c.seen = true
+	c.hasScan = true
 	for coefficient := s.ss; coefficient <= s.se; coefficient++ {
-		again, refinesOther := s.ah == 0 && c.known[coefficient] >= 0, s.ah > 0 && int(c.known[coefficient]) != s.ah
-		if again || refinesOther || s.ss > 0 && c.known[0] < 0 {
+		missing := int(c.missingBits[coefficient])
+		again, refinesOther := s.ah == 0 && missing >= 0, s.ah > 0 && missing != s.ah
+		if again || refinesOther || s.ss > 0 && c.missingBits[0] < 0 {
 			return corrupt("scans of coefficient %d are out of order", coefficient)
 		}
-		c.known[coefficient] = int8(s.al)
+		c.missingBits[coefficient] = int8(s.al)
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (d *Decoder) mcus(s *scanHeader) error {
 			}
 		}
 		// Zeros follow the end of the stream and may be valid codes, so that only the count of bits shows it.
-		if d.in.ended() {
+		if d.in.isPastEnd() {
 			return corrupt("ends early, in row %d of the MCUs", y)
 		}
 	}
@@ -155,7 +156,7 @@ func (d *Decoder) resetPredictions() {
 
 // restartMarker passes over the restart marker with that number.
 func (d *Decoder) restartMarker(number int) error {
-	if d.in.ended() {
+	if d.in.isPastEnd() {
 		return corrupt("ends early, before restart marker %d", number)
 	}
 	d.at = d.in.at

@@ -37,13 +37,13 @@ type Shape struct {
 
 // Decoder decodes blobs one after another. It keeps its memory, and is not safe for concurrent use.
 type Decoder struct {
-	b    []byte // the rest of the blob
-	err  error
-	h    header
-	s    Shape
-	kept int    // pixels of the mask of the last blob
-	mask []byte // a bit for each pixel, most significant first; empty if all are valid
-	out  []byte
+	b          []byte // the rest of the blob
+	err        error
+	h          header
+	s          Shape
+	maskPixels int    // pixels of the mask of the last blob
+	mask       []byte // a bit for each pixel, most significant first; empty if all are valid
+	out        []byte
 	// out as samples of 16 bits, or as numbers, if it can be seen as such
 	shorts []uint16
 	floats []float32
@@ -96,7 +96,7 @@ func (d *Decoder) Decode(dst, src []byte, s Shape) (mask []byte, err error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	if d.kept = s.Width * s.Height; d.h.valid == d.kept {
+	if d.maskPixels = s.Width * s.Height; d.h.valid == d.maskPixels {
 		return nil, nil
 	}
 	return d.mask, nil
@@ -307,7 +307,7 @@ func (d *Decoder) readMask() {
 		}
 		return
 	}
-	if size == 0 && d.s.Further && d.kept == pixels && d.ones() == d.h.valid {
+	if size == 0 && d.s.Further && d.maskPixels == pixels && d.ones() == d.h.valid {
 		return
 	}
 	if size <= 0 {

@@ -43,7 +43,7 @@ func (r *wordReader) peek() uint32 {
 	return uint32(r.acc >> (r.have - 32))
 }
 
-func (r *wordReader) ended() bool { return r.past > r.have }
+func (r *wordReader) isPastEnd() bool { return r.past > r.have }
 
 // maxSymbols is the largest number of codes: one for each byte.
 const maxSymbols = 256
@@ -90,7 +90,7 @@ func (d *Decoder) readCodes() *wordReader {
 			codes.lut[first+entry] = uint32(length)<<16 | uint32(symbol)
 		}
 	}
-	if reader.ended() {
+	if reader.isPastEnd() {
 		d.fail(corrupt("ends early"))
 		return nil
 	}
@@ -105,12 +105,12 @@ func (h *huffman) next(r *wordReader) (int, bool) {
 	word := r.peek()
 	if entry := h.lut[word>>(32-lutBits)]; entry != 0 {
 		r.have -= int(entry >> 16)
-		return int(entry & 0xffff), !r.ended()
+		return int(entry & 0xffff), !r.isPastEnd()
 	}
 	for _, long := range h.long {
 		if word>>(32-long.length) == long.code {
 			r.have -= long.length
-			return long.symbol, !r.ended()
+			return long.symbol, !r.isPastEnd()
 		}
 	}
 	return 0, false

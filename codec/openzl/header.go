@@ -92,8 +92,8 @@ func (h *frameHeader) parse(c *wire.Cursor, limit int) error {
 	return nil
 }
 
-// ended reports whether the frame ends after so many chunks.
-func (h *frameHeader) ended(c *wire.Cursor, chunks int) (bool, error) {
+// isEnd reports whether the frame ends after so many chunks.
+func (h *frameHeader) isEnd(c *wire.Cursor, chunks int) (bool, error) {
 	if h.version < chunkVersion {
 		return chunks == 1, nil
 	}

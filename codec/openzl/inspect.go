@@ -36,7 +36,7 @@ func Inspect(frame []byte) (Info, error) {
 	seen := map[string]bool{}
 	for {
 		start := cursor.Off
-		end, err := header.ended(&cursor, info.Chunks)
+		end, err := header.isEnd(&cursor, info.Chunks)
 		if err != nil {
 			return Info{}, err
 		}

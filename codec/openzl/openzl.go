@@ -54,17 +54,17 @@ type Options struct {
 // Decoder decodes frames, one after the other. It keeps its memory between frames, so that a frame of the
 // same shape as an earlier one allocates nothing. It is for one goroutine.
 type Decoder struct {
-	opt    Options
-	header frameHeader
-	chunk  chunk
-	graph  graph
-	outs   []Output
-	held   []held // the memory of outs
-	space  codecs.Workspace
-	ins    []*codecs.Stream // inputs of the node that runs
-	regens []*codecs.Stream // regenerated streams of the node that runs
-	hash   *xxh3.Hasher
-	lens   []byte // lengths of strings as bytes, to be hashed
+	opt     Options
+	header  frameHeader
+	chunk   chunk
+	graph   graph
+	outs    []Output
+	buffers []held // the memory of outs
+	space   codecs.Workspace
+	ins     []*codecs.Stream // inputs of the node that runs
+	regens  []*codecs.Stream // regenerated streams of the node that runs
+	hash    *xxh3.Hasher
+	lens    []byte // lengths of strings as bytes, to be hashed
 }
 
 // held is the memory behind one output.
@@ -93,10 +93,10 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 		return nil, err
 	}
 	d.outs = memory.Resize(d.outs, len(d.header.types))
-	d.held = memory.Resize(d.held, len(d.header.types))
+	d.buffers = memory.Resize(d.buffers, len(d.header.types))
 	for i := range d.outs {
 		d.outs[i] = Output{Type: d.header.types[i]}
-		d.held[i] = held{}
+		d.buffers[i] = held{}
 	}
 	if err := d.chunks(&cursor); err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	}
 	d.outs = memory.Resize(d.outs, 1)
 	d.outs[0] = Output{Type: Numeric, Data: dst[:0]}
-	d.held = memory.Resize(d.held, 1)
-	d.held[0] = held{}
+	d.buffers = memory.Resize(d.buffers, 1)
+	d.buffers[0] = held{}
 	d.space.Direct = dst
 	err := d.chunks(&cursor)
 	output := d.outs[0]
@@ -143,16 +143,16 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 // reset releases the memory of the last frame's outputs and streams.
 func (d *Decoder) reset() {
 	d.graph.drop(d)
-	for i, buffers := range d.held {
+	for i, buffers := range d.buffers {
 		if buffers.data != nil {
 			d.space.Memory.Bytes.Release(buffers.data)
 		}
 		if buffers.lens != nil {
 			d.space.Memory.Lens.Release(buffers.lens)
 		}
-		d.held[i] = held{}
+		d.buffers[i] = held{}
 	}
-	d.held, d.outs, d.space.Direct = d.held[:0], d.outs[:0], nil
+	d.buffers, d.outs, d.space.Direct = d.buffers[:0], d.outs[:0], nil
 	d.space.Memory.Trim()
 }
 
@@ -161,7 +161,7 @@ func (d *Decoder) reset() {
 func (d *Decoder) chunks(c *wire.Cursor) error {
 	d.setLimit(len(c.B))
 	for i := 0; ; i++ {
-		end, err := d.header.ended(c, i)
+		end, err := d.header.isEnd(c, i)
 		if end && i == 0 {
 			err = fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without a chunk")
 		}
@@ -293,7 +293,7 @@ func (d *Decoder) contentSum() uint32 {
 // hands the stream over without a copy.
 func (d *Decoder) collect() error {
 	for i := range d.outs {
-		output, buffers, stream := &d.outs[i], &d.held[i], d.graph.final(i)
+		output, buffers, stream := &d.outs[i], &d.buffers[i], d.graph.final(i)
 		if output.Type != String && output.Count > 0 && stream.Count > 0 && output.Width != stream.Width {
 			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i,
 				output.Width, stream.Width)
@@ -339,7 +339,7 @@ func (d *Decoder) collect() error {
 // collectLens appends the lengths of s to output i. What made s bounds their number. The number in the
 // header, if there is one, is compared at the end.
 func (d *Decoder) collectLens(i int, s *edge) error {
-	output, buffers := &d.outs[i], &d.held[i]
+	output, buffers := &d.outs[i], &d.buffers[i]
 	count := len(output.Lens) + len(s.Lens)
 	if buffers.lens == nil || count > len(buffers.lens.Mem) {
 		if err := d.space.Memory.Reserve(8 * count); err != nil {

@@ -4,10 +4,10 @@ import "math/bits"
 
 // reader reads bits, the lowest of each byte first. Past the end they are 0 and over is set.
 type reader struct {
-	src  []byte
-	have uint64
-	n    uint // bits of have
-	over bool
+	src       []byte
+	have      uint64
+	n         uint // bits of have
+	isPastEnd bool
 }
 
 // fill makes at least 32 bits available.
@@ -33,7 +33,7 @@ func (r *reader) read(n uint) uint32 {
 
 func (r *reader) skip(n uint) {
 	if r.n < n {
-		r.have, r.n, r.over = 0, 0, true
+		r.have, r.n, r.isPastEnd = 0, 0, true
 		return
 	}
 	r.have >>= n
@@ -126,6 +126,6 @@ func (c *code) read(r *reader) int {
 		}
 		index, first, word = index+count, (first+count)<<1, word<<1
 	}
-	r.over = true // not reached: the code is complete
+	r.isPastEnd = true // not reached: the code is complete
 	return 0
 }

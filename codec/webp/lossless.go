@@ -83,7 +83,7 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 	codes, across := &groups[0], ceil(w, prefix)
 	for pos := 0; pos < len(pix); {
 		// Bits past the end are 0 and may be codes, so that the pixels do not show that the stream has ended.
-		if r.over {
+		if r.isPastEnd {
 			return nil, bad("the stream ends after %d of %d pixels", pos, len(pix))
 		}
 		if which != nil {
@@ -113,7 +113,7 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 			pos++
 		}
 	}
-	if r.over {
+	if r.isPastEnd {
 		return nil, bad("the stream ends early")
 	}
 	return pix, nil
@@ -192,7 +192,7 @@ func readCode(r *reader, c *code, n int) error {
 			return err
 		}
 	}
-	if r.over {
+	if r.isPastEnd {
 		return bad("the stream ends in its codes")
 	}
 	if !c.set(lens) {
@@ -211,7 +211,7 @@ func readLengths(r *reader, c *code, lens []uint8) error {
 		}
 	}
 	before := uint8(8)
-	for pos := 0; pos < len(lens) && limit > 0 && !r.over; limit-- {
+	for pos := 0; pos < len(lens) && limit > 0 && !r.isPastEnd; limit-- {
 		symbol, count := c.read(r), 1
 		length := uint8(0)
 		switch {

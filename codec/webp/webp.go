@@ -37,13 +37,13 @@ func Decode(dst, src []byte, w, h, bands int) error {
 		return bad("an image with alpha for 3 bands")
 	}
 	if image.lossless != nil {
-		return image.whole(dst, w, h, bands)
+		return image.fillLossless(dst, w, h, bands)
 	}
 	return image.lossy(dst, w, h, bands)
 }
 
-// whole fills dst with a lossless image.
-func (p *parts) whole(dst []byte, w, h, bands int) error {
+// fillLossless fills dst with a lossless image.
+func (p *parts) fillLossless(dst []byte, w, h, bands int) error {
 	pix, err := lossless(p.lossless, w, h)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ type Asset struct {
 	// else nil. They are shared and must not be changed.
 	Bytes []byte
 
-	held int64 // bytes that an array of a store takes
+	storeBytes int64 // bytes that an array of a store takes
 }
 
 // SmallBytes is the size in bytes of the largest remote raster that OpenSmall reads whole: that takes about as long as
@@ -490,7 +490,7 @@ func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
 
 // indexCost is about the memory of a parsed index in bytes.
 func indexCost(a Asset) int64 {
-	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64 + int64(cap(a.Bytes)) + a.held
+	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64 + int64(cap(a.Bytes)) + a.storeBytes
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16
 	}

@@ -136,12 +136,12 @@ func (t *Table) suspects(ctx context.Context, first, other *field) ([]bool, erro
 	if first.transform == nil || other.transform == nil {
 		return suspects, nil
 	}
-	return suspects, t.turned(ctx, first, other, suspects)
+	return suspects, t.markTurned(ctx, first, other, suspects)
 }
 
-// turned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
+// markTurned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
 // rotated.
-func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool) error {
+func (t *Table) markTurned(ctx context.Context, first, other *field, suspects []bool) error {
 	for row := range t.n {
 		if row%4096 == 0 {
 			if err := turns.Tick(ctx); err != nil {

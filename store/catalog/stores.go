@@ -49,7 +49,7 @@ func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims str
 	grid := raster.Grid()
 	epsg, transform := raster.Place(ctx)
 	held, err := raster.Held()
-	return Asset{URI: raster.URI(), Index: raster.Index(0), Names: raster.BandNames(), held: held,
+	return Asset{URI: raster.URI(), Index: raster.Index(0), Names: raster.BandNames(), storeBytes: held,
 		Place: NewPlace(epsg, transform, grid.Height, grid.Width)}, err
 }
 

@@ -18,13 +18,13 @@ const (
 // readAhead knows the boxes that will be read next: which tiles they need, and in which fragments.
 type readAhead struct {
 	on    bool // Ahead announced the boxes; otherwise it knows one box only
-	whole Box  // the box whose parts the boxes are; nil if each is read on its own
+	outer Box  // the box whose parts the boxes are; nil if each is read on its own
 	// needs has the tiles of each fragment that are needed, in ascending order; of a sparse fragment the tiles of its
 	// coordinates. It is nil if they are not known.
-	needs  map[*Fragment][]int64
-	limit  int64 // bytes that one read fetches
-	ranges ahead.Ranges
-	kept   *lru.Cache[tileKey, []byte] // decoded tiles of sparse fragments, if on; without content in a DryRun
+	needs        map[*Fragment][]int64
+	limit        int64 // bytes that one read fetches
+	ranges       ahead.Ranges
+	decodedTiles *lru.Cache[tileKey, []byte] // decoded tiles of sparse fragments, if on; without content in a DryRun
 }
 
 // tileKey is a tile of a file.
@@ -40,7 +40,7 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	h.needs = map[*Fragment][]int64{}
 	listed := 0
 	for _, box := range boxes {
-		err := a.layers(box, h.whole, func(i int) error {
+		err := a.layers(box, h.outer, func(i int) error {
 			tiles, err := a.tilesOf(ctx, i, box, maxAhead-listed)
 			h.needs[a.Fragments[i]] = append(h.needs[a.Fragments[i]], tiles...)
 			listed += len(tiles)
@@ -84,9 +84,9 @@ func (h *readAhead) share(files int) { h.limit = maxBatch / int64(max(files, 1))
 // forget forgets the boxes and all tiles, but keeps the memory for reuse.
 func (h *readAhead) forget() {
 	h.ranges.Forget()
-	h.needs, h.kept = nil, nil
+	h.needs, h.decodedTiles = nil, nil
 	if h.on {
-		h.kept = lru.New[tileKey, []byte](maxKept)
+		h.decodedTiles = lru.New[tileKey, []byte](maxKept)
 	}
 }
 
@@ -114,10 +114,10 @@ func (h *readAhead) expected(f *Fragment, tiles []int64, files int) []int64 {
 	return tiles
 }
 
-// held returns the bytes held in stored form and those held decoded.
-func (h *readAhead) held() (stored, kept uint64) {
-	if h.kept != nil {
-		kept = uint64(h.kept.Used())
+// memory returns the bytes of memory in stored form, and of decoded tiles.
+func (h *readAhead) memory() (stored, kept uint64) {
+	if h.decodedTiles != nil {
+		kept = uint64(h.decodedTiles.Used())
 	}
 	return uint64(h.ranges.Held()), kept
 }

@@ -72,8 +72,8 @@ type column struct {
 	which int // its first file
 	size  int // bytes of a cell, 0 if cells differ in size
 	stored
-	sizes []uint64 // decoded bytes of each tile of variable-length data
-	whole bool     // tiles are decoded whole, and kept for other boxes
+	sizes      []uint64 // decoded bytes of each tile of variable-length data
+	wholeTiles bool     // tiles are decoded whole, and kept for other boxes
 }
 
 // tileData is a decoded tile of a column.
@@ -105,7 +105,7 @@ func (t *tileData) at(row int) []byte {
 func (r *Reader) column(ctx context.Context, f *Fragment, p part) (*column, error) {
 	schema := r.a.Schema
 	opened := &column{r: r, f: f, which: p.which(schema), size: p.size, stored: f.stored(schema, p.column),
-		whole: schema.Dense && !f.Dense}
+		wholeTiles: schema.Dense && !f.Dense}
 	if p.kind == nullOffsets {
 		opened.t, opened.p, opened.e = Uint8, f.schema.Validity, Uint8.elem(1)
 	}
@@ -177,7 +177,7 @@ func (c *column) tile(ctx context.Context, tile int64, first, last int) (tileDat
 	size := count * uint64(c.size)
 	decoded := tileData{size: c.size, end: size}
 	var err error
-	if c.whole {
+	if c.wholeTiles {
 		decoded.data, err = reader.decodeKept(ctx, c.which, tile, size, &c.stored)
 	} else {
 		decoded.data, err = reader.decode(ctx, c.which, tile, size, &c.stored, first*c.size, (last+1)*c.size)

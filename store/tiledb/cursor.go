@@ -34,15 +34,15 @@ func (c *cursor) fault(kind fault.Kind, off int, format string, args ...any) err
 	return fault.New(kind, c.part, pos, format, args...)
 }
 
-func (c *cursor) left() int { return len(c.b) - c.off }
+func (c *cursor) rest() int { return len(c.b) - c.off }
 
 // take returns the next n bytes, or nil if there are fewer.
 func (c *cursor) take(n uint64, what string) []byte {
 	if c.bad != nil {
 		return nil
 	}
-	if n > uint64(c.left()) {
-		c.fail(c.off, "%s takes %d bytes, %d are left", what, n, c.left())
+	if n > uint64(c.rest()) {
+		c.fail(c.off, "%s takes %d bytes, %d are left", what, n, c.rest())
 		return nil
 	}
 	taken := c.b[c.off : c.off+int(n)]
@@ -64,8 +64,8 @@ func (c *cursor) u64(what string) uint64 { return c.number(8, what) }
 
 // u64s reads n numbers. It checks n against the bytes that are left before it allocates.
 func (c *cursor) u64s(n uint64, what string) []uint64 {
-	if n > uint64(c.left())/8 {
-		c.fail(c.off, "%d %s in %d bytes", n, what, c.left())
+	if n > uint64(c.rest())/8 {
+		c.fail(c.off, "%d %s in %d bytes", n, what, c.rest())
 	}
 	if c.bad != nil {
 		return nil
@@ -123,8 +123,8 @@ func (c *cursor) bounds(types []Datatype, what string) Box {
 
 func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 	// An interval has at least two bytes, or two lengths, so that nothing is allocated for more than b can hold.
-	if c.bad == nil && 2*len(types) > c.left() {
-		c.fail(c.off, "%s takes at least %d bytes, %d are left", what, 2*len(types), c.left())
+	if c.bad == nil && 2*len(types) > c.rest() {
+		c.fail(c.off, "%s takes at least %d bytes, %d are left", what, 2*len(types), c.rest())
 	}
 	if c.bad != nil {
 		return nil
@@ -175,8 +175,8 @@ func nan(t Datatype, c Coord) bool { return t.Real() && c.float() != c.float() }
 
 // end returns the first error, or one if bytes are left.
 func (c *cursor) end() error {
-	if c.bad == nil && c.left() > 0 {
-		c.fail(c.off, "%d bytes behind its end", c.left())
+	if c.bad == nil && c.rest() > 0 {
+		c.fail(c.off, "%d bytes behind its end", c.rest())
 	}
 	return c.bad
 }

@@ -68,7 +68,7 @@ func (r *Reader) densePart(ctx context.Context, to sink, p part, b Box, axes []i
 	if _, covered := r.a.start(b); !covered && r.dry == nil {
 		to.fill(0, cells)
 	}
-	return r.a.layers(b, r.ahead.whole, func(i int) error {
+	return r.a.layers(b, r.ahead.outer, func(i int) error {
 		if r.a.Fragments[i].Dense {
 			return r.denseFragment(ctx, to, i, p, b, place)
 		}
@@ -124,7 +124,7 @@ func (r *Reader) sparseFragment(ctx context.Context, to sink, i int, p part, b B
 	if err != nil {
 		return err
 	}
-	whole := r.ahead.whole
+	whole := r.ahead.outer
 	if whole == nil {
 		whole = b
 	}

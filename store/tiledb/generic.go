@@ -59,8 +59,8 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 		return nil, header.fault(fault.Unsupported, 29, "encryption type %d", enc)
 	case int64(pipe) > end-pos-genericHeader:
 		return nil, header.fault(fault.Corrupt, 30, "a pipeline of %d bytes, %d are left", pipe, end-pos-genericHeader)
-	case int(pipe) > header.left():
-		return nil, header.fault(fault.Limit, 30, "a pipeline of %d bytes, at most %d", pipe, header.left())
+	case int(pipe) > header.rest():
+		return nil, header.fault(fault.Limit, 30, "a pipeline of %d bytes, at most %d", pipe, header.rest())
 	case size > uint64(limit):
 		return nil, header.fault(fault.Limit, 12, "a tile of %d bytes, at most %d", size, limit)
 	}

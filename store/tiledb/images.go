@@ -143,15 +143,15 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	if err != nil {
 		return err
 	}
-	r.ahead.whole = m.whole(i)
+	r.ahead.outer = m.outer(i)
 	err = r.DenseInto(ctx, dst, m.attr, box, m.axes)
-	// Boxes that are read later may be no parts of this image, so that whole must not stay.
-	r.ahead.whole = nil
+	// Boxes that are read later may be no parts of this image, so that outer must not stay.
+	r.ahead.outer = nil
 	return err
 }
 
-// whole returns the box of image i if its parts must be read as parts of it: see shadow.go.
-func (m *Images) whole(i int64) Box {
+// outer returns the box of image i if its parts must be read as parts of it: see shadow.go.
+func (m *Images) outer(i int64) Box {
 	if !m.a.anyShadowed {
 		return nil
 	}
@@ -217,9 +217,9 @@ func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 			return err
 		}
 	}
-	r.r.ahead.whole = r.m.whole(image)
+	r.r.ahead.outer = r.m.outer(image)
 	err := r.r.Ahead(ctx, r.m.attr, list)
-	r.r.ahead.whole = nil
+	r.r.ahead.outer = nil
 	return err
 }
 

@@ -213,7 +213,7 @@ func (r *Reader) room(which, n int) []byte {
 
 // decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile.
 func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *stored) ([]byte, error) {
-	kept, key := r.ahead.kept, tileKey{r.file[which].uri, tile}
+	kept, key := r.ahead.decodedTiles, tileKey{r.file[which].uri, tile}
 	if kept == nil {
 		return r.decode(ctx, which, tile, n, c, 0, int(n))
 	}

@@ -37,8 +37,8 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 			dims, first)
 	case fanout < 2 || fanout > 1<<30:
 		return nil, cursor.fault(fault.Corrupt, fanoutAt, "fanout %d", fanout)
-	case uint64(levels)*8 > uint64(cursor.left()):
-		return nil, cursor.fault(fault.Corrupt, levelsAt, "%d levels in %d bytes", levels, cursor.left())
+	case uint64(levels)*8 > uint64(cursor.rest()):
+		return nil, cursor.fault(fault.Corrupt, levelsAt, "%d levels in %d bytes", levels, cursor.rest())
 	}
 	tree := &rtree{fanout: int(fanout), unbounded: make([]bool, dims)}
 	starts := make([]int, 0, min(levels, 64))
@@ -78,8 +78,8 @@ func (r *rtree) level(c *cursor, types []Datatype) ([]Box, error) {
 			least += 14 // two lengths of eight bytes, and two strings without content
 		}
 	}
-	if c.bad == nil && count > uint64(c.left()/least) {
-		c.fail(start, "%d boxes in %d bytes", count, c.left())
+	if c.bad == nil && count > uint64(c.rest()/least) {
+		c.fail(start, "%d boxes in %d bytes", count, c.rest())
 	}
 	if c.bad != nil {
 		return nil, c.bad

@@ -64,10 +64,10 @@ type span struct{ off, n int }
 // varCells is the sink of cells of variable length. They all share one copy of the fill value, which is at the front of
 // the arena.
 type varCells struct {
-	spans  []span
-	arena  []byte
-	filled int // bytes of the fill value
-	limit  int64
+	spans     []span
+	arena     []byte
+	fillBytes int // bytes of the fill value
+	limit     int64
 }
 
 // put implements sink.
@@ -109,7 +109,7 @@ func (v *varCells) scatter(t *tileData, rows, places []int) error {
 // fill implements sink.
 func (v *varCells) fill(to, n int) {
 	for i := range n {
-		v.spans[to+i] = span{0, v.filled}
+		v.spans[to+i] = span{0, v.fillBytes}
 	}
 }
 
@@ -166,7 +166,7 @@ func (r *Reader) read(attr, n int, part func(p part, to sink) error) (v Values, 
 			limit)
 	}
 	if attribute.Var() {
-		cells := &varCells{spans: make([]span, n), arena: slices.Clone(wanted.fill), filled: len(wanted.fill),
+		cells := &varCells{spans: make([]span, n), arena: slices.Clone(wanted.fill), fillBytes: len(wanted.fill),
 			limit: limit}
 		if err = part(wanted, cells); err == nil {
 			v, err = cells.values(limit)

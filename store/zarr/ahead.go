@@ -67,12 +67,12 @@ func (r *Reader) want(ctx context.Context, b Box) error {
 func (r *Reader) announce(ctx context.Context) error {
 	objects := map[string][]place{}
 	for _, p := range r.places {
-		if !p.gone {
+		if !p.absent {
 			objects[p.uri] = append(objects[p.uri], p)
 		}
 	}
 	for uri, places := range objects {
-		file, err := source.OpenKnown(ctx, r.a.open, uri, places[0].known)
+		file, err := source.OpenKnown(ctx, r.a.open, uri, places[0].object)
 		if err != nil {
 			return err
 		}

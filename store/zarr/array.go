@@ -90,8 +90,8 @@ func (a *Array) ready() error {
 // read reads the bytes at a place into b, which it grows if it has to. It reports false if an object that is a chunk
 // does not exist.
 func (a *Array) read(ctx context.Context, b []byte, p place) (_ []byte, ok bool, err error) {
-	file, err := source.OpenKnown(ctx, a.open, p.uri, p.known)
-	if p.whole && missing(err) {
+	file, err := source.OpenKnown(ctx, a.open, p.uri, p.object)
+	if p.isObject && missing(err) {
 		return b[:0], false, nil
 	}
 	if err != nil {
@@ -100,9 +100,9 @@ func (a *Array) read(ctx context.Context, b []byte, p place) (_ []byte, ok bool,
 	defer file.Close()
 	size, limit := file.Size(), a.maxStored()
 	switch {
-	case p.whole && size > limit:
+	case p.isObject && size > limit:
 		err = fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d", size, limit)
-	case p.whole:
+	case p.isObject:
 		p.at = chunk.Range{Len: size}
 	// The file may be another one by now, since its index was read earlier.
 	case p.at.Off > size || p.at.Len > size-p.at.Off:

@@ -35,13 +35,13 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 			node.drop()
 		}
 	}
-	for d := dir; d != "." && !place.known(); d = path.Dir(d) {
+	for d := dir; d != "." && !place.isComplete(); d = path.Dir(d) {
 		if node, err := n.At(ctx, d); err == nil {
 			place.add(node.Attrs)
 			node.drop()
 		}
 	}
-	if !place.known() {
+	if !place.isComplete() {
 		place.add(n.Attrs)
 	}
 	if place.Transform == nil {
@@ -50,7 +50,7 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 	return place
 }
 
-func (p *Place) known() bool { return p.EPSG != 0 && p.Transform != nil }
+func (p *Place) isComplete() bool { return p.EPSG != 0 && p.Transform != nil }
 
 // add fills in fields that p lacks and attributes have.
 func (p *Place) add(attrs object) {

@@ -191,18 +191,18 @@ func (n *Node) charge(ctx context.Context, bytes int64) error {
 	if err := n.options.memory.take(ctx, bytes); err != nil {
 		return err
 	}
-	n.charged += bytes
+	n.fileBytes += bytes
 	return nil
 }
 
 // refund gives back some of the bytes that the node was charged for.
 func (n *Node) refund(bytes int64) {
-	n.charged -= bytes
+	n.fileBytes -= bytes
 	n.options.memory.give(bytes)
 }
 
 // drop says that the node goes out of use. Its array may still be read.
-func (n *Node) drop() { n.refund(n.charged) }
+func (n *Node) drop() { n.refund(n.fileBytes) }
 
 // Full returns an error if there was no room for some of the metadata, which Place takes for missing.
 func (n *Node) Full() error {

@@ -45,9 +45,9 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 
 // walk lists the arrays of a group.
 type walk struct {
-	n    *Node
-	list []Member
-	seen int
+	n     *Node
+	list  []Member
+	nodes int
 }
 
 // dir adds the arrays below a directory of the group.
@@ -61,7 +61,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 		if !dir || checkPath(sub) != nil || strings.HasPrefix(sub, ".") {
 			continue
 		}
-		if w.seen++; w.seen > maxNodes || level >= maxLevels {
+		if w.nodes++; w.nodes > maxNodes || level >= maxLevels {
 			return fault.WithFile(fault.New(fault.Limit, "group", fault.NoOffset,
 				"more than %d nodes, or %d levels of them", maxNodes, maxLevels), w.n.URI)
 		}

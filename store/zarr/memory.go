@@ -21,17 +21,17 @@ type memory struct {
 	account *budget.Account // of the opening, nil for none
 	indexes *lru.Cache[string, *shardIndex]
 
-	held atomic.Int64 // bytes of metadata
-	most int64        // of them
+	metaBytes atomic.Int64 // bytes of metadata
+	most      int64        // of them
 
-	mu    sync.Mutex // of the fields below
-	paid  int64      // for indexes: Options.MaxIndexes, which the caller charges, and the bytes charged by reserve
-	least int64      // of indexes: bytes that the arrays of reserve need
-	full  error      // the first that had no room
+	mu         sync.Mutex // of the fields below
+	indexBytes int64      // Options.MaxIndexes, which the caller charges, and the bytes charged by reserve
+	least      int64      // of indexes: bytes that the arrays of reserve need
+	full       error      // the first that had no room
 }
 
 func newMemory(account *budget.Account, indexes, most int64) *memory {
-	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), paid: indexes, most: most}
+	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), indexBytes: indexes, most: most}
 }
 
 // Held returns the bytes that the store takes in memory at most, once its rasters are open.
@@ -39,19 +39,19 @@ func (n *Node) Held() int64 {
 	memory := n.options.memory
 	memory.mu.Lock()
 	defer memory.mu.Unlock()
-	return memory.held.Load() + memory.paid
+	return memory.metaBytes.Load() + memory.indexBytes
 }
 
 // take charges n bytes of metadata.
 func (m *memory) take(ctx context.Context, n int64) (err error) {
-	if m.held.Add(n) > m.most {
+	if m.metaBytes.Add(n) > m.most {
 		err = fault.New(fault.Limit, metaPart, fault.NoOffset, "the metadata of the store takes more than %d bytes: "+
 			"open a group or an array below it", m.most)
 	} else {
 		err = m.account.Grow(ctx, n)
 	}
 	if err != nil {
-		m.held.Add(-n)
+		m.metaBytes.Add(-n)
 		m.mu.Lock()
 		m.full = cmp.Or(m.full, err)
 		m.mu.Unlock()
@@ -61,7 +61,7 @@ func (m *memory) take(ctx context.Context, n int64) (err error) {
 
 // give gives n bytes back.
 func (m *memory) give(n int64) {
-	m.held.Add(-n)
+	m.metaBytes.Add(-n)
 	m.account.Shrink(n)
 }
 
@@ -73,11 +73,11 @@ func (m *memory) reserve(ctx context.Context, arrays []*Array) error {
 	for _, a := range arrays {
 		least += a.leastIndexes()
 	}
-	if growth := least - m.paid; growth > 0 {
+	if growth := least - m.indexBytes; growth > 0 {
 		if err := m.account.Grow(ctx, growth); err != nil {
 			return err
 		}
-		m.paid = least
+		m.indexBytes = least
 		m.indexes.Raise(least)
 	}
 	m.least = least

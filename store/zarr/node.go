@@ -71,11 +71,11 @@ type Node struct {
 	// Consolidated is true if the metadata of all nodes below a group is known.
 	Consolidated bool
 
-	open    source.Opener
-	options Options
-	prefix  string           // of paths below the node that was opened, if this one lies there; it ends with a slash
-	below   map[string]entry // by path with this prefix, if Consolidated
-	charged int64            // of the memory of the store, for the node's own files
+	open      source.Opener
+	options   Options
+	prefix    string           // of paths below the node that was opened, if this one lies there; it ends with a slash
+	below     map[string]entry // by path with this prefix, if Consolidated
+	fileBytes int64            // of the memory of the store, for the node's own files
 }
 
 // entry is the metadata of a node below a group.

@@ -24,7 +24,7 @@ type Reader struct {
 	tile   []byte // the last chunk, decoded
 	at     []int64
 	valid  bool // tile holds the chunk at
-	gone   bool // which was not written
+	absent bool // which was not written
 	ranges ahead.Ranges
 	places map[cellKey]place // of the chunks that Ahead announced
 }
@@ -68,7 +68,7 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 	if err := r.load(ctx, at); err != nil {
 		return err
 	}
-	if r.gone {
+	if r.absent {
 		n := part.run(false)
 		fillDims(dst[off:], array.Fill, part.dims, n)
 		return nil
@@ -114,7 +114,7 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 	if err != nil {
 		return err
 	}
-	if r.gone = !ok; ok {
+	if r.absent = !ok; ok {
 		if err := r.unpack(data); err != nil {
 			return r.fault(err, at, fault.NoOffset)
 		}
@@ -181,7 +181,7 @@ func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
 		return nil, false, err
 	}
 	place, err := r.placeOf(ctx, at)
-	if err != nil || place.gone {
+	if err != nil || place.absent {
 		return nil, false, err
 	}
 	return r.fetch(ctx, place)
@@ -189,7 +189,7 @@ func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
 
 // fetch is bytes for a chunk whose place is known.
 func (r *Reader) fetch(ctx context.Context, p place) (b []byte, ok bool, err error) {
-	if p.whole {
+	if p.isObject {
 		r.stored, ok, err = r.a.read(ctx, r.stored, p)
 		return r.stored, ok, err
 	}

@@ -12,9 +12,9 @@ import (
 
 // shardIndex is the index of one shard: where its chunks are in the object. It does not change.
 type shardIndex struct {
-	known source.Known // of the object, which saves requests when it is opened again
-	gone  bool         // the object, or the chunk of the outer shard, does not exist
-	at    []chunk.Range
+	object source.Known // of the object, which saves requests when it is opened again
+	absent bool         // the object, or the chunk of the outer shard, does not exist
+	at     []chunk.Range
 }
 
 const (
@@ -118,34 +118,34 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 			return nil, err
 		}
 		span := chunk.Range{Off: -1}
-		if !outer.gone {
+		if !outer.absent {
 			span = outer.at[inside[level-1]]
 		}
 		if span.Off < 0 {
-			return &shardIndex{gone: true}, nil
+			return &shardIndex{absent: true}, nil
 		}
-		file, err := source.OpenKnown(ctx, a.open, uri, outer.known)
+		file, err := source.OpenKnown(ctx, a.open, uri, outer.object)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
-		x := &shardIndex{known: outer.known}
+		x := &shardIndex{object: outer.object}
 		x.at, err = a.shards[level].read(ctx, file, span.Off, span.Len)
 		return x, err
 	}
 	object, err := a.open.Open(ctx, uri)
 	if missing(err) {
-		return &shardIndex{gone: true}, nil
+		return &shardIndex{absent: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer object.Close()
-	index := &shardIndex{known: source.Known{Size: object.Size(), ETag: source.ETag(object)}}
+	index := &shardIndex{object: source.Known{Size: object.Size(), ETag: source.ETag(object)}}
 	reader := object
 	if !a.shards[0].atStart {
 		// The reader of an object of known size asks for exactly the index, not for a block around it.
-		if reader, err = source.OpenKnown(ctx, a.open, uri, index.known); err != nil {
+		if reader, err = source.OpenKnown(ctx, a.open, uri, index.object); err != nil {
 			return nil, err
 		}
 		defer reader.Close()
@@ -156,16 +156,16 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 
 // place is where a chunk is stored.
 type place struct {
-	uri   string
-	gone  bool        // the chunk was not written
-	whole bool        // it is the whole object
-	at    chunk.Range // in the object
-	known source.Known
+	uri      string
+	absent   bool        // the chunk was not written
+	isObject bool        // it is the whole object
+	at       chunk.Range // in the object
+	object   source.Known
 }
 
 // inShard returns the place of a chunk in a shard.
 func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (place, error) {
-	stored := place{uri: uri, at: at, known: known}
+	stored := place{uri: uri, at: at, object: known}
 	if limit := a.maxStored(); at.Len > limit {
 		return stored, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
 			at.Len, limit), uri)
@@ -177,7 +177,7 @@ func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (place, 
 func (a *Array) find(ctx context.Context, at []int64) (place, error) {
 	uri := a.objectOf(at)
 	if len(a.shards) == 0 {
-		return place{uri: uri, whole: true}, nil
+		return place{uri: uri, isObject: true}, nil
 	}
 	var span chunk.Range
 	var known source.Known
@@ -185,15 +185,15 @@ func (a *Array) find(ctx context.Context, at []int64) (place, error) {
 	for level := range a.shards {
 		shard := &a.shards[level]
 		index, err := a.index(ctx, uri, inside)
-		if err != nil || index.gone {
-			return place{uri: uri, gone: true}, err
+		if err != nil || index.absent {
+			return place{uri: uri, absent: true}, err
 		}
 		number := int64(0)
 		for d := range at {
 			number = number*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
 		}
-		if span, known = index.at[number], index.known; span.Off < 0 {
-			return place{uri: uri, gone: true}, nil
+		if span, known = index.at[number], index.object; span.Off < 0 {
+			return place{uri: uri, absent: true}, nil
 		}
 		inside = append(inside, number)
 	}

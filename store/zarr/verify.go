@@ -119,7 +119,7 @@ func (v *verifier) object(at []int64) error {
 	}
 	uri := source.Join(array.URI, array.keys.name(at))
 	if len(array.shards) == 0 {
-		return v.chunk(cell, place{uri: uri, whole: true}, nil)
+		return v.chunk(cell, place{uri: uri, isObject: true}, nil)
 	}
 	return v.shard(uri, nil, 0, cell)
 }
@@ -131,11 +131,11 @@ func (v *verifier) shard(uri string, inside []int64, size int64, cell []int64) e
 	array, shard := v.a, &v.a.shards[level]
 	index, err := array.index(v.ctx, uri, inside)
 	if err == nil {
-		if index.gone {
+		if index.absent {
 			return nil
 		}
 		if level == 0 {
-			size = index.known.Size
+			size = index.object.Size
 		}
 		err = overlap(index.at, size)
 	}
@@ -163,7 +163,7 @@ func (v *verifier) shard(uri string, inside []int64, size int64, cell []int64) e
 			continue
 		}
 		task := crash.Guard(func() error {
-			place, err := array.inShard(uri, span, index.known)
+			place, err := array.inShard(uri, span, index.object)
 			return v.chunk(inner, place, err)
 		})
 		// The chunks of one shard go to all workers that are free, and else to this one.
@@ -218,7 +218,7 @@ func (v *verifier) chunk(cell []int64, p place, err error) error {
 	reader := <-v.readers
 	defer func() { v.readers <- reader }()
 	off := int64(fault.NoOffset)
-	if !p.whole {
+	if !p.isObject {
 		off = p.at.Off
 	}
 	if err == nil {

@@ -115,7 +115,7 @@ func FuzzZIP(f *testing.F) {
 				kinds(err)
 			}
 		}
-		if held := node.Held(); held > 1<<20+node.options.memory.paid {
+		if held := node.Held(); held > 1<<20+node.options.memory.indexBytes {
 			t.Fatalf("%d bytes are held", held)
 		}
 	})

@@ -69,7 +69,7 @@ func (c *coder) code(v *tables.Vector) error {
 			code = int64(len(known))
 			known[string(text)] = code
 			if data = append(data, text...); len(data) > math.MaxInt32 {
-				return over(v.Len())
+				return errOver(v.Len())
 			}
 			offs = append(offs, uint32(len(data)))
 		}
@@ -302,7 +302,7 @@ func (b *batch) addViews(data []byte, offs []uint32) error {
 	const inView = 12
 	base, last := offs[0], offs[len(offs)-1]
 	if last-base > math.MaxInt32 {
-		return over(len(offs) - 1)
+		return errOver(len(offs) - 1)
 	}
 	out := make([]byte, 0, 16*(len(offs)-1))
 	for i := range len(offs) - 1 {
@@ -334,7 +334,7 @@ func (b *batch) lists(t tables.Type, v *tables.Vector, lo, hi int) error {
 		width = 64
 	}
 	if width == 32 && end-first > math.MaxInt32 {
-		return over(hi - lo)
+		return errOver(hi - lo)
 	}
 	switch t.Stored().Store {
 	case tables.ListView, tables.LargeListView:
@@ -414,7 +414,7 @@ func offsets(offs []uint32, width int) []byte {
 	return out
 }
 
-func over(rows int) error {
+func errOver(rows int) error {
 	return fault.New(fault.Limit, "", fault.NoOffset, "over 2 GiB in %d rows", rows)
 }
 
@@ -445,7 +445,7 @@ func padding(t tables.Type) int {
 func (b *batch) addBytes(data []byte, offs []uint32) error {
 	last := offs[len(offs)-1]
 	if last-offs[0] > math.MaxInt32 {
-		return over(len(offs) - 1)
+		return errOver(len(offs) - 1)
 	}
 	b.buffer(offsets(offs, 32))
 	b.buffer(data[offs[0]:last])

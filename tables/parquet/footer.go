@@ -231,11 +231,11 @@ func (f *File) Column(name string) int {
 
 type footerParser struct {
 	thrift
-	f     *File
-	limit int64 // column chunks end before this offset
-	rows  int64
-	kept  int // bytes of Meta
-	count int // column chunks
+	f         *File
+	limit     int64 // column chunks end before this offset
+	rows      int64
+	metaBytes int // bytes of Meta
+	count     int // column chunks
 	// outlines is what the type of the element being read says of geometries, nil for other types, and geo what the
 	// types of all columns say.
 	outlines *outlines
@@ -509,10 +509,10 @@ func (p *footerParser) keyValue() {
 	var key, value []byte
 	p.fields(&key, &value)
 	size := 64 + len(key) + len(value)
-	if p.err != nil || size > maxKeyValue-p.kept {
+	if p.err != nil || size > maxKeyValue-p.metaBytes {
 		return // skip it: smaller entries after it are kept
 	}
-	p.kept += size
+	p.metaBytes += size
 	if p.f.Meta == nil {
 		p.f.Meta = map[string]string{}
 	}

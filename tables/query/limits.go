@@ -55,7 +55,7 @@ func start(ctx context.Context, text string, from Tables, l tables.QueryLimits) 
 	if used.limit <= 0 {
 		used.limit = defaultMemory()
 	}
-	query := &run{s: sel, b: bind.New(ctx, functionLibrary), held: used}
+	query := &run{s: sel, b: bind.New(ctx, functionLibrary), memory: used}
 	if err := query.from(ctx, from); err != nil {
 		return nil, err
 	}

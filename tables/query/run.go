@@ -81,7 +81,7 @@ func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int
 type run struct {
 	s          *ast.Select
 	b          *bind.Binder
-	held       *held
+	memory     *held
 	rowNumbers int // that its joins hold
 	tables     []*tables.Table
 
@@ -351,7 +351,7 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	}
 	evaluator := eval.New(ctx, r.tables)
 	evaluator.HoldRows = func(n int) error { return r.holdRows(ctx, n) }
-	evaluator.Hold = r.held.hold
+	evaluator.Hold = r.memory.hold
 	rel, err := r.relation(evaluator)
 	if err != nil {
 		return nil, err
@@ -392,9 +392,9 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	}
 	kept := evaluator.Tables
 	return tables.New(rel.N, cols, func(ctx context.Context, i int) (v *tables.Vector, err error) {
-		err = r.held.limits.Within(ctx, func(ctx context.Context) (err error) {
+		err = r.memory.limits.Within(ctx, func(ctx context.Context) (err error) {
 			ev := eval.New(ctx, kept)
-			ev.Hold = r.held.hold
+			ev.Hold = r.memory.hold
 			v, err = ev.Column(r.items[i], rel)
 			return err
 		})

@@ -15,9 +15,9 @@ type position func(x, y float64) (lon, lat float64)
 
 // systems has the CRSs of the geometries of a column.
 type systems struct {
-	names *tables.Vector // the CRS of each row; nil: all have the same
-	known map[string]position
-	all   position
+	names  *tables.Vector // the CRS of each row; nil: all have the same
+	byName map[string]position
+	all    position
 }
 
 // systemsOf returns the CRSs of the geometries of a column: longitude and latitude unless the table says otherwise.
@@ -27,7 +27,7 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 		if err == nil && s.names.Kind() != tables.String {
 			s.names = nil
 		}
-		s.known = map[string]position{}
+		s.byName = map[string]position{}
 		return s, err
 	}
 	text, ok := t.Meta("geo")
@@ -87,13 +87,13 @@ func (s *systems) of(row int) (position, error) {
 		return nil, nil
 	}
 	name := s.names.Str(row)
-	system, ok := s.known[name]
+	system, ok := s.byName[name]
 	if !ok {
 		if system, ok = positions(name); !ok {
 			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", row), fault.NoOffset,
 				"istac:crs is %.80q, which cannot be compared with bbox; leave such rows out by where", name)
 		}
-		s.known[name] = system
+		s.byName[name] = system
 	}
 	return system, nil
 }

@@ -197,14 +197,14 @@ type reader struct {
 	order binary.ByteOrder
 }
 
-func (r *reader) left() int { return len(r.b) - r.off }
+func (r *reader) rest() int { return len(r.b) - r.off }
 
 func (r *reader) corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "geometry", int64(r.off), format, args...)
 }
 
 func (r *reader) uint32() (uint32, error) {
-	if r.left() < 4 {
+	if r.rest() < 4 {
 		return 0, r.corrupt("ends early")
 	}
 	number := r.order.Uint32(r.b[r.off:])
@@ -236,7 +236,7 @@ func (r *reader) rings(kind uint32, size int, visit func(p positions)) (err erro
 		count := 1
 		if kind != point {
 			count, err = r.count(size)
-		} else if r.left() < size {
+		} else if r.rest() < size {
 			err = r.corrupt("ends early")
 		}
 		if err == nil {
@@ -254,15 +254,15 @@ func (r *reader) count(size int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if int64(items)*int64(size) > int64(r.left()) {
-		return 0, r.corrupt("%d items of %d bytes, %d bytes are left", items, size, r.left())
+	if int64(items)*int64(size) > int64(r.rest()) {
+		return 0, r.corrupt("%d items of %d bytes, %d bytes are left", items, size, r.rest())
 	}
 	return int(items), nil
 }
 
 // head reads the byte order and the type. size is the bytes of a position.
 func (r *reader) head() (kind uint32, size int, err error) {
-	if r.left() < 5 {
+	if r.rest() < 5 {
 		return 0, 0, r.corrupt("ends early")
 	}
 	switch r.b[r.off] {

@@ -131,7 +131,7 @@ type File struct {
 	r      source.Reader
 	order  binary.ByteOrder
 	limits Limits
-	left   int64  // bytes that may still be read
+	budget int64  // bytes that may still be read
 	tags   uint64 // of all directories
 	spans  []span // read so far; the head is the first
 }
@@ -159,7 +159,7 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
 // the file begins like a TIFF.
 func OpenAs(ctx context.Context, r source.Reader, l Limits, header func(head []byte) (uint64, error)) (*File, error) {
 	file := &File{r: r, limits: l.withDefaults()}
-	file.left = file.limits.MaxBytes
+	file.budget = file.limits.MaxBytes
 	file.Head = make([]byte, min(int64(file.limits.Head), r.Size()))
 	if err := r.ReadAt(ctx, file.Head, 0); err != nil {
 		return nil, err
@@ -356,7 +356,7 @@ func (f *File) uint(b []byte) uint64 {
 // head costs one read.
 func (f *File) ahead(ctx context.Context, off int64) error {
 	// 4 KiB hold a BigTIFF directory of 204 tags of 20 bytes; files have some twenty.
-	n := min(4<<10, f.Size()-off, f.left)
+	n := min(4<<10, f.Size()-off, f.budget)
 	if f.cached(off, min(8, n)) != nil {
 		return nil
 	}
@@ -389,10 +389,10 @@ func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, err
 	if off < 0 || n < 0 || off > f.Size() || n > f.Size()-off {
 		return nil, fault.New(fault.Corrupt, part, off, "%d bytes reach past the file's %d", n, f.Size())
 	}
-	if n > f.left {
+	if n > f.budget {
 		return nil, fault.New(fault.Limit, part, off, "directories and tags of more than %d bytes", f.limits.MaxBytes)
 	}
-	f.left -= n
+	f.budget -= n
 	data := make([]byte, n)
 	if err := f.r.ReadAt(ctx, data, off); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ type frame struct {
 	blockMax  int
 	checksum  bool
 	huffKnown bool // a block had a table of Huffman codes
-	known     [3]bool
+	hasTable  [3]bool
 	rep       [3]uint64
 }
 

@@ -32,8 +32,8 @@ const (
 //
 // The loop in assembly has the offset of symbols.
 type looks struct {
-	// taken has the bits of the codes in its lowest 6 bits, and above them the number of symbols, 1 or 2.
-	taken [1<<lookBits + rowSlack]uint8
+	// counts has the bits of the codes in its lowest 6 bits, and above them the number of symbols, 1 or 2.
+	counts [1<<lookBits + rowSlack]uint8
 	// symbols has the first symbol in its lowest 8 bits, and above them the second one, or 0.
 	symbols [1<<lookBits + rowSlack]uint16
 }
@@ -213,7 +213,7 @@ func (h *huffman) fill(counts []int, sorted []uint8) {
 	}
 	// With each bit more, an entry becomes two, and the symbols whose codes have that many bits take places that were
 	// of longer codes, which are the first ones.
-	h.seconds.taken[1], h.seconds.symbols[1] = 0, 0
+	h.seconds.counts[1], h.seconds.symbols[1] = 0, 0
 	longer, rest := 1, sorted
 	for width := 1; width <= lookBits-shortest; width++ {
 		h.double(width)
@@ -224,7 +224,7 @@ func (h *huffman) fill(counts []int, sorted []uint8) {
 		number := counts[longest-width]
 		longer -= number
 		for i, symbol := range rest[len(rest)-number:] {
-			h.seconds.taken[1<<width+longer+i], h.seconds.symbols[1<<width+longer+i] = one(width), uint16(symbol)<<8
+			h.seconds.counts[1<<width+longer+i], h.seconds.symbols[1<<width+longer+i] = one(width), uint16(symbol)<<8
 		}
 		rest = rest[:len(rest)-number]
 	}
@@ -241,7 +241,7 @@ func (h *huffman) fill(counts []int, sorted []uint8) {
 // doubleInGo makes the entries of seconds for k bits from those for a bit less.
 func (h *huffman) doubleInGo(k int) {
 	for i := 1 << k; i < 2<<k; i++ {
-		h.seconds.taken[i], h.seconds.symbols[i] = h.seconds.taken[i/2], h.seconds.symbols[i/2]
+		h.seconds.counts[i], h.seconds.symbols[i] = h.seconds.counts[i/2], h.seconds.symbols[i/2]
 	}
 }
 
@@ -250,7 +250,7 @@ func (h *huffman) pairsInGo(at, length int, firsts []uint8) {
 	behind := lookBits - length
 	for _, symbol := range firsts {
 		for i := range 1 << behind {
-			h.looks.taken[at+i] = one(length) + h.seconds.taken[1<<behind+i]
+			h.looks.counts[at+i] = one(length) + h.seconds.counts[1<<behind+i]
 			h.looks.symbols[at+i] = uint16(symbol) + h.seconds.symbols[1<<behind+i]
 		}
 		at += 1 << behind
@@ -359,7 +359,7 @@ func (h *huffman) finish(dst, src []byte, c *codes) bool {
 			return false
 		}
 		word := binary.LittleEndian.Uint64(src[c.word:]) << c.used
-		taken, pair := h.looks.taken[word>>(64-lookBits)], h.looks.symbols[word>>(64-lookBits)]
+		taken, pair := h.looks.counts[word>>(64-lookBits)], h.looks.symbols[word>>(64-lookBits)]
 		dst[c.out] = uint8(pair)
 		c.out++
 		if taken>>6 == 1 || c.out == c.end {

@@ -8,7 +8,7 @@
 #define codesOut(i)  (48*i+16)(AX)
 #define codesSafe(i) (48*i+24)(AX)
 
-// The field of looks behind taken: 1<<lookBits + rowSlack bytes.
+// The field of looks behind counts: 1<<lookBits + rowSlack bytes.
 #define looksSymbols 4128
 
 // The frame: limits, and positions that have no register. A turn may begin with positions from floor on, and places up
@@ -275,8 +275,8 @@ done:
 TEXT ·double(SB), NOSPLIT, $0-16
 	MOVQ seconds+0(FP), SI
 	MOVQ n+8(FP), CX
-	ADDQ CX, SI            // taken[n]
-	LEAQ (SI)(CX*1), DI    // taken[2n]
+	ADDQ CX, SI            // counts[n]
+	LEAQ (SI)(CX*1), DI    // counts[2n]
 	LEAQ (SI)(CX*1), R8    // with looksSymbols, symbols[n]
 	LEAQ (R8)(CX*2), R9    // with looksSymbols, symbols[2n]
 
@@ -318,9 +318,9 @@ TEXT ·pairs(SB), NOSPLIT, $0-49
 	MOVQ         n+40(FP), R9
 	ADDQ         R8, R9
 	LEAQ         (DI)(AX*2), R10   // with looksSymbols, to.symbols[at]
-	ADDQ         AX, DI            // to.taken[at]
+	ADDQ         AX, DI            // to.counts[at]
 	LEAQ         (SI)(CX*2), R11   // with looksSymbols, seconds.symbols[run]
-	ADDQ         CX, SI            // seconds.taken[run]
+	ADDQ         CX, SI            // seconds.counts[run]
 	VPBROADCASTB one+48(FP), X0
 
 symbol:

@@ -27,7 +27,7 @@ type run struct {
 	lit     int                 // 112
 	litSafe int                 // where literals may end so that slack bytes behind them may be read
 	window  uint64              // 128
-	left    int                 // sequences that were not decoded yet
+	count   int                 // sequences that were not decoded yet
 	old     sequence            // 144: the one to execute
 	next    sequence            // 168: the one behind it
 	tables  *[3][tableMax]entry // 192
@@ -55,7 +55,7 @@ func (d *Decoder) sequences(l *literals, count, end int) bool {
 	}
 	*r = run{src: &f.src[0], at: end - 8, floor: start - 8, used: uint64(bits.LeadingZeros8(f.src[end-1])) + 1,
 		rep: f.rep, dst: &f.buf[0], out: f.out, outSafe: min(f.size, len(f.buf)-slack),
-		litSafe: min(l.size, len(l.limit)-slack), window: f.window, left: count - 1, tables: &d.tables.entries,
+		litSafe: min(l.size, len(l.limit)-slack), window: f.window, count: count - 1, tables: &d.tables.entries,
 		in: f.src[:end], buf: f.buf[:f.size], literals: l.bytes}
 	if len(l.bytes) > 0 {
 		r.lits = &l.bytes[0]
@@ -80,9 +80,9 @@ func (r *run) all() bool {
 	if !r.decode() {
 		return false
 	}
-	for r.left > 0 {
+	for r.count > 0 {
 		r.old = r.next
-		if r.left > 1 {
+		if r.count > 1 {
 			switch r.loop() {
 			case decodedAll:
 				continue
@@ -95,7 +95,7 @@ func (r *run) all() bool {
 				return false
 			}
 		}
-		r.left--
+		r.count--
 		if !r.decode() || !r.execute() {
 			return false
 		}
@@ -126,7 +126,7 @@ func (r *run) decode() bool {
 	offset := uint64(1)<<(states[offsets]>>32&63) + r.value(states[offsets])
 	r.next.match = r.value(states[matchLengths])
 	r.next.lits = r.value(states[literalLengths])
-	if r.left > 0 {
+	if r.count > 0 {
 		for _, k := range [3]int{literalLengths, matchLengths, offsets} {
 			state := uint64(states[k]>>16&0xffff) + r.read(uint64(states[k]&0xff))
 			r.entries[k] = r.tables[k][state&(tableMax-1)]

@@ -40,7 +40,7 @@ func drawRun(r *rand.Rand) (run, []byte) {
 	out.at, out.floor = len(out.in)-8, r.IntN(3)
 	out.used = r.Uint64N(8)
 	out.literals = bytesOf(r.IntN(20*count) + 1)
-	out.left = count - 1
+	out.count = count - 1
 	out.out = r.IntN(5000)
 	out.window = 1<<20 - uint64(r.IntN(2)*(1<<20-3000))
 	return out, bytesOf(out.out + r.IntN(30*count) + 1)

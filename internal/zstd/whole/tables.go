@@ -145,12 +145,12 @@ func (d *Decoder) readTables(end int) bool {
 		case 2:
 			ok = d.readCounts(k, end)
 		default:
-			ok = f.known[k]
+			ok = f.hasTable[k]
 		}
 		if !ok {
 			return false
 		}
-		f.known[k] = true
+		f.hasTable[k] = true
 	}
 	return true
 }

@@ -39,10 +39,10 @@ type Listing struct {
 	added     []*columns.Column // of the table
 	rows      []int64           // the table's row of each sample, or -1
 
-	known  map[string]rowio.Row // reusable rows of the files of the current block
-	reused atomic.Int64
-	first  int           // the first sample of the current block
-	more   [][]rowio.Row // of each sample of the block, the rows of the fields after the first
+	reusable map[string]rowio.Row // reusable rows of the files of the current block
+	reused   atomic.Int64
+	first    int           // the first sample of the current block
+	more     [][]rowio.Row // of each sample of the block, the rows of the fields after the first
 }
 
 // List lists what Write writes. It opens the tables that Write opens. Close the list after use.
@@ -291,9 +291,9 @@ func (l *Listing) append(row parquet.Row, i int) (_ parquet.Row, size int, err e
 
 // begin looks up the previous rows of a block of files.
 func (l *Listing) begin(_ context.Context, first, n int) error {
-	l.known = map[string]rowio.Row{}
+	l.reusable = map[string]rowio.Row{}
 	for _, p := range l.previous {
-		if err := p.find(l.files[0][first:first+n], l.known); err != nil {
+		if err := p.find(l.files[0][first:first+n], l.reusable); err != nil {
 			return fault.WithFile(err, p.name)
 		}
 	}
@@ -304,7 +304,7 @@ func (l *Listing) begin(_ context.Context, first, n int) error {
 func (l *Listing) row(ctx context.Context, i, field int) (rowio.Row, error) {
 	ctx = catalog.WithBeside(ctx, l.o.beside)
 	file := &l.files[field][i]
-	if r, ok := l.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && l.sound(&r) &&
+	if r, ok := l.reusable[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && l.sound(&r) &&
 		(file.member != nil || file.beside(ctx, &r, l.o.Opener)) {
 		l.reused.Add(1)
 		return r, nil

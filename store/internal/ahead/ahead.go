@@ -23,7 +23,7 @@ type Ranges struct {
 
 	files map[string]*File
 	runs  []*run // that are held, the oldest first
-	held  int64
+	bytes int64
 	free  [][]byte // memory of runs that are held no longer
 }
 
@@ -36,9 +36,9 @@ type File struct {
 
 // run is a range of a file that is read at once.
 type run struct {
-	at   chunk.Range
-	held bool
-	buf  []byte // nil in a dry run
+	at       chunk.Range
+	inMemory bool
+	buf      []byte // nil in a dry run
 }
 
 // Forget forgets what was expected, and all bytes. It keeps their memory for reuse.
@@ -50,7 +50,7 @@ func (a *Ranges) Forget() {
 }
 
 // Held returns how many bytes are held.
-func (a *Ranges) Held() int64 { return a.held }
+func (a *Ranges) Held() int64 { return a.bytes }
 
 // File returns the file with a name.
 func (a *Ranges) File(name string) *File {
@@ -72,7 +72,7 @@ func (f *File) Known() bool { return len(f.runs) > 0 }
 // bytes behind the last of them, and both together have at most limit bytes, one read fetches both.
 func (f *File) Expect(at chunk.Range, gap, limit int64) {
 	// A run whose bytes are held must not grow, because they would end before it.
-	if count := len(f.runs); count > 0 && !f.runs[count-1].held {
+	if count := len(f.runs); count > 0 && !f.runs[count-1].inMemory {
 		join := chunk.Join{Span: f.runs[count-1].at, MaxGap: gap, MaxLen: limit}
 		if join.Take(at) {
 			f.runs[count-1].at = join.Span
@@ -94,19 +94,19 @@ func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]
 		return buf, err
 	}
 	run := f.runs[i]
-	if !run.held {
+	if !run.inMemory {
 		if ranges.InOrder && f.last != nil {
 			ranges.release(f.last)
 		}
-		for len(ranges.runs) > 0 && ranges.held+run.at.Len > ranges.MaxHeld {
+		for len(ranges.runs) > 0 && ranges.bytes+run.at.Len > ranges.MaxHeld {
 			ranges.release(ranges.runs[0])
 		}
 		buf, err := read(run.at, ranges.memory())
 		if err != nil {
 			return nil, err
 		}
-		run.buf, run.held, f.last = buf, true, run
-		ranges.runs, ranges.held = append(ranges.runs, run), ranges.held+run.at.Len
+		run.buf, run.inMemory, f.last = buf, true, run
+		ranges.runs, ranges.bytes = append(ranges.runs, run), ranges.bytes+run.at.Len
 	}
 	if run.buf == nil {
 		return nil, nil
@@ -117,16 +117,16 @@ func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]
 
 // release drops the bytes of a run.
 func (a *Ranges) release(r *run) {
-	if !r.held {
+	if !r.inMemory {
 		return
 	}
 	a.runs = slices.DeleteFunc(a.runs, func(other *run) bool { return other == r })
-	a.held -= r.at.Len
+	a.bytes -= r.at.Len
 	// The memory of a longer run, which was held alone, is not kept, so that a reader stays within its bound.
 	if int64(cap(r.buf)) <= a.MaxHeld {
 		a.free = append(a.free, r.buf)
 	}
-	r.held, r.buf = false, nil
+	r.inMemory, r.buf = false, nil
 }
 
 // memory returns memory for bytes, or nil.

@@ -201,7 +201,7 @@ func (a *archive) pad(ctx context.Context, block []entry) error {
 		return nil
 	}
 	n := max(1, missing-int64(localBytes+directoryBytes+2*len(taco3.PaddingName)))
-	_, err := a.put(ctx, taco3.PaddingName, held(bytes.Repeat([]byte{taco3.PaddingByte}, int(n))))
+	_, err := a.put(ctx, taco3.PaddingName, inMemory(bytes.Repeat([]byte{taco3.PaddingByte}, int(n))))
 	return err
 }
 
@@ -258,23 +258,23 @@ const wholeBytes = 4 << 20
 
 // loaded is the bytes of a file, or a reader of them.
 type loaded struct {
-	bytes []byte
-	crc   uint32 // of bytes
-	r     source.Reader
-	size  int64
-	lent  *[]byte // what bytes are of, for the next file; nil if they are the caller's
+	bytes  []byte
+	crc    uint32 // of bytes
+	r      source.Reader
+	size   int64
+	buffer *[]byte // what bytes are of, for the next file; nil if they are the caller's
 }
 
-// held returns a file in memory.
-func held(b []byte) *loaded {
+// inMemory returns a file in memory.
+func inMemory(b []byte) *loaded {
 	return &loaded{bytes: b, crc: crc32.ChecksumIEEE(b), size: int64(len(b))}
 }
 
 // close ends the use of the bytes.
 func (l *loaded) close() error {
-	if l.lent != nil {
-		buffers.Put(l.lent)
-		l.bytes, l.lent = nil, nil
+	if l.buffer != nil {
+		buffers.Put(l.buffer)
+		l.bytes, l.buffer = nil, nil
 	}
 	if l.r == nil {
 		return nil
@@ -297,7 +297,7 @@ func (l *loaded) writeTo(ctx context.Context, f archiveFile) error {
 // load opens a file, and reads it if it is small.
 func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 	if r.bytes != nil {
-		return held(r.bytes), nil
+		return inMemory(r.bytes), nil
 	}
 	file, err := r.Open(ctx, o)
 	if err != nil {
@@ -307,9 +307,9 @@ func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 	if content.size > wholeBytes {
 		return content, nil
 	}
-	content.lent = buffers.Get().(*[]byte)
-	*content.lent = slices.Grow((*content.lent)[:0], int(content.size))
-	content.bytes = (*content.lent)[:content.size]
+	content.buffer = buffers.Get().(*[]byte)
+	*content.buffer = slices.Grow((*content.buffer)[:0], int(content.size))
+	content.bytes = (*content.buffer)[:content.size]
 	err = file.ReadAt(ctx, content.bytes, 0)
 	if cerr := file.Close(); err == nil {
 		err = cerr

@@ -58,7 +58,7 @@ type Collection struct {
 	// More are further members, such as members of extensions.
 	More map[string]json.RawMessage `json:"-"`
 
-	said map[string]string // descriptions of columns of the container that the description is of
+	descriptions map[string]string // descriptions of columns of the container that the description is of
 	// structure is the taco:structure of that container, and declared its taco:metadata, by level and column.
 	structure []string
 	declared  map[string]map[string]taco3.Declared
@@ -221,7 +221,7 @@ func (c *Collection) descriptionOf(k int, name string) string {
 	if d := c.Columns[keyOf(k, name)].Description; d != "" {
 		return d
 	}
-	if d := c.said[keyOf(k, name)]; d != "" {
+	if d := c.descriptions[keyOf(k, name)]; d != "" {
 		return d
 	}
 	return descriptions[name]
@@ -258,7 +258,7 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	extra, err := filled(c.More)
+	extra, err := complete(c.More)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	if taco3.Version(doc) != "" {
 		collection.modern(members)
 	} else {
-		collection.said = saidOf(members[fieldsMember])
+		collection.descriptions = saidOf(members[fieldsMember])
 	}
 	for name, value := range members {
 		text, err := object{{name, value}}.MarshalJSON()

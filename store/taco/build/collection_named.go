@@ -29,7 +29,7 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 	maybe(oldSpace+"providers", c.Providers, others)
 	maybe(oldSpace+"dataset_version", c.DatasetVersion, c.DatasetVersion != "")
 	members = append(members, more...)
-	known, err := filled(c.More)
+	known, err := complete(c.More)
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +88,12 @@ func (c *Collection) checkNamed() error {
 func (c *Collection) modern(members map[string]json.RawMessage) {
 	_ = json.Unmarshal(members["taco:structure"], &c.structure) // readers have checked it
 	if json.Unmarshal(members["taco:metadata"], &c.declared) == nil {
-		c.said = map[string]string{}
+		c.descriptions = map[string]string{}
 		for level, columns := range c.declared {
 			depth := taco3.Depth(level)
 			for name, d := range columns {
 				if d.Description != nil {
-					c.said[keyOf(depth, name)] = *d.Description
+					c.descriptions[keyOf(depth, name)] = *d.Description
 				}
 			}
 		}

@@ -276,9 +276,9 @@ func spread(members map[string]json.RawMessage) (namespaces []string, err error)
 	return namespaces, nil
 }
 
-// filled adds the members that follow from other members of extensions: the bands of a known sensor, and the numbers of
-// classes and bands.
-func filled(members map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+// complete adds the members that follow from other members of extensions: the bands of a known sensor, and the numbers
+// of classes and bands.
+func complete(members map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	extra := maps.Clone(members)
 	if sensor, err := sensorOf(members); err == nil && sensor.Bands != nil {
 		if extra[bandsMember], err = plainJSON(bandsOf(sensor)); err != nil {
@@ -330,7 +330,7 @@ func checkExtensions(members map[string]json.RawMessage) error {
 	if err != nil {
 		return badMember("%s is %s: %s", sensorMember, members[sensorMember], withoutKind(err))
 	}
-	extra, err := filled(members)
+	extra, err := complete(members)
 	if err != nil {
 		return err
 	}

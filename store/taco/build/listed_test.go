@@ -46,7 +46,7 @@ func TestListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := l.Columns(t.Context(), shown(levels))
+	columns, err := l.Columns(t.Context(), copies(levels))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type entry struct {
 // putAll writes entries below a folder, "" for the container itself.
 func putAll(ctx context.Context, t sink, folder string, entries []entry) (places []span, err error) {
 	for _, e := range entries {
-		place, err := t.put(ctx, folder+e.name, held(e.data))
+		place, err := t.put(ctx, folder+e.name, inMemory(e.data))
 		if err != nil {
 			return nil, err
 		}

@@ -106,7 +106,7 @@ func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error
 	for k := len(w.levels) - 2; k >= 0; k-- {
 		spans := w.levels[k].spans
 		err := w.metaTables(ctx, k, func(row int, data []byte) error {
-			place, err := t.put(ctx, dataFolder+path(w.levels, k, row)+metaSuffix, held(data))
+			place, err := t.put(ctx, dataFolder+path(w.levels, k, row)+metaSuffix, inMemory(data))
 			if spans != nil {
 				spans[row] = place
 			}

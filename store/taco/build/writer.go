@@ -208,7 +208,7 @@ func (w *writer) addFrom(ctx context.Context, more More) error {
 	if more == nil {
 		return nil
 	}
-	added, err := more(ctx, shown(w.levels))
+	added, err := more(ctx, copies(w.levels))
 	if err != nil {
 		return err
 	}
@@ -232,13 +232,13 @@ func (w *writer) more(ctx context.Context) error {
 	if err := w.addFrom(ctx, w.o.More); err != nil || w.o.Inspect == nil {
 		return err
 	}
-	in := w.o.Inspect(shown(w.levels))
+	in := w.o.Inspect(copies(w.levels))
 	w.inspection = &in
 	return nil
 }
 
-// shown returns levels for Options.More and Options.Inspect, which may change the tables.
-func shown(levels []*Level) []Level {
+// copies returns levels for Options.More and Options.Inspect, which may change the tables.
+func copies(levels []*Level) []Level {
 	out := make([]Level, len(levels))
 	for k, l := range levels {
 		out[k] = *l

@@ -137,23 +137,23 @@ const rolzTable = 1 << 19
 // rolzCall is what decodeRolz reads, and its table.
 type rolzCall struct {
 	entropy14
-	table kernel.Rolz
-	held  []*memory.Buffer[byte]
-	wide  []*memory.Buffer[uint32]
-	lits  kernel.RolzLiterals
-	seq   kernel.RolzSequences
-	of    [256]int16
-	spans [256][]byte
+	table   kernel.Rolz
+	buffers []*memory.Buffer[byte]
+	wide    []*memory.Buffer[uint32]
+	lits    kernel.RolzLiterals
+	seq     kernel.RolzSequences
+	of      [256]int16
+	spans   [256][]byte
 }
 
 func (r *rolzCall) release() {
-	for _, buf := range r.held {
+	for _, buf := range r.buffers {
 		r.w.Memory.Bytes.Release(buf)
 	}
 	for _, buf := range r.wide {
 		r.w.Memory.Lens.Release(buf)
 	}
-	r.held, r.wide = r.held[:0], r.wide[:0]
+	r.buffers, r.wide = r.buffers[:0], r.wide[:0]
 	r.entropy14, r.lits, r.seq = entropy14{}, kernel.RolzLiterals{}, kernel.RolzSequences{}
 	clear(r.spans[:])
 }
@@ -162,7 +162,7 @@ func (r *rolzCall) release() {
 func (r *rolzCall) read(n int) ([]byte, error) {
 	buf, out := r.next()
 	if buf != nil {
-		r.held = append(r.held, buf)
+		r.buffers = append(r.buffers, buf)
 	}
 	if r.err == nil && len(out) != n {
 		r.fail("block of %d symbols, not %d", len(out), n)

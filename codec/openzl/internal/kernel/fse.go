@@ -102,7 +102,7 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	for i := range states {
 		state[i] = reader.read(f.log)
 	}
-	if reader.left < 0 {
+	if reader.bits < 0 {
 		return 0, false
 	}
 	done := 0
@@ -113,12 +113,12 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	}
 	mask := states - 1
 	i := done
-	for ; i < len(dst) && reader.left > 0; i++ {
+	for ; i < len(dst) && reader.bits > 0; i++ {
 		entry := &f.t[state[i&mask]&(1<<MaxFSELog-1)]
 		dst[i] = entry.sym
 		state[i&mask] = uint64(entry.base) + reader.read(int(entry.bits))
 	}
-	if reader.left != 0 {
+	if reader.bits != 0 {
 		return 0, false
 	}
 	// Without bits left, a state continues only if its next state needs none. The first state that would
@@ -146,7 +146,7 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 // the number of symbols, a multiple of four.
 func (f *FSETable) decode4Go(dst []byte, reader *backBits, states *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1
-	table, src, left := &f.t, reader.src, reader.left
+	table, src, left := &f.t, reader.src, reader.bits
 	a, b, c, d := states[0], states[1], states[2], states[3]
 	i := 0
 	for ; len(src) >= 8 && i+4 <= len(dst); i += 4 {
@@ -168,14 +168,14 @@ func (f *FSETable) decode4Go(dst []byte, reader *backBits, states *[4]uint64) in
 		d = uint64(ed.base) + word>>(nd&63)&uint64(ed.mask)
 		left = 8*end - 64 + nd
 	}
-	reader.left, *states = left, [4]uint64{a, b, c, d}
+	reader.bits, *states = left, [4]uint64{a, b, c, d}
 	return i
 }
 
 // decode2 is decode4Go for two states.
 func (f *FSETable) decode2(dst []byte, reader *backBits, states *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1
-	table, src, left := &f.t, reader.src, reader.left
+	table, src, left := &f.t, reader.src, reader.bits
 	a, b := states[0], states[1]
 	i := 0
 	for ; len(src) >= 8 && i+4 <= len(dst); i += 4 {
@@ -198,6 +198,6 @@ func (f *FSETable) decode2(dst []byte, reader *backBits, states *[4]uint64) int 
 			uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
 		left = 8*end - 64 + unread
 	}
-	reader.left, states[0], states[1] = left, a, b
+	reader.bits, states[0], states[1] = left, a, b
 	return i
 }

@@ -106,7 +106,7 @@ func AppendFSECounts(dst []byte, norm []int16) []byte {
 		writer.put(uint64(zeros), 2)
 		writer.flush()
 	}
-	writer.held = (writer.held + 7) &^ 7
+	writer.bits = (writer.bits + 7) &^ 7
 	writer.flush()
 	return writer.dst
 }
@@ -161,7 +161,7 @@ func AppendFSE(dst, src []byte, norm []int16, states int) []byte {
 		}
 		writer.put(uint64(state)&(1<<width-1), width)
 		current[i&mask] = uint32(order[entry.from+int(state>>width)])
-		if writer.held > 48 {
+		if writer.bits > 48 {
 			writer.flush()
 		}
 	}

@@ -87,24 +87,24 @@ func (h *HuffmanTable) Decode1(dst, src []byte) bool {
 // finish fills dst symbol by symbol.
 func (h *HuffmanTable) finish(dst []byte, reader *backBits) bool {
 	// Four symbols of at most 12 bits per word, since peek returns at least 56 bits.
-	for len(dst) >= 4 && reader.left >= 4*MaxHuffmanBits {
+	for len(dst) >= 4 && reader.bits >= 4*MaxHuffmanBits {
 		word := reader.peek()
 		for i := range 4 {
 			entry := h.t[word>>(64-MaxHuffmanBits)]
 			word <<= entry & 63
-			reader.left -= int(entry & 63)
+			reader.bits -= int(entry & 63)
 			dst[i] = byte(entry >> 8)
 		}
 		dst = dst[4:]
 	}
 	for i := range dst {
 		entry := h.t[reader.peek()>>(64-MaxHuffmanBits)]
-		if reader.left -= int(entry & 63); reader.left < 0 {
+		if reader.bits -= int(entry & 63); reader.bits < 0 {
 			return false
 		}
 		dst[i] = byte(entry >> 8)
 	}
-	return reader.left == 0
+	return reader.bits == 0
 }
 
 // Decode4 fills dst from four streams. Each holds a quarter of it. It reports whether that takes
@@ -158,10 +158,10 @@ func (h *HuffmanTable) four5Go(out *[4][]byte, readers *[4]backBits) int {
 		return 0
 	}
 	pos0, pos1, pos2, pos3 := len(src0)-8, len(src1)-8, len(src2)-8, len(src3)-8
-	b0 := uint64(1) << (8*len(src0) - readers[0].left)
-	b1 := uint64(1) << (8*len(src1) - readers[1].left)
-	b2 := uint64(1) << (8*len(src2) - readers[2].left)
-	b3 := uint64(1) << (8*len(src3) - readers[3].left)
+	b0 := uint64(1) << (8*len(src0) - readers[0].bits)
+	b1 := uint64(1) << (8*len(src1) - readers[1].bits)
+	b2 := uint64(1) << (8*len(src2) - readers[2].bits)
+	b3 := uint64(1) << (8*len(src3) - readers[3].bits)
 	table, count := &h.t, len(out[3])
 	out0, out1, out2, out3 := out[0][:count], out[1][:count], out[2][:count], out[3][:count]
 	i := 0
@@ -226,9 +226,9 @@ func (h *HuffmanTable) four5Go(out *[4][]byte, readers *[4]backBits) int {
 		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)<<24
 		binary.LittleEndian.PutUint64(out3[i:i+8], w3)
 	}
-	readers[0].left = 8*pos0 + 64 - bits.TrailingZeros64(b0)
-	readers[1].left = 8*pos1 + 64 - bits.TrailingZeros64(b1)
-	readers[2].left = 8*pos2 + 64 - bits.TrailingZeros64(b2)
-	readers[3].left = 8*pos3 + 64 - bits.TrailingZeros64(b3)
+	readers[0].bits = 8*pos0 + 64 - bits.TrailingZeros64(b0)
+	readers[1].bits = 8*pos1 + 64 - bits.TrailingZeros64(b1)
+	readers[2].bits = 8*pos2 + 64 - bits.TrailingZeros64(b2)
+	readers[3].bits = 8*pos3 + 64 - bits.TrailingZeros64(b3)
 	return i
 }

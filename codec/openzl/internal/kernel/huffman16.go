@@ -39,12 +39,12 @@ func finish16(dst []byte, reader *backBits, table []uint32, log int) bool {
 	shift := 64 - uint(log)
 	for i := 0; i+2 <= len(dst); i += 2 {
 		entry := table[reader.peek()>>(shift&63)]
-		if reader.left -= int(entry & 63); reader.left < 0 {
+		if reader.bits -= int(entry & 63); reader.bits < 0 {
 			return false
 		}
 		dst[i], dst[i+1] = byte(entry>>16), byte(entry>>24)
 	}
-	return reader.left == 0
+	return reader.bits == 0
 }
 
 // maxThree16 is the longest code that fits three times into a word: of its 64 bits, 56 are valid at any bit of its
@@ -81,10 +81,10 @@ func three16(dst *[4][]byte, readers *[4]backBits, table []uint32, shift uint) i
 		return 0
 	}
 	pos0, pos1, pos2, pos3 := len(src0)-8, len(src1)-8, len(src2)-8, len(src3)-8
-	b0 := uint64(1) << (8*len(src0) - readers[0].left)
-	b1 := uint64(1) << (8*len(src1) - readers[1].left)
-	b2 := uint64(1) << (8*len(src2) - readers[2].left)
-	b3 := uint64(1) << (8*len(src3) - readers[3].left)
+	b0 := uint64(1) << (8*len(src0) - readers[0].bits)
+	b1 := uint64(1) << (8*len(src1) - readers[1].bits)
+	b2 := uint64(1) << (8*len(src2) - readers[2].bits)
+	b3 := uint64(1) << (8*len(src3) - readers[3].bits)
 	out0, out1, out2, out3 := dst[0][:shortest], dst[1][:shortest], dst[2][:shortest], dst[3][:shortest]
 	shift &= 63
 	i := 0
@@ -114,9 +114,9 @@ func three16(dst *[4][]byte, readers *[4]backBits, table []uint32, shift uint) i
 		binary.LittleEndian.PutUint64(out2[i:i+8], uint64(e2>>16|f2&^0xffff)|uint64(g2>>16)<<32)
 		binary.LittleEndian.PutUint64(out3[i:i+8], uint64(e3>>16|f3&^0xffff)|uint64(g3>>16)<<32)
 	}
-	readers[0].left = 8*pos0 + 64 - bits.TrailingZeros64(b0)
-	readers[1].left = 8*pos1 + 64 - bits.TrailingZeros64(b1)
-	readers[2].left = 8*pos2 + 64 - bits.TrailingZeros64(b2)
-	readers[3].left = 8*pos3 + 64 - bits.TrailingZeros64(b3)
+	readers[0].bits = 8*pos0 + 64 - bits.TrailingZeros64(b0)
+	readers[1].bits = 8*pos1 + 64 - bits.TrailingZeros64(b1)
+	readers[2].bits = 8*pos2 + 64 - bits.TrailingZeros64(b2)
+	readers[3].bits = 8*pos3 + 64 - bits.TrailingZeros64(b3)
 	return i
 }

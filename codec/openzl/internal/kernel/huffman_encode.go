@@ -164,30 +164,30 @@ func appendHuffman(dst, src []byte, codes *[256]symbolCode) []byte {
 type bitWriter struct {
 	dst  []byte
 	acc  uint64
-	held uint // bits in acc
+	bits uint // bits in acc
 }
 
 // put adds n bits, with nothing above them. Between two calls of flush no more than 56 bits fit.
 func (w *bitWriter) put(v uint64, n uint) {
-	w.acc |= v << (w.held & 63)
-	w.held += n
+	w.acc |= v << (w.bits & 63)
+	w.bits += n
 }
 
 // flush writes whole bytes out.
 func (w *bitWriter) flush() {
-	whole := w.held >> 3
+	whole := w.bits >> 3
 	// Eight bytes are appended and the surplus cut off, because a loop over bytes would be slower.
 	w.dst = binary.LittleEndian.AppendUint64(w.dst, w.acc)
 	w.dst = w.dst[:uint(len(w.dst))-8+whole]
 	w.acc >>= whole * 8 & 63
-	w.held &= 7
+	w.bits &= 7
 }
 
 // close writes the end mark and the remaining bits.
 func (w *bitWriter) close() []byte {
 	w.flush()
 	w.put(1, 1)
-	w.held = (w.held + 7) &^ 7
+	w.bits = (w.bits + 7) &^ 7
 	w.flush()
 	return w.dst
 }

@@ -104,7 +104,7 @@ func (h *HuffmanTable) fourQuads(out *[4][]byte, readers *[4]backBits) {
 			return
 		}
 		src := readers[i].src
-		streams[i] = quadState{src: src, pos: len(src) - 8, bits: 1 << (8*len(src) - readers[i].left), out: out[i]}
+		streams[i] = quadState{src: src, pos: len(src) - 8, bits: 1 << (8*len(src) - readers[i].bits), out: out[i]}
 	}
 	h.buildQuads()
 	for {
@@ -130,7 +130,7 @@ func (h *HuffmanTable) fourQuads(out *[4][]byte, readers *[4]backBits) {
 		h.quadRounds(&busy, rounds)
 	}
 	for i := range streams {
-		readers[i].left = 8*streams[i].pos + 64 - bits.TrailingZeros64(streams[i].bits)
+		readers[i].bits = 8*streams[i].pos + 64 - bits.TrailingZeros64(streams[i].bits)
 		out[i] = out[i][streams[i].at:]
 	}
 }

@@ -163,7 +163,7 @@ func (h *HuffmanTable) four5(out *[4][]byte, readers *[4]backBits) int {
 	for i := range readers {
 		state.src[i] = &readers[i].src[0]
 		state.pos[i] = len(readers[i].src) - 8
-		state.bits[i] = 1 << (8*len(readers[i].src) - readers[i].left)
+		state.bits[i] = 1 << (8*len(readers[i].src) - readers[i].bits)
 	}
 	done := 0
 	for {
@@ -176,21 +176,21 @@ func (h *HuffmanTable) four5(out *[4][]byte, readers *[4]backBits) int {
 		done += 5 * state.rounds
 	}
 	for i := range readers {
-		readers[i].left = 8*state.pos[i] + 64 - bits.TrailingZeros64(state.bits[i])
+		readers[i].bits = 8*state.pos[i] + 64 - bits.TrailingZeros64(state.bits[i])
 	}
 	return done
 }
 
 // decode4 is decode4Go or does the same faster.
 func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int {
-	if !hasLoops || r.left < 128 || len(dst) < 64 {
+	if !hasLoops || r.bits < 128 || len(dst) < 64 {
 		return f.decode4Go(dst, r, s)
 	}
 	for i := range s {
 		s[i] &= 1<<MaxFSELog - 1
 	}
-	end := (r.left + 7) >> 3
-	done, pos, excess := fseFour(&f.t[0], &dst[0], len(dst), &r.src[0], end-8, 8*end-r.left, s)
-	r.left = 8*pos + 64 - excess
+	end := (r.bits + 7) >> 3
+	done, pos, excess := fseFour(&f.t[0], &dst[0], len(dst), &r.src[0], end-8, 8*end-r.bits, s)
+	r.bits = 8*pos + 64 - excess
 	return done + f.decode4Go(dst[done:], r, s)
 }

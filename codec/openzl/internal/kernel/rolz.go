@@ -218,7 +218,7 @@ func RolzNumbers(dst []uint32, kinds, codes []byte, ends [RolzStates]int, src []
 			}
 			width := int(code) - 32 + 5
 			dst[i] = 1<<width + uint32(bits.read(width))
-			if bits.left < 0 {
+			if bits.bits < 0 {
 				return false
 			}
 		}

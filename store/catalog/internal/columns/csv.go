@@ -219,8 +219,9 @@ func csvError(c *csv.Reader, err error) error {
 	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
 }
 
-// ended returns the error of ctx, for which it looks at every 4096th row: parsing so many values takes less than 1 ms.
-func ended(ctx context.Context, row int) error {
+// contextErr returns the error of ctx, for which it looks at every 4096th row: parsing so many values takes less than 1
+// ms.
+func contextErr(ctx context.Context, row int) error {
 	if row%4096 == 0 {
 		return ctx.Err()
 	}
@@ -233,7 +234,7 @@ func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
 	rows := t.len()
 	isInt, isFloat, isBool, found, large := true, true, want == Values, false, -1
 	for row := range rows {
-		if err := ended(ctx, row); err != nil {
+		if err := contextErr(ctx, row); err != nil {
 			return out, err
 		}
 		text := t.at(row)
@@ -293,7 +294,7 @@ var booleans = []string{"True", "False", "true", "false", "TRUE", "FALSE"}
 func parsed[T int64 | float64](ctx context.Context, t *texts, parse func(text string) T) ([]T, error) {
 	out := make([]T, t.len())
 	for row := range out {
-		if err := ended(ctx, row); err != nil {
+		if err := contextErr(ctx, row); err != nil {
 			return nil, err
 		}
 		out[row] = parse(t.at(row))

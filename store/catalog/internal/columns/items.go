@@ -388,7 +388,7 @@ func (c *itemColumn) lists(ctx context.Context) (held, error) {
 func timesOf(ctx context.Context, t *texts) (*tables.Vector, error) {
 	times := make([]int64, t.len())
 	for row := range times {
-		if err := ended(ctx, row); err != nil {
+		if err := contextErr(ctx, row); err != nil {
 			return nil, err
 		}
 		if t.null[row] {

@@ -43,7 +43,7 @@ func OpenSplits(ctx context.Context, o source.Opener, names, folders []string) (
 	if err != nil {
 		return nil, err
 	}
-	out := &Table{held: all, begins: []int64{int64(all.Len())}, part: "header"}
+	out := &Table{memory: all, begins: []int64{int64(all.Len())}, part: "header"}
 	for _, column := range all.Columns() {
 		out.names = append(out.names, column.Name)
 	}

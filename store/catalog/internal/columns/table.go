@@ -31,9 +31,9 @@ type Table struct {
 	Files  []*File
 	begins []int64 // the first row of each file, and at the end the number of all rows
 
-	held  *tables.Table // in memory, the columns that were wanted; nil of Parquet files
-	names []string      // of all columns of the file
-	part  string        // of the file that names the columns, for errors
+	memory *tables.Table // in memory, the columns that were wanted; nil of Parquet files
+	names  []string      // of all columns of the file
+	part   string        // of the file that names the columns, for errors
 }
 
 // File is a Parquet file whose pages are decoded on demand.
@@ -123,7 +123,7 @@ func (t *Table) Names() []string { return t.names }
 
 // Meta returns an entry of the metadata of the first Parquet file, or "".
 func (t *Table) Meta(key string) string {
-	if t.held != nil {
+	if t.memory != nil {
 		return ""
 	}
 	return t.Files[0].Meta[key]
@@ -151,7 +151,7 @@ func (t *Table) Close() error {
 
 // FileOf returns the name of the file that holds a row, "" if it is the whole table, and the number of the row in it.
 func (t *Table) FileOf(row int64) (name string, in int64) {
-	if t.held != nil {
+	if t.memory != nil {
 		return "", row
 	}
 	file, in := t.find(row)
@@ -183,7 +183,7 @@ func (c *Column) NoLists(name string) (*Column, error) {
 
 // AnyColumn is Column with columns of lists.
 func (t *Table) AnyColumn(name string) (*Column, error) {
-	if t.held != nil {
+	if t.memory != nil {
 		return t.heldColumn(name)
 	}
 	var out *Column
@@ -239,8 +239,8 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 
 // heldColumn returns a column in memory.
 func (t *Table) heldColumn(name string) (*Column, error) {
-	if t.held.Index(name) >= 0 {
-		values, err := t.held.Column(context.Background(), name)
+	if t.memory.Index(name) >= 0 {
+		values, err := t.memory.Column(context.Background(), name)
 		if err != nil {
 			return nil, err
 		}
@@ -290,17 +290,17 @@ func heldTable(n int64, names []string, columns map[string]held, part string) *T
 		column := columns[cols[i].Name]
 		return column.values, fault.WithPart(column.wrong, "column "+cols[i].Name, fault.NoOffset)
 	})
-	return &Table{held: table, begins: []int64{n}, names: names, part: part}
+	return &Table{memory: table, begins: []int64{n}, names: names, part: part}
 }
 
 // Data returns the table for queries, whose columns are read when they are first used: of Parquet files all of them
 // with their types, of others those that were wanted. Errors name files other than the whole table.
 func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
-	if t.held != nil {
+	if t.memory != nil {
 		if t.Rows() > math.MaxInt32 {
 			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", t.Rows())
 		}
-		return t.held, nil
+		return t.memory, nil
 	}
 	parts := make([]*tables.Table, len(t.Files))
 	for i, file := range t.Files {

@@ -31,12 +31,12 @@ func glob(ctx context.Context, pattern string, r *source.Roots, wanted Files) (*
 	if err != nil {
 		return nil, err
 	}
-	listing := &Listing{Base: base, wanted: wanted}
+	listing := &Listing{Base: base, files: wanted}
 	err = listing.walk(ctx, listing.Base, r, matcher)
 	switch {
 	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:
-	case listing.passed+listing.stores > 0:
-		n, what := listing.passed, "PNG, JPEG, NumPy or VRT files"
+	case listing.skippedPictures+listing.stores > 0:
+		n, what := listing.skippedPictures, "PNG, JPEG, NumPy or VRT files"
 		if n == 0 {
 			n, what = listing.stores, "Zarr stores"
 		}

@@ -40,13 +40,13 @@ type Listing struct {
 	Metadata     []string
 	OnlyPictures bool
 
-	unread  string // a file of rasters that are not read, or ""
-	wanted  Files
-	passed  int           // pictures that were left out
-	stores  int           // stores that were left out
-	charged int           // paths that are charged to the budget
-	prefix  string        // of the path of the file that was seen last
-	names   sidecar.Names // of Beside, for the folder of that file
+	unread          string // a file of rasters that are not read, or ""
+	files           Files
+	skippedPictures int           // pictures that were left out
+	stores          int           // stores that were left out
+	budgetPaths     int           // paths that are charged to the budget
+	prefix          string        // of the path of the file that was seen last
+	names           sidecar.Names // of Beside, for the folder of that file
 }
 
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
@@ -99,8 +99,8 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener, wan
 
 // sharedListing names a listing of an opening.
 type sharedListing struct {
-	src    string
-	wanted Files
+	src   string
+	files Files
 }
 
 type sharedKey struct{}
@@ -126,14 +126,14 @@ const chargeStep = 1024
 
 // charge charges the paths from the number of those that were charged before.
 func (l *Listing) charge(ctx context.Context, all bool) error {
-	if !all && len(l.Paths)-l.charged < chargeStep {
+	if !all && len(l.Paths)-l.budgetPaths < chargeStep {
 		return nil
 	}
 	n := int64(0)
-	for _, p := range l.Paths[l.charged:] {
+	for _, p := range l.Paths[l.budgetPaths:] {
 		n += pathBytes + 2*int64(len(p))
 	}
-	l.charged = len(l.Paths)
+	l.budgetPaths = len(l.Paths)
 	return budget.Grow(ctx, n)
 }
 
@@ -160,7 +160,7 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, wan
 		// Links are resolved, so that the path of a sample does not depend on the link by which the user names the
 		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
-			l = &Listing{Base: src, wanted: wanted}
+			l = &Listing{Base: src, files: wanted}
 			err = l.walk(ctx, src, r, nil)
 			if again := l.instead(); again != Rasters && err == nil {
 				return again.only(list(ctx, src, r, o, again))
@@ -187,7 +187,7 @@ var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet
 
 // counts reports whether a file counts by its name. Of rasters it keeps the paths of tables among them.
 func (l *Listing) counts(path string) bool {
-	if l.wanted&AllFiles != 0 {
+	if l.files&AllFiles != 0 {
 		return true
 	}
 	if slices.Contains(metadataNames, path[strings.LastIndexByte(path, '/')+1:]) && len(l.Metadata) <= MaxShards {
@@ -199,10 +199,10 @@ func (l *Listing) counts(path string) bool {
 		l.Shards = append(l.Shards, path)
 	}
 	switch {
-	case class == magic.Picture && l.wanted&Pictures == 0:
-		l.passed++
+	case class == magic.Picture && l.files&Pictures == 0:
+		l.skippedPictures++
 		return false
-	case class == magic.Store && l.wanted&Stores == 0:
+	case class == magic.Store && l.files&Stores == 0:
 		l.stores++
 		return false
 	}
@@ -218,7 +218,7 @@ func (l *Listing) instead() Files {
 	case len(l.Paths) > 0:
 	case l.stores > 0:
 		return Stores
-	case l.passed > 0 && len(l.Shards) == 0:
+	case l.skippedPictures > 0 && len(l.Shards) == 0:
 		return Pictures
 	}
 	return Rasters
@@ -300,7 +300,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 			whole, below = pattern.match(rel)
 		}
 		if d.IsDir() {
-			if whole && l.wanted&AllFiles == 0 && magic.Named(rel).Class == magic.Store {
+			if whole && l.files&AllFiles == 0 && magic.Named(rel).Class == magic.Store {
 				if l.counts(rel) {
 					l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, 0)
 				}

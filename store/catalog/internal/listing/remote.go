@@ -32,7 +32,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			return nil, err
 		}
 	}
-	listing := &Listing{Base: base, wanted: wanted}
+	listing := &Listing{Base: base, files: wanted}
 	matches := func(path string) bool {
 		if m == nil {
 			return true

@@ -131,7 +131,7 @@ func (l *level) entry() string { return "METADATA/" + TableName(l.name) }
 func (c *reader) Bytes() int64 {
 	size := int64(len(c.coll.raw))
 	if c.index != nil {
-		size += c.index.held
+		size += c.index.tailBytes
 	}
 	for _, t := range c.locations {
 		size += t.Bytes()

@@ -48,11 +48,11 @@ type span = model.Span
 
 // index is the index of a cozip.
 type index struct {
-	profile uint8
-	names   []string
-	spans   map[string]span
-	end     int64 // of the index in the file
-	held    int64 // bytes of the end of the file in memory
+	profile   uint8
+	names     []string
+	spans     map[string]span
+	end       int64 // of the index in the file
+	tailBytes int64 // bytes of the end of the file in memory
 }
 
 // maxIndex bounds the index that is read. taco-eo lists a few tables.
@@ -107,7 +107,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 		return nil, r, fault.New(fault.Corrupt, "archive", ChecksumAt,
 			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", TailBytes, sum, want)
 	}
-	parsed.held = int64(len(end.Bytes))
+	parsed.tailBytes = int64(len(end.Bytes))
 	return parsed, end, nil
 }
 

@@ -121,14 +121,14 @@ func (w *wideTable) column(l *level, it *Item, field string, t tables.Type,
 		return single(vector, rows)
 	}
 	if field == "location" {
-		load = w.c.kept(name, typ, load)
+		load = w.c.once(name, typ, load)
 	}
 	w.add(name, typ, load)
 }
 
-// kept returns what loads a column of the wide table once for all queries: the texts of places take longer to make than
+// once returns what loads a column of the wide table once for all queries: the texts of places take longer to make than
 // a condition to decide.
-func (c *reader) kept(name string, t tables.Type,
+func (c *reader) once(name string, t tables.Type,
 	load func(context.Context) (*tables.Vector, error)) func(context.Context) (*tables.Vector, error) {
 	kept := c.locations[name]
 	if kept == nil {

@@ -66,7 +66,7 @@ func (c *caster) each(f func(k int) bool) error {
 			continue
 		}
 		if !c.try {
-			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(row),
+			return fmt.Errorf("could not cast %s of type %s to type %s", c.text(row),
 				sql.Name(c.from), sql.Name(c.to))
 		}
 		// The nulls belong to c.x until then, so that they must not be changed.
@@ -78,8 +78,8 @@ func (c *caster) each(f func(k int) bool) error {
 	return nil
 }
 
-// shown formats a value for an error.
-func (c *caster) shown(k int) string {
+// text formats a value for an error.
+func (c *caster) text(k int) string {
 	const limit = 40 // bytes
 	if sql.RepOf(c.from) == sql.RepBytes {
 		s := c.x.Bytes(k)

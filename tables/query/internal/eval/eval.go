@@ -22,12 +22,12 @@ type Evaluator struct {
 	HoldRows func(rows int) error // counts the rows of joins against the query's budget; nil if there are no joins
 	// Hold counts bytes of computed columns against the query's budget. It may be called from several goroutines.
 	// nil: there is no bound.
-	Hold    func(bytes int64) error
-	Tables  []*tables.Table
-	loaded  map[*Node]*tables.Vector // columns
-	consts  map[*Node]*vec.Vec       // literals, BatchRows times each
-	budget  vec.Budget               // of the strings of a batch
-	charged int64                    // bytes charged for them
+	Hold        func(bytes int64) error
+	Tables      []*tables.Table
+	loaded      map[*Node]*tables.Vector // columns
+	consts      map[*Node]*vec.Vec       // literals, BatchRows times each
+	budget      vec.Budget               // of the strings of a batch
+	stringBytes int64                    // bytes charged for them
 	// verdicts caches judge: nil for conditions without a verdict.
 	verdicts map[*Node]*verdict
 }
@@ -50,7 +50,7 @@ func (ev *Evaluator) step(bytes int) error {
 	if err := turns.Tick(ev.Ctx); err != nil {
 		return err
 	}
-	extra := growth*int64(bytes) - ev.charged
+	extra := growth*int64(bytes) - ev.stringBytes
 	if extra <= 0 {
 		return nil
 	}
@@ -58,14 +58,14 @@ func (ev *Evaluator) step(bytes int) error {
 	if err := budget.Grow(ev.Ctx, extra); err != nil {
 		return err
 	}
-	ev.charged += extra
+	ev.stringBytes += extra
 	return nil
 }
 
 // done gives back the charge for the strings of batches, which are garbage.
 func (ev *Evaluator) done() {
-	budget.Of(ev.Ctx).Shrink(ev.charged)
-	ev.charged = 0
+	budget.Of(ev.Ctx).Shrink(ev.stringBytes)
+	ev.stringBytes = 0
 	ev.budget.Reset()
 }
 
