@@ -42,7 +42,7 @@ type runAhead struct {
 	turn      resources.Turn // of the stream; of the dispatcher, as is step
 	step      int64          // that the last ticket was for, in all epochs
 	steps     chan int64     // the same, for the goroutine that looks ahead
-	ended     context.Context
+	ctx       context.Context
 	end       context.CancelFunc
 }
 
@@ -81,7 +81,7 @@ func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
 	if found == nil && len(l.runs) < runsAhead {
 		run := l.folder.NewRun(place(l.samples, t.Epoch, t.First))
 		found = &runAhead{lookahead: l, run: run, of: t, steps: make(chan int64, 1)}
-		found.ended, found.end = context.WithCancel(l.ctx)
+		found.ctx, found.end = context.WithCancel(l.ctx)
 		l.runs = append(l.runs, found)
 		l.work(found.look)
 	}
@@ -100,7 +100,7 @@ func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
 // find returns the run that a ticket goes on, of its stream or of one that has ended: often each epoch has a stream of
 // its own. again says that the ticket was asked for before. The run of a stream that jumps ends.
 func (l *lookahead) find(t steps.Ticket, turn resources.Turn, step int64) (found *runAhead, again bool) {
-	l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool { return r.ended.Err() != nil })
+	l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool { return r.ctx.Err() != nil })
 	for _, known := range l.runs {
 		if known.of.RowStart != t.RowStart || known.of.RowStride != t.RowStride {
 			continue
@@ -120,8 +120,8 @@ func (l *lookahead) find(t steps.Ticket, turn resources.Turn, step int64) (found
 	return found, false
 }
 
-// over says that a ticket has read all that it will.
-func (r *runAhead) over(t steps.Ticket) {
+// endTicket says that a ticket has read all that it will.
+func (r *runAhead) endTicket(t steps.Ticket) {
 	if r == nil {
 		return
 	}
@@ -137,10 +137,10 @@ func (r *runAhead) look() {
 	defer r.run.Close()
 	defer r.end()
 	err := crash.Call(func() error {
-		announce, err := r.lookahead.look(r.ended, r.of, r.run.Expect)
+		announce, err := r.lookahead.look(r.ctx, r.of, r.run.Expect)
 		if announce == nil || err != nil { // a worker reports what is wrong
 			r.run.Ready()
-			<-r.ended.Done()
+			<-r.ctx.Done()
 			return nil
 		}
 		for next := int64(0); ; {
@@ -149,7 +149,7 @@ func (r *runAhead) look() {
 				next = r.announce(announce, step, max(next, step+1))
 			case <-time.After(runKept):
 				return nil
-			case <-r.ended.Done():
+			case <-r.ctx.Done():
 				return nil
 			}
 		}
@@ -165,7 +165,7 @@ func (r *runAhead) announce(announce announceStep, step, next int64) int64 {
 			r.run.Ready()
 			break
 		}
-		announce(r.ended, uint64(next/steps), next%steps)
+		announce(r.ctx, uint64(next/steps), next%steps)
 		next++
 	}
 	return next

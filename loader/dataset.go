@@ -66,7 +66,7 @@ type dataset struct {
 	clock     clock         // for Spec.Geo
 	ground    *scenes.Set   // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
-	left      leftOut       // with ground
+	badScenes leftOut       // with ground
 	rows      []uint32      // rows that the subset selects; nil for all
 	digest    digest.Digest // of the selected rows and all other data that the order depends on
 	hasDigest bool          // something was written to digest
@@ -374,7 +374,7 @@ func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source
 	}
 	sampler, windows := &one.Sampler, d.kind().windows
 	count := func(i int64) int64 { return int64(d.sampler.PerAsset) }
-	if d.sizes.known() {
+	if d.sizes.available() {
 		count = func(i int64) int64 {
 			size := d.sizes.of(row(i))
 			if size.Height < 1 || size.Width < 1 {
@@ -805,8 +805,8 @@ type assetSizes struct {
 	one  *catalog.Size  // of every asset, if all have the same
 }
 
-// known reports whether the sizes were measured.
-func (z *assetSizes) known() bool { return z.each != nil || z.one != nil }
+// available reports whether the sizes were measured.
+func (z *assetSizes) available() bool { return z.each != nil || z.one != nil }
 
 // of returns the size of the asset of a row.
 func (z *assetSizes) of(row int64) catalog.Size {
@@ -830,7 +830,7 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 			return err
 		}
 	}
-	if !d.sizes.known() {
+	if !d.sizes.available() {
 		if err := d.measureFiles(ctx, e, column); err != nil {
 			return err
 		}
@@ -973,7 +973,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 			window.W)
 	}
 	if draw.Corner != nil {
-		return d.asked(draw.Corner, window, height, width, pad)
+		return d.windowAt(draw.Corner, window, height, width, pad)
 	}
 	switch {
 	case sampler.Kind == spec.WholeChip:
@@ -984,7 +984,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		return window, nil
 	case d.boxes != nil:
 		return d.boxWindow(draw.Row, height, width)
-	case d.sizes.known():
+	case d.sizes.available():
 		// The plan has counted the windows of the measured size, so another size would put windows
 		// where no pixels are.
 		if size := d.sizes.of(draw.Row); int(size.Height) != height || int(size.Width) != width {
@@ -1004,8 +1004,8 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	return b, nil
 }
 
-// asked returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
-func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
+// windowAt returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
+func (d *dataset) windowAt(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
 	window.Y, window.X = corner[0], corner[1]
 	if window.Y%d.alignY != 0 || window.X%d.alignX != 0 {
 		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,

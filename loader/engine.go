@@ -51,7 +51,7 @@ type Engine struct {
 	units    chan unit
 	fewest   int          // workers at least
 	readers  atomic.Int64 // workers
-	held     atomic.Int64 // the most bytes that a worker held after a unit; 0: none is done
+	peak     atomic.Int64 // the most bytes that a worker held after a unit; 0: none is done
 	slow     slow
 	stop     context.CancelFunc
 	done     sync.WaitGroup
@@ -636,7 +636,7 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native, checked bool, boun
 func (e *Engine) MemoryBytes() int64 { return e.options.MemoryBytes }
 
 // Wanted reports whether tickets of other streams than t wait for memory.
-func (e *Engine) Wanted(t resources.Turn) bool { return e.queue.wanted(t) }
+func (e *Engine) Wanted(t resources.Turn) bool { return e.queue.othersWait(t) }
 
 // BatchesFit returns how many batches of a number of rows fit into the memory, of the largest ones: at least one. If
 // none fits it returns an error of kind limit.

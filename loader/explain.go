@@ -75,7 +75,7 @@ func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.D
 // explainVectors finds out whether shapes can be drawn into the window of a draw. Their reads are not counted: one file
 // is open, and most of the shapes that a run reads are soon in memory. A file for each image is not opened.
 func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
-	asset, _, err := e.shown(ctx, d, draw)
+	asset, _, err := e.firstRaster(ctx, d, draw)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func (m *memory) counts() (taken, idle int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.taken, m.idle.Bytes()
+	return m.buffers, m.idle.Bytes()
 }
 
 // fakeTable is a dataset in memory with raw chunks of known samples, so that a slow, obvious reader

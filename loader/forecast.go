@@ -39,14 +39,14 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		o.Samples = -1
 	}
 	run := e.newDryRun(o)
-	defer func() { budget.Of(ctx).Shrink(run.charged) }()
+	defer func() { budget.Of(ctx).Shrink(run.allowance) }()
 	run.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
 	}
 	for _, d := range e.sets {
-		if run.out.LeftOut += d.left.n; d.left.n > 0 && run.out.FirstLeft == "" {
-			run.out.FirstLeft = fault.Line(d.left.first)
+		if run.out.LeftOut += d.badScenes.n; d.badScenes.n > 0 && run.out.FirstLeft == "" {
+			run.out.FirstLeft = fault.Line(d.badScenes.first)
 		}
 	}
 	if err := run.memory(); err != nil {
@@ -156,10 +156,10 @@ type dryRun struct {
 	done    int64
 	total   int64
 	// lastUse has for each chunk that windows may share the last row that needs it, by number.
-	lastUse map[pixels.TileKey]int64
-	rows    int64 // that were counted
-	planned int64 // rows at a time
-	charged int64 // bytes of memory
+	lastUse   map[pixels.TileKey]int64
+	rows      int64 // that were counted
+	planned   int64 // rows at a time
+	allowance int64 // bytes of memory that are charged
 	// reads is told what the worker reads of each asset of a store, for a sample at a position of the epoch; or nil.
 	reads func(position int64, a *dryrun.Asset, runs []dryrun.Range)
 	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
@@ -315,13 +315,13 @@ func (p *dryRun) charge(ctx context.Context) error {
 	if p.options.Cache != nil {
 		need += p.options.Cache.Bytes()
 	}
-	if need <= p.charged {
+	if need <= p.allowance {
 		return nil
 	}
 	need += chargedAtOnce - need%chargedAtOnce
-	err := budget.Grow(ctx, need-p.charged)
+	err := budget.Grow(ctx, need-p.allowance)
 	if err == nil {
-		p.charged = need
+		p.allowance = need
 	}
 	return err
 }

@@ -69,15 +69,15 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		return err
 	}
 	options.Part = partOf(&d.source.Subset)
-	options.Bad = func(_ *scenes.Scene, err error) error { return d.left.add(e, err) }
+	options.Bad = func(_ *scenes.Scene, err error) error { return d.badScenes.add(e, err) }
 	set, err := scenes.New(list, options)
 	if err != nil {
-		if d.left.first != nil && d.left.n == d.left.of {
-			err = d.left.first
+		if d.badScenes.first != nil && d.badScenes.n == d.badScenes.of {
+			err = d.badScenes.first
 		}
 		return fault.WithFile(err, d.source.Source)
 	}
-	d.left.warn(e, d.source.Source)
+	d.badScenes.warn(e, d.source.Source)
 	if set.Past > 0 {
 		e.options.Logger.Warn("scenes reach past the latitudes of UTM, where windows end: give another crs to have "+
 			"all of them", "source", d.source.Source, "scenes", set.Past)
@@ -185,7 +185,7 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 			"%d scenes: windows on the ground see at most %d", count, maxMeasured), d.source.Source)
 	}
 	list := make([]scenes.Scene, count)
-	d.left.of = count
+	d.badScenes.of = count
 	var mu sync.Mutex // guards d.left
 	// At least 4, because reading a header is mostly waiting.
 	err := each.Of(ctx, count, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
@@ -202,7 +202,7 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 		list[i].Row = -1
 		mu.Lock()
 		defer mu.Unlock()
-		if err := d.left.add(e, err); err != nil {
+		if err := d.badScenes.add(e, err); err != nil {
 			return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row(i), err)
 		}
 		return nil
@@ -212,7 +212,7 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	}
 	list = slices.DeleteFunc(list, func(s scenes.Scene) bool { return s.Row < 0 })
 	if len(list) == 0 {
-		return nil, d.left.first
+		return nil, d.badScenes.first
 	}
 	return list, nil
 }
@@ -391,20 +391,20 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 	}
 }
 
-// seen returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones first: in a
-// sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first one.
-func (d *dataset) seen(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
+// sceneRows returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones
+// first: in a sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first one.
+func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
 	if d.sampler.Mosaic != spec.MosaicNone {
 		return d.all(p.Place(draw), f, step)
 	}
 	if d.steps == 0 && d.extras.Joined == nil {
 		return []int64{draw.Row}
 	}
-	seen := d.all(p.Place(draw), f, step)
-	return seen[:min(len(seen), 1)]
+	all := d.all(p.Place(draw), f, step)
+	return all[:min(len(all), 1)]
 }
 
-// all returns what seen returns with every mosaic but "none".
+// all returns what sceneRows returns with every mosaic but "none".
 func (d *dataset) all(place shuffle.Place, f *pixels.Raster, step int) []int64 {
 	if f.Steps == 0 {
 		return d.of(f, d.ground.Rows(nil, place))
@@ -453,8 +453,8 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 	place := e.plan.Place(draw)
 	window := d.ground.Window(place)
 	whole := d.rasters[field]
-	seen := d.seen(e.plan, draw, whole, step)
-	for i, row := range seen {
+	sceneRows := d.sceneRows(e.plan, draw, whole, step)
+	for i, row := range sceneRows {
 		asset, err := d.table.Asset(ctx, whole.TableColumn, row)
 		if err != nil {
 			return err
@@ -484,7 +484,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if asset, mapping, err = d.coarser(ctx, e, raster, window, asset, mapping); err != nil {
 			return err
 		}
-		if goesOn, err := do(row, &asset, bands, mapping, i == len(seen)-1); err != nil || !goesOn {
+		if goesOn, err := do(row, &asset, bands, mapping, i == len(sceneRows)-1); err != nil || !goesOn {
 			return err
 		}
 	}

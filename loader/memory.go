@@ -35,99 +35,99 @@ type memory struct {
 	budget *budget.Budget // nil for none
 	leave  func()         // ends the membership in the budget
 	more   func()         // called when take may succeed that failed before; it must not wait for locks
-	// mu guards the fields below it. Invariants: idle.Bytes() <= taken <= granted, taken <= bound, filled <= seats, and
-	// floor + seats <= granted. The budget must be called without it where it calls holders: Release and
-	// Acquire. TryAcquire does not.
-	mu      sync.Mutex
-	bound   int64
-	floor   int64 // of opening, or for leases and a batch beside them
-	opened  int64 // the floor of opening
-	seats   int64 // bytes of all seats
-	filled  int64 // of these, where batches of their clients lie
-	lent    int64 // bytes of leases
-	granted int64 // charged to the budget
-	taken   int64 // bytes of buffers, in use and idle
-	idle    batch.Idle
-	closed  bool // the engine is closed: no buffer is kept
+	// mu guards the fields below it. Invariants: idle.Bytes() <= buffers <= allowance, buffers <= bound,
+	// seatsInUse <= seats, and floor + seats <= allowance. The budget must be called without it where it calls
+	// holders: Release and Acquire. TryAcquire does not.
+	mu         sync.Mutex
+	bound      int64
+	floor      int64 // of opening, or for leases and a batch beside them
+	opened     int64 // the floor of opening
+	seats      int64 // bytes of all seats
+	seatsInUse int64 // of these, where batches of their clients lie
+	leases     int64 // bytes of all leases
+	allowance  int64 // charged to the budget
+	buffers    int64 // bytes of buffers, in use and idle
+	idle       batch.Idle
+	closed     bool // the engine is closed: no buffer is kept
 }
 
 // newMemory returns a memory of at most bound bytes. floor of them are charged to b already.
 func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, floor int64, more func()) *memory {
-	m := &memory{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, granted: floor, more: more}
+	m := &memory{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, allowance: floor, more: more}
 	m.leave = b.Join(m)
 	return m
 }
 
 // take reserves n bytes, if there is room for them beside the empty seats: with them, batches of their clients lie in
-// filled bytes of the seats. It returns a buffer of n bytes with any content for a batch of an owner
+// inUse bytes of the seats. It returns a buffer of n bytes with any content for a batch of an owner
 // (resources.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks. It
 // never waits.
-func (m *memory) take(n int, owner batch.Owner, filled int64) (b batch.Buffer, ok bool) {
+func (m *memory) take(n int, owner batch.Owner, inUse int64) (b batch.Buffer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	spare := m.seats - filled
+	spare := m.seats - inUse
 	if buffer := m.idle.Take(n, owner); buffer != nil {
 		if m.grant(0, spare) {
-			m.filled = filled
+			m.seatsInUse = inUse
 			return buffer, true
 		}
-		m.taken -= m.idle.Keep(buffer)
+		m.buffers -= m.idle.Keep(buffer)
 	}
 	// Idle buffers of other sizes and owners would keep the bound full, since they are never returned again.
-	if excess := m.taken + int64(n) - m.bound; excess > 0 {
-		m.taken -= m.idle.FreeSome(excess)
+	if excess := m.buffers + int64(n) - m.bound; excess > 0 {
+		m.buffers -= m.idle.FreeSome(excess)
 	}
-	if m.taken+int64(n) > m.bound || !m.grant(int64(n), spare) {
+	if m.buffers+int64(n) > m.bound || !m.grant(int64(n), spare) {
 		return nil, false
 	}
-	m.taken += int64(n)
-	m.filled = filled
+	m.buffers += int64(n)
+	m.seatsInUse = inUse
 	return nil, true
 }
 
-// now returns how many bytes batches may take at this moment: while others wait for the budget, those granted.
+// now returns how many bytes batches may take at this moment: while others wait for the budget, its allowance.
 func (m *memory) now() int64 {
 	if m.budget.Waiting() == 0 {
 		return m.bound
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return min(m.granted, m.bound)
+	return min(m.allowance, m.bound)
 }
 
-// grant makes room for n bytes, and spare more, within the granted memory. It needs the lock.
+// grant makes room for n bytes, and spare more, within the allowance. It needs the lock.
 func (m *memory) grant(n, spare int64) bool {
-	need := m.taken + n + spare - m.granted
+	need := m.buffers + n + spare - m.allowance
 	if need <= 0 {
 		return true
 	}
 	if m.budget.TryAcquire(need) {
-		m.granted += need
+		m.allowance += need
 		return true
 	}
-	m.taken -= m.idle.FreeSome(need)
-	return m.taken+n+spare <= m.granted
+	m.buffers -= m.idle.FreeSome(need)
+	return m.buffers+n+spare <= m.allowance
 }
 
 // full reports whether the bound is in the way of n bytes more.
 func (m *memory) full(n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.taken-m.idle.Bytes()+n > m.bound
+	return m.buffers-m.idle.Bytes()+n > m.bound
 }
 
-// fits reports whether n bytes more, with which batches lie in filled bytes of the seats, need nothing of the budget.
-func (m *memory) fits(n, filled int64) bool {
+// fits reports whether n bytes more, with which batches lie in inUse bytes of the seats, need nothing of the budget.
+func (m *memory) fits(n, inUse int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.taken-m.idle.Bytes()+n+m.seats-filled <= m.granted
+	return m.buffers-m.idle.Bytes()+n+m.seats-inUse <= m.allowance
 }
 
 // fill says in how many bytes of the seats batches of their clients lie.
 func (m *memory) fill(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.filled = n
+	m.seatsInUse = n
 }
 
 // seatable reports whether a client with seats of own bytes may wait for n more: for one batch, or for as many as
@@ -138,7 +138,7 @@ func (m *memory) seatable(own, n int64) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.budget != nil && !m.closed && max(m.taken, m.seats)+n <= m.bound
+	return m.budget != nil && !m.closed && max(m.buffers, m.seats)+n <= m.bound
 }
 
 // seat waits for n bytes of the budget, for the client of ctx, whose first seat hardly ever waits. The caller gives
@@ -153,7 +153,7 @@ func (m *memory) seat(ctx context.Context, n int64, first bool) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.granted += n
+	m.allowance += n
 	m.seats += n
 	return nil
 }
@@ -172,15 +172,15 @@ func (m *memory) unseat(n, first int64) {
 // others waited may take more than the floor until they are read. Then the empty seats are beside them, because a
 // client would lose its seat with each batch that it releases otherwise. It needs the lock.
 func (m *memory) own() int64 {
-	out := m.taken - m.idle.Bytes()
-	return max(m.floor+m.seats, min(out+m.seats-m.filled, m.granted))
+	out := m.buffers - m.idle.Bytes()
+	return max(m.floor+m.seats, min(out+m.seats-m.seatsInUse, m.allowance))
 }
 
-// settle gives granted memory that is unused back to the budget. The caller must not hold the lock.
+// settle gives the unused part of the allowance back to the budget. The caller must not hold the lock.
 func (m *memory) settle() {
 	m.mu.Lock()
-	n := m.granted - max(m.taken, m.own())
-	m.granted -= n
+	n := m.allowance - max(m.buffers, m.own())
+	m.allowance -= n
 	m.mu.Unlock()
 	m.budget.Release(n)
 }
@@ -191,13 +191,13 @@ func (m *memory) give(b batch.Buffer, keep bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	size := len(b.Bytes())
-	invariants.Check(m.taken-m.idle.Bytes() >= int64(size),
-		"%d bytes are given back, but %d are out", size, m.taken-m.idle.Bytes())
+	invariants.Check(m.buffers-m.idle.Bytes() >= int64(size),
+		"%d bytes are given back, but %d are out", size, m.buffers-m.idle.Bytes())
 	m.idle.CheckOut(b)
-	m.taken -= int64(size)
-	others := m.granted > m.own() && m.budget.Waiting() > 0 // they wait for what this engine has beyond
+	m.buffers -= int64(size)
+	others := m.allowance > m.own() && m.budget.Waiting() > 0 // they wait for what this engine has beyond
 	if keep && !m.closed && !others && batch.Reusable(b) {
-		m.taken += int64(size) - m.idle.Keep(b)
+		m.buffers += int64(size) - m.idle.Keep(b)
 	} else {
 		b.Free()
 	}
@@ -209,17 +209,17 @@ func (m *memory) give(b batch.Buffer, keep bool) {
 func (m *memory) lend(n, whole int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	need := m.lent + n + max(n, whole)
+	need := m.leases + n + max(n, whole)
 	if need > m.bound {
 		return false
 	}
-	if due := need + m.seats - m.granted; due > 0 {
+	if due := need + m.seats - m.allowance; due > 0 {
 		if !m.budget.TryAcquire(due) {
 			return false
 		}
-		m.granted += due
+		m.allowance += due
 	}
-	m.lent += n
+	m.leases += n
 	m.floor = max(m.opened, need)
 	return true
 }
@@ -227,10 +227,10 @@ func (m *memory) lend(n, whole int64) bool {
 // returned ends leases of n bytes.
 func (m *memory) returned(n, whole int64) {
 	m.mu.Lock()
-	m.lent -= n
+	m.leases -= n
 	m.floor = m.opened
-	if m.lent > 0 {
-		m.floor = max(m.opened, min(m.lent+whole, m.granted-m.seats))
+	if m.leases > 0 {
+		m.floor = max(m.opened, min(m.leases+whole, m.allowance-m.seats))
 	}
 	m.mu.Unlock()
 	m.settle()
@@ -238,7 +238,7 @@ func (m *memory) returned(n, whole int64) {
 
 // dropIdle frees the idle buffers. The caller holds mu.
 func (m *memory) dropIdle() {
-	m.taken -= m.idle.Bytes()
+	m.buffers -= m.idle.Bytes()
 	m.idle.Free()
 }
 
@@ -247,7 +247,7 @@ func (m *memory) forget(o batch.Owner) {
 	defer m.settle()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.taken -= m.idle.Forget(o)
+	m.buffers -= m.idle.Forget(o)
 	m.more()
 }
 
@@ -264,9 +264,9 @@ func (m *memory) Reclaim(l budget.Level) (more bool) {
 	defer m.settle()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	used := m.taken - m.idle.Bytes()
-	if excess := m.taken - m.own(); excess > 0 && (used == 0 || l >= budget.Idle) {
-		m.taken -= m.idle.FreeSome(excess)
+	used := m.buffers - m.idle.Bytes()
+	if excess := m.buffers - m.own(); excess > 0 && (used == 0 || l >= budget.Idle) {
+		m.buffers -= m.idle.FreeSome(excess)
 	}
 	return false
 }

@@ -206,7 +206,7 @@ func TestRefusedSeats(t *testing.T) {
 		k, p := &seats{asking: func() {}}, stream.first
 		q.seats["a"] = k
 		q.mu.Unlock()
-		if got := q.seated(k, stream, p, 100, refused); (got != nil) != c.fails {
+		if got := q.endRequest(k, stream, p, 100, refused); (got != nil) != c.fails {
 			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got != nil)
 		}
 		if c.coming > 0 {

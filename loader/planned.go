@@ -17,7 +17,7 @@ type planned struct {
 // tilePlan is what a ticket has told Engine.tiles about the chunks of its windows.
 type tilePlan struct {
 	mu     sync.Mutex
-	over   bool // the ticket is done
+	isDone bool // the ticket is done
 	orders []int64
 	needs  [][]pixels.Need // for each of orders
 }
@@ -39,7 +39,7 @@ func planTiles(tiles *pixels.TileCache, tickets <-chan planned) {
 func (t *tilePlan) add(tiles *pixels.TileCache, order int64, needs []pixels.Need) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	if t.isDone {
 		return false
 	}
 	tiles.Plan(order, needs)
@@ -51,7 +51,7 @@ func (t *tilePlan) add(tiles *pixels.TileCache, order int64, needs []pixels.Need
 func (t *tilePlan) end(tiles *pixels.TileCache) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over = true
+	t.isDone = true
 	for i, order := range t.orders {
 		tiles.Forget(order, t.needs[i])
 	}

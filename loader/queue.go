@@ -45,13 +45,13 @@ type queue struct {
 // share is the share of one client in an engine, or of one stream in its client. It exists as long as tickets wait for
 // it, or it has memory.
 type share struct {
-	key     any
-	of      *share // of a stream its client, of a client the engine
-	members map[any]*share
-	turns   list.List     // of members whose tickets wait, the next one first
-	place   *list.Element // in of.turns, or nil
-	rows    int           // that are left of its turn
-	held    int64         // bytes of the window that are in use
+	key        any
+	of         *share // of a stream its client, of a client the engine
+	members    map[any]*share
+	turns      list.List     // of members whose tickets wait, the next one first
+	place      *list.Element // in of.turns, or nil
+	rows       int           // that are left of its turn
+	bytesInUse int64         // bytes of the window that are in use
 
 	first, last *Pending // of a stream: the tickets that wait
 }
@@ -173,7 +173,7 @@ func (q *queue) next() *Pending {
 	if q.now != nil {
 		bound = q.now()
 	}
-	filled := q.filled()
+	inUse := q.seatsInUse()
 	for c := q.all.turns.Front(); c != nil; c = c.Next() {
 		client := c.Value.(*share)
 		mine := int64(0)
@@ -198,7 +198,7 @@ func (q *queue) next() *Pending {
 			if !stream.room(size, max(bound/int64(len(q.all.members)), mine), 0) {
 				continue
 			}
-			if !q.reserve(pending, filled-min(mine, client.held)+min(mine, client.held+size)) {
+			if !q.reserve(pending, inUse-min(mine, client.bytesInUse)+min(mine, client.bytesInUse+size)) {
 				// Otherwise smaller tickets of others would hold it up for ever.
 				if q.memory.full(size) {
 					q.head = pending
@@ -210,7 +210,7 @@ func (q *queue) next() *Pending {
 			stream.remove()
 			for _, m := range []*share{stream, client} {
 				m.spend(pending.ticket.Rows(), q.turn)
-				m.held += size
+				m.bytesInUse += size
 			}
 			pending.claim = &claim{q, stream, size}
 			return pending
@@ -219,29 +219,29 @@ func (q *queue) next() *Pending {
 	return nil
 }
 
-// reserve takes memory for a ticket, with which batches lie in filled bytes of seats. It needs the lock.
-func (q *queue) reserve(p *Pending, filled int64) (ok bool) {
+// reserve takes memory for a ticket, with which batches lie in inUse bytes of seats. It needs the lock.
+func (q *queue) reserve(p *Pending, inUse int64) (ok bool) {
 	if q.memory != nil {
-		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), filled)
+		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), inUse)
 		return ok
 	}
 	return true
 }
 
-// filled returns the bytes of seats in which batches of their clients lie. It needs the lock.
-func (q *queue) filled() (n int64) {
+// seatsInUse returns the bytes of seats in which batches of their clients lie. It needs the lock.
+func (q *queue) seatsInUse() (n int64) {
 	for key, k := range q.seats {
 		if c := q.all.members[key]; c != nil {
-			n += min(k.bytes, c.held)
+			n += min(k.bytes, c.bytesInUse)
 		}
 	}
 	return n
 }
 
-// fill tells the memory about filled, after seats or batches have changed. It needs the lock.
+// fill tells the memory about seatsInUse, after seats or batches have changed. It needs the lock.
 func (q *queue) fill() {
 	if q.memory != nil {
-		q.memory.fill(q.filled())
+		q.memory.fill(q.seatsInUse())
 	}
 }
 
@@ -261,15 +261,15 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 	ctx, taken.asking = context.WithCancel(ctx)
 	go func() {
 		err := q.memory.seat(ctx, size, own == 0)
-		if p := q.seated(taken, stream, p, size, err); p != nil {
+		if p := q.endRequest(taken, stream, p, size, err); p != nil {
 			p.finish(err)
 		}
 	}()
 }
 
-// seated ends the request of ask. It returns the ticket that must fail with err, if any: the budget has refused it, and
-// no batch is left whose memory could come back or has just come back.
-func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
+// endRequest ends the request of ask. It returns the ticket that must fail with err, if any: the budget has refused it,
+// and no batch is left whose memory could come back or has just come back.
+func (q *queue) endRequest(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.poke()
@@ -290,7 +290,7 @@ func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) 
 		k.first += first
 		q.fill()
 	case errors.Is(err, context.Canceled):
-	case stream.first == p && q.held() == 0 && q.coming.Load() == 0 && !q.memory.fits(n, min(k.bytes, n)):
+	case stream.first == p && q.bytesInUse() == 0 && q.coming.Load() == 0 && !q.memory.fits(n, min(k.bytes, n)):
 		stream.remove()
 		q.end(stream)
 		return p
@@ -306,10 +306,10 @@ func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) 
 	return nil
 }
 
-// held returns the bytes of all windows that are in use. It needs the lock.
-func (q *queue) held() (n int64) {
+// bytesInUse returns the bytes of all windows that are in use. It needs the lock.
+func (q *queue) bytesInUse() (n int64) {
 	for _, c := range q.all.members {
-		n += c.held
+		n += c.bytesInUse
 	}
 	return n
 }
@@ -355,7 +355,7 @@ func (q *queue) dropSeats(key any) {
 // room reports whether the window of s, one of the equal parts of bound and at least own bytes, has room for n bytes.
 func (s *share) room(n, bound, own int64) bool {
 	members := int64(len(s.of.members))
-	return members == 1 || s.held == 0 || s.held+n <= max(bound/members, own)
+	return members == 1 || s.bytesInUse == 0 || s.bytesInUse+n <= max(bound/members, own)
 }
 
 // remove takes the first ticket of a stream out of the queue, and the stream and its client out of the turns if it was
@@ -379,7 +379,7 @@ func (s *share) spend(rows, turn int) {
 
 // end forgets a stream, and then perhaps its client, that has neither tickets nor memory.
 func (s *share) end() {
-	for ; s.of != nil && s.place == nil && s.held == 0 && len(s.members) == 0; s = s.of {
+	for ; s.of != nil && s.place == nil && s.bytesInUse == 0 && len(s.members) == 0; s = s.of {
 		delete(s.of.members, s.key)
 	}
 }
@@ -403,8 +403,8 @@ func (c *claim) end() {
 	if c.bytes == 0 {
 		return
 	}
-	c.share.held -= c.bytes
-	c.share.of.held -= c.bytes
+	c.share.bytesInUse -= c.bytes
+	c.share.of.bytesInUse -= c.bytes
 	c.bytes = 0
 	queue.fill()
 	queue.end(c.share)
@@ -420,8 +420,8 @@ func (c *claim) giveBack(b batch.Buffer, keep bool) {
 	c.queue.memory.give(b, keep)
 }
 
-// wanted reports whether tickets of other streams wait for memory.
-func (q *queue) wanted(t resources.Turn) bool {
+// othersWait reports whether tickets of other streams wait for memory.
+func (q *queue) othersWait(t resources.Turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.blocked || q.all.turns.Len() == 0 {

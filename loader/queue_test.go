@@ -141,7 +141,7 @@ func TestWindowsOfBatchesThatNobodyTakes(t *testing.T) {
 	still.ask(100)
 	brisk.ask(100)
 	turn := resources.Turn{Client: "a", Stream: ""}
-	if q.wanted(turn) {
+	if q.othersWait(turn) {
 		t.Error("nobody waits for memory, and wanted says so")
 	}
 	for give(t, q, still, brisk) != nil {
@@ -331,13 +331,13 @@ func checkShares(t *testing.T, q *queue) {
 	for _, c := range q.all.members {
 		sum := int64(0)
 		for _, s := range c.members {
-			sum += s.held
-			if (s.place == nil) != (s.first == nil) || s.place == nil && s.held == 0 {
+			sum += s.bytesInUse
+			if (s.place == nil) != (s.first == nil) || s.place == nil && s.bytesInUse == 0 {
 				t.Fatal("a stream waits without a ticket, or the other way round, or is there for nothing")
 			}
 		}
-		if sum != c.held || (c.place == nil) != (c.turns.Len() == 0) {
-			t.Fatalf("the streams of a client hold %d bytes, it %d", sum, c.held)
+		if sum != c.bytesInUse || (c.place == nil) != (c.turns.Len() == 0) {
+			t.Fatalf("the streams of a client hold %d bytes, it %d", sum, c.bytesInUse)
 		}
 	}
 }

@@ -341,7 +341,7 @@ func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k int, fi
 // stepBad reports whether a step of a sequence cannot be read. Without the size of its first step,
 // a grid has no window.
 func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int) bool {
-	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes.known() && tab.broken[rows[0]] != nil
+	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes.available() && tab.broken[rows[0]] != nil
 }
 
 // checkBadSteps compares a batch's report on a sequence with bad steps with those steps, in order.

@@ -16,8 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// shown returns the first raster of a draw, and its window there. A window on the ground is an asset of its own.
-func (e *Engine) shown(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, shuffle.Box, error) {
+// firstRaster returns the first raster of a draw, and its window there. A window on the ground is an asset of its own.
+func (e *Engine) firstRaster(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, shuffle.Box, error) {
 	if d.ground != nil {
 		a := d.windowAsset(e.plan, draw)
 		return a, shuffle.Box{H: a.Index.Height, W: a.Index.Width}, nil
@@ -58,7 +58,7 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 	return column{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			clearRow(k) // a bad sample that this one replaces may have been drawn here
-			asset, win, err := e.shown(p.ctx, d, draw)
+			asset, win, err := e.firstRaster(p.ctx, d, draw)
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ type Pending struct {
 	masks  []sync.Once    // for each raster field: sets the mask to ones
 	masked []atomic.Bool  // for each raster field: the mask is in use
 	errs   []rowErrors    // for each row
-	left   atomic.Int64   // units that are not done
+	todo   atomic.Int64   // units that are not done
 	order  int64          // of its first row in Engine.tiles
 	plan   tilePlan
 	run    *runAhead // nil unless its reads were announced
@@ -175,7 +175,7 @@ func (p *Pending) Cancel() {
 func (p *Pending) finish(err error) {
 	p.cancel()
 	p.plan.end(p.engine.tiles)
-	p.run.over(p.ticket)
+	p.run.endTicket(p.ticket)
 	// All units are done by now, so no worker writes to the memory and another batch may use it.
 	if err != nil && p.memory != nil {
 		p.claim.giveBack(p.memory, true)
@@ -293,7 +293,7 @@ func (p *Pending) size() int { return max(p.layout.bytes, 1) }
 // send hands a unit to the workers. If none is free it starts one more, as far as their memory is small.
 func (e *Engine) send(ctx context.Context, u unit) {
 	e.units <- u
-	if len(e.units) > 0 && e.readers.Load() < int64(e.workersFor(e.held.Load())) { // only the dispatcher adds
+	if len(e.units) > 0 && e.readers.Load() < int64(e.workersFor(e.peak.Load())) { // only the dispatcher adds
 		e.readers.Add(1)
 		e.done.Go(func() { e.work(ctx) })
 	}
@@ -305,9 +305,9 @@ func (e *Engine) surplus(u unit, r *pixels.Reader) bool {
 		return false
 	}
 	held := r.HeldBytes()
-	for old := e.held.Load(); held > old && !e.held.CompareAndSwap(old, held); old = e.held.Load() {
+	for old := e.peak.Load(); held > old && !e.peak.CompareAndSwap(old, held); old = e.peak.Load() {
 	}
-	for n := e.readers.Load(); n > int64(e.workersFor(e.held.Load())); n = e.readers.Load() {
+	for n := e.readers.Load(); n > int64(e.workersFor(e.peak.Load())); n = e.readers.Load() {
 		if e.readers.CompareAndSwap(n, n-1) {
 			return true
 		}
@@ -319,7 +319,7 @@ func (e *Engine) surplus(u unit, r *pixels.Reader) bool {
 // itself.
 func (p *Pending) hand(send func(unit)) {
 	// Otherwise workers could finish the batch before all of its units are sent.
-	p.left.Store(1)
+	p.todo.Store(1)
 	for place, pos := range p.batch.Positions {
 		if pos < 0 {
 			if err := crash.Call(func() error { p.clearRow(place); return nil }); err != nil {
@@ -328,7 +328,7 @@ func (p *Pending) hand(send func(unit)) {
 			}
 			continue
 		}
-		p.left.Add(int64(p.group.perRow))
+		p.todo.Add(int64(p.group.perRow))
 		for u := range p.units(place) {
 			send(u)
 		}
@@ -505,7 +505,7 @@ func outranks(err, other error) bool {
 // complete counts one unit as done. The last unit finishes the batch, and complete returns its error.
 // r is the reader of the worker, or nil if the dispatcher calls it.
 func (p *Pending) complete(r *pixels.Reader) error {
-	if p.left.Add(-1) > 0 {
+	if p.todo.Add(-1) > 0 {
 		return nil
 	}
 	err := crash.Call(func() error {
@@ -872,8 +872,8 @@ func (e *Engine) rowRead(d *dataset, draw *shuffle.Draw, field, step int) int64 
 	if f.Steps == 0 {
 		return draw.Row
 	}
-	if seen := d.seen(e.plan, draw, f, step); len(seen) > 0 {
-		return seen[0]
+	if scenes := d.sceneRows(e.plan, draw, f, step); len(scenes) > 0 {
+		return scenes[0]
 	}
 	return -1
 }
@@ -934,7 +934,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 // sequence has no window, and all its steps are bad.
 func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
 	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
-	if d.sizes.known() && d.sizes.of(draw.Row).Height == 0 {
+	if d.sizes.available() && d.sizes.of(draw.Row).Height == 0 {
 		return asset, err
 	}
 	fills := e.spec.BadSamples == spec.BadFill

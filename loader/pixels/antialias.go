@@ -62,13 +62,13 @@ func widest(m, n int) int { return 2*max(m, n)/n + 1 }
 // serves one worker.
 type Smoother struct {
 	y, x tents
-	// Rows is a ring of summed rows of the window: row y is at y modulo kept. Each has the weighted sums
+	// Rows is a ring of summed rows of the window: row y is at y modulo ringRows. Each has the weighted sums
 	// of samples for every column of the result, and then the sums of their weights. It holds only as
 	// many rows as one row of the result needs, so that memory does not follow the window's height.
-	Rows  []float64
-	whole []bool    // for each row of the ring: no sample is missing
-	kept  int       // rows in the ring
-	sums  []float64 // of one row of the result, as a row of the ring
+	Rows     []float64
+	allValid []bool    // for each row of the ring: no sample is missing
+	ringRows int       // of the ring
+	sums     []float64 // of one row of the result, as a row of the ring
 }
 
 // smootherBytes returns a bound on the memory, in bytes, of a Smoother for windows of m by w pixels that
@@ -83,15 +83,15 @@ func smootherBytes(m, w, h, n int) int64 {
 // Prepare computes weights and makes room for windows of m by w pixels that become h by n. It fails with
 // kind limit if the ring of rows, or the tents, need more than limit bytes.
 func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
-	s.kept = min(widest(m, h), m)
-	if BoundedBytes(limit, s.kept, n, 16) < 0 || BoundedBytes(limit, m+w+h+n, 32) < 0 {
+	s.ringRows = min(widest(m, h), m)
+	if BoundedBytes(limit, s.ringRows, n, 16) < 0 || BoundedBytes(limit, m+w+h+n, 32) < 0 {
 		return fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample to %d by %d are over %d bytes", m, w, h, n, limit)
 	}
 	s.y.set(m, h)
 	s.x.set(w, n)
-	s.Rows = slices.Grow(s.Rows[:0], s.kept*2*n)[:s.kept*2*n]
-	s.whole = slices.Grow(s.whole[:0], s.kept)[:s.kept]
+	s.Rows = slices.Grow(s.Rows[:0], s.ringRows*2*n)[:s.ringRows*2*n]
+	s.allValid = slices.Grow(s.allValid[:0], s.ringRows)[:s.ringRows]
 	s.sums = slices.Grow(s.sums[:0], 2*n)[:2*n]
 	return nil
 }
@@ -106,7 +106,7 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 		weights := s.y.of(tent)
 		// Spans begin in ascending order, so each row of the window is summed once.
 		for ; next < tent.from+len(weights); next++ {
-			s.whole[next%s.kept] = s.row(s.sumsOf(next), in[next*w:][:w], valid[next*w:][:w])
+			s.allValid[next%s.ringRows] = s.row(s.sumsOf(next), in[next*w:][:w], valid[next*w:][:w])
 		}
 		s.column(tent)
 		for j := range width {
@@ -121,15 +121,15 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 
 // column sums the rows of span t into s.sums.
 func (s *Smoother) column(t *tent) {
-	width, weights, whole := len(s.x.spans), s.y.of(t), true
+	width, weights, allValid := len(s.x.spans), s.y.of(t), true
 	for k := range weights {
-		whole = whole && s.whole[(t.from+k)%s.kept]
+		allValid = allValid && s.allValid[(t.from+k)%s.ringRows]
 	}
 	sums := s.sums
 	// If no sample is missing, the sums of weights need no loop: they are products of whole numbers. But
 	// that is only the same in every bit up to 2^53, past which float64 rounds each sum on the way, so
 	// larger sums are added up as if samples were missing.
-	if whole {
+	if allValid {
 		sums = s.sums[:width]
 		for j := range s.x.spans {
 			total := float64(t.sum * s.x.spans[j].sum)
@@ -150,23 +150,23 @@ func (s *Smoother) column(t *tent) {
 // sumsOf returns the place in the ring of the sums of row y of the window.
 func (s *Smoother) sumsOf(y int) []float64 {
 	n := 2 * len(s.x.spans)
-	return s.Rows[y%s.kept*n:][:n]
+	return s.Rows[y%s.ringRows*n:][:n]
 }
 
 // row fills to with the sums of one row of the window, and reports whether no sample of it is missing.
-func (s *Smoother) row(to []float64, in []float32, valid []byte) (whole bool) {
+func (s *Smoother) row(to []float64, in []float32, valid []byte) (allValid bool) {
 	width := len(s.x.spans)
-	whole = bytes.IndexByte(valid, 0) < 0
+	allValid = bytes.IndexByte(valid, 0) < 0
 	for j := range s.x.spans {
 		tent := &s.x.spans[j]
 		weights := s.x.of(tent)
-		if whole {
+		if allValid {
 			to[j], to[width+j] = weighted(weights, in[tent.from:]), tent.sum
 		} else {
 			to[j], to[width+j] = weightedValid(weights, in[tent.from:], valid[tent.from:])
 		}
 	}
-	return whole
+	return allValid
 }
 
 // weighted returns the sum of samples times weights, with each operation rounded to float64. in must be

@@ -169,7 +169,7 @@ func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *ch
 	for _, want := range wants {
 		// Ahead must get exactly the boxes that ReadBox is called for. Chunks of others are not among
 		// them, although one may be read here later, if the other reader fails.
-		if want.mine || want.t == nil {
+		if want.decode || want.t == nil {
 			r.boxes = append(r.boxes, x.Box(want.i))
 		}
 	}
@@ -183,7 +183,7 @@ func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *ch
 			if err := r.block(ctx, from, x, want.i, x.Box(want.i), to); err != nil {
 				return err
 			}
-		case want.mine:
+		case want.decode:
 			if err := r.readBox(ctx, from, want.t.Samples, x, want.i, x.Box(want.i)); err != nil {
 				return err
 			}
@@ -193,5 +193,5 @@ func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *ch
 			to.Put(x, want.i, want.t.Samples)
 		}
 	}
-	return r.others(ctx, wants, x, to, func(i int) error { return r.block(ctx, from, x, i, x.Box(i), to) })
+	return r.awaitTiles(ctx, wants, x, to, func(i int) error { return r.block(ctx, from, x, i, x.Box(i), to) })
 }

@@ -109,7 +109,7 @@ func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
 	if err := r.Resample.code(f, dst); err != nil {
 		return err
 	}
-	to.whole(0, len(to.Field.Picked), &r.Resample, 2)
+	to.putPlanes(0, len(to.Field.Picked), &r.Resample, 2)
 	return nil
 }
 

@@ -261,7 +261,7 @@ func (r *Raster) pick(x *chunk.Index) error {
 		return fault.New(fault.Unsupported, "look-up table", fault.NoOffset,
 			"it makes %d bands of one, and the field has %d bands: pick one", n, len(r.bandList))
 	}
-	r.bandList = r.looked(r.bandList)
+	r.bandList = r.lutBands(r.bandList)
 	switch r.timeList = r.Field.Times; {
 	case len(r.timeList) == 0:
 		r.timeList, r.allTimes = nil, x.Steps()
@@ -281,8 +281,8 @@ func (r *Raster) pick(x *chunk.Index) error {
 	return nil
 }
 
-// looked returns a band as often as the field's look-up table makes bands of it, or bands as they are.
-func (r *Raster) looked(bands []int) []int {
+// lutBands returns a band as often as the field's look-up table makes bands of it, or bands as they are.
+func (r *Raster) lutBands(bands []int) []int {
 	if n := r.LUT.Bands(); n > 0 && len(bands) == 1 {
 		return slices.Repeat(bands, n)
 	}
@@ -301,7 +301,7 @@ func first(n int) []int {
 // PlanesOf returns the planes of an asset with the bands (of each step) that the field picks there. It returns
 // the field's own if they are the same.
 func (r *Raster) PlanesOf(bands []int, x *chunk.Index) *PickedBands {
-	if bands = r.looked(bands); bands == nil {
+	if bands = r.lutBands(bands); bands == nil {
 		bands = r.bandList
 	}
 	if slices.Equal(bands, r.bandList) && (r.timeList == nil || r.StepBands == x.StepBands()) {
@@ -350,21 +350,21 @@ func (r *Raster) setArithmetic() error {
 		}
 		conv.Checked = false // the table has only values that the tensor can hold
 	}
-	said, err := r.said()
+	nodata, err := r.nodataValues()
 	if err != nil {
 		return err
 	}
-	r.Final.Base, r.Final.Said, r.Final.NaN = conv, said, r.MissNaN()
+	r.Final.Base, r.Final.Said, r.Final.NaN = conv, nodata, r.MissNaN()
 	r.Final.Nodata, r.Final.Physical = conv.FillNoData || r.Validity != "", r.Physical
 	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must
 	// fill. So nodata is looked for here, but not filled.
 	r.Wire.Base = einops.Convert{From: r.Native, To: r.Native}
-	r.Wire.Nodata, r.Wire.Said, r.Wire.NaN = conv.FillNoData, said, r.Final.NaN
+	r.Wire.Nodata, r.Wire.Said, r.Wire.NaN = conv.FillNoData, nodata, r.Final.NaN
 	return r.setResample()
 }
 
-// said returns the nodata values that the field gives, for the bands of the tensor; nil: it gives none.
-func (r *Raster) said() (out [][]float64, err error) {
+// nodataValues returns the nodata values that the field gives, for the bands of the tensor; nil: it gives none.
+func (r *Raster) nodataValues() (out [][]float64, err error) {
 	if n := len(r.NoData); n > 1 && n != r.bands() {
 		return nil, fmt.Errorf("nodata has %d lists for %d bands", n, r.bands())
 	}
@@ -573,7 +573,7 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	blk := einops.Block{DType: x.DType, StrideB: str.B, StrideY: str.Y, StrideX: str.X}
 	size, picked := x.DType.Size(), r.picked()
 	blk.First = (top-box.Y0)*blk.StrideY + (left-box.X0)*blk.StrideX
-	target := r.turned(&blk, einops.Box{
+	target := r.turnBox(&blk, einops.Box{
 		N: r.N, T: r.T, Y0: top - r.Win.Y, Y1: bottom - r.Win.Y, X0: left - r.Win.X, X1: right - r.Win.X,
 	})
 	if box.B1-box.B0 == 1 { // the map finds a single band without a search through all spans
@@ -613,9 +613,9 @@ func (r *Row) Fits() error {
 	return nil
 }
 
-// turned returns where the row's transform puts box b of the window, and changes the strides of blk in
+// turnBox returns where the row's transform puts box b of the window, and changes the strides of blk in
 // the same way, so that a transform needs no pass of its own. blk is nil if only the box matters.
-func (r *Row) turned(blk *einops.Block, b einops.Box) einops.Box {
+func (r *Row) turnBox(blk *einops.Block, b einops.Box) einops.Box {
 	if r.Turn == shuffle.Identity {
 		return b
 	}
@@ -719,7 +719,7 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 				target.Y1++
 			}
 			target.X0, target.X1 = left+start-row.Win.X, left+end-row.Win.X
-			row.Plan.MaskBox(row.Dst, row.Cv, row.turned(nil, target))
+			row.Plan.MaskBox(row.Dst, row.Cv, row.turnBox(nil, target))
 			pos = end
 		}
 		y++
@@ -756,7 +756,7 @@ func (r *Row) Pad(in chunk.Box) {
 		{0, top, 0, r.Win.W}, {bottom, r.Win.H, 0, r.Win.W}, {top, bottom, 0, left}, {top, bottom, right, r.Win.W},
 	} {
 		if b[0] < b[1] && b[2] < b[3] {
-			r.fill(r.turned(nil, einops.Box{Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
+			r.fill(r.turnBox(nil, einops.Box{Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
 		}
 	}
 }

@@ -46,23 +46,23 @@ func OnGround(window warp.Raster, a *catalog.Asset) (*warp.Mapping, error) {
 // Mosaic composes a window on the ground from scenes. Add adds a scene: its pixels fill those missing so far or, by the
 // rules mean and median, all its pixels count. End writes the window to a row.
 type Mosaic struct {
-	r    *Reader
-	to   *Row
-	size int // of a sample
-	left int // samples that are missing
-	any  bool
-	done bool   // the row is written
-	all  *blend // of the rules mean and median; nil otherwise
+	r       *Reader
+	to      *Row
+	size    int // of a sample
+	missing int // samples
+	any     bool
+	done    bool   // the row is written
+	all     *blend // of the rules mean and median; nil otherwise
 }
 
 // Mosaic begins a window of a row by a rule (spec.MosaicFirst). A field whose samples are not blended, such as one of
 // labels, has the first ones by every rule.
 func (r *Reader) Mosaic(to *Row, rule string) *Mosaic {
 	field := to.Field
-	mosaic := &Mosaic{r: r, to: to, size: field.rawSize(), left: len(field.Picked) * field.H * field.W}
+	mosaic := &Mosaic{r: r, to: to, size: field.rawSize(), missing: len(field.Picked) * field.H * field.W}
 	if field.BlendsScenes(rule) {
 		mosaic.all = &r.Resample.scenes
-		mosaic.all.begin(mosaic.left, rule == spec.MosaicMedian)
+		mosaic.all.begin(mosaic.missing, rule == spec.MosaicMedian)
 	}
 	return mosaic
 }
@@ -73,7 +73,7 @@ func (r *Raster) BlendsScenes(rule string) bool {
 }
 
 // Full reports whether further scenes have no say.
-func (m *Mosaic) Full() bool { return m.left == 0 && m.all == nil }
+func (m *Mosaic) Full() bool { return m.missing == 0 && m.all == nil }
 
 // Add reads the part of the window that a scene covers. last says that no scene follows. Add holds as many bands at a
 // time as fit into limit bytes, and fails with kind limit if one does not.
@@ -151,7 +151,7 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 		return a.Fault(err)
 	}
 	target.Cv, target.Win = convert, shuffle.Box{Y: in.Y0, X: in.X0, H: field.H, W: field.W}
-	m.left, m.done = 0, true // full: no other scene is read
+	m.missing, m.done = 0, true // full: no other scene is read
 	return m.r.Read(ctx, a, in, bands, &target, target.Masked(field.Final, in))
 }
 
@@ -178,9 +178,9 @@ func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 		case m.all != nil:
 			m.all.add(begin, out, valid)
 		case m.any:
-			m.left -= merge(out, valid, taken, takenValid, size)
+			m.missing -= merge(out, valid, taken, takenValid, size)
 		default:
-			m.left -= bytes.Count(valid, valid1)
+			m.missing -= bytes.Count(valid, valid1)
 		}
 	}
 	return nil
@@ -254,7 +254,7 @@ func (m *Mosaic) End() {
 	case m.all != nil:
 		m.all.end(m.r.Resample.Out, m.r.Resample.OutValid)
 	}
-	m.to.whole(0, len(m.to.Field.Picked), &m.r.Resample, m.size)
+	m.to.putPlanes(0, len(m.to.Field.Picked), &m.r.Resample, m.size)
 }
 
 // MosaicBytes returns how many bytes of memory a worker needs to add box in of the last of some scenes by a rule, if it

@@ -32,7 +32,7 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
 			"the bands of an array have no names"))
 	}
-	file, err := again(ctx, o, a)
+	file, err := openFile(ctx, o, a)
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +65,15 @@ func Legend(ctx context.Context, o source.Opener, a catalog.Asset) (legend chunk
 	if catalog.IsVirtual(a.Index) {
 		return a.Legend(ctx, o, nil)
 	}
-	if file, err := again(ctx, o, a); err == nil {
+	if file, err := openFile(ctx, o, a); err == nil {
 		defer func() { _ = file.Close() }()
 		legend = a.Legend(ctx, o, file)
 	}
 	return legend
 }
 
-// again opens the file of a raster.
-func again(ctx context.Context, o source.Opener, a catalog.Asset) (source.Reader, error) {
+// openFile opens the file of a raster.
+func openFile(ctx context.Context, o source.Opener, a catalog.Asset) (source.Reader, error) {
 	file, err := a.Open(ctx, o, a.Known())
 	if err != nil {
 		return nil, a.Fault(rows.Bare(err))

@@ -132,7 +132,7 @@ type parts struct {
 	ctx  context.Context
 	r    *Reader
 	f    source.Reader
-	left chunk.Range // bytes that are not read yet
+	rest chunk.Range // bytes that are not read yet
 	off  int64       // where the chunk begins
 	turn func()      // ends the reader's turn to decode
 	err  error       // why a read failed
@@ -140,7 +140,7 @@ type parts struct {
 
 // openRows begins to decode the rows of chunk i of x in file f.
 func (r *Reader) openRows(ctx context.Context, f source.Reader, x *chunk.Index, i int) (*parts, *chunk.Rows, error) {
-	opened := &parts{ctx: ctx, r: r, f: f, left: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
+	opened := &parts{ctx: ctx, r: r, f: f, rest: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
 	if r.parts == nil {
 		r.parts = bufio.NewReaderSize(nil, MaxRun)
 	}
@@ -165,23 +165,23 @@ func (p *parts) close(rows *chunk.Rows) {
 
 // Read implements io.Reader.
 func (p *parts) Read(b []byte) (int, error) {
-	if p.left.Len == 0 {
+	if p.rest.Len == 0 {
 		return 0, io.EOF
 	}
-	b = b[:min(int64(len(b)), p.left.Len)]
+	b = b[:min(int64(len(b)), p.rest.Len)]
 	p.r.Clock.Lap(resources.StageDecode)
 	// A reader that waits for bytes keeps no other from decoding.
 	p.endTurn()
 	if p.err = p.ctx.Err(); p.err == nil {
-		p.err = p.f.ReadAt(p.ctx, b, p.left.Off)
+		p.err = p.f.ReadAt(p.ctx, b, p.rest.Off)
 	}
 	p.r.Clock.Lap(resources.StageRead)
 	p.turn = p.r.decoding()
 	if p.err != nil {
 		return 0, p.err
 	}
-	p.left.Off += int64(len(b))
-	p.left.Len -= int64(len(b))
+	p.rest.Off += int64(len(b))
+	p.rest.Len -= int64(len(b))
 	return len(b), nil
 }
 

@@ -31,7 +31,7 @@ type Reader struct {
 	Decoder  *chunk.Decoder
 	Clock    *resources.Clock // nil: time is not measured
 	plan     chunk.RunPlan
-	fresh    freshness
+	indexes  freshness
 	Slot     *turns.Slot // of the goroutine that uses the reader; nil: no turns
 	waits    bool        // for servers, without a turn
 	disk     *diskcache.Ref
@@ -91,7 +91,7 @@ func (r *Reader) GiveBack() {
 		r.below.GiveBack()
 		r.below = nil
 	}
-	r.opener, r.large, r.Slot, r.disk, r.fresh, r.Share, r.arrays = nil, nil, nil, nil, freshness{}, Shared{}, nil
+	r.opener, r.large, r.Slot, r.disk, r.indexes, r.Share, r.arrays = nil, nil, nil, nil, freshness{}, Shared{}, nil
 	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -190,7 +190,7 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 	if err != nil {
 		return nil, err
 	}
-	if err := r.fresh.check(ctx, a, file, r.maxChunk); err != nil {
+	if err := r.indexes.check(ctx, a, file, r.maxChunk); err != nil {
 		_ = file.Close() // nothing was written, so a failure to close loses nothing
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type Resampler struct {
 	InValid, OutValid []byte   // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
 	y, x              []tap    // of each row and each column of Out
 	places, picks     []uint32 // see pickAll; picks are the nearest samples of Resample, too
-	seen              []byte   // the validity of picks, which 0 says too
+	picksValid        []byte   // the validity of picks, which 0 says too
 	next, nextValid   []byte   // of a mosaic: a plane of the next scene
 	scenes            blend    // of a mosaic of all scenes
 	Smooth            Smoother
@@ -120,7 +120,7 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 		} else {
 			r.Resample.Resample(n, win.H, win.W, field, size)
 		}
-		to.whole(first, n, &r.Resample, size)
+		to.putPlanes(first, n, &r.Resample, size)
 		return nil
 	})
 }
@@ -364,16 +364,16 @@ func between(a, b, w float32) float32 {
 	return float32(a + float32(w*float32(b-a)))
 }
 
-// whole writes the resampled samples s.Out to planes first to first+planes-1 of the row, and masks those
+// putPlanes writes the resampled samples s.Out to planes first to first+planes-1 of the row, and masks those
 // that are missing.
-func (r *Row) whole(first, planes int, s *Resampler, size int) {
+func (r *Row) putPlanes(first, planes int, s *Resampler, size int) {
 	field := r.Field
 	blk := einops.Block{DType: field.Native, StrideB: field.H * field.W, StrideY: field.W, StrideX: 1}
 	convert := r.Cv
 	if field.blended != nil {
 		blk.DType, convert = chunk.Float32, field.blended
 	}
-	target := r.turned(&blk, einops.Box{N: r.N, Y1: field.H, X1: field.W})
+	target := r.turnBox(&blk, einops.Box{N: r.N, Y1: field.H, X1: field.W})
 	for plane := 0; plane < planes; plane += target.B1 - target.B0 { // the planes of one step at a time
 		j := field.plane(first + plane)
 		target.T, target.B0 = r.step(j/field.bands()), j%field.bands()
@@ -398,10 +398,10 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 				if start == len(line) {
 					break
 				}
-				gone := r.turned(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: start, X1: end})
-				gone.T, gone.B0 = r.step(band/field.bands()), band%field.bands()
-				gone.B1 = gone.B0 + 1
-				r.Plan.MaskBox(r.Dst, convert, gone)
+				hole := r.turnBox(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: start, X1: end})
+				hole.T, hole.B0 = r.step(band/field.bands()), band%field.bands()
+				hole.B1 = hole.B0 + 1
+				r.Plan.MaskBox(r.Dst, convert, hole)
 				pos = end
 			}
 		}

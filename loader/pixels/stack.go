@@ -261,7 +261,7 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 			}
 			resampler.crop(field, band, size, win, l.stack.Height, l.stack.Width)
 		}
-		to.whole(first, n, resampler, size)
+		to.putPlanes(first, n, resampler, size)
 		return nil
 	})
 }
@@ -298,9 +298,9 @@ func (s *Resampler) pickAll(m *warp.Mapping, in chunk.Box, n int) error {
 	if cap(s.picks) < n {
 		s.picks = make([]uint32, n)
 	}
-	s.picks, s.seen = s.picks[:n], Grown(s.seen, n)
+	s.picks, s.picksValid = s.picks[:n], Grown(s.picksValid, n)
 	places := s.places[:(in.Y1-in.Y0)*(in.X1-in.X0)]
-	return warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.seen)
+	return warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.picksValid)
 }
 
 func boxOf(b chunk.Box) warp.Box { return warp.Box{Y0: b.Y0, X0: b.X0, Y1: b.Y1, X1: b.X1} }

@@ -16,7 +16,7 @@ import (
 // as in a copied dataset, so that each such file is checked once and not for every window. It is a hash
 // table of fixed size: a file that another one overwrites is checked again.
 type freshness struct {
-	seen []uint64 // hashes of URI and times, at the hash modulo freshPlaces; 0 is an empty slot
+	slots []uint64 // hashes of URI and times, at the hash modulo freshPlaces; 0 is an empty slot
 }
 
 // freshPlaces is the number of slots of freshness.
@@ -30,13 +30,13 @@ func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader
 	if err != nil || now.IsZero() {
 		return err
 	}
-	if s.seen == nil {
-		s.seen = make([]uint64, freshPlaces)
+	if s.slots == nil {
+		s.slots = make([]uint64, freshPlaces)
 	}
 	// Offset is part of the key, since all assets of a container share the URI and time of its file.
 	// The recorded time is too, because another catalog may hold another index of the same file.
 	key := xxh3.HashStringSeed(a.URI, uint64(now.UnixNano())^uint64(a.Offset)) ^ uint64(a.MTime.UnixNano())
-	place := &s.seen[key%freshPlaces]
+	place := &s.slots[key%freshPlaces]
 	if *place == key {
 		return nil
 	}

@@ -34,11 +34,11 @@ type TileCache struct {
 	// Planned has for each chunk the windows that come next and need it.
 	Planned map[TileKey][]use
 
-	counts  bool           // tiles have no memory
-	budget  *budget.Budget // pays for tiles beyond paid; nil for none
-	leave   func()         // ends the membership in the budget
-	paid    int64          // bytes of tiles that somebody else has charged
-	charged int64          // bytes that are charged to the budget, with paid
+	counts    bool           // tiles have no memory
+	budget    *budget.Budget // pays for tiles beyond floor; nil for none
+	leave     func()         // ends the membership in the budget
+	floor     int64          // bytes of tiles that somebody else has charged
+	allowance int64          // bytes that are charged to the budget, with floor
 }
 
 // TileKey names a chunk of an asset, or of the asset's mask.
@@ -66,14 +66,14 @@ type tile struct {
 
 // NewTileCache returns an empty cache for at most bound bytes of decoded chunks, which the caller has charged.
 func NewTileCache(bound int64) *TileCache {
-	return &TileCache{Bound: bound, By: map[TileKey]*tile{}, paid: bound, charged: bound, leave: func() {}}
+	return &TileCache{Bound: bound, By: map[TileKey]*tile{}, floor: bound, allowance: bound, leave: func() {}}
 }
 
 // NewPlannedTiles returns an empty cache for windows that announce their chunks. It charges at most bound bytes to
 // b as long as nobody waits for them. The caller must call Close.
 func NewPlannedTiles(bound int64, b *budget.Budget) *TileCache {
 	c := NewTileCache(bound)
-	c.Planned, c.budget, c.paid, c.charged = map[TileKey][]use{}, b, 0, 0
+	c.Planned, c.budget, c.floor, c.allowance = map[TileKey][]use{}, b, 0, 0
 	c.leave = b.Join(c)
 	return c
 }
@@ -142,12 +142,12 @@ func (c *TileCache) next(key TileKey) (order int64, rows int) {
 	return order, rows
 }
 
-// Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If mine
+// Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If decode
 // is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
 // decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room, or if no
 // other window needs the chunk. order is the place of the window in the run, 0 for one of a pool, and
 // rows how many of the first rows of the chunk it needs.
-func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, mine bool) {
+func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, decode bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(order, key)
@@ -200,23 +200,23 @@ func (c *TileCache) room(n int64) bool {
 	if c.Held+n > c.Bound {
 		return false
 	}
-	due := c.Held + n - c.charged
+	due := c.Held + n - c.allowance
 	if due > 0 && !c.budget.TryAcquire(due) {
 		return false
 	}
-	c.charged += max(due, 0)
+	c.allowance += max(due, 0)
 	return true
 }
 
-// looked is how many tiles last looks at: so many that it mostly finds one that is needed late, and so few that this
-// takes a microsecond, a small part of decoding a chunk.
-const looked = 32
+// candidates is how many tiles last looks at: so many that it mostly finds one that is needed late, and so few that
+// this takes a microsecond, a small part of decoding a chunk.
+const candidates = 32
 
 // last returns the tile to evict for one that a window of order next needs: of those that were used longest ago the
 // one that is needed last, or nil if all are needed earlier. It needs the lock.
 func (c *TileCache) last(next int64) (found *tile) {
 	place := c.Used.Back()
-	for n := 0; n < looked && place != nil; n++ {
+	for n := 0; n < candidates && place != nil; n++ {
 		t := place.Value.(*tile)
 		if needed, _ := c.next(t.key); needed > next {
 			found, next = t, needed
@@ -242,7 +242,7 @@ func (c *TileCache) drop(t *tile) {
 }
 
 // Finish wakes the readers that wait for t. failed says that the caller could not decode the chunk. The
-// reader that got t with mine calls it once, before Put.
+// reader that got t with decode calls it once, before Put.
 func (c *TileCache) Finish(t *tile, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,8 +280,8 @@ func (c *TileCache) Trim() {
 	for c.Used.Len() > 0 {
 		c.drop(c.Used.Back().Value.(*tile))
 	}
-	due := c.charged - max(c.Held, c.paid)
-	c.charged -= due
+	due := c.allowance - max(c.Held, c.floor)
+	c.allowance -= due
 	c.mu.Unlock()
 	c.budget.Release(due) // without the lock: it calls Freed
 }
@@ -310,10 +310,10 @@ type Shared struct {
 
 // want is a chunk that a window needs, and its tile.
 type want struct {
-	t    *tile // nil: the cache has no room, so this reader decodes the chunk and does not share it
-	i    int   // the chunk's number
-	mine bool  // this reader decodes the chunk for all
-	open bool  // mine, and Finish is still to be called
+	t      *tile // nil: the cache has no room, so this reader decodes the chunk and does not share it
+	i      int   // the chunk's number
+	decode bool  // this reader decodes the chunk for all
+	open   bool  // decode, and Finish is still to be called
 }
 
 // fromTiles puts the chunks of the reader's plan into the sink, sharing them through the tile cache.
@@ -341,7 +341,7 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 		}
 		runs = runs[n:]
 	}
-	return r.others(ctx, wants, x, to, func(i int) error {
+	return r.awaitTiles(ctx, wants, x, to, func(i int) error {
 		p := x.Place(i)
 		return r.runs(ctx, f, x, []chunk.Run{{Off: p.Off, Len: p.Len, Chunks: []int{i}}}, box.Y1, to)
 	})
@@ -359,8 +359,8 @@ func (r *Reader) want(x *chunk.Index, chunks []int, y1 int) (wants []want, done 
 		if order > 0 { // windows of a pool need all rows sooner or later
 			rows = min(y1, box.Y1) - box.Y0
 		}
-		t, mine := tileCache.Get(key, x.StoredBytes(i), order, rows)
-		wants = append(wants, want{t, i, mine, mine})
+		t, decode := tileCache.Get(key, x.StoredBytes(i), order, rows)
+		wants = append(wants, want{t, i, decode, decode})
 	}
 	r.wants = wants
 	return wants, func() {
@@ -377,14 +377,14 @@ func (r *Reader) want(x *chunk.Index, chunks []int, y1 int) (wants []want, done 
 	}
 }
 
-// others waits for the chunks that other readers decode, and puts them into the sink. If one failed, it
-// calls again to read the chunk here, because the other reader may have failed for a reason of its own,
+// awaitTiles waits for the chunks that other readers decode, and puts them into the sink. If one failed, it
+// calls read to read the chunk here, because the other reader may have failed for a reason of its own,
 // such as a cancelled context.
-func (r *Reader) others(
-	ctx context.Context, wants []want, x *chunk.Index, to Sink, again func(i int) error,
+func (r *Reader) awaitTiles(
+	ctx context.Context, wants []want, x *chunk.Index, to Sink, read func(i int) error,
 ) error {
 	for _, want := range wants {
-		if want.t == nil || want.mine {
+		if want.t == nil || want.decode {
 			continue
 		}
 		select {
@@ -403,7 +403,7 @@ func (r *Reader) others(
 			r.Clock.Lap(resources.StageScatter)
 			continue
 		}
-		if err := again(want.i); err != nil {
+		if err := read(want.i); err != nil {
 			return err
 		}
 	}
@@ -416,7 +416,7 @@ func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, r
 	if err := r.fetch(ctx, f, runs...); err != nil {
 		return err
 	}
-	// The turn ends here, before others waits: a reader that waits with a turn would keep the reader
+	// The turn ends here, before awaitTiles waits: a reader that waits with a turn would keep the reader
 	// that it waits for from decoding.
 	defer r.decoding()()
 	begin := int64(0) // of the run in Stored
@@ -456,7 +456,7 @@ func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, 
 	join := chunk.Join{MaxGap: gap, MaxLen: MaxRun}
 	for end = from; end < len(wants); end++ {
 		want := wants[end]
-		if want.t != nil && !want.mine {
+		if want.t != nil && !want.decode {
 			continue
 		}
 		place := x.Place(want.i)
