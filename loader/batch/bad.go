@@ -19,7 +19,7 @@ type BadLimit struct {
 type BadCounter struct {
 	limit       int64 // -1 without a bound
 	rank, world int
-	begun       bool
+	hasEpoch    bool
 	epoch       uint64
 	count       int64
 	from        int64 // position of the first batch that was counted in the epoch
@@ -58,8 +58,8 @@ func (c *BadCounter) Note(b *Batch) error {
 	if c.limit < 0 {
 		return nil
 	}
-	if b.Epoch != c.epoch || !c.begun {
-		c.begun, c.epoch, c.count, c.from, c.first = true, b.Epoch, 0, b.First, b.First
+	if b.Epoch != c.epoch || !c.hasEpoch {
+		c.hasEpoch, c.epoch, c.count, c.from, c.first = true, b.Epoch, 0, b.First, b.First
 	}
 	if b.First >= c.first {
 		c.first = b.First + 1

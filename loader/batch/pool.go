@@ -9,9 +9,9 @@ type Pool struct {
 	Alloc func(n int) Buffer // nil: NewHeap
 	Bound int64              // bytes that are kept at most; not changed once the pool is used
 
-	mu   sync.Mutex
-	idle Idle
-	over bool // nothing is kept any more
+	mu     sync.Mutex
+	idle   Idle
+	closed bool // nothing is kept any more
 }
 
 // Take returns memory of n bytes with any content, for a batch without an owner.
@@ -35,7 +35,7 @@ func (p *Pool) Give(b Buffer, keep bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle.CheckOut(b)
-	if !keep || p.over || !Reusable(b) || p.idle.Bytes()+int64(len(b.Bytes())) > p.Bound {
+	if !keep || p.closed || !Reusable(b) || p.idle.Bytes()+int64(len(b.Bytes())) > p.Bound {
 		b.Free()
 		return
 	}
@@ -60,7 +60,7 @@ func (p *Pool) Trim() {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
+	p.closed = true
 	p.idle.Free()
 }
 

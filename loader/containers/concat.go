@@ -54,7 +54,7 @@ func (c *Container) Concat(ctx context.Context, s *rows.Selector, groups []spec.
 	c.tellColumns(joined, data)
 	s.Data, s.Samples = c.withSources(joined, samples), samples
 	s.Meet(slices.Values(samples))
-	if c.left, err = leftOf(ctx, subs); err != nil {
+	if c.matches, err = leftOf(ctx, subs); err != nil {
 		return err
 	}
 	level0 := []int{}
@@ -63,7 +63,7 @@ func (c *Container) Concat(ctx context.Context, s *rows.Selector, groups []spec.
 			level0 = append(level0, row)
 		}
 	}
-	c.base = append(taco.Selection{level0}, c.left[min(1, len(c.left)):]...)
+	c.base = append(taco.Selection{level0}, c.matches[min(1, len(c.matches)):]...)
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (c *Container) Concat(ctx context.Context, s *rows.Selector, groups []spec.
 func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	deepest := 0
 	for _, g := range groups {
-		deepest = max(deepest, len(g.left))
+		deepest = max(deepest, len(g.matches))
 	}
 	var left taco.Selection
 	for part := range deepest {
@@ -85,8 +85,8 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 			if err != nil {
 				return nil, err
 			}
-			if part < len(container.left) {
-				for _, row := range container.left[part] {
+			if part < len(container.matches) {
+				for _, row := range container.matches[part] {
 					rows = append(rows, first+row)
 				}
 			} else { // this group has no selection on level k, so all its rows count

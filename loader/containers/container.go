@@ -37,7 +37,7 @@ type Container struct {
 	opener   source.Opener // refuses paths outside of the roots
 	level0   *tables.Table
 	rows     []int32        // the row of level 0 of each sample, ascending
-	left     taco.Selection // the rows of each level that meet bbox and datetime; nil for all
+	matches  taco.Selection // the rows of each level that meet bbox and datetime; nil for all
 	base     taco.Selection // the rows of each level that the groups of concat left; nil without
 	selected bool           // the conditions and the split are applied
 	keep     bool           // decoded geometries stay in memory, because more queries will follow

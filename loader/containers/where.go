@@ -26,10 +26,10 @@ func (c *Container) Near(ctx context.Context, f spacetime.Filter) ([]int, error)
 	}
 	switch {
 	case len(left) < 2: // the condition looked at level 0 only
-	case c.left == nil:
-		c.left = left
+	case c.matches == nil:
+		c.matches = left
 	default:
-		c.left, err = c.set.And(ctx, c.left, left)
+		c.matches, err = c.set.And(ctx, c.matches, left)
 	}
 	return left[0], err
 }
@@ -84,9 +84,9 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	// c.left[0] is as old as the last condition on place or time, while c.rows has met all
+	// c.matches[0] is as old as the last condition on place or time, while c.rows has met all
 	// conditions.
-	left := append(taco.Selection{ints(s.c.rows)}, s.c.left[min(1, len(s.c.left)):]...)
+	left := append(taco.Selection{ints(s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
 	rows, err := s.c.set.RowsBelow(ctx, left, level)
 	if err != nil || len(rows) == len(visible) {
 		return rows, err
@@ -239,9 +239,9 @@ func (c *Container) column(ctx context.Context, level int, rows []int32, name st
 // the row there for each sample, -1 if a sample has none. A path that leads nowhere from all
 // samples is fault.NotFound.
 func (c *Container) below(ctx context.Context, path string) (int, []int32, error) {
-	walk := descent{path: path, found: make([]int32, len(c.rows))}
-	for i := range walk.found {
-		walk.found[i] = -1
+	walk := descent{path: path, rows: make([]int32, len(c.rows))}
+	for i := range walk.rows {
+		walk.rows[i] = -1
 	}
 	t0 := c.level0.Len()
 	walk.sample, walk.rest = make([]int32, t0), make([]int32, t0)
@@ -276,7 +276,7 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 		}
 	}
 	if walk.level > 0 {
-		return walk.level, walk.found, nil
+		return walk.level, walk.rows, nil
 	}
 	// The error of the first sample lists its paths, which is more helpful than "no path".
 	first, err := c.set.Entry(ctx, 0, int(c.rows[0]))
@@ -296,7 +296,7 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 type descent struct {
 	path  string
 	level int     // the level that the path leads to; 0 until it is found
-	found []int32 // the row of that level for each sample; -1 without
+	rows  []int32 // the row of that level for each sample; -1 without
 
 	// For each row of the level above: the sample that it lies below, -1 if it is not on the path,
 	// and where in path the ids below it begin.
@@ -325,8 +325,8 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 		switch {
 		case len(name) == len(want):
 			d.level = cmp.Or(d.level, k)
-			if d.level == k && d.found[row] < 0 {
-				d.found[row] = int32(i)
+			if d.level == k && d.rows[row] < 0 {
+				d.rows[row] = int32(i)
 			}
 		case want[len(name)] == '/':
 			sample[i], rest[i], further = row, d.rest[parent]+int32(len(name))+1, true

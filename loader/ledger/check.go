@@ -267,13 +267,13 @@ func checkRun(lives []*life, epochs uint64, left *room) (Run, error) {
 		ranks := map[int64]bool{}
 		for _, lived := range begun.lives {
 			ranks[lived.Rank] = true
-			for _, part := range lived.given {
+			for _, part := range lived.stretches {
 				counted := begun.counts(part)
 				told.Samples += lived.rows(part.from, part.to)
 				told.Again += lived.rows(counted.to, part.to)
 				if counted.from < counted.to {
 					if byEpoch[part.epoch] == nil {
-						byEpoch[part.epoch] = &epoch{head: first.head, number: part.epoch, starts: starts, left: left}
+						byEpoch[part.epoch] = &epoch{head: first.head, number: part.epoch, starts: starts, budget: left}
 					}
 					e := byEpoch[part.epoch]
 					e.edges = append(e.edges, edge{counted.from, number, lived.Rank, 1},
@@ -297,7 +297,7 @@ func checkRun(lives []*life, epochs uint64, left *room) (Run, error) {
 	}
 	for n := earliest.Epoch; left.epochs > 0 && (n < last || n < epochs); n++ {
 		if byEpoch[n] == nil {
-			byEpoch[n] = &epoch{head: first.head, number: n, left: left} // without any record
+			byEpoch[n] = &epoch{head: first.head, number: n, budget: left} // without any record
 			left.epochs--
 		}
 	}

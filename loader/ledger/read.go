@@ -153,7 +153,7 @@ type life struct {
 	file         string
 	begin        place
 	opened, last float64 // when it was given the first batch and the last one, as Unix seconds
-	given        []stretch
+	stretches    []stretch
 	bad, wrong   []mark
 }
 
@@ -179,10 +179,10 @@ const wrong = "wrong"
 func (l *life) add(r *record, all *tally) error {
 	l.last = max(l.last, r.Time)
 	parts := int64(0)
-	if n := len(l.given); n > 0 && l.given[n-1].epoch == r.Epoch && l.given[n-1].to == r.Step {
-		l.given[n-1].to++
+	if n := len(l.stretches); n > 0 && l.stretches[n-1].epoch == r.Epoch && l.stretches[n-1].to == r.Step {
+		l.stretches[n-1].to++
 	} else {
-		l.given = append(l.given, stretch{r.Epoch, r.Step, r.Step + 1})
+		l.stretches = append(l.stretches, stretch{r.Epoch, r.Step, r.Step + 1})
 		parts++
 	}
 	expected, first := l.rows(r.Step, r.Step+1), r.Step*l.BatchSize+l.Rank

@@ -15,7 +15,7 @@ type epoch struct {
 	edges  []edge
 	begins int64 // the first step that the ledger is about
 	mayEnd bool  // in the middle, as the run does
-	left   *room
+	budget *room
 }
 
 // edge is where a rank of a start begins or ends to be given steps.
@@ -28,8 +28,8 @@ type edge struct {
 
 // piece is a run of steps in which the same ranks of the same starts were given batches.
 type piece struct {
-	from, to int64
-	given    []delivery // by start and rank, until the next piece
+	from, to   int64
+	deliveries []delivery // by start and rank, until the next piece
 }
 
 // delivery is how often a rank of a start was given each step of a piece.
@@ -49,8 +49,8 @@ func (e *epoch) pieces(yield func(piece) bool) {
 		}
 		made := piece{from, step, given}
 		from = step
-		e.left.looks -= int64(len(given))
-		return e.left.looks >= 0 && yield(made)
+		e.budget.looks -= int64(len(given))
+		return e.budget.looks >= 0 && yield(made)
 	}
 	for _, change := range e.edges {
 		if !upTo(change.step) {
@@ -59,7 +59,7 @@ func (e *epoch) pieces(yield func(piece) bool) {
 		if change.more == 0 {
 			continue
 		}
-		e.left.looks -= int64(len(given)) / 64 // an entry in the middle moves the others
+		e.budget.looks -= int64(len(given)) / 64 // an entry in the middle moves the others
 		at, found := slices.BinarySearchFunc(given, delivery{change.start, change.rank, 0}, delivery.compare)
 		if !found {
 			given = slices.Insert(given, at, delivery{change.start, change.rank, 0})
@@ -78,16 +78,16 @@ func (d delivery) compare(o delivery) int {
 
 // last returns the deliveries of the last start of a piece, which is the one that counts, and its world.
 func (p *piece) last(e *epoch) (given []delivery, world *head) {
-	if len(p.given) == 0 {
+	if len(p.deliveries) == 0 {
 		return nil, e.head
 	}
-	number := p.given[len(p.given)-1].start
-	first := slices.IndexFunc(p.given, func(d delivery) bool { return d.start == number })
-	return p.given[first:], e.starts[number].lives[0].head
+	number := p.deliveries[len(p.deliveries)-1].start
+	first := slices.IndexFunc(p.deliveries, func(d delivery) bool { return d.start == number })
+	return p.deliveries[first:], e.starts[number].lives[0].head
 }
 
-// whole reports whether all ranks with rows were given the steps of a piece.
-func (p *piece) whole(e *epoch) bool {
+// isComplete reports whether all ranks with rows were given the steps of a piece.
+func (p *piece) isComplete(e *epoch) bool {
 	given, world := p.last(e)
 	rows := int64(0)
 	for _, d := range given {
@@ -114,14 +114,14 @@ func (e *epoch) sweep(run *Run) Epoch {
 	if e.mayEnd {
 		ends = 0
 		for p := range e.pieces {
-			if p.whole(e) {
+			if p.isComplete(e) {
 				ends = p.to
 			}
 		}
 	}
 	told.Unfinished = ends < e.Steps
 	for p := range e.pieces {
-		if p.whole(e) {
+		if p.isComplete(e) {
 			told.Steps += p.to - p.from
 		}
 		told.Samples += e.piece(&p, run, p.from >= ends || p.to <= e.begins)
@@ -155,18 +155,18 @@ func (e *epoch) piece(p *piece, run *Run, outside bool) (samples int64) {
 		run.Missing += lost
 		add("missing", world, lost, absent)
 	}
-	for i := 0; i < len(p.given); {
-		number, ranks, again := p.given[i].start, ranges(nil), int64(0)
+	for i := 0; i < len(p.deliveries); {
+		number, ranks, again := p.deliveries[i].start, ranges(nil), int64(0)
 		known := e.starts[number].lives[0].head
-		counts := len(given) == len(p.given)-i // the deliveries of the last start, whose first ones count
-		for ; i < len(p.given) && p.given[i].start == number; i++ {
-			times := p.given[i].times
+		counts := len(given) == len(p.deliveries)-i // the deliveries of the last start, whose first ones count
+		for ; i < len(p.deliveries) && p.deliveries[i].start == number; i++ {
+			times := p.deliveries[i].times
 			if counts {
 				times--
 			}
-			if rows := times * rowsOf(known, p.given[i].rank, p.from, p.to); rows > 0 {
+			if rows := times * rowsOf(known, p.deliveries[i].rank, p.from, p.to); rows > 0 {
 				again += rows
-				ranks.add(p.given[i].rank, p.given[i].rank+1)
+				ranks.add(p.deliveries[i].rank, p.deliveries[i].rank+1)
 			}
 		}
 		run.Twice += again

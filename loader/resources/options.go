@@ -168,8 +168,8 @@ type Members struct {
 	// MaxBytes bounds the memory of the containers that are kept. Default DefaultMembersBytes.
 	MaxBytes int64
 
-	mu   sync.Mutex // guards kept: Close may come while a first Read creates it
-	kept io.Closer
+	mu    sync.Mutex // guards cache: Close may come while a first Read creates it
+	cache io.Closer
 }
 
 // DefaultMembersBytes is the default of Members.MaxBytes. The tables of a container of a million rows
@@ -181,17 +181,17 @@ const DefaultMembersBytes = 256 << 20
 func (m *Members) Cache(open func(maxBytes int64) io.Closer) io.Closer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept == nil {
-		m.kept = open(cmp.Or(m.MaxBytes, DefaultMembersBytes))
+	if m.cache == nil {
+		m.cache = open(cmp.Or(m.MaxBytes, DefaultMembersBytes))
 	}
-	return m.kept
+	return m.cache
 }
 
 // Close closes the containers that are kept open.
 func (m *Members) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept != nil {
-		_ = m.kept.Close() // they were only read
+	if m.cache != nil {
+		_ = m.cache.Close() // they were only read
 	}
 }

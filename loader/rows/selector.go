@@ -188,7 +188,7 @@ func (s *Selector) split(ctx context.Context, p *spec.Split, use string) error {
 			return nil
 		})
 	case "given":
-		return s.given(ctx, p.Column, use)
+		return s.keepPart(ctx, p.Column, use)
 	case "column":
 		return scan(ctx, s.table, p.Column, func(row int64, c *Column, v catalog.Value) error {
 			s.Keep[row] = s.Keep[row] && !v.Null && split.OfText(textOf(c.Kind, v)) == share
@@ -275,10 +275,10 @@ func (s *Selector) lonLat(
 	})
 }
 
-// given keeps the rows that a column assigns to the part named use. Without a column it takes the
+// keepPart keeps the rows that a column assigns to the part named use. Without a column it takes the
 // first of spec.SplitColumns that exists. A part without rows is fault.NotFound and lists the parts
 // that there are.
-func (s *Selector) given(ctx context.Context, column, use string) error {
+func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 	names := spec.SplitColumns
 	if column != "" {
 		names = []string{column}

@@ -129,10 +129,10 @@ func overlap(a, b orb.Bound) orb.Bound {
 func (m *Map) around(pad float64) orb.Bound {
 	// A degree of longitude has 11 km at 84 degrees.
 	deg := 0.1 + 1.5*pad/11_000
-	may := m.shown
+	may := m.reach
 	if may.Max[0]-may.Min[0] < 180 { // a zone of UTM
 		may = may.Pad(min(deg, farthest))
 		may.Min[1], may.Max[1] = max(may.Min[1], -89), min(may.Max[1], 89)
 	}
-	return overlap(m.seen.Pad(deg), may)
+	return overlap(m.feetBound.Pad(deg), may)
 }

@@ -69,13 +69,13 @@ type Map struct {
 	CRS *crs.CRS
 
 	strip orb.Bound // the longitudes and latitudes of its cells
-	shown orb.Bound // and of the scenes that their windows may see
+	reach orb.Bound // and of the scenes that their windows may see
 	feet  []foot
 	boxes []boxtree.Box // of feet, until tree is made
 	tree  *boxtree.Tree
-	// The longitudes and latitudes that its footprints have of shown. Outlines of zones, bounds and roi are drawn no
+	// The longitudes and latitudes that its footprints have of reach. Outlines of zones, bounds and roi are drawn no
 	// further than these, because a map need not have a place for all of them.
-	seen orb.Bound
+	feetBound orb.Bound
 }
 
 // foot is a footprint on a map, and the scenes that have it, by their numbers.
@@ -318,7 +318,7 @@ func (m *Map) add(f *footprint, pieces []orb.Polygon) {
 	b := orb.MultiPolygon(pieces).Bound()
 	m.boxes = append(m.boxes, boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1]))
 	if len(m.feet) == 0 {
-		m.seen = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
+		m.feetBound = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
 	}
 	m.see(f.bound)
 	m.feet = append(m.feet, foot{pieces, f.scenes, f.dataset, f.beside})
@@ -327,12 +327,12 @@ func (m *Map) add(f *footprint, pieces []orb.Polygon) {
 // see enlarges the bounds of the map's footprints by a box of longitudes and latitudes.
 func (m *Map) see(b orb.Bound) {
 	for _, turn := range turns {
-		west, east := max(b.Min[0]+turn, m.shown.Min[0]), min(b.Max[0]+turn, m.shown.Max[0])
+		west, east := max(b.Min[0]+turn, m.reach.Min[0]), min(b.Max[0]+turn, m.reach.Max[0])
 		if west > east {
 			continue
 		}
-		m.seen.Min = orb.Point{min(m.seen.Min[0], west), min(m.seen.Min[1], b.Min[1])}
-		m.seen.Max = orb.Point{max(m.seen.Max[0], east), max(m.seen.Max[1], b.Max[1])}
+		m.feetBound.Min = orb.Point{min(m.feetBound.Min[0], west), min(m.feetBound.Min[1], b.Min[1])}
+		m.feetBound.Max = orb.Point{max(m.feetBound.Max[0], east), max(m.feetBound.Max[1], b.Max[1])}
 	}
 }
 
@@ -372,7 +372,7 @@ func (s *Set) zones(prints []footprint) {
 		deg := min(1.5*float64(s.side)*s.size/11_000, 20)
 		shown := orb.Bound{Min: orb.Point{west - deg, max(lo-deg, -89)},
 			Max: orb.Point{west + 6 + deg, min(hi+deg, 89)}}
-		s.Maps = append(s.Maps, &Map{CRS: system, strip: strip, shown: shown})
+		s.Maps = append(s.Maps, &Map{CRS: system, strip: strip, reach: shown})
 	}
 }
 
@@ -391,7 +391,7 @@ func (s *Set) oneMap(name string) error {
 	}
 	// The ends are left out by 0.1 mm, because a place on them lies at either side of the map.
 	globe := orb.Bound{Min: orb.Point{-180 + 1e-9, -90}, Max: orb.Point{180 - 1e-9, 90}}
-	s.Maps = append(s.Maps, &Map{CRS: system, strip: globe, shown: globe})
+	s.Maps = append(s.Maps, &Map{CRS: system, strip: globe, reach: globe})
 	return nil
 }
 
@@ -402,7 +402,7 @@ func (m *Map) place(f *footprint, off float64) ([]orb.Polygon, error) {
 		round(ring)
 		return []orb.Polygon{{ring}}, nil
 	}
-	pieces, err := m.on(f.at, off, m.shown)
+	pieces, err := m.on(f.at, off, m.reach)
 	if err != nil {
 		return nil, err
 	}
@@ -498,7 +498,7 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 func (m *Map) outline() orb.Polygon {
 	bound := m.strip
 	// 0.1 degrees more, as sides bend: a degree of latitude is never shorter than 110 km, and cells are small.
-	bound.Min[1], bound.Max[1] = max(bound.Min[1], m.seen.Min[1]-0.1), min(bound.Max[1], m.seen.Max[1]+0.1)
+	bound.Min[1], bound.Max[1] = max(bound.Min[1], m.feetBound.Min[1]-0.1), min(bound.Max[1], m.feetBound.Max[1]+0.1)
 	return bound.ToPolygon()
 }
 
@@ -507,7 +507,7 @@ func (m *Map) near(o *Options) orb.Bound {
 	// A cell of a grid is touched by a footprint at one end and by a polygon at the other, at most its diagonal away:
 	// a degree of longitude has 11 km at 84 degrees.
 	deg := 0.1 + 1.5*float64(o.Stride)*o.Resolution/11_000
-	return overlap(m.seen.Pad(deg), m.shown)
+	return overlap(m.feetBound.Pad(deg), m.reach)
 }
 
 // floor returns the greatest int that is not above v.

@@ -106,7 +106,7 @@ func (p *Picture) addRings(c *Cut, rings []clip.Ring, number, part int) {
 		c.Rings = append(c.Rings, int32(number), int32(part), int32(len(ring.Points)), hole)
 		start := len(c.Coords)
 		for _, vertex := range ring.Points {
-			x, y := p.turned(vertex)
+			x, y := p.turnPoint(vertex)
 			c.Coords = append(c.Coords, x, y)
 		}
 		if p.mirrors() { // which turns the ring the other way round
@@ -137,7 +137,7 @@ type bounds [BoxWidth]float32
 func (p *Picture) grow(b *bounds, shape orb.Geometry) {
 	width, height := float64(p.Width), float64(p.Height)
 	add := func(at orb.Point) {
-		x, y := p.turned(at)
+		x, y := p.turnPoint(at)
 		b[0], b[1], b[2], b[3] = min(b[0], x), min(b[1], y), max(b[2], x), max(b[3], y)
 	}
 	switch s := shape.(type) {

@@ -45,8 +45,8 @@ func TestCutRectangles(t *testing.T) {
 		if !meets {
 			continue
 		}
-		ax, ay := p.turned(orb.Point{lowX, lowY})
-		bx, by := p.turned(orb.Point{highX, highY})
+		ax, ay := p.turnPoint(orb.Point{lowX, lowY})
+		bx, by := p.turnPoint(orb.Point{highX, highY})
 		want := [4]float32{min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)}
 		if [4]float32(boxes.Coords) != want {
 			t.Fatalf("%v, turned by %d: the box %v, want %v", shape, turn, boxes.Coords, want)

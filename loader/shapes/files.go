@@ -19,7 +19,7 @@ type files struct {
 	column int // of the table, with the paths
 	opener source.Opener
 	large  *resources.LargeChunks
-	kept   *lru.Cache[version, *file]
+	cache  *lru.Cache[version, *file]
 }
 
 // version is a file as it was when it was read.
@@ -40,7 +40,7 @@ const (
 // openFiles prepares the reading of a file for each row.
 func (v *Field) openFiles(ctx context.Context, t rows.Table, column int, o resources.Options) (err error) {
 	v.each = &files{table: t, column: column, opener: o.Opener, large: o.Large(),
-		kept: lru.New[version, *file](keptBytes)}
+		cache: lru.New[version, *file](keptBytes)}
 	if v.To, err = v.dtype(nil); err != nil {
 		return err
 	}
@@ -62,14 +62,14 @@ func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
 	if timed, ok := reader.(source.Timed); ok {
 		key.mtime = timed.ModTime().UnixNano()
 	}
-	if known, ok := v.each.kept.Get(key); ok {
+	if known, ok := v.each.cache.Get(key); ok {
 		return known, nil
 	}
 	made, bytes, err := v.read(ctx, reader, path.Text)
 	if err != nil {
 		return nil, fault.WithFile(err, path.Text)
 	}
-	v.each.kept.Add(key, made, bytes)
+	v.each.cache.Add(key, made, bytes)
 	return made, nil
 }
 

@@ -228,8 +228,8 @@ func each(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
 	return shape
 }
 
-// turned returns a place of the window, turned as pixels.Row turns pixels.
-func (p *Picture) turned(at orb.Point) (x, y float32) {
+// turnPoint turns a point of the window, as pixels.Row turns pixels.
+func (p *Picture) turnPoint(at orb.Point) (x, y float32) {
 	if p.turn&shuffle.FlipX != 0 {
 		at[0] = float64(p.Width) - at[0]
 	}

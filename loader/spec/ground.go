@@ -129,8 +129,8 @@ func (g *GeoWindows) Side() (side, stride int) {
 	return int(math.Round(g.SizeM / g.Resolution)), int(math.Round(g.StrideM / g.Resolution))
 }
 
-// whole reports whether a length is a whole number of pixels, but for rounding.
-func (g *GeoWindows) whole(v float64) bool {
+// wholePixels reports whether a length is a whole number of pixels, but for rounding.
+func (g *GeoWindows) wholePixels(v float64) bool {
 	n := v / g.Resolution
 	return math.Abs(n-math.Round(n)) <= 1e-9*n && n >= 0.5 && n < MaxWindow+0.5
 }
@@ -139,12 +139,12 @@ func (g *GeoWindows) validate(s *Sampler) error {
 	switch {
 	case !(g.Resolution >= 1e-3 && g.Resolution <= 1e6):
 		return wrong("resolution", g.Resolution, "it must be from 0.001 to 1,000,000 metres")
-	case !g.whole(g.SizeM):
+	case !g.wholePixels(g.SizeM):
 		return wrong("size_m", g.SizeM, "a window has a whole number of pixels of %v m, from 1 to %d", g.Resolution,
 			MaxWindow)
 	case s.Height != 0 || s.Width != 0 || s.PerAsset != 0:
 		return fmt.Errorf("height, width and per_asset are not for kind %q: it has size_m and per_epoch", GeoWindow)
-	case g.StrideM != 0 && (!g.whole(g.StrideM) || g.StrideM > g.SizeM):
+	case g.StrideM != 0 && (!g.wholePixels(g.StrideM) || g.StrideM > g.SizeM):
 		return wrong("stride_m", g.StrideM, "it must be a whole number of pixels of %v m, and at most size_m, %v",
 			g.Resolution, g.SizeM)
 	case g.StrideM != 0 && (g.PerEpoch != 0 || g.Edge):

@@ -192,8 +192,8 @@ func underflows(v float64) bool {
 
 // reports are the statistics of a spec by field.
 type reports struct {
-	given map[string]json.RawMessage
-	left  int // how many bytes of them may still be read
+	byField map[string]json.RawMessage
+	budget  int // bytes of them that may still be read
 }
 
 // maxStatsBytes bounds the statistics in a spec, counted once for each field and source that reads them: 16 times the
@@ -220,14 +220,14 @@ func (r *reports) look(fields []Field, sources []Source) error {
 // find puts the statistics of a field where it has none of its own.
 func (r *reports) find(n *Normalize, field string) error {
 	if n.Stats == nil {
-		n.Stats = r.given[field]
+		n.Stats = r.byField[field]
 	}
-	r.left -= len(n.Stats)
+	r.budget -= len(n.Stats)
 	switch {
-	case n.Stats == nil && r.given != nil:
+	case n.Stats == nil && r.byField != nil:
 		return fmt.Errorf("%q needs statistics of the field, and stats has %q", n.Method,
-			slices.Sorted(maps.Keys(r.given)))
-	case r.left < 0:
+			slices.Sorted(maps.Keys(r.byField)))
+	case r.budget < 0:
 		return fmt.Errorf("fields use over %d bytes of stats", maxStatsBytes)
 	}
 	return nil

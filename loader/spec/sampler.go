@@ -270,8 +270,8 @@ func eachMember(pointer any) iter.Seq2[string, reflect.Value] {
 	}
 }
 
-// given returns the first member of the struct that a pointer leads to that is set and for which counts is true, or "".
-func given(pointer any, counts func(name string) bool) string {
+// firstMember returns the first member of the pointer's struct that is set and for which counts is true, or "".
+func firstMember(pointer any, counts func(name string) bool) string {
 	for name, value := range eachMember(pointer) {
 		if !value.IsZero() && counts(name) {
 			return name

@@ -353,8 +353,8 @@ type Time struct {
 	Validity string `json:"validity,omitempty"`
 }
 
-// given reports whether a member is given that only mixtures have, beside their sources.
-func (m *Mixture) given() bool {
+// hasOptions reports whether a member is given that only mixtures have, beside their sources.
+func (m *Mixture) hasOptions() bool {
 	return m.Temperature != 0 || m.Until != "" || m.Length != 0 || m.PerBatch || m.Batches != ""
 }
 
@@ -651,7 +651,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("both source and sources are given")
 	case !mixed && s.Source == "":
 		return errors.New("source is empty")
-	case !mixed && s.Mixture.given():
+	case !mixed && s.Mixture.hasOptions():
 		return errors.New("temperature, until, length, per_batch and batches are members of a mixture")
 	case mixed && (s.Where != nil || s.BBoxCRS != 0 || s.Split != nil || s.Use != "" || s.Strata != nil ||
 		s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
@@ -684,7 +684,7 @@ func (s *Source) validateFields(names map[string]bool) error {
 		if !names[field.Name] {
 			return fmt.Errorf("field %q: the spec has no field of this name", field.Name)
 		}
-		if given(&field, func(name string) bool { return slices.Contains(ofSpec, name) }) != "" {
+		if firstMember(&field, func(name string) bool { return slices.Contains(ofSpec, name) }) != "" {
 			return fmt.Errorf("field %q: scenes, match, match_days, kind, layout, sizes, dtype and validity are the "+
 				"spec's", field.Name)
 		}
@@ -1059,7 +1059,7 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 func (f *Field) override(o *Field) {
 	members := maps.Collect(eachMember(f))
 	for _, names := range replaced {
-		if given(o, func(name string) bool { return slices.Contains(names, name) }) == "" {
+		if firstMember(o, func(name string) bool { return slices.Contains(names, name) }) == "" {
 			continue
 		}
 		for _, name := range names {

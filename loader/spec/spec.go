@@ -662,7 +662,7 @@ func (f *Field) validateClasses() error {
 // It skips dtype, because numbers have one, too.
 func (f *Field) rasterMember() string {
 	others := []string{"name", "kind", "column", "pattern", "classes", "dtype"}
-	return bandsOr(given(f, func(name string) bool { return !slices.Contains(others, name) }))
+	return bandsOr(firstMember(f, func(name string) bool { return !slices.Contains(others, name) }))
 }
 
 // bandsOr returns "bands", which JSON may have for all members that pick bands, in place of one of these.
@@ -678,12 +678,12 @@ func bandsOr(name string) string {
 func (f *Field) RasterOnly() string {
 	names := []string{"bands", "band_names", "by_position", "times", "pages", "nodata", "validity", "resample",
 		"ground", "physical", "scale", "offset"}
-	return bandsOr(given(f, func(name string) bool { return slices.Contains(names, name) }))
+	return bandsOr(firstMember(f, func(name string) bool { return slices.Contains(names, name) }))
 }
 
 // ForRasters returns RasterOnly or, without such a member, the one of the others that made a raster of the field.
 func (f *Field) ForRasters() string {
-	return cmp.Or(f.RasterOnly(), given(f, func(name string) bool {
+	return cmp.Or(f.RasterOnly(), firstMember(f, func(name string) bool {
 		return name == "normalize" || name == "fill" || name == "pad" || name == "clip" || name == "sizes" ||
 			name == "layout" && f.Layout != DefaultLayout
 	}))

@@ -129,7 +129,7 @@ func (f *Field) onlyNamed() bool {
 	if f.Kind == TextField && f.Vector.Pattern != "" {
 		others = append(others, "kind")
 	}
-	return given(f, func(name string) bool { return !slices.Contains(others, name) }) != ""
+	return firstMember(f, func(name string) bool { return !slices.Contains(others, name) }) != ""
 }
 
 // Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: shapes. The
