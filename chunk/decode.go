@@ -52,7 +52,7 @@ type Decoder struct {
 	live   [numCodecs]Decompressor
 	tile   Tile // of the call of a decompressor
 	tmp    []byte
-	turned []byte // stored bytes with their bits reversed
+	mirror []byte // stored bytes with their bits reversed
 }
 
 // NewDecoder returns a decoder for one worker, of the codecs of Register where codecs is nil.

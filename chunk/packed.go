@@ -123,9 +123,9 @@ func float24(v uint32) uint32 {
 
 // reverse returns src with the bits of every byte reversed.
 func (d *Decoder) reverse(src []byte) []byte {
-	d.turned = slices.Grow(d.turned[:0], len(src))[:len(src)]
+	d.mirror = slices.Grow(d.mirror[:0], len(src))[:len(src)]
 	for i, b := range src {
-		d.turned[i] = bits.Reverse8(b)
+		d.mirror[i] = bits.Reverse8(b)
 	}
-	return d.turned
+	return d.mirror
 }

@@ -77,7 +77,7 @@ type Rows struct {
 	stream Stream // nil for a sparse chunk
 	row    int    // bytes of a row
 	packed int    // bytes of a row before its bits are spread
-	left   int    // rows that are not decoded yet
+	rest   int    // rows that are not decoded yet
 	waste  []byte // memory for rows that are not needed
 }
 
@@ -89,7 +89,7 @@ const wasteBytes = 64 << 10
 // for other chunks meanwhile. The caller must call Close.
 func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, error) {
 	b, h, w := x.Stored(i)
-	rows := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), left: h}
+	rows := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), rest: h}
 	if rows.packed = rows.row; x.isPacked() {
 		rows.packed = x.packedRow(b, w)
 	}
@@ -114,11 +114,11 @@ func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, er
 // must be a multiple of the size of a row, and no more than the rows that are left.
 func (r *Rows) Next(dst []byte) error {
 	rows := len(dst) / r.row
-	if len(dst) != rows*r.row || rows > r.left {
+	if len(dst) != rows*r.row || rows > r.rest {
 		panic("chunk: len(dst) is not that of rows of the chunk")
 	}
 	if r.stream == nil {
-		r.left -= rows
+		r.rest -= rows
 		fillSparse(dst, r.x)
 		return nil
 	}
@@ -140,11 +140,11 @@ func (r *Rows) Next(dst []byte) error {
 
 // Skip passes over the next n rows, which must be left.
 func (r *Rows) Skip(n int) error {
-	if n > r.left {
+	if n > r.rest {
 		panic("chunk: the chunk does not have that many rows")
 	}
 	if r.stream == nil {
-		r.left -= n
+		r.rest -= n
 		return nil
 	}
 	batch := min(max(1, wasteBytes/r.packed), n)
@@ -165,7 +165,7 @@ func (r *Rows) fill(dst []byte, n int) error {
 	if err := r.stream.Fill(dst); err != nil {
 		return inChunk(r.i, err)
 	}
-	if r.left -= n; r.left > 0 || n == 0 {
+	if r.rest -= n; r.rest > 0 || n == 0 {
 		return nil
 	}
 	return inChunk(r.i, r.stream.End())
@@ -175,7 +175,7 @@ func (r *Rows) fill(dst []byte, n int) error {
 func (r *Rows) Bytes() int { return r.row }
 
 // Left returns the number of rows that are not decoded yet.
-func (r *Rows) Left() int { return r.left }
+func (r *Rows) Left() int { return r.rest }
 
 // Close frees the memory of the decompressor.
 func (r *Rows) Close() {

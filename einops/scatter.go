@@ -100,14 +100,14 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	base += work.mergeRows(&rows)
 	work.gathers = kernel.Gathers(cv.fromSize, work.strideX)
 	if work.strideX < 0 || rows.n > 1 && work.strideX > abs(rows.stride) {
-		return work.turned(bands, rows, base, blk.First)
+		return work.turnBox(bands, rows, base, blk.First)
 	}
 	return work.box(bands, rows, base, blk.First)
 }
 
-// turned is box for a block whose rows are mirrored or transposed. It puts some rows at a time in order,
+// turnBox is box for a block whose rows are mirrored or transposed. It puts some rows at a time in order,
 // in memory that fits in a cache, and converts them from there like the rows of any block.
-func (j *job) turned(b, y loop, base, first int) (nodata int) {
+func (j *job) turnBox(b, y loop, base, first int) (nodata int) {
 	var tmp struct {
 		_ [0]uint64 // aligned
 		b [kernel.TurnedBytes]byte
@@ -119,19 +119,19 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	}
 	src, step, x0, width := j.src, j.strideX, j.x0, j.w
 	// A second job for tmp, since tmp would escape to the heap if *j held it.
-	turned := *j
-	turned.src, turned.strideX = tmp.b[:], 1
+	inner := *j
+	inner.src, inner.strideX = tmp.b[:], 1
 	for band := range b.n {
-		scale, shift := turned.setBand(b.first + band)
+		scale, shift := inner.setBand(b.first + band)
 		off := base + b.axis.offset(b.first+band)
 		for pos := 0; pos < y.n; pos += rows {
 			count := min(rows, y.n-pos)
 			for x := 0; x < width; x += pitch {
-				turned.x0, turned.w = x0+x, min(pitch, width-x)
+				inner.x0, inner.w = x0+x, min(pitch, width-x)
 				pixel := first + band*b.stride + pos*y.stride + x*step
-				kernel.Turn(tmp.b[:], src, pixel, y.stride, step, count, turned.w, pitch, size)
+				kernel.Turn(tmp.b[:], src, pixel, y.stride, step, count, inner.w, pitch, size)
 				for row := range count {
-					nodata += turned.row(off+y.axis.offset(y.first+pos+row), row*pitch, scale, shift)
+					nodata += inner.row(off+y.axis.offset(y.first+pos+row), row*pitch, scale, shift)
 				}
 			}
 		}
@@ -142,7 +142,7 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 // box converts all rows. base is the offset of the tensor's first element, first the index of the block's
 // first sample.
 func (j *job) box(b, y loop, base, first int) (nodata int) {
-	if stride, same := y.axis.stride(); same && j.whole() && (b.n == 1 || b.outside(&y)) {
+	if stride, same := y.axis.stride(); same && j.copiesRows() && (b.n == 1 || b.outside(&y)) {
 		for band := range b.n {
 			offset := base + b.axis.offset(b.first+band) + y.first*stride
 			j.copyRows(offset, stride, first+band*b.stride, y.stride, y.n)
@@ -274,9 +274,9 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 	return nodata
 }
 
-// whole reports whether rows are copied as they are. The cases of row are 2 to 3 % of the time of reading tiles of 128
-// pixels, whose rows have 256 bytes.
-func (j *job) whole() bool {
+// copiesRows reports whether rows are copied as they are. The cases of row are 2 to 3 % of the time of reading tiles of
+// 128 pixels, whose rows have 256 bytes.
+func (j *job) copiesRows() bool {
 	together := j.strideX == 1 && j.runs.constant() && j.runs.stride == 1
 	return together && j.cv.copies && !j.cv.noData && j.dst.Mask == nil
 }

@@ -15,7 +15,7 @@ import (
 type Table struct {
 	rows     []int32    // by the bits of a sample, the number of its value, or none
 	elements [][]uint64 // by band, or one for all bands, and by the number of the value: the bits of the element
-	whole    bool       // every sample has a value
+	complete bool       // every sample has a value
 }
 
 // none is the row of a sample without a value.
@@ -56,7 +56,7 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 		table.rows[sample&(n-1)] = int32(k) // two's complement: the bits of a negative sample
 	}
 	// The samples differ, so that as many as there can be are all.
-	table.whole = len(samples) == n
+	table.complete = len(samples) == n
 	for b := range table.elements {
 		table.elements[b] = make([]uint64, len(values))
 		for k, value := range values {
@@ -70,7 +70,7 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 }
 
 // Whole reports whether every sample has a value.
-func (t *Table) Whole() bool { return t.whole }
+func (t *Table) Whole() bool { return t.complete }
 
 // element returns the bits of the element that a value becomes in a band.
 func (c *Convert) element(value float64, band int) (uint64, error) {

@@ -53,7 +53,7 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	}
 	for i, child := range nd.word.nodes {
 		// The capacity is cut so that siblings do not overwrite each other's level.
-		levels := append(slices.Clip(l.levels), steps.Level{Drawn: nd.word.drawn[i], Samples: pl.nodes[child].n})
+		levels := append(slices.Clip(l.levels), steps.Level{Drawn: nd.word.draws[i], Samples: pl.nodes[child].n})
 		share := float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))
 		pl.leaders(child, leader{share: l.share * share, levels: levels}, all)
 	}

@@ -53,7 +53,7 @@ type Mixture struct {
 type word struct {
 	counts  []int64
 	block   int64   // 1 without Mixture.Block
-	drawn   []int64 // draws of each source in an epoch, a multiple of block
+	draws   []int64 // of each source in an epoch, a multiple of block
 	batch   int64   // Mixture.Batch; if it is not 0, source and rank are not used
 	seed    uint64  // with batch
 	ends    []int64 // with batch: sums of the counts up to and with each source
@@ -237,19 +237,19 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 		return 0, notWhole(n, w.block)
 	}
 	// Draws go on from one epoch to the next, so that at needs to know how many an epoch takes.
-	w.drawn = make([]int64, len(sizes))
+	w.draws = make([]int64, len(sizes))
 	if w.batch > 0 {
 		for i := range sizes {
-			w.drawn[i] = n / w.batch * w.counts[i]
+			w.draws[i] = n / w.batch * w.counts[i]
 		}
 		return n, nil
 	}
 	blocks := n / w.block
 	for i := range sizes {
-		w.drawn[i] = blocks / WordLen * w.counts[i] * w.block
+		w.draws[i] = blocks / WordLen * w.counts[i] * w.block
 	}
 	for _, i := range w.source[:blocks%WordLen] {
-		w.drawn[i] += w.block
+		w.draws[i] += w.block
 	}
 	w.indices = nil
 	return n, nil
@@ -264,13 +264,13 @@ func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
 		place := order.At(p % w.batch)
 		source = sort.Search(len(w.ends), func(k int) bool { return w.ends[k] > place })
 		count := w.counts[source]
-		return source, epoch*uint64(w.drawn[source]) + uint64(batch*count+place-(w.ends[source]-count))
+		return source, epoch*uint64(w.draws[source]) + uint64(batch*count+place-(w.ends[source]-count))
 	}
 	block := p / w.block
 	slot := block % WordLen
 	source = int(w.source[slot])
 	before := block/WordLen*w.counts[source] + int64(w.rank[slot]) // blocks of the source in this epoch
-	return source, epoch*uint64(w.drawn[source]) + uint64(before*w.block+p%w.block)
+	return source, epoch*uint64(w.draws[source]) + uint64(before*w.block+p%w.block)
 }
 
 // unit returns how many positions lie together in an epoch of a mixture, which is a whole number of such units: a

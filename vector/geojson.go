@@ -353,19 +353,19 @@ func checkPositions(text []byte, depth int) error {
 
 // cells collects the values of one property.
 type cells struct {
-	column string
-	n      int
-	found  bool
-	names  map[string]bool // of the first feature's properties
-	v      Values
-	codes  codes
-	floats []float64
-	whole  bool // all numbers so far are whole
-	kind   string
+	column  string
+	n       int
+	exists  bool
+	names   map[string]bool // of the first feature's properties
+	v       Values
+	codes   codes
+	floats  []float64
+	allInts bool // all numbers so far are whole
+	kind    string
 }
 
 func newCells(column string) *cells {
-	empty := &cells{column: column, whole: true, names: map[string]bool{}}
+	empty := &cells{column: column, allInts: true, names: map[string]bool{}}
 	empty.codes = codes{v: &empty.v, of: map[string]uint32{}}
 	return empty
 }
@@ -387,7 +387,7 @@ func (c *cells) add(properties json.RawMessage) error {
 		}
 	}
 	raw, ok := members[c.column]
-	c.found = c.found || ok
+	c.exists = c.exists || ok
 	text := string(raw)
 	c.v.null = append(c.v.null, text == "" || text == "null")
 	c.v.Ints, c.floats, c.v.Codes = append(c.v.Ints, 0), append(c.floats, 0), append(c.v.Codes, 0)
@@ -417,7 +417,7 @@ func (c *cells) add(properties json.RawMessage) error {
 		if whole, ierr := strconv.ParseInt(text, 10, 64); ierr == nil {
 			c.v.Ints[pos] = whole
 		} else {
-			c.whole = false
+			c.allInts = false
 		}
 	}
 	c.kind = cmp.Or(c.kind, kind)
@@ -433,7 +433,7 @@ func (c *cells) values() (*Values, error) {
 	switch {
 	case c.column == "":
 		return nil, nil
-	case !c.found && c.n > 0:
+	case !c.exists && c.n > 0:
 		return nil, fault.New(fault.NotFound, "property "+c.column, fault.NoOffset, "no feature has it; there are %q",
 			slices.Sorted(maps.Keys(c.names)))
 	case c.kind == "string":
@@ -441,7 +441,7 @@ func (c *cells) values() (*Values, error) {
 		c.codes.sort()
 		return &c.v, nil
 	}
-	if c.v.Codes = nil; !c.whole {
+	if c.v.Codes = nil; !c.allInts {
 		c.v.Ints, c.v.Floats = nil, c.floats
 	}
 	return &c.v, nil

@@ -23,7 +23,7 @@ func (p *Pattern) Plan(axes []einops.Axis, sizes map[string]int) (*einops.Plan, 
 	}
 	sides := r.implied
 	if p.twoSided {
-		sides = r.left
+		sides = r.matchLeft
 	}
 	if err := sides(); err != nil {
 		return nil, err
@@ -59,11 +59,11 @@ func checkAxes(axes []einops.Axis) error {
 
 // elem is an elementary axis: an input axis, or a factor of one.
 type elem struct {
-	name   string
-	axis   int // index in resolver.axes
-	n      int
-	whole  bool // it is all of its axis
-	stride int
+	name      string
+	axis      int // index in resolver.axes
+	n         int
+	spansAxis bool // it is all of its axis
+	stride    int
 }
 
 // resolver turns a pattern and axes into elementary axes.
@@ -103,12 +103,12 @@ func (r *resolver) column(name string) int {
 
 func (r *resolver) add(name string, axis, n int) {
 	r.byName[name] = len(r.elems)
-	r.elems = append(r.elems, elem{name: name, axis: axis, n: n, whole: n == r.axes[axis].Len})
+	r.elems = append(r.elems, elem{name: name, axis: axis, n: n, spansAxis: n == r.axes[axis].Len})
 }
 
 func (r *resolver) addRest(axis int) {
 	r.rest = append(r.rest, len(r.elems))
-	r.elems = append(r.elems, elem{name: r.axes[axis].Name, axis: axis, n: r.axes[axis].Len, whole: true})
+	r.elems = append(r.elems, elem{name: r.axes[axis].Name, axis: axis, n: r.axes[axis].Len, spansAxis: true})
 }
 
 // implied makes the elementary axes of a one-sided pattern: the input axes themselves.
@@ -166,8 +166,8 @@ func (r *resolver) sizeIs(name string, n, col int) error {
 	return nil
 }
 
-// left matches the left side with the input axes, by position.
-func (r *resolver) left() error {
+// matchLeft matches the left side with the input axes, by position.
+func (r *resolver) matchLeft() error {
 	head, tail, hasRest := r.p.left, []item(nil), false
 	if i := slices.IndexFunc(head, func(it item) bool { return it.is(ellipsis) }); i >= 0 {
 		head, tail, hasRest = head[:i], head[i+1:], true
@@ -347,7 +347,7 @@ func (r *resolver) plan() *einops.Plan {
 			shape[i] *= elem.n
 		}
 		if len(out[i]) == 1 {
-			if e := r.elems[out[i][0]]; e.whole && r.axes[e.axis].Name == "b" {
+			if e := r.elems[out[i][0]]; e.spansAxis && r.axes[e.axis].Name == "b" {
 				band = i
 			}
 		}

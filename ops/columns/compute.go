@@ -56,7 +56,7 @@ func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][
 
 // reads reports whether a column needs the rasters.
 func (c *Compute) reads() bool {
-	return len(c.wanted(true)) > 0 || len(c.wanted(false)) > 0
+	return len(c.rasterColumns(true)) > 0 || len(c.rasterColumns(false)) > 0
 }
 
 // inherit gives each folder the raster of its first row that has one.
@@ -71,8 +71,8 @@ func inherit(levels []build.Level, rasters [][]*Raster) {
 	}
 }
 
-// wanted returns the columns of rasters that are computed, about place or not.
-func (c *Compute) wanted(place bool) (names []string) {
+// rasterColumns returns the columns of rasters that are computed, about place or not.
+func (c *Compute) rasterColumns(place bool) (names []string) {
 	for _, column := range columns {
 		if column.place == place && c.names[column.extension] {
 			names = append(names, column.name)
@@ -92,7 +92,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	}
 	exists := func(r *Raster) bool { return r != nil }
 	if slices.ContainsFunc(rasters[k], exists) {
-		set.Rasters(rasters[k], c.wanted(true))
+		set.Rasters(rasters[k], c.rasterColumns(true))
 	}
 	for _, extension := range []string{"stac", "istac"} {
 		if !c.names[extension] {
@@ -103,7 +103,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 		}
 	}
 	if slices.ContainsFunc(files, exists) {
-		set.Rasters(files, c.wanted(false))
+		set.Rasters(files, c.rasterColumns(false))
 	}
 	return set, nil
 }

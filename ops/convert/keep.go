@@ -166,9 +166,9 @@ func isPlace(f ifd.Field) bool {
 		ifd.TagGeoDoubles, ifd.TagGeoASCII}, f.Tag)
 }
 
-// left returns the names of what the format cannot hold. Their order does not depend on the file, so that
+// losses returns the names of what the format cannot hold. Their order does not depend on the file, so that
 // rasters with the same losses share a line of warnings.
-func (o *Options) left(h *holding) []string {
+func (o *Options) losses(h *holding) []string {
 	var names []string
 	add := func(holds bool, name string) {
 		if holds && !slices.Contains(names, name) {
@@ -245,7 +245,7 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 
 // keep returns the names of what would be left out, or an error if Strict is set and there is any.
 func (o *Options) keep(h *holding) ([]string, error) {
-	names := o.left(h)
+	names := o.losses(h)
 	if o.Strict && len(names) > 0 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s would leave out: %s", o.Format,
 			strings.Join(names, ", "))

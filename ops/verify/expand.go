@@ -104,7 +104,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 		}
 		if source.IsRemote(path) {
 			// A URI with the extension of a file is one file, and so is each URI of HTTP, which has no directories.
-			if kind != store.Other || known(path) || source.IsWeb(path) {
+			if kind != store.Other || canVerify(path) || source.IsWeb(path) {
 				files = append(files, File{Path: path})
 				continue
 			}
@@ -122,7 +122,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 			case found.Dir && isStore(ctx, open, found.Path):
 				files = append(files, File{Path: found.Path})
 				return fs.SkipDir
-			case !found.Dir && known(found.Name): // a link that leads nowhere is a fault of its name
+			case !found.Dir && canVerify(found.Name): // a link that leads nowhere is a fault of its name
 				files = append(files, File{found.Path, found.Size})
 			}
 			return nil
@@ -139,8 +139,8 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 	return files, nil
 }
 
-// known reports whether a name has the extension of a file that can be checked.
-func known(name string) bool {
+// canVerify reports whether a name has the extension of a file that can be checked.
+func canVerify(name string) bool {
 	switch magic.Named(name).Class {
 	case magic.Raster, magic.Frame, magic.Container, magic.Store:
 		return true

@@ -149,13 +149,13 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 			func(p string) bool { return strings.HasPrefix(name, p) })
 		switch {
 		case after == nil:
-			out = append(out, fmt.Sprintf("%s is not given, in the state it is %s", name, shown(before)))
+			out = append(out, fmt.Sprintf("%s is not given, in the state it is %s", name, partText(before)))
 		case before == nil:
-			out = append(out, fmt.Sprintf("%s is %s, in the state it is not given", name, shown(after)))
+			out = append(out, fmt.Sprintf("%s is %s, in the state it is not given", name, partText(after)))
 		case bytes.HasPrefix(after, []byte(`"#`)) && bytes.HasPrefix(before, []byte(`"#`)):
 			out = append(out, name+" differs")
 		default:
-			out = append(out, fmt.Sprintf("%s is %s, in the state %s", name, shown(after), shown(before)))
+			out = append(out, fmt.Sprintf("%s is %s, in the state %s", name, partText(after), partText(before)))
 		}
 	}
 	if len(out) == 0 {
@@ -167,8 +167,8 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 	return out, otherOrder
 }
 
-// shown returns a part as messages print it. Values that begin with # are hashes of larger parts.
-func shown(v json.RawMessage) string {
+// partText returns a part as messages print it. Values that begin with # are hashes of larger parts.
+func partText(v json.RawMessage) string {
 	var text string
 	if json.Unmarshal(v, &text) == nil {
 		if strings.HasPrefix(text, "#") {
@@ -203,7 +203,7 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	}
 	next = now
 	next.Epoch, next.Samples = s.Epoch, s.Samples/int64(g)*int64(g)
-	if s.ended() || next.Samples/int64(g) >= Count(n, g, dropLast) {
+	if s.atEnd() || next.Samples/int64(g) >= Count(n, g, dropLast) {
 		next.Epoch, next.Samples = s.Epoch+1, 0
 	}
 	note = fmt.Sprintf("the state is of another run: %s; this run goes on in epoch %d after %d of %d samples",
@@ -219,9 +219,9 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	return next, note, nil
 }
 
-// ended reports whether the state is at the end of an epoch of its own run. It is false if the parts
+// atEnd reports whether the state is at the end of an epoch of its own run. It is false if the parts
 // do not say.
-func (s State) ended() bool {
+func (s State) atEnd() bool {
 	samples, ok := s.Run.int(PartSamples)
 	batch, known := s.Run.int(PartBatchSize)
 	if !ok || !known || batch < 1 || samples < 0 || batch > 1<<31-1 {
