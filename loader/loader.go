@@ -87,19 +87,20 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	return loader, nil
 }
 
-// maxAhead bounds Engine.Prefetch: 32 batches of 32 samples of 8 KB are half a second of a link of 16 MB/s, so longer
-// than a request is waited for until it is sent once more.
-const maxAhead = 32
+// aheadBytes bounds what Engine.Prefetch has clients hold, too, in memory that the engine does not know of: 256 MiB are
+// two seconds of a link of 1 Gbit/s.
+const aheadBytes = 256 << 20
 
 // Prefetch returns how many batches a loader of one rank of world prepares ahead by default: batch.DefaultPrefetch. Of
-// remote files they are as many as a quarter of the memory holds, at most maxAhead: only many requests fill a link with
-// small samples, and a batch waits for its slowest one.
+// remote files they are as many as a quarter of the memory and aheadBytes hold, at most batch.MaxAutoPrefetch: only
+// many requests fill a link with small samples, and a batch waits for its slowest one.
 func (e *Engine) Prefetch(world int) int {
 	largest, err := e.bytesOf(steps.LocalRows(e.spec.BatchSize, max(world, 1)), false)
 	if err != nil || !e.remote() {
 		return batch.DefaultPrefetch
 	}
-	return int(min(max(e.options.MemoryBytes/4/max(largest, 1), batch.DefaultPrefetch), maxAhead))
+	room := min(e.options.MemoryBytes/4, aheadBytes)
+	return int(min(max(room/max(largest, 1), batch.DefaultPrefetch), batch.MaxAutoPrefetch))
 }
 
 // checkRun returns an error if a rank would get no batches, or none would be prepared ahead.

@@ -468,7 +468,7 @@ class Engine(HasToken) of Upstream
     cache_bytes: int | None = None
         The most that `cache` may take on disk, at least 64 KiB; default: what the
         environment variable CHASKI_CACHE_BYTES has. Only for `load`.
-    prefetch: int = 3
+    prefetch: int | None = None
     transport: Transport = "auto"
     wire: Wire = "auto"
         Where a local engine is the client of servers (`connect`), "native" and "auto" let them send

@@ -216,6 +216,7 @@ type Run struct {
 	fields      []batch.FieldInfo
 	sources     []batch.SourceInfo
 	batches     int64
+	prefetch    int
 	groups      *steps.Groups // of tickets; nil where they share nothing
 	places      []place       // by peer
 }
@@ -339,6 +340,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	r.spec, r.shape, r.samples = d.GetSpec(), spec, d.GetSamples()
 	r.hash, r.fingerprint = d.GetSpecHash(), d.GetFingerprint()
 	r.batches = d.GetBatches()
+	r.prefetch = min(max(int(d.GetPrefetch()), batch.DefaultPrefetch), batch.MaxAutoPrefetch)
 	if len(d.GetRun()) > 0 {
 		if err := r.parts.UnmarshalJSON(d.GetRun()); err != nil {
 			return fmt.Errorf("the server's description: %w", err)
@@ -401,6 +403,9 @@ func (r *Run) Fingerprint() string { return r.fingerprint }
 
 // Batches returns how many batches of Options.Rows the memory of a server holds, or 0 if it did not say.
 func (r *Run) Batches() int64 { return r.batches }
+
+// Prefetch returns how many batches are requested ahead by default: what the server says.
+func (r *Run) Prefetch(int) int { return r.prefetch }
 
 // State returns the state at the beginning of epoch 0.
 func (r *Run) State() steps.State {

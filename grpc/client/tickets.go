@@ -14,7 +14,7 @@ import (
 // TicketOptions say how far ahead tickets are requested.
 type TicketOptions struct {
 	// Prefetch is the number of batches requested ahead, which is also how many are held in memory.
-	// Default batch.DefaultPrefetch.
+	// Default Run.Prefetch.
 	Prefetch int
 	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), requests more
 	// batches than Prefetch, so that every server has a pool of tiles to work on, while all of them
@@ -41,7 +41,7 @@ const keptBytes = 256 << 20
 const maxPrefetch = 1024
 
 func (o TicketOptions) withDefaults(r *Run) (TicketOptions, error) {
-	o.Prefetch = cmp.Or(o.Prefetch, batch.DefaultPrefetch)
+	o.Prefetch = cmp.Or(o.Prefetch, r.prefetch)
 	o.PrefetchBytes = cmp.Or(o.PrefetchBytes, DefaultPrefetchBytes)
 	if o.Prefetch < 1 || o.Prefetch > maxPrefetch {
 		return o, fmt.Errorf("client: Prefetch is %d: it must be in 1..%d", o.Prefetch, maxPrefetch)

@@ -307,6 +307,10 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 			return nil, fault.WithFile(err, spec.Source)
 		}
 	}
+	if ahead, ok := entry.engine.(interface{ Prefetch(int) int }); ok {
+		// As for all ranks together, since they may share this engine.
+		reply.Prefetch = uint32(ahead.Prefetch(1))
+	}
 	if s, ok := entry.engine.(interface{ State() steps.State }); ok {
 		reply.Run = []byte(s.State().Run)
 	}

@@ -67,6 +67,7 @@ func Open(
 	if engine.spec, err = loader.ParseSpec(engine.Run.Spec()); err != nil {
 		return nil, errors.Join(wire.Remote(wire.Payload, err), engine.client.Close())
 	}
+	engine.options.Prefetch = cmp.Or(engine.options.Prefetch, engine.Run.Prefetch(1))
 	engine.spec.BadLimit = spec.BadLimit // of this run: it is not part of the hash
 	engine.memory.Bound = max(resources.DefaultMemoryBytes,
 		engine.BatchBytes()*int64(engine.options.Prefetch+keptBatches))

@@ -258,6 +258,7 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
     known: set[str] = field(default_factory=set)
     hash: str = "cafe"
     groups: pb.Groups | None = None
+    prefetch: int = 0
     describes: list[dict[str, Any]] = field(default_factory=list)
     tickets: list[pb.Ticket] = field(default_factory=list)
     ahead: int = 0  # the most batches sent beyond those credited again
@@ -276,6 +277,7 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
             spec=request.spec,
             fields=[pb.FieldInfo(name="image", kind="raster", dtype="float32", shape=[1, 1, 1, 1])],
             groups=self.groups,
+            prefetch=self.prefetch,
         )
 
     def Stream(self, requests, context):

@@ -24,6 +24,7 @@ from torchgeo.datasets import RasterDataset, stack_samples
 from torchgeo.samplers import GriddedPatchSampler, RandomPatchSampler
 
 import chaski.torchgeo
+from chaski._rpc import PREFETCH
 
 pytestmark = pytest.mark.usefixtures("binary")
 
@@ -219,7 +220,7 @@ def test_read_ahead(folder):
     left = loop(ours)
     next(left)
     files = ours._opened()
-    assert len(files.ahead.begun) == ours.engine.prefetch
+    assert len(files.ahead.begun) == PREFETCH
     for a, b in zip(loop(theirs), loop(ours), strict=True):
         same(a, b)
     assert not files.ahead.begun

@@ -129,7 +129,8 @@ type Upstream struct {
 	// With several servers, a batch is also requested from a second one when the first takes longer than twice the time
 	// within which this share of the last batches arrived; the first answer counts. Without a share, never.
 	Hedge float64 `protobuf:"fixed64,6,opt,name=hedge,proto3" json:"hedge,omitempty"`
-	// Batches requested ahead.
+	// Batches requested ahead. Without a number, as many as suit the data: 3, and of small samples of remote files up to
+	// 32, within a quarter of the engine's memory and 256 MiB.
 	Prefetch uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
 	// With several servers and a tile-aware order (`TileWindow`), more than `prefetch` batches are requested, so that
 	// every server has a pool of tiles to work on, while all of them fit into this many bytes. 0 keeps to `prefetch`.
@@ -349,7 +350,9 @@ type DescribeReply struct {
 	// The sources of a mixture, in the order of their numbers in the tensor "source".
 	Sources []*SourceInfo `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
 	// What a client that opens a pipe shows; empty if the server has none. See Attach.
-	Pipe          []byte `protobuf:"bytes,13,opt,name=pipe,proto3" json:"pipe,omitempty"`
+	Pipe []byte `protobuf:"bytes,13,opt,name=pipe,proto3" json:"pipe,omitempty"`
+	// How many batches a client does well to request ahead; 0: the server does not say.
+	Prefetch      uint32 `protobuf:"varint,14,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +476,13 @@ func (x *DescribeReply) GetPipe() []byte {
 		return x.Pipe
 	}
 	return nil
+}
+
+func (x *DescribeReply) GetPrefetch() uint32 {
+	if x != nil {
+		return x.Prefetch
+	}
+	return 0
 }
 
 // SourceInfo says what a dataset of a mixture is. Its comments document the class of Python, too.
@@ -3716,7 +3726,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\xb9\x03\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xd5\x03\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -3731,7 +3741,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	" \x01(\fR\x03run\x12 \n" +
 	"\tbad_limit\x18\v \x01(\x03H\x00R\bbadLimit\x88\x01\x01\x12/\n" +
 	"\asources\x18\f \x03(\v2\x15.chaski.v1.SourceInfoR\asources\x12\x12\n" +
-	"\x04pipe\x18\r \x01(\fR\x04pipeB\f\n" +
+	"\x04pipe\x18\r \x01(\fR\x04pipe\x12\x1a\n" +
+	"\bprefetch\x18\x0e \x01(\rR\bprefetchB\f\n" +
 	"\n" +
 	"_bad_limit\"N\n" +
 	"\n" +

@@ -149,13 +149,12 @@ class Loader:
         held: _engine.Held | None = None,
         upstream: pb.Upstream | None = None,
         described: Description | None = None,
-        tickets: int = 1,
+        tickets: int | None = 1,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
         self._asked = spec
         self._given = connection
         self._options = options
-        self._known = tickets  # that an engine knows of
         self._upstream = upstream  # the servers, if the engine is their client
         self._held = held  # the engine, if it is this process's own
         self._ends: list[float] = []  # times at which engines ended
@@ -170,11 +169,14 @@ class Loader:
             self.rank = o.rank
             self.world_size = o.world_size
             d = self._described = described or self._describe(spec, self.local_batch_size)
-            if 0 < d.reply.batches <= options.prefetch:
+            prefetch = options.prefetch or d.prefetch
+            # Tickets that an engine knows of: None is for one that asks one server.
+            self._known = d.prefetch + 1 if tickets is None else tickets
+            if 0 < d.reply.batches <= prefetch:
                 _log.warning(
                     "the engine's memory holds %d batches: at most %d are prefetched, not %d; "
                     "raise memory, or take smaller batches",
-                    *(d.reply.batches, max(d.reply.batches - 1, 1), options.prefetch),
+                    *(d.reply.batches, max(d.reply.batches - 1, 1), prefetch),
                 )
             self.samples = d.reply.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
@@ -1030,7 +1032,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
             # The engine holds what is asked for ahead; this process takes one batch at a time.
             prefetch=1,
         )
-        tickets = _TICKETS if _several(targets) else e.prefetch + 1
+        tickets = _TICKETS if _several(targets) else e.prefetch and e.prefetch + 1
         held = _engine.Held(e.share)
         stack.callback(held.release)
         release = stack.pop_all().close

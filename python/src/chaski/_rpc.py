@@ -41,6 +41,9 @@ _OPTIONS: list[tuple[str, int]] = [
 ]
 
 
+PREFETCH = 3
+"""Batches requested ahead where neither a user nor an engine says how many."""
+
 PIECE = 1 << 20
 """Bytes of one message of a long question: servers take 2 MiB at most."""
 
@@ -54,6 +57,11 @@ class Description:
     run: dict[str, str | int | float | bool]  # empty from older servers
     fields: tuple[FieldInfo, ...]
     sources: tuple[SourceInfo, ...]  # of a mixture; empty from older servers
+
+    @property
+    def prefetch(self) -> int:
+        """Batches to request ahead by default: what the engine says, within bounds."""
+        return min(max(self.reply.prefetch, PREFETCH), 32)
 
 
 def _fields(described: Iterable[pb.FieldInfo]) -> tuple[FieldInfo, ...]:

@@ -109,7 +109,8 @@ class Run:
         self._jobs = jobs
         self._options = options
         self._pool = pool
-        self._known = max(options.prefetch, tickets)
+        prefetch = options.prefetch or description.prefetch
+        self._known = max(prefetch, tickets)
         self._mover = mover
         self._room = threading.Semaphore()  # for a batch that is moved ahead
         self._native = mover is not None and mover.native
@@ -140,7 +141,7 @@ class Run:
         self._thread = threading.Thread(target=self._receive, name="chaski-receive", daemon=True)
         try:
             self._thread.start()
-            self._take(options.prefetch)
+            self._take(prefetch)
         except BaseException:
             self.close()
             raise

@@ -28,7 +28,8 @@ from terratorch.datasets.utils import extract_georeference
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._loader import load
-from chaski._proto.arguments import Engine, Pixels
+from chaski._proto.arguments import Pixels
+from chaski._rpc import PREFETCH
 from chaski.errors import Error
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class _Reads:
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         if torch.utils.data.get_worker_info() is None:
-            read_ahead(self, Engine().prefetch)
+            read_ahead(self, PREFETCH)
             try:
                 self._read = self._opened().take(indices)
             except Error as e:

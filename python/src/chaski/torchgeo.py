@@ -40,6 +40,7 @@ from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._assemble import Members
 from chaski._loader import Loader, load
 from chaski._proto.arguments import Engine, Field, Pixels, SourceLike, TileWindow
+from chaski._rpc import PREFETCH
 from chaski.errors import UnsupportedError
 from chaski.torch import IterableDataset
 
@@ -116,7 +117,7 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
                 "the engine of a ChaskiDataset has workers of its own: use a DataLoader with "
                 "num_workers=0"
             )
-        read_ahead(self, self.engine.prefetch)
+        read_ahead(self, self.engine.prefetch or PREFETCH)
         files = self._opened()
         rasters = files.ahead.take(indices) if files else [None] * len(indices)
         read = super().__getitem__
@@ -172,7 +173,7 @@ class _Intersection(IntersectionDataset):  # type: ignore[misc]
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Sample]:
         engines = [d.engine for d in self.datasets if hasattr(d, "engine")]
-        read_ahead(self, max(e.prefetch for e in engines))
+        read_ahead(self, max(e.prefetch or PREFETCH for e in engines))
         parts = [
             d.__getitems__(indices) if hasattr(d, "__getitems__") else [d[i] for i in indices]
             for d in self.datasets

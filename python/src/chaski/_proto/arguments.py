@@ -852,7 +852,9 @@ class Engine(HasToken):
             `load`.
         cache_bytes: the most that `cache` may take on disk, at least 64 KiB; default: what the
             environment variable CHASKI_CACHE_BYTES has. Only for `load`.
-        prefetch: batches requested ahead.
+        prefetch: batches requested ahead. Without a number, as many as suit the data: 3, and of
+            small samples of remote files up to 32, within a quarter of the engine's memory and 256
+            MiB.
         transport: "shm" takes batches from memory shared with an engine on this host, without a
             copy, and fails where that is not possible; "grpc" has the engine that is asked send
             them; "auto" uses shared memory where it can. The batches are the same, bit for bit.
@@ -893,7 +895,7 @@ class Engine(HasToken):
     max_chunk: int | None = None
     cache: Path | None = None
     cache_bytes: int | None = None
-    prefetch: int = 3
+    prefetch: int | None = None
     transport: Transport = "auto"
     wire: Wire = "auto"
     reuse: bool = True
