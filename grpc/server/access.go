@@ -30,7 +30,7 @@ func (s *Server) viewOf(ctx context.Context) *view {
 	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
 		return g.view
 	}
-	return s.views.whole
+	return s.views.server
 }
 
 // limitsOf returns the limits that come with the token of a call.

@@ -90,7 +90,7 @@ var errArriving = errors.New("the client has sent more than this server keeps of
 type arriving struct {
 	most     int64
 	log      *slog.Logger
-	held     atomic.Int64
+	memory   atomic.Int64
 	lines    rate.Sometimes  // of the log
 	stopping <-chan struct{} // closed when the server is to end; nil: it never is
 
@@ -132,13 +132,13 @@ func (a *arriving) largest() *inbound {
 	defer a.mu.Unlock()
 	hosts := map[string]int64{}
 	for conn := range a.conns {
-		hosts[conn.place.Host()] += conn.held.Load()
+		hosts[conn.place.Host()] += conn.memory.Load()
 	}
 	var largest *inbound
 	for conn := range a.conns {
 		host := hosts[conn.place.Host()]
 		if largest == nil || host > hosts[largest.place.Host()] ||
-			host == hosts[largest.place.Host()] && conn.held.Load() > largest.held.Load() {
+			host == hosts[largest.place.Host()] && conn.memory.Load() > largest.memory.Load() {
 			largest = conn
 		}
 	}
@@ -183,11 +183,11 @@ type inbound struct {
 	raw      net.Conn
 	place    *accept.Conn
 	arriving *arriving
-	known    atomic.Bool  // a call was let in
-	held     atomic.Int64 // cost and calls together
+	hasPass  atomic.Bool  // a call was let in
+	memory   atomic.Int64 // cost and calls together
 	evicted  atomic.Bool  // closed because it keeps too much
 
-	gone    chan struct{} // closed by Close
+	done    chan struct{} // closed by Close
 	mu      sync.Mutex    // of what follows
 	client  clientID      // whose connections share a rate
 	debtor  clientID      // the client when the budget was spent; empty: it is not
@@ -210,7 +210,7 @@ var lastConnection atomic.Uint64
 
 func newInbound(a *arriving) *inbound {
 	number := lastConnection.Add(1)
-	return &inbound{number: number, arriving: a, gone: make(chan struct{}), budget: burstFrames,
+	return &inbound{number: number, arriving: a, done: make(chan struct{}), budget: burstFrames,
 		client: clientID(fmt.Sprintf("connection %d", number)), counted: time.Now(), skip: prefaceBytes}
 }
 
@@ -220,7 +220,7 @@ func (in *inbound) LocalAddr() net.Addr { return inboundAddr{in.Conn.LocalAddr()
 // Read implements net.Conn.
 func (in *inbound) Read(b []byte) (int, error) {
 	count, err := in.Conn.Read(b)
-	if full := in.count(in.gone, func() { in.scan(b[:count]) }); full != nil {
+	if full := in.count(in.done, func() { in.scan(b[:count]) }); full != nil {
 		return 0, full
 	}
 	return count, err
@@ -232,7 +232,7 @@ func (in *inbound) count(done <-chan struct{}, f func()) error {
 	in.mu.Lock()
 	f()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
-	enter := !in.entered && in.held.Load() > 0 && !in.closed
+	enter := !in.entered && in.memory.Load() > 0 && !in.closed
 	in.entered = in.entered || enter
 	in.mu.Unlock()
 	if enter {
@@ -315,8 +315,8 @@ func (in *inbound) Close() error {
 	in.mu.Lock()
 	if !in.closed {
 		in.closed = true
-		close(in.gone)
-		in.hold(-in.held.Load())
+		close(in.done)
+		in.hold(-in.memory.Load())
 		in.pay()
 	}
 	in.mu.Unlock()
@@ -340,14 +340,14 @@ func (in *inbound) evict() {
 // one.
 func (in *inbound) fits() bool {
 	limit := int64(maxConnArriving)
-	if !in.known.Load() {
+	if !in.hasPass.Load() {
 		limit = maxUnknown
 	}
-	if in.held.Load() > limit {
+	if in.memory.Load() > limit {
 		return false
 	}
 	arriving := in.arriving
-	if arriving.held.Load() <= arriving.most {
+	if arriving.memory.Load() <= arriving.most {
 		return true
 	}
 	largest := arriving.largest()
@@ -411,13 +411,13 @@ func (in *inbound) hold(n int64) {
 	if in.closed && n > 0 {
 		return
 	}
-	n = max(n, -in.held.Load()) // Close has taken all off
-	in.held.Add(n)
-	in.arriving.held.Add(n)
+	n = max(n, -in.memory.Load()) // Close has taken all off
+	in.memory.Add(n)
+	in.arriving.memory.Add(n)
 }
 
-// kept is hold for who has no in.mu.
-func (in *inbound) kept(n int64) {
+// lockAndHold is hold for who has no in.mu.
+func (in *inbound) lockAndHold(n int64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.hold(n)
@@ -425,11 +425,11 @@ func (in *inbound) kept(n int64) {
 
 // inCall is a call of a connection.
 type inCall struct {
-	in       *inbound
-	size     int64 // what it takes until it ends, beside its messages
-	asked    bool  // its first message was read
-	answered bool  // with data
-	ended    bool  // by the server, with a status
+	in         *inbound
+	size       int64 // what it takes until it ends, beside its messages
+	hasRequest bool  // its first message was read
+	hasReply   bool  // with data
+	hasStatus  bool  // by the server, with a status
 }
 
 type inCallKey struct{}
@@ -450,7 +450,7 @@ func (in *inbound) call(ctx context.Context, n int, pass *auth.Pass, frames floa
 	if in == nil {
 		return ctx
 	}
-	if pass != nil && !in.known.Swap(true) && in.place != nil {
+	if pass != nil && !in.hasPass.Swap(true) && in.place != nil {
 		in.place.Prove()
 	}
 	in.mu.Lock()
@@ -503,14 +503,14 @@ func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		call.in.hold(call.size)
 	case *stats.InPayload:
 		call.in.read(int64(s.WireLength))
-		if call.asked {
+		if call.hasRequest {
 			call.in.budget -= messageFrames
 		}
-		call.asked = true
+		call.hasRequest = true
 	case *stats.OutPayload:
 		call.sent(s.WireLength)
 	case *stats.OutTrailer:
-		call.ended = true
+		call.hasStatus = true
 	case *stats.End:
 		call.end()
 	}
@@ -530,19 +530,19 @@ func (in *inbound) read(n int64) {
 // sent says that the call was answered with n bytes. It needs in.mu.
 func (c *inCall) sent(n int) {
 	c.in.earn(n)
-	if !c.answered && c.in.known.Load() {
+	if !c.hasReply && c.in.hasPass.Load() {
 		c.in.budget += callFrames
 	}
-	c.answered = true
+	c.hasReply = true
 }
 
 // end needs in.mu.
 func (c *inCall) end() {
 	conn := c.in
 	conn.hold(-c.size)
-	if !c.ended && conn.resets > 0 { // a client that gives up gets no status
+	if !c.hasStatus && conn.resets > 0 { // a client that gives up gets no status
 		conn.resets--
-		if !c.answered { // clients end each stream so, with all of its batches
+		if !c.hasReply { // clients end each stream so, with all of its batches
 			conn.budget -= resetFrames
 		}
 	}

@@ -470,17 +470,17 @@ func TestFrames(t *testing.T) {
 			all = all[n:]
 		}
 		size := int64(callCost + 100)
-		if in.unread != unread || in.cost != cost || in.held.Load() != cost+size {
+		if in.unread != unread || in.cost != cost || in.memory.Load() != cost+size {
 			t.Fatalf("%d bytes in buffers of %d are counted, together %d; want %d, %d", in.unread, in.cost,
-				in.held.Load(), unread, cost)
+				in.memory.Load(), unread, cost)
 		}
 		connections{}.HandleRPC(ctx, &stats.InPayload{WireLength: int(unread / 2)})
 		if in.unread != unread-unread/2 || in.cost > cost/2+cost/100+1 || in.cost < unread/2 {
 			t.Fatalf("%d bytes in buffers of %d are left of %d in %d", in.unread, in.cost, unread, cost)
 		}
 		connections{}.HandleRPC(ctx, &stats.End{})
-		if in.held.Load() != 0 || in.arriving.held.Load() != 0 {
-			t.Fatalf("%d bytes are counted after the call", in.held.Load())
+		if in.memory.Load() != 0 || in.arriving.memory.Load() != 0 {
+			t.Fatalf("%d bytes are counted after the call", in.memory.Load())
 		}
 	}
 }
@@ -507,16 +507,16 @@ func TestLeftoversDoNotAddUp(t *testing.T) {
 		}
 		in.scan(sent.Next(sent.Len()))
 		connections{}.HandleRPC(refused, &stats.End{})
-		if !in.fits() || in.held.Load() > maxConnArriving/8 {
-			t.Fatalf("%d bytes are kept", in.held.Load())
+		if !in.fits() || in.memory.Load() > maxConnArriving/8 {
+			t.Fatalf("%d bytes are kept", in.memory.Load())
 		}
 	}
 	if in.unread != maxUnread {
 		t.Errorf("%d bytes are unread of a call that may have %d", in.unread, maxUnread)
 	}
 	connections{}.HandleRPC(stream, &stats.End{})
-	if in.held.Load() != 0 {
-		t.Errorf("%d bytes are kept after all calls", in.held.Load())
+	if in.memory.Load() != 0 {
+		t.Errorf("%d bytes are kept after all calls", in.memory.Load())
 	}
 }
 

@@ -44,14 +44,14 @@ const (
 
 // asking is one call of Ask.
 type asking struct {
-	server   *Server
-	view     *view
-	ctx      context.Context
-	in       io.Reader // the data of the requests after the question
-	out      io.Writer // gets the answer
-	to       *watch
-	told     time.Time // when the client last heard how far the answer is
-	warnings []string
+	server       *Server
+	view         *view
+	ctx          context.Context
+	in           io.Reader // the data of the requests after the question
+	out          io.Writer // gets the answer
+	to           *watch
+	lastProgress time.Time // when the client last heard how far the answer is
+	warnings     []string
 }
 
 type askStream = grpc.BidiStreamingServer[chaskiv1.AskRequest, chaskiv1.AskReply]
@@ -109,8 +109,8 @@ func (s *Server) Ask(g askStream) error {
 // that does not read. It is not for several goroutines at a time, nor beside writes to q.out. If it fails, the call has
 // ended.
 func (q *asking) progress(done, total int64) {
-	if time.Since(q.told) > time.Second/2 {
-		q.told = time.Now()
+	if time.Since(q.lastProgress) > time.Second/2 {
+		q.lastProgress = time.Now()
 		q.to.SendMsg(&chaskiv1.AskReply{Done: done, Total: total}) //nolint:errcheck
 	}
 }
@@ -187,19 +187,19 @@ func (p *patient) Recv() (*chaskiv1.AskRequest, error) {
 // askReader reads the data of requests.
 type askReader struct {
 	from askStream
-	left []byte
+	rest []byte
 }
 
 func (r *askReader) Read(b []byte) (int, error) {
-	for len(r.left) == 0 {
+	for len(r.rest) == 0 {
 		askRequest, err := r.from.Recv()
 		if err != nil {
 			return 0, err // io.EOF once the client has closed its side
 		}
-		r.left = askRequest.GetData()
+		r.rest = askRequest.GetData()
 	}
-	n := copy(b, r.left)
-	r.left = r.left[n:]
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
 	return n, nil
 }
 
@@ -242,9 +242,9 @@ type questionText struct {
 	Where []loader.Condition `json:"where"`
 }
 
-// whole returns a part of a question that goes on in the data of further requests. It has at most most bytes, of which
-// each is charged cost times.
-func (q *asking) whole(begin []byte, most, cost int64) ([]byte, error) {
+// readAll returns a part of a question that goes on in the data of further requests. It has at most most bytes, of
+// which each is charged cost times.
+func (q *asking) readAll(begin []byte, most, cost int64) ([]byte, error) {
 	reader := chargedReader{q.ctx, io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), most+1), cost}
 	body, err := io.ReadAll(reader)
 	if err == nil && int64(len(body)) > most {
@@ -257,7 +257,7 @@ func (q *asking) whole(begin []byte, most, cost int64) ([]byte, error) {
 // read parses the JSON of a question about containers, opens them and calls answer.
 func (q *asking) read(begin []byte, c *chaskiv1.Containers,
 	answer func(d *taco.Dataset, text *questionText) error) error {
-	body, err := q.whole(begin, maxText, textCost)
+	body, err := q.readAll(begin, maxText, textCost)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (q *asking) about(m *chaskiv1.AboutQuestion) error {
 }
 
 func (q *asking) table(m *chaskiv1.TableQuestion) error {
-	options := q.view.asked
+	options := q.view.options
 	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) (err error) {
 		tableOf := d.StoredTable
 		if !m.GetStored() {
@@ -320,7 +320,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 
 func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) error {
-		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.view.asked)
+		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.view.options)
 		if err != nil {
 			return err
 		}
@@ -335,7 +335,7 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 // pool answers with a number of geotiff:stats.
 func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
 	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) error {
-		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), text.Where, q.view.asked)
+		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), text.Where, q.view.options)
 		if err != nil {
 			return err
 		}
@@ -410,7 +410,7 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 }
 
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
-	options := q.view.asked
+	options := q.view.options
 	if m.GetName() != "" {
 		entry, ok := containers.Subfile(m.GetName())
 		if !ok {

@@ -84,8 +84,8 @@ func cut(s string) string {
 
 // audit logs who called, about what, and how it ended.
 type audit struct {
-	log               *slog.Logger
-	admitted, refused lines
+	log                  *slog.Logger
+	admissions, refusals lines
 }
 
 // lines bounds the lines about calls of one kind.
@@ -97,8 +97,8 @@ type lines struct {
 
 func newAudit(log *slog.Logger) *audit {
 	made := &audit{log: log}
-	made.admitted.kind, made.admitted.limit = "admitted", rate.NewLimiter(auditRate, auditBurst)
-	made.refused.kind, made.refused.limit = "refused", rate.NewLimiter(auditRate, auditBurst)
+	made.admissions.kind, made.admissions.limit = "admitted", rate.NewLimiter(auditRate, auditBurst)
+	made.refusals.kind, made.refusals.limit = "refused", rate.NewLimiter(auditRate, auditBurst)
 	return made
 }
 
@@ -111,9 +111,9 @@ func (a *audit) call(ctx context.Context, method string, about func() string, be
 	if err != nil {
 		code = status.Code(err)
 	}
-	lines := &a.admitted
+	lines := &a.admissions
 	if code == codes.Unauthenticated {
-		lines = &a.refused
+		lines = &a.refusals
 	}
 	if !lines.limit.Allow() {
 		lines.leftOut.Add(1)

@@ -56,7 +56,7 @@ func TestAuditIsBounded(t *testing.T) {
 	out := &locked{}
 	a := newAudit(slog.New(bounded{slog.NewTextHandler(out, nil)}))
 	about := func() string { return "a" }
-	for _, l := range []*lines{&a.admitted, &a.refused} {
+	for _, l := range []*lines{&a.admissions, &a.refusals} {
 		l.limit.SetLimit(0) // no time passes
 	}
 	const calls = 1000
@@ -73,8 +73,8 @@ func TestAuditIsBounded(t *testing.T) {
 	if n := strings.Count(out.String(), "method=Info"); n != auditBurst {
 		t.Errorf("%d lines, not %d", n, auditBurst)
 	}
-	a.admitted.limit.SetBurst(2 * auditBurst)
-	a.admitted.limit.SetLimit(1e9)
+	a.admissions.limit.SetBurst(2 * auditBurst)
+	a.admissions.limit.SetLimit(1e9)
 	a.call(t.Context(), "/x/Info", about, time.Now(), nil)
 	if want := fmt.Sprintf("left_out=%d calls=admitted", calls-auditBurst); !strings.Contains(out.String(), want) {
 		t.Errorf("the log lacks %s", want)

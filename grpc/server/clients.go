@@ -97,10 +97,10 @@ func (c *clients) serving() int {
 // full reports whether there is no place for another stream.
 func (c *clients) full() bool { return c.serving() >= c.options.MaxStreams }
 
-// others reports whether other clients than id have streams.
-func (c *clients) others(id clientID) (others bool) {
-	c.change(id, func(h *holdings) { others = c.streams > h.streams })
-	return others
+// hasOthers reports whether other clients than id have streams.
+func (c *clients) hasOthers(id clientID) (ok bool) {
+	c.change(id, func(h *holdings) { ok = c.streams > h.streams })
+	return ok
 }
 
 // ticket counts a ticket of a client for a dataset, or returns an error if it is for one dataset too many.
@@ -147,11 +147,11 @@ func (c *clients) opened(id clientID) { c.change(id, func(h *holdings) { h.openi
 // does not wait, because it holds memory and a place that others may wait for.
 func (c *clients) wait(ctx context.Context, id clientID) error {
 	for {
-		left := c.left(id)
-		if left <= 0 {
+		delay := c.delay(id)
+		if delay <= 0 {
 			return nil
 		}
-		timer := time.NewTimer(left)
+		timer := time.NewTimer(delay)
 		select {
 		case <-timer.C: // another answer may have been sent meanwhile
 		case <-ctx.Done():
@@ -161,10 +161,10 @@ func (c *clients) wait(ctx context.Context, id clientID) error {
 	}
 }
 
-// left returns for how long the next answer to a client has to wait.
-func (c *clients) left(id clientID) (left time.Duration) {
-	c.change(id, func(h *holdings) { left = max(time.Until(h.free), 0) })
-	return left
+// delay returns for how long the next answer to a client has to wait.
+func (c *clients) delay(id clientID) (d time.Duration) {
+	c.change(id, func(h *holdings) { d = max(time.Until(h.free), 0) })
+	return d
 }
 
 // spent counts n bytes that a client was sent, which delay its next answer. most is the rate of its token, 0 if it has

@@ -65,7 +65,7 @@ func (c *counts) of(client clientID) (ranks []report.Rank) {
 
 // waiting is a wait for the next batch of a dataset.
 type waiting struct {
-	begun time.Time
+	start time.Time
 	spent resources.Spent
 	cache time.Duration
 }
@@ -84,7 +84,7 @@ func (c *counts) cacheTime() time.Duration {
 // waited ends the wait of a rank, and divides it by what the workers did meanwhile. Workers that had nothing to do do
 // not count: they wait for those that the batch waits for.
 func (c *counts) waited(r *report.Rank, w waiting) (times report.Times) {
-	waited := time.Since(w.begun).Seconds()
+	waited := time.Since(w.start).Seconds()
 	if c.remote {
 		times[report.Transport] = waited
 	} else {
@@ -134,8 +134,8 @@ func (c *counts) idled(r *report.Rank, seconds float64) {
 // longestStep bounds what a client may say about one step, so that its figures stay numbers.
 const longestStep = 365 * 24 * time.Hour
 
-// told counts what a client says in a credit, and returns it in seconds.
-func (c *counts) told(r *report.Rank, credit *chaskiv1.Credit) (waited, stepped float64) {
+// addCredit counts what a client says in a credit, and returns it in seconds.
+func (c *counts) addCredit(r *report.Rank, credit *chaskiv1.Credit) (waited, stepped float64) {
 	seconds := func(ns uint64) float64 { return float64(min(ns, uint64(longestStep))) / 1e9 }
 	waited, stepped = seconds(credit.GetWaited()), seconds(credit.GetStepped())
 	c.mu.Lock()

@@ -33,43 +33,43 @@ type engines struct {
 	openings *openings
 	clients  *clients
 
-	mu       sync.Mutex
-	live     map[*entry]struct{} // all that are not closed
-	byHandle map[string]*entry
-	bySpec   map[string]*entry // by the spec's JSON, for a Describe of the same spec
-	awaited  map[clientID]awaited
-	clock    int64 // counts uses
-	closed   bool
-	again    *time.Timer // offers the budget the memory that was held for a client
-	leave    func()      // ends the membership in the budget
+	mu           sync.Mutex
+	live         map[*entry]struct{} // all that are not closed
+	byHandle     map[string]*entry
+	bySpec       map[string]*entry // by the spec's JSON, for a Describe of the same spec
+	expectations map[clientID]expectation
+	clock        int64 // counts uses
+	closed       bool
+	offerTimer   *time.Timer // offers the budget the memory that was held for a client
+	leave        func()      // ends the membership in the budget
 }
 
 // entry is an open dataset. Its fields are guarded by engines.mu.
 type entry struct {
-	engine Engine
-	view   *view  // whose clients may use it
-	leave  func() // ends the use of the view
-	handle string
-	spec   string // JSON
-	users  int
-	kept   int       // streams whose last ticket was for it
-	used   int64     // engines.clock at the last use
-	idle   time.Time // since when it has no users
-	opened time.Time
-	fresh  bool    // nobody of those who wait for its opening has it yet
-	remote bool    // it is at other servers
-	local  bool    // all of its files are here
-	counts *counts // for reports; not guarded
-	gone   bool    // not in the maps any more; the last user closes it
-	leased int64   // bytes of its batches that clients have; guarded by shared.mu
-	whole  int64   // bytes of its largest batch, 0 if not known
-	memory int64   // bytes of all of its batches
-	trim   *time.Timer
+	engine       Engine
+	view         *view  // whose clients may use it
+	leave        func() // ends the use of the view
+	handle       string
+	spec         string // JSON
+	users        int
+	streams      int       // whose last ticket was for it
+	used         int64     // engines.clock at the last use
+	idle         time.Time // since when it has no users
+	opened       time.Time
+	awaitsUser   bool    // nobody of those who wait for its opening has it yet
+	remote       bool    // it is at other servers
+	local        bool    // all of its files are here
+	counts       *counts // for reports; not guarded
+	orphan       bool    // not in the maps any more; the last user closes it
+	leased       int64   // bytes of its batches that clients have; guarded by shared.mu
+	largestBatch int64   // in bytes, 0 if not known
+	memory       int64   // bytes of all of its batches
+	trim         *time.Timer
 }
 
 func newEngines(o Options) *engines {
 	made := &engines{options: o, stages: &resources.Stages{}, live: map[*entry]struct{}{},
-		byHandle: map[string]*entry{}, bySpec: map[string]*entry{}, awaited: map[clientID]awaited{}}
+		byHandle: map[string]*entry{}, bySpec: map[string]*entry{}, expectations: map[clientID]expectation{}}
 	var ctx context.Context
 	ctx, made.cancel = context.WithCancel(context.Background())
 	made.clients = newClients(o)
@@ -117,7 +117,7 @@ func (s *engines) put(e *entry) {
 	if idle {
 		e.idle = time.Now()
 	}
-	last := e.gone && idle
+	last := e.orphan && idle
 	if idle && !last {
 		s.trimLater(e)
 	}
@@ -141,7 +141,7 @@ func (s *engines) trimLater(e *entry) {
 	default:
 		e.trim = time.AfterFunc(s.options.TrimAfter, func() {
 			s.mu.Lock()
-			idle := e.users == 0 && !e.gone
+			idle := e.users == 0 && !e.orphan
 			s.mu.Unlock()
 			if idle {
 				crash.Report(s.options.Logger, crash.Call(func() error { trimmer.Trim(); return nil }))
@@ -182,7 +182,7 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 		return nil, err
 	}
 	local := u == nil && isLocal(&spec)
-	request := asked{view: v, spec: spec, key: string(data) + v.key, upstream: u, rows: rows, local: local}
+	request := openRequest{view: v, spec: spec, key: string(data) + v.key, upstream: u, rows: rows, local: local}
 	if u != nil {
 		place, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
 		if err != nil {
@@ -226,13 +226,13 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 	if known == nil || known.opened.Before(begin) && !reuse {
 		return nil
 	}
-	known.fresh = false
+	known.awaitsUser = false
 	s.use(known)
 	return known
 }
 
-// asked is a request to open a dataset.
-type asked struct {
+// openRequest is a request to open a dataset.
+type openRequest struct {
 	view     *view // of the client
 	spec     loader.Spec
 	key      string             // names all of it
@@ -242,30 +242,30 @@ type asked struct {
 	local    bool // all of its files are here
 }
 
-func (s *engines) openNow(ctx context.Context, a asked) error {
+func (s *engines) openNow(ctx context.Context, r openRequest) error {
 	var engine Engine
 	var err error
-	options := a.view.loader
+	options := r.view.loader
 	options.Stages = &resources.Stages{Of: s.stages, Coarse: true}
-	if a.upstream == nil {
-		engine, err = s.options.Open(ctx, a.spec, options)
+	if r.upstream == nil {
+		engine, err = s.options.Open(ctx, r.spec, options)
 	} else {
-		engine, err = s.options.Upstream(ctx, a.spec, a.upstream, a.rows, options)
+		engine, err = s.options.Upstream(ctx, r.spec, r.upstream, r.rows, options)
 	}
 	if err != nil {
 		return err
 	}
-	opened := &entry{engine: engine, view: a.view, leave: a.view.hold(), spec: a.key,
-		handle: handleOf(engine, a.at+a.view.key),
-		remote: a.upstream != nil, local: a.local,
+	opened := &entry{engine: engine, view: r.view, leave: r.view.hold(), spec: r.key,
+		handle: handleOf(engine, r.at+r.view.key),
+		remote: r.upstream != nil, local: r.local,
 		counts: &counts{stages: options.Stages, cache: s.options.Cache,
-			remote: a.upstream != nil, ranks: map[rankID]*report.Rank{}},
+			remote: r.upstream != nil, ranks: map[rankID]*report.Rank{}},
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
 		opened.memory = m.MemoryBytes()
 	}
 	if b, ok := engine.(interface{ BatchBytes() int64 }); ok {
-		opened.whole = b.BatchBytes()
+		opened.largestBatch = b.BatchBytes()
 	}
 	close, err := s.add(opened)
 	for _, unused := range close {
@@ -288,7 +288,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	if old != nil {
 		old.opened = time.Now()
-		old.fresh = true
+		old.awaitsUser = true
 		s.bySpec[e.spec] = old
 		return []*entry{e}, nil
 	}
@@ -302,7 +302,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	s.clock++
 	e.used, e.opened = s.clock, time.Now()
-	e.fresh = true
+	e.awaitsUser = true
 	s.byHandle[e.handle], s.bySpec[e.spec] = e, e
 	s.live[e] = struct{}{}
 	return close, nil
@@ -315,8 +315,8 @@ func (s *engines) longestIdle(may func(*entry) bool) *entry {
 	for _, entry := range s.byHandle {
 		switch {
 		case entry.users > 0 || !may(entry):
-		case idle != nil && idle.kept == 0 && entry.kept > 0:
-		case idle == nil || idle.kept > 0 && entry.kept == 0 || entry.used < idle.used:
+		case idle != nil && idle.streams == 0 && entry.streams > 0:
+		case idle == nil || idle.streams > 0 && entry.streams == 0 || entry.used < idle.used:
 			idle = entry
 		}
 	}
@@ -328,13 +328,13 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 	if e == nil {
 		return close
 	}
-	e.gone = true
+	e.orphan = true
 	if e.trim != nil {
 		e.trim.Stop()
 	}
 	delete(s.byHandle, e.handle)
 	maps.DeleteFunc(s.bySpec, func(_ string, other *entry) bool { return other == e })
-	maps.DeleteFunc(s.awaited, func(_ clientID, ticket awaited) bool { return ticket.of == e })
+	maps.DeleteFunc(s.expectations, func(_ clientID, t expectation) bool { return t.of == e })
 	if e.users == 0 {
 		return append(close, e)
 	}
@@ -354,8 +354,8 @@ func (s *engines) shut() {
 	s.cancel()
 	s.mu.Lock()
 	s.closed = true
-	if s.again != nil {
-		s.again.Stop()
+	if s.offerTimer != nil {
+		s.offerTimer.Stop()
 	}
 	var close []*entry
 	for _, e := range s.byHandle {

@@ -41,7 +41,7 @@ func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 	if len(ends) != 512 || c.full() {
 		t.Errorf("one client has %d streams, want half of 1024, and nobody waits", len(ends))
 	}
-	if c.others("greedy") {
+	if c.hasOthers("greedy") {
 		t.Error("a client that is alone has others beside it")
 	}
 	for range 512 {
@@ -51,7 +51,7 @@ func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 		}
 		ends = append(ends, end)
 	}
-	if !c.others("greedy") {
+	if !c.hasOthers("greedy") {
 		t.Error("a client has no others beside it")
 	}
 	if open("late") != nil || !c.full() {

@@ -28,7 +28,7 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 	if m.GetFile() != "" {
 		return q.rumiFile(m.GetFile())
 	}
-	options := q.view.asked
+	options := q.view.options
 	out := &chaskiv1.Blobs{}
 	for _, path := range m.GetPaths() {
 		_, meta, err := catalog.OpenAsset(q.ctx, options.Opener, path, options.MaxChunkBytes)
@@ -49,7 +49,7 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 
 // stats answers with the statistics of a dataset.
 func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
-	text, err := q.whole(m.GetSpec(), maxText, textCost)
+	text, err := q.readAll(m.GetSpec(), maxText, textCost)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if err != nil {
 		return invalid{err}
 	}
-	options := q.view.asked
+	options := q.view.options
 	if n := m.GetWorkers(); n > 0 {
 		options.Workers = min(options.Workers, int(min(n, math.MaxInt32)))
 	}
@@ -110,7 +110,7 @@ func (q *asking) plan(m *chaskiv1.PlanQuestion) error {
 
 // paste answers with a raster of predictions.
 func (q *asking) paste(m *chaskiv1.PasteQuestion) error {
-	o := q.view.asked
+	o := q.view.options
 	options := paste.Options{
 		Blend: paste.Blend(m.GetBlend()), Argmax: m.GetArgmax(), MaxBytes: q.server.options.MaxPasteBytes,
 		Grid: shuffle.Grid{

@@ -25,7 +25,7 @@ func (s *engines) Reclaim(l budget.Level) (more bool) {
 	now := time.Now()
 	var next time.Time // when a dataset is held no more
 	idle := s.longestIdle(func(unused *entry) bool {
-		if l < budget.Kept && unused.kept > 0 {
+		if l < budget.Kept && unused.streams > 0 {
 			return false
 		}
 		until := s.heldUntil(unused)
@@ -51,22 +51,22 @@ func (s *engines) offerIn(d time.Duration) {
 	if s.closed {
 		return
 	}
-	if s.again == nil {
-		s.again = time.AfterFunc(d, s.options.Loader.Budget.Offer)
+	if s.offerTimer == nil {
+		s.offerTimer = time.AfterFunc(d, s.options.Loader.Budget.Offer)
 	} else {
-		s.again.Reset(d)
+		s.offerTimer.Reset(d)
 	}
 }
 
 // heldUntil returns until when a dataset without users is not closed for memory. It needs the lock.
 func (s *engines) heldUntil(e *entry) (t time.Time) {
-	if e.kept > 0 {
+	if e.streams > 0 {
 		t = e.idle
 	}
-	if e.fresh && e.opened.After(t) {
+	if e.awaitsUser && e.opened.After(t) {
 		t = e.opened
 	}
-	for _, ticket := range s.awaited {
+	for _, ticket := range s.expectations {
 		if ticket.of == e && ticket.since.After(t) {
 			t = ticket.since
 		}
@@ -74,20 +74,20 @@ func (s *engines) heldUntil(e *entry) (t time.Time) {
 	return t.Add(keptFor)
 }
 
-// awaited is a ticket that a client is expected to send since it has described a dataset.
-type awaited struct {
+// expectation is a ticket that a client is expected to send since it has described a dataset.
+type expectation struct {
 	of    *entry
 	since time.Time
 }
 
-// await says that a client has described e and is expected to send a ticket. It is expected for one dataset only: who
+// expect says that a client has described e and is expected to send a ticket. It is expected for one dataset only: who
 // describes one after the other does not hold all of them.
-func (s *engines) await(id clientID, e *entry) {
+func (s *engines) expect(id clientID, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(s.awaited, func(_ clientID, t awaited) bool { return now.Sub(t.since) >= keptFor })
-	s.awaited[id] = awaited{e, now}
+	maps.DeleteFunc(s.expectations, func(_ clientID, t expectation) bool { return now.Sub(t.since) >= keptFor })
+	s.expectations[id] = expectation{e, now}
 }
 
 // keep says that a stream of a client takes batches from e, and from old no more. Both may be nil.
@@ -95,14 +95,14 @@ func (s *engines) keep(id clientID, e, old *entry) {
 	s.mu.Lock()
 	idle := false
 	if e != nil {
-		e.kept++
-		if s.awaited[id].of == e {
-			delete(s.awaited, id)
+		e.streams++
+		if s.expectations[id].of == e {
+			delete(s.expectations, id)
 		}
 	}
 	if old != nil {
-		old.kept--
-		idle = old.kept == 0 && old.users == 0
+		old.streams--
+		idle = old.streams == 0 && old.users == 0
 	}
 	s.mu.Unlock()
 	if idle {

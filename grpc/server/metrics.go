@@ -148,8 +148,8 @@ func (m *metrics) sent(r *report.Rank, bytes int, seconds float64) {
 	m.add("chaski_rank_batches_total", 1, rankLabel(r))
 }
 
-// told counts what a rank says about itself.
-func (m *metrics) told(r *report.Rank, waited, stepped float64) {
+// addCredit counts what a rank says about itself in a credit.
+func (m *metrics) addCredit(r *report.Rank, waited, stepped float64) {
 	m.add("chaski_rank_wait_seconds_total", waited, rankLabel(r))
 	m.add("chaski_rank_step_seconds_total", stepped, rankLabel(r))
 }

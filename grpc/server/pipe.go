@@ -168,7 +168,7 @@ func (p *pipe) receive() (*chaskiv1.StreamRequest, error) {
 func (p *pipe) message(size int64) ([]byte, error) {
 	var message bytes.Buffer // grows with what arrives
 	var held int64
-	defer func() { p.call.kept(-held) }()
+	defer func() { p.call.lockAndHold(-held) }()
 	for done := false; !done; done = int64(message.Len()) == size {
 		piece, err := io.CopyN(&message, p.in, min(size-int64(message.Len()), pipePiece))
 		if err != nil {

@@ -32,12 +32,12 @@ func TestClientsAreSentNoMoreThanTheirRate(t *testing.T) {
 					n := 37 * (i%3 + 1)
 					r.spent("a", c.token, n)
 					sent += int64(n)
-					if err := r.wait(t.Context(), "b"); err != nil || r.left("b") != 0 {
+					if err := r.wait(t.Context(), "b"); err != nil || r.delay("b") != 0 {
 						t.Error("another client waits")
 					}
 				}
 				time.Sleep(time.Hour)
-				if r.left("a") > 0 || len(r.byID) != 0 {
+				if r.delay("a") > 0 || len(r.byID) != 0 {
 					t.Errorf("%d clients are left", len(r.byID))
 				}
 			})

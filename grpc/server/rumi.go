@@ -25,7 +25,7 @@ func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
 	if err != nil {
 		return err
 	}
-	data, err := q.whole(m.GetCounts(), maxSizes, sizesCost)
+	data, err := q.readAll(m.GetCounts(), maxSizes, sizesCost)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (q *asking) rumiFrames(m *chaskiv1.RumiFramesQuestion) error {
 	}
 	options := convert.Options{
 		Graph: m.GetGraph(), Level: int(min(cmp.Or(m.GetLevel(), rumiLevel), math.MaxInt32)),
-		Geozl: int(min(m.GetGeozl(), math.MaxInt32)), MaxCost: m.GetMaxCost(), Workers: q.view.asked.Workers,
+		Geozl: int(min(m.GetGeozl(), math.MaxInt32)), MaxCost: m.GetMaxCost(), Workers: q.view.options.Workers,
 	}
 	return convert.Frames(q.ctx, layout, q.in, options, func(frame []byte) error {
 		_, err := q.out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(frame))))
@@ -154,7 +154,7 @@ type rumiHeader struct {
 
 // rumiBlob answers with the content of a header blob.
 func (q *asking) rumiBlob(b []byte) error {
-	b, err := q.whole(b, maxSizes, sizesCost)
+	b, err := q.readAll(b, maxSizes, sizesCost)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (q *asking) rumiBlob(b []byte) error {
 
 // rumiFile answers with the content of a rumi file without its pixels.
 func (q *asking) rumiFile(path string) error {
-	options := q.view.asked
+	options := q.view.options
 	_, meta, err := catalog.OpenAsset(q.ctx, options.Opener, path, options.MaxChunkBytes)
 	if err != nil {
 		return err

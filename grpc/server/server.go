@@ -292,7 +292,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 		return nil, askedWrong(err)
 	}
 	defer s.engines.put(entry)
-	s.engines.await(clientOf(ctx), entry)
+	s.engines.expect(clientOf(ctx), entry)
 	full, err := json.Marshal(entry.engine.Spec())
 	if err != nil {
 		return nil, err

@@ -79,13 +79,13 @@ type leaseConn struct {
 	conn   *shm.Conn
 	secret shm.Token
 	out    chan packet
-	gone   chan struct{} // closed with over
+	done   chan struct{} // closed by end
 
 	// Guarded by shared.mu.
-	open   bool // it has shown the token
-	over   bool
-	leases map[uint64]*hold
-	last   uint64 // id of the last lease
+	open     bool // it has shown the token
+	hasEnded bool
+	leases   map[uint64]*hold
+	last     uint64 // id of the last lease
 }
 
 // packet is a message that waits to be sent, with a file of its own or -1.
@@ -135,7 +135,7 @@ func (g *segment) Owner() batch.Owner {
 // Over implements batch.Owner.
 func (c *leaseConn) Over() bool {
 	select {
-	case <-c.gone:
+	case <-c.done:
 		return true
 	default:
 		return false
@@ -250,7 +250,7 @@ func (s *shared) accept() {
 			continue
 		}
 		client := &leaseConn{
-			shared: s, conn: conn, secret: newToken(), out: make(chan packet, maxPackets), gone: make(chan struct{}),
+			shared: s, conn: conn, secret: newToken(), out: make(chan packet, maxPackets), done: make(chan struct{}),
 			leases: map[uint64]*hold{},
 		}
 		s.mu.Lock()
@@ -358,8 +358,8 @@ func (c *leaseConn) end() {
 	c.conn.Close()
 	shared.mu.Lock()
 	delete(shared.conns, c)
-	c.over = true
-	close(c.gone)
+	c.hasEnded = true
+	close(c.done)
 	var held []*hold
 	for id, taken := range c.leases {
 		c.remove(id, taken)
@@ -378,7 +378,7 @@ func (c *leaseConn) end() {
 // post queues a packet, and takes its file. A client that does not read is thrown out. It needs the
 // lock.
 func (c *leaseConn) post(p packet) {
-	if !c.over {
+	if !c.hasEnded {
 		select {
 		case c.out <- p:
 			return
@@ -396,7 +396,7 @@ func (c *leaseConn) write() {
 		case posted := <-c.out:
 			c.send(posted)
 			continue
-		case <-c.gone:
+		case <-c.done:
 		}
 		// Nothing is posted any more, and so nobody else would close the files of what still waits.
 		for {
@@ -463,7 +463,7 @@ func (c *leaseConn) lend(b *batch.Batch, g *segment, e *entry, stream uint64) (i
 	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	if c.over || len(c.leases) >= e.maxLeases() || e.leased+size+max(size, e.whole) > e.memory ||
+	if c.hasEnded || len(c.leases) >= e.maxLeases() || e.leased+size+max(size, e.largestBatch) > e.memory ||
 		shared.mostLent > 0 && shared.bytes+size > shared.mostLent {
 		return 0, false
 	}

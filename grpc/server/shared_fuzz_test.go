@@ -96,7 +96,7 @@ func fuzzSide(t *testing.T) (*leaseConn, *shm.Conn) {
 		t.Fatal(err)
 	}
 	s := &shared{log: slog.New(slog.DiscardHandler), conns: map[*leaseConn]struct{}{}}
-	c := &leaseConn{shared: s, conn: conn, open: true, out: make(chan packet, maxPackets), gone: make(chan struct{}),
+	c := &leaseConn{shared: s, conn: conn, open: true, out: make(chan packet, maxPackets), done: make(chan struct{}),
 		leases: map[uint64]*hold{}}
 	s.conns[c] = struct{}{}
 	return c, peer

@@ -36,23 +36,23 @@ type stream struct {
 	ctx    context.Context
 	watch  *watch
 
-	mu      sync.Mutex
-	queue   []*order // unanswered, in the order of the tickets
-	started int      // how many from the front are started or failed
-	working int      // how many of those are started: at most credits
-	credits int
-	ended   error      // why no more requests come; io.EOF if the client has closed its side
-	over    bool       // the stream is being torn down: start nothing
-	leases  *leaseConn // batches go in shared memory; nil if not
-	native  bool       // leases may leave the arithmetic to the client, too
-	id      uint64     // as the client calls the stream
-	pipe    *pipe      // takes the replies; nil: gRPC does
-	piped   bool       // requests come by the pipe when those of the call have ended; only receive uses it
-	kept    *entry     // of the last ticket: see engines.keep
-	counts  *counts    // of the last ticket, and its rank; nil: there was none
-	last    *report.Rank
-	passed  map[*entry]Sequence // of datasets that are at other servers
-	wake    chan struct{}       // has one element when any of the above has changed
+	mu        sync.Mutex
+	queue     []*order // unanswered, in the order of the tickets
+	started   int      // how many from the front are started or failed
+	working   int      // how many of those are started: at most credits
+	credits   int
+	recvErr   error      // why no more requests come; io.EOF if the client has closed its side
+	isDown    bool       // the stream is being torn down: start nothing
+	leases    *leaseConn // batches go in shared memory; nil if not
+	native    bool       // leases may leave the arithmetic to the client, too
+	id        uint64     // as the client calls the stream
+	pipe      *pipe      // takes the replies; nil: gRPC does
+	piped     bool       // requests come by the pipe when those of the call have ended; only receive uses it
+	lastEntry *entry     // of the last ticket: see engines.keep
+	counts    *counts    // of the last ticket, and its rank; nil: there was none
+	last      *report.Rank
+	sequences map[*entry]Sequence // of datasets that are at other servers
+	wake      chan struct{}       // has one element when any of the above has changed
 }
 
 // order is a ticket being served.
@@ -73,7 +73,7 @@ func (s *stream) serve() error {
 	defer cancel()
 	s.client = clientOf(ctx)
 	s.ctx = resources.WithTurn(ctx, s.turn())
-	s.watch = newWatch(ctx, s.grpc, &s.server.options, s.wanted)
+	s.watch = newWatch(ctx, s.grpc, &s.server.options, s.othersWait)
 	s.watch.sent = s.server.sentTo(ctx)
 	go s.receive()
 	return s.watch.run(&s.server.answering, func() error {
@@ -85,8 +85,8 @@ func (s *stream) serve() error {
 // turn returns for whom engines work on the tickets of this stream.
 func (s *stream) turn() resources.Turn { return resources.Turn{Client: s.client, Stream: s} }
 
-// wanted reports whether others wait for what this stream holds while it sends: memory, or its place.
-func (s *stream) wanted() bool {
+// othersWait reports whether others wait for what this stream holds while it sends: memory, or its place.
+func (s *stream) othersWait() bool {
 	s.mu.Lock()
 	var first *entry
 	if len(s.queue) > 0 {
@@ -131,7 +131,7 @@ func (s *stream) receive() {
 		}
 		if err != nil {
 			s.mu.Lock()
-			s.ended = err
+			s.recvErr = err
 			s.mu.Unlock()
 		}
 		select {
@@ -158,8 +158,8 @@ func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 		// Saturates, since a client may send any number of credits of any size.
 		s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
 		if s.last != nil && r.GetCredit().GetWaited()+r.GetCredit().GetStepped() > 0 {
-			waited, stepped := s.counts.told(s.last, r.GetCredit())
-			s.server.metrics.told(s.last, waited, stepped)
+			waited, stepped := s.counts.addCredit(s.last, r.GetCredit())
+			s.server.metrics.addCredit(s.last, waited, stepped)
 		}
 	default:
 		err = status.Error(codes.InvalidArgument, "request is none of ticket, credit, attach")
@@ -213,7 +213,7 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 				named, maxPositions)
 		}
 	}
-	if s.over {
+	if s.isDown {
 		return nil
 	}
 	taken := &order{ticket: t}
@@ -225,9 +225,9 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 	} else {
 		taken.entry, taken.rank = entry, entry.counts.rank(s.client, t)
 		s.counts, s.last = entry.counts, taken.rank
-		if s.kept != entry {
-			s.server.engines.keep(s.client, entry, s.kept)
-			s.kept = entry
+		if s.lastEntry != entry {
+			s.server.engines.keep(s.client, entry, s.lastEntry)
+			s.lastEntry = entry
 		}
 		taken.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
 			taken.pending, err = s.pass(entry, t)
@@ -246,16 +246,16 @@ func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
 	if !ok {
 		return nil, nil
 	}
-	sequence := s.passed[e]
+	sequence := s.sequences[e]
 	if sequence == nil {
 		var err error
 		if sequence, err = sequencer.Sequence(s.owner()); err != nil {
 			return nil, err
 		}
-		if s.passed == nil {
-			s.passed = map[*entry]Sequence{}
+		if s.sequences == nil {
+			s.sequences = map[*entry]Sequence{}
 		}
-		s.passed[e] = sequence
+		s.sequences[e] = sequence
 	}
 	sequence.Add(ticketOf(t), t.GetNative())
 	return passedOn{sequence}, nil
@@ -289,7 +289,7 @@ func (s *stream) owner() batch.Owner {
 
 // start starts what credits allow. It needs the lock.
 func (s *stream) start() {
-	for s.started < len(s.queue) && !s.over {
+	for s.started < len(s.queue) && !s.isDown {
 		order := s.queue[s.started]
 		if order.err == nil {
 			if s.working >= s.credits {
@@ -333,14 +333,14 @@ func (s *stream) head() (*order, error) {
 		if s.started > 0 {
 			first = s.queue[0]
 		}
-		ended, left := s.ended, len(s.queue)
+		err, left := s.recvErr, len(s.queue)
 		s.mu.Unlock()
 
 		switch {
 		case s.stopping():
 			return nil, failed(errStopping)
-		case ended != nil && !errors.Is(ended, io.EOF):
-			return nil, failed(ended)
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, failed(err)
 		case first != nil:
 			idle := time.Since(start).Seconds()
 			s.server.metrics.observe("chaski_server_ticket_wait_seconds", idle)
@@ -348,10 +348,10 @@ func (s *stream) head() (*order, error) {
 				first.entry.counts.idled(first.rank, idle)
 			}
 			return first, nil
-		case ended != nil && left > 0:
+		case err != nil && left > 0:
 			return nil, status.Errorf(codes.FailedPrecondition,
 				"the client has closed its side with %d tickets and no credit", left)
-		case ended != nil:
+		case err != nil:
 			return nil, nil
 		}
 		select {
@@ -377,7 +377,7 @@ func (s *stream) head() (*order, error) {
 // idle reports whether the stream is to end, which has had no ticket and credit for a while.
 func (s *stream) idle(d time.Duration) bool {
 	o := &s.server.options
-	return d >= o.IdleTimeout && s.server.clients.others(s.client) || d >= o.StallTimeout && s.server.clients.full()
+	return d >= o.IdleTimeout && s.server.clients.hasOthers(s.client) || d >= o.StallTimeout && s.server.clients.full()
 }
 
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
@@ -402,7 +402,7 @@ func (s *stream) answer(o *order) error {
 			batch, err = pending.Wait(ctx)
 			return err
 		})
-		s.server.metrics.waited(time.Since(wait.begun).Seconds(), o.entry.counts.waited(o.rank, wait))
+		s.server.metrics.waited(time.Since(wait.start).Seconds(), o.entry.counts.waited(o.rank, wait))
 		s.tellBad(o, batch)
 	}
 	switch {
@@ -568,14 +568,14 @@ func (s *stream) pop(o *order) {
 // tearDown cancels the unanswered tickets.
 func (s *stream) tearDown() {
 	s.mu.Lock()
-	s.over = true
+	s.isDown = true
 	queue, leases, id := s.queue, s.leases, s.id
 	s.queue, s.started = nil, 0
-	passed, kept := s.passed, s.kept
-	s.passed, s.kept = nil, nil
+	sequences, last := s.sequences, s.lastEntry
+	s.sequences, s.lastEntry = nil, nil
 	s.mu.Unlock()
-	defer s.server.engines.keep(s.client, nil, kept)
-	for _, sequence := range passed {
+	defer s.server.engines.keep(s.client, nil, last)
+	for _, sequence := range sequences {
 		// It is closed before its dataset is put back, since that may close the dataset.
 		sequence.Close()
 	}

@@ -118,9 +118,9 @@ func TestCountsEnd(t *testing.T) {
 	wait := func(t *testing.T, when string, most int64) {
 		t.Helper()
 		end := time.Now().Add(5 * time.Minute)
-		for r.server.arriving.held.Load() > most {
+		for r.server.arriving.memory.Load() > most {
 			if time.Now().After(end) {
-				t.Fatalf("%s, %d bytes are kept", when, r.server.arriving.held.Load())
+				t.Fatalf("%s, %d bytes are kept", when, r.server.arriving.memory.Load())
 			}
 			runtime.Gosched()
 		}

@@ -20,7 +20,7 @@ import (
 type view struct {
 	key        string         // names the roots; "" of the server's own
 	loader     loader.Options // of engines
-	asked      loader.Options // of questions
+	options    loader.Options // of questions
 	containers *containers.Cache
 
 	// lease is one of this view, to share. The server's own has none, because it stays until the server ends.
@@ -40,7 +40,7 @@ func newView(key string, o loader.Options, several int64) *view {
 	// For all datasets, since several may use the same container.
 	o.Members = &resources.Members{MaxBytes: max(1, bound/several)}
 	options := o.WithDefaults()
-	return &view{key: key, loader: o, asked: options, containers: containers.NewCache(options, several)}
+	return &view{key: key, loader: o, options: options, containers: containers.NewCache(options, several)}
 }
 
 // hold keeps a view that the caller has open until leave is called. v may be nil.
@@ -66,16 +66,16 @@ const keptViews = 8
 
 // views has the views of a server.
 type views struct {
-	whole *view
-	base  source.Opener // of all
-	cache *refcache.Cache[string, *view]
+	server *view         // for clients without roots of their own
+	base   source.Opener // of all
+	cache  *refcache.Cache[string, *view]
 }
 
 func newViews(o loader.Options) *views {
 	base := o.Opener
 	// One serves all requests, so that files stay open between them.
 	o.Opener = source.Below(base, o.Roots)
-	return &views{whole: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*view]{
+	return &views{server: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*view]{
 		MaxEntries: keptViews, Close: func(v *view) error { v.close(); return nil }})}
 }
 
@@ -94,16 +94,16 @@ func viewKey(roots ...string) string {
 // allow nothing.
 func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
 	if roots == nil {
-		return v.whole, func() {}
+		return v.server, func() {}
 	}
 	key := viewKey(roots...)
 	// To make a view does not wait, nor fail.
 	lease, _ := v.cache.Acquire(context.Background(), key, func(context.Context) (*view, error) {
-		options := v.whole.loader
+		options := v.server.loader
 		// The list is empty and not nil, since nil would allow everything.
 		options.Roots = []string{}
 		for _, given := range roots {
-			root, err := source.RootsOf(v.whole.loader.Opener).Allow(given)
+			root, err := source.RootsOf(v.server.loader.Opener).Allow(given)
 			if err != nil {
 				log.Warn("the root of a client is not below a root of this server", "root", given)
 				continue
@@ -119,5 +119,5 @@ func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
 
 func (v *views) close() {
 	_ = v.cache.Close() // views have no errors
-	v.whole.close()
+	v.server.close()
 }

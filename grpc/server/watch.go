@@ -18,26 +18,26 @@ import (
 // Options.StallTimeout while others wait for memory that the client holds. gRPC keeps what it has taken of the message
 // until the connection ends, so that is closed soon after.
 type watch struct {
-	ctx     context.Context // of the call
-	to      sender
-	options *Options
-	wanted  func() bool // others wait
-	sent    func(n int) // is called with the bytes of each sent message; may be nil
-	timer   *time.Timer // runs while a message is being sent
-	stalled chan struct{}
+	ctx        context.Context // of the call
+	to         sender
+	options    *Options
+	othersWait func() bool
+	sent       func(n int) // is called with the bytes of each sent message; may be nil
+	timer      *time.Timer // runs while a message is being sent
+	stalled    chan struct{}
 
-	mu      sync.Mutex
-	sending bool
-	begun   time.Time // when the last message began to be sent
-	over    bool
+	mu         sync.Mutex
+	sending    bool
+	start      time.Time // when the last message began to be sent
+	hasStalled bool
 }
 
 // looks is how often the timer looks whether others wait, in each StallTimeout: a client is cut at most a quarter of it
 // late.
 const looks = 4
 
-func newWatch(ctx context.Context, to sender, o *Options, wanted func() bool) *watch {
-	made := &watch{ctx: ctx, to: to, options: o, wanted: wanted, stalled: make(chan struct{})}
+func newWatch(ctx context.Context, to sender, o *Options, othersWait func() bool) *watch {
+	made := &watch{ctx: ctx, to: to, options: o, othersWait: othersWait, stalled: make(chan struct{})}
 	made.timer = time.AfterFunc(time.Hour, made.look)
 	made.timer.Stop()
 	return made
@@ -73,7 +73,7 @@ func dataOf(m any) (n int) {
 func (w *watch) set(sending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sending, w.begun = sending, time.Now()
+	w.sending, w.start = sending, time.Now()
 	if sending {
 		w.timer.Reset(min(w.options.StallTimeout, w.options.SendTimeout))
 	} else {
@@ -85,13 +85,13 @@ func (w *watch) set(sending bool) {
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.sending || w.over {
+	if !w.sending || w.hasStalled {
 		return
 	}
-	waited := time.Since(w.begun)
+	waited := time.Since(w.start)
 	left := w.options.SendTimeout - waited
-	if left <= 0 || waited >= w.options.StallTimeout && w.wanted() {
-		w.over = true
+	if left <= 0 || waited >= w.options.StallTimeout && w.othersWait() {
+		w.hasStalled = true
 		close(w.stalled)
 		return
 	}
@@ -124,5 +124,5 @@ func (w *watch) cut() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return status.Errorf(codes.DeadlineExceeded, "the client has not read for %v what it asked for",
-		time.Since(w.begun).Round(time.Millisecond))
+		time.Since(w.start).Round(time.Millisecond))
 }
