@@ -109,15 +109,15 @@ type loadRounds struct {
 	samples, mb, perSample, perChunk, bytesPerSample []float64
 	cpu                                              []float64
 
-	waits waitRounds
-	taken waits // of the current round
-	rows  int64 // of all rounds
+	waits   waitRounds
+	current waits // of the current round
+	rows    int64 // of all rounds
 }
 
 func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, stages *resources.Stages) error {
 	var before, after runtime.MemStats
 	// Grown before the counters are read, so that the measurement does not count its own allocations.
-	m.taken = slices.Grow(m.taken[:0], 1<<14)
+	m.current = slices.Grow(m.current[:0], 1<<14)
 	runtime.ReadMemStats(&before)
 	chunks, _ := stages.Decoded()
 	var rows, bytes int64
@@ -128,14 +128,14 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 		if err != nil {
 			return err
 		}
-		m.taken = append(m.taken, time.Since(began))
+		m.current = append(m.current, time.Since(began))
 		rows, bytes = rows+r, bytes+b
 	}
 	t := time.Since(start).Seconds()
 	cpu = cputime.Used() - cpu
 	runtime.ReadMemStats(&after)
 	decoded, _ := stages.Decoded()
-	m.waits.add(m.taken)
+	m.waits.add(m.current)
 	m.rows += rows
 	m.cpu = append(m.cpu, float64(cpu)/1e6/float64(rows))
 	n := float64(rows)

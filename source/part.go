@@ -7,7 +7,7 @@ import (
 
 // part is a part of another file: a range of bytes, or a member of a ZIP.
 type part struct {
-	given  string // the name as somebody wrote it, for errors
+	text   string // the name as somebody wrote it, for errors
 	file   Path
 	zip    bool
 	member string // of a ZIP, "" for the archive itself
@@ -115,7 +115,7 @@ func parsePart(name string) (Path, error) {
 	case strings.Count(file, subfilePrefix)+strings.Count(file, zipPrefix) >= maxParts:
 		return refuse("over %d file systems in one another", maxParts)
 	}
-	parsed.given, parsed.member = name, strings.Trim(parsed.member, "/")
+	parsed.text, parsed.member = name, strings.Trim(parsed.member, "/")
 	var err error
 	if parsed.file, err = Parse(file); err != nil {
 		return failed, err

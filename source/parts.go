@@ -24,11 +24,11 @@ func openPart(ctx context.Context, o router, p *part, k Known) (r Reader, err er
 		r, err = partReader(r, p.off, size, nil)
 	}
 	if err != nil {
-		return nil, fault.WithFile(err, p.given)
+		return nil, fault.WithFile(err, p.text)
 	}
 	if k.Size != 0 && r.Size() != k.Size {
 		err = fault.WithFile(fault.New(fault.Corrupt, "size", fault.NoOffset,
-			"%d bytes, expected %d: the object is another one now", r.Size(), k.Size), p.given)
+			"%d bytes, expected %d: the object is another one now", r.Size(), k.Size), p.text)
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -82,11 +82,11 @@ func openMember(ctx context.Context, o router, p *part, k Known) (Reader, error)
 // listPart calls each for the members of a ZIP below a directory.
 func listPart(ctx context.Context, o router, p *part, each func(Entry) error) error {
 	if !p.zip {
-		return noListing(p.given)
+		return noListing(p.text)
 	}
 	file, archive, err := openArchive(ctx, o, p.file, "")
 	if err != nil {
-		return fault.WithFile(err, p.given)
+		return fault.WithFile(err, p.text)
 	}
 	prefix := ""
 	if p.member != "" {

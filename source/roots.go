@@ -124,7 +124,7 @@ func (r *Roots) real(path Path) (string, error) {
 	if r.all {
 		return abs, nil
 	}
-	walk := walker{roots: r, at: top(abs), left: pathname.Names(abs[len(filepath.VolumeName(abs)):])}
+	walk := walker{roots: r, at: top(abs), rest: pathname.Names(abs[len(filepath.VolumeName(abs)):])}
 	err = walk.walk()
 	switch {
 	case err != nil && walk.blind, err == nil && r.of(walk.at) == "":
@@ -205,7 +205,7 @@ func top(abs string) string { return filepath.VolumeName(abs) + string(filepath.
 type walker struct {
 	roots *Roots
 	at    string   // the directory so far, without links
-	left  []string // the names after it
+	rest  []string // the names after it
 	// blind is set by the first name outside that no root lies below. Whether it exists must not show: ".."
 	// could lead from it back to a root, so it is refused from then on.
 	blind bool
@@ -216,9 +216,9 @@ type walker struct {
 const maxLinks = 255
 
 func (w *walker) walk() error {
-	for len(w.left) > 0 {
-		name := w.left[0]
-		w.left = w.left[1:]
+	for len(w.rest) > 0 {
+		name := w.rest[0]
+		w.rest = w.rest[1:]
 		switch name {
 		case ".":
 			continue
@@ -268,7 +268,7 @@ func (w *walker) step(next string) error {
 		w.at = top(target)
 		target = target[len(filepath.VolumeName(target)):]
 	}
-	w.left = append(pathname.Names(target), w.left...)
+	w.rest = append(pathname.Names(target), w.rest...)
 	return nil
 }
 
@@ -455,11 +455,11 @@ func Below(o Opener, roots []string) Opener {
 	if roots == nil {
 		return o
 	}
-	if b, ok := o.(*below); ok && slices.Equal(b.given, roots) {
+	if b, ok := o.(*below); ok && slices.Equal(b.rootNames, roots) {
 		return o
 	}
 	r := NewRoots(roots)
-	return &below{base: o, given: slices.Clone(roots), roots: r, files: Files{roots: r}}
+	return &below{base: o, rootNames: slices.Clone(roots), roots: r, files: Files{roots: r}}
 }
 
 // RootsOf returns the roots of an opener from Below, nil of any other one.
@@ -489,10 +489,10 @@ func RootsIn(ctx context.Context) *Roots {
 
 // below is the opener of Below.
 type below struct {
-	base  Opener
-	given []string
-	roots *Roots
-	files Files
+	base      Opener
+	rootNames []string // as the caller wrote them
+	roots     *Roots
+	files     Files
 }
 
 // Open implements Opener.

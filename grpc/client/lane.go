@@ -29,8 +29,8 @@ type lane struct {
 
 	up       bool // requests may be added
 	spent    bool // it has failed as often as it may
-	asked    []*request
-	sent     int // of asked, from the first on, on this connection
+	requests []*request
+	sent     int // of requests, from the first on, on this connection
 	added    time.Time
 	answered time.Time
 	heard    time.Time // when the server last said something, or had nothing to say
@@ -40,19 +40,19 @@ type lane struct {
 // add has the lane ask for a request. It needs the session's lock.
 func (l *lane) add(r *request) {
 	now := time.Now()
-	if len(l.asked) == 0 {
+	if len(l.requests) == 0 {
 		l.heard, l.added = now, now
 	}
 	r.lanes++
-	l.asked = append(l.asked, r)
+	l.requests = append(l.requests, r)
 	select {
 	case l.unsent <- struct{}{}:
 	default:
 	}
 }
 
-// begun returns since when the server has had only its oldest request to work on. It needs the lock.
-func (l *lane) begun() time.Time {
+// workStart returns since when the server has had only its oldest request to work on. It needs the lock.
+func (l *lane) workStart() time.Time {
 	if l.answered.After(l.added) {
 		return l.answered
 	}
@@ -96,7 +96,7 @@ func (l *lane) work() {
 func (l *lane) owesNothing() bool {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	return len(l.asked) == 0
+	return len(l.requests) == 0
 }
 
 // connection requests everything that the lane owes over one stream, and receives until the stream breaks.
@@ -184,8 +184,8 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		l.s.mu.Lock()
 		left := limit - time.Since(l.heard)
 		var owed *request
-		if len(l.asked) > 0 {
-			owed = l.asked[0]
+		if len(l.requests) > 0 {
+			owed = l.requests[0]
 		}
 		l.s.mu.Unlock()
 		switch {
@@ -211,10 +211,10 @@ func (l *lane) send(ctx context.Context,
 	for {
 		var tickets []*chaskiv1.StreamRequest
 		l.s.mu.Lock()
-		for _, r := range l.asked[l.sent:] {
+		for _, r := range l.requests[l.sent:] {
 			tickets = append(tickets, l.message(r))
 		}
-		l.sent = len(l.asked)
+		l.sent = len(l.requests)
 		if len(tickets) > 0 {
 			tickets = append(tickets, &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
 				Credit: &chaskiv1.Credit{Batches: uint32(len(tickets)), Waited: uint64(l.s.waited),
@@ -272,7 +272,7 @@ func (l *lane) receive(from *replies, leases *leaseConn) error {
 		if err != nil {
 			return err
 		}
-		if parts.whole() {
+		if parts.isComplete() {
 			return l.hand(&parts, want)
 		}
 	}
@@ -286,7 +286,7 @@ func (l *lane) oldest() *request {
 	if l.sent == 0 {
 		return nil
 	}
-	return l.asked[0]
+	return l.requests[0]
 }
 
 // fault returns the error that a fault ends the connection with. An unknown spec is not for
@@ -338,11 +338,11 @@ func (l *lane) finish(b *batch.Batch, want *request) error {
 // done removes the oldest request, which is answered now, from those that the server owes. It needs the
 // session's lock.
 func (l *lane) done() *request {
-	now, oldest := time.Now(), l.asked[0]
+	now, oldest := time.Now(), l.requests[0]
 	// The time does not count from the request, since the server worked on earlier ones until its turn.
-	l.s.took(now.Sub(l.begun()))
+	l.s.took(now.Sub(l.workStart()))
 	l.answered, l.heard, l.silent = now, now, 0
-	l.asked = slices.Delete(l.asked, 0, 1)
+	l.requests = slices.Delete(l.requests, 0, 1)
 	l.sent--
 	oldest.lanes--
 	return oldest
@@ -383,7 +383,7 @@ func (a *assembly) add(part *chaskiv1.Part, ticket uint64, limit int64) error {
 	return nil
 }
 
-func (a *assembly) whole() bool { return a.to != nil && a.got == a.total }
+func (a *assembly) isComplete() bool { return a.to != nil && a.got == a.total }
 
 // drop gives the memory of a batch back that was not handed on.
 func (a *assembly) drop() {

@@ -35,12 +35,12 @@ type peer struct {
 	conn      *grpc.ClientConn
 	stub      chaskiv1.ChaskiClient
 
-	mu       sync.Mutex
-	leases   *leaseConn  // may be nil
-	refused  string      // token for which noLeases holds
-	noLeases error       // why there are no leases
-	noPipes  atomic.Bool // none came in time
-	closed   bool        // no connection is made any more
+	mu          sync.Mutex
+	leases      *leaseConn  // may be nil
+	noLeasesFor string      // token for which noLeases holds
+	noLeases    error       // why there are no leases
+	noPipes     atomic.Bool // none came in time
+	closed      bool        // no connection is made any more
 }
 
 func dialPeer(at address, o Options) (*peer, error) {
@@ -130,7 +130,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*batch.Tensor
 	}
 	parts := assembly{memory: new(batch.Pool)}
 	defer parts.drop()
-	for !parts.whole() {
+	for !parts.isComplete() {
 		reply, err := stream.Recv()
 		if err != nil {
 			return nil, p.failed(err)

@@ -43,11 +43,11 @@ func TestWorkBeyondRoomTakesNone(t *testing.T) {
 	for range 2 {
 		s.lanes = append(s.lanes, &lane{s: s, up: true, unsent: make(chan struct{}, 1)})
 	}
-	s.lanes[0].asked = []*request{{id: 3}}
+	s.lanes[0].requests = []*request{{id: 3}}
 	s.open = []*request{{id: 1, turn: 0}, {id: 2, turn: 1}}
 	s.waiting = append(s.waiting, s.open...)
 	s.assign()
-	if a, b := len(s.lanes[0].asked), len(s.lanes[1].asked); a != 2 || b != 1 || len(s.waiting) != 0 {
+	if a, b := len(s.lanes[0].requests), len(s.lanes[1].requests); a != 2 || b != 1 || len(s.waiting) != 0 {
 		t.Errorf("%d and %d are asked, %d wait", a, b, len(s.waiting))
 	}
 }

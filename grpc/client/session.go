@@ -34,24 +34,24 @@ type session struct {
 	out     chan result    // has room for all requested batches and the error
 	lanes   []*lane
 
-	mu      sync.Mutex
-	queue   []queued   // tickets that are not requested yet
-	bytes   int64      // of the largest batch, first an estimate
-	last    uint64     // id of the last ticket
-	open    []*request // not handed to Next, in order
-	waiting []*request // open requests that no server has, in order
-	times   []time.Duration
-	slot    int           // of times, for the next one
-	asked   int           // requests whose batches Next has not taken
-	spans   []span        // their groups, in order
-	given   int           // of the first of them: batches that Next has taken
-	told    bool          // that PrefetchBytes is short
-	wanted  bool          // Next waits
-	look    chan struct{} // has one element when there may be something to hedge
+	mu        sync.Mutex
+	queue     []queued   // tickets that are not requested yet
+	bytes     int64      // of the largest batch, first an estimate
+	last      uint64     // id of the last ticket
+	open      []*request // not handed to Next, in order
+	waiting   []*request // open requests that no server has, in order
+	times     []time.Duration
+	slot      int    // of times, for the next one
+	pending   int    // requests whose batches Next has not taken
+	spans     []span // their groups, in order
+	position  int    // in the first of them: batches that Next has taken
+	hasLogged bool   // that PrefetchBytes is short
+	nextWaits bool
+	look      chan struct{} // has one element when there may be something to hedge
 
-	left            time.Time     // when Next last returned a batch
+	lastNext        time.Time     // when Next last returned a batch
 	waited, stepped time.Duration // in Next and between its calls, since servers were last told
-	over            bool          // the session failed
+	hasFailed       bool
 }
 
 // request is a ticket that was not handed to Next.
@@ -81,9 +81,9 @@ type span struct {
 
 // result is a batch, or the error in its place: of one ticket, or of all that are left because the session is over.
 type result struct {
-	batch *batch.Batch
-	err   error
-	over  bool
+	batch   *batch.Batch
+	err     error
+	isFinal bool
 }
 
 func newSession(r *Run, o TicketOptions) *session {
@@ -109,19 +109,19 @@ func newSession(r *Run, o TicketOptions) *session {
 	return made
 }
 
-// taken records that Next, which was called at a time, has a batch, and requests the next one in its place.
-func (s *session) taken(b *batch.Batch, called time.Time) {
+// advance records that Next, which was called at a time, has a batch, and requests the next one in its place.
+func (s *session) advance(b *batch.Batch, called time.Time) {
 	s.mu.Lock()
-	if !s.left.IsZero() {
-		s.stepped += called.Sub(s.left)
+	if !s.lastNext.IsZero() {
+		s.stepped += called.Sub(s.lastNext)
 	}
-	s.left = time.Now()
-	s.waited += s.left.Sub(called)
-	s.wanted = false
-	s.asked--
-	s.given++
+	s.lastNext = time.Now()
+	s.waited += s.lastNext.Sub(called)
+	s.nextWaits = false
+	s.pending--
+	s.position++
 	if s.spans[0].n--; s.spans[0].n == 0 {
-		s.spans, s.given = s.spans[1:], 0
+		s.spans, s.position = s.spans[1:], 0
 	}
 	if b != nil { // a ticket that ended in an error says nothing about sizes
 		size := int64(b.Rows) * besideBytes
@@ -137,7 +137,7 @@ func (s *session) taken(b *batch.Batch, called time.Time) {
 // wants reports whether one more batch should be requested. It needs the lock.
 func (s *session) wants() bool {
 	least, lanes := s.options.Prefetch, len(s.lanes)
-	if s.asked < least {
+	if s.pending < least {
 		return true
 	}
 	if lanes == 1 || s.run.groups == nil {
@@ -148,15 +148,15 @@ func (s *session) wants() bool {
 		beyond += group.n
 	}
 	switch {
-	case beyond >= s.given+least:
+	case beyond >= s.position+least:
 		return false // every server has a group, and the last one is as far ahead as Next is in the first one
-	case int64(s.asked) < min(s.options.PrefetchBytes/max(s.bytes, 1), maxPrefetch):
+	case int64(s.pending) < min(s.options.PrefetchBytes/max(s.bytes, 1), maxPrefetch):
 		return true
-	case !s.told:
-		s.told = true
+	case !s.hasLogged:
+		s.hasLogged = true
 		s.run.client.options.Logger.Info("not all servers have work at a time: more bytes of prefetched batches "+
 			"would reach further",
-			"prefetch_bytes", max(s.options.PrefetchBytes, 0), "batches", s.asked, "bytes", s.bytes, "groups",
+			"prefetch_bytes", max(s.options.PrefetchBytes, 0), "batches", s.pending, "bytes", s.bytes, "groups",
 			len(s.spans), "servers", lanes)
 	}
 	return false
@@ -183,7 +183,7 @@ func (s *session) ask() {
 		if asked.group = -1; s.run.groups != nil {
 			asked.group, asked.turn = s.run.groups.Of(asked.ticket), s.run.groups.Turn(asked.ticket)
 		}
-		if s.asked++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != asked.group {
+		if s.pending++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != asked.group {
 			s.spans = append(s.spans, span{group: asked.group})
 		}
 		s.spans[len(s.spans)-1].n++
@@ -195,7 +195,7 @@ func (s *session) ask() {
 // want says that Next waits: a slow server is one that it waits for.
 func (s *session) want() {
 	s.mu.Lock()
-	s.wanted = true
+	s.nextWaits = true
 	s.mu.Unlock()
 	s.poke()
 }
@@ -220,14 +220,14 @@ func (s *session) poke() {
 
 // assign gives waiting requests to lanes that are up and have room. It needs the lock.
 func (s *session) assign() {
-	if s.wanted {
+	if s.nextWaits {
 		// Next is woken, since what it waits for may get a server, or another one.
 		s.poke()
 	}
 	room := 0
 	for _, l := range s.lanes {
 		if l.up {
-			room += max(s.options.Prefetch-len(l.asked), 0)
+			room += max(s.options.Prefetch-len(l.requests), 0)
 		}
 	}
 	left := s.waiting[:0]
@@ -237,11 +237,11 @@ func (s *session) assign() {
 			left = append(left, s.waiting[i:]...)
 			break
 		}
-		if len(lane.asked) >= s.options.Prefetch && request != s.open[0] {
+		if len(lane.requests) >= s.options.Prefetch && request != s.open[0] {
 			left = append(left, request)
 			continue
 		}
-		if len(lane.asked) < s.options.Prefetch { // only open[0] may exceed it, and takes no room
+		if len(lane.requests) < s.options.Prefetch { // only open[0] may exceed it, and takes no room
 			room--
 		}
 		lane.add(request)
@@ -266,7 +266,7 @@ func (s *session) choose(r *request, but *lane) *lane {
 		rank := splitmix.Hash(uint64(r.group), uint64(i))
 		if r.group < 0 {
 			turn := (uint64(i) + r.id) % uint64(len(s.lanes))
-			rank = uint64(math.MaxUint32-len(lane.asked))<<32 | turn
+			rank = uint64(math.MaxUint32-len(lane.requests))<<32 | turn
 		}
 		if best == nil || rank > bestRank {
 			best, bestRank = lane, rank
@@ -282,14 +282,14 @@ func (s *session) answer(l *lane, b *batch.Batch, err error) {
 	defer s.mu.Unlock()
 	request := l.done()
 	defer s.assign() // the lane has room
-	if request.done || s.over {
+	if request.done || s.hasFailed {
 		if b != nil {
 			b.Release()
 		}
 		return
 	}
 	request.done, request.batch, request.err = true, b, err
-	for len(s.open) > 0 && s.open[0].done && !s.over {
+	for len(s.open) > 0 && s.open[0].done && !s.hasFailed {
 		first := s.open[0]
 		s.open = s.open[1:]
 		// It does not block, because out has room for everything that is open.
@@ -301,9 +301,9 @@ func (s *session) answer(l *lane, b *batch.Batch, err error) {
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.over {
-		s.over = true
-		s.out <- result{err: err, over: true}
+	if !s.hasFailed {
+		s.hasFailed = true
+		s.out <- result{err: err, isFinal: true}
 	}
 }
 
@@ -317,13 +317,13 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	if errors.Is(err, ErrSilent) || status.Code(err) == codes.DeadlineExceeded {
 		l.silent++
 	}
-	for _, request := range l.asked {
+	for _, request := range l.requests {
 		// Another server must get it, unless a second one has it already.
 		if request.lanes--; request.lanes == 0 && !request.done {
 			s.waiting = append(s.waiting, request)
 		}
 	}
-	l.asked = nil
+	l.requests = nil
 	// In the order of the steps, because Next waits for the first one.
 	slices.SortFunc(s.waiting, func(a, b *request) int { return int(a.id) - int(b.id) })
 	lost = true
@@ -389,15 +389,15 @@ func (s *session) hedgeNow() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slow := s.slow()
-	if !s.wanted || slow == 0 || len(s.open) == 0 {
+	if !s.nextWaits || slow == 0 || len(s.open) == 0 {
 		return time.Hour // Next pokes
 	}
 	request := s.open[0]
 	if request.done || request.lanes != 1 {
 		return time.Hour
 	}
-	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return slices.Contains(l.asked, request) })
-	if left := slow - time.Since(s.lanes[i].begun()); left > 0 {
+	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return slices.Contains(l.requests, request) })
+	if left := slow - time.Since(s.lanes[i].workStart()); left > 0 {
 		return left
 	}
 	if other := s.choose(request, s.lanes[i]); other != nil {

@@ -44,11 +44,11 @@ type leaseConn struct {
 	done     chan struct{} // closed when read has ended
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew when segments or over change
+	changed  chan struct{} // closed and made anew when segments or hasEnded change
 	segments map[uint64]*shm.Segment
 	streams  map[uint64][]uint64 // leases that are recalled when the stream was read to its end
 	last     uint64              // stream
-	over     bool                // the other side is gone
+	hasEnded bool                // the other side is gone
 }
 
 // connectLeases connects to the lease socket of a server.
@@ -106,7 +106,7 @@ func (c *leaseConn) read() {
 	c.conn.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
+	c.hasEnded = true
 	c.wake()
 }
 
@@ -168,7 +168,7 @@ func (c *leaseConn) giveBack(lease uint64) error {
 	}
 	if err != nil {
 		// It is over at once, since read may see the end after the next stream has begun.
-		c.over = true
+		c.hasEnded = true
 		c.wake()
 		return errors.Join(err, c.conn.Close())
 	}
@@ -226,7 +226,7 @@ func (c *leaseConn) find(id uint64) (*shm.Segment, error) {
 		if segment := c.segments[id]; segment != nil {
 			return segment, nil
 		}
-		done, changed := c.over, c.changed
+		done, changed := c.hasEnded, c.changed
 		c.mu.Unlock()
 		if done {
 			return nil, io.ErrUnexpectedEOF
@@ -242,7 +242,7 @@ func (c *leaseConn) find(id uint64) (*shm.Segment, error) {
 // close closes the connection.
 func (c *leaseConn) close() {
 	c.mu.Lock()
-	c.over = true
+	c.hasEnded = true
 	for _, segment := range c.segments {
 		_ = segment.Close() // there is nothing that could be done
 	}
@@ -256,7 +256,7 @@ func (c *leaseConn) close() {
 func (c *leaseConn) usable(token []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.over && string(c.token[:]) == string(token)
+	return !c.hasEnded && string(c.token[:]) == string(token)
 }
 
 // leaseSocket returns the connection to the lease socket, made if need be, or nil if batches come over gRPC.
@@ -273,13 +273,13 @@ func (p *peer) leaseSocket(d *chaskiv1.Shared) (*leaseConn, error) {
 		return p.leases, nil
 	}
 	err := p.noLeases
-	if err == nil || p.refused != string(d.GetToken()) {
+	if err == nil || p.noLeasesFor != string(d.GetToken()) {
 		if p.leases != nil {
 			p.leases.close()
 			p.leases = nil
 		}
 		p.leases, err = connectLeases(d)
-		p.refused, p.noLeases = string(d.GetToken()), err
+		p.noLeasesFor, p.noLeases = string(d.GetToken()), err
 	}
 	if err != nil && p.options.Transport == Shm {
 		return nil, fmt.Errorf("%w: %w", ErrNoShared, err)

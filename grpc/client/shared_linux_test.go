@@ -24,7 +24,7 @@ func TestServerThatDoesNotRead(t *testing.T) {
 			if err := c.giveBack(lease); err == nil {
 				t.Error("an answer over a connection that is closed")
 			}
-			if !c.over { // though nobody reads
+			if !c.hasEnded { // though nobody reads
 				t.Error("the next stream would attach to it")
 			}
 			return

@@ -89,10 +89,10 @@ func (t *Tickets) Next(ctx context.Context) (*batch.Batch, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case result.over:
+	case result.isFinal:
 		t.err = result.err
 	default:
-		t.session.taken(result.batch, called)
+		t.session.advance(result.batch, called)
 	}
 	return result.batch, result.err
 }

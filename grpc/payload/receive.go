@@ -25,13 +25,13 @@ type Receiver struct {
 	first  int // bytes of the payload's first piece of memory at the sender
 	got    int // bytes of the payload so far
 
-	head    []byte   // the header with its size, as far as it has arrived
-	decoder *decoder // nil until the header is whole
-	batch   *batch.Batch
-	sinks   []sink   // of the bytes that have not arrived, in order
-	finals  [][]byte // the data of the tensors, converted
-	kept    map[uint64]*kept
-	ended   bool // the batch's memory is the caller's, or is given back
+	head     []byte   // the header with its size, as far as it has arrived
+	decoder  *decoder // nil until the header is whole
+	batch    *batch.Batch
+	sinks    []sink   // of the bytes that have not arrived, in order
+	finals   [][]byte // the data of the tensors, converted
+	buffers  map[uint64]*buffer
+	hasLetGo bool // the batch's memory is the caller's, or is given back
 }
 
 // sink takes the bytes of a range.
@@ -43,10 +43,10 @@ type sink struct {
 // writer takes the bytes of a range one piece after the other.
 type writer interface{ write(p []byte) }
 
-// kept is a writer that keeps the written bytes.
-type kept []byte
+// buffer is a writer that keeps the written bytes.
+type buffer []byte
 
-func (k *kept) write(p []byte) { *k = append(*k, p...) }
+func (b *buffer) write(p []byte) { *b = append(*b, p...) }
 
 // copied is a writer to the start of itself.
 type copied []byte
@@ -138,7 +138,7 @@ func (r *Receiver) place() error {
 	}
 	memory := r.memory.Take(size)
 	batch.SetMemory(memory, func(keep bool) { r.memory.Give(memory, keep) })
-	r.batch, r.kept = batch, map[uint64]*kept{}
+	r.batch, r.buffers = batch, map[uint64]*buffer{}
 	rest := memory.Bytes()
 	for i := range batch.Tensors {
 		tensor, place := &batch.Tensors[i], &r.decoder.places[i]
@@ -182,11 +182,11 @@ func (r *Receiver) lead(t *batch.Tensor, at *place, to []byte) error {
 
 func (r *Receiver) keep(s span) {
 	if s.length > 0 {
-		keeper := new(kept)
+		keeper := new(buffer)
 		// All ranges together are no longer than the payload that the caller wants, so that the other side cannot make
 		// it larger.
-		*keeper = make(kept, 0, s.length)
-		r.kept[s.offset] = keeper
+		*keeper = make(buffer, 0, s.length)
+		r.buffers[s.offset] = keeper
 		r.add(s, keeper)
 	}
 }
@@ -214,7 +214,7 @@ func (r *Receiver) Batch() (*batch.Batch, error) {
 		return nil, fault.New(fault.Corrupt, "payload", int64(r.got), "it ends after %d of %d bytes", r.got, r.total)
 	}
 	r.decoder.load(r.batch, func(s span) []byte {
-		if k := r.kept[s.offset]; k != nil && s.length > 0 {
+		if k := r.buffers[s.offset]; k != nil && s.length > 0 {
 			return *k
 		}
 		return nil
@@ -233,14 +233,14 @@ func (r *Receiver) Batch() (*batch.Batch, error) {
 			return nil, err
 		}
 	}
-	r.ended = true
+	r.hasLetGo = true
 	return r.batch, nil
 }
 
 // Drop gives the memory of a batch back that Batch did not return. It may be called at any time.
 func (r *Receiver) Drop() {
-	if r.batch != nil && !r.ended {
-		r.ended = true
+	if r.batch != nil && !r.hasLetGo {
+		r.hasLetGo = true
 		r.batch.Release()
 	}
 }

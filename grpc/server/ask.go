@@ -334,8 +334,8 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 
 // pool answers with a number of geotiff:stats.
 func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
-	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) error {
-		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), text.Where, q.view.options)
+	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, t *questionText) error {
+		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), t.Where, q.view.options)
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ type Conn struct {
 	net.Conn
 	listener *Listener
 	host     string
-	gone     bool // its place is free
+	hasLeft  bool // its place is free
 }
 
 // Accept implements net.Listener.
@@ -102,10 +102,10 @@ func (l *Listener) oldest(is func(*Conn) bool) *Conn {
 
 // leave frees the place of a connection, once. The caller holds the lock.
 func (l *Listener) leave(c *Conn) {
-	if c.gone {
+	if c.hasLeft {
 		return
 	}
-	c.gone = true
+	c.hasLeft = true
 	l.prove(c)
 	l.open--
 	if l.hosts[c.host]--; l.hosts[c.host] == 0 {

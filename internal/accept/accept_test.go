@@ -34,7 +34,7 @@ func connect(t *testing.T, l *Listener, address string) *Conn {
 func closed(c *Conn) bool {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	return c.gone
+	return c.hasLeft
 }
 
 // TestOldestGuestLeaves promises that a host has half of the connections, that its oldest connection without proof

@@ -19,8 +19,8 @@ type Account struct {
 	growing sync.Mutex
 
 	// Guarded by budget.mu.
-	held  int64
-	grown int64 // the part of held that counts to Budget.asked: only of a question
+	bytes int64
+	grown int64 // the part of bytes that counts to Budget.questionUse: only of a question
 }
 
 // Open returns an account of n bytes, for which it waits in the queue. The caller must close the account.
@@ -38,7 +38,7 @@ func (b *Budget) account(ctx context.Context, n int64, asks bool) (*Account, err
 	if b == nil {
 		return nil, nil
 	}
-	account := &Account{budget: b, asks: asks, held: n}
+	account := &Account{budget: b, asks: asks, bytes: n}
 	if err := b.acquire(ctx, n, account.level(), plain); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (a *Account) Held() int64 {
 	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	return a.held
+	return a.bytes
 }
 
 // Grow charges n more bytes. If there is no room for them, it returns an error of kind limit.
@@ -120,7 +120,7 @@ func (a *Account) before(o *Account) bool {
 
 // fits reports whether n bytes are free for an account. It needs the lock.
 func (b *Budget) fits(a *Account, n int64) bool {
-	return !b.lacks(a, n) && (!a.asks || n <= b.asks-b.asked)
+	return !b.lacks(a, n) && (!a.asks || n <= b.asks-b.questionUse)
 }
 
 // lacks reports whether there is too little memory for an account, and not for questions alone. It needs the lock.
@@ -134,10 +134,10 @@ func (b *Budget) lacks(a *Account, n int64) bool {
 // charge needs the lock.
 func (b *Budget) charge(a *Account, n int64) {
 	b.used += n
-	a.held += n
+	a.bytes += n
 	if a.asks {
 		a.grown += n
-		b.asked += n
+		b.questionUse += n
 	}
 }
 
@@ -151,7 +151,7 @@ func (b *Budget) untie() {
 		first, last := b.growing[pos], b.growing[len(b.growing)-1]
 		switch {
 		case first.n > b.couldHave(first.account):
-			last.refused = true
+			last.mustFail = true
 			b.stop(last)
 			close(last.ready)
 		case first.account.asks:
@@ -170,7 +170,7 @@ func (b *Budget) untie() {
 func (b *Budget) couldHave(a *Account) int64 {
 	room, grown := b.limit-b.seats, b.asks
 	for _, w := range b.growing {
-		room -= w.account.held
+		room -= w.account.bytes
 		grown -= w.account.grown
 	}
 	if a.asks {
@@ -200,11 +200,11 @@ func (a *Account) Shrink(n int64) {
 // drop takes n bytes off the account, at most all of them, and returns how many. They stay charged to the budget. It
 // needs the lock of the budget.
 func (a *Account) drop(n int64) int64 {
-	n = min(n, a.held)
-	a.held -= n
+	n = min(n, a.bytes)
+	a.bytes -= n
 	grown := min(n, a.grown)
 	a.grown -= grown
-	a.budget.asked -= grown
+	a.budget.questionUse -= grown
 	return n
 }
 
@@ -231,7 +231,7 @@ func (a *Account) Put(n int64) {
 	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	a.held += n
+	a.bytes += n
 }
 
 // Take removes n bytes from the account and leaves them charged: they are the caller's to release.
@@ -247,7 +247,7 @@ func (a *Account) Take(n int64) {
 // Close gives back all that the account has. It may be called more than once.
 func (a *Account) Close() {
 	if a != nil {
-		a.budget.change(func() { a.budget.used -= a.drop(a.held) })
+		a.budget.change(func() { a.budget.used -= a.drop(a.bytes) })
 	}
 }
 

@@ -86,8 +86,8 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 			}
 			c.b.Unseat(c.seated)
 			c.b.Release(c.outside + c.seated)
-			if wrong == nil && (c.b.Used() != 0 || c.b.asked != 0 || c.b.Waiting() != 0 || c.b.Asking()) {
-				wrong = fmt.Errorf("%d bytes are charged, %d of questions, %d wait", c.b.Used(), c.b.asked,
+			if wrong == nil && (c.b.Used() != 0 || c.b.questionUse != 0 || c.b.Waiting() != 0 || c.b.Asking()) {
+				wrong = fmt.Errorf("%d bytes are charged, %d of questions, %d wait", c.b.Used(), c.b.questionUse,
 					c.b.Waiting())
 			}
 		})
@@ -286,8 +286,8 @@ func (c *crowd) check() error {
 		}
 	}
 	switch {
-	case used != c.b.Used() || used > 800 || c.seated != c.b.seated:
-		return fmt.Errorf("%d bytes are charged, %d of seats, not %d and %d", c.b.Used(), c.b.seated, used, c.seated)
+	case used != c.b.Used() || used > 800 || c.seated != c.b.seatUse:
+		return fmt.Errorf("%d bytes are charged, %d of seats, not %d and %d", c.b.Used(), c.b.seatUse, used, c.seated)
 	case asked > 400:
 		return fmt.Errorf("questions have %d bytes", asked)
 	case !c.canGoOn(false) || !c.canGoOn(true):

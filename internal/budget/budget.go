@@ -87,40 +87,40 @@ type Budget struct {
 	grow   time.Duration
 	look   time.Duration
 
-	finding sync.Mutex // held while find collects
-	found   time.Time  // when it last did; guarded by finding
+	gcLock sync.Mutex // held while runGC collects
+	lastGC time.Time  // when it last did; guarded by gcLock
 
-	pressed atomic.Int64 // requests that wait for memory that anybody may have; changed with mu
+	pressure atomic.Int64 // requests that wait for memory that anybody may have; changed with mu
 
-	mu      sync.Mutex
-	used    int64
-	seated  int64 // of used: first seats
-	asked   int64 // of used: by how much questions have grown
-	opened  int64 // accounts until now
-	queue   queue
-	growing []*waiter // accounts that wait to grow: questions last, and of both the oldest first
-	holders []Holder
-	offered chan struct{} // closed and replaced when a holder has more to give
+	mu          sync.Mutex
+	used        int64
+	seatUse     int64 // of used: first seats
+	questionUse int64 // of used: by how much questions have grown
+	opened      int64 // accounts until now
+	queue       queue
+	growing     []*waiter // accounts that wait to grow: questions last, and of both the oldest first
+	holders     []Holder
+	offer       chan struct{} // closed and replaced when a holder has more to give
 }
 
 // waiter is a request that waits: in the queue, or of an account that grows.
 type waiter struct {
-	client  *client  // in the queue
-	account *Account // that grows
-	number  int64    // in the queue
-	n       int64
-	as      kind
-	since   time.Time
-	turned  chan struct{} // closed once holders are to give memory for it
-	ready   chan struct{} // closed once n is charged, or the request is refused
-	refused bool          // others need the memory of the account; set before ready is closed
+	client   *client  // in the queue
+	account  *Account // that grows
+	number   int64    // in the queue
+	n        int64
+	as       kind
+	since    time.Time
+	reclaim  chan struct{} // closed once holders are to give memory for it
+	ready    chan struct{} // closed once n is charged, or the request is refused
+	mustFail bool          // others need the memory of the account; set before ready is closed
 }
 
 // New returns a budget of limit bytes. by returns the client that a request is of, which is compared with ==: clients
 // take turns in the queue. If it is nil, all requests are of one.
 func New(limit int64, by func(context.Context) any) *Budget {
 	return &Budget{limit: limit, growth: limit / growthShare, seats: limit / seatsShare, asks: limit / asksShare,
-		queued: waitFor, grow: growFor, look: lookEvery, offered: make(chan struct{}), queue: newQueue(by)}
+		queued: waitFor, grow: growFor, look: lookEvery, offer: make(chan struct{}), queue: newQueue(by)}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -146,7 +146,7 @@ func (b *Budget) Waiting() int64 {
 	if b == nil {
 		return 0
 	}
-	return b.pressed.Load()
+	return b.pressure.Load()
 }
 
 // Asking reports whether a question waits for memory that other questions have.
@@ -201,16 +201,16 @@ func (b *Budget) Join(h Holder) (leave func()) {
 func (b *Budget) common() int64 { return b.limit - b.growth - b.seats }
 
 // short reports whether n bytes do not fit into what is common. It needs the lock.
-func (b *Budget) short(n int64) bool { return n > b.common()+min(b.seated, b.seats)-b.used }
+func (b *Budget) short(n int64) bool { return n > b.common()+min(b.seatUse, b.seats)-b.used }
 
-// kept returns how many bytes only first seats may take. It needs the lock.
-func (b *Budget) kept() int64 { return min(b.seats-b.seated, b.limit-b.growth-b.used) }
+// seatRoom returns how many bytes only first seats may take. It needs the lock.
+func (b *Budget) seatRoom() int64 { return min(b.seats-b.seatUse, b.limit-b.growth-b.used) }
 
 // use charges n bytes. It needs the lock.
 func (b *Budget) use(n int64, as kind) {
 	b.used += n
 	if as == firstSeat {
-		b.seated += n
+		b.seatUse += n
 	}
 }
 
@@ -221,7 +221,7 @@ func (b *Budget) TryAcquire(n int64) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.pressed.Load() > 0 || b.short(n) {
+	if b.pressure.Load() > 0 || b.short(n) {
 		return false
 	}
 	b.used += n
@@ -254,7 +254,7 @@ func (b *Budget) Unseat(n int64) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.seated -= n; b.seated < 0 {
+	if b.seatUse -= n; b.seatUse < 0 {
 		panic("budget: more seats are given back than were taken")
 	}
 	b.serve() // as much is free for other first seats, and nothing may be released for long
@@ -277,7 +277,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 			b.limit-b.common())
 	}
 	b.mu.Lock()
-	if b.queue.waiting == 0 && !b.short(n) || as == firstSeat && n <= b.kept() {
+	if b.queue.waiting == 0 && !b.short(n) || as == firstSeat && n <= b.seatRoom() {
 		b.use(n, as)
 		b.mu.Unlock()
 		return nil
@@ -301,13 +301,13 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 }
 
 func newWaiter(n int64) *waiter {
-	return &waiter{n: n, since: time.Now(), turned: make(chan struct{}), ready: make(chan struct{})}
+	return &waiter{n: n, since: time.Now(), reclaim: make(chan struct{}), ready: make(chan struct{})}
 }
 
 // wait waits until a request has its memory. over says that it was refused, or has waited for too long.
 func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.Duration) (over bool, err error) {
 	if isClosed(w.ready) {
-		return w.refused, nil
+		return w.mustFail, nil
 	}
 	turns.Rest(ctx) // those who give memory back may need the processor
 	if leave, ok := ctx.Value(waitKey{}).(func()); ok && w.account == nil {
@@ -323,9 +323,9 @@ func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.
 	for !over && err == nil {
 		select {
 		case <-w.ready:
-			return w.refused, nil
+			return w.mustFail, nil
 		case <-look.C:
-			b.find()
+			b.runGC()
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-timer.C:
@@ -336,14 +336,14 @@ func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.
 	return over, err
 }
 
-// find runs the garbage collector, at most once per look, however many requests wait. Some memory is only freed by
+// runGC runs the garbage collector, at most once per look, however many requests wait. Some memory is only freed by
 // cleanups, and charged memory need not be on the heap: if all requests wait, nothing else would start a collection for
 // two minutes.
-func (b *Budget) find() {
-	if b.finding.TryLock() {
-		defer b.finding.Unlock()
-		if now := time.Now(); now.Sub(b.found) >= b.look {
-			b.found = now
+func (b *Budget) runGC() {
+	if b.gcLock.TryLock() {
+		defer b.gcLock.Unlock()
+		if now := time.Now(); now.Sub(b.lastGC) >= b.look {
+			b.lastGC = now
 			runtime.GC()
 		}
 	}
@@ -358,7 +358,7 @@ func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-w.turned:
+	case <-w.reclaim:
 	}
 	for {
 		b.reclaim(most, func() bool { return isClosed(w.ready) || ctx.Err() != nil || !b.wants(w) })
@@ -382,19 +382,19 @@ func (b *Budget) wants(w *waiter) bool {
 func (b *Budget) offers() chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.offered
+	return b.offer
 }
 
 // Offer says that a holder has more to give than before. It never waits, so that it may be called under locks that
 // holders need.
 func (b *Budget) Offer() {
-	if b == nil || b.pressed.Load() == 0 {
+	if b == nil || b.pressure.Load() == 0 {
 		return // who comes later asks the holders first
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	close(b.offered)
-	b.offered = make(chan struct{})
+	close(b.offer)
+	b.offer = make(chan struct{})
 }
 
 // leave ends the wait of w. If w was served in the meantime, it gives the memory back.
@@ -404,9 +404,9 @@ func (b *Budget) leave(w *waiter) {
 		case w.account == nil && !b.queue.remove(w):
 			b.used -= w.n
 			if w.as == firstSeat {
-				b.seated -= w.n
+				b.seatUse -= w.n
 			}
-		case w.account != nil && !b.stop(w) && !w.refused:
+		case w.account != nil && !b.stop(w) && !w.mustFail:
 			b.used -= w.account.drop(w.n)
 		}
 	})
@@ -424,27 +424,27 @@ func (b *Budget) serve() {
 	for w := b.queue.first(); w != nil && !b.short(w.n); w = b.queue.first() {
 		b.hand(w)
 	}
-	for w := b.queue.firstSeat(b.kept()); w != nil; w = b.queue.firstSeat(b.kept()) {
+	for w := b.queue.firstSeat(b.seatRoom()); w != nil; w = b.queue.firstSeat(b.seatRoom()) {
 		b.hand(w)
 	}
 	b.untie()
-	pressed := b.queue.waiting
+	pressure := b.queue.waiting
 	if w := b.queue.first(); w != nil {
 		w.turn()
 	}
 	for _, w := range b.growing {
 		if b.lacks(w.account, w.n) {
-			pressed++
+			pressure++
 			w.turn()
 		}
 	}
-	b.pressed.Store(int64(pressed))
+	b.pressure.Store(int64(pressure))
 }
 
 // turn says that holders are to give memory. It needs the lock of the budget.
 func (w *waiter) turn() {
-	if !isClosed(w.turned) {
-		close(w.turned)
+	if !isClosed(w.reclaim) {
+		close(w.reclaim)
 	}
 }
 
@@ -466,14 +466,14 @@ func (b *Budget) Release(n int64) {
 func (b *Budget) change(f func()) {
 	b.mu.Lock()
 	f()
-	if b.used < 0 || b.seated < 0 {
+	if b.used < 0 || b.seatUse < 0 {
 		b.mu.Unlock()
 		panic("budget: more is given back than was taken")
 	}
 	b.serve()
 	holders := b.holders
 	b.mu.Unlock()
-	if b.pressed.Load() > 0 {
+	if b.pressure.Load() > 0 {
 		return
 	}
 	for _, h := range holders {

@@ -26,7 +26,7 @@ type queue struct {
 
 // client is one of the clients that share a queue.
 type client struct {
-	given   int64     // bytes
+	bytes   int64     // given to it while requests waited
 	waiters []*waiter // the oldest first
 }
 
@@ -57,7 +57,7 @@ func (q *queue) push(ctx context.Context, w *waiter) {
 	}
 	// A client must not save up while it is away.
 	if len(owner.waiters) == 0 {
-		owner.given = max(owner.given, q.begin)
+		owner.bytes = max(owner.bytes, q.begin)
 	}
 	owner.waiters = append(owner.waiters, w)
 	q.waiting++
@@ -73,8 +73,8 @@ func (q *queue) first() *waiter {
 			continue
 		}
 		w := client.waiters[0]
-		if next == nil || client.given+w.n < next.client.given+next.n ||
-			client.given+w.n == next.client.given+next.n && w.number < next.number {
+		if next == nil || client.bytes+w.n < next.client.bytes+next.n ||
+			client.bytes+w.n == next.client.bytes+next.n && w.number < next.number {
 			next = w
 		}
 	}
@@ -96,8 +96,8 @@ func (q *queue) firstSeat(room int64) (first *waiter) {
 // served says that w is given its bytes, and removes it.
 func (q *queue) served(w *waiter) {
 	c := w.client
-	q.begin = max(q.begin, c.given) + w.n/newcomers
-	c.given += w.n
+	q.begin = max(q.begin, c.bytes) + w.n/newcomers
+	c.bytes += w.n
 	q.remove(w)
 }
 
@@ -113,6 +113,6 @@ func (q *queue) remove(w *waiter) bool {
 		q.begin = 0
 		return true
 	}
-	maps.DeleteFunc(q.clients, func(_ any, c *client) bool { return len(c.waiters) == 0 && c.given <= q.begin })
+	maps.DeleteFunc(q.clients, func(_ any, c *client) bool { return len(c.waiters) == 0 && c.bytes <= q.begin })
 	return true
 }

@@ -66,7 +66,7 @@ type share[T any] struct {
 	mu   sync.Mutex      // of the fields below
 	next func() (T, bool)
 
-	taken   int64 // items
+	count   int64 // of items that workers took
 	workers []worker
 	failed  int64 // the place of the item of err
 	err     error
@@ -101,11 +101,11 @@ func (s *share[T]) take(w int) (item T, ok bool) {
 		return item, false
 	}
 	if err := s.ctx.Err(); err != nil {
-		s.failed, s.err = s.taken, err
+		s.failed, s.err = s.count, err
 		return item, false
 	}
-	s.workers[w].last = s.taken
-	s.taken++
+	s.workers[w].last = s.count
+	s.count++
 	return item, true
 }
 

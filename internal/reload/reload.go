@@ -26,11 +26,11 @@ type Files[T any] struct {
 	every time.Duration
 	fail  func(error)
 
-	mu     sync.Mutex
-	looked time.Time
-	bytes  [][]byte // what value was parsed from
-	value  T
-	failed string // the last reported error
+	mu       sync.Mutex
+	lastLook time.Time // at the files
+	bytes    [][]byte  // what value was parsed from
+	value    T
+	failed   string // the last reported error
 }
 
 // Open reads and parses files. parse gets their bytes in the order of paths. Later, if the files cannot be read or
@@ -43,7 +43,7 @@ func Open[T any](parse func([][]byte) (T, error), every time.Duration, fail func
 	if err != nil {
 		return nil, err
 	}
-	files.bytes, files.looked = contents, time.Now()
+	files.bytes, files.lastLook = contents, time.Now()
 	files.value, err = files.parsed(contents)
 	return files, err
 }
@@ -52,14 +52,14 @@ func Open[T any](parse func([][]byte) (T, error), every time.Duration, fail func
 func (f *Files[T]) Get() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := time.Now(); now.Sub(f.looked) >= f.every {
-		f.looked = now
-		f.again()
+	if now := time.Now(); now.Sub(f.lastLook) >= f.every {
+		f.lastLook = now
+		f.refresh()
 	}
 	return f.value
 }
 
-func (f *Files[T]) again() {
+func (f *Files[T]) refresh() {
 	contents, err := f.read()
 	if err == nil {
 		if slices.EqualFunc(contents, f.bytes, bytes.Equal) {

@@ -29,13 +29,13 @@ type Turns struct {
 
 	waiting atomic.Int64 // len(queue)
 
-	mu     sync.Mutex
-	held   [kinds]int // places by kind of work
-	queue  []*Slot    // that wait for a place, the oldest first
-	slots  map[*Slot]struct{}
-	seats  map[seatKey]*seat
-	grants int64     // until now
-	looked time.Time // when unstick looked at slots
+	mu       sync.Mutex
+	places   [kinds]int // that slots have, by kind of work
+	queue    []*Slot    // that wait for a place, the oldest first
+	slots    map[*Slot]struct{}
+	seats    map[seatKey]*seat
+	grants   int64     // until now
+	lastLook time.Time // when unstick looked at slots
 }
 
 // kind is a kind of work.
@@ -57,11 +57,11 @@ type seatKey struct {
 // seat is the use of one client in one kind of work.
 type seat struct {
 	seatKey
-	held  int
-	asked int           // slots that wait
-	used  time.Duration // places times time, until since
-	since time.Time
-	grant int64 // number of its last place
+	places  int
+	waiters int           // slots that wait
+	used    time.Duration // places times time, until since
+	since   time.Time
+	grant   int64 // number of its last place
 }
 
 const (
@@ -104,18 +104,18 @@ func (t *Turns) Taken() int {
 func (t *Turns) half() int { return max(1, t.all/2) }
 
 // free returns how many places nobody has. It needs the lock.
-func (t *Turns) free() int { return t.all - t.held[other] - t.held[urgent] - t.held[halved] }
+func (t *Turns) free() int { return t.all - t.places[other] - t.places[urgent] - t.places[halved] }
 
 // take waits for a place for a slot.
 func (t *Turns) take(ctx context.Context, s *Slot) error {
 	t.mu.Lock()
 	now := time.Now()
 	s.seat = t.seatOf(seatKey{s.key, s.work}, now)
-	s.seat.asked++
+	s.seat.waiters++
 	t.queue = append(t.queue, s)
 	t.waiting.Add(1)
 	t.grant(now)
-	if s.held.Load() {
+	if s.hasPlace.Load() {
 		t.mu.Unlock()
 		return nil
 	}
@@ -172,10 +172,10 @@ func (t *Turns) giveBack(s *Slot) {
 	}
 	now := time.Now()
 	s.seat.change(-1, now)
-	t.held[s.work]--
+	t.places[s.work]--
 	delete(t.slots, s)
 	s.seat = nil
-	s.held.Store(false)
+	s.hasPlace.Store(false)
 	t.grant(now)
 	t.forget(now)
 }
@@ -185,13 +185,13 @@ func (t *Turns) unstick() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if now.Sub(t.looked) < t.stuck {
+	if now.Sub(t.lastLook) < t.stuck {
 		return
 	}
-	t.looked = now
+	t.lastLook = now
 	for _, slot := range slices.Collect(maps.Keys(t.slots)) {
-		if n := slot.ticks.Load(); n != slot.seen {
-			slot.seen = n
+		if n := slot.ticks.Load(); n != slot.lastTicks {
+			slot.lastTicks = n
 		} else {
 			t.giveBack(slot)
 		}
@@ -208,9 +208,9 @@ func (t *Turns) passOn(s *Slot, long bool) {
 		return
 	}
 	now := time.Now()
-	t.held[s.work]-- // as it would be without this slot
+	t.places[s.work]-- // as it would be without this slot
 	next, must := t.next(now, s.work == urgent)
-	t.held[s.work]++
+	t.places[s.work]++
 	if next == nil {
 		return
 	}
@@ -230,13 +230,13 @@ func (t *Turns) grant(now time.Time) {
 		}
 		t.remove(slot)
 		slot.seat.change(1, now)
-		t.held[slot.work]++
+		t.places[slot.work]++
 		t.grants++
 		slot.seat.grant = t.grants
 		// It has ticked at least once, so that the first look does not take its place.
-		slot.seen = 0
+		slot.lastTicks = 0
 		t.slots[slot] = struct{}{}
-		slot.held.Store(true)
+		slot.hasPlace.Store(true)
 		if slot.ready != nil {
 			close(slot.ready)
 			slot.ready = nil
@@ -248,20 +248,20 @@ func (t *Turns) grant(now time.Time) {
 func (t *Turns) remove(s *Slot) {
 	pos := slices.Index(t.queue, s)
 	t.queue = slices.Delete(t.queue, pos, pos+1)
-	s.seat.asked--
+	s.seat.waiters--
 	t.waiting.Add(-1)
 }
 
 // next returns the slot that gets the next place, or nil if none waits that may have one. onlyUrgent says that the
 // place is for urgent work: some waits, or has it now, and other work has its half. It needs the lock.
 func (t *Turns) next(now time.Time, isUrgent bool) (next *Slot, onlyUrgent bool) {
-	onlyUrgent = t.held[other]+t.held[halved] >= t.half() && (isUrgent ||
+	onlyUrgent = t.places[other]+t.places[halved] >= t.half() && (isUrgent ||
 		slices.ContainsFunc(t.queue, func(s *Slot) bool { return s.work == urgent }))
 	var least time.Duration
 	for _, slot := range t.queue {
 		switch {
-		case slot.seat.held >= t.each, onlyUrgent && slot.work != urgent,
-			slot.work == halved && t.held[halved] >= t.half():
+		case slot.seat.places >= t.each, onlyUrgent && slot.work != urgent,
+			slot.work == halved && t.places[halved] >= t.half():
 			continue
 		}
 		used := slot.seat.usedAt(now)
@@ -273,17 +273,17 @@ func (t *Turns) next(now time.Time, isUrgent bool) (next *Slot, onlyUrgent bool)
 }
 
 // active reports whether the client has a place or waits for one.
-func (s *seat) active() bool { return s.held > 0 || s.asked > 0 }
+func (s *seat) active() bool { return s.places > 0 || s.waiters > 0 }
 
 // usedAt returns the use until now.
 func (s *seat) usedAt(now time.Time) time.Duration {
-	return s.used + time.Duration(s.held)*now.Sub(s.since)
+	return s.used + time.Duration(s.places)*now.Sub(s.since)
 }
 
 // change counts the use until now, and then places that come or go.
 func (s *seat) change(places int, now time.Time) {
 	s.used, s.since = s.usedAt(now), now
-	s.held += places
+	s.places += places
 }
 
 // seatOf returns the seat of a client that asks for a place. It needs the lock.
@@ -354,10 +354,10 @@ const long = 50 * slice
 // Slot is the place of one goroutine that computes, or of one request. It has a place from a Tick until Rest. nil, the
 // slot of a nil *Turns, bounds nothing. It is safe for concurrent use, but then the goroutines share its place.
 type Slot struct {
-	turns *Turns
-	work  kind
-	ticks atomic.Uint64
-	held  atomic.Bool // it has a place; set with the lock of turns
+	turns    *Turns
+	work     kind
+	ticks    atomic.Uint64
+	hasPlace atomic.Bool // set with the lock of turns
 
 	mu   sync.Mutex
 	key  any
@@ -365,9 +365,9 @@ type Slot struct {
 	till time.Time // others that wait do not get the place before
 
 	// Guarded by the lock of turns.
-	seat  *seat         // of the client that has the place, or waits for one; nil: neither
-	seen  uint64        // ticks when unstick looked
-	ready chan struct{} // closed when it gets the place that it waits for
+	seat      *seat         // of the client that has the place, or waits for one; nil: neither
+	lastTicks uint64        // ticks when unstick looked
+	ready     chan struct{} // closed when it gets the place that it waits for
 }
 
 // Slot returns a slot without a place, for a client.
@@ -427,7 +427,7 @@ func (s *Slot) Tick(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	s.ticks.Add(1)
-	if s.held.Load() {
+	if s.hasPlace.Load() {
 		if !s.turns.Wanted() {
 			return nil
 		}
@@ -437,7 +437,7 @@ func (s *Slot) Tick(ctx context.Context) error {
 		}
 		s.till = now.Add(slice)
 		s.turns.passOn(s, now.Sub(s.from) >= long)
-		if s.held.Load() {
+		if s.hasPlace.Load() {
 			return nil
 		}
 	}
@@ -456,7 +456,7 @@ func (s *Slot) Rest() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held.Load() {
+	if s.hasPlace.Load() {
 		s.turns.leave(s)
 	}
 }

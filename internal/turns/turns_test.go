@@ -383,7 +383,7 @@ func TestSlot(t *testing.T) {
 		<-got
 		s.For("c") // somebody else pays from now on
 		err := s.Tick(t.Context())
-		if c := p.seats[seatKey{"c", other}]; err != nil || c == nil || c.held != 1 {
+		if c := p.seats[seatKey{"c", other}]; err != nil || c == nil || c.places != 1 {
 			t.Errorf("c does not have the place: %v", err)
 		}
 		s.Rest()
@@ -393,7 +393,7 @@ func TestSlot(t *testing.T) {
 			t.Error("a context that is over gets a place")
 		}
 		b := s.Beside()
-		if b.Tick(t.Context()) != nil || p.seats[seatKey{"c", other}].held != 1 {
+		if b.Tick(t.Context()) != nil || p.seats[seatKey{"c", other}].places != 1 {
 			t.Error("a slot beside another one has no place of its client")
 		}
 		b.Rest()

@@ -399,7 +399,7 @@ func (f *Folder) Keep(o Object, p []byte, off int64) {
 	defer f.stats.since(time.Now())
 	all := Span{off, off + int64(len(p))}
 	f.mu.Lock()
-	old := f.policy.spans.others(o)
+	old := f.policy.spans.otherVersions(o)
 	gaps := gapsOf(f.policy.spans.touching(o, all), all)
 	f.policy.read(stored{o, all})
 	paused := time.Now().Before(f.paused)

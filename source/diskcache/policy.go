@@ -11,11 +11,11 @@ import (
 // known, and they stay. Folder and Simulation have the same policy, so that a plan says what a run does.
 type policy struct {
 	spans index // all ranges that are held
-	// known has those that may make room: this process has stored them, or a run has announced to read them. Others
+	// candidates may make room: this process has stored them, or a run has announced to read them. Others
 	// belong to runs of other processes.
-	known   map[stored]*known
-	last    lastRead // of known
-	numbers int64    // of known, so far
+	candidates map[stored]*candidate
+	last       lastRead // of candidates
+	numbers    int64    // of candidates, so far
 	// coming has the announced reads by what they touch.
 	coming map[bucket][]*reading
 	count  int   // of coming
@@ -29,11 +29,11 @@ type policy struct {
 // never is when a range is read that nobody has announced.
 const never = math.MaxInt64
 
-// known is a range that may make room for another one.
-type known struct {
+// candidate is a range that may make room for another one.
+type candidate struct {
 	stored
 	next   int64 // when it is read next
-	number int64 // the order in which ranges became known
+	number int64 // the order in which ranges became candidates
 	place  int   // in policy.last
 }
 
@@ -56,7 +56,7 @@ const (
 )
 
 func newPolicy() policy {
-	return policy{spans: index{}, known: map[stored]*known{}, coming: map[bucket][]*reading{}}
+	return policy{spans: index{}, candidates: map[stored]*candidate{}, coming: map[bucket][]*reading{}}
 }
 
 // full reports whether enough reads are announced for a cache of quota bytes.
@@ -72,25 +72,25 @@ func (p *policy) hold(s stored) {
 	}
 }
 
-// note lets a range that is held be one of known, and finds out when it is read next.
+// note makes a range that is held a candidate, and finds out when it is read next.
 func (p *policy) note(s stored) {
-	seen := p.known[s]
-	if seen == nil {
+	c := p.candidates[s]
+	if c == nil {
 		p.numbers++
-		seen = &known{stored: s, number: p.numbers}
-		p.known[s] = seen
-		heap.Push(&p.last, seen)
+		c = &candidate{stored: s, number: p.numbers}
+		p.candidates[s] = c
+		heap.Push(&p.last, c)
 	}
-	seen.next = p.next(s)
-	heap.Fix(&p.last, seen.place)
+	c.next = p.next(s)
+	heap.Fix(&p.last, c.place)
 }
 
 // drop removes a range.
 func (p *policy) drop(s stored) {
 	p.spans.remove(s.Object, s.Span)
-	if k := p.known[s]; k != nil {
-		delete(p.known, s)
-		heap.Remove(&p.last, k.place)
+	if c := p.candidates[s]; c != nil {
+		delete(p.candidates, s)
+		heap.Remove(&p.last, c.place)
 	}
 }
 
@@ -175,8 +175,8 @@ func (p *policy) evictable(next int64) (s stored, ok bool) {
 	return p.last[0].stored, true
 }
 
-// lastRead is a heap of ranges: on top is the one that is read last, of several the one that is known for longest.
-type lastRead []*known
+// lastRead is a heap of ranges: on top is the one that is read last, of several the oldest candidate.
+type lastRead []*candidate
 
 func (h lastRead) Len() int { return len(h) }
 
@@ -191,9 +191,9 @@ func (h lastRead) Swap(i, j int) {
 
 // Push implements heap.Interface.
 func (h *lastRead) Push(x any) {
-	k := x.(*known)
-	k.place = len(*h)
-	*h = append(*h, k)
+	c := x.(*candidate)
+	c.place = len(*h)
+	*h = append(*h, c)
 }
 
 // Pop implements heap.Interface.

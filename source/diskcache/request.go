@@ -23,9 +23,9 @@ type request struct {
 
 // waiting is a read whose bytes are all part of a request.
 type waiting struct {
-	p      []byte
-	off    int64
-	filled bool
+	p        []byte
+	off      int64
+	hasBytes bool
 }
 
 const (
@@ -137,7 +137,7 @@ func (r *request) wait(ctx context.Context, p []byte, s Span) (filled bool, err 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting = slices.DeleteFunc(r.waiting, func(w *waiting) bool { return w == mine }) // p is the caller's again
-	return mine.filled, err
+	return mine.hasBytes, err
 }
 
 // share gives the answer to all that wait.
@@ -147,7 +147,7 @@ func (r *request) share(answer []byte) {
 	r.answer = true
 	for _, w := range r.waiting {
 		copy(w.p, answer[w.off-r.span.From:])
-		w.filled = true
+		w.hasBytes = true
 	}
 }
 

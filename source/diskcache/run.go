@@ -62,11 +62,11 @@ func (r *Run) Begin(at int64) {
 func (r *Run) Over(at int64) {
 	r.folder.mu.Lock()
 	defer r.folder.mu.Unlock()
-	r.over(at)
+	r.end(at)
 }
 
-// over needs the lock.
-func (r *Run) over(at int64) {
+// end is Over for a caller that has the lock.
+func (r *Run) end(at int64) {
 	for _, coming := range r.coming[at] {
 		r.folder.policy.forget(coming)
 	}
@@ -79,6 +79,6 @@ func (r *Run) Close() {
 	defer r.folder.mu.Unlock()
 	r.ready()
 	for at := range r.coming {
-		r.over(at)
+		r.end(at)
 	}
 }

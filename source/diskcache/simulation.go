@@ -7,9 +7,9 @@ type Simulation struct {
 	policy      policy
 	queue       []*reading // announced, and not read yet
 	// Through is the place in the order from which on reads were not announced yet.
-	Through int64
-	begun   bool
-	first   uint64 // the epoch from which places count, or those of late epochs would overflow
+	Through  int64
+	hasFirst bool
+	first    uint64 // the epoch from which places count, or those of late epochs would overflow
 	// HitBytes would come from the folder, MissedBytes from the store.
 	HitBytes, MissedBytes int64
 }
@@ -19,8 +19,8 @@ func NewSimulation(quota int64) *Simulation { return &Simulation{quota: quota, p
 
 // Begin says that an epoch is read now. The first one gives places their beginning.
 func (s *Simulation) Begin(epoch uint64) {
-	if !s.begun {
-		s.begun, s.first = true, epoch
+	if !s.hasFirst {
+		s.hasFirst, s.first = true, epoch
 	}
 }
 

@@ -101,8 +101,8 @@ func (x index) touching(o Object, s Span) []Span {
 	return out
 }
 
-// others returns ranges of other versions of an object: those in its first bucket, where nearly every object has one.
-func (x index) others(o Object) []stored {
+// otherVersions returns ranges of other versions of an object: those in its first bucket, where nearly all have one.
+func (x index) otherVersions(o Object) []stored {
 	var out []stored
 	for _, s := range x[bucket{o.uri, 0}] {
 		if s.version != o.version {

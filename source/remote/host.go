@@ -28,7 +28,7 @@ type flight struct {
 	host  *host
 	order int64 // of its batch; the lowest first
 	count int64 // among those of one batch
-	left  int64 // bytes that have not arrived
+	rest  int64 // bytes that have not arrived
 	ready chan struct{}
 	place int // in host.waiting; -1 once it is in flight
 }
@@ -82,7 +82,7 @@ func (h *host) mayRetry() bool {
 func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
 	h.mu.Lock()
 	h.count++
-	f := &flight{host: h, order: source.Order(ctx), count: h.count, left: n, ready: make(chan struct{})}
+	f := &flight{host: h, order: source.Order(ctx), count: h.count, rest: n, ready: make(chan struct{})}
 	heap.Push(&h.waiting, f)
 	h.admit()
 	h.mu.Unlock()
@@ -107,13 +107,13 @@ func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
 func (h *host) admit() {
 	for len(h.waiting) > 0 && h.requests < h.most {
 		if h.requests > 0 && h.bytes >= h.link.limit() {
-			h.link.held = true
+			h.link.hadWait = true
 			return
 		}
 		f := heap.Pop(&h.waiting).(*flight)
 		h.link.begin(time.Now(), h.requests)
 		h.requests++
-		h.bytes += f.left
+		h.bytes += f.rest
 		close(f.ready)
 	}
 }
@@ -131,8 +131,8 @@ func (f *flight) brought(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.link.brought(time.Now(), int64(n))
-	known := min(int64(n), f.left) // a wrong answer may bring more
-	f.left -= known
+	known := min(int64(n), f.rest) // a wrong answer may bring more
+	f.rest -= known
 	h.bytes -= known
 	h.admit()
 }
@@ -142,8 +142,8 @@ func (f *flight) leave() {
 	h := f.host
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.bytes -= f.left
-	f.left = 0
+	h.bytes -= f.rest
+	f.rest = 0
 	h.requests--
 	h.admit()
 }

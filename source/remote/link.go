@@ -36,9 +36,9 @@ type link struct {
 	trips [2]time.Duration // the shortest time to an answer, in the current period and in the one before; 0: none
 	rates [2]float64       // the highest rate, in bytes a second; 0: none
 
-	begun   time.Time // of the current interval
-	arrived int64     // bytes in it
-	held    bool      // a request waited in it because of the bytes in flight
+	intervalStart time.Time // of the interval in which bytes are counted
+	arrived       int64     // bytes in it
+	hadWait       bool      // a request waited in it because of the bytes in flight
 
 	flying float64 // requests in flight, smoothed
 
@@ -79,7 +79,7 @@ func (l *link) answered(now time.Time, trip time.Duration) {
 // begin notes that a request begins beside others.
 func (l *link) begin(now time.Time, others int) {
 	if others == 0 { // the link was idle
-		l.begun, l.arrived, l.held = now, 0, false
+		l.intervalStart, l.arrived, l.hadWait = now, 0, false
 	}
 	if l.flying == 0 {
 		l.flying = startFlying
@@ -90,17 +90,17 @@ func (l *link) begin(now time.Time, others int) {
 // brought notes bytes of a body.
 func (l *link) brought(now time.Time, n int64) {
 	l.arrived += n
-	spent := now.Sub(l.begun)
+	spent := now.Sub(l.intervalStart)
 	if spent < interval {
 		return
 	}
 	l.roll(now)
 	rate := float64(l.arrived) / spent.Seconds()
 	l.rates[0] = max(l.rates[0], rate)
-	if l.held {
+	if l.hadWait {
 		l.tried(rate)
 	}
-	l.begun, l.arrived, l.held = now, 0, false
+	l.intervalStart, l.arrived, l.hadWait = now, 0, false
 }
 
 // tried decides about the boost after an interval with a rate.

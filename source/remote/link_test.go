@@ -67,7 +67,7 @@ func TestMoreBytesInFlightAreTried(t *testing.T) {
 			if !full { // 30 ms to the middle answer, up to 600 MB/s
 				rate = min(float64(l.limit())/0.030, 600e6)
 			}
-			l.held = true
+			l.hadWait = true
 			now = stream(&l, now, interval, 2*time.Millisecond, rate, 32)
 		}
 		if limit := l.limit(); full && limit > minFlight*3/2 || !full && limit < 12<<20 {

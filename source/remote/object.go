@@ -18,15 +18,15 @@ import (
 // object is one version of the object at a URI, with some of its blocks.
 type object struct {
 	name
-	size   int64
-	opened time.Time
-	whole  atomic.Bool // it is read as a whole, because the server has no ranges
+	size        int64
+	opened      time.Time
+	lacksRanges atomic.Bool // it is read as a whole, because the server has no ranges
 
-	mu    sync.Mutex
-	tag   Tag
-	spans []span           // the head first
-	kept  diskcache.Object // the object with a tag in the cache on disk
-	named Tag              // of kept
+	mu         sync.Mutex
+	tag        Tag
+	spans      []span           // the head first
+	diskObject diskcache.Object // the object with a tag in the cache on disk
+	diskTag    Tag              // of diskObject
 }
 
 // name names an object in the caches. Roots may refuse the redirect by which an opener with others has read it.
@@ -190,10 +190,10 @@ func (x *object) inCache() (o diskcache.Object, lasting bool) {
 	if !x.tag.lasting() {
 		return o, false
 	}
-	if x.named != x.tag {
-		x.kept, x.named = diskcache.NameObject(x.uri, x.roots.String(), x.tag.String(), x.size), x.tag
+	if x.diskTag != x.tag {
+		x.diskObject, x.diskTag = diskcache.NameObject(x.uri, x.roots.String(), x.tag.String(), x.size), x.tag
 	}
-	return x.kept, true
+	return x.diskObject, true
 }
 
 // Held implements source.Holder.
@@ -223,7 +223,7 @@ func (r *reader) request(ctx context.Context, p []byte, off int64) error {
 	if p, off = r.x.copy(p, off); len(p) == 0 {
 		return ctx.Err()
 	}
-	if r.x.whole.Load() {
+	if r.x.lacksRanges.Load() {
 		return r.cut(ctx, p, off)
 	}
 	err := r.o.get(ctx, r.x.name, Range{off, int64(len(p))}, r.x.currentTag(), func(a *Answer) error {
@@ -240,7 +240,7 @@ func (r *reader) request(ctx context.Context, p []byte, off int64) error {
 		return r.drop(place{r.x.uri, "byte range",
 			off}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", size, r.x.size)), 1))
 	}
-	r.x.whole.Store(true)
+	r.x.lacksRanges.Store(true)
 	return r.cut(ctx, p, off)
 }
 

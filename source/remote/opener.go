@@ -125,7 +125,7 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 	size, ok, err := o.readsWhole(err)
 	if ok {
 		made.size = size
-		made.whole.Store(true)
+		made.lacksRanges.Store(true)
 		_, err = o.wholeObject(ctx, made)
 	}
 	return made, err

@@ -51,8 +51,8 @@ type Signer struct {
 	rules []*rule // the longest prefix first
 	err   error   // why no rule is known
 
-	mu   sync.Mutex
-	kept map[string]*entry
+	mu      sync.Mutex
+	entries map[string]*entry
 }
 
 type rule struct {
@@ -64,13 +64,13 @@ type rule struct {
 type entry struct {
 	signature *Signature
 	err       error     // of the last answer
-	again     time.Time // no signer is called before, if err is set
+	retryAt   time.Time // no signer is called before, if err is set
 	busy      chan struct{}
 }
 
 // New returns a signer. It fails on a rule whose prefix is not a URL.
 func New(rules ...Rule) (*Signer, error) {
-	signer := &Signer{kept: map[string]*entry{}}
+	signer := &Signer{entries: map[string]*entry{}}
 	for _, given := range rules {
 		prefix, err := plainPrefix(given.Prefix)
 		if err != nil {
@@ -179,12 +179,12 @@ func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan stru
 	switch {
 	case valid && now.Before(entry.signature.renew):
 		return entry.signature, nil, nil
-	case entry.err != nil && now.Before(entry.again):
+	case entry.err != nil && now.Before(entry.retryAt):
 		if valid {
 			return entry.signature, nil, nil
 		}
 		f := *remote.Classify(entry.err)
-		f.After = entry.again.Sub(now)
+		f.After = entry.retryAt.Sub(now)
 		return nil, nil, &f
 	case entry.busy == nil:
 		entry.busy = make(chan struct{})
@@ -204,13 +204,13 @@ func (s *Signer) entry(r *rule, at string) *entry {
 		// A prefix has no space, so that no object has the key of a rule.
 		key = " " + at
 	}
-	found := s.kept[key]
+	found := s.entries[key]
 	if found == nil {
-		if len(s.kept) >= maxKept { // they are soon there again
-			s.kept = map[string]*entry{}
+		if len(s.entries) >= maxKept { // they are soon there again
+			s.entries = map[string]*entry{}
 		}
 		found = &entry{}
-		s.kept[key] = found
+		s.entries[key] = found
 	}
 	return found
 }
@@ -239,7 +239,7 @@ func (s *Signer) refresh(r *rule, e *entry, at, uri string) {
 	if e.err = err; err != nil {
 		f := *remote.Classify(err)
 		f.Err = fmt.Errorf("no signature: %w", f.Err)
-		e.err, e.again = &f, time.Now().Add(failedFor)
+		e.err, e.retryAt = &f, time.Now().Add(failedFor)
 		return
 	}
 	if r.single = got.url != nil; r.single {

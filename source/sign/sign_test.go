@@ -162,7 +162,7 @@ func TestQueriesAreObjects(t *testing.T) {
 		if err != nil || got.URL(u).String() != uri+"&sig=1" {
 			t.Errorf("%s is requested as %v, %v", uri, got.URL(u), err)
 		}
-		if s.kept[" "+uri] == nil || s.kept[" "+uri].signature != got {
+		if s.entries[" "+uri] == nil || s.entries[" "+uri].signature != got {
 			t.Errorf("the signature of %s is not kept", uri)
 		}
 	}

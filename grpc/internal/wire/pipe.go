@@ -50,7 +50,7 @@ type PipeReader struct {
 	most    int // bytes of a StreamReply
 	buffer  []byte
 	current PipeHead // of the batch that arrives
-	left    uint64   // of its bytes
+	rest    uint64   // of its bytes
 }
 
 // NewPipeReader returns a reader that reads up to n bytes at once. A StreamReply has most bytes at most.
@@ -62,7 +62,7 @@ var errPipe = errors.New("wire: a reply on a pipe is neither a batch nor a messa
 
 // Next returns the next reply, or as much of a batch as is there, as a part whose data are valid until the next call.
 func (p *PipeReader) Next() (*chaskiv1.StreamReply, error) {
-	if p.left == 0 {
+	if p.rest == 0 {
 		var head [pipeHeadBytes]byte
 		if _, err := io.ReadFull(p.in, head[:]); err != nil {
 			return nil, err
@@ -72,14 +72,14 @@ func (p *PipeReader) Next() (*chaskiv1.StreamReply, error) {
 		if p.current.Kind != PipeBatch {
 			return p.message()
 		}
-		p.left = p.current.Length
+		p.rest = p.current.Length
 	}
-	count, err := p.in.Read(p.buffer[:min(p.left, uint64(len(p.buffer)))])
+	count, err := p.in.Read(p.buffer[:min(p.rest, uint64(len(p.buffer)))])
 	if count == 0 && err != nil {
 		return nil, err
 	}
-	offset := p.current.Length - p.left
-	p.left -= uint64(count)
+	offset := p.current.Length - p.rest
+	p.rest -= uint64(count)
 	part := &chaskiv1.Part{Ticket: p.current.Ticket, Offset: offset, Total: p.current.Length, Data: p.buffer[:count]}
 	return &chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Part{Part: part}}, nil
 }

@@ -18,10 +18,10 @@ type Link struct {
 	listener net.Listener
 	done     sync.WaitGroup
 
-	mu    sync.Mutex
-	free  time.Time // when the link has sent its bytes
-	conns map[net.Conn]bool
-	over  bool
+	mu       sync.Mutex
+	free     time.Time // when the link has sent its bytes
+	conns    map[net.Conn]bool
+	isClosed bool
 }
 
 // NewLink starts a link to an address with a round-trip time and a rate in bytes per second. Close
@@ -41,7 +41,7 @@ func NewLink(to string, roundTrip time.Duration, rate float64) (*Link, error) {
 func (l *Link) Close() {
 	_ = l.listener.Close()
 	l.mu.Lock()
-	l.over = true
+	l.isClosed = true
 	for c := range l.conns {
 		_ = c.Close()
 	}
@@ -72,7 +72,7 @@ func (l *Link) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, conn := range conns {
-		if l.over {
+		if l.isClosed {
 			return false
 		}
 		l.conns[conn] = true

@@ -16,9 +16,9 @@ import (
 type Bar struct {
 	bar *progressbar.ProgressBar
 
-	lines io.Writer // for a program that draws the bar itself
-	mu    sync.Mutex
-	told  time.Time
+	lines    io.Writer // for a program that draws the bar itself
+	mu       sync.Mutex
+	lastLine time.Time // when the last one was written
 }
 
 // Ten drawings a second look smooth, and avoid that drawing slows down short steps.
@@ -45,8 +45,8 @@ func (p *Bar) Set(done, total int64) {
 	if p.lines != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if time.Since(p.told) > redraw {
-			p.told = time.Now()
+		if time.Since(p.lastLine) > redraw {
+			p.lastLine = time.Now()
 			fmt.Fprintf(p.lines, "\x1e%d %d\n", done, total)
 		}
 	}

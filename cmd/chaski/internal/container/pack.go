@@ -147,7 +147,7 @@ func (f *packFlags) export(
 
 // directory packs a directory of files.
 func (f *packFlags) directory(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
-	collection, err := f.fresh(paths, o, "a directory of files")
+	collection, err := f.description(paths, o, "a directory of files")
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (f *packFlags) directory(ctx context.Context, paths []string, o build.Optio
 // table packs the samples of a table.
 func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) (_ *build.Result, err error) {
 	defer func() { err = fault.WithFile(err, paths[0]) }()
-	collection, err := f.fresh(paths, o, "a table of samples")
+	collection, err := f.description(paths, o, "a table of samples")
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +185,8 @@ func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) 
 	return build.Create(ctx, set, f.out, o)
 }
 
-// fresh returns the description of samples that are not in a container yet. what is the only source.
-func (f *packFlags) fresh(paths []string, o build.Options, what string) (*build.Collection, error) {
+// description returns the description of samples that are not in a container yet. what is the only source.
+func (f *packFlags) description(paths []string, o build.Options, what string) (*build.Collection, error) {
 	if len(paths) > 1 {
 		return nil, console.Usagef("%s is %s: it is packed alone", paths[0], what)
 	}

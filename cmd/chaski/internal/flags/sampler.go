@@ -17,7 +17,7 @@ import (
 // sampler are the flags of windows: how they are chosen. What only one kind of sampler has, such as the stride of a
 // grid, is JSON, since some 35 flags would hide those that most runs need.
 type sampler struct {
-	given    string // --sampler
+	kind     string // --sampler, or its JSON
 	window   string
 	onGround string // --geo-window
 	perAsset int
@@ -28,21 +28,21 @@ func (s *sampler) add(fl *pflag.FlagSet) {
 	console.Var(fl, &s.window, "window", "")
 	console.Var(fl, &s.onGround, "geo-window", "")
 	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1)
-	console.Var(fl, &s.given, "sampler", "")
+	console.Var(fl, &s.kind, "sampler", "")
 }
 
 // sampler returns what the flags say.
 func (s *sampler) sampler() (out loader.Sampler, err error) {
 	switch {
-	case strings.HasPrefix(s.given, "{"):
-		if err := spec.Read([]byte(s.given), &out); err != nil {
+	case strings.HasPrefix(s.kind, "{"):
+		if err := spec.Read([]byte(s.kind), &out); err != nil {
 			return out, console.Usagef("--sampler: %w", err)
 		}
-	case s.given != "":
-		if err := console.OneOf("sampler", s.given, spec.SamplerKinds...); err != nil {
+	case s.kind != "":
+		if err := console.OneOf("sampler", s.kind, spec.SamplerKinds...); err != nil {
 			return out, err
 		}
-		out.Kind = s.given
+		out.Kind = s.kind
 	}
 	if s.window != "" {
 		out.Kind = cmp.Or(out.Kind, spec.RandomWindow)

@@ -77,11 +77,11 @@ const (
 
 // Writer appends to a list. It is safe for concurrent use.
 type Writer struct {
-	mu     sync.Mutex // of all fields: a count and the line that it is written in must agree
-	file   *os.File
-	folder string
-	known  map[string]*Record // with how often each was met
-	lost   int64
+	mu      sync.Mutex // of all fields: a count and the line that it is written in must agree
+	file    *os.File
+	folder  string
+	records map[string]*Record // with how often each was met
+	lost    int64
 }
 
 // Open opens a list to append to, and creates it if it does not exist.
@@ -90,7 +90,7 @@ func Open(path string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{file: file, folder: pathname.Dir(path), known: map[string]*Record{}}, nil
+	return &Writer{file: file, folder: pathname.Dir(path), records: map[string]*Record{}}, nil
 }
 
 // Add records that a bad sample was met. Beyond the limits it only counts: see Lost.
@@ -98,21 +98,21 @@ func (w *Writer) Add(r Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := r.key()
-	known := w.known[key]
-	if known == nil {
-		if len(w.known) >= MaxKnown {
+	record := w.records[key]
+	if record == nil {
+		if len(w.records) >= MaxKnown {
 			w.lost++
 			return nil
 		}
-		known = &r
-		known.Count = 0
-		w.known[key] = known
+		record = &r
+		record.Count = 0
+		w.records[key] = record
 	}
 	// Only powers of two are written, so that a sample met n times takes log2(n) lines.
-	if known.Count++; known.Count&(known.Count-1) != 0 {
+	if record.Count++; record.Count&(record.Count-1) != 0 {
 		return nil
 	}
-	return w.write(*known, known.Count-known.Count/2)
+	return w.write(*record, record.Count-record.Count/2)
 }
 
 // write appends a line with a count, the part of r's that is in no line. Its caller holds the lock.
@@ -145,7 +145,7 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var errs []error
-	for _, r := range w.known {
+	for _, r := range w.records {
 		written := int64(1) << (bits.Len64(uint64(r.Count)) - 1) // the last power of two
 		if r.Count > written {
 			errs = append(errs, w.write(*r, r.Count-written))

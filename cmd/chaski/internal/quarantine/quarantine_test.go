@@ -80,8 +80,8 @@ func TestWriterIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(w.known) != MaxKnown || w.Lost() != 10 {
-		t.Errorf("%d known, %d lost", len(w.known), w.Lost())
+	if len(w.records) != MaxKnown || w.Lost() != 10 {
+		t.Errorf("%d known, %d lost", len(w.records), w.Lost())
 	}
 	if err := os.Truncate(path, MaxBytes+1); err != nil {
 		t.Fatal(err)

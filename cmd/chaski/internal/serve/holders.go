@@ -38,7 +38,7 @@ type holders struct {
 	settings string // as of heldFor
 
 	mu     sync.Mutex
-	held   []*holder // the oldest first
+	byAge  []*holder // the oldest first
 	ends   *time.Timer
 	closed bool
 }
@@ -124,15 +124,15 @@ func (h *holders) enter(c *holder, ready []byte) bool {
 		return false
 	}
 	h.ends.Stop()
-	h.held = append(h.held, c)
+	h.byAge = append(h.byAge, c)
 	return true
 }
 
 func (h *holders) leave(c *holder) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.held = slices.DeleteFunc(h.held, func(other *holder) bool { return other == c })
-	if len(h.held) == 0 {
+	h.byAge = slices.DeleteFunc(h.byAge, func(other *holder) bool { return other == c })
+	if len(h.byAge) == 0 {
 		h.ends.Reset(lastHolder)
 	}
 }
@@ -141,7 +141,7 @@ func (h *holders) leave(c *holder) {
 func (h *holders) endUnheld() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.held) > 0 {
+	if len(h.byAge) > 0 {
 		return
 	}
 	h.closed = true
@@ -156,7 +156,7 @@ func (h *holders) close() {
 	defer h.mu.Unlock()
 	h.closed = true
 	h.listener.Close()
-	for _, c := range h.held {
+	for _, c := range h.byAge {
 		c.Close()
 	}
 }
@@ -165,7 +165,7 @@ func (h *holders) close() {
 func (h *holders) Write(line []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, holder := range h.held {
+	for _, holder := range h.byAge {
 		if holder.deaf {
 			continue
 		}

@@ -38,7 +38,7 @@ type Flags struct {
 	shard string
 	merge int
 
-	given         bool
+	isSet         bool
 	number, count int // of --shard; of --merge only count
 }
 
@@ -51,10 +51,10 @@ func (f *Flags) Add(fl *pflag.FlagSet) {
 // Check checks the flags of a command with an output, the value of its flag -o.
 func (f *Flags) Check(fl *pflag.FlagSet, output string) (err error) {
 	sharing, merging := fl.Changed("shard"), fl.Changed("merge")
-	f.given = sharing || merging
+	f.isSet = sharing || merging
 	flag := "merge"
 	switch {
-	case !f.given:
+	case !f.isSet:
 		return nil
 	case sharing && merging:
 		return console.Usagef("--shard and --merge exclude each other")
@@ -85,7 +85,7 @@ func (f *Flags) parse() error {
 }
 
 // Given reports whether --shard or --merge is given.
-func (f *Flags) Given() bool { return f.given }
+func (f *Flags) Given() bool { return f.isSet }
 
 // Merging reports whether --merge is given.
 func (f *Flags) Merging() bool { return f.merge > 0 }
