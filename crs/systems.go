@@ -50,11 +50,11 @@ type CRS struct {
 	round               bool // all meridians meet in the middle of the map, and none is cut
 }
 
-var known sync.Map // code -> *CRS
+var cache sync.Map // code -> *CRS
 
 // ByCode returns the CRS with an EPSG code, or false if the package does not know it.
 func ByCode(epsg int) (*CRS, bool) {
-	if cached, ok := known.Load(epsg); ok {
+	if cached, ok := cache.Load(epsg); ok {
 		return cached.(*CRS), true
 	}
 	line := find(epsg)
@@ -65,7 +65,7 @@ func ByCode(epsg int) (*CRS, bool) {
 	system := parameters.crs(line)
 	// Unknown codes are not cached, because files may contain any number.
 	if system != nil {
-		known.Store(epsg, system)
+		cache.Store(epsg, system)
 	}
 	return system, system != nil
 }

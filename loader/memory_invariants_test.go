@@ -16,7 +16,7 @@ func TestMemoryThatIsGivenUp(t *testing.T) {
 	}
 	m := newMemory(1000, batch.NewHeap, nil, 0, func() {})
 	take := func() batch.Buffer {
-		return taken(t, m, 100)
+		return mustTake(t, m, 100)
 	}
 	kept, discarded := take(), take()
 	m.give(discarded, false)

@@ -51,8 +51,8 @@ func try(m *memory, n int) batch.Buffer {
 	return b
 }
 
-// taken takes n bytes.
-func taken(t *testing.T, m *memory, n int) batch.Buffer {
+// mustTake takes n bytes.
+func mustTake(t *testing.T, m *memory, n int) batch.Buffer {
 	t.Helper()
 	b := try(m, n)
 	if b == nil {
@@ -116,7 +116,7 @@ func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
 	fill := func(m *memory, keep int) {
 		var all []batch.Buffer
 		for range 3 {
-			all = append(all, taken(t, m, 1000))
+			all = append(all, mustTake(t, m, 1000))
 		}
 		for _, g := range all[keep:] {
 			m.give(g, true)
@@ -233,9 +233,9 @@ func TestLeasesLeaveRoom(t *testing.T) {
 		}
 	}
 	for range 2 { // the leases, which stay
-		taken(t, m, 1000)
+		mustTake(t, m, 1000)
 	}
-	m.give(taken(t, m, 1000), true)
+	m.give(mustTake(t, m, 1000), true)
 	m.returned(1000, 1000)
 	m.returned(1000, 1000)
 	b.Release(4000)

@@ -100,8 +100,8 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	return layer, nil
 }
 
-// others are the names of formats that are known, but not read, by their first bytes.
-var others = []struct{ start, name string }{
+// otherFormats are the names of formats that are known, but not read, by their first bytes.
+var otherFormats = []struct{ start, name string }{
 	{"fgb", "FlatGeobuf"}, {"SQLite format 3", "GeoPackage"}, {"\x00\x00\x27\x0a", "Shapefile"},
 }
 
@@ -117,7 +117,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
 		return openText(ctx, r, o)
 	}
-	for _, other := range others {
+	for _, other := range otherFormats {
 		if strings.HasPrefix(string(head), other.start) {
 			return nil, fault.New(fault.Unsupported, "shapes", 0, "%s is not read: in Python, give "+
 				"chaski.Vector(geopandas.read_file(FILE)); elsewhere write it as GeoParquet, with "+

@@ -10,13 +10,13 @@ import (
 // memory costs a page fault every 4 KiB, and every client has to map it. The zero value is empty. It has no lock of
 // its own, because its users count its bytes together with others under theirs.
 type Idle struct {
-	buffers map[int][]kept // by size, the one used last at the end
-	bytes   int64          // of all of them
-	count   int            // of calls of Keep
+	buffers map[int][]idleBuffer // by size, the one used last at the end
+	bytes   int64                // of all of them
+	count   int                  // of calls of Keep
 }
 
-// kept is a buffer, and how many calls of Keep there were when it came.
-type kept struct {
+// idleBuffer is a buffer, and how many calls of Keep there were when it came.
+type idleBuffer struct {
 	Buffer
 	count int
 }
@@ -61,12 +61,12 @@ func (i *Idle) Take(n int, owner Owner) Buffer {
 
 // FreeSome frees buffers until they had n bytes or none is left. It returns their bytes.
 func (i *Idle) FreeSome(n int64) (freed int64) {
-	return i.free(func(kept) bool { return true }, n)
+	return i.free(func(idleBuffer) bool { return true }, n)
 }
 
 // Forget frees the buffers of an owner. It returns their bytes.
 func (i *Idle) Forget(o Owner) (freed int64) {
-	return i.free(func(k kept) bool { return ownerOf(k.Buffer) == o }, i.bytes)
+	return i.free(func(k idleBuffer) bool { return ownerOf(k.Buffer) == o }, i.bytes)
 }
 
 // Keep keeps b. Its content is lost. It frees buffers that no batch took for long, and returns their bytes.
@@ -75,12 +75,12 @@ func (i *Idle) Keep(b Buffer) (freed int64) {
 	invariants.Overwrite(b.Bytes())
 	size := len(b.Bytes())
 	if i.buffers == nil {
-		i.buffers = map[int][]kept{}
+		i.buffers = map[int][]idleBuffer{}
 	}
 	i.count++
-	i.buffers[size] = append(i.buffers[size], kept{b, i.count})
+	i.buffers[size] = append(i.buffers[size], idleBuffer{b, i.count})
 	i.bytes += int64(size)
-	return i.free(func(k kept) bool { return i.count-k.count > idleBatches }, i.bytes)
+	return i.free(func(k idleBuffer) bool { return i.count-k.count > idleBatches }, i.bytes)
 }
 
 // CheckOut panics, in builds with the tag invariants, if b is kept already: it was given back twice.
@@ -89,7 +89,7 @@ func (i *Idle) CheckOut(b Buffer) {
 		return
 	}
 	n := len(b.Bytes())
-	again := slices.ContainsFunc(i.buffers[n], func(idle kept) bool { return &idle.Bytes()[0] == &b.Bytes()[0] })
+	again := slices.ContainsFunc(i.buffers[n], func(idle idleBuffer) bool { return &idle.Bytes()[0] == &b.Bytes()[0] })
 	invariants.Check(!again, "a buffer of %d bytes is given back twice", n)
 }
 
@@ -100,9 +100,9 @@ func (i *Idle) Free() {
 }
 
 // free frees buffers for which which holds, until they had n bytes. It returns their bytes.
-func (i *Idle) free(which func(kept) bool, n int64) (freed int64) {
+func (i *Idle) free(which func(idleBuffer) bool, n int64) (freed int64) {
 	for size, l := range i.buffers {
-		i.buffers[size] = slices.DeleteFunc(l, func(b kept) bool {
+		i.buffers[size] = slices.DeleteFunc(l, func(b idleBuffer) bool {
 			if freed >= n || !which(b) {
 				return false
 			}

@@ -84,8 +84,8 @@ func ask(t *testing.T, c *Cache, set Set) (paths []string, err error) {
 	return paths, err
 }
 
-// fresh returns the leaves of a set that is opened for this alone.
-func fresh(t *testing.T, paths ...string) []string {
+// leavesOf returns the leaves of a set that is opened for this alone.
+func leavesOf(t *testing.T, paths ...string) []string {
 	t.Helper()
 	d, err := taco.Open(t.Context(), &source.Files{}, paths, taco.Options{})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestARewrittenContainerIsOpenedAgain(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		want := fresh(t, coast(name))
+		want := leavesOf(t, coast(name))
 		for range 2 {
 			if got, err := ask(t, c, Set{Paths: []string{path}}); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: %v, %v, want %v", name, got, err, want)
@@ -128,7 +128,7 @@ func TestARewrittenTableOfAFolderIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := Set{Paths: []string{path}}
-	want := fresh(t, path)
+	want := leavesOf(t, path)
 	table := filepath.Join(path, "METADATA", "level0.parquet")
 	whole, err := os.ReadFile(table)
 	if err != nil {

@@ -1035,8 +1035,8 @@ func (s *Spec) normalizeSources(sources []Source) error {
 	return nil
 }
 
-// kept lists members of overrides that have no effect. The members in ofSpec are refused.
-var kept = []string{"name", "times", "columns", "patterns", "grid", "classes"}
+// inertMembers lists members of overrides that have no effect. The members in ofSpec are refused.
+var inertMembers = []string{"name", "times", "columns", "patterns", "grid", "classes"}
 
 // replaced lists members of a field that name one thing together, so that one of an override replaces all: a column of
 // the spec must not meet a pattern of the source.
@@ -1067,7 +1067,7 @@ func (f *Field) override(o *Field) {
 		}
 	}
 	for name, value := range eachMember(o) {
-		if !value.IsZero() && !slices.Contains(kept, name) && !slices.Contains(ofSpec, name) {
+		if !value.IsZero() && !slices.Contains(inertMembers, name) && !slices.Contains(ofSpec, name) {
 			members[name].Set(value)
 		}
 	}

@@ -122,7 +122,7 @@ type verifier struct {
 	mu     sync.Mutex // of the fields below
 	done   int
 	sum    Report
-	faults []found
+	faults []fileFault
 	notes  []noted
 	names  nameLists
 }
@@ -133,8 +133,8 @@ type noted struct {
 	notes []string
 }
 
-// found is a fault, with the number of its file and its row in a catalog, or -1.
-type found struct {
+// fileFault is a fault, with the number of its file and its row in a catalog, or -1.
+type fileFault struct {
 	file int
 	row  int64
 	err  error
@@ -144,7 +144,7 @@ func (v *verifier) fault(file int, row int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.sum.Faulty++
-	v.faults = append(v.faults, found{file, row, err})
+	v.faults = append(v.faults, fileFault{file, row, err})
 	// Twice the limit before sorting, so that sorting costs little per fault. Faults come in any order: the first
 	// ones by file must be kept, whichever worker was faster.
 	if len(v.faults) > 2*v.o.MaxFaults {
@@ -154,7 +154,7 @@ func (v *verifier) fault(file int, row int64, err error) {
 
 // cut keeps the first MaxFaults faults in the order of files and rows.
 func (v *verifier) cut() {
-	slices.SortFunc(v.faults, func(a, b found) int {
+	slices.SortFunc(v.faults, func(a, b fileFault) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.row, b.row))
 	})
 	v.faults = v.faults[:min(len(v.faults), v.o.MaxFaults)]
