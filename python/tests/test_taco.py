@@ -971,7 +971,7 @@ def test_streaming_taco_trains_over_http(binary):
         asked.clear()
         for k in (5, 7):
             assert ds.read(f"roi_1/t1/t1-img::{k}").array().shape == (1, 32, 32)
-        assert len(asked) == 2  # one range each
+        assert len(asked) <= 2  # one range each, if it did not come with the header
         with pytest.raises(chaski.NotFoundError):
             ds.read("roi_1/t1/t1-img::99").array()
 
