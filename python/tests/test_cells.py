@@ -210,3 +210,44 @@ def test_commands(tmp_path, binary):
     assert '"rows":30' in run("verify", t)
     assert '"samples":30' in run("stats", t)
     assert f"[3,{SIDE},{SIDE}]" in run("cat", f"{t}::7/chip")
+
+
+@pytest.mark.parametrize("call", ["load", "plan"])
+@pytest.mark.parametrize(
+    ("rows", "options", "told"),
+    [
+        (300, {}, True),
+        (300, {"data_page_size": 65536}, True),  # pyarrow looks at the size after 1,024 rows
+        (300, {"write_batch_size": 1, "data_page_size": 65536}, False),
+        (100, {}, False),  # the engine keeps all pages
+    ],
+)
+def test_large_pages_are_told(
+    tmp_path: Path,
+    binary: str,
+    caplog: pytest.LogCaptureFixture,
+    call: str,
+    rows: int,
+    options: dict[str, int],
+    told: bool,
+) -> None:
+    """Where rasters of 128 KiB share pages, and more of them than are kept, the remedy is named."""
+    pixels = np.random.default_rng(3).integers(0, 255, (rows, 256, 512), np.uint8)
+    cells = [encoded(one, "NPY") for one in pixels]
+    path = tmp_path / "cells.parquet"
+    pq.write_table(pa.table({"image": pa.array(cells)}), path, **options)
+    if call == "plan":
+        done = subprocess.run(
+            [binary, "plan", "--batch", "4", path], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        text = done.stderr
+    else:
+        field = chaski.Field(column="image", dtype="native")
+        engine = chaski.Engine(share=False)
+        given = {"batch_size": 4, "shuffle": False, "engine": engine}
+        with chaski.load(path, fields={"image": field}, **given) as loader:
+            batch = next(iter(loader))
+            assert (batch["image"][:, 0] == pixels[:4]).all()
+        text = caplog.text
+    assert ("large pages" in text and "write_batch_size=1" in text) == told

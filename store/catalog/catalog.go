@@ -104,6 +104,8 @@ type Table struct {
 	stores      []int    // the fields that have these
 	images      []int32  // of each sample the number of its image in its stores; nil: each store is one sample
 	dropped     int      // how many ids were left out
+	pageBytes   int64    // what PageBytes returns
+	pageCache   int64    // bytes of decoded pages that are kept
 	example     string   // a file that is missing for one of them
 }
 
@@ -350,7 +352,8 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	if err != nil {
 		return err
 	}
-	tab, err := columns.OpenParquet(ctx, file, o.CacheBytes-o.CacheBytes/2)
+	t.pageCache = o.CacheBytes - o.CacheBytes/2
+	tab, err := columns.OpenParquet(ctx, file, t.pageCache)
 	if err != nil {
 		_ = file.Close()
 		return err
@@ -380,7 +383,8 @@ func (t *Table) openShards(ctx context.Context, paths []string, fields []Source,
 		}
 		names[i] = name
 	}
-	tab, err := columns.OpenShards(ctx, t.opener, names, o.CacheBytes-o.CacheBytes/2)
+	t.pageCache = o.CacheBytes - o.CacheBytes/2
+	tab, err := columns.OpenShards(ctx, t.opener, names, t.pageCache)
 	if err != nil {
 		return err
 	}

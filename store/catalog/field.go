@@ -85,7 +85,8 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 		}
 		if result.cells != nil {
 			result.kind, result.main = Raster, result.cells.names()
-			return result, nil
+			err = t.notePages(ctx, result.cells.bytes)
+			return result, err
 		}
 	}
 	column, err := t.anyColumn(name)

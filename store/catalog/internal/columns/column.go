@@ -85,6 +85,7 @@ type Column struct {
 	cell   func(ctx context.Context, row int64) (Cell, error)
 	scan   func(ctx context.Context, visit func(row int64, c Cell) error) error // nil: cell by cell
 	stored func() []int64                                                       // nil if it is not of Parquet files
+	paged  func(ctx context.Context) (int64, error)                             // nil, too
 }
 
 // Cell returns a row's cell.
@@ -119,6 +120,15 @@ func (c *Column) Stored() []int64 {
 		return nil
 	}
 	return c.stored()
+}
+
+// PageBytes returns the stored bytes that a read of one row of a Parquet file takes at most, where other rows share
+// them: of the first row group, which stands for all.
+func (c *Column) PageBytes(ctx context.Context) (int64, error) {
+	if c.paged == nil {
+		return 0, nil
+	}
+	return c.paged(ctx)
 }
 
 // InMemory returns the column of integers, timestamps, floats or strings, or of lists of these, that are in memory.

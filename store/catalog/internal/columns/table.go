@@ -234,6 +234,22 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		}
 		return sizes
 	}
+	out.paged = func(ctx context.Context) (most int64, err error) {
+		first := t.Files[0]
+		if len(first.Groups) == 0 {
+			return 0, nil
+		}
+		pages, err := first.pagesOf(ctx, leaves[0], 0)
+		if err != nil {
+			return 0, fault.WithFile(err, first.Name)
+		}
+		for i, page := range pages.Pages {
+			if pages.Rows(i) > 1 {
+				most = max(most, int64(page.Len))
+			}
+		}
+		return max(most, int64(pages.Dict.Len)), nil
+	}
 	return out, nil
 }
 
