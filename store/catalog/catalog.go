@@ -591,3 +591,21 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 	}
 	return paths, nil
 }
+
+// notePages notes the largest page of rasters in cells, unless the table's cache holds all of the column.
+func (t *Table) notePages(ctx context.Context, c *columns.Column) error {
+	total := int64(0)
+	for _, n := range c.Stored() {
+		total += n
+	}
+	if total <= t.pageCache {
+		return nil
+	}
+	most, err := c.PageBytes(ctx)
+	t.pageBytes = max(t.pageBytes, most)
+	return err
+}
+
+// PageBytes returns the stored bytes of the largest page that rasters in cells share: reading one of them reads all of
+// its page. It is 0 if no rasters share pages, or if the cache holds all of them.
+func (t *Table) PageBytes() int64 { return t.pageBytes }

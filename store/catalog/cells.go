@@ -61,24 +61,6 @@ func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cells, erro
 	return nil, notRaster("column "+name, fault.NoOffset, head)
 }
 
-// notePages notes the largest page of rasters in cells, unless the table's cache holds all of the column.
-func (t *Table) notePages(ctx context.Context, c *columns.Column) error {
-	total := int64(0)
-	for _, n := range c.Stored() {
-		total += n
-	}
-	if total <= t.pageCache {
-		return nil
-	}
-	most, err := c.PageBytes(ctx)
-	t.pageBytes = max(t.pageBytes, most)
-	return err
-}
-
-// PageBytes returns the stored bytes of the largest page that rasters in cells share: reading one of them reads all of
-// its page. It is 0 if no rasters share pages, or if the cache holds all of them.
-func (t *Table) PageBytes() int64 { return t.pageBytes }
-
 // notRaster returns the error for bytes that begin like no raster. part and off say where they stand.
 func notRaster(part string, off int64, head []byte) error {
 	name := magic.OfBytes(head)
