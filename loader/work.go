@@ -225,6 +225,8 @@ func (e *Engine) dispatch(ctx context.Context) {
 			pending.finish(err)
 			continue
 		}
+		tickets++
+		pending.ctx = source.WithOrder(pending.ctx, tickets) // before another goroutine has the ticket
 		if e.plans != nil {
 			pending.order = order
 			order += int64(len(pending.draws))
@@ -234,8 +236,6 @@ func (e *Engine) dispatch(ctx context.Context) {
 			}
 		}
 		pending.run = e.ahead.note(resources.TurnOf(pending.ctx), pending.ticket)
-		tickets++
-		pending.ctx = source.WithOrder(pending.ctx, tickets)
 		pending.hand(func(u unit) { e.send(ctx, u) })
 	}
 }
