@@ -27,11 +27,26 @@ func Register(c Codec, open func() Decompressor) {
 // Registered returns the codecs that this program decompresses.
 func Registered() Codecs { return maps.Clone(registered) }
 
-// Open opens a decompressor. An error is Unsupported: this program does not import the codec's package.
-func (codecs Codecs) Open(c Codec) (Decompressor, error) {
-	if open := codecs[c]; open != nil {
-		return open(), nil
+// Opened has a decompressor of each codec that one worker has needed. The zero value opens those of Register.
+type Opened struct {
+	codecs Codecs // nil: those of Register
+	live   [numCodecs]Decompressor
+}
+
+// Of returns the decompressor of a codec, which it opens for the first call. An error is Unsupported: this program does
+// not import the codec's package.
+func (o *Opened) Of(c Codec) (Decompressor, error) {
+	if o.live[c] == nil {
+		codecs := o.codecs
+		if codecs == nil {
+			codecs = registered
+		}
+		open := codecs[c]
+		if open == nil {
+			return nil, fault.New(fault.Unsupported, "", fault.NoOffset,
+				"compression %s: this program does not import the package that decompresses it", c)
+		}
+		o.live[c] = open()
 	}
-	return nil, fault.New(fault.Unsupported, "", fault.NoOffset,
-		"compression %s: this program does not import the package that decompresses it", c)
+	return o.live[c], nil
 }

@@ -48,8 +48,7 @@ type Decoder struct {
 	// undone.
 	Decompressed func()
 
-	codecs Codecs
-	live   [numCodecs]Decompressor
+	opened Opened
 	tile   Tile // of the call of a decompressor
 	tmp    []byte
 	mirror []byte // stored bytes with their bits reversed
@@ -57,10 +56,7 @@ type Decoder struct {
 
 // NewDecoder returns a decoder for one worker, of the codecs of Register where codecs is nil.
 func NewDecoder(codecs Codecs) *Decoder {
-	if codecs == nil {
-		codecs = registered
-	}
-	return &Decoder{codecs: codecs}
+	return &Decoder{opened: Opened{codecs: codecs}}
 }
 
 // Decode fills dst with the samples of chunk i of x: little-endian, in the axis order x.Inner, of the
@@ -115,7 +111,7 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		return nil
 	}
 	err := d.decompress(dst, src, x, i, wanted, least*(len(dst)/h))
-	otherForm := err != nil && x.Codec == OpenZL && d.live[OpenZL] != nil && d.otherForm(dst, src, x, i)
+	otherForm := err != nil && x.Codec == OpenZL && d.opened.live[OpenZL] != nil && d.otherForm(dst, src, x, i)
 	if err != nil && !otherForm {
 		return inChunk(i, err)
 	}
@@ -191,7 +187,7 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 	if x.Codec == Raw {
 		return raw(dst[:n], src, least)
 	}
-	codec, err := d.codec(x.Codec)
+	codec, err := d.opened.Of(x.Codec)
 	if err != nil {
 		return err
 	}
@@ -203,18 +199,6 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 		DType: x.DType, Params: x.Params,
 	}
 	return codec.Decompress(dst, src, &d.tile)
-}
-
-// codec returns the decompressor of a codec. It opens it for the first chunk.
-func (d *Decoder) codec(c Codec) (Decompressor, error) {
-	if d.live[c] == nil {
-		open, err := d.codecs.Open(c)
-		if err != nil {
-			return nil, err
-		}
-		d.live[c] = open
-	}
-	return d.live[c], nil
 }
 
 // unpredict undoes the predictor row by row and brings the samples to little-endian. dst is the whole

@@ -11,7 +11,7 @@ package chunk
 func (d *Decoder) otherForm(dst, src []byte, x *Index, i int) bool {
 	decodes := func(dst []byte, width int) bool {
 		d.tile.Need, d.tile.Number = len(dst), width
-		return d.live[OpenZL].Decompress(dst, src, &d.tile) == nil
+		return d.opened.live[OpenZL].Decompress(dst, src, &d.tile) == nil
 	}
 	size := x.DType.Size()
 	part := size / x.DType.Components()

@@ -96,7 +96,7 @@ func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, er
 	if x.Ranges[i].Len == 0 {
 		return rows, nil
 	}
-	codec, err := d.codec(x.Codec)
+	codec, err := d.opened.Of(x.Codec)
 	if err != nil {
 		return nil, inChunk(i, err)
 	}

@@ -27,9 +27,7 @@ import (
 // init registers the decompressors of such files, besides the one of JPEG, which package codec/jpeg has.
 func init() {
 	chunk.Register(chunk.PNG, func() chunk.Decompressor { return new(pngDecoder) })
-	chunk.Register(chunk.Turned, func() chunk.Decompressor {
-		return &turnedDecoder{inner: map[chunk.Codec]chunk.Decompressor{}}
-	})
+	chunk.Register(chunk.Turned, func() chunk.Decompressor { return new(turnedDecoder) })
 }
 
 // Open reads the header of a file and makes its index. maxChunk limits the decoded image in bytes (0:

@@ -66,7 +66,7 @@ func turn(x *chunk.Index, orientation byte) {
 // turnedDecoder decodes pictures that are stored turned: the parameters are the orientation, the codec and its
 // parameters.
 type turnedDecoder struct {
-	inner  map[chunk.Codec]chunk.Decompressor // those that were needed
+	inner  chunk.Opened
 	stored []byte
 }
 
@@ -85,13 +85,9 @@ func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	stored.Rows, stored.Least, stored.MaxHeight = stored.Height, stored.Height, stored.Height
 	stored.Need = stored.Height * stored.Width * pixel
 	d.stored = slices.Grow(d.stored[:0], stored.Need)[:stored.Need]
-	inner := d.inner[codec]
-	if inner == nil {
-		var err error
-		if inner, err = chunk.Registered().Open(codec); err != nil {
-			return err
-		}
-		d.inner[codec] = inner
+	inner, err := d.inner.Of(codec)
+	if err != nil {
+		return err
 	}
 	if err := inner.Decompress(d.stored, src, &stored); err != nil {
 		return err

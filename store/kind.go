@@ -28,8 +28,8 @@ type Kind struct {
 	Named func(source.Path) bool
 	// Is looks at the names and first bytes of files.
 	Is func(context.Context, source.Opener, source.Path) bool
-	// Files is true if a local file is of this kind by its name (magic.Store), whatever its bytes are. Its archives
-	// begin like those of other kinds.
+	// Files is true if a local file is of this kind by its name (magic.Store), whatever its bytes are: the first bytes
+	// of its archives are the same as in archives of other kinds.
 	Files bool
 	// Times is true if a timestamp opens an earlier state, Lists if a list of paths is one dataset of this kind, and
 	// Flat if there are no dimensions to name.

@@ -152,7 +152,7 @@ func byRows(codec chunk.Codec) bool { return codec.Streams() || codec == chunk.L
 
 // yCbCrDecoder reads samples that are stored as blocks of all luma that share chroma, and that chroma.
 type yCbCrDecoder struct {
-	inner  map[chunk.Codec]chunk.Decompressor // those that were needed
+	inner  chunk.Opened
 	tables rgbTables
 	blocks []byte
 }
@@ -181,18 +181,12 @@ func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		if n := blockRows(t.Height) * row; cap(d.blocks) < n {
 			d.blocks = make([]byte, n)
 		}
-		if d.inner[codec] == nil {
-			if d.inner == nil {
-				d.inner = map[chunk.Codec]chunk.Decompressor{}
-			}
-			inner, err := chunk.Registered().Open(codec)
-			if err != nil {
-				return err
-			}
-			d.inner[codec] = inner
+		inner, err := d.inner.Of(codec)
+		if err != nil {
+			return err
 		}
 		blocks := d.blocks[:blockRows(t.Height)*row]
-		if err := d.inner[codec].Decompress(blocks, src, &chunk.Tile{Need: need * row, Number: 1}); err != nil {
+		if err := inner.Decompress(blocks, src, &chunk.Tile{Need: need * row, Number: 1}); err != nil {
 			return err
 		}
 		src = blocks

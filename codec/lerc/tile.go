@@ -13,9 +13,10 @@ func init() { chunk.Register(chunk.LERC, func() chunk.Decompressor { return new(
 
 // tileDecoder reads LERC, with or without deflate or zstd around the blob.
 type tileDecoder struct {
-	d    Decoder
-	blob []byte
-	tile []byte // without alpha
+	inner chunk.Opened // of what surrounds a blob
+	d     Decoder
+	blob  []byte
+	tile  []byte // without alpha
 }
 
 // Decompress implements chunk.Decompressor.
@@ -86,7 +87,11 @@ func (d *tileDecoder) unwrap(src []byte, compression byte, most, bands int) ([]b
 	if compression == chunk.LERCDeflate {
 		codec, window = chunk.Deflate, most
 	}
-	s, err := stream(codec, src, window)
+	inner, err := d.inner.Of(codec)
+	if err != nil {
+		return nil, err
+	}
+	s, err := inner.(chunk.StreamDecompressor).Stream(bufio.NewReader(bytes.NewReader(src)), window)
 	if err != nil {
 		return nil, err
 	}
@@ -111,15 +116,6 @@ func (d *tileDecoder) unwrap(src []byte, compression byte, most, bands int) ([]b
 		}
 	}
 	return d.blob, s.End()
-}
-
-// stream returns the content of a stream of a codec, which another package registers.
-func stream(codec chunk.Codec, src []byte, maxWindow int) (chunk.Stream, error) {
-	d, err := chunk.Registered().Open(codec)
-	if err != nil {
-		return nil, err
-	}
-	return d.(chunk.StreamDecompressor).Stream(bufio.NewReader(bytes.NewReader(src)), maxWindow)
 }
 
 // withAlpha decodes a tile whose last band is 255 where a pixel is valid, else 0.

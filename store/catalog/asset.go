@@ -150,8 +150,8 @@ func (a *Asset) Name() string {
 // Known returns the size and tag of the file, which save requests when it is opened.
 func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a.ETag} }
 
-// Open opens the file of the asset, of which k is known, or the part of it that the asset is: offset 0 is the first
-// byte of the raster.
+// Open opens the asset's file or, of a raster that is a part of its file, that part: offset 0 is the first byte of the
+// raster. k is what is known of the file.
 func (a *Asset) Open(ctx context.Context, o source.Opener, k source.Known) (source.Reader, error) {
 	switch {
 	case a.Bytes != nil:
