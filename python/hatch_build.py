@@ -1,13 +1,20 @@
-"""Puts the engine into the wheel."""
+"""Puts the engine into the wheel, and the README of the repository into its metadata."""
 
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import sysconfig
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+REPOSITORY = "https://github.com/chaski-eo/chaski"
+LINK = re.compile(r"(!?)(\[[^]]*\]\()(?![a-z]+:|#)([^()\s]+)\)")
+UNRELEASED = re.compile(r"<!-- unreleased -->.*?<!-- /unreleased -->\n", re.DOTALL)
 
 WITHOUT_ENGINE = """
 These sources of chaski-eo have no engine, a program in Go, and no wheel is for this platform.
@@ -47,6 +54,26 @@ class EngineHook(BuildHookInterface[Any]):
             build_data["sbom_files"].append(sbom)
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Describes the package by the repository's README, whose links become whole addresses.
+
+    Sources that are built into a wheel bring their description along: hatchling reads PKG-INFO.
+    """
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Reads README.md here (a release copies it), else of the checkout."""
+        here = Path(self.root)
+        file = next(f for f in (here / "README.md", here.parent / "README.md") if f.is_file())
+        text = LINK.sub(_whole, UNRELEASED.sub("", file.read_text("utf-8")))
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def _whole(link: re.Match[str]) -> str:
+    """Returns a link of README.md as one that holds everywhere."""
+    kind = "raw" if link[1] else "blob"
+    return f"{link[1]}{link[2]}{REPOSITORY}/{kind}/main/{posixpath.normpath(link[3])})"
 
 
 def _platform() -> str:

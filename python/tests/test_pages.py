@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 
@@ -109,17 +111,15 @@ def test_served(data, binary):
             server.terminate()
 
 
-def test_quickstart_of_the_readme(binary, tmp_path, monkeypatch, capsys):
-    """Its lines as they stand, in an empty directory."""
+def test_quickstart_of_the_readme(binary, monkeypatch, capsys):
+    """It learns from the scene of the checkout."""
     pytest.importorskip("torch").manual_seed(1)
-    np.random.seed(1)
     monkeypatch.setenv("CHASKI_BIN", str(Path(binary).resolve()))
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks("README.md"):
-        exec(block, names)
+    monkeypatch.chdir(ROOT)
+    (block,) = blocks("README.md")
+    exec(block, {})
     losses = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
-    assert len(losses) == 5 and losses == sorted(losses, reverse=True)
+    assert len(losses) == 3 and losses[2] < 0.2  # of a network that guesses the mean: 1
 
 
 def test_workflows_run_what_the_test_command_runs():
@@ -147,8 +147,8 @@ def test_quickstart_of_a_release(binary, tmp_path):
     assert "(8, 6, 64, 64)" in done.stdout
 
 
-def test_training_of_the_readme(data, binary):
-    """It survives nodata of masks, and pixels without a label."""
+def test_training_of_masks(data, binary):
+    """The first block of models.md survives nodata of masks, and pixels without a label."""
     torch = pytest.importorskip("torch")
     rasterio = pytest.importorskip("rasterio")
     for i, nodata in enumerate([255, 7, None, None]):
@@ -163,12 +163,63 @@ def test_training_of_the_readme(data, binary):
         lambda _, given: seen.append(given[0].requires_grad_())
     )
     try:
-        exec(blocks("README.md")[1].replace(".npy", ".tif"), {})
+        exec(blocks("docs/models.md")[0], {})
     finally:
         handle.remove()
     assert {(tuple(x.shape), x.dtype) for x in seen} == {((4, 4, 96, 96), torch.float32)}
     counts = [x.grad.abs().amax((1, 2, 3)) > 0 for x in seen]
     assert [c.tolist() for c in counts] == [[True] * 4] * 5
+
+
+NEEDS = re.compile(r"<!-- needs: ([\w ]+) -->\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def needed(name: str) -> list[tuple[list[str], str]]:
+    """Returns the blocks of a page, each with the packages that it needs."""
+    found = [(m[1].split(), m[2]) for m in NEEDS.finditer(page(name))]
+    assert len(found) == len(blocks(name)) > 0
+    return found
+
+
+@pytest.mark.parametrize("name", ["docs/augmentation.md", "docs/models.md"])
+def test_blocks_with_other_packages(data, name):
+    """Those whose packages are there run, one after the other; at least those of PyTorch."""
+    pytest.importorskip("torch").manual_seed(1)
+    lines = [f"pairs/images/{i}.tif,{i % 3}" for i in range(4)]
+    Path("chips.csv").write_text("\n".join(["path,class", *lines]) + "\n")
+    names: dict[str, object] = {}
+    ran = 0
+    for needs, block in nonempty(needed(name)):
+        if all(importlib.util.find_spec(package) for package in needs):
+            exec(block, names)
+            ran += 1
+    assert ran
+
+
+def test_training_that_is_stopped(data, tmp_path):
+    """The block of docker-slurm.md goes on at the next step: no sample comes twice in an epoch."""
+    pytest.importorskip("torch")
+    ((_, block),) = needed("docs/docker-slurm.md")
+    code = block.replace("/data/chips", str(data / "chips"))
+    torn = code.replace("dataset.load_state_dict", "dataset.state_dict and print")
+    stop = "        import sys; sys.exit(9)\n"
+    seen = {}
+    for name, last in (("good", code), ("torn", torn)):
+        folder = tmp_path / name
+        folder.mkdir()
+        out = ""
+        for program, status in ((code + stop, 9), (last, 0)):
+            (folder / "train.py").write_text(program)
+            env = {**os.environ, "PYTHONPATH": str(ROOT / "python/src")}
+            done = subprocess.run(
+                [sys.executable, "train.py"], cwd=folder, env=env, capture_output=True, text=True
+            )
+            assert done.returncode == status, done.stderr
+            out += done.stdout
+        seen[name] = re.findall(r"^samples (\[.*\])$", out, re.MULTILINE)
+    steps = [json.loads(text) for text in seen["good"]]
+    assert [sorted(sum(steps[i : i + 2], [])) for i in (0, 2)] == [[0, 1, 2, 3]] * 2
+    assert len(steps) == 4 and len(seen["torn"]) == 5  # without the state, an epoch begins again
 
 
 def test_commands_of_resuming_and_operating(data, binary):
@@ -236,19 +287,6 @@ def test_blocks_of_training(data, binary):
         {**names, "net": net, "step": losses.append, "F": functional},
     )
     assert len(losses) == 1
-
-
-def test_blocks_of_the_package(data, binary):
-    first, containers = blocks("python/README.md")
-    chaski.stats("chips/").save("stats.json")
-    names: dict[str, object] = {}
-    exec(first.replace("range(10)", "range(1)"), names)
-    assert names["batch"]["image"].shape == (4, 4, SIDE, SIDE)  # type: ignore[index]
-    pytest.importorskip("pyarrow")
-    # The page's data.tacozip stands for any container; this one has other labels and locations.
-    shown = containers.replace('"label.tif"', '"ref/label.tif"')
-    shown = shown.replace("-80, -20, -60, 0", "-80, 20, -60, 60")
-    exec(shown, names)
 
 
 def anchors(path: Path) -> set[str]:

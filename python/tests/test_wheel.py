@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import stat
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -18,8 +19,12 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def build(to: Path, package: Path = PACKAGE, **env: str) -> zipfile.ZipFile:
+    return zipfile.ZipFile(make("wheel", to, package, **env))
+
+
+def make(target: str, to: Path, package: Path, **env: str) -> Path:
     done = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(to)],
+        [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(to)],
         cwd=package,
         env={**os.environ, **env},
         capture_output=True,
@@ -27,8 +32,8 @@ def build(to: Path, package: Path = PACKAGE, **env: str) -> zipfile.ZipFile:
     )
     if done.returncode:
         raise RuntimeError(done.stderr)
-    (wheel,) = to.glob("*.whl")
-    return zipfile.ZipFile(wheel)
+    (made,) = to.iterdir()
+    return made
 
 
 def test_wheel_with_engine(tmp_path):
@@ -93,14 +98,35 @@ def test_wheel_for_windows_has_a_program_and_its_components(tmp_path):
         assert wheel.read(sbom) == b"{}"
 
 
-def test_sources_say_that_they_have_no_engine(tmp_path, monkeypatch):
+def test_sources_have_no_engine_and_the_same_description(tmp_path, monkeypatch):
+    """They say that they have no engine. All packages are described by the repository's README."""
     monkeypatch.delenv("CHASKI_BIN_FOR_WHEEL", raising=False)
-    package = tmp_path / "chaski_eo-0" / "python"
-    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("tests", "_bin", ".*"))
+    with tarfile.open(make("sdist", tmp_path / "s", PACKAGE)) as sources:
+        sources.extractall(tmp_path, filter="data")
+    (package,) = tmp_path.glob("chaski_eo-*")
     with pytest.raises(RuntimeError, match="CHASKI_BIN_FOR_WHEEL=/path/to/chaski"):
         build(tmp_path / "d", package)
     with build(tmp_path / "d", package, CHASKI_BIN_FOR_WHEEL="") as wheel:
         assert wheel.filename is not None and wheel.filename.endswith("-py3-none-any.whl")
+        described = about(wheel)
+    with build(tmp_path / "checkout", CHASKI_BIN_FOR_WHEEL="") as wheel:
+        assert about(wheel) == described
+    readme = (PACKAGE.parent / "README.md").read_text()
+    assert readme.count("\n") <= 120 and described.count("```python") == 1
+    links = re.findall(r"\]\(([^)\s]+)\)", described)
+    assert len(links) > 20 and all(link.startswith("https://") for link in links)
+    here = "https://github.com/chaski-eo/chaski/"
+    files = [m[1] for m in map(re.compile(here + r"(?:blob|raw)/main/([^#]+)").match, links) if m]
+    assert len(files) > 15 and all((PACKAGE.parent / name).exists() for name in files)
+    assert "unreleased" not in described and "make wheel" not in described
+    text = re.sub(r"<!-- unreleased -->.*?<!-- /unreleased -->\n", "", readme, flags=re.DOTALL)
+    assert re.sub(r"\]\([^)]*\)", "", described) == re.sub(r"\]\([^)]*\)", "", text)
+
+
+def about(wheel: zipfile.ZipFile) -> str:
+    """Returns the text that the package index shows."""
+    (metadata,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))
+    return wheel.read(metadata).decode().partition("\n\n")[2]
 
 
 def test_wheel_without_the_named_engine(tmp_path):

@@ -37,7 +37,7 @@ func main() {
 	case "circles":
 		problems, err = checkCircles()
 	case "figures":
-		problems, err = checkFigures("README.md", "docs/*.md", "python/README.md")
+		problems, err = checkFigures("README.md", "docs/*.md")
 	case "links":
 		problems, err = checkLinks(".")
 	case "loops":

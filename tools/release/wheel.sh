@@ -21,7 +21,7 @@ esac
 # A copy of the package, because several wheels are built at a time, each with its own notices.
 work=.release/work/$2_$3
 rm -rf "$work" && mkdir -p "$work" .release/wheels
-cp -R python/src python/pyproject.toml python/hatch_build.py python/README.md python/LICENSE "$work"
+cp -R python/src python/pyproject.toml python/hatch_build.py README.md python/LICENSE "$work"
 rm -rf "$work/src/chaski/_bin"
 cp ".release/notices/$2_$3.txt" "$work/THIRD-PARTY-NOTICES.txt"
 .release/tools/cyclonedx-gomod bin -json -noserial -notimestamp -std \
