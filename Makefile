@@ -9,7 +9,7 @@
 #            3.12 or newer; `make soak-training` and `make frameworks` need 3.12.
 # FUZZTIME   time of each fuzz target, e.g. 1m; default: an hour for all of them
 # FUZZONLY   regular expression of the "PACKAGE TARGET" to fuzz, e.g. 'zarr |FuzzTIFF$$'; default: all
-# FUZZNEW    1: `make fuzz-long` runs the targets that have no row in docs/fuzzing.md yet
+# FUZZNEW    1: `make fuzz-long` runs the targets that have no line in tools/fuzz_counts.tsv yet
 # SOAKTIME   time of the first part of `make soak-training`
 # SOAKSTEPS  steps of its last part
 # SOAKFLAGS  further flags of tools/soak.py, tools/soak_hostile.py or tools/soak_disk.py (see their --help), for a soak
@@ -152,11 +152,11 @@ fuzz: ## every fuzz target for FUZZTIME, or an hour in all; then random cases of
 	@tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: fuzz-long
-fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the counts into docs/fuzzing.md
+fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the counts into tools/fuzz_counts.tsv
 	@counts=$$(mktemp); trap 'rm -f "$$counts"' EXIT; failed=0; \
-	  CHASKI_FUZZ_COUNTS=$$counts CHASKI_FUZZ_MISSING=$(if $(FUZZNEW),docs/fuzzing.md) \
+	  CHASKI_FUZZ_COUNTS=$$counts CHASKI_FUZZ_MISSING=$(if $(FUZZNEW),tools/fuzz_counts.tsv) \
 	    tools/fuzz.sh $(or $(FUZZTIME),10m) || failed=1; \
-	  $(or $(PYTHON),python3) tools/fuzz_table.py docs/fuzzing.md <$$counts; exit $$failed
+	  $(or $(PYTHON),python3) tools/fuzz_counts.py <$$counts; exit $$failed
 
 .PHONY: check check-go check-python check-generated check-house api
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API

@@ -8,7 +8,7 @@
 # inputs it ran, with tabs between.
 #
 # CHASKI_FUZZ_ONLY=REGEX runs only targets whose "PACKAGE TARGET" has a match, such as "zarr |FuzzHeader$", and
-# CHASKI_FUZZ_MISSING=FILE only those that are not in the table of that file, which is docs/fuzzing.md. With
+# CHASKI_FUZZ_MISSING=FILE only those that have no line in that file, which is tools/fuzz_counts.tsv. With
 # either, the tests that draw random cases are left out.
 #
 # Then it runs the tests that draw random cases, with another seed than in `make test`, and what the Python package reads
@@ -37,7 +37,7 @@ missing=${CHASKI_FUZZ_MISSING-}
 # wanted PACKAGE TARGET: whether to run it.
 wanted() {
   local name=${1#github.com/chaski-eo/chaski/}
-  [[ "$name $2" =~ ${only:-.} ]] && { [ -z "$missing" ] || ! grep -qF "| \`$name\` | \`$2\` |" "$missing"; }
+  [[ "$name $2" =~ ${only:-.} ]] && { [ -z "$missing" ] || ! grep -q "^$name"$'\t'"$2"$'\t' "$missing"; }
 }
 
 # build PACKAGE DIR [FLAG...]: adds the targets of a package.
