@@ -63,7 +63,7 @@ RACE_GOGC := 400
 # minutes of two cores. Those of SHARED have a cache or a pool, but their tests start nothing: those of tables, store/taco
 # and loader, whose goroutines share them, do.
 CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants
-SHARED := ./(crs|internal/zstd|store/taco/internal/taco2|tables/parquet)
+SHARED := ./(internal/crs|internal/zstd|store/taco/internal/taco2|format/tables/parquet)
 RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxE '$(SHARED)')
 # Of these, the packages whose tests try the same cases with the detector, 46 of them: `make test` tries them once.
 RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.]Enabled|AllocsPerRun' $$dir/*_test.go || echo $$dir; done)
@@ -119,12 +119,12 @@ test: ## checks and all tests: Go, its race detector and build tags, Python with
 GO_TEST := -timeout 1h -vet=off '-ldflags=-s -w' -p 3
 
 # Packages with twins, and those that read or write pixels by them. What else imports them runs the same code under any tag.
-PIXELS := ./chunk ./einops ./stats ./rumi ./tiff ./codec/geozl/... ./codec/openzl ./codec/openzl/internal/kernel ./store/tiledb/... \
+PIXELS := ./format/chunk ./einops ./stats ./rumi ./tiff ./format/codec/geozl/... ./format/codec/openzl ./format/codec/openzl/internal/kernel ./store/tiledb/... \
   ./internal/cast ./internal/inflate ./internal/kernel ./internal/planes ./internal/scan \
   ./loader ./loader/raster ./loader/scenes ./grpc/payload
 
 # With twice the usual garbage between collections, the tests of cli take 34 s of processor time instead of 42, those of
-# store/tiledb 7 instead of 10; with four times, hardly less, and those of tables/query 2.8 GB instead of 1.3.
+# store/tiledb 7 instead of 10; with four times, hardly less, and those of format/tables/query 2.8 GB instead of 1.3.
 TEST_GOGC := 200
 
 # An engine of a Python test lives for 40 ms, a third of which it spends on its start. With eight times the usual garbage
@@ -142,7 +142,7 @@ test-race: ## Go tests under the race detector, with checks that users do not ha
 test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
 	GOGC=$(TEST_GOGC) $(GO) test -short $(GO_TEST) -tags $(TAGS),twins $(PIXELS)
 ifneq ($(CC_FOUND),)
-	GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -short $(GO_TEST) -tags $(TAGS),datadog ./chunk ./codec/geozl ./tables/parquet ./internal/zstd ./codec/openzl ./rumi ./tiff ./store/tiledb/...
+	GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -short $(GO_TEST) -tags $(TAGS),datadog ./format/chunk ./format/codec/geozl ./format/tables/parquet ./internal/zstd ./format/codec/openzl ./rumi ./tiff ./store/tiledb/...
 endif
 test-python: build env ## Python tests
 	GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q python/tests
@@ -162,7 +162,7 @@ fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the cou
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
 # Packages with files that the tags choose. `purego` has to choose the same files as `twins`, which the tests use: it is
 # for users, and takes the assembly of the standard library's cryptography away too, below nearly everything.
-TAGGED := ./codec/geozl/... ./codec/openzl/... ./internal/...
+TAGGED := ./format/codec/geozl/... ./format/codec/openzl/... ./internal/...
 CHOSEN := {{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}
 check-go:
 	@bad=$$(gofmt -l .); \

@@ -9,8 +9,8 @@ import (
 
 	"github.com/x448/float16"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // slowItems splits one side of a valid pattern into lists of names, without 1.

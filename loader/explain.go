@@ -3,15 +3,15 @@ package loader
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Explain describes the rows of a ticket: the assets, windows and chunks of each, without reading a pixel. Faults of a

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"

@@ -12,11 +12,12 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/crs"
-	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -26,7 +27,6 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/vector"
 )
 
 // compileGround finds out where windows on the ground may lie.

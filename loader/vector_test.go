@@ -11,16 +11,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// vectorFiles is the folder of the files that vector/testdata/shapes.py writes.
-const vectorFiles = "../vector/testdata"
+// vectorFiles is the folder of the files that format/vector/testdata/shapes.py writes.
+const vectorFiles = "../format/vector/testdata"
 
 // writeRaster writes a square raster of one band of bytes, which lies at the ground.
 func writeRaster(t *testing.T, path string, pixels []byte, n, epsg int, transform [6]float64) {

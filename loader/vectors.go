@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"

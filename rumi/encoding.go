@@ -1,7 +1,7 @@
 package rumi
 
 import (
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff"
 )
 

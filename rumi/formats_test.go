@@ -1,3 +1,3 @@
 package rumi
 
-import _ "github.com/chaski-eo/chaski/codec/geozl"
+import _ "github.com/chaski-eo/chaski/format/codec/geozl"

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cursor"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // Unit is a frame unit: the content of one frame, with the axes from the slowest to the fastest. Generation 1 has

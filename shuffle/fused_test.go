@@ -37,12 +37,12 @@ func TestNothingIsFused(t *testing.T) {
 	if testing.Short() || race.Enabled {
 		t.Skip("compiles packages for another machine")
 	}
-	for _, name := range []string{".", "../crs/lonlat"} {
+	for _, name := range []string{".", "../internal/crs/lonlat"} {
 		if places := fused(t, name); len(places) > 0 {
 			t.Errorf("%s has fused operations: %v", name, places)
 		}
 	}
-	if len(fused(t, "../crs")) == 0 {
+	if len(fused(t, "../internal/crs")) == 0 {
 		t.Error("no operation of crs is found to be fused")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/stats"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 

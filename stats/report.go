@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // ReportVersion is the version of Report's JSON.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // TestDamagedStates: whatever byte of a state is changed, or cut off, reading it gives an error that has a kind, or

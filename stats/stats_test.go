@@ -18,8 +18,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run

@@ -1,12 +1,12 @@
 package tiff
 
 import (
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // The codecs of nearly all TIFFs are here, and stop early. Packages of codec decompress the others: a program that
-// reads JPEG, LERC, WebP or LZMA imports codec/jpeg, codec/lerc, codec/webp or codec/xz.
+// reads JPEG, LERC, WebP or LZMA imports format/codec/jpeg, format/codec/lerc, format/codec/webp or format/codec/xz.
 func init() {
 	chunk.Register(chunk.Zstd, func() chunk.Decompressor { return zstdDecoder{zstd.New()} })
 	chunk.Register(chunk.Deflate, func() chunk.Decompressor { return new(deflateDecoder) })

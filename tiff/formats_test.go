@@ -1,8 +1,8 @@
 package tiff
 
 import (
-	_ "github.com/chaski-eo/chaski/codec/jpeg"
-	_ "github.com/chaski-eo/chaski/codec/lerc"
-	_ "github.com/chaski-eo/chaski/codec/webp"
-	_ "github.com/chaski-eo/chaski/codec/xz"
+	_ "github.com/chaski-eo/chaski/format/codec/jpeg"
+	_ "github.com/chaski-eo/chaski/format/codec/lerc"
+	_ "github.com/chaski-eo/chaski/format/codec/webp"
+	_ "github.com/chaski-eo/chaski/format/codec/xz"
 )

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 

@@ -3,8 +3,8 @@ package tiff
 import (
 	"bufio"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // lzwStream is the chunk.Stream of LZW. It accepts the same codes as lzwDecoder. Since the output is not at

@@ -3,7 +3,7 @@ package tiff
 import (
 	"encoding/binary"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // predict applies a predictor to one chunk of one band, row by row. b holds little-endian samples of size

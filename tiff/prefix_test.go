@@ -11,7 +11,7 @@ import (
 
 	kzstd "github.com/klauspost/compress/zstd"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/race"

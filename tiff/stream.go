@@ -7,8 +7,8 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 

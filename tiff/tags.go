@@ -3,7 +3,7 @@ package tiff
 import (
 	"strconv"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // PhotometricInterpretation values.

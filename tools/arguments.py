@@ -32,7 +32,7 @@ COMMENTED = {
     "store/taco/stats.go": r'"(\w+)",',
 }
 """Files whose comments document types, and what a member of a type looks like there."""
-DTYPES = ROOT / "chunk" / "dtype.go"
+DTYPES = ROOT / "format" / "chunk" / "dtype.go"
 WIDTH = 100  # columns
 SIDES = ("_y", "_x", "_height", "_width", "_min", "_max")
 """Ends of the names of members for which a pair stands."""

@@ -235,7 +235,7 @@ def only_tests(names: set[str]) -> str:
 def soak(count: int) -> int:
     """Gives damaged frames to the decoder and to the original, and prints the results."""
     run = [os.environ.get("GO") or "go", "test", "-tags", TAGS, "-count=1", "-timeout", "0"]
-    run += ["-run", "^(TestSoak|TestWatch)$", "-v", "./codec/openzl"]
+    run += ["-run", "^(TestSoak|TestWatch)$", "-v", "./format/codec/openzl"]
     env = os.environ | {
         "CHASKI_ORACLE_PYTHON": environment("rasters"),
         "CHASKI_SOAK_COUNT": str(count),

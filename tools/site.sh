@@ -9,5 +9,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tools/pinned.sh .site-env site "$@"
-NO_MKDOCS_2_WARNING=1 .site-env/bin/mkdocs build --quiet
+NO_MKDOCS_2_WARNING=1 .site-env/bin/mkdocs build --quiet --config-file tools/site/mkdocs.yml
 .site-env/bin/python tools/site/check.py .site

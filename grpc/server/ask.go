@@ -17,6 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/arrow"
+	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -25,9 +28,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/arrow"
-	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // The parts of a question that may be long, in bytes, and the memory that a byte of each may take: what is read is

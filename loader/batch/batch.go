@@ -11,7 +11,7 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 

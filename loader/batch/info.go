@@ -1,6 +1,6 @@
 package batch
 
-import "github.com/chaski-eo/chaski/chunk"
+import "github.com/chaski-eo/chaski/format/chunk"
 
 // FieldInfo describes one tensor of a batch, for a batch of one row.
 type FieldInfo struct {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // TestTensorViews: views yield the numbers of a tensor in its own type, and panic for any other

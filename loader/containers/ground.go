@@ -3,9 +3,9 @@ package containers
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // ground is the columns of a level that say where rasters lie. A chunk index does not.

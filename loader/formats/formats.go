@@ -4,15 +4,15 @@
 package formats
 
 import (
-	_ "github.com/chaski-eo/chaski/codec/geozl" // OpenZL too: rumi files
-	_ "github.com/chaski-eo/chaski/codec/jpeg"
-	_ "github.com/chaski-eo/chaski/codec/lerc"
-	_ "github.com/chaski-eo/chaski/codec/webp"
-	_ "github.com/chaski-eo/chaski/codec/xz"
+	_ "github.com/chaski-eo/chaski/format/codec/geozl" // OpenZL too: rumi files
+	_ "github.com/chaski-eo/chaski/format/codec/jpeg"
+	_ "github.com/chaski-eo/chaski/format/codec/lerc"
+	_ "github.com/chaski-eo/chaski/format/codec/webp"
+	_ "github.com/chaski-eo/chaski/format/codec/xz"
+	_ "github.com/chaski-eo/chaski/format/picture"
+	_ "github.com/chaski-eo/chaski/format/tables/query" // SQL in conditions
 	_ "github.com/chaski-eo/chaski/loader/containers"
 	_ "github.com/chaski-eo/chaski/loader/stores/cube"
 	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
-	_ "github.com/chaski-eo/chaski/picture"
-	_ "github.com/chaski-eo/chaski/tables/query" // SQL in conditions
 	_ "github.com/chaski-eo/chaski/tiff"
 )

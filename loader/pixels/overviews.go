@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // LargeChunks bounds the memory of large chunks, which are those that decode to more than DefaultMaxChunkBytes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/chaski-eo/chaski/vector/rasterize"
+	"github.com/chaski-eo/chaski/format/vector/rasterize"
 )
 
 // span is a run of cells of a row, x1 not included.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/clip"
 
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/internal/crs"
 )
 
 // wgs84 is where the rings of all CRSs meet: longitudes and latitudes.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crs"
 )
 
 // TestNoSceneIsLost: a scene that a map cannot show as it is (it folds there, or lies past the latitudes of UTM) beside

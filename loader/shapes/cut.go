@@ -8,9 +8,9 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/vector/clip"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/vector/clip"
 )
 
 // Cut holds the boxes or polygons of one row of a batch: how many there are is known when they are read.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/paulmach/orb"
 
+	"github.com/chaski-eo/chaski/format/vector/rasterize"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/vector/rasterize"
 )
 
 // rectangle returns a polygon of whole numbers, so that all areas are exact.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/vector/rasterize"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/vector/rasterize"
 )
 
 // target is the CRS of an image, and the conversions between it and the CRS of the shapes.

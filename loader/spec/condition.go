@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Filter returns the bounding box or the range of time of the condition, for package taco. Errors

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // TestLUT: the short forms of a look-up table stand for the long one.

@@ -183,7 +183,7 @@ type Condition struct {
 	// first moment, in UTC.
 	Value json.RawMessage `json:"value,omitempty"`
 
-	// SQL is the part of a query after WHERE, on the columns of level 0. See package tables/query.
+	// SQL is the part of a query after WHERE, on the columns of level 0. See package format/tables/query.
 	SQL string `json:"sql,omitempty"`
 	// Select is a SELECT with the column of ids in its result. It selects the samples with these
 	// ids. Its table "data" has the rows that the conditions before this one leave.
@@ -249,7 +249,7 @@ type Split struct {
 	// istac:centroid).
 	LonLat bool `json:"lonlat,omitempty"`
 	// CRS is the column of EPSG codes that Columns are in, with LonLat. Default: epsg, as in
-	// catalogs. See package crs/lonlat for the codes.
+	// catalogs. See package internal/crs/lonlat for the codes.
 	CRS string `json:"crs,omitempty"`
 	// Columns are the columns of the minimum x, minimum y, maximum x and maximum y of a row.
 	// Default: minx, miny, maxx and maxy, as in catalogs.

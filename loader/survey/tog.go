@@ -3,7 +3,7 @@ package survey
 import (
 	"fmt"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff"
 )
 

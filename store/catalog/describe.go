@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Column describes one column of a Parquet or CSV file for people.

@@ -6,7 +6,7 @@
 //     chunk index of each asset, so that its file need not be opened for it. It may have more columns, joined
 //     from a table. An asset may be a member of a container: then its URI is CONTAINER::PATH, and two columns
 //     have its byte range in the container;
-//   - a table of samples: any Parquet (flat columns, see tables/parquet) or CSV file with a header line
+//   - a table of samples: any Parquet (flat columns, see format/tables/parquet) or CSV file with a header line
 //     (RFC 4180; ".tsv" is tab-separated), whose columns hold paths of rasters, index blobs of
 //     rasters, numbers and strings. Columns of bytes that begin like a raster hold the rasters themselves, and so
 //     do structs of bytes and path, Hugging Face's feature Image. The Parquet files of a directory without

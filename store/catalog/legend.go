@@ -3,14 +3,14 @@ package catalog
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/picture"
+	"github.com/chaski-eo/chaski/format/vrt"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/vrt"
 )
 
 // HasLegend reports whether Legend may say something of an array of one band.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crs"
 )
 
 // Place is where an image lies on the ground.

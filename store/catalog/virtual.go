@@ -8,10 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/vrt"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -19,7 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/vrt"
 )
 
 // virtual is the bands of a virtual raster (VRT) or its mask. It implements chunk.BlockArray. Its sources are opened

@@ -5,10 +5,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // catalog returns the container that the environment variable CHASKI_BENCH_TACO names.

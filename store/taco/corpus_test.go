@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/spacetime"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/tables/spacetime"
 )
 
 // Samples of a place and a time, and where the bytes of one of their files are.

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/format/tables/wkb"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
-	"github.com/chaski-eo/chaski/tables/spacetime"
-	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
 // Filter returns the visible rows of level 0 that match, in order. Rows without a geometry or time

@@ -3,10 +3,10 @@ package taco
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // headerColumns are the columns in which a table may hold the chunk indexes of its rasters.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // PoolNumber pools one number of geotiff:stats over rows of a level, by band, as tacoreader does: "min", "max", "mean",

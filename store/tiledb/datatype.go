@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )

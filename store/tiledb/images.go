@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // Images is an attribute of a dense array as images (b, y, x) along an axis n. It does not change

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // TestImagesAreTheCells: every assignment of axes to the dimensions of every dense array gives images whose

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/internal/ahead"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // dense or sparse cells of a row of ten: places of single cells, or the first and the last one of a range.

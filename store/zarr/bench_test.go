@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 )
 

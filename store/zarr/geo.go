@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/internal/crs"
 )
 
 // Place is where an array lies on the ground.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // Images is an array as images (b, y, x), or (t, b, y, x), along an axis n. It does not change and is safe for

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // TestFillOfNaN promises the bits that zarr-python has: numpy.array(numpy.nan, dtype).tobytes().

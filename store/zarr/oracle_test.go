@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 )
 

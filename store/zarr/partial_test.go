@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source/httpsource"
 )
 

@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // Raster is the raster of a field: an array, or arrays of one shape in a group as bands. It implements

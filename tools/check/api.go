@@ -18,7 +18,7 @@ import (
 )
 
 // checkAPI compares the exported declarations of the public packages with dir, a file NAME.go.txt
-// for each folder of the root, so that a review sees what a change does to the API. With write it
+// for each room of the module, so that a review sees what a change does to the API. With write it
 // writes them.
 func checkAPI(dir string, write bool) (problems []string, err error) {
 	packages, err := list("-json=ImportPath,Imports", "./...")
@@ -27,7 +27,7 @@ func checkAPI(dir string, write bool) (problems []string, err error) {
 	}
 	want := map[string]string{}
 	for _, p := range packages {
-		top, ok := folder(p.ImportPath)
+		top, ok := room(p.ImportPath)
 		path := strings.TrimPrefix(p.ImportPath, module+"/")
 		private := slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "internal" })
 		if !ok || private || slices.Contains([]string{"cmd", "tools", "examples", "proto"}, top) {
@@ -38,7 +38,7 @@ func checkAPI(dir string, write bool) (problems []string, err error) {
 			return nil, err
 		}
 		if text != "" {
-			want[top+".go.txt"] += "package " + path + "\n\n" + text + "\n"
+			want[strings.TrimPrefix(top, "format/")+".go.txt"] += "package " + path + "\n\n" + text + "\n"
 		}
 	}
 	old, err := filepath.Glob(filepath.Join(dir, "*.go.txt"))

@@ -10,16 +10,16 @@ import (
 // TestFigures promises that a figure that is not its constant is found, whatever its unit.
 func TestFigures(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	const text = "at most 16,384<!--= tables/parquet.MaxColumns --> columns, 9<!--= tables/parquet.MaxColumns -->,\n" +
-		"16 KiB<!--= tables/parquet.MaxColumns -->, 1<!--= tables/parquet.Missing -->, none<!--= a.b -->\n"
+	const text = "at most 16,384<!--= format/tables/parquet.MaxColumns --> columns, 9<!--= format/tables/parquet.MaxColumns -->,\n" +
+		"16 KiB<!--= format/tables/parquet.MaxColumns -->, 1<!--= format/tables/parquet.Missing -->, none<!--= a.b -->\n"
 	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := checkFigures(page)
 	want := []string{
 		page + ":2: a constant without a figure before it",
-		page + `:1: "9" is not tables/parquet.MaxColumns, which is 16384`,
-		page + ":2: tables/parquet has no constant Missing",
+		page + `:1: "9" is not format/tables/parquet.MaxColumns, which is 16384`,
+		page + ":2: format/tables/parquet has no constant Missing",
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)

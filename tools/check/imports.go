@@ -13,34 +13,35 @@ import (
 
 const module = "github.com/chaski-eo/chaski"
 
-// floors are the folders of the module's root, the ground floor first. A package imports packages of its own folder and
-// of lower floors. Folders of one floor stand side by side and do not import each other, but for those in allowed.
+// floors are the rooms of the module, the ground floor first: folders of its root, and those below the roofs format and
+// internal that have a floor of their own. A package imports packages of its own room and of lower floors. Rooms of one
+// floor stand side by side and do not import each other, but for those in allowed.
 var floors = [][]string{
 	{"fault"},
 	{"internal"},
-	{"source", "shuffle", "crs"},
-	{"chunk", "tables"},
-	{"codec"},
-	{"tiff", "rumi", "picture", "vrt", "stats", "einops", "vector"},
+	{"source", "shuffle", "internal/crs"},
+	{"format/chunk", "format/tables"},
+	{"format/codec"},
+	{"tiff", "rumi", "format/picture", "format/vrt", "stats", "einops", "format/vector"},
 	{"store"},
 	{"loader"},
 	{"proto"},
-	{"bench", "draw", "ops", "grpc"},
+	{"bench", "internal/draw", "internal/ops", "grpc"},
 	{"cmd", "examples"},
 	{"tools"},
 }
 
 // allowed are arrows between folders of one floor.
 var allowed = map[[2]string]bool{
-	{"bench", "draw"}: true, // the report of a benchmark has charts
-	{"grpc", "ops"}:   true, // the service offers what ops do: it pastes predictions
-	{"rumi", "tiff"}:  true, // a rumi file is a TIFF: its tags and metadata are read there
+	{"bench", "internal/draw"}: true, // the report of a benchmark has charts
+	{"grpc", "internal/ops"}:   true, // the service offers what ops do: it pastes predictions
+	{"rumi", "tiff"}:           true, // a rumi file is a TIFF: its tags and metadata are read there
 }
 
-// client is a package of programs that read no file themselves: it reaches no package of the folders in heavy.
+// client is a package of programs that read no file themselves: it reaches no package of the rooms in heavy.
 const client = module + "/grpc/client"
 
-var heavy = []string{"source", "tables", "codec", "tiff", "rumi", "picture", "store"}
+var heavy = []string{"source", "format/tables", "format/codec", "tiff", "rumi", "format/picture", "store"}
 
 // listed is what `go list -json` prints of a package.
 type listed struct {
@@ -55,9 +56,9 @@ func checkImports() (problems []string, err error) {
 		return nil, err
 	}
 	level := map[string]int{}
-	for i, folders := range floors {
-		for _, f := range folders {
-			level[f] = i
+	for i, rooms := range floors {
+		for _, r := range rooms {
+			level[r] = i
 		}
 	}
 	for _, listed := range packages {
@@ -66,7 +67,7 @@ func checkImports() (problems []string, err error) {
 			problems = append(problems, listed.ImportPath+": its tests import rapid without tools/testkit/seed, "+
 				"and so try other cases each time")
 		}
-		source, ok := folder(listed.ImportPath)
+		source, ok := room(listed.ImportPath)
 		if !ok {
 			continue
 		}
@@ -76,7 +77,7 @@ func checkImports() (problems []string, err error) {
 			continue
 		}
 		for _, i := range listed.Imports {
-			target, ok := folder(i)
+			target, ok := room(i)
 			if !ok || target == source || level[target] < level[source] || allowed[[2]string{source, target}] {
 				continue
 			}
@@ -97,7 +98,7 @@ func checkClient(packages []listed) (problems []string) {
 	}
 	reached := []string{client}
 	for i := 0; i < len(reached); i++ {
-		if top, ok := folder(reached[i]); ok && slices.Contains(heavy, top) {
+		if top, ok := room(reached[i]); ok && slices.Contains(heavy, top) {
 			problems = append(problems, fmt.Sprintf("%s reaches %s", client, reached[i]))
 		}
 		for _, next := range imports[reached[i]] {
@@ -109,11 +110,18 @@ func checkClient(packages []listed) (problems []string) {
 	return problems
 }
 
-// folder returns the folder of the module's root that a package lies in, and reports whether it is one of the module.
-func folder(path string) (string, bool) {
+// room returns the room of floors that a package lies in, or else the folder of the root, and reports whether the
+// package is one of the module.
+func room(path string) (string, bool) {
 	rest, ok := strings.CutPrefix(path, module+"/")
-	top, _, _ := strings.Cut(rest, "/")
-	return top, ok
+	parts := strings.SplitN(rest, "/", 3)
+	if len(parts) > 1 {
+		below := parts[0] + "/" + parts[1]
+		if slices.ContainsFunc(floors, func(rooms []string) bool { return slices.Contains(rooms, below) }) {
+			return below, ok
+		}
+	}
+	return parts[0], ok
 }
 
 // list runs go list.

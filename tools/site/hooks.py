@@ -23,18 +23,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "index.md": "README.md",
     "guides.md": "docs/README.md",
-    "policies/compatibility.md": "COMPATIBILITY.md",
     "policies/changelog.md": "CHANGELOG.md",
     "policies/contributing.md": "CONTRIBUTING.md",
-    "policies/security.md": "SECURITY.md",
-    "policies/conduct.md": "CODE_OF_CONDUCT.md",
+    "policies/security.md": ".github/SECURITY.md",
+    "policies/conduct.md": ".github/CODE_OF_CONDUCT.md",
 }
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 PAGES |= {f"tutorials/{p.stem}.md": f"docs/tutorials/{p.name}" for p in NOTEBOOKS}
 COMMANDS: dict[str, str] = {}
 BUTTON = re.compile(r"^\*\*\[(.*\))\*\*$", re.MULTILINE)  # a line that is a link in bold
 # In searches, pages that record, and those that list all there is, come behind guides.
-RECORDS = ("decisions/", "policies/", "measurements.md", "benchmarks.md", "fuzzing.md")
+RECORDS = ("decisions/", "policies/", "compatibility.md", "measurements.md", "benchmarks.md", "fuzzing.md")
 LISTS = ("reference/", "guides.md", "order.md")
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/encode"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/encode"
 )
 
 // folderOf makes a directory of files with their content, and about.json beside it.

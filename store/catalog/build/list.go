@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -20,7 +21,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
-	"github.com/chaski-eo/chaski/tables/encode"
 	"github.com/parquet-go/parquet-go"
 )
 

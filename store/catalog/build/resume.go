@@ -13,9 +13,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	pq "github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
-	pq "github.com/chaski-eo/chaski/tables/parquet"
 )
 
 // previous reads the rows of an existing catalog in order, once.

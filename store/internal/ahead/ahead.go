@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // Limits of the bytes that one read fetches. Another read of a local file costs less than bytes that fall out of the

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // disk is a file whose byte i is i, and notes what is read of it.

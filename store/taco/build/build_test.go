@@ -19,10 +19,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
-	"github.com/chaski-eo/chaski/tables"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // indexNames are the indexes that Consolidate writes.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // cozip writes the container as an archive of TACO 3: an index, the files, padding if the archive is small, and the

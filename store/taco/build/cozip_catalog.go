@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // cozips are the joined tables of several ZIPs of TACO 3.

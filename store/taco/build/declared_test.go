@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/format/tables"
 )
 
 // TestDeclaredColumns: a column has the declared type and description, lower levels too, and the order of columns

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Export writes samples of containers to path, as Create does: rows of level 0 in the order given, with all that lies

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/format/tables"
 )
 
 // listing returns a table of samples: lines of id, path (- for null) and, in the column v, the number of the line.

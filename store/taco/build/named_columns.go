@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/arrow"
+	"github.com/chaski-eo/chaski/format/tables/encode"
+	"github.com/chaski-eo/chaski/format/tables/wkb"
+	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/arrow"
-	"github.com/chaski-eo/chaski/tables/encode"
-	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
 // Columns of TACO 2 have these names in TACO 3, where a column belongs to a namespace:

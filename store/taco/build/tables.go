@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/arrow"
+	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/arrow"
-	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // settle loads the columns of all levels, so that the tables of folders take their rows from memory.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/ops/columns"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/ops/columns"
 	"github.com/chaski-eo/chaski/store/taco/build"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // columnFlags has the flags of columns that the container gets beside the columns of the source.

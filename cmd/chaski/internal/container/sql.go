@@ -16,9 +16,9 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/arrow"
-	"github.com/chaski-eo/chaski/tables/query"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/arrow"
+	"github.com/chaski-eo/chaski/format/tables/query"
 )
 
 func NewSQL(env console.Env) *cobra.Command {

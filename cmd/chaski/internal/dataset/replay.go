@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/picture/npy"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/picture/npy"
 )
 
 // Replayed is the content of step.json.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
-	"github.com/chaski-eo/chaski/codec/geozl"
-	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/codec/geozl"
+	"github.com/chaski-eo/chaski/format/codec/openzl"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/turns"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Kind is the kind of a field of a sample.

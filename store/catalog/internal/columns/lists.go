@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/format/tables"
 )
 
 // MaxList bounds the elements of a list, which are read for each row: embeddings have some thousand.

@@ -5,10 +5,10 @@ import (
 	"context"
 	"sync"
 
+	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/turns"
-	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
 // pageCache keeps the decoded pages of the files of a table.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // SplitColumn is the column of a table of OpenSplits with the folder of each row.

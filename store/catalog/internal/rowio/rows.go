@@ -11,10 +11,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
-	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // Row is one row of a catalog. Blob columns are not compressed, because chunk indexes are packed already. Pages are

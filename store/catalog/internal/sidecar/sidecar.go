@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/vrt"
 	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/vrt"
 )
 
 // Limits of files beside a raster, in bytes. PAM may have long parts, such as histograms and attribute tables.

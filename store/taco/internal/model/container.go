@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Container is one open container. Rows of a level are counted from 0 in the order in which they are stored, padding

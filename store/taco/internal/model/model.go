@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Kind says whether a sample has bytes or other samples.

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/rules"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Verify implements model.Reader. It checks ids, types, parents and relative paths of every row; that all samples of

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/format/tables"
 )
 
 // plainTypes are the types without parameters that taco:metadata may name, by the names that pyarrow gives them.

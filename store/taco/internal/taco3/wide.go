@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // wideTable makes the table with a row for each sample, as taco-eo's reader shows it.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // TableName returns the name of the table of a level in a catalog; elsewhere it is in the folder METADATA.

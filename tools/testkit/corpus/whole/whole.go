@@ -5,8 +5,8 @@ package whole
 import (
 	"fmt"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // Image decodes all chunks of x from the bytes of its file and returns the samples in C order

@@ -1,0 +1,76 @@
+package openzl
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/format/codec/openzl/internal/codecs"
+	"github.com/chaski-eo/chaski/format/codec/openzl/internal/wire"
+)
+
+// Info describes a frame without decoding it.
+type Info struct {
+	FormatVersion   int
+	Outputs         []Type
+	Sizes           []int    // bytes of each output, strings without their lengths
+	Codecs          []string // names of the standard codecs, "custom ID" of the others, in order of appearance
+	Chunks          int
+	ContentChecksum bool // chunks have a checksum of their content
+	ChunkChecksum   bool // chunks carry a checksum of their stored bytes
+	Comment         []byte
+}
+
+// Inspect reads the headers of a frame. It verifies the checksum of the header but decodes nothing, so that
+// the frame may still be corrupt or need codecs that are not supported. It returns the same errors as Decode.
+func Inspect(frame []byte) (Info, error) {
+	var header frameHeader
+	var k chunk
+	cursor := wire.Cursor{B: frame}
+	if err := header.parse(&cursor, math.MaxInt); err != nil {
+		return Info{}, err
+	}
+	info := Info{FormatVersion: header.version, Outputs: header.types, Sizes: header.sizes}
+	if len(header.comment) > 0 {
+		info.Comment = append(info.Comment, header.comment...)
+	}
+	seen := map[string]bool{}
+	for {
+		start := cursor.Off
+		end, err := header.isEnd(&cursor, info.Chunks)
+		if err != nil {
+			return Info{}, err
+		}
+		if end {
+			break
+		}
+		if err := k.parse(&cursor, &header); err != nil {
+			return Info{}, inChunk(err, info.Chunks, start)
+		}
+		info.Chunks++
+		for _, node := range k.nodes {
+			if name := codecName(node); !seen[name] {
+				seen[name] = true
+				info.Codecs = append(info.Codecs, name)
+			}
+		}
+		if header.contentChecksum {
+			cursor.Take(4)
+		}
+		if header.chunkChecksum {
+			cursor.Take(4)
+		}
+	}
+	info.ContentChecksum, info.ChunkChecksum = header.contentChecksum, header.chunkChecksum
+	return info, nil
+}
+
+func codecName(nd node) string {
+	id := strconv.FormatUint(uint64(nd.id), 10)
+	switch {
+	case nd.custom:
+		return "custom " + id
+	case nd.id >= codecs.NumStandard || codecs.Standard[nd.id].Name == "":
+		return "unknown " + id
+	}
+	return codecs.Standard[nd.id].Name
+}

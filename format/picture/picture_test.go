@@ -1,0 +1,308 @@
+package picture_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/picture"
+	"github.com/chaski-eo/chaski/format/picture/npy"
+)
+
+// memory is a file in memory.
+type memory []byte
+
+func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(m))-int64(len(p)) {
+		return fault.New(fault.Corrupt, "file", off, "past the end")
+	}
+	copy(p, m[off:])
+	return nil
+}
+func (m memory) Size() int64  { return int64(len(m)) }
+func (m memory) Close() error { return nil }
+
+// decode reads all samples of a file.
+func decode(t testing.TB, b []byte, limit int) (*chunk.Index, []byte, error) {
+	t.Helper()
+	x, err := picture.Open(t.Context(), memory(b), limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, at := make([]byte, x.StoredBytes(0)), x.Ranges[0]
+	return x, out, chunk.NewDecoder(nil).Decode(out, b[at.Off:][:at.Len], x, 0)
+}
+
+// encoded returns an image of every type that the library writes, as a file.
+func encoded(t testing.TB) map[string][]byte {
+	t.Helper()
+	r := image.Rect(0, 0, 5, 3)
+	images := map[string]image.Image{
+		"gray": image.NewGray(r), "gray16": image.NewGray16(r), "rgb": image.NewRGBA(r), "rgb16": image.NewRGBA64(r),
+		"alpha": image.NewNRGBA(r), "alpha16": image.NewNRGBA64(r),
+		"bits":    image.NewPaletted(r, color.Palette{color.Black, color.White}),
+		"palette": image.NewPaletted(r, color.Palette{color.Black, color.White, color.Transparent}),
+	}
+	out := map[string][]byte{}
+	for name, m := range images {
+		for y := range 3 {
+			for x := range 5 {
+				c := color.NRGBA{uint8(40 * x), uint8(80 * y), 7, 255}
+				m.(interface{ Set(x, y int, c color.Color) }).Set(x, y, c)
+			}
+		}
+		if name == "alpha" || name == "alpha16" {
+			m.(interface{ Set(x, y int, c color.Color) }).Set(1, 1, color.NRGBA{200, 100, 50, 10})
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, m); err != nil {
+			t.Fatal(err)
+		}
+		out[name+".png"] = b.Bytes()
+	}
+	plain := image.NewRGBA(r) // of one colour: libraries differ in how they bring colours to the size of the image
+	for i := range plain.Pix {
+		plain.Pix[i] = []byte{200, 30, 120, 255}[i%4]
+	}
+	for name, m := range map[string]image.Image{"gray": images["gray"], "rgb": plain} {
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, m, nil); err != nil {
+			t.Fatal(err)
+		}
+		out[name+".jpg"] = b.Bytes()
+	}
+	return out
+}
+
+// TestSamples compares samples with the colours that the library's images give.
+func TestSamples(t *testing.T) {
+	for name, b := range encoded(t) {
+		x, got, err := decode(t, b, 0)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		m, _, err := image.Decode(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, far := x.DType.Size(), 0
+		for y := range 3 {
+			for col := range 5 {
+				at := got[(y*5+col)*x.Bands*size:][:x.Bands*size]
+				for k, want := range samplesOf(m.At(col, y), m, x, col, y) {
+					v := int(at[k*size])
+					if size == 2 {
+						v |= int(at[k*size+1]) << 8
+					}
+					far = max(far, v-want, want-v)
+				}
+			}
+		}
+		most := 0
+		if x.Codec == chunk.JPEG {
+			most = 4 // another inverse transform
+		}
+		if far > most {
+			t.Errorf("%s: %d off", name, far)
+		}
+	}
+}
+
+// TestTablesOfAnnexK: a JPEG without Huffman tables has those of T.81, annex K, which image/jpeg writes.
+func TestTablesOfAnnexK(t *testing.T) {
+	noise := image.NewRGBA(image.Rect(0, 0, 333, 201))
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(rnd.Uint32() >> (i % 32))
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, noise, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string][]byte{"gray": encoded(t)["gray.jpg"], "noise": b.Bytes()} {
+		_, want, err := decode(t, file, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := bytes.Index(file, []byte{0xff, 0xc4})
+		tables := file[start:][:2+int(binary.BigEndian.Uint16(file[start+2:]))]
+		_, got, err := decode(t, slices.Concat(file[:start], file[start+len(tables):]), 0)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s without %d bytes of tables: %v", name, len(tables), err)
+		}
+	}
+}
+
+// samplesOf returns the samples of a pixel, as the file has them.
+func samplesOf(c color.Color, m image.Image, x *chunk.Index, col, row int) []int {
+	if p, ok := m.(*image.Paletted); ok {
+		return []int{int(p.ColorIndexAt(col, row))}
+	}
+	n := color.NRGBA64Model.Convert(c).(color.NRGBA64)
+	out := []int{int(n.R), int(n.G), int(n.B), int(n.A)}[:x.Bands]
+	if x.DType == chunk.Uint8 {
+		for i := range out {
+			out[i] >>= 8
+		}
+	}
+	return out
+}
+
+// withPalettes returns a PNG file with chunks of type PLTE after its header, with wrong checksums.
+func withPalettes(b []byte, contents ...string) []byte {
+	const header = 8 + 12 + 13 // a signature, and a chunk of 13 bytes
+	out := bytes.Clone(b[:header])
+	for _, c := range contents {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(c)))
+		out = append(out, "PLTE"+c+"\x00\x01\x02\x03"...)
+	}
+	return append(out, b[header:]...)
+}
+
+// TestPaletteOfGrey: a grey image with palettes has the samples of one without, as GDAL reads it; of one with colours
+// they are damaged.
+func TestPaletteOfGrey(t *testing.T) {
+	files := encoded(t)
+	for _, name := range []string{"gray.png", "gray16.png"} {
+		_, want, err := decode(t, files[name], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, contents := range [][]string{{""}, {"abc"}, {"abcd", "abcdef"}, {strings.Repeat("abc", 300)}} {
+			_, got, err := decode(t, withPalettes(files[name], contents...), 0)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s with %q: %v, want %v: %v", name, contents, got, want, err)
+			}
+		}
+	}
+	if _, _, err := decode(t, withPalettes(files["rgb.png"], "abc"), 0); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("a damaged palette of colours: %v", err)
+	}
+}
+
+// TestRefused promises kinds for files that are not read, and that no size of a header is believed.
+func TestRefused(t *testing.T) {
+	files := encoded(t)
+	gray := files["gray.png"]
+	change := func(at int, v ...byte) []byte {
+		b := bytes.Clone(gray)
+		copy(b[at:], v)
+		return b
+	}
+	photo := files["rgb.jpg"]
+	frame := bytes.Index(photo, []byte{0xff, 0xc0})
+	photoWith := func(at int, v ...byte) []byte {
+		b := bytes.Clone(photo)
+		copy(b[frame+at:], v)
+		return b
+	}
+	rgb := photoWith(10, 'R')
+	rgb[frame+13], rgb[frame+16] = 'G', 'B'
+	scan := rgb[bytes.Index(rgb, []byte{0xff, 0xda}):]
+	scan[5], scan[7], scan[9] = 'R', 'G', 'B'
+	for name, c := range map[string]struct {
+		b    []byte
+		kind fault.Kind
+	}{
+		"cut":                     {gray[:30], fault.Corrupt},
+		"no pixels":               {gray[:33], fault.Corrupt},
+		"no width":                {change(16, 0, 0, 0, 0), fault.Corrupt},
+		"huge":                    {change(16, 0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff), fault.Limit},
+		"larger":                  {change(16, 0, 0, 0x20, 0, 0, 0, 0x20, 0), fault.Corrupt}, // 64 MiB, by its header
+		"5 bits":                  {change(24, 5), fault.Corrupt},
+		"colour type 1":           {change(25, 1), fault.Corrupt},
+		"no checksum":             {change(29, 1), fault.Corrupt},
+		"jpeg cut":                {photo[:frame+4], fault.Corrupt},
+		"jpeg of 12 bits":         {photoWith(4, 12), fault.Unsupported},
+		"jpeg lossless":           {photoWith(1, 0xc3), fault.Unsupported},
+		"jpeg no height":          {photoWith(5, 0, 0), fault.Unsupported},
+		"jpeg of 4 bands":         {photoWith(9, 4), fault.Corrupt}, // its frame is too short for them
+		"jpeg of RGB, subsampled": {rgb, fault.Unsupported},
+		"jpeg no frame":           {append(bytes.Clone(photo[:2]), 0xff, 0xd9, 0, 0), fault.Corrupt},
+	} {
+		if _, _, err := decode(t, c.b, 0); fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A gigabyte of chunks of text before the pixels takes no more than maxParts steps.
+	long := bytes.Clone(gray[:33])
+	for range 2000 {
+		long = append(long, 0, 0, 0, 0, 't', 'E', 'X', 't', 0, 0, 0, 0)
+	}
+	if _, err := picture.Open(t.Context(), memory(append(long, gray[33:]...)), 0); fault.KindOf(err) != fault.Limit {
+		t.Errorf("2,000 chunks: %v", err)
+	}
+	if _, err := picture.Open(t.Context(), memory(gray), 14); fault.KindOf(err) != fault.Limit {
+		t.Errorf("15 bytes with a limit of 14: %v", err)
+	}
+}
+
+// FuzzPicture: any bytes are an image or refused by kind, in memory that follows from the limit.
+func FuzzPicture(f *testing.F) {
+	for name, b := range encoded(f) {
+		f.Add(b)
+		if name == "gray.png" {
+			f.Add(withPalettes(b, "abc", ""))
+			f.Add(turnedPNG(b))
+		}
+	}
+	for _, shape := range [][]int{{5, 7}, {2, 5, 7}, {5, 7, 2}, {3, 2, 5, 7}, {0, 5, 7}, {0, 2, 5, 7}} {
+		head, err := npy.Header(chunk.Uint8, shape)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append(head, make([]byte, 3*2*5*7)...))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, _, err := decode(t, b, 1<<16); err != nil && fault.KindOf(err) == 0 {
+			t.Fatalf("%v has no kind", err)
+		}
+	})
+}
+
+// turnedPNG returns a PNG file with Exif metadata that say that its pixels are stored on their side.
+func turnedPNG(b []byte) []byte {
+	exif := "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"
+	out := binary.BigEndian.AppendUint32(bytes.Clone(b[:33]), uint32(len(exif)))
+	out = binary.BigEndian.AppendUint32(append(out, "eXIf"+exif...), crc32.ChecksumIEEE([]byte("eXIf"+exif)))
+	return append(out, b[33:]...)
+}
+
+// TestTurned: a picture that is stored on its side stands up, row by row.
+func TestTurned(t *testing.T) {
+	plain, stored, err := decode(t, encoded(t)["gray.png"], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, got, err := decode(t, turnedPNG(encoded(t)["gray.png"]), 0)
+	if err != nil || x.Height != plain.Width || x.Width != plain.Height {
+		t.Fatalf("%d rows of %d: %v", x.Height, x.Width, err)
+	}
+	for y := range x.Height {
+		for c := range x.Width { // the first stored row is the last column
+			if got[y*x.Width+c] != stored[(plain.Height-1-c)*plain.Width+y] {
+				t.Fatalf("row %d, column %d", y, c)
+			}
+		}
+	}
+	if _, err := picture.Open(t.Context(), memory(longSegment()), 0); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("a frame header of 60,000 bytes: %v", err)
+	}
+}
+
+// longSegment returns a JPEG file whose frame header has more bytes than are read at a time.
+func longSegment() []byte {
+	return append([]byte{0xff, 0xd8, 0xff, 0xc0, 0xea, 0x60}, make([]byte, 70_000)...)
+}

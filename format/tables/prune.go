@@ -1,0 +1,209 @@
+package tables
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/chaski-eo/chaski/format/tables/parquet"
+)
+
+// Range bounds the values of a column: from Lo to Hi, both included. A bound is nil where the range is open, else an
+// int64 (dates, timestamps in their units, signed integers of up to 64 bits and unsigned ones of up to 32), a float64
+// or a string.
+type Range struct {
+	Column int
+	Lo, Hi any
+}
+
+// Prune returns the part of the table that may hold rows inside the ranges, judged by the statistics of row groups and
+// pages in the file, and the numbers of these rows in t. If nothing can be left out, or the columns of the ranges are
+// already in memory, it returns t itself and nil. Rows inside a range are never null or NaN in its column.
+func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error) {
+	if t.of != nil {
+		part, rows, err := t.of.Prune(ctx, ranges)
+		if err != nil || rows == nil {
+			return t, nil, err
+		}
+		out := New(part.n, t.cols, part.At)
+		out.of = part
+		return out, rows, nil
+	}
+	pages := t.pages
+	onDisk := func(r Range) bool { return t.inMemory(r.Column) == nil }
+	if pages == nil || pages.keep != nil || !slices.ContainsFunc(ranges, onDisk) {
+		return t, nil, nil
+	}
+	keep := []span{}
+	for number := range pages.f.Groups {
+		group := &pages.f.Groups[number]
+		spans := []span{{group.First, group.First + group.Rows}}
+		for _, r := range ranges {
+			var err error
+			if spans, err = pages.within(ctx, number, r, spans); err != nil {
+				return nil, nil, err
+			}
+		}
+		for _, span := range spans {
+			if n := len(keep); n > 0 && keep[n-1].hi == span.lo {
+				keep[n-1].hi = span.hi
+			} else if span.lo < span.hi {
+				keep = append(keep, span)
+			}
+		}
+	}
+	rows := rowsOf(keep)
+	if len(rows) == t.n {
+		return t, nil, nil
+	}
+	pruned := *pages
+	pruned.keep = keep
+	out := New(len(rows), t.cols, pruned.column)
+	out.pages = &pruned
+	return out, rows, nil
+}
+
+// rowsOf returns the rows of spans. It is not nil, also of no rows.
+func rowsOf(spans []span) []int {
+	count := int64(0)
+	for _, s := range spans {
+		count += s.hi - s.lo
+	}
+	rows := make([]int, 0, count)
+	for _, s := range spans {
+		for row := s.lo; row < s.hi; row++ {
+			rows = append(rows, int(row))
+		}
+	}
+	return rows
+}
+
+// within narrows the rows of a row group to those that may lie in a range.
+func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([]span, error) {
+	field := &p.f.Fields[r.Column]
+	if field.Leaf < 0 || field.Repeated || len(in) == 0 {
+		return in, nil
+	}
+	group := &p.f.Groups[g]
+	if !p.mayHold(field.Leaf, p.f.Bounds(g, field.Leaf), group.Rows, r) {
+		return nil, nil
+	}
+	if !p.f.HasPageBounds(g, field.Leaf) {
+		return in, nil
+	}
+	pages, err := p.f.Pages(ctx, g, field.Leaf)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := p.f.PageBounds(ctx, g, field.Leaf, pages)
+	if err != nil || bounds == nil {
+		return in, err
+	}
+	var out []span
+	pos := 0
+	for i := range pages.Pages {
+		lo := group.First + pages.Pages[i].First
+		hi := lo + int64(pages.Rows(i))
+		if !p.mayHold(field.Leaf, bounds[i], hi-lo, r) {
+			continue
+		}
+		for pos < len(in) && in[pos].hi <= lo {
+			pos++
+		}
+		for k := pos; k < len(in) && in[k].lo < hi; k++ {
+			out = append(out, span{max(lo, in[k].lo), min(hi, in[k].hi)})
+		}
+	}
+	return out, nil
+}
+
+// mayHold reports whether values with the bounds b may lie in a range.
+func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
+	// A null lies in no range, so that a page of nulls has none of its rows.
+	if b.Nulls >= rows {
+		return false
+	}
+	column := &p.f.Columns[leaf]
+	if lo, ok := decodeBound(column, b.Min); ok && r.Hi != nil && above(lo, r.Hi) {
+		return false
+	}
+	hi, ok := decodeBound(column, b.Max)
+	return !ok || r.Lo == nil || !above(r.Lo, hi)
+}
+
+// decodeBound converts a bound of the file to the form of Range.
+func decodeBound(c *parquet.Column, b []byte) (any, bool) {
+	if b == nil {
+		return nil, false
+	}
+	switch typ := leafType(c); typ.Kind {
+	case String:
+		return string(b), true
+	case Float64:
+		switch len(b) {
+		case 4:
+			f := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			return f, f == f
+		case 8:
+			f := math.Float64frombits(binary.LittleEndian.Uint64(b))
+			return f, f == f && typ.Bits == 64
+		}
+	case Int64, Uint64, Date, Timestamp:
+		var x int64
+		switch {
+		case len(b) == 4 && typ.Kind == Uint64:
+			x = int64(binary.LittleEndian.Uint32(b))
+		case len(b) == 4:
+			x = int64(int32(binary.LittleEndian.Uint32(b)))
+		case len(b) == 8 && (typ.Kind != Uint64 || typ.Bits < 64):
+			x = int64(binary.LittleEndian.Uint64(b))
+		default:
+			return nil, false
+		}
+		if typ.Kind == Timestamp {
+			return microseconds(x, c.Note.Unit)
+		}
+		return x, true
+	}
+	return nil, false
+}
+
+// microseconds converts a time from units of 10^-unit seconds to microseconds, rounded down. It reports false if it
+// overflows.
+func microseconds(x int64, unit uint8) (int64, bool) {
+	switch unit {
+	case 3:
+		return x * 1000, x <= math.MaxInt64/1000 && x >= math.MinInt64/1000
+	case 6:
+		return x, true
+	case 9:
+		if x%1000 < 0 {
+			return x/1000 - 1, true
+		}
+		return x / 1000, true
+	}
+	return 0, false
+}
+
+// above reports whether a > b. It reports false if their types differ.
+func above(a, b any) bool {
+	switch x := a.(type) {
+	case int64:
+		y, ok := b.(int64)
+		return ok && x > y
+	case float64:
+		y, ok := b.(float64)
+		return ok && x > y
+	case string:
+		y, ok := b.(string)
+		return ok && x > y
+	}
+	return false
+}
+
+// firstSpan returns the first span that ends after a row.
+func firstSpan(keep []span, row int64) int {
+	return sort.Search(len(keep), func(i int) bool { return keep[i].hi > row })
+}

@@ -1,0 +1,10 @@
+// Package vector reads polygons, lines and points from files, and finds those that lie in a box.
+//
+// It reads GeoParquet 1.0 and 1.1 with geometries in WKB, and GeoJSON (RFC 7946, and the CRS of its predecessor). The
+// boxes of all shapes, and the values of one column, are in memory; the shapes themselves are read a page at a time on
+// demand, but shapes of GeoJSON are in memory as WKB. Shapes lie on the ground or, with a column of paths, in the
+// pixels of images.
+//
+// Files are not trusted, see packages format/tables/parquet and format/tables/wkb. A file with more shapes than bytes
+// is refused.
+package vector

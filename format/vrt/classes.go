@@ -1,0 +1,152 @@
+package vrt
+
+import (
+	"cmp"
+	"encoding/xml"
+	"image/color"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/format/chunk"
+)
+
+// Classes is what GDAL writes of the classes of a band, in virtual rasters and in NAME.aux.xml: its colour table, the
+// names of its categories and its attribute table. Numbers from chunk.MaxClasses on are left out.
+type Classes struct {
+	Colours    colours    `xml:"ColorTable"` // nil without a table
+	Categories categories `xml:"CategoryNames"`
+	Attributes attributes `xml:"GDALRasterAttributeTable"`
+}
+
+// maxNames bounds the bytes of all names of a band, which go to clients in one message.
+const maxNames = 1 << 20
+
+// Legend returns the colours and the names. Categories count before the attribute table.
+func (c *Classes) Legend() chunk.Legend {
+	names := []string(c.Categories)
+	if len(names) == 0 {
+		names = c.Attributes
+	}
+	bytes := 0
+	for _, name := range names {
+		bytes += len(name)
+	}
+	if bytes == 0 || bytes > maxNames {
+		names = nil
+	}
+	return chunk.Legend{Palette: chunk.Colours(c.Colours), Names: names}
+}
+
+// children calls f, which must read the element to its end, with each element inside the one that d has begun.
+func children(d *xml.Decoder, f func(xml.StartElement) error) error {
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch token := token.(type) {
+		case xml.EndElement:
+			return nil
+		case xml.StartElement:
+			if err := f(token); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+type colours []color.NRGBA
+
+// UnmarshalXML implements xml.Unmarshaler.
+func (c *colours) UnmarshalXML(d *xml.Decoder, _ xml.StartElement) error {
+	*c = colours{}
+	return children(d, func(e xml.StartElement) error {
+		if e.Name.Local == "Entry" && len(*c) < chunk.MaxClasses {
+			parts := map[string]uint8{"c4": 0xff}
+			for _, a := range e.Attr {
+				n, _ := strconv.Atoi(a.Value)
+				parts[a.Name.Local] = uint8(min(max(n, 0), 0xff))
+			}
+			*c = append(*c, color.NRGBA{parts["c1"], parts["c2"], parts["c3"], parts["c4"]})
+		}
+		return d.Skip()
+	})
+}
+
+type categories []string
+
+// UnmarshalXML implements xml.Unmarshaler.
+func (c *categories) UnmarshalXML(d *xml.Decoder, _ xml.StartElement) error {
+	*c = nil
+	return children(d, func(e xml.StartElement) error {
+		if e.Name.Local != "Category" || len(*c) == chunk.MaxClasses {
+			return d.Skip()
+		}
+		*c = append(*c, "")
+		return d.DecodeElement(&(*c)[len(*c)-1], &e)
+	})
+}
+
+// attributes are the names in an attribute table, by the values of its rows.
+type attributes []string
+
+// Usages of columns in attribute tables (GDALRATFieldUsage). Writers that say none call the columns so.
+const (
+	usageName  = "2"
+	usageValue = "5" // GFU_MinMax
+)
+
+var nameColumns = []string{"class", "class_name", "classname", "label", "name"}
+
+// UnmarshalXML implements xml.Unmarshaler.
+func (a *attributes) UnmarshalXML(d *xml.Decoder, _ xml.StartElement) error {
+	*a = nil
+	columns, value, name := 0, -1, -1
+	return children(d, func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "FieldDefn":
+			var column struct{ Name, Usage string }
+			if err := d.DecodeElement(&column, &e); err != nil {
+				return err
+			}
+			called, usage := strings.ToLower(strings.TrimSpace(column.Name)), strings.TrimSpace(column.Usage)
+			switch {
+			case value < 0 && (usage == usageValue || called == "value"):
+				value = columns
+			case name < 0 && (usage == usageName || slices.Contains(nameColumns, called)):
+				name = columns
+			}
+			columns++
+			return nil
+		case "Row":
+			return a.row(d, value, name)
+		}
+		return d.Skip()
+	})
+}
+
+// row adds the name in a row, of which value and name are the numbers of two columns.
+func (a *attributes) row(d *xml.Decoder, value, name int) error {
+	var number, called string
+	column := 0
+	err := children(d, func(e xml.StartElement) error {
+		column++
+		switch column - 1 {
+		case value:
+			return d.DecodeElement(&number, &e)
+		case name:
+			return d.DecodeElement(&called, &e)
+		}
+		return d.Skip()
+	})
+	n, nerr := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if cmp.Or(err, nerr) != nil || called == "" || !(n >= 0 && n < chunk.MaxClasses) || n != float64(int(n)) {
+		return err
+	}
+	for len(*a) <= int(n) {
+		*a = append(*a, "")
+	}
+	(*a)[int(n)] = called
+	return nil
+}

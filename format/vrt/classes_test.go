@@ -1,0 +1,71 @@
+package vrt_test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/vrt"
+)
+
+// table returns an attribute table with columns of a name and a usage, and rows.
+func table(columns [][2]string, rows ...[]string) string {
+	var b strings.Builder
+	for _, c := range columns {
+		fmt.Fprintf(&b, "<FieldDefn><Name>%s</Name><Usage>%s</Usage></FieldDefn>", c[0], c[1])
+	}
+	for _, row := range rows {
+		b.WriteString("<Row><F>" + strings.Join(row, "</F><F>") + "</F></Row>")
+	}
+	return "<GDALRasterAttributeTable>" + b.String() + "</GDALRasterAttributeTable>"
+}
+
+// TestLegendOfHostileFiles: values that are no class number are left out, and no text makes a legend without bounds.
+func TestLegendOfHostileFiles(t *testing.T) {
+	named := [][2]string{{"Value", "0"}, {"Red", "6"}, {"Name", "0"}}
+	usual := []string{"2", "1", "wood"}
+	long := strings.Repeat("x", 1<<20)
+	for text, want := range map[string][]string{
+		"":                 nil,
+		"<CategoryNames/>": nil,
+		"<CategoryNames><Category/><Other>a</Other></CategoryNames>":                  nil,
+		"<CategoryNames><Category>a<b>c</b></Category></CategoryNames>":               {"a"},
+		"<CategoryNames><Category>" + long + "</Category></CategoryNames>":            {long},
+		"<CategoryNames><Category>" + long + "y</Category></CategoryNames>":           nil,
+		"<CategoryNames><Category>a</Category></CategoryNames>" + table(named, usual): {"a"},
+		table(named, usual): {"", "", "wood"},
+		table([][2]string{{"id", " 5 "}, {"what", "2"}}, []string{"1.0", "b"}):                      {"", "b"},
+		table(named, []string{"65536", "", "a"}, []string{"-1", "", "b"}, []string{"NaN", "", "c"}): nil,
+		table(named, []string{"1e300", "", "a"}, []string{"0.5", "", "b"}, []string{"1"}):           nil,
+		table(nil, usual): nil,
+	} {
+		var c vrt.Classes
+		if err := xml.Unmarshal([]byte("<a>"+text+"</a>"), &c); err != nil {
+			t.Fatalf("%.80s: %v", text, err)
+		}
+		if got := c.Legend().Names; !slices.Equal(got, want) {
+			t.Errorf("%.200s: %.200q, want %.200q", text, got, want)
+		}
+	}
+	var c vrt.Classes
+	entries := strings.Repeat(`<Entry c1="300" c2="-4" c3="x"/>`, chunk.MaxClasses+9)
+	names := strings.Repeat("<Category>a</Category>", chunk.MaxClasses+9)
+	text := "<a><ColorTable>" + entries + "</ColorTable><CategoryNames>" + names + "</CategoryNames></a>"
+	if err := xml.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	legend := c.Legend()
+	if len(legend.Palette) != chunk.MaxClasses || len(legend.Names) != len(legend.Palette) ||
+		legend.Palette[9] != "#ff0000" {
+		t.Errorf("%d colours, %d names", len(legend.Palette), len(legend.Names))
+	}
+	for _, broken := range []string{"<ColorTable><Entry>", "<CategoryNames><Category>",
+		"<GDALRasterAttributeTable><Row>"} {
+		if err := xml.Unmarshal([]byte("<a>"+broken), &c); err == nil {
+			t.Errorf("%s is read", broken)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package columns
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/rowkey"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+// Attach attaches a row of a table to each sample of level 0.
+type Attach struct {
+	// Table is a Parquet or CSV file (.csv, .tsv), or one of STAC items (.json).
+	Table string
+	// On is the column that names the sample of a row: by its id or, if no row has that, by its id without an
+	// extension. No two rows may have the same value; a row may belong to several samples. The default is "id", which
+	// the container then has itself; another column is attached with the others.
+	On string
+	// Text are columns whose values are text, also where a CSV file has digits.
+	Text []string
+	// Left allows samples without a row, whose columns are null. Otherwise they are NotFound.
+	Left bool
+	// Replace allows columns that the samples have already: the table's columns replace them.
+	Replace bool
+
+	// Unmatched is set to the number of samples without a row, and Unused to the number of rows without a sample.
+	Unmatched, Unused int
+}
+
+// More implements build.Options.More. The columns are read into memory.
+func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level) (_ *tables.Table, err error) {
+	defer func() { err = fault.WithFile(err, a.Table) }()
+	on := cmp.Or(a.On, "id")
+	table, closer, err := catalog.ReadTable(ctx, o, a.Table, append([]string{on}, a.Text...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close() //nolint:errcheck // it was only read
+	rows, err := a.match(ctx, table, on, levels[0].Rows)
+	if err != nil {
+		return nil, err
+	}
+	set := &Set{}
+	for i, c := range table.Columns() {
+		if c.Name == on && on == "id" {
+			continue
+		}
+		name := Rename(c.Name)
+		if levels[0].Table.Index(name) >= 0 && !a.Replace {
+			return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+				"the samples already have a column %q", name)
+		}
+		values, err := table.At(ctx, i)
+		if err == nil {
+			values, err = values.Take(rows)
+		}
+		if err != nil {
+			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
+		}
+		set.Add(name, values)
+	}
+	if len(set.names) == 0 {
+		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "has no column beside %q", on)
+	}
+	return set.Table(), nil
+}
+
+// match returns the row of each sample, -1 for none.
+func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples []build.Row) ([]int, error) {
+	keys, err := keysOf(ctx, t, on)
+	if err != nil {
+		return nil, err
+	}
+	match := keys.Match()
+	rows := make([]int, len(samples))
+	for i := range samples {
+		if rows[i] = -1; !samples[i].Padding {
+			rows[i] = int(match.Row(samples[i].ID))
+		}
+	}
+	a.Unmatched, a.Unused = match.Counts(int64(t.Len()))
+	if a.Left {
+		return rows, nil
+	}
+	return rows, match.Err()
+}
+
+// keysOf returns the rows by the values of a column.
+func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, error) {
+	values, err := t.Column(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains([]tables.Kind{tables.String, tables.Int64, tables.Uint64}, values.Kind()) {
+		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset,
+			"is of type %v, which cannot name samples", values.Type())
+	}
+	keys := rowkey.New(on, "samples", stem)
+	for i := range values.Len() {
+		if values.Null(i) {
+			continue
+		}
+		key := string(values.AppendCast(nil, i))
+		if values.Kind() == tables.String {
+			key = values.Str(i)
+		}
+		if err := keys.Add(int64(i), key); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// stem returns an id without an extension.
+func stem(id string) string { return strings.TrimSuffix(id, path.Ext(id)) }
