@@ -33,7 +33,7 @@ def test_pages_are_there(link):
 
 def test_a_page_is_shown():
     one = chaski.UnsupportedError("a.tif: bands: no", file="a.tif", part="bands")
-    assert one.page.endswith("/docs/sampling.md#fields") and str(one) == "a.tif: bands: no"
+    assert one.page.endswith("/docs/fields.md#bands-by-name") and str(one) == "a.tif: bands: no"
     for e in (one, pickle.loads(pickle.dumps(one))):
         shown = "".join(traceback.format_exception(e))
         assert (f"See {one.page}" in shown) == (sys.version_info >= (3, 11))

@@ -1,4 +1,4 @@
-"""The blocks of docs/sampling.md run."""
+"""The blocks of docs/fields.md, then those of docs/sampling.md, run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from conftest import nonempty
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sampling.md").read_text()
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "fields.md").read_text() + (DOCS / "sampling.md").read_text()
 PAGE = PAGE.replace("\\\n", "")  # commands of several lines
 BLOCKS = re.findall(r"```python\n(.*?)```\n", PAGE, re.DOTALL)
 COMMAND = re.search(r"```\nchaski (stats .*?)\n```", PAGE)

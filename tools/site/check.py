@@ -1,6 +1,6 @@
 """Checks the pages of the built site.
 
-Pictures have texts, headings skip no level, links and titles have names, lines of code fit beside
+Searches find the right page first, and llms.txt names all pages. Pictures have texts, headings skip no level, links and titles have names, lines of code fit beside
 the menus, all public names of Python are described, and pages load nothing from other hosts.
 
 Usage: check.py FOLDER. mkdocs itself checks the links and their anchors.
@@ -11,7 +11,24 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+from search import Index
+
 COLUMNS = 88
+# What people search for, and the page that must come first.
+SEARCHES = {
+    "docker": "docker-slurm/",
+    "resume": "resume/",
+    "nodata": "your-data/",
+    "cog": "reads/",
+    "sentinel": "stac/",
+    "lightning": "models/",
+    "s3": "remote-data/",
+    "slow": "performance/",
+    "augmentation": "augmentation/",
+    "multi gpu": "many-gpus/",
+    "quickstart": "",
+    "slurm": "docker-slurm/",
+}
 API = Path(__file__).resolve().parents[2] / "docs/api/python.txt"
 
 
@@ -64,6 +81,29 @@ class Checker(HTMLParser):
             self.problems.append(f"<{tag}> is named {text.strip()!r}")
 
 
+def searches(folder: Path) -> list[str]:
+    """Returns the searches that find another page first."""
+    index = Index(folder)
+    found = {query: [*index.rank(query), "no page"][0] for query in SEARCHES}
+    return [
+        f"a search for {query!r} finds {found[query] or 'the start page'}, not {page}"
+        for query, page in SEARCHES.items()
+        if found[query] != page
+    ]
+
+
+def unlisted(folder: Path, pages: list[Path]) -> list[str]:
+    """Returns the pages that llms.txt does not name."""
+    text = (folder / "llms.txt").read_text()
+    links = ["/" + link for link in re.findall(r"^- \[[^]]*\]\(([^)]*)\)", text, re.MULTILINE)]
+    names = [page.parent.relative_to(folder).as_posix() for page in pages if page.name != "404.html"]
+    return [
+        f"llms.txt: it lacks {name}"
+        for name in names
+        if not any(link.endswith(f"/{name}/".replace("/./", "/")) for link in links)
+    ]
+
+
 def main() -> None:
     """Prints the problems of all pages and ends with 1 if there are any."""
     folder = Path(sys.argv[1])
@@ -84,6 +124,9 @@ def main() -> None:
         if name not in described:
             print(f"no page describes {name}", file=sys.stderr)
             count += 1
+    for problem in [*searches(folder), *unlisted(folder, pages)]:
+        print(problem, file=sys.stderr)
+        count += 1
     if count:
         sys.exit(f"{count} problems in {len(pages)} pages")
     print(f"{len(pages)} pages")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +35,11 @@ COMMANDS: dict[str, str] = {}
 BUTTON = re.compile(r"^\*\*\[(.*\))\*\*$", re.MULTILINE)  # a line that is a link in bold
 # In searches, pages that record, and those that list all there is, come behind guides.
 RECORDS = ("decisions/", "policies/", "compatibility.md", "measurements.md", "benchmarks.md", "fuzzing.md")
-LISTS = ("reference/", "guides.md", "order.md")
+LISTS = ("reference/", "guides.md", "order.md", "exact-resume-in-frameworks.md")
+SECTIONS: list[tuple[str, list[str]]] = []  # of the navigation, each with its pages
+SUMMARIES: dict[str, str] = {}  # these three of each page, for llms.txt
+TITLES: dict[str, str] = {}
+ADDRESSES: dict[str, str] = {}
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 
 
@@ -93,12 +98,41 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         link = posixpath.relpath(uri, posixpath.dirname(name) or ".")
         return f"{match[1]}{link}{mark}{anchor}{match[3]}"
 
+    SUMMARIES[name], TITLES[name], ADDRESSES[name] = summary(markdown), page.title or "", page.url
     page.meta["title"] = page.title  # the theme calls the first page by the site's name
     if name.startswith(RECORDS + LISTS):
         page.meta["search"] = {"boost": 0.01 if name.startswith(RECORDS) else 0.1}
     markdown = BUTTON.sub(r"[\1{ .md-button .md-button--primary }", markdown)
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
+
+
+def summary(markdown: str) -> str:
+    """Returns the first sentence of a page's first paragraph, without its marks."""
+    text = re.sub(r"^```.*?^```$|<!--.*?-->", "", markdown, flags=re.DOTALL | re.MULTILINE)
+    plain = (p for p in text.split("\n\n") if re.match(r"\s*[\w`*\[]", p))
+    line = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", " ".join(next(plain, "").split()))
+    return re.split(r"(?<=[.!?])\s", line.replace("**", ""))[0].rstrip(":")
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Notes the pages of the navigation, in its order."""
+    SECTIONS.clear()
+    for item in nav.items:
+        pages = [page for page in nav.pages if item in (page, *page.ancestors)]
+        SECTIONS.append((item.title or "", [page.file.src_uri for page in pages]))
+    return nav
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Writes llms.txt: each page of the navigation with its title, address and first sentence."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}"]
+    for title, names in SECTIONS:
+        lines += ["", f"## {title}", ""]
+        for name in names:
+            about = f": {SUMMARIES[name]}" if SUMMARIES[name] else ""
+            lines.append(f"- [{TITLES[name]}]({config.site_url or ''}{ADDRESSES[name]}){about}")
+    Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n")
 
 
 def notebook_page(path: Path) -> str:

@@ -34,10 +34,10 @@ __all__ = [
 _DOCS = "https://github.com/chaski-eo/chaski/blob/main/docs/"
 # Pages about errors, by kind and part; "" stands for every part.
 _PAGES = {
-    ("misplaced", ""): "sampling.md#fields",
-    ("unsupported", "bands"): "sampling.md#fields",
-    ("not found", "bands"): "sampling.md#fields",
-    ("unsupported", "pixels"): "sampling.md#fields",
+    ("misplaced", ""): "fields.md#the-ground",
+    ("unsupported", "bands"): "fields.md#bands-by-name",
+    ("not found", "bands"): "fields.md#bands-by-name",
+    ("unsupported", "pixels"): "fields.md#values",
     ("unsupported", "CRS"): "scenes.md",
     ("limit", "batch"): "operations.md#memory",
     ("corrupt", ""): "sampling.md#bad-samples",
