@@ -1,7 +1,8 @@
 """Checks the pages of the built site.
 
-Searches find the right page first, and llms.txt names all pages. Pictures have texts, headings skip no level, links and titles have names, lines of code fit beside
-the menus, all public names of Python are described, and pages load nothing from other hosts.
+Searches find the right page first, and llms.txt names all pages. Pictures have texts, headings skip
+no level, links and titles have names, lines of code fit beside the menus, all public names of
+Python are described, and pages load nothing from other hosts.
 
 Usage: check.py FOLDER. mkdocs itself checks the links and their anchors.
 """
@@ -96,7 +97,9 @@ def unlisted(folder: Path, pages: list[Path]) -> list[str]:
     """Returns the pages that llms.txt does not name."""
     text = (folder / "llms.txt").read_text()
     links = ["/" + link for link in re.findall(r"^- \[[^]]*\]\(([^)]*)\)", text, re.MULTILINE)]
-    names = [page.parent.relative_to(folder).as_posix() for page in pages if page.name != "404.html"]
+    names = [
+        page.parent.relative_to(folder).as_posix() for page in pages if page.name != "404.html"
+    ]
     return [
         f"llms.txt: it lacks {name}"
         for name in names

@@ -34,7 +34,14 @@ PAGES |= {f"tutorials/{p.stem}.md": f"docs/tutorials/{p.name}" for p in NOTEBOOK
 COMMANDS: dict[str, str] = {}
 BUTTON = re.compile(r"^\*\*\[(.*\))\*\*$", re.MULTILINE)  # a line that is a link in bold
 # In searches, pages that record, and those that list all there is, come behind guides.
-RECORDS = ("decisions/", "policies/", "compatibility.md", "measurements.md", "benchmarks.md", "fuzzing.md")
+RECORDS = (
+    "decisions/",
+    "policies/",
+    "compatibility.md",
+    "measurements.md",
+    "benchmarks.md",
+    "fuzzing.md",
+)
 LISTS = ("reference/", "guides.md", "order.md", "exact-resume-in-frameworks.md")
 SECTIONS: list[tuple[str, list[str]]] = []  # of the navigation, each with its pages
 SUMMARIES: dict[str, str] = {}  # these three of each page, for llms.txt
