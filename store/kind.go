@@ -39,6 +39,10 @@ type Kind struct {
 	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
 	// choose them. nil for a kind that is no sample of other datasets.
 	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
+	// Parts reports whether a local name without a file stands for files with the names of parts; nil if none does.
+	Parts func(ctx context.Context, o source.Opener, uri string) bool
+	// Verify checks every byte of a path. Its error is a fault of the path, unless the context is done.
+	Verify func(ctx context.Context, c *Check, path string) error
 }
 
 // Limits of a store, in bytes; 0 for the defaults of its kind.
@@ -51,6 +55,8 @@ type Images interface {
 	HasN() bool
 	// Index returns the chunk index of an image.
 	Index(i int64) *chunk.Index
+	// Verify checks every byte of all images.
+	Verify(ctx context.Context, c *Check) error
 }
 
 // Raster is the images of a store.

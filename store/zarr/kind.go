@@ -9,7 +9,7 @@ import (
 
 // Kind is the kind of the paths of arrays and groups.
 var Kind = store.Register(&store.Kind{
-	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: true, Raster: openRaster,
+	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: true, Raster: openRaster, Verify: check,
 })
 
 // images are the images of a store as store.Raster.

@@ -3,6 +3,7 @@ package zarr
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // Checked counts what Verify checked. Chunks past the edge of the array, which the last shards may hold, do not count.
@@ -250,4 +252,75 @@ func (a *Array) chunksIn(first, size []int64) int64 {
 		}
 	}
 	return chunks
+}
+
+// check implements store.Kind.Verify: it decodes every chunk of every array of a store. It counts each array as a
+// file. Arrays of types that are not read are in the notes.
+func check(ctx context.Context, c *store.Check, path string) error {
+	c.Busy.Lock()
+	defer c.Busy.Unlock()
+	node, err := Open(ctx, c.Opener, path, Options{MaxChunk: int64(c.MaxChunk)})
+	if err != nil {
+		return err
+	}
+	list, err := node.Members(ctx)
+	if err != nil {
+		return err
+	}
+	var unread error
+	read := 0
+	for k, member := range list {
+		err := member.Err
+		if fault.KindOf(err) == fault.Unsupported {
+			unread = cmp.Or(unread, err)
+			c.Notes = append(c.Notes, "not read: "+fault.Line(err))
+			continue
+		}
+		if read++; read > 1 {
+			c.Files++ // the first one is counted already
+		}
+		c.Arrays++
+		if err == nil {
+			err = c.Guard(member.Array.URI, func() error { return member.Array.check(ctx, c) })
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			c.Fault(int64(k), fault.WithFile(err, path))
+		}
+	}
+	switch {
+	case read == 0 && unread != nil:
+		return unread
+	case read == 0:
+		return fault.New(fault.NotFound, "group", fault.NoOffset, "it has no arrays")
+	}
+	return nil
+}
+
+// Verify implements store.Images: it decodes every chunk of the arrays.
+func (s *Raster) Verify(ctx context.Context, c *store.Check) error {
+	c.Busy.Lock()
+	defer c.Busy.Unlock()
+	c.Files++
+	for _, m := range s.bands {
+		c.Arrays++
+		if err := m.a.check(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check decodes every chunk of an array.
+func (a *Array) check(ctx context.Context, c *store.Check) error {
+	checked, err := a.Verify(ctx, c.Workers)
+	c.Chunks += checked.Chunks
+	c.Bytes += checked.Bytes
+	c.AbsentChunks += checked.Absent
+	if checked.Bad > 1 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s: %d chunks or shards cannot be read", a.URI, checked.Bad))
+	}
+	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // File is a file, container or array to check.
@@ -50,7 +49,7 @@ func Files(ctx context.Context, all []File, first, count int, o Options) (*Part,
 
 // Add adds the part that has the next files. It lists at most maxFaults of the faults.
 func (p *Part) Add(q *Part, maxFaults int) {
-	p.add(&q.Report)
+	p.Counts.Add(q.Counts)
 	p.Notes = append(p.Notes, q.Notes...)
 	p.Faulty += q.Faulty
 	p.Faults = append(p.Faults, q.Faults[:max(0, min(len(q.Faults), maxFaults-len(p.Faults)))]...)
@@ -66,19 +65,6 @@ func (p *Part) Whole() *Report {
 	report := p.Report
 	report.Notes = append(report.Notes, (&nameLists{p.Names}).notes()...)
 	return &report
-}
-
-// add adds the counts of what was checked.
-func (r *Report) add(q *Report) {
-	r.Files += q.Files
-	r.Arrays += q.Arrays
-	r.Rows += q.Rows
-	r.Chunks += q.Chunks
-	r.Bytes += q.Bytes
-	r.Containers += q.Containers
-	r.Samples += q.Samples
-	r.Absent += q.Absent
-	r.AbsentChunks += q.AbsentChunks
 }
 
 // sizeOf returns the size of a file, and 0 for a directory.
@@ -108,8 +94,8 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 				files = append(files, File{Path: path})
 				continue
 			}
-		} else if st, err := os.Stat(path); os.IsNotExist(err) && kind == taco.Kind &&
-			taco.IsSet(ctx, open, path) {
+		} else if st, err := os.Stat(path); os.IsNotExist(err) && kind.Parts != nil &&
+			kind.Parts(ctx, open, path) {
 			files = append(files, File{Path: path})
 			continue
 		} else if err == nil && (!st.IsDir() || kind != store.Other) {

@@ -23,13 +23,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/tiledb"
-	"github.com/chaski-eo/chaski/store/zarr"
 )
 
 // Options of Paths. The zero value checks local files with all processors.
@@ -69,19 +67,9 @@ func (o Options) withDefaults() (_ Options, done func()) {
 
 // Report has the numbers of what was checked, and the faults. It is the JSON that chaski verify prints.
 type Report struct {
-	Files  int64 `json:"files"`            // an array counts as one
-	Arrays int64 `json:"arrays,omitempty"` // of TileDB and Zarr
-	Rows   int64 `json:"rows"`             // of catalogs and containers
-	Chunks int64 `json:"chunks"`           // decoded tiles, strips and frames, and tiles of arrays
-	Bytes  int64 `json:"bytes"`            // decoded; for containers, bytes of their samples
-	// Containers counts containers, and Samples their samples with bytes. Absent counts missing source files of
-	// containers' catalogs. Notes has what is against a specification but can be read correctly.
-	Containers int64 `json:"containers,omitempty"`
-	Samples    int64 `json:"samples,omitempty"`
-	Absent     int64 `json:"absent,omitempty"`
-	// AbsentChunks counts the chunks of Zarr arrays that were not written, whose cells have the fill value.
-	AbsentChunks int64    `json:"absent_chunks,omitempty"`
-	Notes        []string `json:"notes,omitempty"`
+	store.Counts
+	// Notes has what is against a specification but can be read correctly.
+	Notes []string `json:"notes,omitempty"`
 	// Faulty is the number of files and rows with a fault. Faults has the first fault of each, in the order of
 	// the files, at most Options.MaxFaults.
 	Faulty int64    `json:"faulty"`
@@ -116,8 +104,7 @@ type verifier struct {
 	files source.Opener
 	total int
 
-	// zarr is held by the worker that checks a Zarr store, because it uses all workers for its chunks.
-	zarr sync.Mutex
+	busy sync.Mutex // store.Check.Busy
 
 	mu     sync.Mutex // of the fields below
 	done   int
@@ -187,7 +174,7 @@ type worker struct {
 	stored  []byte
 	pixels  []byte
 	rows    *pixels.Reader // checks chunks that are decoded in pieces
-	sum     Report         // of the current file
+	sum     *store.Check   // of the current file
 }
 
 func newWorker(v *verifier) *worker {
@@ -198,7 +185,13 @@ func newWorker(v *verifier) *worker {
 
 // file checks file number i. It returns an error only if the context is done.
 func (w *worker) file(ctx context.Context, i int, path string) error {
-	w.sum = Report{Files: 1}
+	o := w.v.o
+	w.sum = &store.Check{Opener: w.v.files, Key: o.Key, MaxChunk: o.MaxChunk, Workers: o.Workers, Pixels: o.Pixels,
+		Busy: &w.v.busy, Guard: w.guarded, Counts: store.Counts{Files: 1},
+		Fault: func(row int64, err error) { w.v.fault(i, row, err) },
+		Raster: func(ctx context.Context, o source.Opener, row int64, sample, uri string) error {
+			return w.sample(ctx, o, i, row, sample, uri)
+		}}
 	err := w.guarded(path, func() error { return w.check(ctx, i, path) })
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -209,7 +202,7 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	verifier := w.v
 	verifier.mu.Lock()
 	defer verifier.mu.Unlock()
-	verifier.sum.add(&w.sum)
+	verifier.sum.Add(w.sum.Counts)
 	if len(w.sum.Notes) > 0 {
 		verifier.notes = append(verifier.notes, noted{i, w.sum.Notes})
 	}
@@ -233,19 +226,18 @@ func (w *worker) guarded(name string, f func() error) error {
 	return err
 }
 
-// checks check what a path leads to, by its kind.
-var checks = map[*store.Kind]func(w *worker, ctx context.Context, i int, path string) error{
-	tiledb.Kind: (*worker).array, zarr.Kind: (*worker).zarr, taco.Kind: (*worker).container,
-	store.Other: (*worker).one,
-}
-
 // check checks path number i by its kind.
 func (w *worker) check(ctx context.Context, i int, path string) error {
 	kind, err := store.Of(ctx, w.v.files, path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case kind == store.Other:
+		return w.one(ctx, i, path)
+	case kind.Verify == nil:
+		return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%v cannot be verified", kind)
 	}
-	return checks[kind](w, ctx, i, path)
+	return kind.Verify(ctx, w.sum, path)
 }
 
 // one checks a file that is neither a store nor a container.
@@ -390,19 +382,6 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 	return nil
 }
 
-// array decodes every tile of every fragment of a TileDB array.
-func (w *worker) array(ctx context.Context, _ int, path string) error {
-	w.sum.Arrays++
-	array, err := tiledb.Open(ctx, w.v.files, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
-	if err != nil {
-		return err
-	}
-	c, err := array.Verify(ctx)
-	w.sum.Chunks += c.Tiles
-	w.sum.Bytes += c.Bytes
-	return err
-}
-
 // frame decodes a loose OpenZL frame.
 func (w *worker) frame(ctx context.Context, path string) error {
 	file, err := w.v.files.Open(ctx, path)
@@ -441,6 +420,27 @@ func (w *worker) images(ctx context.Context, path string) (fields []catalog.Sour
 		fields = append(fields, catalog.Source{Field: name})
 	}
 	return fields, err
+}
+
+// sample decodes every chunk of a sample of container i, if it is a raster. o opens any name as the sample alone.
+func (w *worker) sample(ctx context.Context, o source.Opener, i int, row int64, path, uri string) error {
+	file, err := o.Open(ctx, uri)
+	if err != nil {
+		return err
+	}
+	is := catalog.IsRaster(ctx, file)
+	if err := file.Close(); err != nil || !is {
+		return err
+	}
+	// The sum has the bytes of samples, so that decoded pixels must not be added.
+	bytes := w.sum.Bytes
+	asset, err := w.raster(ctx, o, uri)
+	w.sum.Bytes = bytes
+	if err == nil {
+		asset.Member = path
+		w.named(i, row, asset)
+	}
+	return rows.Bare(err)
 }
 
 // catalog checks every row of a catalog: its file, and that its chunk index is the file's. Of a table it checks the
@@ -483,8 +483,10 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	if err != nil {
 		return err
 	}
-	if images, ok := asset.Images().(*zarr.Raster); ok {
-		return w.storeImages(ctx, asset, images.Arrays())
+	if images := asset.Images(); images != nil && asset.Index.Blocks.Image > 0 {
+		return nil // the first one checks all images of its store
+	} else if images != nil {
+		return images.Verify(ctx, w.sum)
 	}
 	opener := w.v.files
 	if asset.Member != "" || asset.Bytes != nil {
@@ -509,80 +511,6 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	asset.Names = header.Names
 	w.named(i, row, &asset)
 	return nil
-}
-
-// zarr decodes every chunk of every array of a Zarr store. It counts each array as a file. Arrays of types that are
-// not read are in the notes.
-func (w *worker) zarr(ctx context.Context, file int, path string) error {
-	w.v.zarr.Lock()
-	defer w.v.zarr.Unlock()
-	node, err := zarr.Open(ctx, w.v.files, path, zarr.Options{MaxChunk: int64(w.v.o.MaxChunk)})
-	if err != nil {
-		return err
-	}
-	list, err := node.Members(ctx)
-	if err != nil {
-		return err
-	}
-	var unread error
-	read := 0
-	for k, member := range list {
-		err := member.Err
-		if fault.KindOf(err) == fault.Unsupported {
-			unread = cmp.Or(unread, err)
-			w.note("not read: %s", fault.Line(err))
-			continue
-		}
-		if read++; read > 1 {
-			w.sum.Files++ // the first one is counted already
-		}
-		w.sum.Arrays++
-		if err == nil {
-			err = w.guarded(member.Array.URI, func() error { return w.zarrArray(ctx, member.Array) })
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			w.v.fault(file, int64(k), fault.WithFile(err, path))
-		}
-	}
-	switch {
-	case read == 0 && unread != nil:
-		return unread
-	case read == 0:
-		return fault.New(fault.NotFound, "group", fault.NoOffset, "it has no arrays")
-	}
-	return nil
-}
-
-// storeImages decodes every chunk of the arrays of a sample, with those of all images of its store, at the first one.
-func (w *worker) storeImages(ctx context.Context, asset catalog.Asset, arrays []*zarr.Array) error {
-	if asset.Index.Blocks.Image > 0 {
-		return nil
-	}
-	w.v.zarr.Lock()
-	defer w.v.zarr.Unlock()
-	w.sum.Files++
-	for _, a := range arrays {
-		w.sum.Arrays++
-		if err := w.zarrArray(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// zarrArray decodes every chunk of an array.
-func (w *worker) zarrArray(ctx context.Context, a *zarr.Array) error {
-	checked, err := a.Verify(ctx, w.v.o.Workers)
-	w.sum.Chunks += checked.Chunks
-	w.sum.Bytes += checked.Bytes
-	w.sum.AbsentChunks += checked.Absent
-	if checked.Bad > 1 {
-		w.note("%s: %d chunks or shards cannot be read", a.URI, checked.Bad)
-	}
-	return err
 }
 
 func (w *worker) note(format string, args ...any) {

@@ -1,0 +1,45 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
+)
+
+// TestKinds: a kind of store that only this test knows verifies its paths by itself, and one that cannot is an error.
+func TestKinds(t *testing.T) {
+	named := func(name string) func(context.Context, source.Opener, source.Path) bool {
+		return func(_ context.Context, _ source.Opener, p source.Path) bool { return p.Base() == name }
+	}
+	store.Register(&store.Kind{Noun: "a heap", Is: named("heap"),
+		Verify: func(_ context.Context, c *store.Check, path string) error {
+			c.Rows, c.Notes = 7, []string{path + " is a heap"}
+			c.Fault(3, errors.New("a broken row"))
+			return c.Guard("a row", func() error { panic("a damaged heap") })
+		}})
+	store.Register(&store.Kind{Noun: "a pile", Is: named("pile")})
+	dir := t.TempDir()
+	for _, name := range []string{"heap", "pile"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Paths(t.Context(), []string{dir}, Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Files != 2 || r.Rows != 7 || r.Faulty != 3 || len(r.Notes) != 1 || len(r.Faults) != 3 {
+		t.Fatalf("%+v", r)
+	}
+	for i, want := range []string{"a row: panic: a damaged heap", "a broken row", "a pile cannot be verified"} {
+		if !strings.Contains(r.Faults[i], want) {
+			t.Errorf("fault %d is %q, not %q", i, r.Faults[i], want)
+		}
+	}
+}
