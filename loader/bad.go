@@ -1,0 +1,250 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/batch"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// SampleError is the error of a ticket that ends because of one sample: by the policy "error", or
+// because no policy covers the error.
+type SampleError struct {
+	Source   string // the name of the sample's source; empty if there is one source
+	Draw     shuffle.Draw
+	Epoch    uint64
+	Position int64
+	Sample   batch.SampleRef
+	Err      error
+
+	text string
+}
+
+// Error returns the error with the sample that it is about.
+func (e *SampleError) Error() string { return e.text }
+
+// Unwrap returns Err.
+func (e *SampleError) Unwrap() error { return e.Err }
+
+// failMu guards Pending.errs of all tickets. One lock is enough since errors are rare. settle reads
+// errs without it, after the last unit has called complete.
+var failMu sync.Mutex
+
+// maxID bounds the id of a bad sample in a batch, in bytes, because ids come from tables, which are
+// hostile.
+const maxID = 4096
+
+// rowErrors holds the errors of one row.
+type rowErrors struct {
+	all   error   // concerns the whole row; of several, the one that outranks the others
+	steps []error // of a sequence, the error of each single step, or nil
+}
+
+// worst returns the error that outranks all others of the row.
+func (r *rowErrors) worst() error {
+	err := r.all
+	for _, e := range r.steps {
+		if e != nil && outranks(e, err) {
+			err = e
+		}
+	}
+	return err
+}
+
+// step returns the error of a step.
+func (r *rowErrors) step(i int) error {
+	if r.all != nil || len(r.steps) == 0 {
+		return r.all
+	}
+	return r.steps[i]
+}
+
+// fail records the error of a unit.
+func (p *Pending) fail(u unit, err error) {
+	failMu.Lock()
+	defer failMu.Unlock()
+	row := &p.errs[u.row]
+	target := &row.all
+	lead := p.group.lead()
+	if n := lead.span(); n > 0 && u.field >= 0 && lead.rasters[u.field].Steps > 0 {
+		if row.steps == nil {
+			row.steps = make([]error, n)
+		}
+		target = &row.steps[u.step]
+	}
+	if outranks(err, *target) {
+		*target = err
+	}
+}
+
+// outranks reports whether err is reported instead of other, whichever came first. Errors that no
+// policy covers (of the network, for example) come before faults of a sample; among equals the text
+// decides, so that a run reports the same error in any order of the workers.
+func outranks(err, other error) bool {
+	if other == nil {
+		return true
+	}
+	if system := fault.KindOf(err) == 0; system != (fault.KindOf(other) == 0) {
+		return system
+	}
+	return err.Error() < other.Error()
+}
+
+// settle applies the bad-sample policy to the rows with errors.
+func (p *Pending) settle(r *pixels.Reader) error {
+	policy := p.engine.spec.BadSamples
+	for place := range p.errs {
+		err := p.errs[place].worst()
+		if err == nil {
+			continue
+		}
+		if policy == spec.BadError || fault.KindOf(err) == 0 {
+			return p.atRow(place, err)
+		}
+		if policy == spec.BadFill && p.errs[place].all == nil && p.errs[place].steps != nil {
+			p.fillSteps(place)
+			continue
+		}
+		p.batch.Bad = append(p.batch.Bad, batch.Bad{
+			Row: place, Position: p.batch.Positions[place], Err: err, Source: p.set(place).name, Sample: p.ref(place),
+		})
+		if policy == spec.BadReplace {
+			if r == nil {
+				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
+				// its own, otherwise the chunks of the substitute would be missing from Stages.
+				r = p.engine.newReader()
+				r.Slot.For(p.client)
+				defer endReader(r)
+			}
+			good, err := p.replace(r, place)
+			if err != nil {
+				return p.atRow(place, err)
+			}
+			if good {
+				p.batch.Bad[len(p.batch.Bad)-1].Instead = p.ref(place)
+				continue
+			}
+		}
+		// Now the error is of all steps, so that extras marks them as missing.
+		p.errs[place].all = err
+		p.batch.Valid[place] = policy == spec.BadFill
+		p.clearRow(place)
+	}
+	return nil
+}
+
+// fillSteps marks the bad steps of a row as missing in all fields, and keeps its good steps.
+func (p *Pending) fillSteps(k int) {
+	steps := p.errs[k].steps
+	for step, err := range steps {
+		if err == nil {
+			continue
+		}
+		row := p.engine.rowOf(&p.draws[k], step)
+		p.batch.Bad = append(p.batch.Bad, batch.Bad{Row: k, Position: p.batch.Positions[k], Err: err,
+			Source: p.set(k).name, Sample: p.engine.refOf(p.ctx, &p.draws[k], row)})
+		for i, r := range p.group.lead().rasters {
+			if step < r.Steps {
+				p.clearStep(i, k, step)
+			}
+		}
+		if p.set(k).steps == 0 { // values are of the row, not of the step
+			continue
+		}
+		for _, c := range p.parts {
+			if c.clearStep != nil {
+				c.clearStep(k, step)
+			}
+		}
+	}
+}
+
+// ref names the sample that stands in a row.
+func (p *Pending) ref(k int) *batch.SampleRef {
+	return p.engine.refOf(p.ctx, &p.draws[k], p.draws[k].Row)
+}
+
+// refOf names a row of the table that belongs to the sample of a draw, such as a step of a sequence.
+func (e *Engine) refOf(ctx context.Context, draw *shuffle.Draw, row int64) *batch.SampleRef {
+	id, err := e.ID(ctx, draw.Dataset, row)
+	if err != nil {
+		id = "" // the number of the row still names it
+	}
+	return &batch.SampleRef{Index: draw.Sample, Row: row, ID: id[:min(len(id), maxID)]}
+}
+
+// atRow wraps the error of a row with its sample. If no substitute could be read, that is the last
+// substitute.
+func (p *Pending) atRow(k int, err error) error {
+	return p.engine.atSample(p.ctx, p.draws[k], p.ticket.Epoch, p.batch.Positions[k], err)
+}
+
+// atSample wraps the error about the sample of a draw.
+func (e *Engine) atSample(ctx context.Context, draw shuffle.Draw, epoch uint64, position int64, err error) error {
+	name := e.leaves[draw.Dataset].name
+	text := fmt.Sprintf("sample %d at position %d of epoch %d: %v", draw.Sample, position, epoch, err)
+	if name != "" {
+		text = fmt.Sprintf("source %q: %s", name, text)
+	}
+	return &SampleError{Source: name, Draw: draw, Epoch: epoch, Position: position,
+		Sample: *e.refOf(ctx, &draw, draw.Row), Err: err, text: text}
+}
+
+// replace puts a substitute in the place of a bad sample, and reports whether one was good. It
+// writes the whole row again, because the fields of a row must come from one sample. It returns
+// only errors that no policy covers.
+func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
+	bad := p.draws[k]
+	for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
+		p.draws[k] = p.engine.plan.Substitute(bad, attempt)
+		err = nil
+		for u := range p.units(k) {
+			if err = p.ctx.Err(); err == nil {
+				// Not left to complete, so that the error names the substitute.
+				err = crash.Call(func() error { return u.do(r) })
+			}
+			if err != nil {
+				break
+			}
+		}
+		if err == nil {
+			p.batch.Samples[k] = p.draws[k].Sample
+			return true, nil
+		}
+		if fault.KindOf(err) == 0 {
+			return false, err
+		}
+	}
+	p.draws[k] = bad
+	return false, nil
+}
+
+// clearRow fills a row of padding or of a bad sample.
+func (p *Pending) clearRow(k int) {
+	for i, r := range p.group.lead().rasters {
+		for step := range max(r.Steps, 1) {
+			p.clearStep(i, k, step)
+		}
+	}
+	for _, c := range p.parts {
+		if c.clear != nil {
+			c.clear(k)
+		}
+	}
+}
+
+// clearStep fills one step of a raster field of a row.
+func (p *Pending) clearStep(field, k, step int) {
+	cv, err := p.converters(k, field).Get(&chunk.Index{}, nil)
+	if err != nil {
+		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
+	}
+	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
+}

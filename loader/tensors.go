@@ -1,0 +1,83 @@
+package loader
+
+import (
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/loader/batch"
+	"github.com/chaski-eo/chaski/loader/pixels"
+)
+
+// mask returns the mask of a field. The mask of a native tensor is set to ones before its first
+// use, because rows without missing pixels do not write it.
+func (p *Pending) mask(field int) []byte {
+	layout := p.layout.rasters[field]
+	mask := p.buf[layout.mask : layout.mask+layout.plan.Len()]
+	if layout.native {
+		p.masks[field].Do(func() {
+			for i := range mask {
+				mask[i] = 1
+			}
+			p.masked[field].Store(true)
+		})
+	}
+	return mask
+}
+
+// tensors adds the tensors to the filled batch, in the order of the spec's fields. It fails with
+// kind limit if what the layout cannot count is over the batch memory.
+func (p *Pending) tensors() error {
+	engine, batch := p.engine, p.batch
+	size := int64(0)
+	for _, part := range p.parts {
+		if part.size != nil {
+			size += part.size()
+		}
+	}
+	if size > engine.options.MemoryBytes {
+		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
+			size, engine.options.MemoryBytes)
+	}
+	add := func(part column) {
+		for _, m := range part.members() {
+			batch.Tensors = append(batch.Tensors, m.Tensor)
+		}
+	}
+	p.group.inOrder(engine, func(i int) { batch.Tensors = append(batch.Tensors, p.raster(i)...) },
+		func(i int) { add(p.parts[i]) })
+	for _, part := range p.parts[len(p.group.lead().values):] {
+		add(part)
+	}
+	return nil
+}
+
+// raster returns the tensor of a raster field, and its validity if it has one.
+func (p *Pending) raster(i int) []batch.Tensor {
+	field, layout := p.group.lead().rasters[i].Tensor(), p.layout.rasters[i]
+	tensor := batch.Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
+		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
+	if layout.native {
+		tensor.Convert = convertOf(field, layout.plan)
+		if p.masked[i].Load() {
+			tensor.Convert.Mask = p.mask(i)
+		}
+		return []batch.Tensor{tensor}
+	}
+	if field.Validity == "" {
+		return []batch.Tensor{tensor}
+	}
+	validity := tensor
+	validity.Name, validity.DType, validity.Data = field.Validity, chunk.Uint8, p.mask(i)
+	return []batch.Tensor{tensor, validity}
+}
+
+// convertOf returns the arithmetic that a native tensor leaves to the receiver.
+func convertOf(r *pixels.Raster, p *einops.Plan) *batch.Convert {
+	base := r.Final.Base
+	convert := &batch.Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo,
+		Hi: base.Hi, Fill: r.FillValue}
+	if len(r.Scale) > 1 {
+		convert.BandAxis = p.BandAxis()
+	}
+	return convert
+}

@@ -1,0 +1,231 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/batch"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
+)
+
+// ErrClosed is the error of tickets that were unfinished when the engine was closed.
+var ErrClosed = errors.New("loader: the engine is closed")
+
+// Pending is a ticket in work. The caller must call Wait or Cancel, and must not call Cancel after
+// Wait has returned a batch.
+type Pending struct {
+	engine *Engine
+	group  *group // of the ticket's positions
+	ticket steps.Ticket
+	native bool
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	client any      // for whom it is: see resources.Turn
+	next   *Pending // behind it in the queue
+	claim  *claim   // on the window of its client; nil before its turn
+	layout *layout
+	memory batch.Buffer
+	buf    []byte // bytes of memory
+	batch  *batch.Batch
+	draws  []shuffle.Draw // for each row, the sample that stands there
+	parts  []column       // all of the batch that is not a raster field
+	masks  []sync.Once    // for each raster field: sets the mask to ones
+	masked []atomic.Bool  // for each raster field: the mask is in use
+	errs   []rowErrors    // for each row
+	todo   atomic.Int64   // units that are not done
+	order  int64          // of its first row in Engine.tiles
+	plan   tilePlan
+	run    *runAhead // nil unless its reads were announced
+	done   chan struct{}
+	err    error
+
+	state atomic.Int32
+}
+
+const (
+	// States of a Pending. They decide who releases the batch: the caller of Wait, or Cancel, if the
+	// work finished first; finish itself if Cancel came first. Both use compare-and-swap, so that
+	// exactly one of them releases it.
+	working int32 = iota
+	finished
+	abandoned
+)
+
+// Start asks for the rows of a ticket and never blocks. The engine works on the tickets of a stream in
+// the order in which they come, and on the tickets of several clients and streams (resources.WithTurn) in
+// turns, as workers and memory allow. With native, tensors that are smaller in their
+// native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
+// with an error of kind not found, unsupported or limit.
+func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pending {
+	pending := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
+	pending.ctx, pending.cancel = context.WithCancel(ctx)
+	err := crash.Call(func() (err error) {
+		if pending.group, err = e.check(t); err == nil {
+			pending.layout, err = e.layout(layoutKey{pending.group, t.Rows(), native})
+		}
+		return err
+	})
+	if err != nil {
+		crash.Report(e.options.Logger, err)
+		pending.finish(err)
+		return pending
+	}
+	if !e.queue.put(pending) {
+		pending.finish(ErrClosed)
+	}
+	return pending
+}
+
+// check returns the group of a ticket, or an error if it asks for positions or rows that do not exist, or that cannot
+// stand in one batch.
+func (e *Engine) check(t steps.Ticket) (*group, error) {
+	switch last := e.plan.LastEpoch(); {
+	case t.Epoch > last:
+		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "epoch %d: the last one is %d", t.Epoch, last)
+	case len(t.Positions)+len(t.Corners) > 0:
+		if err := e.checkNamed(t); err != nil {
+			return nil, err
+		}
+	case t.First < 0 || t.First > e.samples:
+		return nil, fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First,
+			e.samples)
+	case t.Count < 1 || t.RowStride < 1 || t.RowStart < 0 || t.RowStart >= t.RowStride:
+		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, rows from %d by %d", t.Count,
+			t.RowStart, t.RowStride)
+	case t.Count > e.spec.BatchSize:
+		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d",
+			t.Count, e.spec.BatchSize)
+	}
+	return e.groupOf(t)
+}
+
+// checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds the rows of
+// a run.
+func (e *Engine) checkNamed(t steps.Ticket) error {
+	switch {
+	case t.First != 0 || t.Count != 0 || t.RowStart != 0 || t.RowStride != 0:
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, and a run of %d from %d",
+			len(t.Positions), t.Count, t.First)
+	case len(t.Corners) > 0 && len(t.Corners) != 2*len(t.Positions):
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d numbers of corners, for %d positions",
+			len(t.Corners), len(t.Positions))
+	case len(t.Corners) > 0 && slices.ContainsFunc(e.sets, (*dataset).drawsNoCorner):
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "corners are for random windows")
+	}
+	for _, p := range t.Positions {
+		if p < 0 || p >= e.samples {
+			return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", p, e.samples)
+		}
+	}
+	return nil
+}
+
+// Wait returns the batch, or the error of the first row that has one. If ctx ends first, it cancels
+// the ticket and returns the error of ctx.
+func (p *Pending) Wait(ctx context.Context) (*batch.Batch, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		p.Cancel()
+		return nil, ctx.Err()
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.batch, nil
+}
+
+// Cancel gives up the ticket. Its memory is free as soon as no worker writes to it.
+func (p *Pending) Cancel() {
+	p.cancel()
+	if !p.state.CompareAndSwap(working, abandoned) && p.state.CompareAndSwap(finished, abandoned) && p.batch != nil {
+		p.batch.Release()
+	}
+}
+
+// finish ends the ticket with its batch, or with an error.
+func (p *Pending) finish(err error) {
+	p.cancel()
+	p.plan.end(p.engine.tiles)
+	p.run.endTicket(p.ticket)
+	// All units are done by now, so no worker writes to the memory and another batch may use it.
+	if err != nil && p.memory != nil {
+		p.claim.giveBack(p.memory, true)
+		p.memory, p.buf, p.batch = nil, nil, nil
+	}
+	if err != nil {
+		p.claim.end()
+	}
+	p.err = err
+	// Cancel came first. No caller waits for the batch, so its memory must be given back here.
+	if !p.state.CompareAndSwap(working, finished) && p.batch != nil {
+		p.batch.Release()
+	}
+	close(p.done)
+}
+
+// planned returns what Engine.tiles is to be told about the ticket.
+func (p *Pending) planned() planned {
+	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
+	return planned{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
+		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks() {
+			return nil, nil
+		}
+		return engine.needs(p.ctx, &draws[k])
+	}}
+}
+
+// prepare lays out the batch in the ticket's memory, which next has reserved.
+func (p *Pending) prepare() error {
+	engine := p.engine
+	rows := p.ticket.Rows()
+	if p.claim == nil {
+		return p.ctx.Err() // it was cancelled while it waited
+	}
+	if p.memory == nil {
+		p.memory = engine.memory.alloc(p.size())
+	}
+	memory := p.memory
+	p.buf = memory.Bytes()
+	p.batch = &batch.Batch{
+		Epoch: p.ticket.Epoch, First: p.ticket.First, Rows: rows,
+		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
+	}
+	claim := p.claim
+	p.batch.SetMemory(memory, func(keep bool) { claim.giveBack(memory, keep) })
+	p.batch.OnKeep(claim.end)
+	// Memory comes from earlier batches and still holds their bytes, so every row must be written,
+	// padding too.
+	p.draws = make([]shuffle.Draw, rows)
+	for k := range rows {
+		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, engine.samples), -1
+		if pos := p.batch.Positions[k]; pos >= 0 {
+			p.draws[k] = engine.plan.Draw(p.ticket, k)
+			p.batch.Samples[k], p.batch.Valid[k] = p.draws[k].Sample, true
+		}
+	}
+	p.errs = make([]rowErrors, rows)
+	rasters := len(p.group.lead().rasters)
+	p.masks, p.masked = make([]sync.Once, rasters), make([]atomic.Bool, rasters)
+	p.parts = engine.columns(p)
+	return nil
+}
+
+// size returns the bytes of memory that the ticket takes.
+func (p *Pending) size() int { return max(p.layout.bytes, 1) }
+
+// set returns the dataset of a row. For padding it is the first one of the group.
+func (p *Pending) set(k int) *dataset {
+	if p.batch.Positions[k] < 0 {
+		return p.group.lead()
+	}
+	return p.engine.set(&p.draws[k])
+}

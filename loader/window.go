@@ -1,0 +1,350 @@
+package loader
+
+import (
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/crs/warp"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// do decodes one field of one row, or of one step of it, into its place in the batch.
+func (u unit) do(r *pixels.Reader) error {
+	draw := &u.p.draws[u.row]
+	set := u.p.set(u.row)
+	if u.field < 0 {
+		for _, c := range u.p.parts {
+			if c.fill == nil {
+				continue
+			}
+			if err := c.fill(r, set, draw, u.row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := u.pixels(r, set, draw); err != nil || !set.rasters[u.field].Checked() {
+		return err
+	}
+	return u.fits(set, draw)
+}
+
+// fits checks that the pixels of a raster field have no value that its tensor cannot hold.
+func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
+	pending := u.p
+	cv, err := pending.converters(u.row, u.field).Get(&chunk.Index{}, nil)
+	if err != nil {
+		return err
+	}
+	err = pending.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).Fits()
+	if err == nil || d.ground != nil {
+		return err
+	}
+	if row := pending.engine.rowOf(draw, u.step); row >= 0 {
+		asset, failed := d.table.Asset(pending.ctx, d.column(u.field, u.step), row)
+		if failed != nil {
+			return failed
+		}
+		return asset.Fault(err)
+	}
+	return err
+}
+
+// pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
+func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+	engine, pending := u.p.engine, u.p
+	row := engine.rowRead(d, draw, u.field, u.step)
+	if row < 0 {
+		pending.clearStep(u.field, u.row, u.step)
+		return nil
+	}
+	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
+	// last unit's raster would be used.
+	r.Share = pixels.Shared{}
+	if d.ground != nil {
+		return u.ground(r, d, draw)
+	}
+	field, column := d.rasters[u.field], d.column(u.field, u.step)
+	asset, err := d.table.Asset(pending.ctx, column, row)
+	if err != nil {
+		return err
+	}
+	r.Clock.Lap(resources.StageRead) // of the header, if this is the first time
+	win, err := engine.windowOf(pending.ctx, d, draw, u.field, row, asset)
+	if err != nil {
+		return asset.Fault(err)
+	}
+	key := pixels.TileKey{Set: d.number, Column: column, Row: row}
+	switch {
+	case d.byTile():
+		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
+	case engine.plans != nil && d.sharesChunks():
+		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
+	}
+	if asset.Parts != nil {
+		return u.stack(r, d, field, &asset, win)
+	}
+	bands, err := d.names.bandsOf(pending.ctx, field, asset)
+	if err != nil {
+		return err
+	}
+	in := d.inside(draw, field, win, asset.Index.Height, asset.Index.Width)
+	target, err := pending.row(u, asset.Index, bands, win, in)
+	if err != nil {
+		return asset.Fault(err)
+	}
+	convs := pending.converters(u.row, u.field)
+	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
+		to.Bands = bands
+		if d.resamples() {
+			// The sink is the resampled window, which has the field's size and begins at 0, 0.
+			to.Win = shuffle.Box{H: field.H, W: field.W}
+			return r.Resampled(pending.ctx, asset, win, to, engine.options.MaxChunkBytes)
+		}
+		if err := r.Read(pending.ctx, asset, in, bands.Picked, to, to.Masked(convs, in)); err != nil {
+			return err
+		}
+		to.Pad(in) // last, because a chunk also has pixels of the window that are not inside
+		return nil
+	})
+	if field.Coloured() {
+		if err == nil && !d.resamples() {
+			target.Pad(in) // past the edge there is no colour
+		}
+		return asset.Fault(err)
+	}
+	return err
+}
+
+// eachPart calls do for every part of a stack that a field takes bands of, with how it lies in the stack.
+func eachPart(f *pixels.Raster, a *catalog.Asset,
+	do func(k int, part *pixels.Raster, l *pixels.Lay) error) error {
+	for place, part := range f.Parts {
+		if part == nil {
+			continue
+		}
+		if err := part.Fits(&a.Parts[place]); err != nil {
+			return a.Parts[place].Fault(err)
+		}
+		lay, err := part.NewLay(a, place)
+		if err != nil {
+			return err
+		}
+		if err := do(place, part, &lay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stack decodes window win of a stack, part by part, into its place in the batch.
+func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.Asset, win shuffle.Box) error {
+	engine, pending := u.p.engine, u.p
+	share := r.Share
+	return eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		asset := a.Parts[k]
+		convs := part.Final
+		if pending.layout.rasters[u.field].native {
+			convs = part.Wire
+		}
+		cv, err := convs.Get(asset.Index, &part.PickedBands)
+		if err != nil {
+			return asset.Fault(err)
+		}
+		target := pending.sink(u.field, u.row, u.step, cv, win, true)
+		target.Field = part
+		r.Share = share
+		r.Share.Key.Part = k
+		switch {
+		case !d.resamples() && l.Same:
+			return r.Aligned(pending.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
+		case l.Whole():
+			target.Win = shuffle.Box{H: part.H, W: part.W}
+			return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
+		}
+		asset, l, mapping, err := engine.coarserPart(pending.ctx, d, part, a, k, l, win)
+		if err != nil {
+			return err
+		}
+		if asset.Raster != nil {
+			r.Share.Key.Level = 1 + asset.Overview
+		}
+		target.Win = shuffle.Box{H: part.H, W: part.W}
+		return r.Warped(pending.ctx, asset, l, mapping, win, target, engine.options.MaxChunkBytes)
+	})
+}
+
+// coarserPart returns the raster that window win of a stack reads for part k, which lies on another grid as l
+// describes: the part itself or, if the stack is coarser, the overview of that resolution. It also returns how that
+// raster lies, and the mapping to it.
+func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raster, a *catalog.Asset, k int,
+	l *pixels.Lay, win shuffle.Box) (catalog.Asset, *pixels.Lay, *warp.Mapping, error) {
+	asset := a.Parts[k]
+	mapping, err := l.Warp(win, part.H, part.W)
+	if err != nil {
+		return asset, l, mapping, asset.Fault(err)
+	}
+	overview, err := d.overviewFor(ctx, e, part, spec.AutoOverviews, asset, mapping)
+	if overview == nil {
+		return asset, l, mapping, err
+	}
+	stack := *a
+	stack.Parts = slices.Clone(a.Parts)
+	stack.Parts[k] = *overview
+	lay, err := part.NewLay(&stack, k)
+	if err != nil {
+		return asset, l, mapping, err
+	}
+	mapping, err = lay.Warp(win, part.H, part.W)
+	return *overview, &lay, mapping, overview.Fault(err)
+}
+
+// rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
+func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
+	set := e.set(draw)
+	switch {
+	case set.steps == 0:
+		return draw.Row
+	case set.ground == nil:
+		return e.plan.Row(draw, step)
+	}
+	if steps := set.ground.Steps(e.plan.Place(draw)); step < len(steps) {
+		return steps[step].Rows[0]
+	}
+	return -1
+}
+
+// rowRead returns the row of the table whose raster of a field is read for a step of a draw, on the ground the row of
+// the first scene that is read, or -1 for padding.
+func (e *Engine) rowRead(d *dataset, draw *shuffle.Draw, field, step int) int64 {
+	if d.ground == nil {
+		row := e.rowOf(draw, step)
+		if d.files.padding(field, step, row) {
+			return -1
+		}
+		return row
+	}
+	f := d.rasters[field]
+	if f.Steps == 0 {
+		return draw.Row
+	}
+	if scenes := d.sceneRows(e.plan, draw, f, step); len(scenes) > 0 {
+		return scenes[0]
+	}
+	return -1
+}
+
+// windowOf returns the window of a draw, in pixels of a raster field whose asset, of the table's
+// row at, is a. All steps of a sequence share the window of the first one. Assets that do not share
+// a grid are unsupported.
+func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64,
+	a catalog.Asset) (shuffle.Box, error) {
+	raster, lead := d.rasters[field], d.rasters[0]
+	if err := raster.Fits(&a); err != nil {
+		return shuffle.Box{}, err
+	}
+	base := a
+	if field > 0 {
+		var err error
+		if d.files[0] != nil {
+			base, err = e.begin(ctx, d, draw)
+		} else {
+			base, err = d.table.Asset(ctx, lead.TableColumn, at)
+		}
+		if err != nil {
+			return shuffle.Box{}, err
+		}
+		if !raster.Ratio.Holds(base.Index, a.Index) {
+			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"%d by %d pixels do not share a grid with the first field's %d by %d",
+				a.Index.Height, a.Index.Width, base.Index.Height, base.Index.Width)
+		}
+		if err := raster.SameGround(&base, &a); err != nil {
+			return shuffle.Box{}, err
+		}
+	}
+	first := base.Index
+	// A window drawn in one size has no meaning in another, so every step needs the size of the
+	// first.
+	if at != draw.Row || field == 0 && d.files[0] != nil {
+		begin, err := e.begin(ctx, d, draw)
+		if err != nil {
+			return shuffle.Box{}, err
+		}
+		if first.Height != begin.Index.Height || first.Width != begin.Index.Width {
+			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"%d by %d pixels; the first step of the sequence has %d by %d",
+				first.Height, first.Width, begin.Index.Height, begin.Index.Width)
+		}
+		if err := lead.SameGround(&begin, &base); err != nil {
+			return shuffle.Box{}, err
+		}
+	}
+	w, err := d.window(e.plan, draw, first.Height, first.Width, raster.Pad)
+	return raster.Ratio.Scale(w), err
+}
+
+// begin returns the asset of the first raster field whose size decides the window of a sequence:
+// the asset of the first step, or with the policy "fill" of the first step that opens. With sizes
+// measured before the run (GridWindow, TileWindow) the first step must have one: otherwise the
+// sequence has no window, and all its steps are bad.
+func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
+	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	if d.sizes.available() && d.sizes.of(draw.Row).Height == 0 {
+		return asset, err
+	}
+	fills := e.spec.BadSamples == spec.BadFill
+	for step := 0; step < d.span() && err != nil && fault.KindOf(err) != 0 && fills; step++ {
+		if row := e.rowOf(draw, step); step < d.rasters[0].Steps && !d.files.padding(0, step, row) {
+			asset, err = d.table.Asset(ctx, d.column(0, step), row)
+		}
+	}
+	return asset, err
+}
+
+// row returns the sink for a unit of a raster field, which has some bands of the asset and shows the pixels of box in
+// of its window. It writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
+// this substitute may have written it.
+func (p *Pending) row(u unit, x *chunk.Index, bands *pixels.PickedBands, win shuffle.Box,
+	in chunk.Box) (*pixels.Row, error) {
+	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
+	if p.set(u.row).rasters[u.field].Coloured() {
+		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
+	}
+	convert, err := convs.Get(x, bands)
+	if err != nil {
+		return nil, err
+	}
+	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
+	mask := !layout.native || !whole || convs.Miss(x) || p.draws[u.row].Attempt > 0
+	return p.sink(u.field, u.row, u.step, convert, win, mask), nil
+}
+
+// converters returns the casts from a field's stored pixels to the dtype of its tensor in this
+// batch.
+func (p *Pending) converters(k, field int) *pixels.Converters {
+	raster := p.set(k).rasters[field].Tensor()
+	if p.layout.rasters[field].native {
+		return raster.Wire
+	}
+	return raster.Final
+}
+
+// sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
+// the tensor has one.
+func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
+	layout := p.layout.rasters[field]
+	dst := einops.Target{Data: p.buf[layout.data:layout.end]}
+	if layout.mask >= 0 && masked {
+		dst.Mask = p.mask(field)
+	}
+	return &pixels.Row{Field: p.set(k).rasters[field].Tensor(), Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step,
+		Win: win, Turn: p.draws[k].Transform}
+}

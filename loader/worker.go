@@ -1,0 +1,237 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// unit is the smallest piece of work: one raster field of one row, or of one step of it in a
+// sequence. Field -1 stands for the metadata columns of the row (of all steps), its window
+// and its shapes.
+type unit struct {
+	p                *Pending
+	row, field, step int
+}
+
+// start starts the workers and the dispatcher. They run until Close.
+func (e *Engine) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	e.done.Go(func() { e.dispatch(ctx) })
+	e.fewest = e.fetchers()
+	e.readers.Store(int64(e.fewest))
+	for range e.fewest {
+		e.done.Go(func() { e.work(ctx) })
+	}
+	if e.plans != nil {
+		e.done.Go(func() { planTiles(e.tiles, e.plans) })
+	}
+}
+
+// dispatch gives memory to the tickets in their turns, and hands their units to the workers.
+func (e *Engine) dispatch(ctx context.Context) {
+	defer close(e.units)
+	order, tickets := int64(1), int64(0)
+	if e.plans != nil {
+		defer close(e.plans)
+	}
+	for {
+		pending := e.queue.take(ctx)
+		if pending == nil {
+			e.queue.failAll()
+			return
+		}
+		if err := crash.Call(pending.prepare); err != nil {
+			crash.Report(e.options.Logger, err)
+			pending.finish(err)
+			continue
+		}
+		tickets++
+		pending.ctx = source.WithOrder(pending.ctx, tickets) // before another goroutine has the ticket
+		if e.plans != nil {
+			pending.order = order
+			order += int64(len(pending.draws))
+			select {
+			case e.plans <- pending.planned():
+			default: // it goes on without, since headers come slowly
+			}
+		}
+		pending.run = e.ahead.note(resources.TurnOf(pending.ctx), pending.ticket)
+		pending.hand(func(u unit) { e.send(ctx, u) })
+	}
+}
+
+// send hands a unit to the workers. If none is free it starts one more, as far as their memory is small.
+func (e *Engine) send(ctx context.Context, u unit) {
+	e.units <- u
+	if len(e.units) > 0 && e.readers.Load() < int64(e.workersFor(e.peak.Load())) { // only the dispatcher adds
+		e.readers.Add(1)
+		e.done.Go(func() { e.work(ctx) })
+	}
+}
+
+// surplus notes what a reader holds after a unit, and reports whether its worker is to end: larger samples have come.
+func (e *Engine) surplus(u unit, r *pixels.Reader) bool {
+	if u.field < 0 || !e.options.Waits() {
+		return false
+	}
+	held := r.HeldBytes()
+	for old := e.peak.Load(); held > old && !e.peak.CompareAndSwap(old, held); old = e.peak.Load() {
+	}
+	for n := e.readers.Load(); n > int64(e.workersFor(e.peak.Load())); n = e.readers.Load() {
+		if e.readers.CompareAndSwap(n, n-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
+// itself.
+func (p *Pending) hand(send func(unit)) {
+	// Otherwise workers could finish the batch before all of its units are sent.
+	p.todo.Store(1)
+	for place, pos := range p.batch.Positions {
+		if pos < 0 {
+			if err := crash.Call(func() error { p.clearRow(place); return nil }); err != nil {
+				crash.Report(p.engine.options.Logger, err)
+				p.fail(unit{p, place, -1, 0}, err)
+			}
+			continue
+		}
+		p.todo.Add(int64(p.group.perRow))
+		for u := range p.units(place) {
+			send(u)
+		}
+	}
+	_ = p.complete(nil) // Wait returns it
+}
+
+// units yields the units of a row.
+func (p *Pending) units(k int) iter.Seq[unit] {
+	return func(yield func(unit) bool) {
+		for field, step := range p.group.lead().images() {
+			if !yield(unit{p, k, field, step}) {
+				return
+			}
+		}
+		if p.engine.hasMetadataUnit(p.group) {
+			yield(unit{p, k, -1, 0})
+		}
+	}
+}
+
+// work runs units until the dispatcher closes the channel.
+func (e *Engine) work(ctx context.Context) {
+	reader := e.newReader()
+	defer func() { endReader(reader) }() // the last one
+	for {
+		unit, ok := e.nextUnit(reader)
+		if !ok {
+			break
+		}
+		reader.Clock.Waited()
+		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
+		// the ticket's memory would never come back.
+		err := unit.p.ctx.Err()
+		if ctx.Err() != nil {
+			err = ErrClosed
+		}
+		if err == nil {
+			err = crash.Call(func() error { return unit.do(reader) })
+		}
+		if err != nil {
+			crash.Report(e.options.Logger, err)
+			unit.p.fail(unit, err)
+		}
+		reader.Clock.Lap(resources.StageOther)
+		e.note(unit, reader.Clock.Done())
+		if crash.Is(unit.p.complete(reader)) || crash.Is(err) {
+			// The panic may have left the buffers and decoders of the reader half changed.
+			endReader(reader)
+			reader = e.newReader()
+		}
+		reader.Clock.Lap(resources.StageOther)
+		if e.surplus(unit, reader) {
+			break
+		}
+	}
+	reader.Clock.Waited()
+}
+
+// note counts the work on a unit, with Options.Stages.
+func (e *Engine) note(u unit, spent resources.Spent) {
+	if e.slow.sources == nil || u.field < 0 {
+		return
+	}
+	set := u.p.set(u.row)
+	e.slow.note(set.number, spent, func() (id, field string) {
+		return u.p.ref(u.row).ID, set.rasters[u.field].Name
+	})
+}
+
+// Slow returns where the time of the workers went, by source, and the rasters that took longest. Both are empty without
+// Options.Stages.
+func (e *Engine) Slow() (sources []SourceTime, slowest []RasterTime) {
+	sources, slowest = e.slow.times()
+	for i := range sources {
+		sources[i].Source = cmp.Or(e.sets[i].name, e.spec.Source)
+	}
+	return sources, slowest
+}
+
+// nextUnit returns the next unit, with a turn for it if files are local. ok is false once the dispatcher has closed the
+// channel.
+func (e *Engine) nextUnit(r *pixels.Reader) (u unit, ok bool) {
+	select {
+	case u, ok = <-e.units:
+	default:
+		r.Slot.Rest()
+		u, ok = <-e.units
+	}
+	if !ok || e.options.Turns == nil {
+		return u, ok
+	}
+	r.Slot.For(u.p.client)
+	if !e.options.Waits() {
+		_ = r.Slot.Tick(u.p.ctx) // work looks at the context itself
+	}
+	return u, ok
+}
+
+// endReader ends the use of a reader.
+func endReader(r *pixels.Reader) {
+	r.Clock.Stop()
+	r.Slot.Rest()
+}
+
+// newReader returns a reader for one worker. The caller must end it with endReader.
+func (e *Engine) newReader() *pixels.Reader {
+	reader := pixels.NewReader(e.options)
+	reader.SetClock(e.options.Stages.Clock())
+	reader.Slot.Urgent() // somebody waits for the batch
+	return reader
+}
+
+// complete counts one unit as done. The last unit finishes the batch, and complete returns its error.
+// r is the reader of the worker, or nil if the dispatcher calls it.
+func (p *Pending) complete(r *pixels.Reader) error {
+	if p.todo.Add(-1) > 0 {
+		return nil
+	}
+	err := crash.Call(func() error {
+		if err := p.settle(r); err != nil {
+			return err
+		}
+		return p.tensors()
+	})
+	crash.Report(p.engine.options.Logger, err)
+	p.finish(err)
+	return err
+}
