@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import io
 import json
 import subprocess
@@ -160,7 +161,7 @@ def test_choices(data):
 
 
 def test_names_are_no_formulas_and_steps_keep_their_masks():
-    """A mask of one step before one of three: each picture has the step of its line."""
+    """A mask of one step before one of three: each picture has the step of its place."""
     batch = chaski.Batch({r"$\x$": np.random.default_rng(0).random((1, 3, 1, 4, 4))})
     batch["one"] = np.ones((1, 4, 4), np.uint8)
     batch["three"] = np.array([1, 2, 3], np.uint8).reshape(1, 3, 1, 1, 1).repeat(4, 3).repeat(4, 4)
@@ -183,18 +184,61 @@ def test_steps_and_plain_arrays(data):
     chaski.show(plain, ignore={"image": 0})
     figures.append(matplotlib.pyplot.gcf())
     for figure in nonempty(figures):
-        lines = grid(figure, 2)
-        assert len(lines) == 4
-        for (image, label), (row, step) in nonempty(zip(lines, np.ndindex(2, 2), strict=True)):
-            assert image.get_ylabel() == f"sample {row}, step {step}"
+        lines = grid(figure, 3)
+        titles = [place.get_title().split(",")[-1].strip() for place in lines[0]]
+        assert titles == ["step 0", "step 1", "label"]
+        for row, step in nonempty(np.ndindex(2, 2)):
+            image = lines[row][step]
+            assert lines[row][0].get_ylabel() == f"sample {row}"
             # The steps of a row have one stretch.
             want = np.split(stretched(np.concatenate(series[row], axis=1), [0, 1, 2]), 2)[step]
             seen = (np.isfinite(series[row, step]) & (series[row, step] != 0)).all(axis=0)
             (colours,) = pictures(image)
             assert np.abs(colours.astype(float) - want)[seen].max() <= 1
             assert (colours[~seen] == GREY).all()
-            assert label.get_visible() == (step == 0)
     matplotlib.pyplot.close("all")
+
+
+def hue(colour):
+    """Returns the hue of a colour in degrees, None of grey."""
+    h, s, _ = colorsys.rgb_to_hsv(*(np.asarray(colour)[:3] / 255.0))
+    return None if s < 0.2 else 360 * h
+
+
+def drawn(figure, k, value, batch):
+    """Returns the colour of a class in the k-th picture."""
+    (colour,) = np.unique(pictures(figure.axes[k])[0][batch["mask"][0] == value], axis=0)
+    return colour
+
+
+def test_classes_have_names_and_colours():
+    """Forest is green and water blue where names say so, and nothing is where none does."""
+    mask = np.arange(12, dtype=np.uint8).reshape(1, 3, 4)
+    batch = chaski.Batch(mask=mask, prediction=mask.copy())
+    for value in nonempty(range(12)):
+        assert not 75 < (hue(drawn(batch.plot(), 0, value, batch)) or 0) < 260, value
+    names = ["background", "Water", "broadleaf forest", "Conifer forests", "not water"]
+    figure = batch.plot(classes={"mask": names})
+    texts = [t.get_text() for t in figure.legends[0].get_texts()]
+    assert texts == names + [str(v) for v in range(5, 12)]
+    seen = [drawn(figure, 0, value, batch) for value in range(12)]
+    assert 190 < hue(seen[1]) < 250 and 90 < hue(seen[2]) < 160 and 90 < hue(seen[3]) < 160
+    assert len({tuple(c) for c in seen}) == 12
+    assert not 75 < (hue(seen[4]) or 0) < 260
+    for value in nonempty(range(12)):  # the prediction has the classes of the mask
+        assert (drawn(figure, 1, value, batch) == seen[value]).all()
+    own = {"mask": {1: "red", 3: "#00ff0080"}}
+    figure = batch.plot("mask", classes={"mask": {1: "water"}}, palette=own)
+    assert drawn(figure, 0, 1, batch).tolist() == [255, 0, 0, 255]
+    assert drawn(figure, 0, 3, batch).tolist() == [0, 255, 0, 128]
+    for wrong, message in nonempty([
+        ({"classes": {"label": ["a"]}}, "classes has 'label'"),
+        ({"palette": ["red"]}, "palette is .*: it must be a dict by member"),
+        ({"palette": {"mask": ["reddish"]}}, "palette: .*reddish"),
+        ({"classes": {"mask": {-1: "a"}}}, "classes of mask is -1"),
+    ]):  # fmt: skip
+        with pytest.raises(chaski.Error, match=message):
+            batch.plot(**wrong)
 
 
 def test_without_matplotlib(data):

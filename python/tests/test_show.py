@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 import rasterio
+import torch
 
 import chaski
 import chaski.torch
@@ -45,7 +46,39 @@ def test_loader_batch_and_stats(chips):
         with rasterio.open(io.BytesIO(base64.b64decode(png))) as f:
             assert (f.count, f.height, f.width) == (3, 16, 20)
             assert f.read(1).min() == 0 and f.read(3).max() == 255
-        assert "<IterableDataset of <chaski.Loader: " in repr(chaski.torch.IterableDataset(loader))
+        dataset = chaski.torch.IterableDataset(loader)
+        assert "<IterableDataset of <chaski.Loader: " in repr(dataset)
+        assert dataset._repr_html_() == loader._repr_html_()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+def test_tensors_are_shown_like_arrays(chips, dtype):
+    """Batches and samples of chaski.torch have the pictures and the names of numpy's."""
+    how = {"pixels": chaski.Pixels(dtype=dtype), "batch_size": 3, "shuffle": False}
+    with chaski.load(chips, **how) as loader:
+        (arrays,) = loader
+        (tensors,) = chaski.torch.IterableDataset(loader)
+        (shown,) = re.findall("<img.*?>", arrays._repr_html_())
+        assert shown in tensors._repr_html_()
+        assert f"image {dtype} (3, 4, 16, 20)" in repr(tensors)
+        assert repr(tensors).startswith("<chaski: 3 valid of 3 rows; ")
+        one = chaski.torch.MapDataset(loader)[1]
+        (picture,) = pictures(one._repr_html_())
+        assert picture.shape == (3, 16, 20)
+        assert repr(one).startswith("<chaski: sample 1; ")
+    tensors["more"] = torch.zeros(3)
+    assert "more float32 (3,)" in repr(tensors) and "tensor(" not in repr(tensors)
+
+
+def test_steps_of_a_series_run_left_to_right():
+    """Two sequences of three steps: a line each."""
+    b = Batch(image=np.zeros((2, 3, 1, 4, 5), "u1"), valid=np.ones(2, bool))
+    b.axes = {"image": ("n", "t", "b", "y", "x")}
+    b["image"] += np.arange(6, dtype="u1").reshape(2, 3, 1, 1, 1)
+    (drawn,) = pictures(b._repr_html_())
+    assert drawn.shape == (3, 2 * 4, 3 * 5)
+    ids = [[tuple(drawn[:, y, x]) for x in (0, 5, 10)] for y in (0, 4)]
+    assert len({c for line in ids for c in line}) == 6
 
 
 @pytest.mark.parametrize(

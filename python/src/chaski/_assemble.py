@@ -11,13 +11,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
 from chaski._flat import Table
+from chaski._plain import as_array
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import DTYPE_NAMES, BadRow, FieldInfo, SampleRef
 from chaski._shared import Bytes, Owner, Side
@@ -58,6 +59,8 @@ DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
 """Name and numpy dtype of the payload's dtype codes. Types of ml_dtypes are held as their bits."""
 
 Span = tuple[int, int]
+Classes: TypeAlias = Mapping[int, str] | Sequence[str]
+"""Names or colours of classes, by their numbers."""
 
 
 class Ragged(NamedTuple):
@@ -125,18 +128,21 @@ class Members(dict[str, Any]):
         bands: Sequence[int | str] | None = None,
         overlay: bool = False,
         ignore: Mapping[str, float] | None = None,
+        classes: Mapping[str, Classes] | None = None,
+        palette: Mapping[str, Classes] | None = None,
         size: float = 2.0,
     ) -> Figure:
-        """Draws rows as pictures: a line of pictures for each, and for each of its steps of time.
+        """Draws rows as pictures: a line of pictures for each, its steps of time left to right.
 
             batch.plot(rows=2).savefig("batch.png")
 
         Images are drawn in true colours if the names of their bands say which these are (B04 or
         "red", ...), else in their first three bands or in grey. Each row is stretched from the 2nd
         to the 98th percentile of these bands, over all of its steps. Integers of one band with few
-        values are classes, each with a colour. Fill, NaN and infinities are grey. Boxes and
-        polygons are drawn over the first picture of a line. Members that were added, such as
-        predictions, are drawn too, if their axes are (n y x), (n b y x) or (n t b y x).
+        values are classes, each with a colour: that of the file, or what its name suggests, as
+        "forest" is green. Fill, NaN and infinities are grey. Boxes and polygons are drawn over the
+        first member of a line. Members that were added, such as predictions, are drawn too, if
+        their axes are (n y x), (n b y x) or (n t b y x), with the classes of the first mask.
 
         Args:
             names: members to draw. Default: all that can be.
@@ -145,6 +151,9 @@ class Members(dict[str, Any]):
             overlay: draw classes over the first picture, where they are not 0, not beside it.
             ignore: values that are grey, by the member that has them: {"mask": 255}. Default: the
                 `fill` of each field.
+            classes: names of classes in the legend, by the member that has them: a list from 0, or
+                a dict by number: {"mask": {1: "water", 2: "forest"}}. Default: those of the file.
+            palette: their colours likewise, as matplotlib writes them: {"mask": {1: "#1f6fb4"}}.
             size: width of a picture in inches.
 
         Raises:
@@ -154,6 +163,7 @@ class Members(dict[str, Any]):
         from chaski import _plot
 
         more: dict[str, Any] = {"overlay": overlay, "ignore": ignore, "size": size}
+        more |= {"classes": classes, "palette": palette}
         figure = _plot.draw(self, names, rows=rows, bands=bands, **more)
         _plot.pyplot().close(figure)  # a notebook would show it twice
         return figure
@@ -168,6 +178,57 @@ class Members(dict[str, Any]):
         """Returns the fill of a field, None without one."""
         fill = self._spec.get(name, {}).get("fill")
         return None if fill is None else float(fill)
+
+    def _colours(
+        self, name: str, given: Mapping[int, str] = {}, colours: Mapping[int, str] = {}
+    ) -> tuple[dict[int, str], tuple[str, ...]]:
+        """Returns the names of a field's classes and their palette; what is given goes first."""
+        names = dict(enumerate(self._spec.get(name, {}).get("vector", {}).get("classes", ()), 1))
+        info = self.fields.get(name)
+        names |= {v: n for v, n in enumerate(info.classes if info else ()) if n}
+        names |= given
+        return names, _show.palette(info.palette if info else (), names, colours)
+
+    def _rows(self) -> str:
+        """Returns how many rows there are."""
+        valid = as_array(self.get("valid", ()))
+        if not valid.ndim:
+            return f"sample {self['sample']}" if "sample" in self else "one sample"
+        return f"{np.count_nonzero(valid)} valid of {len(valid)} rows"
+
+    def _about(self) -> str:
+        """Returns what it is, without its members."""
+        return f"chaski: {self._rows()}"
+
+    def _shown(self) -> list[tuple[str, Any, str]]:
+        """Returns name, dtype and shape of the members."""
+        out: list[tuple[str, Any, str]] = []
+        for name, v in self.items():
+            if isinstance(v, Ragged):
+                shape = f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
+                out.append((name, self.dtypes.get(name) or v.values.dtype, shape))
+            elif hasattr(v, "dtype"):
+                dtype = self.dtypes.get(name) or str(v.dtype).removeprefix("torch.")
+                out.append((name, dtype, str(tuple(v.shape))))
+        return out
+
+    def __repr__(self) -> str:
+        members = "; ".join(f"{name} {dtype} {shape}" for name, dtype, shape in self._shown())
+        return f"<{self._about()}; {members}>"
+
+    def _repr_html_(self) -> str:
+        """Returns what notebooks show: the members, and some chips of rasters and masks."""
+        from chaski._plot import as_numpy
+
+        rows = []
+        valid = np.atleast_1d(as_array(self.get("valid", ())))
+        for name, dtype, shape in self._shown():
+            info = self.fields.get(name)
+            pixels = as_numpy(self[name], dtype), self.axes.get(name, ()), valid
+            bands, (_, palette) = info.bands if info else (), self._colours(name)
+            look = _show.quicklook(*pixels, bands, self._fill(name), palette)
+            rows.append((name, dtype, shape, look))
+        return _show.table(self._about(), rows)
 
     def __missing__(self, name: str) -> dict[str, Any]:
         if name == "geo" and (
@@ -216,41 +277,8 @@ class Batch(Members):
         return sum(int(a.nbytes) for arrays in parts for a in arrays)
 
     def _about(self) -> str:
-        """Returns what it is, without its members."""
-        valid = self.get("valid", ())
         bad = f", {len(self.bad)} bad" if self.bad else ""
-        return (
-            f"chaski.Batch: step {self.step} of epoch {self.epoch}, {np.count_nonzero(valid)} "
-            f"valid of {len(valid)} rows{bad}"
-        )
-
-    def _shown(self) -> list[tuple[str, Any, str]]:
-        """Returns name, dtype and shape of the members."""
-        out: list[tuple[str, Any, str]] = []
-        for name, v in self.items():
-            if isinstance(v, Ragged):
-                shape = f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
-                out.append((name, self.dtypes.get(name) or v.values.dtype, shape))
-            elif hasattr(v, "dtype"):
-                out.append((name, self.dtypes.get(name) or v.dtype, str(tuple(v.shape))))
-        return out
-
-    def __repr__(self) -> str:
-        members = "; ".join(f"{name} {dtype} {shape}" for name, dtype, shape in self._shown())
-        return f"<{self._about()}; {members}>"
-
-    def _repr_html_(self) -> str:
-        """Returns what notebooks show: the members, and some chips of rasters and masks."""
-        rows = []
-        for name, dtype, shape in self._shown():
-            look = ""
-            if dtype != "bfloat16":  # of which numpy has no numbers
-                info = self.fields.get(name)
-                names, palette = (info.bands, info.palette) if info else ((), ())
-                shown = self[name], self.axes.get(name, ()), self["valid"], names
-                look = _show.quicklook(*shown, self._fill(name), palette)
-            rows.append((name, dtype, shape, look))
-        return _show.table(self._about(), rows)
+        return f"chaski.Batch: step {self.step} of epoch {self.epoch}, {self._rows()}{bad}"
 
 
 def row_of(batch: Batch, values: Mapping[str, Any], k: int = 0) -> dict[str, Any]:

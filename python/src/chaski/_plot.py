@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._assemble import Members, Ragged, polygons
+from chaski._assemble import Classes, Members, Ragged, polygons
 from chaski._plain import as_array, count, optional
 from chaski.errors import NotFoundError, SpecError
 
@@ -88,6 +88,8 @@ def _picture(
     shown: npt.NDArray[np.intp],
     bands: Sequence[int | str] | None,
     ignore: Mapping[str, float],
+    named: Mapping[str, Mapping[int, str]],
+    painted: Mapping[str, Mapping[int, str]],
 ) -> _Picture | None:
     """Returns what to draw of some rows of a member, None of one that has no pixels."""
     if isinstance(v, Ragged) or v.dtype.kind not in "biufc" or f"{name}_count" in batch:
@@ -112,18 +114,15 @@ def _picture(
         if wrong := [b for b in picked if not -many <= b < many]:
             raise NotFoundError(f"bands has {wrong[0]}: {name} has {many} bands")
     fill = ignore.get(name, batch._fill(name))
-    palette = info.palette if info is not None else ()
+    labels, palette = batch._colours(name, named.get(name, {}), painted.get(name, {}))
     classes = _show.are_classes(rows, fill, "b" not in axes or bool(palette))
-    labels = dict(enumerate(batch._spec.get(name, {}).get("vector", {}).get("classes", ()), 1))
-    if info is not None:
-        labels |= {v: label for v, label in enumerate(info.classes) if label}
     return _Picture(name, rows, called, fill, picked, classes, labels, palette)
 
 
-def _array(v: Any, dtype: str) -> Any:
+def as_numpy(v: Any, dtype: str) -> Any:
     """Returns a member as numpy: of tensors, of bits of bfloat16, and of the rows of samples."""
     if isinstance(v, Ragged):
-        return Ragged(*(_array(x, "") for x in v))
+        return Ragged(*(as_numpy(x, "") for x in v))
     v = as_array(v)
     if dtype == "bfloat16" and v.dtype == np.uint16:
         v = (v.astype(np.uint32) << 16).view(np.float32)
@@ -138,6 +137,8 @@ def draw(
     bands: Sequence[int | str] | None = None,
     overlay: bool = False,
     ignore: Mapping[str, float] | None = None,
+    classes: Mapping[str, Classes] | None = None,
+    palette: Mapping[str, Classes] | None = None,
     size: float = 2.0,
 ) -> Figure:
     """Returns the figure of `Members.plot`."""
@@ -151,52 +152,91 @@ def draw(
     batch = given if isinstance(given, Members) else Members(given)
     if missing := [name for name in names if name not in batch]:
         raise NotFoundError(f"the batch has {sorted(batch)}, no {missing[0]!r}")
-    arrays = {k: _array(v, batch.dtypes.get(k, "")) for k, v in batch.items()}
+    arrays = {k: as_numpy(v, batch.dtypes.get(k, "")) for k, v in batch.items()}
     members = names or [n for n in arrays if n not in ("valid", "position", "sample")]
     pixels = [v for v in arrays.values() if isinstance(v, np.ndarray) and v.ndim > 2]
     valid = np.atleast_1d(arrays.get("valid", np.ones(len(pixels[0]) if pixels else 0, bool)))
     shown = np.flatnonzero(valid)[: count("rows", rows)]
-    found = [_picture(n, arrays[n], batch, shown, bands, ignore or {}) for n in members]
+    named = _by_number("classes", classes, batch, str)
+    painted = _by_number("palette", palette, batch, _hex)
+    how = batch, shown, bands, ignore or {}, named, painted
+    found = [_picture(n, arrays[n], *how) for n in members]
     pictures = [p for p in found if p is not None]
     if not pictures:
         raise NotFoundError("the batch has nothing to draw: no member has the axes y and x")
+    _share_classes(pictures, batch)
     columns = [p for p in pictures if not (overlay and p.classes)] or pictures[:1]
     above = [p for p in pictures if overlay and p.classes and p is not columns[0]]
-    steps = max(p.rows.shape[1] for p in pictures)
-    lines = list(np.ndindex(len(shown), steps))
     height, width = columns[0].rows.shape[2:4]
     extent = (0, width, height, 0)  # boxes and polygons are in pixels of the first picture
+    across = [(p, step) for p in columns for step in range(p.rows.shape[1])]
+    many, lines = len(across), max(len(shown), 1)
     figure: Figure
     figure, places = plt.subplots(
-        max(len(lines), 1),
-        len(columns),
+        lines,
+        many,
         squeeze=False,
         layout="constrained",
-        figsize=(size * len(columns) + 0.3, size * max(len(lines), 1) * height / width + 0.5),
+        figsize=(size * many + 0.3, size * lines * height / width + 0.5),
     )
     samples = np.atleast_1d(arrays.get("sample", np.arange(len(valid))))[shown]
-    for line, (row, step) in zip(places, lines, strict=False):
-        line[0].set_ylabel(f"sample {samples[row]}" + f", step {step}" * (steps > 1), fontsize=8)
-        for p, place in zip(columns, line, strict=True):
+    for row, line in enumerate(places[: len(shown)]):
+        line[0].set_ylabel(f"sample {samples[row]}", fontsize=8)
+        for (p, step), place in zip(across, line, strict=True):
             place.set(xticks=[], yticks=[])
-            if step < p.rows.shape[1]:  # labels of a sequence may have no steps of their own
-                place.imshow(p.pixels(row, step), extent=extent, interpolation="nearest")
-            else:
-                place.set_visible(False)
-        for p in above:
-            nearest = min(step, p.rows.shape[1] - 1)
-            values = p.rows[row, nearest, ..., 0]
-            alpha = np.where((values != 0) & (values != p.fill), 0.5, 0.0)
-            colours = p.pixels(row, nearest)
-            if p.palette:
-                alpha, colours = alpha * (colours[..., 3] / 255), colours[..., :3]
-            line[0].imshow(colours, extent=extent, alpha=alpha, interpolation="nearest")
-        for shape in _shapes(arrays, members, int(shown[row])):
-            line[0].add_patch(shape)
-    for p, place in zip(columns, places[0], strict=True):
-        place.set_title(p.title(), fontsize=9)
+            place.imshow(p.pixels(row, step), extent=extent, interpolation="nearest")
+            if p is not columns[0]:
+                continue
+            for over in above:
+                _overlay(place, over, row, min(step, over.rows.shape[1] - 1), extent)
+            for shape in _shapes(arrays, members, int(shown[row])):
+                place.add_patch(shape)
+    for (p, step), place in zip(across, places[0], strict=True):
+        place.set_title(p.title() + f", step {step}" * (p.rows.shape[1] > 1), fontsize=9)
     _legend(figure, [p for p in columns if p.classes], above)
     return figure
+
+
+def _by_number(
+    option: str, given: Mapping[str, Classes] | None, batch: Members, read: Callable[[Any], str]
+) -> dict[str, dict[int, str]]:
+    """Returns names or colours of classes by member and number."""
+    out: dict[str, dict[int, str]] = {}
+    if given is not None and not isinstance(given, Mapping):
+        raise SpecError(f'{option} is {given!r}: it must be a dict by member, as {{"mask": [...]}}')
+    for name, v in (given or {}).items():
+        if name not in batch:
+            raise NotFoundError(f"{option} has {name!r}: the batch has {sorted(batch)}")
+        pairs = v.items() if isinstance(v, Mapping) else enumerate(v)
+        out[name] = {count(f"{option} of {name}", k, 0): read(x) for k, x in pairs}
+    return out
+
+
+def _hex(colour: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    try:
+        return str(to_hex(colour, keep_alpha=True))
+    except ValueError as e:
+        raise SpecError(f"palette: {e}") from None
+
+
+def _share_classes(pictures: Sequence[_Picture], batch: Members) -> None:
+    """Gives members that were added, such as a prediction, the classes of the first mask."""
+    masks = [p for p in pictures if p.classes and (p.labels or p.palette)]
+    for p in pictures:
+        if masks and p.classes and p.name not in batch.fields and p not in masks:
+            p.labels, p.palette = masks[0].labels, masks[0].palette
+
+
+def _overlay(place: Any, p: _Picture, row: int, step: int, extent: Sequence[int]) -> None:
+    """Draws classes over a picture, where they are not 0."""
+    values = p.rows[row, step, ..., 0]
+    alpha = np.where((values != 0) & (values != p.fill), 0.5, 0.0)
+    colours = p.pixels(row, step)
+    if p.palette:
+        alpha, colours = alpha * (colours[..., 3] / 255), colours[..., :3]
+    place.imshow(colours, extent=extent, alpha=alpha, interpolation="nearest")
 
 
 def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import math
+import re
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,8 +40,23 @@ def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ())
 _COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
 """What bands of red, green and blue are called, as `chaski view` has it."""
 CLASSES = 12
-_PALETTE = "332288 88ccee 44aa99 117733 999933 ddcc77 cc6677 882255 aa4499 bbbbbb 0077bb ee7733"
-"""Colours of the values of masks, which repeat after twelve."""
+_PALETTE = "404040 ee7733 aa4499 ddcc77 cc3311 ee99aa 994422 bbbbbb 882255 eecc00 9955cc ffddcc"
+"""Colours of the values of masks, which repeat after twelve. None is blue or green: a class whose
+name nobody knows must not look like water or forest."""
+_LIKENED = {
+    "1f6fb4": "water river lake sea ocean reservoir",
+    "1b7837": "forest tree wood woodland",
+    "a6d96a": "grass grassland meadow pasture herbaceous",
+    "e6c229": "crop cropland cultivated agriculture farmland",
+    "d7191c": "built building urban settlement impervious road",
+    "b8875b": "bare soil sand rock",
+    "2a9d8f": "wetland marsh swamp mangrove",
+    "8c9a3b": "shrub shrubland bush moss",
+    "f4faff": "snow ice",
+    "d9d9d9": "cloud",
+}
+"""Colours of classes by a word of their names. Of two words, the one further down counts: a wetland
+with trees is a wetland."""
 _GREY = 128  # what has no value
 
 
@@ -75,6 +91,38 @@ def are_classes(a: npt.NDArray[Any], fill: float | None, single: bool) -> bool:
     if a.dtype.kind not in "biu" or a.shape[-1] != 1:
         return False
     return single or len(set(np.unique(a)) - {fill}) <= CLASSES
+
+
+def palette(
+    own: Sequence[str], names: Mapping[int, str], given: Mapping[int, str]
+) -> tuple[str, ...]:
+    """Returns the colours of classes: the given ones, a file's own, or what their names suggest.
+
+    It is empty where the colours are those of classes without names.
+    """
+    kinds = {} if own else {v: k for v in sorted(names) if v >= 0 and (k := _kind(names[v]))}
+    if not kinds and not given:
+        return tuple(own)
+    plain = [f"#{c}" for c in _PALETTE.split()]
+    last = max([*kinds, *given, 255])
+    out = list(own) + [plain[i % CLASSES] for i in range(len(own), last + 1)]
+    seen: dict[str, int] = {}
+    for value, kind in kinds.items():
+        dark = 0.65 ** seen.setdefault(kind, 0)  # two kinds of forest are two greens
+        seen[kind] += 1
+        out[value] = "#" + bytes(round(255 - (255 - c) * dark) for c in bytes.fromhex(kind)).hex()
+    for value, colour in given.items():
+        out[value] = colour
+    return tuple(out)
+
+
+def _kind(name: str) -> str:
+    """Returns the colour that a word of a name has in _LIKENED, "" without one."""
+    words = set(re.findall("[a-z]+", name.lower()))
+    if words & {"no", "non", "not", "without"}:
+        return ""
+    words |= {w.removesuffix("s") for w in words}
+    return next((c for c in reversed(_LIKENED) if words & {*_LIKENED[c].split()}), "")
 
 
 def class_colours(
@@ -115,20 +163,24 @@ def quicklook(
     fill: float | None = None,
     palette: Sequence[str] = (),
 ) -> str:
-    """Returns an image of the first valid rows, of sequences their first step.
+    """Returns an image of the first valid rows side by side; of sequences, a line each.
 
-    See `colours` and `class_colours`. It returns "" for what has no axes n, y and x of its own.
+    See `colours` and `class_colours`. It returns "" for what has no axes y and x of its own.
     """
-    a = arranged(v, axes) if "n" in axes and v.dtype.kind in "biuf" else None
-    if a is None or not a.size or not valid.any():
+    a = arranged(v, axes) if not isinstance(v, tuple) and v.dtype.kind in "biuf" else None
+    if a is None or not a.size or len(a) != len(valid) or not valid.any():
         return ""
     step = -(-max(a.shape[2:4]) // _SIDE)
-    a = a[np.flatnonzero(valid)[:_CHIPS], :1, ::step, ::step]
+    many = a.shape[1] > 1
+    a = a[np.flatnonzero(valid)[: max(1, _CHIPS // a.shape[1])], :_CHIPS, ::step, ::step]
     if are_classes(a, fill, "b" not in axes or bool(palette)):
-        pixels = class_colours(a[:, 0, ..., 0], fill, palette)
+        pixels = class_colours(a[..., 0], fill, palette)
     else:
-        pixels = colours(a[:, 0][..., visible(a.shape[-1], names)], fill)
-    return _image(np.concatenate(list(pixels), axis=1))
+        a = a[..., visible(a.shape[-1], names)]
+        alike = np.split(a, len(a)) if many else [a]  # a stretch for each sequence, as in `plot`
+        pixels = np.concatenate([colours(part, fill) for part in alike])
+    lines = pixels if many else pixels.swapaxes(0, 1)
+    return _image(np.concatenate([np.concatenate(list(line), axis=1) for line in lines]))
 
 
 def _image(pixels: npt.NDArray[np.uint8]) -> str:

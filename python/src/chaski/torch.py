@@ -192,6 +192,10 @@ class _Dataset:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._loader!r}>"
 
+    def _repr_html_(self) -> str | None:
+        """Returns what notebooks show, as of `chaski.Loader`."""
+        return self._loader and self._loader._repr_html_()
+
     def __enter__(self) -> Self:
         return self
 
