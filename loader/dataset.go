@@ -1068,7 +1068,7 @@ func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 // hours later. It also logs that the first sample has rasters without a place, with which nothing can be compared.
 func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.placeless) > 0 {
-		e.options.Logger.Warn("rasters without a place on the ground are paired by their sizes alone", "source",
+		e.options.Logger.Info("rasters without a place on the ground are paired by their sizes alone", "source",
 			d.source.Source, "fields", d.placeless)
 	}
 	if len(d.opaque) > 0 {

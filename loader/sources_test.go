@@ -725,8 +725,8 @@ func TestSourceErrors(t *testing.T) {
 		return Spec{Fields: slices.Clone(sampledFields), BatchSize: 2, Mixture: spec.Mixture{Sources: sources}}
 	}
 	for want, sp := range map[string]Spec{
-		`source "b": no table "missing"`:              mixed(Source{Source: "a"}, Source{Name: "b", Source: "missing"}),
-		`source "1": field "image": normalize: scale`: mixed(Source{Source: "a"}, Source{Source: "two bands"}),
+		`source "b": no table "missing"`:             mixed(Source{Source: "a"}, Source{Name: "b", Source: "missing"}),
+		`source "1": field "image": normalize: mean`: mixed(Source{Source: "a"}, Source{Source: "two bands"}),
 		`source "1": field "image" is (3, 20, 24) float32, and in the first source (2, 20, 24)`: mixed(
 			Source{Source: "two bands",
 				Fields: []Field{{Name: "image", Normalize: &spec.Normalize{Scale: []float64{1},

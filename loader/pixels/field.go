@@ -317,7 +317,8 @@ func (r *Raster) setArithmetic() error {
 	conv := einops.Convert{From: r.Native, To: r.To}
 	if normalize := r.Normalize; normalize != nil {
 		if k := len(normalize.Scale); k != 1 && k != r.bands() {
-			return fmt.Errorf("normalize: scale has %d values for %d bands", k, r.bands())
+			return fmt.Errorf("normalize: mean and std (or scale and offset) have %d values for %d bands: "+
+				"give one for each band, or one for all", k, r.bands())
 		}
 		r.Scale, r.Offset = float32s(normalize.Scale), float32s(normalize.Offset)
 		conv.Scale, conv.Offset = r.Scale, r.Offset

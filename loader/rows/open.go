@@ -291,6 +291,10 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
 			"samples", n, "left", table.Len(), "such as", example, "dataset", src.Source)
 	}
+	if h := table.Halves(); h != nil {
+		o.Logger.Warn("images and masks are samples of their own here: give fields these patterns to pair them",
+			"image", h[0], "mask", h[1], "dataset", src.Source)
+	}
 	// A raster of 64 KiB in a page of 2 MiB costs 32 times its bytes. Pages of 1 MiB, the usual aim, are below that.
 	if n := table.PageBytes(); n > 2<<20 {
 		o.Logger.Warn("rasters share large pages of a Parquet file, and each raster is read by reading its page: "+

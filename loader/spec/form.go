@@ -110,7 +110,9 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 	case t == reflect.TypeFor[Normalize]() && b[0] != '{':
 		methods := []string{stats.MeanStd, stats.MinMax, stats.Percentile}
 		if !slices.Contains(methods, unquoted(b)) {
-			return nil, p.wrong(b, `"`+strings.Join(methods, `", "`)+`", false, or an object with scale and offset`)
+			return nil, p.wrong(b, `"`+strings.Join(methods, `", "`)+`" (of stats), false, or an object with mean and `+
+				`std, such as those of ImageNet for pixels from 0 to 255: {"mean": [123.675, 116.28, 103.53], `+
+				`"std": [58.395, 57.12, 57.375]}`)
 		}
 		return object{"method": b}.text(), nil
 	}
@@ -328,7 +330,7 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	case len(d.Fields) > 1 && slices.ContainsFunc([]string{"bands", "band_names", "validity"}, d.Defaults.on):
 		return nil, errors.New("with several fields, bands and validity must be in the field they belong to")
 	case n.Method != "" && n.Stats == nil && d.Stats == nil:
-		return nil, wrong("normalize", n.Method, "it needs stats")
+		return nil, wrong("normalize", n.Method, "it needs stats, the result of chaski stats")
 	case n.Stats == nil:
 		d.method = n.Method
 	}

@@ -104,6 +104,7 @@ type Table struct {
 	stores      []int    // the fields that have these
 	images      []int32  // of each sample the number of its image in its stores; nil: each store is one sample
 	dropped     int      // how many ids were left out
+	halves      []string // what Halves returns
 	pageBytes   int64    // what PageBytes returns
 	pageCache   int64    // bytes of decoded pages that are kept
 	example     string   // a file that is missing for one of them
@@ -308,6 +309,9 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 			f.kind, f.columns = Text, nil
 		}
 		t.fields = append(t.fields, f)
+	}
+	if !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" || s.Column != "" }) {
+		t.halves = halves(l.Paths)
 	}
 	return t.pair(ctx, fields, uris, o.DropIncomplete)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +81,28 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 
 // Listed reports whether the dataset is a listing of files, and not a table.
 func (t *Table) Listed() bool { return t.table == nil }
+
+// Halves returns patterns that would pair the images and masks of a directory whose files are samples of their own.
+func (t *Table) Halves() []string { return t.halves }
+
+// halves returns the patterns of an image and of its mask, judged by the names of their folders; nil without them.
+func halves(paths []string) []string {
+	for _, name := range paths {
+		folder, file, _ := strings.Cut(name, "/")
+		if !slices.Contains([]string{"image", "images", "img", "imgs"}, folder) {
+			continue
+		}
+		id := "/" + strings.TrimSuffix(file, path.Ext(file)) + "."
+		for _, other := range paths {
+			at := strings.Index(other, id)
+			if at > 0 && slices.Contains([]string{"mask", "masks", "label", "labels", "annotations"}, other[:at]) {
+				return []string{folder + "/{id}" + path.Ext(file), other[:at] + "/{id}" + path.Ext(other)}
+			}
+		}
+		return nil
+	}
+	return nil
+}
 
 // Beside returns the names of files beside rasters that the listing of the dataset has found, by directory.
 func (t *Table) Beside() map[string]sidecar.Names { return t.listed }

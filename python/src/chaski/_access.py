@@ -7,6 +7,7 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
+from chaski._files import absolute_path
 from chaski._plain import Argument
 from chaski.errors import SpecError
 
@@ -36,7 +37,7 @@ class Token:
     def file(cls, path: str | os.PathLike[str]) -> Token:
         """Returns the token in a file, which is read again with every call."""
         token = cls.__new__(cls)
-        token._text, token._path = "", os.path.abspath(path)
+        token._text, token._path = "", absolute_path(os.fspath(path))
         token.text()
         return token
 
@@ -149,7 +150,7 @@ def tls(
 
     if (certificate is None) != (key is None):
         raise SpecError("certificate and key: give both, or neither")
-    files = [None if p is None else pathlib.Path(p) for p in (ca, key, certificate)]
+    files = [None if p is None else pathlib.Path(p).expanduser() for p in (ca, key, certificate)]
     try:
         parts = [f and f.read_bytes() for f in files]
     except OSError as e:

@@ -72,7 +72,8 @@ def command(
     **flags: Any,
 ) -> None:
     """Runs a command of the engine, such as "pack", to its end, or raises what `check` does."""
-    check(run_line([word, *_written(flags), "--", *args], given), named)
+    paths = [os.path.expanduser(os.fspath(a)) for a in args]
+    check(run_line([word, *_written(flags), "--", *paths], given), named)
 
 
 def run_line(
@@ -123,7 +124,7 @@ def _written(flags: Mapping[str, Any]) -> Iterator[str]:
     for name, value in flags.items():
         for v in value if isinstance(value, list) else [value]:
             if v is not None:
-                text = os.fspath(v) if isinstance(v, os.PathLike) else v
+                text = os.path.expanduser(v) if isinstance(v, (str, os.PathLike)) else v
                 yield f"--{name.replace('_', '-')}={text}"
 
 

@@ -15,11 +15,11 @@ UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 def absolute_path(path: str) -> str:
-    """Is `os.path.abspath`, but keeps ".." after a name.
+    """Is `os.path.abspath` of a path that a user gives, "~" expanded; it keeps ".." after a name.
 
     The name may be a link, and then the kernel goes up from where the link leads.
     """
-    p = pathlib.Path(path)
+    p = pathlib.Path(os.path.expanduser(path))
     folder, names = pathlib.Path(p.anchor or os.getcwd()), p.relative_to(p.anchor).parts
     while names[:1] == ("..",):  # getcwd has no links, and specs hash the paths of lists
         folder, names = folder.parent, names[1:]

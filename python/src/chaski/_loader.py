@@ -13,12 +13,13 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
 from chaski._access import check_plain, from_environment
 from chaski._assemble import Batch, Pool, row_of
+from chaski._files import absolute_path
 from chaski._ledger import Ledger
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
@@ -96,6 +97,21 @@ def refuse_worker() -> None:
             "ahead of the training loop, workers would each load every batch again, and its "
             "connection does not survive their fork. Iterate over the dataset itself, or use "
             "DataLoader(dataset, batch_size=None, num_workers=0)."
+        )
+
+
+_OPTIONS = {f.name for f in fields(LoadOptions)}
+
+
+def refuse_setting(name: str, value: object) -> None:
+    """Raises if a loader that is open would be given another option, or an epoch."""
+    if name == "epoch":
+        raise AttributeError(f"epoch is set by a call: set_epoch({value!r})")
+    if name in _OPTIONS:
+        raise AttributeError(
+            f"{name} is an option with which a loader opens: open another one with "
+            f"{name}={value!r:.50}, and have it go on from this one's place by "
+            "load_state_dict(state, strict=False)"
         )
 
 
@@ -222,6 +238,11 @@ class Loader:
         self._walked = range(0)  # epochs that gave batches, each after the one before
         self._step = 0
         self._begun = False  # a loop gave a batch of this epoch, and did not fail
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_begun" in self.__dict__:
+            refuse_setting(name, value)
+        super().__setattr__(name, value)
 
     def __len__(self) -> int:
         """Returns the steps of an epoch, the same on every rank."""
@@ -962,7 +983,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             workers=e.workers,
             memory=e.memory,
             max_chunk=e.max_chunk,
-            cache_dir=os.path.abspath(e.cache) if e.cache else None,
+            cache_dir=absolute_path(os.fspath(e.cache)) if e.cache else None,
             cache_bytes=e.cache_bytes,
         )
         stack.callback(held.release)
@@ -1136,7 +1157,8 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
             raise SpecError(f"{name} is {v!r}: it must be True or False")
     for name in ("cache", "ledger"):
         v = getattr(e, name)
-        path = isinstance(v, (str, os.PathLike)) and v != "" and not os.path.isfile(v)
+        path = isinstance(v, (str, os.PathLike)) and v != ""
+        path = path and not os.path.isfile(absolute_path(os.fspath(v)))
         if v is not None and not path:
             raise SpecError(f"{name} is {v!r}: it must be the path of a folder")
     for name, words in (("transport", get_args(Transport)), ("wire", get_args(Wire))):

@@ -96,7 +96,7 @@ def stac(
     if isinstance(assets, str) or not named:
         raise SpecError(f"assets is {assets!r}: it must be a list of names, or a dict")
     fields = [f"{field}={asset}" for field, asset in named.items()]
-    path = Path(out).absolute()
+    path = Path(absolute(out))
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/items.json"
         if not isinstance(items, str | os.PathLike):

@@ -10,7 +10,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, cast
 
@@ -68,7 +68,12 @@ def _absolute(name: str) -> str:
         if _VSI.match(f"/{rest}"):  # GDAL takes /vsizip/vsicurl/ for /vsizip//vsicurl/
             rest = f"/{rest}"
         return part[0] + _absolute(rest)
-    return name if "://" in name or _VSI.match(name) else absolute_path(name)
+    return absolute_path(name) if is_local(name) else name
+
+
+def is_local(name: str) -> bool:
+    """Reports whether a path is a file's, not a URI or one of GDAL's file systems."""
+    return "://" not in name and not _VSI.match(name)
 
 
 def listed(name: str, v: object) -> list[Path]:
@@ -186,12 +191,19 @@ def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:
     raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
 
 
-def optional(module: str, why: str) -> Any:
-    """Imports a module of a package that not every installation has; why says what needs it."""
+@contextlib.contextmanager
+def needs(why: str) -> Iterator[None]:
+    """Imports packages that not every installation has; why says what needs them."""
     try:
+        yield
+    except ModuleNotFoundError as e:
+        raise ModuleNotFoundError(why, name=e.name) from e
+
+
+def optional(module: str, why: str) -> Any:
+    """Imports a module as `needs` does."""
+    with needs(why):
         return importlib.import_module(module)
-    except ImportError as e:
-        raise ImportError(why) from e
 
 
 def as_array(x: Any) -> npt.NDArray[Any]:

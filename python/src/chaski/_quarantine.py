@@ -36,7 +36,7 @@ def bad_ids(bad: str | os.PathLike[str] | Sequence[str], source: str) -> list[st
         return list(bad)
     ids: dict[str, None] = {}
     lines = records = 0
-    with open(bad, "rb") as file:
+    with open(absolute_path(os.fspath(bad)), "rb") as file:
         for line in file:
             lines += 1
             try:
@@ -70,8 +70,9 @@ class Quarantine:
 
     def __init__(self, path: str | os.PathLike[str], dataset: str) -> None:
         """Opens the list, or begins one; `dataset` is the fingerprint of what is read."""
+        path = absolute_path(os.fspath(path))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        self._folder = os.path.dirname(absolute_path(os.fspath(path)))
+        self._folder = os.path.dirname(path)
         self._pid = os.getpid()
         self._dataset = dataset
         self._known: dict[tuple[str, str, int], _Tally] = {}

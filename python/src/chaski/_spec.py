@@ -347,7 +347,7 @@ def _load_stats(stats: StatsLike) -> dict[str, Any]:
     """Returns the fields of a `chaski stats` JSON: a path, what it holds, or the fields alone."""
     if not isinstance(stats, Mapping):
         try:
-            stats = json.loads(pathlib.Path(stats).read_bytes())
+            stats = json.loads(pathlib.Path(stats).expanduser().read_bytes())
         except ValueError as e:
             raise SpecError(f"stats {stats}: {e}") from None
     table = stats.get("fields", stats) if isinstance(stats, Mapping) else None

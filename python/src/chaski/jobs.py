@@ -68,7 +68,7 @@ def run(
     make = _maker(executor)
     if executor is None:
         workers = workers or 1
-    line = [os.fspath(word) for word in command]
+    line = [os.path.expanduser(os.fspath(word)) for word in command]
     if workers:
         line.insert(1, f"--workers={workers}")
     todo = list(range(shards))

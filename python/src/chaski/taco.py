@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import re
 import sys
 import warnings
@@ -36,7 +37,18 @@ from chaski import _show
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
-from chaski._plain import Crs, Path, Where, count, crs_code, listed, optional, plain, positive
+from chaski._plain import (
+    Crs,
+    Path,
+    Where,
+    count,
+    crs_code,
+    is_local,
+    listed,
+    optional,
+    plain,
+    positive,
+)
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Bands, Document, Engine, FieldLike, Float32Array, Pooled, Rows
 from chaski._read import Server, words
@@ -79,8 +91,15 @@ def load(
         server: a running engine (`chaski serve`) that has the containers, as "host:port" or a
             `chaski.Connection`. Paths are in its words, below its roots. Default: the engine that
             `chaski.load` starts.
+
+    Raises:
+        NotFoundError: a local container is not there.
     """
     paths = [words(server, p) for p in listed("path", path)]
+    if server is None:
+        for p in paths:
+            if is_local(p) and not os.path.lexists(p):
+                raise NotFoundError(f"{p}: container: not found", kind="not found", file=p)
     base = None if base_path is None else words(server, base_path)
     if timeout is not None:
         positive("timeout", timeout)
@@ -664,6 +683,7 @@ class Dataset(_Node, Document, Pooled):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns `data` for pandas."""
+        optional("pandas", "to_pandas needs pandas (pip install pandas); data is pyarrow's table")
         return self.data.to_pandas()
 
     def sort(self, by: str, descending: bool = False) -> Dataset:
@@ -707,9 +727,9 @@ class Dataset(_Node, Document, Pooled):
 
     def to_polars(self) -> polars.DataFrame:
         """Returns `data` for polars."""
-        import polars
-
-        return polars.DataFrame(self.data)
+        why = "to_polars needs polars (pip install polars); data is pyarrow's table"
+        frame: polars.DataFrame = optional("polars", why).DataFrame(self.data)
+        return frame
 
     def _entries(self, level: int) -> _Entries:
         """Returns where its samples at a level are. All folders of the level share them."""

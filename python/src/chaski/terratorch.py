@@ -16,21 +16,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import terratorch.datamodules.generic_pixel_wise_data_module as theirs
-import torch.utils.data
-import xarray as xr
-from terratorch.datasets import (
-    GenericNonGeoPixelwiseRegressionDataset,
-    GenericNonGeoSegmentationDataset,
-)
-from terratorch.datasets.utils import extract_georeference
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._loader import load
+from chaski._plain import needs
 from chaski._proto.arguments import Pixels
 from chaski._rpc import PREFETCH
 from chaski.errors import Error
+
+with needs("chaski.terratorch needs TerraTorch: pip install terratorch"):
+    import terratorch.datamodules.generic_pixel_wise_data_module as theirs
+    import torch.utils.data
+    import xarray as xr
+    from terratorch.datasets import (
+        GenericNonGeoPixelwiseRegressionDataset,
+        GenericNonGeoSegmentationDataset,
+    )
+    from terratorch.datasets.utils import extract_georeference
 
 if TYPE_CHECKING:
     import numpy.typing as npt

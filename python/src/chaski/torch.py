@@ -12,17 +12,21 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
-import torch
-import torch.distributed
-import torch.utils.data
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._assemble import Batch, Members, Ragged, row_of
-from chaski._device import mover
-from chaski._loader import BadRows, Loader, connect, load, refuse_worker
+from chaski._loader import BadRows, Loader, connect, load, refuse_setting, refuse_worker
+from chaski._plain import needs
 from chaski._proto.arguments import Engine, SourceLike
 from chaski._spec import BatchOptions, SampleOptions, init_takes
 from chaski.errors import UnsupportedError
+
+with needs('chaski.torch needs PyTorch: pip install torch, or "chaski-eo[torch]"'):
+    import torch
+    import torch.distributed
+    import torch.utils.data
+
+    from chaski._device import mover
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -189,12 +193,16 @@ class _Dataset:
         """See `chaski.Loader.close`."""
         self.loader.close()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse_setting(name, value)
+        super().__setattr__(name, value)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._loader!r}>"
 
     def _repr_html_(self) -> str | None:
         """Returns what notebooks show, as of `chaski.Loader`."""
-        return self._loader and self._loader._repr_html_()
+        return None if self._loader is None else self._loader._repr_html_()
 
     def __enter__(self) -> Self:
         return self

@@ -24,25 +24,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import rasterio.crs
-import rasterio.io
-import rasterio.transform
-import shapely
-import torch
-import torch.utils.data
-from torchgeo.datamodules import BaseDataModule
-from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
-from torchgeo.datasets.utils import array_to_tensor
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._assemble import Members
 from chaski._loader import Loader, load
+from chaski._plain import needs
 from chaski._proto.arguments import Engine, Field, Pixels, SourceLike, TileWindow
 from chaski._rpc import PREFETCH
 from chaski.errors import UnsupportedError
 from chaski.torch import IterableDataset
+
+with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
+    import pandas as pd
+    import rasterio.crs
+    import rasterio.io
+    import rasterio.transform
+    import shapely
+    import torch
+    import torch.utils.data
+    from torchgeo.datamodules import BaseDataModule
+    from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
+    from torchgeo.datasets.utils import array_to_tensor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,0 +1,186 @@
+"""What a new user does wrong gets a sentence that says what to do."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import nonempty
+
+import chaski
+import chaski.torch
+
+rasterio = pytest.importorskip("rasterio")
+
+
+def pairs(root, ending="npy", folders=("images", "masks")):
+    """Writes four images of three bands, and a mask for each."""
+    place = {"crs": "EPSG:32630", "transform": rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)}
+    for folder, bands in zip(folders, (3, 1), strict=True):
+        (root / folder).mkdir(parents=True)
+        for i in range(4):
+            a = np.full((bands, 16, 16), i + 1, "u1")
+            path = root / folder / f"{i}.{ending}"
+            if ending == "npy":
+                np.save(path, a)
+                continue
+            how = {"count": bands, "height": 16, "width": 16, "dtype": "uint8"}
+            driver = {"png": "PNG", "tif": "GTiff"}[ending]
+            with rasterio.open(path, "w", driver=driver, **how, **place) as f:
+                f.write(a)
+            (root / folder / f"{i}.png.aux.xml").unlink(missing_ok=True)
+    return root
+
+
+def said(*words, folder, **env):
+    """Returns what a program writes to standard error."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", *map(str, words)],
+        cwd=folder,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+LOAD = (
+    "import chaski, sys\n"
+    "fields = {'image': 'images/{id}.' + sys.argv[2], 'mask': 'masks/{id}.' + sys.argv[2]}\n"
+    "with chaski.load('.', batch_size=2, fields=eval(sys.argv[1])) as loader:\n"
+    "    assert loader.samples == int(sys.argv[3])\n"
+)
+
+
+@pytest.mark.parametrize("ending", ["npy", "png", "tif"])
+def test_a_folder_of_pairs_names_its_patterns(tmp_path, binary, ending):
+    """Images and masks that are samples side by side are told; pairs say nothing at all."""
+    pairs(tmp_path, ending)
+    text = said(LOAD, None, ending, 8, folder=tmp_path)
+    assert text.count("give fields these patterns") == 1
+    assert f"image=images/{{id}}.{ending} mask=masks/{{id}}.{ending}" in text
+    assert said(LOAD, "fields", ending, 4, folder=tmp_path) == ""
+
+
+@pytest.mark.parametrize("folders", [("cat", "dog"), ("images", "dates"), ("a/images", "a/masks")])
+def test_other_folders_are_no_pairs(tmp_path, binary, folders):
+    pairs(tmp_path, "npy", folders)
+    assert said(LOAD, None, "npy", 8, folder=tmp_path) == ""
+
+
+def test_the_note_about_pairs_is_information(tmp_path, binary):
+    """An engine says it at level info, once for each opening, and never as a warning."""
+    words = ["explain", pairs(tmp_path), "--batch", "2"]
+    words += ["--field", "image=images/{id}.npy", "--field", "mask=masks/{id}.npy"]
+    done = subprocess.run([binary, *words], capture_output=True, text=True, check=True)
+    assert re.findall(r"(INFO|WARN).*paired by their sizes", done.stderr) == ["INFO"]
+
+
+def test_normalize_speaks_of_mean_and_std(tmp_path, binary):
+    folder = pairs(tmp_path) / "images"
+    for wrong, message in nonempty([
+        ("imagenet", r"(?s)imagenet.*dict with mean and std.*ImageNet.*123\.675.*58\.395"),
+        (([0.4] * 3, [0.2] * 3), "dict with mean and std"),
+        ({"mean": [1, 2], "std": [1, 1]}, "mean and std .* have 2 values for 3 bands"),
+        ({"mean": [1, 2, 3], "std": [1, 1]}, "mean has 3 values and std has 2"),
+        ("mean_std", "it needs stats, the result of chaski stats"),
+    ]):  # fmt: skip
+        with pytest.raises(chaski.SpecError, match=message):
+            chaski.load(folder, batch_size=2, normalize=wrong)
+
+
+def test_tilde_is_the_home_folder(tmp_path, binary, monkeypatch):
+    """Every argument that is a path of this computer."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    pairs(tmp_path / "pairs", "tif")
+    chaski.stats("~/pairs/images").save("~/stats.json")
+    assert (tmp_path / "stats.json").exists()
+    rows = chaski.Rows(bad="~/bad.jsonl")
+    (tmp_path / "bad.jsonl").write_text("")
+    engine = chaski.Engine(ledger="~/ledger", cache="~/cache", cache_bytes=1 << 20)
+    how = {"normalize": "mean_std", "stats": "~/stats.json", "batch_size": 2, "rows": rows}
+    how |= {"engine": engine, "on_bad": chaski.OnBad("skip", quarantine="~/list.jsonl")}
+    for source in nonempty(["~/pairs/images", "~/pairs/images/*.tif", ["~/pairs/images/1.tif"]]):
+        with chaski.load(source, **how) as loader:
+            next(iter(loader))
+    assert (tmp_path / "ledger").is_dir() and (tmp_path / "list.jsonl").exists()
+    assert (tmp_path / "cache").is_dir()
+    with chaski.load([{"image": "~/pairs/images/1.tif"}] * 2, batch_size=2) as loader:
+        assert loader.samples == 2
+    assert chaski.read("~/pairs/images/1.tif").shape == (3, 16, 16)
+    assert chaski.info("~/pairs/images/1.tif")
+    about = {"id": "a", "dataset_version": "1", "description": "a", "licenses": ["MIT"]}
+    about |= {"providers": [{"name": "a"}], "tasks": ["other"]}
+    one = [{"id": "a", "path": "~/pairs/images/1.tif"}]
+    assert list(chaski.pack(one, "~/a.tacozip", about).ids) == ["a"]
+    assert list(chaski.taco.load("~/a.tacozip").ids) == ["a"]
+    item = {"type": "Feature", "stac_version": "1.0.0", "id": "a", "geometry": None, "links": []}
+    item |= {"properties": {"datetime": "2024-01-01T00:00:00Z"}}
+    item |= {"assets": {"B04": {"href": str(tmp_path / "pairs/images/1.tif")}}}
+    assert chaski.stac([item], "~/scenes.parquet", ["B04"]) == tmp_path / "scenes.parquet"
+    (tmp_path / "token").write_text("abc")
+    assert chaski.Token.file("~/token").text() == "abc"
+    with chaski.load("~/pairs/images", batch_size=1, shuffle=False, window=chaski.Grid(16)) as all_:
+        parts = [(b["sample"], b["image"]) for b in all_][:1]
+    chaski.paste(parts, "~/pairs/images/0.tif", "~/out.tif", grid=chaski.Grid(16))
+    assert (tmp_path / "out.tif").exists()
+    assert not (tmp_path / "work" / "~").exists()
+
+
+@pytest.mark.parametrize(
+    "modules,calls",
+    [
+        (["torch"], {"import chaski.torch": "chaski.torch needs PyTorch: pip install torch"}),
+        (
+            ["torchgeo", "terratorch", "pandas", "polars"],
+            {
+                "import chaski.torchgeo": "chaski.torchgeo needs TorchGeo: pip install torchgeo",
+                "import chaski.terratorch": "chaski.terratorch needs TerraTorch: pip install ter",
+                "dataset.to_pandas()": "to_pandas needs pandas (pip install pandas)",
+                "dataset.to_polars()": "to_polars needs polars (pip install polars)",
+            },
+        ),
+    ],
+)
+def test_what_is_not_installed_is_named(tmp_path, binary, modules, calls):
+    """The error of an import says which package to install."""
+    code = f"import sys\nsys.modules |= dict.fromkeys({modules})\nimport chaski.taco\n"
+    code += "dataset = chaski.taco.Dataset.__new__(chaski.taco.Dataset)\n"
+    for call in nonempty(calls):
+        code += f"try:\n    {call}\nexcept ImportError as e:\n    print(e, file=sys.stderr)\n"
+    lines = said(code, folder=tmp_path).splitlines()
+    assert len(lines) == len(calls)
+    for line, message in nonempty(zip(lines, calls.values(), strict=True)):
+        assert line.startswith(message)
+
+
+def test_options_of_an_open_loader_stay(tmp_path, binary):
+    """Setting one is an error that says what works, and that works."""
+    folder = pairs(tmp_path) / "images"
+    with chaski.load(folder, batch_size=2) as loader:
+        for o in nonempty([loader, chaski.torch.IterableDataset(loader)]):
+            for name in nonempty(["batch_size", "shuffle", "rank"]):
+                with pytest.raises(AttributeError, match=f"open another one with {name}=1"):
+                    setattr(o, name, 1)
+            with pytest.raises(AttributeError, match=r"set_epoch\(3\)"):
+                o.epoch = 3
+        assert loader.batch_size == 2
+        next(iter(loader))
+        state = loader.state_dict()
+    with chaski.load(folder, batch_size=1) as loader:
+        loader.load_state_dict(state, strict=False)
+        assert len(list(loader)) == 2  # of four samples two were there
+
+
+def test_a_container_that_is_not_there_is_missed_at_once(tmp_path, binary):
+    with pytest.raises(chaski.NotFoundError, match=r"nope\.tacozip: container: not found") as e:
+        chaski.taco.load(tmp_path / "nope.tacozip")
+    assert e.value.kind == "not found" and e.value.file == str(tmp_path / "nope.tacozip")
