@@ -55,18 +55,22 @@ CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 # out the compression library, which shares no memory while it works. Of generic code, such as that of sync.Map, the
 # linker keeps the copy of any one package: were it that of a package without the detector, there would be races where
 # none are. With -short, tests try fewer cases that run the same goroutines.
-RACE := -race -short -tags invariants -gcflags=all=$(COMPILE) '-gcflags=github.com/klauspost/compress/...=$(COMPILE) -race=false'
+RACE := -race $(SHORT) -tags invariants -gcflags=all=$(COMPILE) '-gcflags=github.com/klauspost/compress/...=$(COMPILE) -race=false'
 # The detector follows each block that the collector frees. With four times the usual garbage between collections, the
 # tests of cli take 55 s of processor time instead of 68, those of loader 63 instead of 70; and up to 2.9 GB instead of 0.9.
 RACE_GOGC := 400
-# Packages with nothing that runs beside anything else have no races to find: that is 33 packages, which take two
-# minutes of two cores. Those of SHARED have a cache or a pool, but their tests start nothing: those of tables, store/taco
-# and loader, whose goroutines share them, do.
+SHORT := -short
+# Packages with nothing that runs beside anything else have no races to find. Those of SHARED have a cache or a pool, but
+# their tests start nothing: the tests of the packages whose goroutines share them do. Packages of the command are there
+# too: they link the SDKs of all stores, which compile in 50 s, and their goroutines wait for one another. `make soak-race`
+# runs them.
 CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants
-SHARED := ./(internal/crs|internal/zstd|store/taco/internal/taco2|format/tables/parquet)
-RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxE '$(SHARED)')
-# Of these, the packages whose tests try the same cases with the detector, 46 of them: `make test` tries them once.
-RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.]Enabled|AllocsPerRun' $$dir/*_test.go || echo $$dir; done)
+SHARED := ./cmd/chaski/{cli,internal/{console,container,raster,serve}} ./format/{codec/jpeg,tables/{parquet,query}} \
+  ./internal/{accept,crs,lru,procs,reload,trace,zstd} ./loader/{ledger,spec} ./proto/chaski/v1 \
+  ./store/taco/internal/{model,taco2} ./tools/testkit/{corpus,counted}
+RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxF "$$(printf '%s\n' $(SHARED))")
+# Of these, the packages whose tests try the same cases with the detector: `make test` tries them once.
+RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.][ES]|AllocsPerRun' $$dir/*_test.go || echo $$dir; done)
 UNRACED = $$($(GO) list ./... | grep -vxF "$$(echo "$(RACED)" | sed "s,^[.],$$($(GO) list -m),")")
 # It holds the types of 1,300 packages: with 2 GiB to fill, it takes two thirds of the processor time.
 STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -209,8 +213,8 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-training soak-hostile soak-cache soak-disk
-soak: soak-training soak-hostile soak-cache soak-disk ## these four, for many hours; soak-disk needs root on Linux
+.PHONY: soak soak-training soak-hostile soak-cache soak-race soak-disk
+soak: soak-training soak-hostile soak-cache soak-race soak-disk ## these five, for many hours; soak-disk needs root on Linux
 soak-training: build env trainers-env ## training with kills, SOAKSTEPS steps that must leak nothing, histories with a ledger, trainers of others killed
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) --steps $(SOAKSTEPS) $(SOAKFLAGS)
@@ -225,6 +229,8 @@ soak-hostile: build env ## SOAKCOUNT damaged OpenZL frames, INTRUDERS tries to g
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
 soak-cache: ## engines that share a cache on disk, of which SOAKKILLS are killed
 	CHASKI_SOAK_CACHE=$(or $(SOAKKILLS),300) $(GO) test ./source/diskcache -run TestKilledEngines -v -timeout 2h
+soak-race: ## all Go tests and all their cases under the race detector, with those of the command; an hour
+	$(MAKE) test-race RACE_PACKAGES=./... SHORT=
 soak-disk: build ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)

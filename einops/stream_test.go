@@ -9,11 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestInterleavedSamplesAsBands: samples that lie apart become what they become side by side, of every type and at
 // every distance, past the caches and not, whatever their number.
 func TestInterleavedSamplesAsBands(t *testing.T) {
+	race.SkipCovered(t)
 	p, err := pattern.Parse("n y x")
 	if err != nil {
 		t.Fatal(err)

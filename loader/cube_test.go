@@ -425,6 +425,7 @@ func TestRowsOfAnArray(t *testing.T) {
 // TestFewImagesFarApart: in an array that spans images 0 to 2^24, of which two were written, the
 // sizes for a sampler take memory for these two only.
 func TestFewImagesFarApart(t *testing.T) {
+	race.SkipCovered(t)
 	const n = 1 << 24
 	dir := corpus.Known(t, "far-apart")
 	for _, sampler := range []Sampler{

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestForecastsOfACacheEnd: a forecast that looks ahead ends where there is nothing to look at, and in the last epochs.
@@ -54,6 +55,7 @@ func TestForecastsOfACacheEnd(t *testing.T) {
 // TestForecastsPayForTheirMemory: what a forecast remembers is charged to the account of its context, and given back.
 // One turn is enough for all of its goroutines.
 func TestForecastsPayForTheirMemory(t *testing.T) {
+	race.SkipCovered(t)
 	b := newBucket(t, 1, 2, 192, 64, 0, 1e9)
 	defer b.disk.Close()
 	s := loader.Spec{Source: b.catalog, BatchSize: 4, Fields: []loader.Field{{Name: "image"}},

@@ -276,6 +276,7 @@ func TestForecastOfTiles(t *testing.T) {
 // TestForecastOfSomeSteps: if only some steps are examined, the sums are close to those of all
 // steps.
 func TestForecastOfSomeSteps(t *testing.T) {
+	race.SkipCovered(t)
 	for name, sp := range forecastSpecs() {
 		sp.Sampler.PerAsset = max(sp.Sampler.PerAsset, 1)
 		if sp.Sampler.Kind != spec.RandomWindow && sp.Sampler.Kind != spec.ResizedWindow &&
@@ -319,6 +320,7 @@ func TestForecastOfSomeSteps(t *testing.T) {
 // TestForecastOfTilesFromAPart: tiles that the first steps have read are not counted again for the
 // steps that stand for others, but evicted ones are.
 func TestForecastOfTilesFromAPart(t *testing.T) {
+	race.SkipCovered(t)
 	sp := fixedSpecs()["tiles"]
 	sp.BadSamples, sp.Sampler.PerAsset, sp.Sampler.Pool = spec.BadSkip, 200, 8
 	for _, bound := range []int64{0, 20_000, 1 << 30} {
@@ -415,6 +417,7 @@ func TestForecastOfFiles(t *testing.T) {
 // TestForecastRefuses: a forecast ends with the error of a run that ends at its first sample, for all samplers and
 // kinds of sources.
 func TestForecastRefuses(t *testing.T) {
+	race.SkipCovered(t)
 	data := corpus.Testdata(t)
 	chip, err := os.ReadFile(filepath.Join(data, "raster", "tog", "tog-series-0.tif"))
 	if err != nil {

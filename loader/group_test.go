@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // unlike returns three sources of images that have different bands and sizes, and no batch in common.
@@ -84,6 +85,7 @@ func checkUnlike(t *testing.T, e *Engine, tabs map[string]*fakeTable, b *batch.B
 // TestBatchesOfUnlikeSources: each batch is of one source with its bands, shape and pixels, on 1 to 4 ranks, and a run
 // that resumes at any step, with another number of ranks, goes on with the same batches.
 func TestBatchesOfUnlikeSources(t *testing.T) {
+	race.SkipCovered(t)
 	tabs := unlike()
 	for _, until := range []string{"shortest", "longest"} {
 		e := openMixed(t, unlikeSpec(5, until), tabs, 2)

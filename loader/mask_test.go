@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // maskedFile is a row of a manifest in testdata/masks, testdata/alpha or testdata/beside, which describe what its
@@ -83,6 +84,7 @@ func openSpec(t *testing.T, sp Spec) *Engine {
 // reads: as they are, in their native form with the arithmetic done by the receiver, and with the
 // validity beside them.
 func TestMasksOfFiles(t *testing.T) {
+	race.SkipCovered(t)
 	fill := spec.Float(-7)
 	for _, f := range maskedFiles(t) {
 		for _, source := range f.sources(t) {
@@ -150,6 +152,7 @@ func filled(a *raster.Array) []byte {
 }
 
 func TestStatsOfFilesWithMasks(t *testing.T) {
+	race.SkipCovered(t)
 	for _, f := range maskedFiles(t) {
 		for _, source := range f.sources(t) {
 			r, err := survey.Stats(context.Background(), Spec{
@@ -282,6 +285,7 @@ func TestMaskChunksAreBounded(t *testing.T) {
 
 // TestMasksAllocateNothingPerChunk: reading masks allocates nothing for each chunk.
 func TestMasksAllocateNothingPerChunk(t *testing.T) {
+	race.SkipCovered(t)
 	allocs := func(th int) float64 {
 		r := rand.New(rand.NewPCG(1, 1))
 		tab := &fakeTable{rows: 2, kinds: []catalog.Kind{catalog.Raster}}

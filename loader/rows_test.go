@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // inMemory opens one file under any name.
@@ -52,6 +53,7 @@ func (g *gather) Put(x *chunk.Index, i int, samples []byte) {
 // TestWindowsThatEndInsideOfChunks: a window that ends inside of chunks has the samples of the
 // whole image, in real files of every codec and layout.
 func TestWindowsThatEndInsideOfChunks(t *testing.T) {
+	race.SkipCovered(t)
 	rnd := rand.New(rand.NewPCG(11, 12))
 	read := map[chunk.Codec]int{}
 	for _, f := range corpus.Files(t) {

@@ -30,6 +30,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // selected returns the rows of the only source of a spec, in the order of the dataset.
@@ -465,6 +466,7 @@ func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 // TestTilesAreOutOfTheMemory: tiles are part of the memory for batches: together they take what the
 // options say.
 func TestTilesAreOutOfTheMemory(t *testing.T) {
+	race.SkipCovered(t)
 	const memory = 1 << 20
 	sp := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: spec.TileWindow, Height: 8,
 		Width: 8, TileWindows: TileWindows{PerVisit: 4}}}

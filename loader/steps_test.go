@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // Samples of testdata/taco3 have 1, 2, 3, 1 … files seq/t0.tif …, each of two bands of 12 by 14 uint16.
@@ -62,6 +63,7 @@ func texts(t batch.Tensor) (out []string) {
 // times picks, in their order; that what a sample lacks is padding; and that "steps" says so. Files that are read by
 // their own names are the judge.
 func TestFilesAreSteps(t *testing.T) {
+	race.SkipCovered(t)
 	taco3 := filepath.Join(corpus.Testdata(t), "taco3")
 	for _, source := range []string{"scenes.zip", "scenes", "parts/.tacocat"} {
 		for _, column := range []string{"seq/t", "seq/t*.tif", "seq/t*[1,3].tif"} {

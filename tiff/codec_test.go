@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // slowLZW is the encoder of TIFF 6.0 section 13, as in its pseudocode: strings in a map.
@@ -155,6 +156,7 @@ func TestDeflate(t *testing.T) {
 // TestLZMADamage: a stream with a changed byte, or one that is cut, is corrupt, unsupported, or has the same content,
 // as every byte up to the end of the block's check is covered by a check.
 func TestLZMADamage(t *testing.T) {
+	race.SkipCovered(t)
 	for _, name := range []string{"lzma-crc32.tif", "lzma-crc64.tif", "lzma-sha256.tif", "lzma-delta.tif"} {
 		src, x := firstChunk(t, name)
 		want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))

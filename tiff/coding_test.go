@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // coded is a line of testdata/codecs/manifest.jsonl: a file, and its samples as another implementation of its
@@ -238,6 +239,7 @@ func FuzzWebP(f *testing.F) { fuzzTiles(f, chunk.WebP) }
 // TestFlippedBits: a flipped bit of a chunk that has a checksum is refused, or changes no sample, also where it makes
 // the stream longer than the chunk, and where writers pad the last strip.
 func TestFlippedBits(t *testing.T) {
+	race.SkipCovered(t)
 	flip := func(name string, src, want []byte, read func(src []byte) ([]byte, error)) {
 		changed, step := 0, max(1, len(src)/200)
 		if testing.Short() {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // started is a loader's engine as servers take it, planless the same without its plan: a server of it knows no groups.
@@ -114,6 +115,7 @@ func TestGroupsOfMixtures(t *testing.T) {
 // TestServersDecodeWhatOneDoes: with all servers at work, each tile is still decoded by one of them
 // only.
 func TestServersDecodeWhatOneDoes(t *testing.T) {
+	race.SkipCovered(t)
 	chip, err := filepath.Abs(coast)
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -172,6 +173,7 @@ func figures(t *testing.T, address string) report.Figures {
 
 // TestStages injects one slow part at a time, and promises that the answers name it.
 func TestStages(t *testing.T) {
+	race.SkipCovered(t)
 	const never = time.Duration(0)
 	// One tile of 2048 by 2048 pixels has to be decoded for a window of 8 by 8.
 	many := loader.Spec{Source: t.TempDir(), BatchSize: 2,

@@ -28,6 +28,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/accept"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // attacker opens a connection and begins calls of a method with messages that never end: of each, all bytes that the
@@ -150,6 +151,7 @@ func besetServer(t *testing.T) (target, token, path string) {
 // TestUnfinishedMessages promises that clients with unfinished messages take little memory, and that a modest client
 // goes on beside them.
 func TestUnfinishedMessages(t *testing.T) {
+	race.SkipCovered(t)
 	const conns, calls = 4, 128 // with messages of maxRequest, that is 1 GiB
 	for name, c := range map[string]struct {
 		method string

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // lineBound is what a line of the log may have: some values of maxLogged, escaped.
@@ -116,6 +117,7 @@ func TestLogIsBounded(t *testing.T) {
 
 // TestSecretsAreNotCut: what is logged of a spec has no part of a secret, also where its end is cut off.
 func TestSecretsAreNotCut(t *testing.T) {
+	race.SkipCovered(t)
 	for _, more := range []int{0, maxAbout} { // with a JSON that is too large, and with one that is none
 		for _, uri := range []string{"https://user:secret@host/a.tif", "https://host/a.tif?signature=secret"} {
 			for at := range maxLogged {

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // sparseTIFF writes a TIFF of side by side bytes whose tiles of 512 by 512 are all missing, which readers make zeros
@@ -187,6 +188,7 @@ func TestQuestionsAreCharged(t *testing.T) {
 // TestLongQuestions: questions with long texts, and texts that are short for what they stand for, take no more memory
 // than the budget has, and the longest one with a list of ids is answered.
 func TestLongQuestions(t *testing.T) {
+	race.SkipCovered(t)
 	const questions = 8
 	container := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
 	total := resources.NewBudget(256 << 20)

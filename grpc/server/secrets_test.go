@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // canary is the secret of every URI of these tests, and the token of their client.
@@ -167,6 +168,7 @@ func (s *secretive) stream(t *testing.T, handle string) (answered int) {
 // TestNoSecretComesOut promises that no call shows a secret of its URIs, whether it succeeds or fails; nor do the log
 // and the metrics, which do not show the token of the calls either.
 func TestNoSecretComesOut(t *testing.T) {
+	race.SkipCovered(t)
 	web := netsim.NewServer(false)
 	t.Cleanup(web.Close)
 	chip := netsim.Chip(1, 2, 96, 32)

@@ -13,11 +13,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestLongNamesAreRefused promises that a client with the header limit of gRPC's C library, 8 KiB, learns why a request
 // with a long name is refused, whatever its letters are.
 func TestLongNamesAreRefused(t *testing.T) {
+	race.SkipCovered(t)
 	root := t.TempDir()
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Roots: []string{root}})

@@ -15,10 +15,12 @@ import (
 
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestOpenIsLazy promises that the memory of opening a catalog does not grow with its rows.
 func TestOpenIsLazy(t *testing.T) {
+	race.SkipCovered(t)
 	// The first collection moves what pools hold to where the second one finds it.
 	collect := func() { runtime.GC(); runtime.GC(); runtime.GC() }
 	live := func(n int) (after uint64, tab *catalog.Table) {

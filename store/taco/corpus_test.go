@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 func open(t testing.TB, paths []string, o taco.Options) (*taco.Dataset, error) {
@@ -114,6 +115,7 @@ func TestLeaves(t *testing.T) {
 
 // TestLevels: rows a level, placeholders among them, and that verification passes.
 func TestLevels(t *testing.T) {
+	race.SkipCovered(t)
 	for _, c := range v2(t, "case") {
 		t.Run(c.Path[0], func(t *testing.T) {
 			d := mustOpen(t, c.At()...)

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // taco3Expected is what taco-eo's reader says of a container: see testdata/taco3/make.py.
@@ -156,6 +157,7 @@ type taco3Case struct {
 // TestTACO3Corpus promises the bytes of every leaf and the rows of every level of the corpus, and that its broken files
 // do not verify.
 func TestTACO3Corpus(t *testing.T) {
+	race.SkipCovered(t)
 	dir := filepath.Join(corpus.Dir(t), "taco3")
 	bad := unpacked(t, filepath.Join(dir, "bad.tar.gz"))
 	files := &source.Files{}

@@ -83,6 +83,7 @@ func TestTortillaLeaves(t *testing.T) {
 
 // TestBadTortillas: what is malformed is refused with a kind, at the latest when everything is verified.
 func TestBadTortillas(t *testing.T) {
+	race.SkipCovered(t)
 	for _, c := range v1(t, "bad") {
 		d, err := open(t, c.At(), taco.Options{})
 		if err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // manifestLine is a line of the corpus's manifest, or of that of malformed arrays.
@@ -173,6 +174,7 @@ func (r *manifestRead) differs(a *Array, rd *Reader, sub [][2]json.Number) (stri
 
 // TestManifest: every read of every array gives what two versions of the original library gave.
 func TestManifest(t *testing.T) {
+	race.SkipCovered(t)
 	for _, l := range lines(t, corpusDir(t)) {
 		t.Run(filepath.Base(l.Path), func(t *testing.T) {
 			a := l.open(t)
@@ -221,6 +223,7 @@ func TestKeyNeeded(t *testing.T) {
 // TestMalformed: every malformed array is refused with an error that names a file of the array and a part, or
 // where that is as good, read as the array it was made from.
 func TestMalformed(t *testing.T) {
+	race.SkipCovered(t)
 	dir := corpusDir(t)
 	if _, err := os.Stat(filepath.Join(dir, "bad")); err != nil {
 		t.Skip("no malformed arrays")
@@ -379,6 +382,7 @@ func (s *slow) sparseCell(f *Fragment, attr int, at []Coord) []byte {
 
 // TestDenseAgainstCellByCell: random sub-arrays of every dense array, by the plan and cell by cell.
 func TestDenseAgainstCellByCell(t *testing.T) {
+	race.SkipCovered(t)
 	rnd, boxes := rand.New(rand.NewPCG(5, 6)), 12
 	if testing.Short() {
 		boxes = 3

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 const laterCorpus = "../../testdata/tiledb-later"
@@ -48,6 +49,7 @@ func laterArrays(t testing.TB) (list []laterArray) {
 
 // TestLaterCorpus: arrays of every format version from 5 to 22 have the cells that libtiledb reads of them.
 func TestLaterCorpus(t *testing.T) {
+	race.SkipCovered(t)
 	versions := map[int]bool{}
 	for _, l := range laterArrays(t) {
 		for _, what := range l.Reads {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	catalogs "github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // chips are two rasters with other headers.
@@ -111,6 +112,7 @@ func readable(t *testing.T, b []byte) bool {
 // TestDamagedTables promises that whatever makes a column of a table unreadable is found, in directories, indexes and
 // catalogs, which have no checksums.
 func TestDamagedTables(t *testing.T) {
+	race.SkipCovered(t)
 	rows := make([]string, 300)
 	for i := range rows {
 		rows[i] = fmt.Sprintf("word %d of many", i*i)

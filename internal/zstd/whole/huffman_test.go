@@ -176,6 +176,7 @@ func TestHuffmanAgrees(t *testing.T) {
 
 // TestHuffmanStreams: streams that end early or late, and sizes that do not fit, are refused.
 func TestHuffmanStreams(t *testing.T) {
+	race.SkipCovered(t)
 	guard.Faults(t)
 	rooms, r, h := huffmanRooms(t), rand.New(rand.NewPCG(23, 24)), new(huffman)
 	for range 40 {
@@ -213,6 +214,7 @@ func TestHuffmanStreams(t *testing.T) {
 // TestHuffmanTables: weights whose shares do not add up are refused, and so are tables without two codes of the most
 // bits.
 func TestHuffmanTables(t *testing.T) {
+	race.SkipCovered(t)
 	rooms, r, h := huffmanRooms(t), rand.New(rand.NewPCG(25, 26)), new(huffman)
 	accepted := 0
 	for i := range 20000 {

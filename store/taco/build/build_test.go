@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
@@ -260,6 +261,7 @@ func (m *maker) compareLevel(t testing.TB, d *taco.Dataset, k int, want map[stri
 // TestWhatIsWrittenIsRead: random datasets, in both forms, are read as what was put into them, and nothing about them
 // is to be noted. The reader is held to files of the original writers by its own tests.
 func TestWhatIsWrittenIsRead(t *testing.T) {
+	race.SkipCovered(t)
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
 		if err != nil {
@@ -551,6 +553,7 @@ func TestACancelledRunLeavesNothing(t *testing.T) {
 // TestLargeFilesAreCopiedInPieces: a file beyond what is read whole has its bytes, and its CRC-32 in both places of the
 // ZIP, which verify checks.
 func TestLargeFilesAreCopiedInPieces(t *testing.T) {
+	race.SkipCovered(t)
 	dir := t.TempDir()
 	big := bytes.Repeat([]byte("0123456789abcdef"), 5<<16) // 5 MiB, more than 4
 	name := filepath.Join(dir, "big")

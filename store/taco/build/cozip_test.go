@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // newest is the description of a dataset with what TACO 3 wants, and no more.
@@ -54,6 +55,7 @@ func uneven(counts []int) *build.Tortilla {
 // TestCozip promises that containers of TACO 3 of random samples have their files, in each form, where the tables say
 // and where a ZIP reader finds them, and that they verify.
 func TestCozip(t *testing.T) {
+	race.SkipCovered(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		counts := rapid.SliceOfN(rapid.IntRange(1, 12), 1, 6).Draw(rt, "counts")
 		dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -358,6 +360,7 @@ func exchange(t *testing.T, dir string) {
 // TestCopiesKeepTheContract promises that copies and subsets of a TACO 3 declare their columns as the source does, in
 // its order: those of taco-eo, and an optional group that all samples of a subset have. Subsets are one collection.
 func TestCopiesKeepTheContract(t *testing.T) {
+	race.SkipCovered(t)
 	dir := t.TempDir()
 	optional := filepath.Join(dir, "optional.taco3")
 	point := tables.NewStruct([]string{"lon", "lat"}, []*tables.Vector{
