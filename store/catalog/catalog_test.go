@@ -25,14 +25,17 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // TestDirectory lists the raster files of a directory in the order of the bytes of their paths, without hidden ones.
 func TestDirectory(t *testing.T) {
-	dir := tree(t, "b/x.tif", "b-1.tif", "a.TIFF", ".hidden.tif", ".git/y.tif", "b/c/z.rumi", "notes.txt=hi", "B.tif")
-	tab := open(t, dir, catalog.Options{})
+	dir := folder.Of(t, "b/x.tif", "b-1.tif", "a.TIFF", ".hidden.tif", ".git/y.tif", "b/c/z.rumi", "notes.txt=hi",
+		"B.tif")
+	tab := folder.Open(t, dir, catalog.Options{})
 	want := []string{"B.tif", "a.TIFF", "b-1.tif", "b/c/z.rumi", "b/x.tif"}
-	if got := ids(t, tab); !slices.Equal(got, want) {
+	if got := folder.IDs(t, tab); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	a, err := tab.Asset(t.Context(), 0, 2) // the second file: 2 rows of 3
@@ -46,14 +49,15 @@ func TestDirectory(t *testing.T) {
 	if tab.Kind(0) != catalog.Raster {
 		t.Errorf("kind %s", tab.Kind(0))
 	}
-	if one := open(t, filepath.Join(dir, "a.TIFF"), catalog.Options{}); one.Len() != 1 || ids(t, one)[0] != "a.TIFF" {
-		t.Errorf("one file: %q", ids(t, one))
+	if one := folder.Open(t, filepath.Join(dir, "a.TIFF"), catalog.Options{}); one.Len() != 1 || folder.IDs(t,
+		one)[0] != "a.TIFF" {
+		t.Errorf("one file: %q", folder.IDs(t, one))
 	}
 }
 
 // TestGlob matches "*" within one directory, and "**" across directories.
 func TestGlob(t *testing.T) {
-	dir := tree(t, "2020/a/x.tif", "2020/y.tif", "2021/a/x.tif", "2021/b/c/x.tif", "other/x.tif")
+	dir := folder.Of(t, "2020/a/x.tif", "2020/y.tif", "2021/a/x.tif", "2021/b/c/x.tif", "other/x.tif")
 	for pattern, want := range map[string]string{
 		"20*/*.tif":         "2020/y.tif",
 		"**/x.tif":          "2020/a/x.tif 2021/a/x.tif 2021/b/c/x.tif other/x.tif",
@@ -62,7 +66,8 @@ func TestGlob(t *testing.T) {
 		"20[2][01]/a/?.tif": "2020/a/x.tif 2021/a/x.tif",
 		"2021/a/[" + strings.Repeat("x", 300) + "].tif": "x.tif", // no file can have this name
 	} {
-		if got := strings.Join(ids(t, open(t, filepath.Join(dir, pattern), catalog.Options{})), " "); got != want {
+		if got := strings.Join(folder.IDs(t, folder.Open(t, filepath.Join(dir, pattern), catalog.Options{})),
+			" "); got != want {
 			t.Errorf("%s: %s, want %s", pattern, got, want)
 		}
 	}
@@ -78,10 +83,10 @@ func TestGlob(t *testing.T) {
 // TestCatalogIsItsFolder promises that a directory and the catalog made from it are the same dataset, also after both
 // moved, and if the catalog is elsewhere or has absolute paths.
 func TestCatalogIsItsFolder(t *testing.T) {
-	dir := tree(t, "train/b/x.tif", "train/b-1.tif", "train/a.tif")
-	fromDir := open(t, dir, catalog.Options{})
+	dir := folder.Of(t, "train/b/x.tif", "train/b-1.tif", "train/a.tif")
+	fromDir := folder.Open(t, dir, catalog.Options{})
 	file := filepath.Join(dir, "catalog.parquet")
-	if n := index(t, file, build.Options{}, dir); n != 3 {
+	if n := folder.Index(t, file, build.Options{}, dir); n != 3 {
 		t.Fatalf("%d rows", n)
 	}
 	same := func(what string, tab *catalog.Table) {
@@ -108,31 +113,32 @@ func TestCatalogIsItsFolder(t *testing.T) {
 			}
 		}
 	}
-	same("catalog", open(t, file, catalog.Options{}))
-	elsewhere := filepath.Join(tree(t), "c.parquet")
-	index(t, elsewhere, build.Options{}, dir)
-	same("catalog elsewhere", open(t, elsewhere, catalog.Options{}))
-	index(t, elsewhere, build.Options{Absolute: true}, dir)
-	same("absolute", open(t, elsewhere, catalog.Options{}))
-	same("glob", open(t, dir+"/train/**/*.tif", catalog.Options{}))
+	same("catalog", folder.Open(t, file, catalog.Options{}))
+	elsewhere := filepath.Join(folder.Of(t), "c.parquet")
+	folder.Index(t, elsewhere, build.Options{}, dir)
+	same("catalog elsewhere", folder.Open(t, elsewhere, catalog.Options{}))
+	folder.Index(t, elsewhere, build.Options{Absolute: true}, dir)
+	same("absolute", folder.Open(t, elsewhere, catalog.Options{}))
+	same("glob", folder.Open(t, dir+"/train/**/*.tif", catalog.Options{}))
 
-	moved := filepath.Join(tree(t), "moved")
+	moved := filepath.Join(folder.Of(t), "moved")
 	if err := os.Rename(dir, moved); err != nil {
 		t.Fatal(err)
 	}
 	old := fromDir
-	fromDir = open(t, moved, catalog.Options{})
+	fromDir = folder.Open(t, moved, catalog.Options{})
 	if old.Fingerprint() != fromDir.Fingerprint() {
 		t.Error("the folder's fingerprint moved with it")
 	}
-	same("moved", open(t, filepath.Join(moved, "catalog.parquet"), catalog.Options{}))
+	same("moved", folder.Open(t, filepath.Join(moved, "catalog.parquet"), catalog.Options{}))
 
 	// Another size or name is another dataset.
 	for _, names := range [][]string{
 		{"train/b/x.tif", "train/b-1.tif", "train/c.tif"}, {"train/b/x.tif", "train/a.tif", "train/b-1.tif"},
 		{"train/b/x.tif", "train/b-1.tif"}, {"train/b/x.tif", "train/b-1.tif", "a.tif"},
 	} {
-		if other := open(t, tree(t, names...), catalog.Options{}); other.Fingerprint() == fromDir.Fingerprint() {
+		if other := folder.Open(t, folder.Of(t, names...),
+			catalog.Options{}); other.Fingerprint() == fromDir.Fingerprint() {
 			t.Errorf("%q has the same fingerprint", names)
 		}
 	}
@@ -140,7 +146,7 @@ func TestCatalogIsItsFolder(t *testing.T) {
 
 // TestCatalogOfCorpus compares every row of a catalog of the corpus with the corpus' manifest.
 func TestCatalogOfCorpus(t *testing.T) {
-	dir := corpus(t, "raster")
+	dir := filepath.Join(corpus.Dir(t), "raster")
 	manifest, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -180,15 +186,15 @@ func TestCatalogOfCorpus(t *testing.T) {
 		t.Fatalf("only %d files", len(files))
 	}
 	file := filepath.Join(t.TempDir(), "c.parquet")
-	if n := index(t, file, build.Options{Absolute: true, Workers: 3}, files...); n != len(files) {
+	if n := folder.Index(t, file, build.Options{Absolute: true, Workers: 3}, files...); n != len(files) {
 		t.Fatalf("%d rows for %d files", n, len(files))
 	}
 	rows, err := parquet.ReadFile[rowio.Row](file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, file, catalog.Options{})
-	if !slices.IsSorted(ids(t, tab)) {
+	tab := folder.Open(t, file, catalog.Options{})
+	if !slices.IsSorted(folder.IDs(t, tab)) {
 		t.Error("rows are not in the order of their paths")
 	}
 	for i, r := range rows {
@@ -242,7 +248,7 @@ func TestWriteParquet(t *testing.T) {
 	for i := range 40 {
 		names = append(names, fmt.Sprintf("%02d.tif", i))
 	}
-	dir := tree(t, names...)
+	dir := folder.Of(t, names...)
 	var first []byte
 	for _, workers := range []int{1, 2, 7} {
 		var buf bytes.Buffer
@@ -265,7 +271,7 @@ func TestWriteParquet(t *testing.T) {
 			t.Errorf("%d workers write another file", workers)
 		}
 	}
-	writeFile(t, filepath.Join(dir, "20.tif"), "no tiff")
+	folder.Write(t, filepath.Join(dir, "20.tif"), "no tiff")
 	_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{})
 	if fault.KindOf(err) == 0 || !strings.Contains(err.Error(), "20.tif") {
 		t.Errorf("bad file: %v", err)
@@ -289,7 +295,7 @@ type sample struct {
 
 // TestUserParquet opens a user's own Parquet file by naming its path column and blob column, with metadata columns.
 func TestUserParquet(t *testing.T) {
-	dir := tree(t, "d/0.tif", "d/1.tif", "d/2.tif", "d/3.tif")
+	dir := folder.Of(t, "d/0.tif", "d/1.tif", "d/2.tif", "d/3.tif")
 	var rows []sample
 	for i := range 4 {
 		_, m, err := catalog.OpenAsset(t.Context(), &source.Files{}, fmt.Sprintf("%s/d/%d.tif", dir, i), 0)
@@ -311,7 +317,7 @@ func TestUserParquet(t *testing.T) {
 	if err := parquet.WriteFile(file, rows); err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "x", Column: "image", Blob: "header"},
+	tab := folder.Open(t, file, catalog.Options{}, catalog.Source{Field: "x", Column: "image", Blob: "header"},
 		catalog.Source{Field: "label"},
 		catalog.Source{Field: "s", Column: "score"}, catalog.Source{Field: "place"})
 	if k := []catalog.Kind{tab.Kind(0), tab.Kind(1), tab.Kind(2), tab.Kind(3)}; !slices.Equal(k,
@@ -365,11 +371,11 @@ func TestUserParquet(t *testing.T) {
 
 // TestCSV promises that a CSV column gets the narrowest kind that all its values have.
 func TestCSV(t *testing.T) {
-	dir := tree(t, "d/0.tif", "d/1.tif")
+	dir := folder.Of(t, "d/0.tif", "d/1.tif")
 	table := "\ufeffimage, n ,f,s,\"q\",empty\r\nd/0.tif,1,1.5,a,\"x,\"\"y\"\"\",\nfile://" + dir +
 		"/d/1.tif,,-2e3,,7,\n" + dir + "/d/0.tif,-9223372036854775808,nan,1,,\n"
-	writeFile(t, filepath.Join(dir, "t.csv"), table)
-	tab := open(t, filepath.Join(dir, "t.csv"), catalog.Options{}, catalog.Source{Field: "image"},
+	folder.Write(t, filepath.Join(dir, "t.csv"), table)
+	tab := folder.Open(t, filepath.Join(dir, "t.csv"), catalog.Options{}, catalog.Source{Field: "image"},
 		catalog.Source{Field: "n"}, catalog.Source{Field: "f"},
 		catalog.Source{Field: "s"}, catalog.Source{Field: "q"}, catalog.Source{Field: "empty"})
 	var kinds []string
@@ -399,13 +405,13 @@ func TestCSV(t *testing.T) {
 			t.Errorf("row %d: %+v %v", r, a, err)
 		}
 	}
-	writeFile(t, filepath.Join(dir, "t.tsv"), "image\tn\nd/0.tif\t5\n")
-	if v, err := open(t, filepath.Join(dir, "t.tsv"), catalog.Options{},
+	folder.Write(t, filepath.Join(dir, "t.tsv"), "image\tn\nd/0.tif\t5\n")
+	if v, err := folder.Open(t, filepath.Join(dir, "t.tsv"), catalog.Options{},
 		catalog.Source{Field: "n"}).Value(t.Context(), 0, 0); err != nil || v.Int != 5 {
 		t.Errorf("tsv: %+v %v", v, err)
 	}
-	writeFile(t, filepath.Join(dir, "latin1.csv"), "s\nCusco\nPer\xfa\n")
-	latin1 := open(t, filepath.Join(dir, "latin1.csv"), catalog.Options{}, catalog.Source{Field: "s"})
+	folder.Write(t, filepath.Join(dir, "latin1.csv"), "s\nCusco\nPer\xfa\n")
+	latin1 := folder.Open(t, filepath.Join(dir, "latin1.csv"), catalog.Options{}, catalog.Source{Field: "s"})
 	if _, err := latin1.Value(t.Context(), 0, 0); err != nil {
 		t.Error(err)
 	}
@@ -415,7 +421,7 @@ func TestCSV(t *testing.T) {
 	}
 	for name, text := range map[string]string{"empty": "", "twice": "a,a\n", "ragged": "a,b\n1\n",
 		"quote": "a\n\"x\n"} {
-		writeFile(t, filepath.Join(dir, "bad.csv"), text)
+		folder.Write(t, filepath.Join(dir, "bad.csv"), text)
 		if _, err := catalog.Open(t.Context(), filepath.Join(dir, "bad.csv"), []catalog.Source{{Field: "a"}},
 			catalog.Options{}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", name, err)
@@ -432,7 +438,7 @@ func TestCSVErrors(t *testing.T) {
 		"a;b\n1;2\n": "no column \"a\"; there are a;b: columns must be separated by commas or, in a .tsv file, by " +
 			"tabs: not found",
 	} {
-		writeFile(t, path, text)
+		folder.Write(t, path, text)
 		_, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "a"}}, catalog.Options{})
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -442,22 +448,23 @@ func TestCSVErrors(t *testing.T) {
 
 // TestPatterns pairs the files of a directory, and of its catalog, by id, and leaves nothing out silently.
 func TestPatterns(t *testing.T) {
-	dir := tree(t, "images/b.tif", "images/a/x.tif", "images/a-1.tif", "masks/a/x_mask.tif", "masks/b_mask.tif",
+	dir := folder.Of(t, "images/b.tif", "images/a/x.tif", "images/a-1.tif", "masks/a/x_mask.tif", "masks/b_mask.tif",
 		"masks/a-1_mask.tif", "other/q.tif")
 	fields := []catalog.Source{{Field: "image", Pattern: "images/{id}.tif"},
 		{Field: "mask", Pattern: "masks/{id}_mask.tif"}}
 	file := filepath.Join(dir, "c.parquet")
-	index(t, file, build.Options{}, dir)
-	absolute := filepath.Join(tree(t), "a.parquet")
-	index(t, absolute, build.Options{Absolute: true}, dir)
-	fromDir, fromCatalog := open(t, dir, catalog.Options{}, fields...), open(t, file, catalog.Options{}, fields...)
+	folder.Index(t, file, build.Options{}, dir)
+	absolute := filepath.Join(folder.Of(t), "a.parquet")
+	folder.Index(t, absolute, build.Options{Absolute: true}, dir)
+	fromDir, fromCatalog := folder.Open(t, dir, catalog.Options{}, fields...), folder.Open(t, file, catalog.Options{},
+		fields...)
 	if fromDir.Fingerprint() != fromCatalog.Fingerprint() {
 		t.Error("the folder and its catalog differ")
 	}
 	for what, tab := range map[string]*catalog.Table{"folder": fromDir, "catalog": fromCatalog,
-		"absolute": open(t, absolute, catalog.Options{}, fields...)} {
+		"absolute": folder.Open(t, absolute, catalog.Options{}, fields...)} {
 		for i, want := range []string{"images/a-1.tif", "images/a/x.tif", "images/b.tif"} {
-			if got := ids(t, tab)[i]; strings.TrimPrefix(got, dir+"/") != want {
+			if got := folder.IDs(t, tab)[i]; strings.TrimPrefix(got, dir+"/") != want {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 		}
@@ -470,12 +477,12 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	// A catalog's own columns stay with the first field's file.
-	tab := open(t, file, catalog.Options{}, append(fields, catalog.Source{Field: "h", Column: "height"})...)
+	tab := folder.Open(t, file, catalog.Options{}, append(fields, catalog.Source{Field: "h", Column: "height"})...)
 	if v, err := tab.Value(t.Context(), 2, 2); err != nil || v.Int != 1 {
 		t.Errorf("height %+v %v", v, err)
 	}
-	writeFile(t, filepath.Join(dir, "images/c.tif"), "x")
-	writeFile(t, filepath.Join(dir, "images/d.tif"), "x")
+	folder.Write(t, filepath.Join(dir, "images/c.tif"), "x")
+	folder.Write(t, filepath.Join(dir, "images/d.tif"), "x")
 	_, err := catalog.Open(t.Context(), dir, fields, catalog.Options{})
 	if !errors.Is(err, fault.NotFound) ||
 		!strings.Contains(err.Error(),
@@ -513,8 +520,8 @@ func TestPatterns(t *testing.T) {
 
 // TestRoots promises that no file outside the roots is opened, however it is named.
 func TestRoots(t *testing.T) {
-	outside := tree(t, "secret.tif")
-	dir := tree(t, "ok/a.tif", "ok/b.tif")
+	outside := folder.Of(t, "secret.tif")
+	dir := folder.Of(t, "ok/a.tif", "ok/b.tif")
 	in := catalog.Options{Roots: []string{filepath.Join(dir, "ok")}}
 	escapes := []string{"../../" + filepath.Base(outside) + "/secret.tif", outside + "/secret.tif",
 		"file://" + outside + "/secret.tif",
@@ -526,9 +533,9 @@ func TestRoots(t *testing.T) {
 	}
 	table := "image\na.tif\n" + filepath.Join(dir, "ok/b.tif") + "\n./../ok/a.tif\n" +
 		strings.Join(escapes, "\n") + "\n"
-	writeFile(t, filepath.Join(dir, "ok/t.csv"), table)
-	writeFile(t, filepath.Join(dir, "ok2/t.csv"), table)
-	tab := open(t, filepath.Join(dir, "ok/t.csv"), in)
+	folder.Write(t, filepath.Join(dir, "ok/t.csv"), table)
+	folder.Write(t, filepath.Join(dir, "ok2/t.csv"), table)
+	tab := folder.Open(t, filepath.Join(dir, "ok/t.csv"), in)
 	for row := range tab.Len() {
 		a, err := tab.Asset(t.Context(), 0, row)
 		if row < 3 {
@@ -552,7 +559,7 @@ func TestRoots(t *testing.T) {
 	if _, err := catalog.Open(t.Context(), filepath.Join(dir, "ok/t.csv"), nil, none); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no roots: %v", err)
 	}
-	all := open(t, filepath.Join(dir, "ok/t.csv"), catalog.Options{Roots: []string{"/"}})
+	all := folder.Open(t, filepath.Join(dir, "ok/t.csv"), catalog.Options{Roots: []string{"/"}})
 	if _, err := all.Asset(t.Context(), 0, 4); err != nil {
 		t.Errorf("root /: %v", err)
 	}
@@ -592,7 +599,8 @@ func TestConcurrentReads(t *testing.T) {
 		reads = 100
 	}
 	for _, cacheBytes := range []int64{1, 100_000, 64 << 20} {
-		tab := open(t, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}, CacheBytes: cacheBytes})
+		tab := folder.Open(t, "c.parquet", catalog.Options{Opener: folder.Memory{Name: "c.parquet", Data: data},
+			CacheBytes: cacheBytes})
 		var wg sync.WaitGroup
 		for w := range 4 {
 			wg.Go(func() {

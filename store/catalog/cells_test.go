@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // imageRow is a row of a table as the library datasets writes it, with its feature Image.
@@ -62,7 +63,7 @@ func pictures(t testing.TB, side int) [][]byte {
 	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d, %d), }", side, side)
 	head += strings.Repeat(" ", 117-len(head)) + "\n" // with the 10 bytes before it 128
 	npy := append([]byte("\x93NUMPY\x01\x00\x76\x00"), head...)
-	return [][]byte{tinyTIFF(side, side, 0), p.Bytes(), j.Bytes(), append(npy, grey.Pix...)}
+	return [][]byte{folder.TIFF(side, side, 0), p.Bytes(), j.Bytes(), append(npy, grey.Pix...)}
 }
 
 // imageRows returns rows whose images and chips are files, each with its number as label.
@@ -80,15 +81,16 @@ func TestCells(t *testing.T) {
 	rows := imageRows(files...)
 	name := "given.png"
 	rows[1].Image.Path = &name
-	dir := tree(t, "t.parquet="+string(imageTable(t, 2, rows...)))
+	dir := folder.Of(t, "t.parquet="+string(imageTable(t, 2, rows...)))
 	src := filepath.Join(dir, "t.parquet")
-	tab := open(t, src, catalog.Options{}, catalog.Source{Field: "image"}, catalog.Source{Field: "m", Column: "chip"},
+	tab := folder.Open(t, src, catalog.Options{}, catalog.Source{Field: "image"}, catalog.Source{Field: "m",
+		Column: "chip"},
 		catalog.Source{Field: "same", Column: "image.bytes"}, catalog.Source{Field: "label"})
-	if got := ids(t, tab); !slices.Equal(got, []string{"0/image", "given.png", "2/image", "3/image"}) {
+	if got := folder.IDs(t, tab); !slices.Equal(got, []string{"0/image", "given.png", "2/image", "3/image"}) {
 		t.Errorf("ids %q", got)
 	}
 	for row, file := range files {
-		writeFile(t, filepath.Join(dir, "file"), string(file))
+		folder.Write(t, filepath.Join(dir, "file"), string(file))
 		want, _, err := catalog.OpenAsset(t.Context(), &source.Files{}, filepath.Join(dir, "file"), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -123,10 +125,10 @@ func TestCells(t *testing.T) {
 // no raster. A table without a column "image" has its first column of rasters in its place.
 func TestCellsElsewhere(t *testing.T) {
 	path, empty := "sub/a.tif", ""
-	rows := append(imageRows(tinyTIFF(5, 3, 0)), imageRow{Image: &imageCell{Path: &path}},
+	rows := append(imageRows(folder.TIFF(5, 3, 0)), imageRow{Image: &imageCell{Path: &path}},
 		imageRow{Image: &imageCell{Path: &empty}}, imageRow{})
-	dir := tree(t, "sub/a.tif", "data/t.parquet="+string(imageTable(t, 10, rows...)), "data/sub/a.tif")
-	tab := open(t, filepath.Join(dir, "data", "t.parquet"), catalog.Options{}, catalog.Source{Field: "image"})
+	dir := folder.Of(t, "sub/a.tif", "data/t.parquet="+string(imageTable(t, 10, rows...)), "data/sub/a.tif")
+	tab := folder.Open(t, filepath.Join(dir, "data", "t.parquet"), catalog.Options{}, catalog.Source{Field: "image"})
 	for row, height := range []int{5, 3} {
 		a, err := tab.Asset(t.Context(), 0, int64(row))
 		if err != nil || a.Index.Height != height {
@@ -146,17 +148,17 @@ func TestShards(t *testing.T) {
 	var files []string
 	height := 1
 	for i := range 3 {
-		rows := imageRows(tinyTIFF(height, 2, 0), tinyTIFF(height+1, 2, 0))
+		rows := imageRows(folder.TIFF(height, 2, 0), folder.TIFF(height+1, 2, 0))
 		height += 2
 		rows[0].Label, rows[1].Label = int64(2*i), int64(2*i+1)
 		files = append(files, fmt.Sprintf("data/train-%05d-of-00003.parquet=%s", i, imageTable(t, 1, rows...)))
 	}
-	dir := tree(t, append(files, "mixed/a.tif", "mixed/t.parquet=no table", "x.parquet/_SUCCESS=")...)
+	dir := folder.Of(t, append(files, "mixed/a.tif", "mixed/t.parquet=no table", "x.parquet/_SUCCESS=")...)
 	part, err := os.ReadFile(filepath.Join(dir, "data", "train-00001-of-00003.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "x.parquet", "part-0.parquet"), string(part))
+	folder.Write(t, filepath.Join(dir, "x.parquet", "part-0.parquet"), string(part))
 	var prints []string
 	for src, n := range map[string]int64{"data": 6, "data/train-*.parquet": 6, "data/*-0000[12]-*.parquet": 4,
 		"mixed": 1, "x.parquet": 2} {
@@ -164,7 +166,7 @@ func TestShards(t *testing.T) {
 		if src == "mixed" {
 			fields = fields[:1]
 		}
-		tab := open(t, filepath.Join(dir, src), catalog.Options{CacheBytes: 1 << 12}, fields...)
+		tab := folder.Open(t, filepath.Join(dir, src), catalog.Options{CacheBytes: 1 << 12}, fields...)
 		if tab.Len() != n {
 			t.Errorf("%s: %d rows, want %d", src, tab.Len(), n)
 		}
@@ -201,8 +203,8 @@ func TestHostileCells(t *testing.T) {
 	files := pictures(t, 9)
 	rows := imageRows(files[1], []byte("GIF89a, no raster"), []byte{}, []byte("II*"), files[1][:20], files[3][:40],
 		files[0][:30])
-	dir := tree(t, "t.parquet="+string(imageTable(t, 100, rows...)))
-	tab := open(t, filepath.Join(dir, "t.parquet"), catalog.Options{}, catalog.Source{Field: "image"})
+	dir := folder.Of(t, "t.parquet="+string(imageTable(t, 100, rows...)))
+	tab := folder.Open(t, filepath.Join(dir, "t.parquet"), catalog.Options{}, catalog.Source{Field: "image"})
 	for row := int64(1); row < tab.Len(); row++ {
 		_, err := tab.Asset(t.Context(), 0, row)
 		want := fmt.Sprintf("t.parquet: sample %d/image", row)
@@ -211,7 +213,7 @@ func TestHostileCells(t *testing.T) {
 			t.Errorf("row %d: %v", row, err)
 		}
 	}
-	dir = tree(t, "t.parquet="+string(imageTable(t, 100, imageRows([]byte("GIF89a, no raster"))...)))
+	dir = folder.Of(t, "t.parquet="+string(imageTable(t, 100, imageRows([]byte("GIF89a, no raster"))...)))
 	_, err := catalog.Open(t.Context(), filepath.Join(dir, "t.parquet"), []catalog.Source{{Field: "image"}},
 		catalog.Options{})
 	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "GIF") {
@@ -246,10 +248,11 @@ func (l bucket) List(_ context.Context, folder string, each func(source.Entry) e
 // TestRemoteShards: shards in a store are found by its listing.
 func TestRemoteShards(t *testing.T) {
 	table := string(imageTable(t, 10, imageRows(pictures(t, 4)...)...))
-	store := bucket{tree(t, "data/train-0.parquet="+table, "data/train-1.parquet="+table, "data/test.parquet="+table)}
+	store := bucket{folder.Of(t, "data/train-0.parquet="+table, "data/train-1.parquet="+table,
+		"data/test.parquet="+table)}
 	for src, n := range map[string]int64{"s3://bucket/data": 12, "s3://bucket": 12,
 		"s3://bucket/data/train-*.parquet": 8, "s3://bucket/data/test.parquet": 4} {
-		tab := open(t, src, catalog.Options{Opener: store}, catalog.Source{Field: "image"})
+		tab := folder.Open(t, src, catalog.Options{Opener: store}, catalog.Source{Field: "image"})
 		if tab.Len() != n {
 			t.Errorf("%s: %d rows, want %d", src, tab.Len(), n)
 		}
@@ -262,10 +265,10 @@ func TestRemoteShards(t *testing.T) {
 // TestPatternsOutOfARemoteFolder: masks beside the folder of a store, by a relative pattern and by a URI.
 func TestPatternsOutOfARemoteFolder(t *testing.T) {
 	png := string(pictures(t, 4)[1])
-	store := bucket{tree(t, "d/images/1.png="+png, "d/images/2.png="+png, "d/masks/1_m.png="+png,
+	store := bucket{folder.Of(t, "d/images/1.png="+png, "d/images/2.png="+png, "d/masks/1_m.png="+png,
 		"d/masks/2_m.png="+png)}
 	for _, pattern := range []string{"../masks/{id}_m.png", "s3://bucket/d/masks/{id}_m.png"} {
-		tab := open(t, "s3://bucket/d/images", catalog.Options{Opener: store},
+		tab := folder.Open(t, "s3://bucket/d/images", catalog.Options{Opener: store},
 			catalog.Source{Field: "image", Pattern: "{id}.png"}, catalog.Source{Field: "mask", Pattern: pattern})
 		if tab.Len() != 2 {
 			t.Fatalf("%s: %d samples", pattern, tab.Len())
@@ -280,15 +283,15 @@ func TestPatternsOutOfARemoteFolder(t *testing.T) {
 // TestRemoteImageFolder: a store's folder of pictures has the samples of its metadata or, without it, of its files.
 func TestRemoteImageFolder(t *testing.T) {
 	png := string(pictures(t, 4)[1])
-	store := bucket{tree(t, "a/x/1.png="+png, "a/y/2.png="+png,
+	store := bucket{folder.Of(t, "a/x/1.png="+png, "a/y/2.png="+png,
 		`a/metadata.jsonl={"file_name": "y/2.png", "n": 7}`, "b/x/1.png="+png, "b/y/2.png="+png)}
-	described := open(t, "s3://bucket/a", catalog.Options{Opener: store}, catalog.Source{Field: "image"},
+	described := folder.Open(t, "s3://bucket/a", catalog.Options{Opener: store}, catalog.Source{Field: "image"},
 		catalog.Source{Field: "n"})
-	if got := ids(t, described); !slices.Equal(got, []string{"y/2.png"}) || described.Kind(1) != catalog.Int {
+	if got := folder.IDs(t, described); !slices.Equal(got, []string{"y/2.png"}) || described.Kind(1) != catalog.Int {
 		t.Errorf("samples %q, kind %v", got, described.Kind(1))
 	}
-	plain := open(t, "s3://bucket/b", catalog.Options{Opener: store}, catalog.Source{Field: "image"})
-	if got := ids(t, plain); !slices.Equal(got, []string{"x/1.png", "y/2.png"}) {
+	plain := folder.Open(t, "s3://bucket/b", catalog.Options{Opener: store}, catalog.Source{Field: "image"})
+	if got := folder.IDs(t, plain); !slices.Equal(got, []string{"x/1.png", "y/2.png"}) {
 		t.Errorf("samples %q", got)
 	}
 	for _, tab := range []*catalog.Table{described, plain} {

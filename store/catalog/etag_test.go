@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // store opens "store:" URIs as files of a directory, and gives some of them ETags.
@@ -40,7 +41,7 @@ func (s *store) Open(ctx context.Context, uri string) (source.Reader, error) {
 // TestETagsOfObjects finds the ETag of an object in its row. Rows of local files, also by file URI, and of objects
 // without an ETag have null.
 func TestETagsOfObjects(t *testing.T) {
-	dir := tree(t, "a.tif", "b.tif", "c.tif", "d.tif")
+	dir := folder.Of(t, "a.tif", "b.tif", "c.tif", "d.tif")
 	s := &store{dir: dir, tags: map[string]string{"a.tif": `"33a64df5"`}}
 	defer s.Close()
 	out := filepath.Join(dir, "all.parquet")

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // columnOf reads a column of a table as strings.
@@ -38,13 +39,13 @@ func columnOf(t *testing.T, tab *catalog.Table, name string) (out []string) {
 
 // TestScanAndSizes promises that columns, ids and sizes are those of the samples, also if pairing leaves rows out.
 func TestScanAndSizes(t *testing.T) {
-	dir := tree(t, "images/b.tif", "masks/b.tif", "images/a.tif", "masks/a.tif", "other.tif",
+	dir := folder.Of(t, "images/b.tif", "masks/b.tif", "images/a.tif", "masks/a.tif", "other.tif",
 		"t.csv=uri,cloud,site\nimages/a.tif,1,x\nimages/b.tif,2,y\nmasks/a.tif,3,\nmasks/b.tif,4,\nother.tif,5,z\n")
 	file := filepath.Join(dir, "catalog.parquet")
-	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}},
+	folder.Index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}},
 		filepath.Join(dir, "images"), filepath.Join(dir, "masks"), filepath.Join(dir, "other.tif"))
-	all := open(t, file, catalog.Options{})
-	paired := open(t, file, catalog.Options{}, catalog.Source{Field: "image", Pattern: "images/{id}.tif"},
+	all := folder.Open(t, file, catalog.Options{})
+	paired := folder.Open(t, file, catalog.Options{}, catalog.Source{Field: "image", Pattern: "images/{id}.tif"},
 		catalog.Source{Field: "mask", Pattern: "masks/{id}.tif"})
 	for _, c := range []struct {
 		tab          *catalog.Table
@@ -64,7 +65,7 @@ func TestScanAndSizes(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if want := ids(t, c.tab); !slices.Equal(scanned, want) {
+		if want := folder.IDs(t, c.tab); !slices.Equal(scanned, want) {
 			t.Errorf("ids %v, want %v", scanned, want)
 		}
 		for field := range c.tab.Fields() {
@@ -89,14 +90,14 @@ func TestScanAndSizes(t *testing.T) {
 		t.Errorf("a visit that ends it: %v", err)
 	}
 
-	folder := open(t, filepath.Join(dir, "images"), catalog.Options{})
-	if sizes, err := folder.Sizes(t.Context(), 0); sizes != nil || err != nil {
+	images := folder.Open(t, filepath.Join(dir, "images"), catalog.Options{})
+	if sizes, err := images.Sizes(t.Context(), 0); sizes != nil || err != nil {
 		t.Errorf("sizes of a folder: %v, %v", sizes, err)
 	}
-	if _, err := folder.Scan(t.Context(), "cloud", nil); fault.KindOf(err) != fault.NotFound {
+	if _, err := images.Scan(t.Context(), "cloud", nil); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a column of a folder: %v", err)
 	}
-	table := open(t, filepath.Join(dir, "t.csv"), catalog.Options{Columns: []string{"cloud"}},
+	table := folder.Open(t, filepath.Join(dir, "t.csv"), catalog.Options{Columns: []string{"cloud"}},
 		catalog.Source{Field: "image", Column: "uri"})
 	if got := columnOf(t, table, "cloud"); len(got) != 5 || got[4] != "5" {
 		t.Errorf("clouds of a CSV: %v", got)
@@ -117,15 +118,15 @@ func TestTimeUnits(t *testing.T) {
 		NS  int64  `parquet:"ns,timestamp(nanosecond)"`
 		N   int64  `parquet:"n"`
 	}
-	file := filepath.Join(tree(t, "a.tif"), "t.parquet")
+	file := filepath.Join(folder.Of(t, "a.tif"), "t.parquet")
 	if err := parquet.WriteFile(file, []entry{{ID: "a.tif", Day: 3, N: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	joined := filepath.Join(filepath.Dir(file), "catalog.parquet")
-	index(t, joined, build.Options{Join: &build.Join{Table: file, On: "id"}},
+	folder.Index(t, joined, build.Options{Join: &build.Join{Table: file, On: "id"}},
 		filepath.Join(filepath.Dir(file), "a.tif"))
-	for _, tab := range []*catalog.Table{open(t, file, catalog.Options{},
-		catalog.Source{Field: "image", Column: "id"}), open(t, joined, catalog.Options{})} {
+	for _, tab := range []*catalog.Table{folder.Open(t, file, catalog.Options{},
+		catalog.Source{Field: "image", Column: "id"}), folder.Open(t, joined, catalog.Options{})} {
 		for name, want := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond,
 			"us": time.Microsecond, "ns": time.Nanosecond, "n": 0, "id": 0, "none": 0} {
 			if got := tab.TimeUnit(t.Context(), name); got != want {

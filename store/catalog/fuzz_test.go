@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
@@ -25,8 +26,9 @@ func kinded(t testing.TB, err error) {
 func use(t *testing.T, name string, b []byte, fields ...catalog.Source) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	tab, err := catalog.Open(ctx, name, fields, catalog.Options{Opener: memory{name, b}, CacheBytes: 1 << 20,
-		Roots: []string{"/"}})
+	tab, err := catalog.Open(ctx, name, fields, catalog.Options{Opener: folder.Memory{Name: name, Data: b},
+		CacheBytes: 1 << 20,
+		Roots:      []string{"/"}})
 	kinded(t, err)
 	if err != nil {
 		return

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/counted"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -28,7 +29,7 @@ func TestSparseCSV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "t.csv")
-			writeFile(t, file, begin)
+			folder.Write(t, file, begin)
 			if err := os.Truncate(file, 3<<30); err != nil {
 				t.Skip(err) // the file system has no sparse files
 			}
@@ -51,10 +52,10 @@ func TestSparseCSV(t *testing.T) {
 func TestTablesAreCharged(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {
-		writeFile(t, filepath.Join(dir, fmt.Sprintf("%03d.tif", i)), "")
+		folder.Write(t, filepath.Join(dir, fmt.Sprintf("%03d.tif", i)), "")
 	}
 	table := filepath.Join(t.TempDir(), "t.csv")
-	writeFile(t, table, "image\n"+strings.Repeat(strings.Repeat("x", 99)+"\n", 20_000)) // 2 MB
+	folder.Write(t, table, "image\n"+strings.Repeat(strings.Repeat("x", 99)+"\n", 20_000)) // 2 MB
 	for _, c := range []struct {
 		path        string
 		small, room int64
@@ -87,7 +88,7 @@ func TestTablesAreCharged(t *testing.T) {
 
 // TestDirectoryIsListedOnce: in one opening a directory is looked at once, however often it is named.
 func TestDirectoryIsListedOnce(t *testing.T) {
-	dir := tree(t, "a.tif", "b.tif")
+	dir := folder.Of(t, "a.tif", "b.tif")
 	once := catalog.Share(t.Context())
 	length := func(ctx context.Context) int64 {
 		t.Helper()
@@ -101,7 +102,7 @@ func TestDirectoryIsListedOnce(t *testing.T) {
 	if n := length(once); n != 2 {
 		t.Errorf("%d files", n)
 	}
-	writeFile(t, filepath.Join(dir, "c.tif"), string(tinyTIFF(1, 3, 0)))
+	folder.Write(t, filepath.Join(dir, "c.tif"), string(folder.TIFF(1, 3, 0)))
 	if n := length(once); n != 2 {
 		t.Errorf("%d files: it was listed again", n)
 	}
@@ -125,7 +126,7 @@ func TestPageLargerThanTheCache(t *testing.T) {
 	}
 	files := &counted.Files{}
 	defer files.Close()
-	tab := open(t, file, catalog.Options{Opener: files, CacheBytes: 64 << 10}, catalog.Source{Field: "label"})
+	tab := folder.Open(t, file, catalog.Options{Opener: files, CacheBytes: 64 << 10}, catalog.Source{Field: "label"})
 	if _, err := tab.Value(t.Context(), 0, 0); err != nil {
 		t.Fatal(err)
 	}

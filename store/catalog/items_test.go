@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // stacItem returns the JSON of a STAC item with two assets, number i.tif and the next.
@@ -41,14 +42,14 @@ func TestItems(t *testing.T) {
 		list = append(list, strings.ReplaceAll(stacItem(i, more), "\n", " "))
 	}
 	all := strings.Join(list, ",\n")
-	dir := tree(t, "0.tif", "1.tif", "2.tif", "3.tif", "4.tif",
+	dir := folder.Of(t, "0.tif", "1.tif", "2.tif", "3.tif", "4.tif",
 		"collection.json="+`{"type": "FeatureCollection", "links": [{"href": "x"}], "features": [`+all+`]}`,
 		"after.geojson="+`{"features": [`+all+`], "context": {"returned": 4}, "type": "FeatureCollection"}`,
 		"list.json=["+all+"]", "lines.ndjson="+strings.Join(list, "\n")+"\n")
 	file := filepath.Join(dir, "items.parquet")
 	var counts build.Counts
 	pair := []catalog.Source{{Field: "B04"}, {Field: "nir", Column: "B08"}}
-	index(t, file, build.Options{Counts: &counts, Fields: pair},
+	folder.Index(t, file, build.Options{Counts: &counts, Fields: pair},
 		filepath.Join(dir, "collection.json"))
 	if counts.Rows != 4 {
 		t.Errorf("counts %+v", counts)
@@ -122,7 +123,7 @@ func show(column string, v catalog.Value) string {
 // TestItemsWithoutAnAsset promises that a row without the asset of a field is an error, or is left out and counted.
 func TestItemsWithoutAnAsset(t *testing.T) {
 	second := strings.Replace(stacItem(1, ""), `"B08"`, `"B8A"`, 1)
-	dir := tree(t, "0.tif", "1.tif", "2.tif", "items.json=["+stacItem(0, "")+","+second+"]")
+	dir := folder.Of(t, "0.tif", "1.tif", "2.tif", "items.json=["+stacItem(0, "")+","+second+"]")
 	fields := []catalog.Source{{Field: "B04"}, {Field: "B08"}}
 	var counts build.Counts
 	o := build.Options{Counts: &counts, Fields: fields, Base: dir}
@@ -162,7 +163,7 @@ func TestBadItems(t *testing.T) {
 		strings.Replace(good, `"id"`, `"id\ud800"`, 1):     0, // a name that nobody asks for
 		strings.Replace(good, `40, 0.5`, `40, 0, 1, 9`, 1): 0, // with heights
 	} {
-		dir := tree(t, "0.tif", "1.tif", "items.json="+text)
+		dir := folder.Of(t, "0.tif", "1.tif", "items.json="+text)
 		tab, err := catalog.Open(t.Context(), filepath.Join(dir, "items.json"), []catalog.Source{{Field: "B04"}},
 			catalog.Options{})
 		if fault.KindOf(err) != kind || (err == nil) != (kind == 0) {
@@ -177,7 +178,7 @@ func TestBadItems(t *testing.T) {
 	for i := range 1100 {
 		wide.WriteString(stacItem(0, fmt.Sprintf(`, "p%d": 1`, i)))
 	}
-	dir := tree(t, "items.json="+wide.String())
+	dir := folder.Of(t, "items.json="+wide.String())
 	_, err := catalog.Open(t.Context(), filepath.Join(dir, "items.json"), []catalog.Source{{Field: "B04"}},
 		catalog.Options{AllColumns: true})
 	if fault.KindOf(err) != fault.Limit {
@@ -199,7 +200,7 @@ func TestItemsAreCharged(t *testing.T) {
 	for name, text := range map[string]string{
 		"first": stacItem(0, wide.String()) + few.String(), "last": few.String() + stacItem(0, wide.String()),
 	} {
-		dir := tree(t, "items.json="+text)
+		dir := folder.Of(t, "items.json="+text)
 		run := func(limit int64) (held int64, err error) {
 			a, err := budget.New(limit, nil).Open(t.Context(), 0)
 			if err != nil {
@@ -258,7 +259,7 @@ func TestItemsBesideAMap(t *testing.T) {
 			t.Fatal(err)
 		}
 		tab, err := catalog.Open(t.Context(), "/t.json", []catalog.Source{{Field: "B04"}},
-			catalog.Options{Opener: memory{"/t.json", text}, AllColumns: true})
+			catalog.Options{Opener: folder.Memory{Name: "/t.json", Data: text}, AllColumns: true})
 		if err != nil {
 			t.Fatal(err)
 		}

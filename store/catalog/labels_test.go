@@ -7,12 +7,13 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // labelPaths opens a dataset of images with files beside them, and returns the path of each row's file, "" for null.
 func labelPaths(t *testing.T, src, pattern string, o catalog.Options) (out []string, fingerprint string) {
 	t.Helper()
-	table := open(t, src, o, catalog.Source{Field: "image", Pattern: "{id}.png"},
+	table := folder.Open(t, src, o, catalog.Source{Field: "image", Pattern: "{id}.png"},
 		catalog.Source{Field: "roof", Kind: catalog.Text, Pattern: pattern, Beside: true, Optional: true})
 	for row := range table.Len() {
 		value, err := table.Value(t.Context(), 1, row)
@@ -34,7 +35,7 @@ func TestFilesOfShapesBesideImages(t *testing.T) {
 	images := []string{"d/images/1.png=" + png, "d/images/2.png=" + png, "d/images/3.png=" + png,
 		"d/labels/1_x.geojson=one", "d/labels/3_x.geojson=three", "d/labels/9_x.geojson=9", "d/labels/3_y.geojson=3"}
 	want := func(base string) []string { return []string{base + "1_x.geojson", "", base + "3_x.geojson"} }
-	root := tree(t, images...)
+	root := folder.Of(t, images...)
 	local := filepath.Join(root, "d/images")
 	remote := catalog.Options{Opener: bucket{root}}
 	prints := map[string]bool{}
@@ -57,7 +58,7 @@ func TestFilesOfShapesBesideImages(t *testing.T) {
 		t.Errorf("%d fingerprints of the same files", len(prints))
 	}
 	for _, other := range []string{"d/labels/1_x.geojson=longer", "d/labels/2_x.geojson=two"} {
-		dir := tree(t, append(slices.Clone(images), other)...)
+		dir := folder.Of(t, append(slices.Clone(images), other)...)
 		if _, got := labelPaths(t, filepath.Join(dir, "d/images"), "../labels/{id}_x.geojson",
 			catalog.Options{}); prints[got] {
 			t.Errorf("%s has the fingerprint of other files", other)

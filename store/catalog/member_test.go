@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // TestMembersOutOfPlace: a row that puts a member of a container where no file has bytes is corrupt, whether the
@@ -45,7 +46,7 @@ func TestMembersOutOfPlace(t *testing.T) {
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, path, catalog.Options{})
+	tab := folder.Open(t, path, catalog.Options{})
 	for i := range rows {
 		a, err := tab.Asset(t.Context(), 0, int64(i))
 		switch {

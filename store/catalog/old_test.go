@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // TestCatalogsOfOldVersions promises that a catalog written by an earlier version holds the same rasters, with the
@@ -15,10 +16,11 @@ import (
 func TestCatalogsOfOldVersions(t *testing.T) {
 	const old = "testdata/v1/catalog.parquet"
 	skip := func(string, error) {}
-	was := open(t, old, catalog.Options{})
+	was := folder.Open(t, old, catalog.Options{})
 	fresh := filepath.Join(t.TempDir(), "catalog.parquet")
-	index(t, fresh, build.Options{Absolute: true, Skipped: skip}, "../../testdata/masks", "../../testdata/raster/tog")
-	is := open(t, fresh, catalog.Options{})
+	folder.Index(t, fresh, build.Options{Absolute: true, Skipped: skip}, "../../testdata/masks",
+		"../../testdata/raster/tog")
+	is := folder.Open(t, fresh, catalog.Options{})
 	if was.Len() > is.Len() || was.Len() < 10 {
 		t.Fatalf("%d rows, now %d", was.Len(), is.Len())
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // listed returns the list of a catalog of a new directory, of two files or with pairs of two pairs.
 func listed(t testing.TB, pairs bool) *build.Listing {
 	t.Helper()
-	dir := tree(t, "a/1.tif", "a/2.tif", "b/1.tif", "b/2.tif")
+	dir := folder.Of(t, "a/1.tif", "a/2.tif", "b/1.tif", "b/2.tif")
 	o := build.Options{Base: dir}
 	path := filepath.Join(dir, "a")
 	if pairs {

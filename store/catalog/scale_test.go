@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -28,7 +29,7 @@ func TestOpenIsLazy(t *testing.T) {
 		collect()
 		var before, m runtime.MemStats
 		runtime.ReadMemStats(&before)
-		tab = open(t, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}})
+		tab = folder.Open(t, "c.parquet", catalog.Options{Opener: folder.Memory{Name: "c.parquet", Data: data}})
 		collect()
 		runtime.ReadMemStats(&m)
 		runtime.KeepAlive(data)
@@ -73,7 +74,7 @@ func TestScale(t *testing.T) {
 		debug.FreeOSMemory()
 	}
 	start := time.Now()
-	tab := open(t, file, catalog.Options{})
+	tab := folder.Open(t, file, catalog.Options{})
 	took, rss := time.Since(start), peakRSS(t)
 	t.Logf("opened %d rows in %v, peak RSS %d MB", tab.Len(), took, rss>>20)
 	if took > 3*time.Second {
@@ -121,10 +122,11 @@ func peakRSS(t testing.TB) int64 {
 func BenchmarkAsset(b *testing.B) {
 	var tab *catalog.Table
 	if file := os.Getenv("CHASKI_SCALE_FILE"); file != "" {
-		tab = open(b, file, catalog.Options{})
+		tab = folder.Open(b, file, catalog.Options{})
 	} else {
 		data, _ := synthetic(b, 100_000)
-		tab = open(b, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}, CacheBytes: 4 << 20})
+		tab = folder.Open(b, "c.parquet", catalog.Options{Opener: folder.Memory{Name: "c.parquet", Data: data},
+			CacheBytes: 4 << 20})
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	b.ReportAllocs()

@@ -94,7 +94,8 @@ func pixels(rnd *rand.Rand) *image.Gray {
 }
 
 // TestLikeStandardLibrary: grey images of any size and quality have the samples that image/jpeg decodes, within 2: each
-// may be off by 1 from the exact inverse. A used decoder gives what a new one gives, and the first rows are the same alone.
+// may be off by 1 from the exact inverse. A used decoder gives what a new one gives, and the first rows are the same
+// alone.
 func TestLikeStandardLibrary(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	var used Decoder

@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/chaski-eo/chaski/fault"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
-	"pgregory.net/rapid"
 )
 
 // TestEncodeRoundTrip: frames of DeltaZstd and Store are read back, also when appended to other

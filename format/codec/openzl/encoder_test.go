@@ -13,10 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/codec/geozl"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
-	"pgregory.net/rapid"
 )
 
 var graphs = []string{

@@ -3,11 +3,12 @@ package openzl
 import (
 	"encoding/binary"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/internal/cursor"
-	"github.com/zeebo/xxh3"
 )
 
 // Format versions of written frames: writeVersion is the latest that rumi-eo 0.26 reads, pivcoVersion what PivCo

@@ -3,9 +3,10 @@ package openzl
 import (
 	"math"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/wire"
-	"github.com/zeebo/xxh3"
 )
 
 // Format versions that are read.

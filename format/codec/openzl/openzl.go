@@ -6,12 +6,13 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/zeebo/xxh3"
 )
 
 // Type is the type of a stream and of an output.

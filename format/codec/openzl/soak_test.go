@@ -20,9 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/chaski-eo/chaski/format/codec/geozl"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
-	"github.com/zeebo/xxh3"
 )
 
 // judge is the original library in a process of its own, because a frame may crash it.

@@ -3,8 +3,9 @@ package rasterize
 import (
 	"math"
 
-	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/internal/crs"
 )
 
 // Grid is a window of pixels on the ground.

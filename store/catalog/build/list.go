@@ -12,6 +12,8 @@ import (
 	"maps"
 	"sync/atomic"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -21,7 +23,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
-	"github.com/parquet-go/parquet-go"
 )
 
 // Listing is the list of the rows of a catalog, before their files are read.

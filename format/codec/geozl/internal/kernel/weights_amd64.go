@@ -3,8 +3,9 @@
 package kernel
 
 import (
-	"github.com/chaski-eo/chaski/internal/cast"
 	"golang.org/x/sys/cpu"
+
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 var hasAVX2 = cpu.X86.HasAVX2

@@ -3,8 +3,9 @@ package codecs
 import (
 	"math"
 
-	"github.com/chaski-eo/chaski/format/codec/openzl/internal/kernel"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/chaski-eo/chaski/format/codec/openzl/internal/kernel"
 )
 
 // decodeLZ undoes LZ77 on bytes. Its inputs are literals and, for every sequence, an offset, the number of

@@ -1,4 +1,4 @@
-package catalog_test
+package build_test
 
 import (
 	"bytes"
@@ -21,6 +21,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // opened is an opener that records what is opened.
@@ -47,7 +49,7 @@ func again(t *testing.T, dir, to string, o build.Options) (names []string, c bui
 	if _, err := build.Write(t.Context(), &b, []string{dir}, o); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, to, b.String())
+	folder.Write(t, to, b.String())
 	slices.Sort(files.names)
 	return files.names, c
 }
@@ -69,7 +71,7 @@ func rowsOf(t *testing.T, file string) map[string]rowio.Row {
 // TestResumeReadsWhatHasChanged promises that a catalog written again reads only new or changed files, and equals one
 // written from scratch.
 func TestResumeReadsWhatHasChanged(t *testing.T) {
-	dir := tree(t, "a.tif", "b.tif", "sub/c.tif", "d.tif", "e.tif")
+	dir := folder.Of(t, "a.tif", "b.tif", "sub/c.tif", "d.tif", "e.tif")
 	first := filepath.Join(dir, "first.parquet")
 	if names, c := again(t, dir, first, build.Options{}); len(names) != 5 || c != (build.Counts{Rows: 5}) {
 		t.Fatalf("%q, %+v", names, c)
@@ -83,8 +85,8 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 	if want := rowsOf(t, first); !maps.EqualFunc(want, rowsOf(t, second), equalRows) {
 		t.Errorf("%v, want %v", rowsOf(t, second), want)
 	}
-	if got, want := open(t, second, catalog.Options{}),
-		open(t, first, catalog.Options{}); got.Fingerprint() != want.Fingerprint() {
+	if got, want := folder.Open(t, second, catalog.Options{}),
+		folder.Open(t, first, catalog.Options{}); got.Fingerprint() != want.Fingerprint() {
 		t.Error("another fingerprint")
 	}
 
@@ -94,7 +96,7 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := st.ModTime().Add(time.Nanosecond * 1000)
-	writeFile(t, filepath.Join(dir, "b.tif"), string(tinyTIFF(3, 2, 1))) // 2 by 3 before
+	folder.Write(t, filepath.Join(dir, "b.tif"), string(folder.TIFF(3, 2, 1))) // 2 by 3 before
 	if now, err := os.Stat(filepath.Join(dir, "b.tif")); err != nil || now.Size() != st.Size() {
 		t.Fatalf("%v, %d bytes, want %d", err, now.Size(), st.Size())
 	}
@@ -105,12 +107,12 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 	if st, err = os.Stat(c); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, c, string(tinyTIFF(9, 9, 0)))
+	folder.Write(t, c, string(folder.TIFF(9, 9, 0)))
 	if err := errors.Join(os.Chtimes(c, st.ModTime(), st.ModTime()),
 		os.Remove(filepath.Join(dir, "e.tif"))); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "aa.tif"), string(tinyTIFF(4, 4, 0)))
+	folder.Write(t, filepath.Join(dir, "aa.tif"), string(folder.TIFF(4, 4, 0)))
 	third := filepath.Join(dir, "third.parquet")
 	names, counts := again(t, dir, third, build.Options{Previous: old})
 	if !slices.Equal(names, []string{"aa.tif", "b.tif", "c.tif"}) || counts != (build.Counts{Rows: 5, Reused: 2}) {
@@ -139,7 +141,7 @@ func equalRows(a, b rowio.Row) bool {
 
 // TestResumeOfCorpus promises that reused rows of the corpus keep their transforms, codes and blobs of both formats.
 func TestResumeOfCorpus(t *testing.T) {
-	dir := corpus(t, "raster")
+	dir := filepath.Join(corpus.Dir(t), "raster")
 	file, second := filepath.Join(t.TempDir(), "c.parquet"), filepath.Join(t.TempDir(), "d.parquet")
 	paths := []string{filepath.Join(dir, "tog", "*.tif"), filepath.Join(dir, "rumi-v1", "*.tif")}
 	write := func(to string, old ...string) (c build.Counts) {
@@ -148,7 +150,7 @@ func TestResumeOfCorpus(t *testing.T) {
 		if _, err := build.Write(t.Context(), &b, paths, o); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, to, b.String())
+		folder.Write(t, to, b.String())
 		return c
 	}
 	if c := write(file); c.Rows < 20 || c.Reused != 0 {
@@ -163,7 +165,7 @@ func TestResumeOfCorpus(t *testing.T) {
 
 // TestResumeOfNoCatalog refuses a previous file that is not a catalog, and does not skip it.
 func TestResumeOfNoCatalog(t *testing.T) {
-	dir := tree(t, "a.tif", "text.parquet=PAR1 and no more PAR1")
+	dir := folder.Of(t, "a.tif", "text.parquet=PAR1 and no more PAR1")
 	good := filepath.Join(dir, "good.parquet")
 	again(t, dir, good, build.Options{})
 	b, err := os.ReadFile(good)
@@ -174,7 +176,7 @@ func TestResumeOfNoCatalog(t *testing.T) {
 		"cut.parquet": string(b[:len(b)/2]), "version.parquet": strings.ReplaceAll(string(b),
 			layout.VersionKey, "chaski:catalof"),
 	} {
-		writeFile(t, filepath.Join(dir, name), content)
+		folder.Write(t, filepath.Join(dir, name), content)
 	}
 	for _, name := range []string{"text.parquet", "cut.parquet", "version.parquet"} {
 		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
@@ -188,7 +190,7 @@ func TestResumeOfNoCatalog(t *testing.T) {
 
 // FuzzResume promises an error or a catalog, whatever the previous one holds.
 func FuzzResume(f *testing.F) {
-	dir := tree(f, "a.tif", "b.tif")
+	dir := folder.Of(f, "a.tif", "b.tif")
 	var b bytes.Buffer
 	if _, err := build.Write(f.Context(), &b, []string{dir}, build.Options{Base: dir}); err != nil {
 		f.Fatal(err)
@@ -199,7 +201,7 @@ func FuzzResume(f *testing.F) {
 			return
 		}
 		old := filepath.Join(t.TempDir(), "old.parquet")
-		writeFile(t, old, string(data))
+		folder.Write(t, old, string(data))
 		n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
 			build.Options{Base: dir, Previous: []string{old}})
 		if err == nil && n != 2 || err != nil && fault.KindOf(err) == 0 {
@@ -210,7 +212,7 @@ func FuzzResume(f *testing.F) {
 
 // TestSkipped reports bad files in order and leaves them out; without Skipped the first one is an error.
 func TestSkipped(t *testing.T) {
-	dir := tree(t, "a.tif", "b.tif=hello", "c.tif", "d.tif=", "e.tif")
+	dir := folder.Of(t, "a.tif", "b.tif=hello", "c.tif", "d.tif=", "e.tif")
 	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
 		build.Options{Base: dir}); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("not asked: %v", err)
@@ -231,10 +233,11 @@ func TestSkipped(t *testing.T) {
 		last != 5 || total != 5 {
 		t.Errorf("%q, %+v, %d of %d", skipped, c, last, total)
 	}
-	if got := ids(t, open(t, file, catalog.Options{})); !slices.Equal(got, []string{"a.tif", "c.tif", "e.tif"}) {
+	if got := folder.IDs(t, folder.Open(t, file, catalog.Options{})); !slices.Equal(got, []string{"a.tif", "c.tif",
+		"e.tif"}) {
 		t.Errorf("%q", got)
 	}
-	bad := tree(t, "a.tif=hello")
+	bad := folder.Of(t, "a.tif=hello")
 	if n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{bad},
 		build.Options{Skipped: func(string, error) {}}); n != 0 || !errors.Is(err, fault.NotFound) {
 		t.Errorf("all bad: %d, %v", n, err)
@@ -263,15 +266,15 @@ func TestPartial(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	dir := tree(t, names...)
+	dir := folder.Of(t, names...)
 	var b bytes.Buffer
 	rows, err := build.Write(t.Context(), &b, []string{dir}, build.Options{Base: dir, Partial: true})
 	if rows != rowio.BlockRows || !errors.Is(err, fault.Corrupt) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	part := filepath.Join(dir, "part.parquet")
-	writeFile(t, part, b.String())
-	if got := open(t, part, catalog.Options{}); got.Len() != rowio.BlockRows {
+	folder.Write(t, part, b.String())
+	if got := folder.Open(t, part, catalog.Options{}); got.Len() != rowio.BlockRows {
 		t.Errorf("%d rows", got.Len())
 	}
 	read, c := again(t, dir, filepath.Join(dir, "all.parquet"), build.Options{Previous: []string{part},
@@ -295,18 +298,18 @@ func TestPartial(t *testing.T) {
 // TestResumeReadsTIFFsOfOlderCatalogs promises that a catalog from before indexes had masks is not reused for TIFFs:
 // its rows may lack one.
 func TestResumeReadsTIFFsOfOlderCatalogs(t *testing.T) {
-	dir := tree(t, "a.tif")
-	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "raster", "rumi-v1", "odd-int16.tif"))
+	dir := folder.Of(t, "a.tif")
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "raster", "rumi-v1", "odd-int16.tif"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "r.tif"), string(b))
+	folder.Write(t, filepath.Join(dir, "r.tif"), string(b))
 	first, old := filepath.Join(dir, "first.parquet"), filepath.Join(dir, "old.parquet")
 	again(t, dir, first, build.Options{})
 	if b, err = os.ReadFile(first); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, old, strings.ReplaceAll(string(b), layout.MasksKey, "chaski:maskz"))
+	folder.Write(t, old, strings.ReplaceAll(string(b), layout.MasksKey, "chaski:maskz"))
 	names, c := again(t, dir, filepath.Join(dir, "second.parquet"), build.Options{Previous: []string{old}})
 	if !slices.Equal(names, []string{"a.tif"}) || c != (build.Counts{Rows: 2, Reused: 1}) {
 		t.Errorf("%q, %+v", names, c)

@@ -1,4 +1,4 @@
-package catalog_test
+package columns_test
 
 import (
 	"encoding/binary"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // valuesOf opens a table of one field "y" and returns its values, as fmt prints them.
 func valuesOf(t *testing.T, name, text string, kind catalog.Kind) (out []string, holds catalog.Kind, err error) {
 	t.Helper()
 	tab, err := catalog.Open(t.Context(), name, []catalog.Source{{Field: "y", Kind: kind}},
-		catalog.Options{Opener: memory{name, []byte(text)}})
+		catalog.Options{Opener: folder.Memory{Name: name, Data: []byte(text)}})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,4 +1,4 @@
-package catalog_test
+package build_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // values reads the values of metadata columns, a string a row.
@@ -39,7 +40,7 @@ func values(t *testing.T, tab *catalog.Table, fields int) (rows []string) {
 
 // TestJoin finds the row of a file by URI before stem, and keeps kind, value and nulls of the columns.
 func TestJoin(t *testing.T) {
-	dir := tree(t, "001.tif", "sub/002.tif", "sub/003.v2.tif",
+	dir := folder.Of(t, "001.tif", "sub/002.tif", "sub/003.v2.tif",
 		"t.csv=id,label,cloud,note,code\n003.v2,3,0.5,\"a, "+
 			"b\",007\n001,1,,x,\n002,99,9,wrong,9\nsub/002.tif,2,1e3,,8\nelse,5,5,5,5\n")
 	type entry struct {
@@ -63,7 +64,7 @@ func TestJoin(t *testing.T) {
 		file := filepath.Join(dir, table+".catalog.parquet")
 		var c build.Counts
 		paths := []string{filepath.Join(dir, "001.tif"), filepath.Join(dir, "sub")}
-		index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"},
+		folder.Index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"},
 			Counts: &c}, paths...)
 		if c != (build.Counts{Rows: 3, Unused: 2}) {
 			t.Errorf("%s: %+v", table, c)
@@ -73,28 +74,29 @@ func TestJoin(t *testing.T) {
 			// among the columns of strings: one of the ids is "sub/002.tif"
 			fields = append(fields, catalog.Source{Field: name, Column: name, Kind: catalog.Text})
 		}
-		got := values(t, open(t, file, catalog.Options{}, fields...), len(fields))
+		got := values(t, folder.Open(t, file, catalog.Options{}, fields...), len(fields))
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s: %q, want %q", table, got, want)
 		}
 		// It is the catalog that it is without the table.
 		plain := filepath.Join(dir, "plain.parquet")
-		index(t, plain, build.Options{}, paths...)
-		if a, b := open(t, file, catalog.Options{}),
-			open(t, plain, catalog.Options{}); a.Fingerprint() != b.Fingerprint() {
+		folder.Index(t, plain, build.Options{}, paths...)
+		if a, b := folder.Open(t, file, catalog.Options{}),
+			folder.Open(t, plain, catalog.Options{}); a.Fingerprint() != b.Fingerprint() {
 			t.Error("another fingerprint")
 		}
 		if a, b := rowsOf(t, file), rowsOf(t, plain); len(a) != 3 || !equalRows(a["001.tif"], b["001.tif"]) {
 			t.Errorf("%v, want %v", a, b)
 		}
 		// And so it is if its rows are used again, with the table or without.
-		index(t, plain, build.Options{Previous: []string{file}, Counts: &c}, paths...)
+		folder.Index(t, plain, build.Options{Previous: []string{file}, Counts: &c}, paths...)
 		if c.Reused != 3 {
 			t.Errorf("%+v", c)
 		}
-		index(t, file+"2.parquet", build.Options{Previous: []string{plain}, Counts: &c,
+		folder.Index(t, file+"2.parquet", build.Options{Previous: []string{plain}, Counts: &c,
 			Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}}, paths...)
-		if got := values(t, open(t, file+"2.parquet", catalog.Options{}, fields...), len(fields)); c.Reused != 3 ||
+		if got := values(t, folder.Open(t, file+"2.parquet", catalog.Options{}, fields...),
+			len(fields)); c.Reused != 3 ||
 			strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s again: %q, %+v", table, got, c)
 		}
@@ -103,7 +105,7 @@ func TestJoin(t *testing.T) {
 
 // TestJoinWithoutPartner refuses files without a row, unless they may have nulls.
 func TestJoinWithoutPartner(t *testing.T) {
-	dir := tree(t, "a.tif", "b.tif", "c.tif", "t.csv=id,label,text,blank\nb,7,x,\n")
+	dir := folder.Of(t, "a.tif", "b.tif", "c.tif", "t.csv=id,label,text,blank\nb,7,x,\n")
 	o := build.Options{Base: dir, Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}}
 	_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, o)
 	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), `"a.tif"`) ||
@@ -114,8 +116,8 @@ func TestJoinWithoutPartner(t *testing.T) {
 	file := filepath.Join(dir, "c.parquet")
 	var c build.Counts
 	o.Counts = &c
-	index(t, file, o, dir)
-	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"},
+	folder.Index(t, file, o, dir)
+	tab := folder.Open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"},
 		catalog.Source{Field: "text", Column: "text"})
 	if got := strings.Join(values(t, tab, 2), ","); got != `null null,7 "x",null null` ||
 		c != (build.Counts{Rows: 3, Unmatched: 2}) {
@@ -125,12 +127,13 @@ func TestJoinWithoutPartner(t *testing.T) {
 
 // TestJoinAndSkip promises that the row of a file is that of its path, also after skipped files.
 func TestJoinAndSkip(t *testing.T) {
-	dir := tree(t, "a.tif", "b.tif=bad", "c.tif", "t.csv=id,label\na,1\nb,2\nc,3\n")
+	dir := folder.Of(t, "a.tif", "b.tif=bad", "c.tif", "t.csv=id,label\na,1\nb,2\nc,3\n")
 	file := filepath.Join(dir, "c.parquet")
-	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"},
+	folder.Index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"},
 		Skipped: func(string, error) {}}, dir)
 	if got := strings.Join(values(t,
-		open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"}), 1), ","); got != "1,3" {
+		folder.Open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"}), 1),
+		","); got != "1,3" {
 		t.Errorf("%s", got)
 	}
 }
@@ -138,11 +141,11 @@ func TestJoinAndSkip(t *testing.T) {
 // TestJoinOfAnyName: the name of a column may have signs that mean something in other places.
 func TestJoinOfAnyName(t *testing.T) {
 	const name = "a, \"b\" `c`\\d"
-	dir := tree(t, "a.tif", "t.csv=id,\""+strings.ReplaceAll(name, `"`, `""`)+"\"\na,7\n")
+	dir := folder.Of(t, "a.tif", "t.csv=id,\""+strings.ReplaceAll(name, `"`, `""`)+"\"\na,7\n")
 	file := filepath.Join(dir, "c.parquet")
-	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}}, dir)
+	folder.Index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}}, dir)
 	source := catalog.Source{Field: "label", Column: name}
-	if got := strings.Join(values(t, open(t, file, catalog.Options{}, source), 1), ","); got != "7" {
+	if got := strings.Join(values(t, folder.Open(t, file, catalog.Options{}, source), 1), ","); got != "7" {
 		t.Errorf("%s", got)
 	}
 }
@@ -155,14 +158,14 @@ func TestJoinThatIsWrong(t *testing.T) {
 		{"no,label\na,1\n", fault.NotFound}, {"id,size\na,1\n", fault.Unsupported}, {"id,\na,1\n", fault.Unsupported},
 		{"id,label\na,1\na,2\n", fault.Corrupt}, {"id,label\na\n", fault.Corrupt},
 	} {
-		dir := tree(t, "a.tif", "t.csv="+c.table)
+		dir := folder.Of(t, "a.tif", "t.csv="+c.table)
 		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
 			build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "t.csv") {
 			t.Errorf("%q: %v", c.table, err)
 		}
 	}
-	dir := tree(t, "a.tif", "t.txt=id\na\n")
+	dir := folder.Of(t, "a.tif", "t.txt=id\na\n")
 	for table, kind := range map[string]fault.Kind{"t.txt": fault.Unsupported, "none.csv": fault.NotFound} {
 		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
 			build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}})
