@@ -1,4 +1,4 @@
-"""The blocks of docs/containers.md run."""
+"""The blocks of docs/containers.md, then those of docs/packing.md, run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from helpers import web
 import chaski
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "containers.md").read_text()
+PAGE = (ROOT / "docs/containers.md").read_text() + (ROOT / "docs/packing.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```\n", PAGE, re.DOTALL)
 COMMANDS = re.findall(r"^chaski (.*)$", PAGE.replace("\\\n", ""), re.MULTILINE)
 
@@ -52,7 +52,7 @@ def test_blocks(data, binary):
     calls.clear()
     exec(BLOCKS[5], names)
     assert calls == [[2, 2], [2, 2]]
-    exec(BLOCKS[6], names)
+    exec(BLOCKS[7], names)
     assert names["few"].read("a").read("note").bytes() == b"bytes"
 
 
@@ -61,7 +61,7 @@ def test_training_over_a_network(data, binary):
     calls = []
     names = {"chaski": chaski, "step": lambda t: calls.append(t.shape)}
     with web(ROOT / "testdata/containers/taco-v1") as (url, asked):
-        exec(BLOCKS[7].replace("https://data.example.org", url), names)
+        exec(BLOCKS[6].replace("https://data.example.org", url), names)
     assert calls == [(4, 4, 32, 32)] * 4 + [(1, 32, 32)]
     assert asked
 
