@@ -30,12 +30,13 @@ func (m Mode) Missing() string {
 	return "filled with null"
 }
 
-// ParseMode parses "intersection", "fill_missing" or "strict".
+// Modes are the names of the modes that ParseMode knows.
+var Modes = []string{"intersection", "fill_missing", "strict"}
+
+// ParseMode parses a name of Modes.
 func ParseMode(s string) (Mode, error) {
-	for m, name := range [...]string{"intersection", "fill_missing", "strict"} {
-		if s == name {
-			return Mode(m), nil
-		}
+	if m := slices.Index(Modes, s); m >= 0 {
+		return Mode(m), nil
 	}
 	return 0, fmt.Errorf("column mode is %q: it must be intersection, fill_missing or strict", s)
 }

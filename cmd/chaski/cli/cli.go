@@ -110,17 +110,15 @@ func newRoot(env console.Env) *cobra.Command {
 		}
 		return disk.Set(env.Cache)
 	}
-	root.AddCommand(
-		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env),
-		raster.NewConvert(env), raster.NewPaste(env),
-		inspect.NewInfo(env),
-		container.NewLs(env), container.NewLocate(env), container.NewExtract(env),
-		container.NewSQL(env), container.NewPack(env),
-		array.NewArray(env),
-		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
-		dataset.NewStats(env), cache.NewCache(env), ledger.NewLedger(env),
-		serve.NewServe(env), serve.NewToken(env), serve.NewTop(env), view.NewView(env), measure.NewBench(env),
-	)
+	addGroup(root, "Look at data:", inspect.NewInfo(env), view.NewView(env), raster.NewCat(env), container.NewLs(env),
+		container.NewSQL(env), container.NewLocate(env), container.NewExtract(env), array.NewArray(env),
+		raster.NewFrame(env))
+	addGroup(root, "Prepare data:", raster.NewIndex(env), raster.NewConvert(env), container.NewPack(env),
+		raster.NewVerify(env), raster.NewPaste(env))
+	addGroup(root, "Train:", dataset.NewStats(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
+		ledger.NewLedger(env))
+	addGroup(root, "Serve:", serve.NewServe(env), serve.NewToken(env), cache.NewCache(env))
+	addGroup(root, "Measure:", serve.NewTop(env), measure.NewBench(env))
 	root.AddCommand(&cobra.Command{
 		Use:  "version",
 		Args: cobra.NoArgs,
@@ -134,6 +132,15 @@ func newRoot(env console.Env) *cobra.Command {
 		help.Args = topic
 	}
 	return root
+}
+
+// addGroup adds commands, which the help lists below a title.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // topic checks the arguments of help, because cobra prints the general help for a command that does not

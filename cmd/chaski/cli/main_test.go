@@ -392,6 +392,46 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// TestCompletedValues: shells offer the values that the help of a flag lists.
+func TestCompletedValues(t *testing.T) {
+	const word = `[a-z][a-z0-9_]*`
+	list := regexp.MustCompile(`(?:^|[:,] )((?:` + word + `, )*` + word + ` or ` + word + `)(?:$| of | \(|;|,)`)
+	root, seen := Command(), 0
+	for _, c := range commands(root) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			m := list.FindStringSubmatch(strings.Join(strings.Fields(f.Usage), " "))
+			if m == nil || f.Value.Type() == "bool" {
+				return
+			}
+			seen++
+			args := append(strings.Fields(c.CommandPath())[1:], "--"+f.Name, "")
+			r := chaski(t.Context(), append([]string{"__complete"}, args...)...)
+			for _, want := range regexp.MustCompile(", | or ").Split(m[1], -1) {
+				if !slices.Contains(strings.Split(r.out, "\n"), want) {
+					t.Errorf("%s: %q is not offered, but %q", strings.Join(args, " "), want, r.out)
+				}
+			}
+		})
+	}
+	if seen < 30 {
+		t.Errorf("%d flags have lists of values in their help", seen)
+	}
+}
+
+// TestGroups: the help lists every command below the title of a group.
+func TestGroups(t *testing.T) {
+	help := chaski(t.Context(), "--help").out
+	for _, c := range Command().Commands() {
+		_, below, found := strings.Cut(help, "\n"+c.GroupID+"\n")
+		names, _, _ := strings.Cut(below, "\n\n")
+		builtin := slices.Contains([]string{"help", "completion", "version"}, c.Name())
+		if builtin != (c.GroupID == "") || !builtin && (!found || !strings.Contains(names, "\n  "+c.Name()+" ") &&
+			!strings.HasPrefix(names, "  "+c.Name()+" ")) {
+			t.Errorf("%s: group %q has %q", c.Name(), c.GroupID, names)
+		}
+	}
+}
+
 // TestInfo: both output forms name the kind of the file, and the JSON has one line a path.
 // TestShellsAreOfferedValues: cobra's hidden command tells shells the values of a flag that has a few.
 func TestShellsAreOfferedValues(t *testing.T) {

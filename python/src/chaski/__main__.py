@@ -6,6 +6,10 @@ from chaski import _cli, _doctor
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["doctor"]:
-        _doctor.main(sys.argv[2:])
+        try:
+            _doctor.main(sys.argv[2:])
+        except KeyboardInterrupt:
+            print("chaski: interrupted", file=sys.stderr)
+            sys.exit(130)
     else:
         _cli.main()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -96,8 +98,25 @@ def ask(
     max_chunk: int | None = None,
 ) -> tuple[bytes, list[str]]:
     """Asks the engine, or a server, a question: see `Connection.ask`."""
-    out: tuple[bytes, list[str]] = call(server, max_chunk, "ask", question, timeout, data)
+    try:
+        out: tuple[bytes, list[str]] = call(server, max_chunk, "ask", question, timeout, data)
+    except KeyboardInterrupt as e:
+        _quietly(e)
+        raise
     return out
+
+
+def _quietly(interrupt: KeyboardInterrupt) -> None:
+    """Lets an interrupt that ends the program print a line, as of commands, and no traceback."""
+    shown = sys.excepthook
+
+    def hook(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
+        if e is interrupt:
+            print("chaski: interrupted", file=sys.stderr)
+        else:
+            shown(kind, e, tb)
+
+    sys.excepthook = hook
 
 
 def _target(server: Server | None) -> str | None:

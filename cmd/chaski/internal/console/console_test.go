@@ -140,3 +140,18 @@ deep:
 		t.Errorf("%s", text.String())
 	}
 }
+
+// TestBarBeginsWithAStep: a bar shows no rate before a step is done, also when the total changes.
+func TestBarBeginsWithAStep(t *testing.T) {
+	var terminal bytes.Buffer
+	bar := drawnBar(&terminal, "stats", -1)
+	bar.Set(0, 7)
+	bar.Set(0, 9)
+	if terminal.Len() > 0 {
+		t.Errorf("a bar without a step drew %q", terminal.String())
+	}
+	bar.Set(3, 9)
+	if text := terminal.String(); !strings.Contains(text, "(3/") || strings.Contains(text, " 0 it/") {
+		t.Errorf("3 steps of 9: %q", text)
+	}
+}

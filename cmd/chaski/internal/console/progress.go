@@ -34,7 +34,11 @@ func NewBar(stderr io.Writer, what string, total int64) *Bar {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return &Bar{}
 	}
-	return &Bar{bar: progressbar.NewOptions64(total, progressbar.OptionSetWriter(file),
+	return drawnBar(file, what, total)
+}
+
+func drawnBar(terminal io.Writer, what string, total int64) *Bar {
+	return &Bar{bar: progressbar.NewOptions64(total, progressbar.OptionSetWriter(terminal),
 		progressbar.OptionSetDescription(what), progressbar.OptionThrottle(redraw),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionClearOnFinish())}
@@ -50,15 +54,13 @@ func (p *Bar) Set(done, total int64) {
 			fmt.Fprintf(p.lines, "\x1e%d %d\n", done, total)
 		}
 	}
-	if p.bar == nil {
+	// Without a step that is done it would show a rate of 0 an hour, and no time that is left.
+	if p.bar == nil || done == 0 {
 		return
 	}
 	if p.bar.GetMax64() != total {
+		p.bar.Set64(done) //nolint:errcheck // as below; a new total draws the bar
 		p.bar.ChangeMax64(total)
-	}
-	// Otherwise it would show a rate of 0 an hour, and no time that is left.
-	if done == 0 {
-		return
 	}
 	p.bar.Set64(done) //nolint:errcheck // a bar that cannot be drawn is no reason to stop
 }

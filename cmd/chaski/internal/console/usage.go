@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,8 @@ func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		names := &cobra.Command{} // cobra compares names of commands only
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			names.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
-		})
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		return Usagef("%w%s", err, similar(names, "--"+unknown.GetSpecifiedName()))
 	}
 	var wrong *pflag.InvalidValueError
@@ -68,16 +67,21 @@ func FlagError(cmd *cobra.Command, err error) error {
 // Verb refuses the arguments of a command that only has commands below it.
 func Verb(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), similar(cmd, args[0]))
+		var names []string
+		for _, below := range cmd.Commands() { // with help, which cobra would not suggest
+			names = append(names, below.Name())
+		}
+		return Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), similar(names, args[0]))
 	}
 	return nil
 }
 
-// similar returns a question about the commands below cmd whose names are near to a name that does not exist, such as
-// ": did you mean info?", or "".
-func similar(cmd *cobra.Command, name string) string {
-	if cmd.SuggestionsMinimumDistance == 0 {
-		cmd.SuggestionsMinimumDistance = 2 // as cobra does
+// similar returns a question about the names that are near to one that does not exist, such as ": did you mean info?",
+// or "".
+func similar(names []string, name string) string {
+	cmd := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands only
+	for _, n := range names {
+		cmd.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
 	}
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		return fmt.Sprintf(": did you mean %s?", orList(near))
@@ -124,8 +128,8 @@ func ExactlyOne(what string) cobra.PositionalArgs {
 
 // OneOf checks the value of a flag that is a choice.
 func OneOf(flag, value string, choices ...string) error {
-	if err := (&choice{&value, choices}).Set(value); err != nil {
-		return Usagef("--%s is %q: %w", flag, value, err)
+	if !slices.Contains(choices, value) {
+		return Usagef("--%s is %q: it must be %s", flag, value, orList(choices))
 	}
 	return nil
 }
@@ -186,15 +190,26 @@ func (d duration) Set(text string) error {
 // ListVar declares a flag for names between commas. Without it there are none.
 func ListVar(fl *pflag.FlagSet, p *[]string, name string) { fl.StringSliceVar(p, name, nil, "") }
 
-// ChoiceVar declares a flag whose value is one of the choices, which shells complete. value is its default.
+// ChoiceVar declares a flag whose value is one of the choices, which shells complete. value is its default, which an
+// empty text stands for, as that of an unset variable of a shell.
 func ChoiceVar(fl *pflag.FlagSet, p *string, name, value string, choices ...string) {
-	*p = value
-	fl.Var(&choice{p, choices}, name, "")
+	ChoiceOrVar(fl, p, name, value, nil, choices...)
 }
+
+// ChoiceOrVar is ChoiceVar for a flag that also takes other texts. other reports which.
+func ChoiceOrVar(fl *pflag.FlagSet, p *string, name, value string, other func(string) bool, choices ...string) {
+	*p = value
+	fl.Var(&choice{p, value, other, choices}, name, "")
+}
+
+// IsObject reports whether a text is JSON of an object.
+func IsObject(text string) bool { return strings.HasPrefix(text, "{") }
 
 // choice is a pflag.Value with a list of allowed values.
 type choice struct {
 	value   *string
+	initial string
+	other   func(string) bool // nil: the choices are all
 	choices []string
 }
 
@@ -202,10 +217,10 @@ func (c *choice) String() string { return *c.value }
 func (c *choice) Type() string   { return "string" }
 
 func (c *choice) Set(text string) error {
-	if !slices.Contains(c.choices, text) {
+	if text != "" && (c.other == nil || !c.other(text)) && !slices.Contains(c.choices, text) {
 		return errors.New("it must be " + orList(c.choices))
 	}
-	*c.value = text
+	*c.value = cmp.Or(text, c.initial)
 	return nil
 }
 

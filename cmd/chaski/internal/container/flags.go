@@ -26,7 +26,7 @@ type containerFlags struct {
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
 	addBase(fl, &f.base)
-	console.Var(fl, &f.mode, "columns-mode", "intersection")
+	console.ChoiceVar(fl, &f.mode, "columns-mode", tables.Modes[0], tables.Modes...)
 }
 
 // addBase adds --base-path.
@@ -49,7 +49,7 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 	filters ...spacetime.Filter) (*taco.Dataset, error) {
 	mode, err := tables.ParseMode(f.mode)
 	if err != nil {
-		return nil, console.Usagef("--columns-mode is %q: it must be intersection, fill_missing or strict", f.mode)
+		return nil, err
 	}
 	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode,
 		Filters: filters, Warn: func(m string) {

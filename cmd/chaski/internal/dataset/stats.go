@@ -293,18 +293,13 @@ type Measured struct {
 func (m *Measured) Add(fl *pflag.FlagSet) {
 	m.source.Add(&m.own)
 	m.bands.Add(&m.own)
-	console.Var(&m.own, &m.bad, "bad-samples", spec.BadError)
+	console.ChoiceVar(&m.own, &m.bad, "bad-samples", spec.BadError, spec.BadError, spec.BadSkip)
 	console.Var(&m.own, &m.base, "base-path", "")
 	fl.AddFlagSet(&m.own)
 }
 
 // spec makes a spec of a dataset and the flags.
 func (m *Measured) spec(dataset string) (loader.Spec, error) {
-	if m.bad != "" {
-		if err := console.OneOf("bad-samples", m.bad, spec.BadError, spec.BadSkip); err != nil {
-			return loader.Spec{}, err
-		}
-	}
 	measured, err := m.source.Spec(dataset)
 	if err != nil {
 		return measured, err

@@ -3,8 +3,6 @@
 package flags
 
 import (
-	"strings"
-
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/bench"
@@ -41,10 +39,10 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	f.bands.Add(defined)
 	console.CountVar(defined, &f.Batch, "batch", batch, 1)
 	f.sampler.add(defined)
-	console.Var(defined, &f.augment, "augment", "")
+	console.ChoiceVar(defined, &f.augment, "augment", "", spec.Augments...)
 	console.Var(defined, &f.shuffle, "shuffle", shuffle)
 	console.Var(defined, &f.Seed, "seed", 0)
-	console.Var(defined, &f.Bad, "bad-samples", spec.BadError)
+	console.ChoiceVar(defined, &f.Bad, "bad-samples", spec.BadError, spec.BadPolicies...)
 	to.AddFlagSet(defined)
 }
 
@@ -52,9 +50,10 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 	defined := &f.Own
 	console.Var(defined, &f.Layout, "layout", "")
-	console.Var(defined, &f.DType, "dtype", "float32")
+	console.ChoiceVar(defined, &f.DType, "dtype", "float32", spec.RasterDTypes...)
 	console.Var(defined, &f.clip, "clip", false)
-	console.Var(defined, &f.normalize, "normalize", "")
+	console.ChoiceOrVar(defined, &f.normalize, "normalize", "", console.IsObject, stats.MeanStd, stats.MinMax,
+		stats.Percentile)
 	console.Var(defined, &f.stats, "stats", "")
 	to.AddFlagSet(defined)
 }
@@ -94,7 +93,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 
 // normalization sets how a field is normalised.
 func (f *Dataset) normalization(field *loader.Field) (err error) {
-	numbers := strings.HasPrefix(f.normalize, "{")
+	numbers := console.IsObject(f.normalize)
 	switch {
 	case f.normalize == "" && f.stats == "":
 	case f.normalize == "":
@@ -108,9 +107,6 @@ func (f *Dataset) normalization(field *loader.Field) (err error) {
 	case f.stats == "":
 		return console.Usagef("--normalize is %q: it needs --stats", f.normalize)
 	default:
-		if err := console.OneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {
-			return err
-		}
 		if field.Normalize, err = bench.Normalization(f.stats, field, f.normalize); err != nil {
 			return console.FileError(f.stats, err)
 		}

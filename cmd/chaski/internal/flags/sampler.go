@@ -28,21 +28,16 @@ func (s *sampler) add(fl *pflag.FlagSet) {
 	console.Var(fl, &s.window, "window", "")
 	console.Var(fl, &s.onGround, "geo-window", "")
 	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1)
-	console.Var(fl, &s.kind, "sampler", "")
+	console.ChoiceOrVar(fl, &s.kind, "sampler", "", console.IsObject, spec.SamplerKinds...)
 }
 
 // sampler returns what the flags say.
 func (s *sampler) sampler() (out loader.Sampler, err error) {
-	switch {
-	case strings.HasPrefix(s.kind, "{"):
+	if out.Kind = s.kind; console.IsObject(s.kind) {
+		out.Kind = ""
 		if err := spec.Read([]byte(s.kind), &out); err != nil {
 			return out, console.Usagef("--sampler: %w", err)
 		}
-	case s.kind != "":
-		if err := console.OneOf("sampler", s.kind, spec.SamplerKinds...); err != nil {
-			return out, err
-		}
-		out.Kind = s.kind
 	}
 	if s.window != "" {
 		out.Kind = cmp.Or(out.Kind, spec.RandomWindow)

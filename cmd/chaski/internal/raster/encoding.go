@@ -20,14 +20,14 @@ type encoding struct {
 
 // add declares the flags.
 func (f *encoding) add(fl *pflag.FlagSet) {
-	console.Var(fl, &f.to, "to", "")
+	console.ChoiceVar(fl, &f.to, "to", "", convert.Formats...)
 	console.NumberVar(fl, &f.o.Tile, "tile", 512, 1, 65535)
 	console.Var(fl, &f.o.Graph, "graph", "")
 	console.ChoiceVar(fl, &f.codec, "codec", "auto", "auto", "best")
 	console.Var(fl, &f.o.MaxCost, "max-cost", 0)
 	console.Var(fl, &f.o.Geozl, "geozl", 0)
 	console.NumberVar(fl, &f.o.Level, "level", 13, 1, 22)
-	console.Var(fl, &f.unit, "unit", "tile")
+	console.ChoiceOrVar(fl, &f.unit, "unit", "tile", func(string) bool { return true }, "tile", "cell", "step")
 	console.Var(fl, &f.times, "time", nil)
 	console.ListVar(fl, &f.names, "names")
 	console.Var(fl, &f.o.Overviews, "overviews", false)
@@ -38,9 +38,6 @@ func (f *encoding) add(fl *pflag.FlagSet) {
 // resolve fills in defaults. It leaves fields that are not options unchanged.
 func (f *encoding) resolve() (err error) {
 	f.to = cmp.Or(f.to, convert.TOG)
-	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {
-		return err
-	}
 	if f.o.Graph == "" {
 		f.o.Graph = f.codec
 	} else if f.codec != "auto" || f.o.MaxCost != 0 {

@@ -91,17 +91,18 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	console.CountVar(fl, &f.MaxClientOpenings, "max-client-openings", 0, 0)
 	console.CountVar(fl, &f.ClientRate, "client-rate", 0, 0)
 	console.Var(fl, &f.delay, "drain-delay", 0)
-	console.Var(fl, &f.logLevel, "log-level", "info")
+	console.ChoiceVar(fl, &f.logLevel, "log-level", "info", "debug", "info", "warn", "error")
 	console.Var(fl, &f.bad, "quarantine", "")
 }
 
 func (f *serveFlags) check() (slog.Level, error) {
 	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return level, err
+	}
 	// Programs of one user alone have the token that is made.
 	oneUser := (f.stopOnEOF || f.heldAt != "") && !f.access.insecure && !f.access.asks()
 	switch {
-	case level.UnmarshalText([]byte(f.logLevel)) != nil:
-		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
 	case f.delay < 0:
 		return level, console.Usagef("--drain-delay is %v: it must not be negative", f.delay)
 	case f.heldAt != "" && !onlyUser(f.heldAt):
