@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = 300  # a cell takes a few, but machines have other work
+SECONDS = 900  # a cell takes a few, but machines have other work
 COLUMNS = 88  # that a page shows without scrolling
 KILOBYTES = 300
 STYLE = (
