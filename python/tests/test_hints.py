@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import torch
 from conftest import nonempty
 
 import chaski
@@ -184,3 +187,21 @@ def test_a_container_that_is_not_there_is_missed_at_once(tmp_path, binary):
     with pytest.raises(chaski.NotFoundError, match=r"nope\.tacozip: container: not found") as e:
         chaski.taco.load(tmp_path / "nope.tacozip")
     assert e.value.kind == "not found" and e.value.file == str(tmp_path / "nope.tacozip")
+
+
+def test_what_a_dataset_of_batches_is_not(tmp_path, binary):
+    """Samples by index, attributes and wrong names are told what there is."""
+    folder = pairs(tmp_path) / "images"
+    dataset = chaski.torch.IterableDataset(folder, batch_size=2)
+    subset = torch.utils.data.Subset(dataset, [1])
+    for ask in nonempty([lambda: dataset[0], lambda: subset[0]]):
+        with pytest.raises(TypeError, match="MapDataset of the same arguments gives samples by"):
+            ask()
+    assert chaski.torch.MapDataset(folder)[0]["image"].shape == (3, 16, 16)
+    (batch, *_) = dataset
+    with pytest.raises(AttributeError, match=r"it is a dict, without an attribute 'to': .*device="):
+        batch.to("cpu")
+    with pytest.raises(KeyError, match=r"masks: there are \['image', "):
+        batch["masks"]
+    same = pickle.loads(pickle.dumps(batch))
+    assert torch.equal(same["image"], batch["image"]) and copy.copy(batch).keys() == batch.keys()

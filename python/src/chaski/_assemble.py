@@ -237,7 +237,13 @@ class Members(dict[str, Any]):
             if isinstance(found.get("time"), np.ndarray):
                 found["time"] = found["time"].view("datetime64[us]")
             return found
-        raise KeyError(name)
+        raise KeyError(f"{name}: there are {sorted(self)}")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f'it is a dict, without an attribute {name!r}: batch["image"] is a member; device= of '
+            "chaski.torch.IterableDataset has all tensors there"
+        )
 
 
 class Batch(Members):

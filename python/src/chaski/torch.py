@@ -294,6 +294,13 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
             return map(to_tensors, self.loader)
         return map(_arrived, self.loader._iterate(self._mover))
 
+    def __getitem__(self, i: Any) -> Any:
+        """Raises TypeError: samples by their index are those of `MapDataset`."""
+        raise TypeError(
+            "chaski.torch.IterableDataset gives whole batches in a loop; MapDataset of the same "
+            "arguments gives samples by index, also for Subset, random_split and a sampler"
+        )
+
     def _refuse_other_ranks(self) -> None:
         """Raises if the samples of an epoch would not come once over all ranks."""
         rank, world_size = self.loader.rank, self.loader.world_size
