@@ -62,8 +62,7 @@ RACE_GOGC := 400
 SHORT := -short
 # Packages with nothing that runs beside anything else have no races to find. Those of SHARED have a cache or a pool, but
 # their tests start nothing: the tests of the packages whose goroutines share them do. Packages of the command are there
-# too: they link the SDKs of all stores, which compile in 50 s, and their goroutines wait for one another. `make soak-race`
-# runs them.
+# too: they link the SDKs of all stores, which compile in 50 s. `make soak-go` runs them.
 CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants
 SHARED := ./cmd/chaski/{cli,internal/{console,container,raster,serve}} ./format/{codec/jpeg,tables/{parquet,query}} \
   ./internal/{accept,crs,lru,procs,reload,trace,zstd} ./loader/{ledger,spec} ./proto/chaski/v1 \
@@ -122,10 +121,10 @@ test: ## checks and all tests: Go, its race detector and build tags, Python with
 # Tests wait for links, clocks and servers, so that three packages at a time keep two cores busy.
 GO_TEST := -timeout 1h -vet=off '-ldflags=-s -w' -p 3
 
-# Packages with twins, and those that read or write pixels by them. What else imports them runs the same code under any tag.
+# Packages with twins, and those that read or write pixels by them. What else imports them runs the same code under any
+# tag: `make soak-go` tests it with the twins, too. Here the packages below loader would compile once more for it.
 PIXELS := ./format/chunk ./einops ./stats ./rumi ./tiff ./format/codec/geozl/... ./format/codec/openzl ./format/codec/openzl/internal/kernel ./store/tiledb/... \
-  ./internal/cast ./internal/inflate ./internal/kernel ./internal/planes ./internal/scan \
-  ./loader ./loader/raster ./loader/scenes ./grpc/payload
+  ./internal/cast ./internal/inflate ./internal/kernel ./internal/planes ./internal/scan ./grpc/payload
 
 # With twice the usual garbage between collections, the tests of cli take 34 s of processor time instead of 42, those of
 # store/tiledb 7 instead of 10; with four times, hardly less, and those of format/tables/query 2.8 GB instead of 1.3.
@@ -144,9 +143,9 @@ test-go: build ## Go tests, all cases; with RACED_TOO=1 without those that test-
 test-race: ## Go tests under the race detector, with checks that users do not have (build tag invariants)
 	GOGC=$(RACE_GOGC) CGO_ENABLED=1 $(GO) test $(RACE) $(GO_TEST) $(RACE_PACKAGES)
 test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
-	GOGC=$(TEST_GOGC) $(GO) test -short $(GO_TEST) -tags $(TAGS),twins $(PIXELS)
+	GOGC=$(TEST_GOGC) $(GO) test $(SHORT) $(GO_TEST) -tags $(TAGS),twins $(PIXELS)
 ifneq ($(CC_FOUND),)
-	GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -short $(GO_TEST) -tags $(TAGS),datadog ./format/chunk ./format/codec/geozl ./format/tables/parquet ./internal/zstd ./format/codec/openzl ./rumi ./tiff ./store/tiledb/...
+	GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test $(SHORT) $(GO_TEST) -tags $(TAGS),datadog ./format/chunk ./format/codec/geozl ./format/tables/parquet ./internal/zstd ./format/codec/openzl ./rumi ./tiff ./store/tiledb/...
 endif
 test-python: build env ## Python tests
 	GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q python/tests
@@ -213,8 +212,8 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-training soak-hostile soak-cache soak-race soak-disk
-soak: soak-training soak-hostile soak-cache soak-race soak-disk ## these five, for many hours; soak-disk needs root on Linux
+.PHONY: soak soak-training soak-hostile soak-cache soak-go soak-disk
+soak: soak-training soak-hostile soak-cache soak-go soak-disk ## these five, for many hours; soak-disk needs root on Linux
 soak-training: build env trainers-env ## training with kills, SOAKSTEPS steps that must leak nothing, histories with a ledger, trainers of others killed
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) --steps $(SOAKSTEPS) $(SOAKFLAGS)
@@ -229,8 +228,9 @@ soak-hostile: build env ## SOAKCOUNT damaged OpenZL frames, INTRUDERS tries to g
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
 soak-cache: ## engines that share a cache on disk, of which SOAKKILLS are killed
 	CHASKI_SOAK_CACHE=$(or $(SOAKKILLS),300) $(GO) test ./source/diskcache -run TestKilledEngines -v -timeout 2h
-soak-race: ## all Go tests and all their cases under the race detector, with those of the command; an hour
+soak-go: ## all Go tests and all their cases, under the race detector and without assembly and unsafe; two hours
 	$(MAKE) test-race RACE_PACKAGES=./... SHORT=
+	$(MAKE) test-variants PIXELS=./... SHORT=
 soak-disk: build ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)

@@ -5,7 +5,7 @@ package race
 import "testing"
 
 // SkipCovered skips a long test under the race detector, because other tests of its package run the same goroutines, or
-// because it runs one at a time. `make soak-race` runs it.
+// because it runs one at a time. `make soak-go` runs it.
 func SkipCovered(t testing.TB) {
 	if Enabled && testing.Short() {
 		t.Skip("the race detector sees nothing in it that other tests do not show")
