@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -84,7 +84,7 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 type decodeRun struct {
 	o       DecodeOptions
 	paths   []string
-	files   *source.Files
+	files   *openers.Files
 	assets  []catalog.Asset // with Opened
 	frames  []frame         // of the paths that are frames
 	workers []*decodeWorker
@@ -93,7 +93,7 @@ type decodeRun struct {
 }
 
 func newDecodeRun(paths []string, o DecodeOptions) *decodeRun {
-	d := &decodeRun{o: o, paths: paths, files: &source.Files{Keep: len(paths) + o.Workers}}
+	d := &decodeRun{o: o, paths: paths, files: &openers.Files{Keep: len(paths) + o.Workers}}
 	d.options = resources.Options{Opener: d.files, MaxChunkBytes: o.MaxChunk}.WithDefaults()
 	for range o.Workers {
 		d.workers = append(d.workers, newDecodeWorker(d))

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -41,7 +41,7 @@ func rowsOf(t *testing.T, tbl *tables.Table) (columns []string, rows []map[strin
 // columns that the mode keeps. Queries see these rows as `data`, and the levels hold the rows below
 // them.
 func TestConcatOfConditions(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	north := coast(t, "parts/coast_north.tacozip")
 	middle := coast(t, "parts/coast_middle.tacozip")
@@ -215,7 +215,7 @@ func TestConcatTrains(t *testing.T) {
 // fields: a column that some containers lack can be a field if it is filled.
 func TestFieldsOfOneGroup(t *testing.T) {
 	zip := coast(t, "parts/coast_north.tacozip")
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{zip}, taco.Options{})
+	d, err := taco.Open(t.Context(), &openers.Files{}, []string{zip}, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

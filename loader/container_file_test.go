@@ -8,11 +8,12 @@ import (
 
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // stuckOpener opens files when the test lets it.
 type stuckOpener struct {
-	source.Files
+	openers.Files
 	asked, let chan struct{}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -588,7 +589,7 @@ func TestPaddingIsNoSample(t *testing.T) {
 
 // counting counts the reads of an opener.
 type counting struct {
-	source.Files
+	openers.Files
 	reads atomic.Int64
 }
 

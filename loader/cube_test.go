@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -54,7 +55,7 @@ func (k *known) at(attr, n, b, y, x int) []byte {
 
 func openWritten(t testing.TB, path string) *tiledb.Array {
 	t.Helper()
-	files := &source.Files{}
+	files := &openers.Files{}
 	t.Cleanup(func() { files.Close() })
 	a, err := tiledb.Open(context.Background(), files, path, tiledb.Options{})
 	if err != nil {
@@ -527,7 +528,7 @@ func TestArraysBelowRoots(t *testing.T) {
 
 // bucket is an object store with the files of a directory.
 type bucket struct {
-	source.Files
+	openers.Files
 	dir string
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
@@ -77,7 +78,7 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	}
 	open := func() *loader.Engine {
 		engine, err := loader.Open(t.Context(), s, loader.Options{Disk: b.disk, MemoryBytes: memory,
-			Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +152,7 @@ func TestDiskCacheBreaksInARun(t *testing.T) {
 		engine, err := loader.Open(t.Context(), loader.Spec{Source: b.catalog, BatchSize: 4,
 			Sampler: loader.Sampler{Kind: spec.RandomWindow, PerAsset: 4, Height: 48, Width: 48},
 			Fields:  []loader.Field{{Name: "image", DType: "native"}}}, loader.Options{Disk: b.disk,
-			Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,9 +199,9 @@ func cachedEpoch(b *testing.B, chips int, chip func(i int) []byte) {
 			b.Fatal(err)
 		}
 	}
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
-	opener := &source.Mux{Files: files, Schemes: map[string]source.Opener{"s3": far.opener}}
+	opener := &openers.Mux{Files: files, Schemes: map[string]source.Opener{"s3": far.opener}}
 	var engines [2]*loader.Engine
 	var states [2]*steps.State
 	var times [2]time.Duration

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -365,7 +366,7 @@ func TestForecastOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	if _, err := build.Write(t.Context(), f, paths,
 		build.Options{Opener: files, Base: filepath.Dir(name)}); err != nil {
@@ -524,7 +525,7 @@ func TestForecastOfArrays(t *testing.T) {
 // forecastOfArray compares the forecast of an array to a run. It reports whether the forecast is loose.
 func forecastOfArray(t *testing.T, k *known, s Sampler) bool {
 	sp := k.spec(s, "")
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	c := &meter{Opener: files}
 	e, err := Open(t.Context(), sp, Options{Workers: 1, Opener: c, Stages: &resources.Stages{}})

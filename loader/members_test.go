@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // TestMembersStayOpen: reading a chunk or a sample of a container that is kept open costs its own
@@ -44,7 +45,7 @@ func TestMembersStayOpen(t *testing.T) {
 		o.Options.Members.Close()
 	}
 
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	members := &resources.Members{}
 	defer members.Close()
@@ -79,7 +80,7 @@ func TestMembersOfCatalogs(t *testing.T) {
 		}
 	}
 	write("TACOLLECTION.json", []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`))
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	members := &resources.Members{}
 	defer members.Close()
@@ -111,7 +112,7 @@ func TestMembersOfCatalogs(t *testing.T) {
 // concurrent readers.
 func TestMembersAreBounded(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	reads := func(members *resources.Members, times int) int64 {
 		c := &counting{}

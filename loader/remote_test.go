@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -93,7 +94,7 @@ func bucketOf(tb testing.TB, chips int, file func(i int) []byte, roundTrip time.
 func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int64) (time.Duration, int64) {
 	tb.Helper()
 	ctx := context.Background()
-	o.Opener = &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}
+	o.Opener = &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}
 	e, err := loader.Open(ctx, loader.Spec{
 		Source: b.catalog, BatchSize: batch, Shuffle: true, Last: steps.LastDrop,
 		Fields: []loader.Field{{Name: "image", DType: "native"}},
@@ -156,7 +157,7 @@ func TestFetchersReadAheadOfDecoders(t *testing.T) {
 			Source: b.catalog, BatchSize: 8, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "native"}},
 		}, loader.Options{
 			Workers: workers, Fetchers: fetchers,
-			Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}},
+			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -216,7 +217,7 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	opener := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}
+	opener := &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": web}}
 	var uris []string
 	for i := range 24 {
 		s.Put(fmt.Sprintf("/%02d.tif", i), netsim.Chip(uint64(i), 2, 64, 32))
@@ -362,7 +363,7 @@ func TestForecastOverAServer(t *testing.T) {
 		},
 			loader.Options{
 				Workers: 1, Fetchers: 1,
-				Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}},
+				Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": web}},
 			})
 		if err != nil {
 			t.Fatal(err)

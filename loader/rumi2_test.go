@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -31,7 +31,7 @@ func rumi2(t *testing.T) []corpus.File {
 // TestRumi2: files of generation 2 are recognised among TIFFs, indexed with the original writer's
 // blob, and read with it.
 func TestRumi2(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	for _, f := range rumi2(t) {
 		path := filepath.Join(f.Dir, f.Path)

@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
@@ -65,7 +66,7 @@ const tail = 4
 // costs one request together with its header. A chip of unknown size does too if it arrives with
 // the block that opens it.
 func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
-	near := loader.Options{Opener: &source.Files{}}
+	near := loader.Options{Opener: &openers.Files{}}
 	t.Run("container", func(t *testing.T) {
 		path := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n1.taco")
 		fields := []loader.Field{{Name: "a", Column: "hrf", DType: "native"}}
@@ -106,7 +107,7 @@ func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 			}
 			defer o.Close()
 			far := loader.Options{
-				Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": o}},
+				Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": o}},
 			}
 			var asked atomic.Int64
 			store.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
@@ -159,7 +160,7 @@ func TestHeadersOfChipsAreReadOnce(t *testing.T) {
 	if err := writeFile(name, table); err != nil {
 		t.Fatal(err)
 	}
-	o := loader.Options{Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}}
+	o := loader.Options{Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": web}}}
 	e, err := loader.Open(t.Context(), loader.Spec{Source: name, BatchSize: 2}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +228,7 @@ func distant(t *testing.T, dir string) (store *netsim.Store, c *crowd, o loader.
 		store.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	open := func() *source.Mux {
+	open := func() *openers.Mux {
 		web, err := httpsource.New(httpsource.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +238,7 @@ func distant(t *testing.T, dir string) (store *netsim.Store, c *crowd, o loader.
 				t.Error(err)
 			}
 		})
-		return &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}
+		return &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": web}}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

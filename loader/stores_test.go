@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // TestRemoteStores: a table of the URLs of ZIPs of Zarr stores has each image that zarr-python read of them.
@@ -46,7 +47,7 @@ func TestRemoteStores(t *testing.T) {
 	writeFile(t, table, strings.Join(lines, "\n"))
 	e, err := Open(t.Context(), Spec{Source: table, BatchSize: 1, Seed: 3, Fields: []Field{
 		{Name: "s2", DType: "native"}, {Name: "s1", DType: "native"}}}, Options{
-		Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}})
+		Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": web}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -170,7 +170,7 @@ func TestBoundsOfCatalogs(t *testing.T) {
 	if err := writeFile(name, out.String()); err != nil {
 		t.Fatal(err)
 	}
-	_, meta, err := catalog.OpenAsset(t.Context(), &source.Files{}, scene, 0)
+	_, meta, err := catalog.OpenAsset(t.Context(), &openers.Files{}, scene, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

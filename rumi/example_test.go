@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/codec/openzl"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/rumi"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Writing is three steps: cut, compress tile by tile with any graph, assemble. Reading needs a header,
@@ -54,7 +54,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	r, err := files.Open(context.Background(), path)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // TestResolve: names of other programs become names that chaski opens. The schemes are those by which openers are
@@ -125,8 +126,8 @@ func TestUnknownNames(t *testing.T) {
 		if !source.IsRemote(name) {
 			t.Errorf("%s is local", name)
 		}
-		for opener, o := range map[string]source.Opener{"files": &source.Files{},
-			"mux": &source.Mux{Files: &source.Files{}}, "below": source.Below(&source.Files{}, []string{"/"})} {
+		for opener, o := range map[string]source.Opener{"files": &openers.Files{},
+			"mux": &openers.Mux{Files: &openers.Files{}}, "below": openers.Below(&openers.Files{}, []string{"/"})} {
 			if _, oerr := o.Open(t.Context(), name); oerr == nil || oerr.Error() != err.Error() {
 				t.Errorf("%s: %s: %v, want %v", opener, name, oerr, err)
 			}

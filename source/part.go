@@ -5,72 +5,72 @@ import (
 	"strings"
 )
 
-// part is a part of another file: a range of bytes, or a member of a ZIP.
-type part struct {
-	text   string // the name as somebody wrote it, for errors
-	file   Path
-	zip    bool
-	member string // of a ZIP, "" for the archive itself
-	off    int64  // of a range, bytes
-	size   int64  // untilEnd: up to the end of the file
+// Part is a part of another file: a range of bytes, or a member of a ZIP.
+type Part struct {
+	Text   string // the name as somebody wrote it, for errors
+	File   Path
+	ZIP    bool
+	Member string // of a ZIP, "" for the archive itself
+	Off    int64  // of a range, bytes
+	Size   int64  // UntilEnd: up to the end of the file
 }
 
-// untilEnd is the size of a range without one.
-const untilEnd = -1
+// UntilEnd is the size of a range without one.
+const UntilEnd = -1
 
 const (
 	subfilePrefix = "/vsisubfile/"
 	zipPrefix     = "/vsizip/"
 )
 
-// name returns the name of the same range or member of a file.
-func (p *part) name(file string) string {
-	if !p.zip {
-		buf := strconv.AppendInt([]byte(subfilePrefix), p.off, 10)
-		if p.size != untilEnd {
-			buf = strconv.AppendInt(append(buf, '_'), p.size, 10)
+// Name returns the name of the same range or member of a file.
+func (p *Part) Name(file string) string {
+	if !p.ZIP {
+		buf := strconv.AppendInt([]byte(subfilePrefix), p.Off, 10)
+		if p.Size != UntilEnd {
+			buf = strconv.AppendInt(append(buf, '_'), p.Size, 10)
 		}
 		return string(append(append(buf, ','), file...))
 	}
 	name := zipPrefix + "{" + file + "}"
-	if p.member != "" {
-		name += "/" + p.member
+	if p.Member != "" {
+		name += "/" + p.Member
 	}
 	return name
 }
 
 // ArchiveName returns the name of the directory in a ZIP.
 func ArchiveName(file string) string {
-	p := part{zip: true}
-	return p.name(file)
+	p := Part{ZIP: true}
+	return p.Name(file)
 }
 
 // cutPart parses a name that stands for a part of a file, but not the name of that file.
-func cutPart(name string) (p part, file string, ok bool) {
+func cutPart(name string) (p Part, file string, ok bool) {
 	if rest, found := strings.CutPrefix(name, subfilePrefix); found {
 		return cutSubfile(rest)
 	}
-	p.zip = true
-	file, p.member, ok = splitArchive(strings.TrimPrefix(name, zipPrefix))
+	p.ZIP = true
+	file, p.Member, ok = splitArchive(strings.TrimPrefix(name, zipPrefix))
 	return p, file, ok
 }
 
 // cutSubfile parses what follows /vsisubfile/.
-func cutSubfile(rest string) (p part, file string, ok bool) {
+func cutSubfile(rest string) (p Part, file string, ok bool) {
 	span, file, found := strings.Cut(rest, ",")
 	off, size, two := strings.Cut(span, "_")
 	if !found {
 		return p, "", false
 	}
 	var err1, err2 error
-	p.size = untilEnd
-	p.off, err1 = strconv.ParseInt(off, 10, 64)
+	p.Size = UntilEnd
+	p.Off, err1 = strconv.ParseInt(off, 10, 64)
 	if two {
-		p.size, err2 = strconv.ParseInt(size, 10, 64)
+		p.Size, err2 = strconv.ParseInt(size, 10, 64)
 	}
-	numbers := err1 == nil && err2 == nil && p.off >= 0 && (!two || p.size >= 0)
-	if p.size == 0 { // as GDAL has it
-		p.size = untilEnd
+	numbers := err1 == nil && err2 == nil && p.Off >= 0 && (!two || p.Size >= 0)
+	if p.Size == 0 { // as GDAL has it
+		p.Size = UntilEnd
 	}
 	return p, file, numbers
 }
@@ -83,13 +83,13 @@ func Subfile(name string) (file string, off, size int64, ok bool) {
 		return "", 0, 0, false
 	}
 	p, file, ok := cutSubfile(rest)
-	return file, p.off, p.size, ok && p.size != untilEnd
+	return file, p.Off, p.Size, ok && p.Size != UntilEnd
 }
 
 // SubfileName returns the name of a byte range, which Subfile reads.
 func SubfileName(file string, off, size int64) string {
-	p := part{off: off, size: size}
-	return p.name(file)
+	p := Part{Off: off, Size: size}
+	return p.Name(file)
 }
 
 // IsPart reports whether a name stands for a part of another file: a byte range (/vsisubfile/) or a member of a ZIP
@@ -108,26 +108,26 @@ func parsePart(name string) (Path, error) {
 	refuse := func(format string, args ...any) (Path, error) { return failed, unresolved(name, format, args...) }
 	parsed, file, ok := cutPart(name)
 	switch {
-	case !ok && parsed.zip:
+	case !ok && parsed.ZIP:
 		return refuse("no archive can be told in it: write %s{ARCHIVE}/MEMBER", zipPrefix)
 	case !ok || file == "":
 		return refuse("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with numbers of at least 0", subfilePrefix)
 	case strings.Count(file, subfilePrefix)+strings.Count(file, zipPrefix) >= maxParts:
 		return refuse("over %d file systems in one another", maxParts)
 	}
-	parsed.text, parsed.member = name, strings.Trim(parsed.member, "/")
+	parsed.Text, parsed.Member = name, strings.Trim(parsed.Member, "/")
 	var err error
-	if parsed.file, err = Parse(file); err != nil {
+	if parsed.File, err = Parse(file); err != nil {
 		return failed, err
 	}
-	if parsed.file.Scheme == "file" {
-		parsed.file = Path{Name: parsed.file.Local()}
+	if parsed.File.Scheme == "file" {
+		parsed.File = Path{Name: parsed.File.Local()}
 	}
-	resolved := parsed.name(parsed.file.Name)
-	if again, file, ok := cutPart(resolved); !ok || file != parsed.file.Name || again.member != parsed.member {
+	resolved := parsed.Name(parsed.File.Name)
+	if again, file, ok := cutPart(resolved); !ok || file != parsed.File.Name || again.Member != parsed.Member {
 		return refuse("the braces in the archive's name are not in pairs")
 	}
-	return Path{Name: resolved, Scheme: failed.Scheme, part: &parsed}, nil
+	return Path{Name: resolved, Scheme: failed.Scheme, Part: &parsed}, nil
 }
 
 // archiveEndings end the name of an archive without braces.

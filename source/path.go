@@ -16,7 +16,8 @@ type Path struct {
 	// system, such as "vsizip".
 	Scheme string
 
-	part *part // of another file, or nil
+	// Part is what the path is of another file, or nil.
+	Part *Part
 }
 
 // Parse parses a name: of GDAL's virtual file systems (/vsicurl/URL, /vsis3/BUCKET/KEY, /vsizip/ARCHIVE.zip/MEMBER, …),
@@ -76,8 +77,8 @@ func (p Path) Web() bool { return p.Scheme == "http" || p.Scheme == "https" }
 // Base returns the last part of the path, without the query of a URI of HTTP: that may have secrets. The base of a byte
 // range is the one of its file.
 func (p Path) Base() string {
-	for p.part != nil && !p.part.zip {
-		p = p.part.file
+	for p.Part != nil && !p.Part.ZIP {
+		p = p.Part.File
 	}
 	name := p.Name
 	if p.Web() {
@@ -165,8 +166,8 @@ func FileOf(name string) string {
 	if err != nil {
 		return name
 	}
-	for parsed.part != nil {
-		parsed = parsed.part.file
+	for parsed.Part != nil {
+		parsed = parsed.Part.File
 	}
 	return parsed.Name
 }
@@ -181,8 +182,8 @@ func Split(name string) (container, path string, ok bool) { return strings.Cut(n
 // VSI returns the name under which GDAL opens a local path or URI. A URI that GDAL has no name for stays as it is.
 func VSI(uri string) string {
 	p, err := Parse(uri)
-	if err == nil && p.part != nil {
-		return p.part.name(VSI(p.part.file.Name))
+	if err == nil && p.Part != nil {
+		return p.Part.Name(VSI(p.Part.File.Name))
 	}
 	_, rest, _ := strings.Cut(uri, "://")
 	switch scheme := plainScheme(uri); scheme {
@@ -208,8 +209,8 @@ func ResolveFrom(name string, join func(name string) string) string {
 	switch {
 	case err != nil:
 		return name
-	case parsed.part != nil:
-		return parsed.part.name(ResolveFrom(parsed.part.file.Name, join))
+	case parsed.Part != nil:
+		return parsed.Part.Name(ResolveFrom(parsed.Part.File.Name, join))
 	}
 	return join(parsed.Name)
 }

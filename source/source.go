@@ -1,17 +1,14 @@
-// Package source reads byte ranges of objects, by URI.
+// Package source reads byte ranges of objects, by URI: it has what a format needs to read a file, and the names of
+// files.
 //
-// It has the interfaces, local files (Files), and Mux, which chooses an Opener by the scheme of a URI. Package
-// source/httpsource reads objects over HTTP, source/blobsource objects of object stores. Both follow the policy of
-// source/remote for retries, deadlines and limits. A program compiles only the backends that it
-// imports.
+// Package source/openers opens local files and chooses an Opener by the scheme of a URI, source/httpsource reads
+// objects over HTTP, source/blobsource objects of object stores. Both follow the policy of source/remote for retries,
+// deadlines and limits. A program compiles only the backends that it imports.
 package source
 
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -174,15 +171,6 @@ type Lister interface {
 	List(ctx context.Context, folder string, each func(Entry) error) error
 }
 
-// List lists the objects below a folder if the opener is a Lister. Otherwise the error is
-// fault.Unsupported.
-func List(ctx context.Context, o Opener, folder string, each func(Entry) error) error {
-	if l, ok := o.(Lister); ok {
-		return l.List(ctx, folder, each)
-	}
-	return noListing(folder)
-}
-
 // Namer is an Opener that can list the entries of a directory, even if it cannot list all objects
 // below it.
 type Namer interface {
@@ -190,29 +178,6 @@ type Namer interface {
 	// Names returns the names of the entries of a directory, in any order. Names of directories end
 	// in "/". A directory that cannot be listed is fault.Unsupported.
 	Names(ctx context.Context, folder string) ([]string, error)
-}
-
-// entriesOf returns the names of the entries of a directory whose objects list lists.
-func entriesOf(list func(each func(Entry) error) error) ([]string, error) {
-	seen := map[string]bool{}
-	err := list(func(e Entry) error {
-		name := e.Path
-		if i := strings.IndexByte(name, '/'); i >= 0 {
-			name = name[:i+1]
-		}
-		seen[name] = true
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Sorted(maps.Keys(seen)), nil
-}
-
-func noListing(folder string) error {
-	scheme, _, _ := strings.Cut(folder, "://")
-	return fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset,
-		"%s:// has no listing: name the files one by one, or give a catalog of them", scheme), folder)
 }
 
 // IsDenied reports whether a store refused a request for a reason that a retry does not change. Stores that do not list

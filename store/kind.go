@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Kind is what a path leads to: a kind of Register, or Other.
@@ -126,7 +127,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	case p.Remote() && (inside || file):
 		return Other, nil
 	case !p.Remote() && file:
-		if st, err := source.RootsOf(o).Stat(p.Local()); err != nil || !st.IsDir() {
+		if st, err := openers.RootsOf(o).Stat(p.Local()); err != nil || !st.IsDir() {
 			return Other, nil
 		}
 	}
@@ -165,12 +166,13 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 		}
 	}
 	if class == magic.Store && !p.Remote() {
-		if st, err := source.RootsOf(o).Stat(p.Local()); err == nil && st.Mode().IsRegular() { // a ZIP, maybe a bad one
+		if st, err := openers.RootsOf(o).Stat(p.Local()); err == nil && st.Mode().IsRegular() {
+			// A ZIP, maybe a bad one.
 			result = Find(func(k *Kind) bool { return k.Files })
 		}
 	}
 	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores
-	if _, err := source.RootsOf(o).Stat(icechunk); err == nil && result == Other && !p.Remote() {
+	if _, err := openers.RootsOf(o).Stat(icechunk); err == nil && result == Other && !p.Remote() {
 		return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"is an Icechunk store, which is not read: copy it to Zarr"), uri)
 	}

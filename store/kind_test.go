@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -89,7 +90,7 @@ func TestOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer web.Close()
-	local := &source.Files{}
+	local := &openers.Files{}
 	defer local.Close()
 	for name, want := range paths {
 		if got, err := store.Of(t.Context(), local, filepath.Join(root, name)); err != nil || got != want {
@@ -109,7 +110,7 @@ func TestTwoAtOnce(t *testing.T) {
 	zarr := func(dir string) { write(t, filepath.Join(dir, "zarr.json"), `{"zarr_format": 3}`) }
 	tiledb := func(dir string) { write(t, filepath.Join(dir, "__array_schema.tdb"), "\x01\x00\x00\x00") }
 	taco := func(dir string) { write(t, filepath.Join(dir, "COLLECTION.json"), "{}") }
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	for _, test := range []struct {
 		name        string
@@ -147,7 +148,7 @@ func (c *counted) Open(ctx context.Context, uri string) (source.Reader, error) {
 func TestNamesCostNothing(t *testing.T) {
 	for _, uri := range []string{"https://host/a.tif", "s3://b/a.TIFF", "gs://b/c.parquet", "s3://b/t.csv",
 		"https://host/c.tacozip::roi/image", "https://host/p.png", "s3://b/a.rumi", "https://host/items.geojson"} {
-		c := &counted{Opener: &source.Files{}}
+		c := &counted{Opener: &openers.Files{}}
 		kind, err := store.Of(t.Context(), c, uri)
 		if kind != store.Other || err != nil || c.opened.Load() != 0 {
 			t.Errorf("%s: got %v, %v after %d requests; want %v after none", uri, kind, err, c.opened.Load(),
@@ -198,7 +199,7 @@ func TestUnreachable(t *testing.T) {
 func TestOfStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if kind, err := store.Of(ctx, &source.Files{}, t.TempDir()); err == nil {
+	if kind, err := store.Of(ctx, &openers.Files{}, t.TempDir()); err == nil {
 		t.Errorf("got %v; want an error", kind)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -74,7 +75,7 @@ func checkCoded(t *testing.T, dir string, f coded) {
 	if img.Meta.HasMask != f.Mask {
 		t.Errorf("mask %v", img.Meta.HasMask)
 	}
-	y, err := chunk.ParseBlob(img.Index.AppendBlob(nil), 64<<20)
+	y, err := blob.Parse(blob.Append(nil, img.Index), 64<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
 // What a TOG's header says: its image, and where the first of its tiles is.
 func ExampleOpen() {
 	ctx := context.Background()
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	r, err := files.Open(ctx, "../testdata/demo/coast.tif")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
@@ -69,7 +70,7 @@ func checkFile(t *testing.T, f *corpus.File) {
 	} else if x.NoData == nil || *x.NoData != want && !(math.IsNaN(want) && math.IsNaN(*x.NoData)) {
 		t.Errorf("nodata %v, want %v", x.NoData, want)
 	}
-	y, err := chunk.ParseBlob(x.AppendBlob(nil), 64<<20)
+	y, err := blob.Parse(blob.Append(nil, x), 64<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,11 +192,11 @@ func BenchmarkOpen(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		blob := img.Index.AppendBlob(nil)
+		data := blob.Append(nil, img.Index)
 		b.Run("blob", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := chunk.ParseBlob(blob, 1<<20); err != nil {
+				if _, err := blob.Parse(data, 1<<20); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -53,7 +54,7 @@ func TestCarelessWriters(t *testing.T) {
 			if chain != f.Chain {
 				t.Errorf("the chain ends with %v, want %q", img.Meta.ChainErr, f.Chain)
 			}
-			y, err := chunk.ParseBlob(img.Index.AppendBlob(nil), 64<<20)
+			y, err := blob.Parse(blob.Append(nil, img.Index), 64<<20)
 			if err != nil || !slices.Equal(img.Index.Ranges, y.Ranges) {
 				t.Errorf("the blob: %v", err)
 			}
@@ -147,8 +148,8 @@ func TestSmallRawChunksStay(t *testing.T) {
 		Bands: 1, Height: 8192, Width: 8192, ChunkB: 1, ChunkH: 8192, ChunkW: 8192, CutEdge: true,
 		DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 8, Len: cutAbove}},
 	}
-	before := x.AppendBlob(nil)
-	if cutRaw(x, cutAbove+8); !bytes.Equal(before, x.AppendBlob(nil)) {
+	before := blob.Append(nil, x)
+	if cutRaw(x, cutAbove+8); !bytes.Equal(before, blob.Append(nil, x)) {
 		t.Errorf("%d chunks", len(x.Ranges))
 	}
 }

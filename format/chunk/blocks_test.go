@@ -2,7 +2,6 @@ package chunk
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -42,31 +41,5 @@ func TestBlocksNeedNoRanges(t *testing.T) {
 	}
 	if err := with.Validate(-1, 1<<20); err != nil {
 		t.Errorf("with a mask: %v", err)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a blob of it")
-		}
-	}()
-	x.AppendBlob(nil)
-}
-
-// TestPlanOfBlocks: a plan of blocks has the chunks of a plan of ranges, computed by hand.
-func TestPlanOfBlocks(t *testing.T) {
-	x := blocksIndex()
-	var p RunPlan
-	p.Reset(&x, Box{B0: 0, B1: 3, Y0: 10, Y1: 17, X0: 33, X1: 40}, []int{2, 0}, 0, 1<<20)
-	// Rows 0 and 1 of chunks, column 2 of 3: chunks (0*3+2)*3 + band, and (1*3+2)*3 + band.
-	if want := []int{6, 8, 15, 17}; !slices.Equal(p.Blocks, want) || len(p.Runs)+len(p.Sparse) > 0 {
-		t.Errorf("%v, want %v; runs %v, sparse %v", p.Blocks, want, p.Runs, p.Sparse)
-	}
-	x.Blocks.Order = [3]uint8{0, 2, 1} // bands slowest, rows fastest
-	p.Reset(&x, Box{B0: 0, B1: 3, Y0: 10, Y1: 17, X0: 31, X1: 40}, []int{2, 0}, 0, 1<<20)
-	if want := []int{3, 12, 6, 15, 5, 14, 8, 17}; !slices.Equal(p.Blocks, want) {
-		t.Errorf("%v, want %v", p.Blocks, want)
-	}
-	p.Reset(&x, Box{}, nil, 0, 1<<20)
-	if len(p.Blocks) > 0 {
-		t.Errorf("of nothing: %v", p.Blocks)
 	}
 }

@@ -5,7 +5,7 @@
 // An image is (bands, height, width). A regular grid cuts it into chunks of (ChunkB, ChunkH, ChunkW).
 // ChunkB is 1 if every band has chunks of its own (PlanarConfiguration 2 in TIFF; rumi), and Bands if
 // a chunk holds all bands (pixel-interleaved TIFF, rumi cells). It lies between if a chunk holds the
-// bands of one of several pages of a TIFF; ParseBlob does not read the blob of such an index. An image
+// bands of one of several pages of a TIFF; such an index has no blob. An image
 // with steps of time has the bands of each step one after the other; its planes are bands in all that
 // follows from the grid.
 //
@@ -353,6 +353,24 @@ func (x *Index) MaxCompressed() int64 {
 	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + spare
 }
 
+// Place returns the byte range to read for chunk i: its range, or the part of it that an uncompressed
+// chunk needs. Len is 0 for a sparse chunk.
+func (x *Index) Place(i int) Range {
+	span := x.Ranges[i]
+	if x.Codec == Raw {
+		need := x.StoredBytes(i)
+		if x.isPacked() {
+			b, h, w := x.Stored(i)
+			need = h * x.packedRow(b, w)
+		}
+		span.Len = min(span.Len, int64(need))
+	}
+	return span
+}
+
+// Timed reports whether the index has steps of time, or samples in the low bits of bytes.
+func (x *Index) Timed() bool { return x.Times != 0 || x.LowBits }
+
 // Validate checks that the rest of chaski can work with the index: sizes are in range, there is one
 // range per chunk, ranges lie within a file of fileSize bytes (not checked if fileSize is negative),
 // decoded chunks have at most maxChunk bytes or are decoded in pieces (InPieces), and compressed ones
@@ -363,7 +381,7 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 		return err
 	}
 	mask := x.Mask
-	if x.isTimed() || mask.isTimed() {
+	if x.Timed() || mask.Timed() {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
@@ -416,7 +434,7 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	case x.Packed != 0 && !x.packedFits():
 		return bad(fault.Corrupt, "samples of %d bits as %s, with axis order %s and predictor %d", x.Packed, x.DType,
 			x.Inner, x.Predictor)
-	case x.Alpha && (x.isTimed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
+	case x.Alpha && (x.Timed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
 		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.Classes && (x.LowBits || x.StepBands() != 1 || !x.DType.Integer()):
 		return bad(fault.Corrupt, "a palette for %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/vector/rasterize"
 	"github.com/chaski-eo/chaski/internal/cputime"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // BenchmarkLayer opens the file that CHASKI_SHAPES names, of a million polygons in 100 by 100 km at x 400 to 500 km and
@@ -18,7 +18,7 @@ func BenchmarkLayer(b *testing.B) {
 	if path == "" {
 		b.Skip("CHASKI_SHAPES names no file")
 	}
-	files := &source.Files{}
+	files := &openers.Files{}
 	open := func(b *testing.B) *Layer {
 		l, err := Open(b.Context(), files, path, Options{Column: "class"})
 		if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
@@ -98,7 +99,7 @@ func serve(t *testing.T, o server.Options, disk *diskcache.Ref) (address string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opener := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}
+	opener := &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": web}}
 	o.Roots, o.Logger, o.Loader.Opener = []string{"/", "http://"}, quiet, opener
 	s, err := server.New(o)
 	if err != nil {

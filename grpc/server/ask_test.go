@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -138,7 +138,7 @@ func TestAsk(t *testing.T) {
 		defer conn.Close()
 		c := chaskiv1.NewChaskiClient(conn)
 		const sql = "SELECT id, cloud_cover FROM data WHERE cloud_cover < 9 ORDER BY rank DESC"
-		d, err := taco.Open(t.Context(), &source.Files{}, []string{path}, taco.Options{})
+		d, err := taco.Open(t.Context(), &openers.Files{}, []string{path}, taco.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,11 +24,12 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // trippingFiles opens local files, and panics for one name: when the file is opened, or when its pixels are read.
 type trippingFiles struct {
-	source.Files
+	openers.Files
 	onOpen, onRead string
 	from           int64 // reads from this offset on panic
 }

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -75,7 +75,7 @@ func TestCraftedHeader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, meta, err := catalog.OpenAsset(t.Context(), &source.Files{}, tif, 0)
+	_, meta, err := catalog.OpenAsset(t.Context(), &openers.Files{}, tif, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

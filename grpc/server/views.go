@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/refcache"
 )
 
@@ -31,7 +32,7 @@ type view struct {
 // as containers.Cache has for the containers of questions.
 const membersShare = 16
 
-// newView makes a view, one of several, of the files below o.Roots. o.Opener must be source.Below these.
+// newView makes a view, one of several, of the files below o.Roots. o.Opener must be openers.Below these.
 func newView(key string, o loader.Options, several int64) *view {
 	bound := int64(resources.DefaultMembersBytes)
 	if limit := o.Budget.Limit(); limit > 0 {
@@ -74,7 +75,7 @@ type views struct {
 func newViews(o loader.Options) *views {
 	base := o.Opener
 	// One serves all requests, so that files stay open between them.
-	o.Opener = source.Below(base, o.Roots)
+	o.Opener = openers.Below(base, o.Roots)
 	return &views{server: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*view]{
 		MaxEntries: keptViews, Close: func(v *view) error { v.close(); return nil }})}
 }
@@ -103,14 +104,14 @@ func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
 		// The list is empty and not nil, since nil would allow everything.
 		options.Roots = []string{}
 		for _, given := range roots {
-			root, err := source.RootsOf(v.server.loader.Opener).Allow(given)
+			root, err := openers.RootsOf(v.server.loader.Opener).Allow(given)
 			if err != nil {
 				log.Warn("the root of a client is not below a root of this server", "root", given)
 				continue
 			}
 			options.Roots = append(options.Roots, root)
 		}
-		options.Opener = source.Below(v.base, options.Roots)
+		options.Opener = openers.Below(v.base, options.Roots)
 		return newView(key, options, keptViews), nil
 	})
 	lease.Value.lease.CompareAndSwap(nil, lease)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -21,7 +22,7 @@ func coast(name string) string { return filepath.Join("..", "..", "testdata", "c
 // newCache returns a cache of local containers.
 func newCache(t *testing.T) (*Cache, *countingFiles) {
 	t.Helper()
-	files := &countingFiles{Opener: &source.Files{}, open: map[string]int{}}
+	files := &countingFiles{Opener: &openers.Files{}, open: map[string]int{}}
 	c := NewCache(resources.Options{Opener: files}, 1)
 	t.Cleanup(c.Close)
 	return c, files
@@ -87,7 +88,7 @@ func ask(t *testing.T, c *Cache, set Set) (paths []string, err error) {
 // leavesOf returns the leaves of a set that is opened for this alone.
 func leavesOf(t *testing.T, paths ...string) []string {
 	t.Helper()
-	d, err := taco.Open(t.Context(), &source.Files{}, paths, taco.Options{})
+	d, err := taco.Open(t.Context(), &openers.Files{}, paths, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestWarningsComeWithEveryAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{coast("coast.tacozip"), other},
+	d, err := taco.Open(t.Context(), &openers.Files{}, []string{coast("coast.tacozip"), other},
 		taco.Options{Warn: func(s string) { want = append(want, s) }})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -27,7 +27,7 @@ func TestStatisticsAreTacoreaders(t *testing.T) {
 	if err := json.Unmarshal(b, &answers); err != nil || len(answers.Stats) == 0 {
 		t.Fatal(err)
 	}
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{filepath.Join(dir, "dates.tacozip")}, taco.Options{})
+	d, err := taco.Open(t.Context(), &openers.Files{}, []string{filepath.Join(dir, "dates.tacozip")}, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

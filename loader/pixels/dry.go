@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -81,7 +82,7 @@ func (d *DryReader) read(file string, off, n int64) {
 }
 
 // fetched notes the read of a run.
-func (d *DryReader) fetched(run chunk.Run) {
+func (d *DryReader) fetched(run runs.Run) {
 	read := ReadRange{Off: run.Off, Len: run.Len, Requests: 1, Held: true}
 	begin, end := run.Off, run.Off+run.Len
 	for _, h := range d.Headers { // as source/remote does: it asks for one range, without what is at its ends

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -48,7 +49,7 @@ func (r *Reader) inPieces(
 	r.room(pieces)
 	r.plan.Reset(x, box, bands, 0, 0) // every chunk is a run of its own
 	for _, i := range r.plan.Sparse {
-		r.plan.Runs = append(r.plan.Runs, chunk.Run{Chunks: []int{i}})
+		r.plan.Runs = append(r.plan.Runs, runs.Run{Chunks: []int{i}})
 	}
 	for _, run := range r.plan.Runs {
 		if r.dry != nil {
@@ -104,7 +105,7 @@ func (r *Reader) rows(
 // must be one that is decoded in pieces.
 func (r *Reader) Check(ctx context.Context, f source.Reader, x *chunk.Index, i int) error {
 	place := x.Ranges[i]
-	if err := present(f, chunk.Run{Off: place.Off, Len: place.Len, Chunks: []int{i}}); err != nil {
+	if err := present(f, runs.Run{Off: place.Off, Len: place.Len, Chunks: []int{i}}); err != nil {
 		return err
 	}
 	read, rows, err := r.openRows(ctx, f, x, i)

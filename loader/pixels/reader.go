@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -30,7 +31,7 @@ type Reader struct {
 	large    *resources.LargeChunks
 	Decoder  *chunk.Decoder
 	Clock    *resources.Clock // nil: time is not measured
-	plan     chunk.RunPlan
+	plan     runs.Plan
 	indexes  freshness
 	Slot     *turns.Slot // of the goroutine that uses the reader; nil: no turns
 	waits    bool        // for servers, without a turn
@@ -44,7 +45,7 @@ type Reader struct {
 	wants    []want
 	boxes    []chunk.Box   // the boxes of an array that are read next
 	planned  []int         // the chunks of all runs of the plan
-	group    []chunk.Run   // the runs of chunks that are not shared yet
+	group    []runs.Run    // the runs of chunks that are not shared yet
 	arrays   []arrayReader // of the arrays that were used last, the last used one first
 	below    *Reader       // of the sources of virtual rasters; nil before the first one
 	dry      *DryReader    // the reader itself, if it is dry; else nil
@@ -312,7 +313,7 @@ const runsTogether = 32
 
 // together returns how many of the next runs are read together: of remote files as many as fit into MaxRun, so that
 // their answers come in one round trip; else one, and one that the cache on disk has.
-func (r *Reader) together(f source.Reader, runs []chunk.Run) int {
+func (r *Reader) together(f source.Reader, runs []runs.Run) int {
 	n, total := 0, int64(0)
 	for r.waits && n < min(len(runs), runsTogether) && runs[n].Len <= MaxRun-total && !r.isNear(f, runs[n]) {
 		total += runs[n].Len
@@ -322,7 +323,7 @@ func (r *Reader) together(f source.Reader, runs []chunk.Run) int {
 }
 
 // runs reads runs and decodes their chunks, up to row y1 of the image.
-func (r *Reader) runs(ctx context.Context, f source.Reader, x *chunk.Index, runs []chunk.Run, y1 int, to Sink) error {
+func (r *Reader) runs(ctx context.Context, f source.Reader, x *chunk.Index, runs []runs.Run, y1 int, to Sink) error {
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
 	// caches with bytes that wait.
@@ -375,7 +376,7 @@ func (r *Reader) decoding() (over func()) {
 func keepTurn() {}
 
 // isNear reports whether the cache on disk has a run of a file.
-func (r *Reader) isNear(f source.Reader, run chunk.Run) bool {
+func (r *Reader) isNear(f source.Reader, run runs.Run) bool {
 	disk, err := r.disk.Get()
 	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
 	if disk == nil || err != nil || r.allowed(f, run) != nil {
@@ -387,7 +388,7 @@ func (r *Reader) isNear(f source.Reader, run chunk.Run) bool {
 }
 
 // fetch reads the bytes of runs into r.Stored, one behind the other, all at the same time.
-func (r *Reader) fetch(ctx context.Context, f source.Reader, runs ...chunk.Run) error {
+func (r *Reader) fetch(ctx context.Context, f source.Reader, runs ...runs.Run) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -433,7 +434,7 @@ func (r *Reader) HeldBytes() int64 {
 
 // allowed checks a run. Offset and length come from the file's header, which may lie. They are checked before memory is
 // allocated, so that a small hostile file cannot claim gigabytes.
-func (r *Reader) allowed(f source.Reader, run chunk.Run) error {
+func (r *Reader) allowed(f source.Reader, run runs.Run) error {
 	if err := present(f, run); err != nil && r.dry == nil { // a dry reader has no file
 		return err
 	}
@@ -445,7 +446,7 @@ func (r *Reader) allowed(f source.Reader, run chunk.Run) error {
 }
 
 // present checks that a run lies in file f.
-func present(f source.Reader, run chunk.Run) error {
+func present(f source.Reader, run runs.Run) error {
 	// The comparison subtracts, because run.Off+run.Len could overflow.
 	if run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off {
 		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
@@ -487,7 +488,7 @@ func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error
 }
 
 // partOf names the chunks of a run in errors.
-func partOf(run chunk.Run) string {
+func partOf(run runs.Run) string {
 	if len(run.Chunks) == 1 {
 		return "chunk " + strconv.Itoa(run.Chunks[0])
 	}

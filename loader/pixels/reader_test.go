@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
@@ -31,7 +32,7 @@ func TestRunsAreCheckedBeforeTheCacheIsAsked(t *testing.T) {
 	file := placed{(&catalog.Asset{Bytes: make([]byte, 4)}).Reader()}
 	over := make(chan error, 1)
 	go func() {
-		over <- r.runs(ctx, file, &chunk.Index{}, []chunk.Run{{Len: 1 << 62, Chunks: []int{0}}}, 1, Nowhere{})
+		over <- r.runs(ctx, file, &chunk.Index{}, []runs.Run{{Len: 1 << 62, Chunks: []int{0}}}, 1, Nowhere{})
 	}()
 	select {
 	case err := <-over:

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -343,7 +344,7 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	}
 	return r.awaitTiles(ctx, wants, x, to, func(i int) error {
 		p := x.Place(i)
-		return r.runs(ctx, f, x, []chunk.Run{{Off: p.Off, Len: p.Len, Chunks: []int{i}}}, box.Y1, to)
+		return r.runs(ctx, f, x, []runs.Run{{Off: p.Off, Len: p.Len, Chunks: []int{i}}}, box.Y1, to)
 	})
 }
 
@@ -411,7 +412,7 @@ func (r *Reader) awaitTiles(
 }
 
 // ownRuns reads runs together, and calls own for each of their chunks.
-func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, runs []chunk.Run, wants []want, y1 int,
+func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, runs []runs.Run, wants []want, y1 int,
 	to Sink) error {
 	if err := r.fetch(ctx, f, runs...); err != nil {
 		return err
@@ -452,8 +453,8 @@ func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error 
 // nextRun returns the next run of chunks that this reader decodes, from wants[from] on, and the number
 // of the first want behind it. Gaps in a run have at most gap bytes, and a run of several chunks at most
 // MaxRun. The plan's runs cannot be used as they are, because they hold chunks of other readers, too.
-func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, end int) {
-	join := chunk.Join{MaxGap: gap, MaxLen: MaxRun}
+func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run runs.Run, end int) {
+	join := runs.Join{MaxGap: gap, MaxLen: MaxRun}
 	for end = from; end < len(wants); end++ {
 		want := wants[end]
 		if want.t != nil && !want.decode {

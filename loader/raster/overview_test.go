@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -66,7 +67,7 @@ func web(t *testing.T) (*netsim.Server, resources.Options) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = opener.Close() })
-	return s, resources.Options{Opener: &source.Mux{Files: &source.Files{},
+	return s, resources.Options{Opener: &openers.Mux{Files: &openers.Files{},
 		Schemes: map[string]source.Opener{"http": opener}}}
 }
 

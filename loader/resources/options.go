@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Defaults of Options.
@@ -51,8 +52,8 @@ type Options struct {
 	// Roots are the directories in which local files must lie. nil allows every file, an empty list
 	// none.
 	Roots []string
-	// Opener opens files, local ones only without Roots. Default: source.Files. To keep files open from one
-	// call to the next with Roots, give source.Below(opener, Roots).
+	// Opener opens files, local ones only without Roots. Default: openers.Files. To keep files open from one
+	// call to the next with Roots, give openers.Below(opener, Roots).
 	Opener source.Opener
 	// Disk is the cache on disk in which Opener keeps ranges of remote files, if it has one: an engine says to it what
 	// is read next.
@@ -90,7 +91,7 @@ type Options struct {
 
 // Resolve returns the path to open for p, without links if there are Roots. It expects the options of
 // WithDefaults.
-func (o *Options) Resolve(p string) (string, error) { return source.RootsOf(o.Opener).Allow(p) }
+func (o *Options) Resolve(p string) (string, error) { return openers.RootsOf(o.Opener).Allow(p) }
 
 // Large bounds the memory of large chunks. It is nil, for no bound, before WithDefaults.
 func (o *Options) Large() *LargeChunks { return o.large }
@@ -120,10 +121,10 @@ func (o Options) WithDefaults() Options {
 		o.large = NewLargeChunks(largeBytes(o.MemoryBytes, o.Budget.Limit()))
 	}
 	if o.Opener == nil && o.Roots == nil {
-		files := &source.Files{}
+		files := &openers.Files{}
 		o.Opener, o.own = files, files
 	}
-	if below := source.Below(o.Opener, o.Roots); source.RootsOf(below) != source.RootsOf(o.Opener) {
+	if below := openers.Below(o.Opener, o.Roots); openers.RootsOf(below) != openers.RootsOf(o.Opener) {
 		o.Opener = below
 		o.own, _ = below.(io.Closer)
 	}

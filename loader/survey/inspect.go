@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -237,7 +238,7 @@ func (i *FileInfo) open(ctx context.Context, path string, o resources.Options) e
 		}
 		open, i.uri = o.Opener.Open, path
 	}
-	roots := source.RootsOf(o.Opener)
+	roots := openers.RootsOf(o.Opener)
 	if st, err := roots.Stat(path); !source.IsRemote(path) && err == nil && st.IsDir() {
 		return i.folder(ctx, path, roots)
 	}
@@ -635,7 +636,7 @@ func tileInterleaved(x *chunk.Index) bool {
 const maxTypes = 64
 
 // folder describes a directory.
-func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) error {
+func (i *FileInfo) folder(ctx context.Context, dir string, roots *openers.Roots) error {
 	i.Kind, i.Format, i.Folder = KindFolder, magic.Of(nil), &FolderInfo{ByType: map[string]int{}}
 	return roots.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {

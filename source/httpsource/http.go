@@ -6,7 +6,7 @@
 // ETag. Bodies are requested as they are stored; a Content-Encoding is refused. If a server answers
 // range requests with whole objects, they are read as a whole, up to remote.Options.MaxWhole.
 //
-// Redirects are followed on the same host below the roots of the opener (source.Below), to other hosts
+// Redirects are followed on the same host below the roots of the opener (openers.Below), to other hosts
 // if Options allow it, and never from https to http. HTTP cannot list directories: Names returns the
 // links of the server's index page, or the list of the hub. There is no authentication except the token of hf://, a
 // password or a signed query in a URI, and the signatures of Options.Sign.
@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
 )
@@ -283,7 +283,7 @@ func (b *backend) redirect(req *http.Request, via []*http.Request) error {
 	case req.URL.Host == first.URL.Host:
 		target := *req.URL // a prefix of http:// holds for https:// too, and one with a password without it
 		target.Scheme, target.User = first.URL.Scheme, first.URL.User
-		if _, err := source.RootsIn(first.Context()).Allow(target.String()); err != nil {
+		if _, err := openers.RootsIn(first.Context()).Allow(target.String()); err != nil {
 			return refuse("a redirect to outside of the served directories")
 		}
 		return nil

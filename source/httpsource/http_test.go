@@ -20,6 +20,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
@@ -722,7 +723,7 @@ func TestRedirectsBelowRoots(t *testing.T) {
 	}
 	defer base.Close()
 	for _, root := range []string{"/", "/data", "/data/sub"} {
-		o := source.Below(base, []string{s.URL + root}).(source.KnownOpener)
+		o := openers.Below(base, []string{s.URL + root}).(source.KnownOpener)
 		for path, below := range map[string][]string{"/data/a": {"/", "/data"}, "/data/moved": {"/", "/data"},
 			"/data/out": {"/"}, "/data/twice": {"/"}, "/data/dots": {"/nowhere"}} {
 			want := slices.Contains(below, root)
@@ -746,7 +747,7 @@ func TestRedirectsBelowRoots(t *testing.T) {
 				t.Errorf("below %s, %s of known size: %v", root, path, err)
 			}
 		}
-		if _, err := source.Names(context.Background(), o, s.URL+"/data/folder"); err == nil ||
+		if _, err := openers.Names(context.Background(), o, s.URL+"/data/folder"); err == nil ||
 			!strings.Contains(err.Error(), "outside of the served directories") && root != "/" {
 			t.Errorf("below %s, a listing: %v", root, err)
 		}

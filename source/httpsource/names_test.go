@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
@@ -108,8 +109,8 @@ func TestNamesOfServers(t *testing.T) {
 			fmt.Fprint(w, page)
 		})
 		for _, folder := range []string{"/d", "/d/"} {
-			got, err := source.Names(context.Background(),
-				&source.Mux{Schemes: map[string]source.Opener{"http": o}}, base+folder)
+			got, err := openers.Names(context.Background(),
+				&openers.Mux{Schemes: map[string]source.Opener{"http": o}}, base+folder)
 			slices.Sort(got)
 			if want := []string{"a b&c.tdb", "f/", "é.tdb"}; err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: %q, %v, want %q", name, got, err, want)

@@ -12,13 +12,14 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/refcache"
 )
 
 // TestWatchOfFiles: Changed notices a file that was overwritten, replaced, deleted or created, but
 // not one that was read.
 func TestWatchOfFiles(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	write := func(t *testing.T, path, text string) {

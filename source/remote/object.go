@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // object is one version of the object at a URI, with some of its blocks.
@@ -32,7 +33,7 @@ type object struct {
 // name names an object in the caches. Roots may refuse the redirect by which an opener with others has read it.
 type name struct {
 	uri   string
-	roots *source.Roots
+	roots *openers.Roots
 }
 
 type span struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Opener opens the objects of a Backend. It is a source.KnownOpener and a source.Lister, and safe
@@ -54,7 +55,7 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 		return nil, err
 	}
 	defer done()
-	if x := o.cache.get(name{uri, source.RootsIn(ctx)}, o.options.Fresh); x != nil {
+	if x := o.cache.get(name{uri, openers.RootsIn(ctx)}, o.options.Fresh); x != nil {
 		return &reader{o: o, x: x}, nil
 	}
 	object, err := o.head(ctx, uri)
@@ -101,7 +102,7 @@ func (p *opening) wait(ctx context.Context, uri string) (done func(), err error)
 
 // head makes the request that opens an object.
 func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
-	made := &object{name: name{uri, source.RootsIn(ctx)}, opened: time.Now()}
+	made := &object{name: name{uri, openers.RootsIn(ctx)}, opened: time.Now()}
 	ask := Range{0, int64(o.options.Block)}
 	err := o.get(ctx, made.name, ask, Tag{}, func(a *Answer) error {
 		if a.Size < 0 {
@@ -135,7 +136,7 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 // file whose header was just read has its head in memory.
 func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if k.Size > 0 {
-		name := name{uri, source.RootsIn(ctx)}
+		name := name{uri, openers.RootsIn(ctx)}
 		x := o.cache.get(name, o.options.Fresh)
 		if x == nil || x.size != k.Size || x.currentTag().ETag != k.ETag {
 			x = &object{name: name, size: k.Size, tag: Tag{ETag: k.ETag}}
@@ -157,7 +158,7 @@ func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (sou
 func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry) error) error {
 	lister, ok := o.backend.(Lister)
 	if !ok {
-		return source.List(ctx, noLister{}, folder, each)
+		return openers.List(ctx, noLister{}, folder, each)
 	}
 	host := o.hosts.get(o.backend.Host(folder), &o.options)
 	var token []byte
@@ -189,7 +190,7 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 func (o *Opener) Names(ctx context.Context, folder string) (names []string, err error) {
 	namer, ok := o.backend.(Namer)
 	if !ok {
-		return source.Names(ctx, struct{ source.Lister }{o}, folder)
+		return openers.Names(ctx, struct{ source.Lister }{o}, folder)
 	}
 	h := o.hosts.get(o.backend.Host(folder), &o.options)
 	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context,

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/trace"
 	"github.com/chaski-eo/chaski/internal/turns"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Stats counts the work of an Opener.
@@ -33,7 +33,7 @@ func (o *Opener) Stats() Stats {
 // after it failed. Errors are of package fault, a *fault.RequestError, or the error of ctx.
 func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*Answer) error) error {
 	host := o.hosts.get(o.backend.Host(n.uri), &o.options)
-	ctx = source.WithRoots(ctx, n.roots)
+	ctx = openers.WithRoots(ctx, n.roots)
 	place := place{n.uri, "byte range", r.Off}
 	// The turn is given back, since the server takes longer than one.
 	turns.Rest(ctx)

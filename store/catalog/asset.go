@@ -11,10 +11,12 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/format/picture"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -283,7 +285,7 @@ func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int)
 	}
 	if m.Format.Class == magic.Picture {
 		if a.Index, err = picture.Open(ctx, r, maxChunk); err == nil {
-			m.Blob = a.Index.AppendBlob(nil)
+			m.Blob = blob.Append(nil, a.Index)
 		}
 		return a, m, err
 	}
@@ -322,7 +324,7 @@ func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int)
 		} else if a.Index.Mask, err = tiff.OpenMask(ctx, file, a.Index, limits); err != nil {
 			return a, m, err
 		} else {
-			m.Blob = a.Index.AppendBlob(nil)
+			m.Blob = blob.Append(nil, a.Index)
 		}
 	}
 	m.EPSG, m.CRS = geo.EPSG, geo.Parameters
@@ -339,7 +341,7 @@ func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int)
 // file of its own, and for a rumi file with a nodata value, scales or offsets, which its header blob has no room for.
 func (m *Meta) Kept(x *chunk.Index) []byte {
 	if m.apart || m.Format == magic.Rumi && (x.NoData != nil || x.NoDataBits != nil || x.Physical != nil) {
-		return x.AppendBlob(nil)
+		return blob.Append(nil, x)
 	}
 	return m.Blob
 }
@@ -391,7 +393,7 @@ func Matches(file, x *chunk.Index) bool {
 	if x.Physical == nil {
 		stored.Physical = nil
 	}
-	return bytes.Equal(stored.AppendBlob(nil), x.AppendBlob(nil))
+	return bytes.Equal(blob.Append(nil, &stored), blob.Append(nil, x))
 }
 
 // CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It protects
@@ -399,7 +401,7 @@ func Matches(file, x *chunk.Index) bool {
 // file, such as a key, as pixels. It checks nothing without roots, with the root "/", and for remote objects, where it
 // would cost a request.
 func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) error {
-	if source.IsRemote(source.FileOf(uri)) || !source.RootsOf(o).Bounded() {
+	if source.IsRemote(source.FileOf(uri)) || !openers.RootsOf(o).Bounded() {
 		return nil
 	}
 	file, err := o.Open(ctx, uri)
@@ -476,16 +478,16 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 
 // ParseIndex parses an index blob: a rumi header blob or a chunk index blob, which differ in their first bytes.
 // maxChunk limits a decoded chunk in bytes (0: chunk.DefaultMaxBytes).
-func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
+func ParseIndex(data []byte, maxChunk int) (*chunk.Index, error) {
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
-	if rumi.IsBlob(blob) {
-		header, err := rumi.ParseLimit(blob, maxChunk)
+	if rumi.IsBlob(data) {
+		header, err := rumi.ParseLimit(data, maxChunk)
 		if err != nil {
 			return nil, err
 		}
 		return header.Index(), nil
 	}
-	return chunk.ParseBlob(blob, maxChunk)
+	return blob.Parse(data, maxChunk)
 }
 
 // indexCost is about the memory of a parsed index in bytes.

@@ -16,11 +16,13 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -118,7 +120,7 @@ func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 		cut := strings.LastIndexByte(uri, '/')
 		folder, name = uri[:cut], uri[cut+1:]
 	}
-	names := namesFor(ctx, source.RootsOf(o), folder)
+	names := namesFor(ctx, openers.RootsOf(o), folder)
 	if len(names) == 0 {
 		return b
 	}
@@ -163,7 +165,7 @@ type tableNames = lru.Cache[string, sidecar.Names]
 
 // namesFor returns the names in a directory that a listing found, or else those of namesIn, which it keeps for the
 // table of a context.
-func namesFor(ctx context.Context, r *source.Roots, dir string) sidecar.Names {
+func namesFor(ctx context.Context, r *openers.Roots, dir string) sidecar.Names {
 	listed, _ := ctx.Value(listedKey{}).(map[string]sidecar.Names)
 	if names, ok := listed[dir]; ok || source.IsRemote(dir) {
 		return names
@@ -187,7 +189,7 @@ func namesBytes(dir string, names sidecar.Names) int64 {
 
 // namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed has
 // none.
-func namesIn(r *source.Roots, dir string) sidecar.Names {
+func namesIn(r *openers.Roots, dir string) sidecar.Names {
 	st, err := r.Stat(dir)
 	if err != nil {
 		return nil
@@ -246,7 +248,7 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 		m.Transform = sidecar.ParseWorld(data)
 	}
 	if m.Format != magic.VRT {
-		m.Blob = x.AppendBlob(nil)
+		m.Blob = blob.Append(nil, &x)
 	}
 	if files.mask != "" {
 		if err := files.addMask(ctx, o, a, maxChunk); err != nil {

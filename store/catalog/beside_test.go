@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	testkit "github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -24,7 +25,7 @@ func TestBesideAgainstGDAL(t *testing.T) {
 		Transform *[6]float64
 		EPSG      int
 	}](t, dir) {
-		a, m, err := catalog.OpenAsset(t.Context(), new(source.Files), filepath.Join(dir, f.Path), 0)
+		a, m, err := catalog.OpenAsset(t.Context(), new(openers.Files), filepath.Join(dir, f.Path), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestADirectoryIsListedOnce(t *testing.T) {
 		t.Helper()
 		got := ""
 		for range 100_000 { // the names count for a short time even if the directory changes
-			if got = catalog.BesideOf(t.Context(), new(source.Files), filepath.Join(dir, name)); got == files {
+			if got = catalog.BesideOf(t.Context(), new(openers.Files), filepath.Join(dir, name)); got == files {
 				return
 			}
 		}
@@ -99,12 +100,12 @@ func TestBesideStaysBelowRoots(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret"), path+".msk"); err != nil {
 		t.Skip(err)
 	}
-	open := source.Below(new(source.Files), []string{root})
+	open := openers.Below(new(openers.Files), []string{root})
 	_, _, err := catalog.OpenAsset(t.Context(), open, path, 0)
 	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "mask.tif.msk") {
 		t.Errorf("%v", err)
 	}
-	if a, _, err := catalog.OpenAsset(t.Context(), new(source.Files), path, 0); err != nil || a.MaskFile == nil {
+	if a, _, err := catalog.OpenAsset(t.Context(), new(openers.Files), path, 0); err != nil || a.MaskFile == nil {
 		t.Errorf("without roots: %v", err)
 	}
 }
@@ -113,7 +114,7 @@ func TestBesideStaysBelowRoots(t *testing.T) {
 func TestNothingBesideParts(t *testing.T) {
 	path := filepath.Join(testkit.Testdata(t), "beside", "pam.tif")
 	one := source.OpenOne(func(ctx context.Context) (source.Reader, error) {
-		return new(source.Files).Open(ctx, path)
+		return new(openers.Files).Open(ctx, path)
 	})
 	a, _, err := catalog.OpenAsset(t.Context(), one, path, 0)
 	if err != nil || a.Beside != "" || a.Place.EPSG != 32633 {

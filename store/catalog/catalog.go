@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
@@ -75,9 +76,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Opener == nil && o.Roots == nil {
-		o.Opener = &source.Files{}
+		o.Opener = &openers.Files{}
 	}
-	o.Opener = source.Below(o.Opener, o.Roots)
+	o.Opener = openers.Below(o.Opener, o.Roots)
 	o.CacheBytes = cmp.Or(o.CacheBytes, 64<<20)
 	return o
 }
@@ -88,7 +89,7 @@ type Table struct {
 	base        string // directory against which relative URIs are resolved
 	n           int64
 	fields      []field
-	roots       *source.Roots
+	roots       *openers.Roots
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
@@ -123,11 +124,11 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	o = o.withDefaults()
 	var closer io.Closer
 	// The opener of the caller must not be closed.
-	if given == nil || source.RootsOf(given) != source.RootsOf(o.Opener) {
+	if given == nil || openers.RootsOf(given) != openers.RootsOf(o.Opener) {
 		closer, _ = o.Opener.(io.Closer)
 	}
 	table := &Table{
-		src: src, roots: source.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
+		src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
 		beside: lru.New[string, sidecar.Names](listings.of.Bound()), dims: o.Dims,
 	}

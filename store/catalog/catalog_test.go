@@ -21,7 +21,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
@@ -173,7 +174,7 @@ func TestCatalogOfCorpus(t *testing.T) {
 			continue
 		}
 		file := filepath.Join(dir, e.Path)
-		if _, _, err := catalog.OpenAsset(t.Context(), &source.Files{}, file, 0); err != nil {
+		if _, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, file, 0); err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Errorf("%s: %v has no kind", e.Path, err)
 			}
@@ -228,7 +229,7 @@ func TestCatalogOfCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _, err := catalog.OpenAsset(t.Context(), &source.Files{}, abs, 0)
+		b, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, abs, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +299,7 @@ func TestUserParquet(t *testing.T) {
 	dir := folder.Of(t, "d/0.tif", "d/1.tif", "d/2.tif", "d/3.tif")
 	var rows []sample
 	for i := range 4 {
-		_, m, err := catalog.OpenAsset(t.Context(), &source.Files{}, fmt.Sprintf("%s/d/%d.tif", dir, i), 0)
+		_, m, err := catalog.OpenAsset(t.Context(), &openers.Files{}, fmt.Sprintf("%s/d/%d.tif", dir, i), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -583,7 +584,7 @@ func TestRootsOfServers(t *testing.T) {
 		"https://host/data\\..\\x": false, "s3://bucket/data/a%20b": false, "s3://bucket/data/%2e%2e/x": false,
 		"https://host/data/x?a=/../": false,
 	} {
-		got, err := source.NewRoots(roots).Allow(uri)
+		got, err := openers.NewRoots(roots).Allow(uri)
 		if below && (err != nil || got != uri) || !below && !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s: %q, %v", uri, got, err)
 		}
@@ -612,7 +613,7 @@ func TestConcurrentReads(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					if a.URI != rows[i].URI || !bytes.Equal(a.Index.AppendBlob(nil), rows[i].Index) {
+					if a.URI != rows[i].URI || !bytes.Equal(blob.Append(nil, a.Index), rows[i].Index) {
 						t.Errorf("row %d: %s", i, a.URI)
 					}
 				}
@@ -655,7 +656,7 @@ func syntheticRow(i int) rowio.Row {
 	epsg := int32(32600 + i%60)
 	mtime := "2026-05-04T03:02:01Z"
 	a, b := float64(i), float64(i)/3
-	return rowio.Row{URI: fmt.Sprintf("tiles/%03d/S2_%08d_chip.tif", i/10000, i), Index: x.AppendBlob(nil),
+	return rowio.Row{URI: fmt.Sprintf("tiles/%03d/S2_%08d_chip.tif", i/10000, i), Index: blob.Append(nil, &x),
 		Bands: 4, Height: 512, Width: 512,
 		DType: "uint16", EPSG: &epsg, Transform: []float64{a, 10, 0, b, 0, -10}, MinX: &a, MinY: &b, MaxX: &a,
 		MaxY: &b, Size: off, MTime: &mtime}

@@ -17,7 +17,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
@@ -91,7 +93,7 @@ func TestCells(t *testing.T) {
 	}
 	for row, file := range files {
 		folder.Write(t, filepath.Join(dir, "file"), string(file))
-		want, _, err := catalog.OpenAsset(t.Context(), &source.Files{}, filepath.Join(dir, "file"), 0)
+		want, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, filepath.Join(dir, "file"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,21 +103,21 @@ func TestCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got.Bytes, file) ||
-				!bytes.Equal(got.Index.AppendBlob(nil), want.Index.AppendBlob(nil)) {
+				!bytes.Equal(blob.Append(nil, got.Index), blob.Append(nil, want.Index)) {
 				t.Errorf("row %d, field %d: other bytes or another index", row, field)
 			}
 			column := []string{"image", "chip", "image"}[field]
 			if want := fmt.Sprintf("%s::%d/%s", src, row, column); got.Name() != want {
 				t.Errorf("name %q, want %q", got.Name(), want)
 			}
-			byName, err := catalog.OpenCell(t.Context(), &source.Files{}, src, got.Member, 0)
+			byName, err := catalog.OpenCell(t.Context(), &openers.Files{}, src, got.Member, 0)
 			if err != nil || !bytes.Equal(byName.Bytes, file) {
 				t.Errorf("by name: %v", err)
 			}
 		}
 	}
 	for _, name := range []string{"4/image", "-1/image", "x", "0/none", "0/label"} {
-		if _, err := catalog.OpenCell(t.Context(), &source.Files{}, src, name, 0); fault.KindOf(err) == 0 {
+		if _, err := catalog.OpenCell(t.Context(), &openers.Files{}, src, name, 0); fault.KindOf(err) == 0 {
 			t.Errorf("%s: %v has no kind", name, err)
 		}
 	}
@@ -225,7 +227,7 @@ func TestHostileCells(t *testing.T) {
 type bucket struct{ dir string }
 
 func (l bucket) Open(ctx context.Context, uri string) (source.Reader, error) {
-	return (&source.Files{}).Open(ctx, filepath.Join(l.dir, strings.TrimPrefix(uri, "s3://bucket/")))
+	return (&openers.Files{}).Open(ctx, filepath.Join(l.dir, strings.TrimPrefix(uri, "s3://bucket/")))
 }
 
 func (l bucket) List(_ context.Context, folder string, each func(source.Entry) error) error {

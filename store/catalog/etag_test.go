@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -17,7 +18,7 @@ import (
 
 // store opens "store:" URIs as files of a directory, and gives some of them ETags.
 type store struct {
-	source.Files
+	openers.Files
 	dir  string
 	tags map[string]string
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -35,7 +35,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		"scene.hdr": "header of an ENVI raster",
 		"cube":      "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "",
 	} {
-		_, _, err := catalog.OpenAsset(context.Background(), &source.Files{}, filepath.Join(dir, name), 0)
+		_, _, err := catalog.OpenAsset(context.Background(), &openers.Files{}, filepath.Join(dir, name), 0)
 		kind := fault.Unsupported
 		if want == "" {
 			kind = fault.Corrupt

@@ -13,7 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/counted"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -66,7 +66,7 @@ func TestTablesAreCharged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files := &source.Files{}
+			files := &openers.Files{}
 			tab, err := catalog.Open(budget.With(t.Context(), a), c.path, []catalog.Source{{Field: "image"}},
 				catalog.Options{Opener: files})
 			switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
@@ -23,7 +24,7 @@ func TestMembersOutOfPlace(t *testing.T) {
 		Height: 2, Width: 3, Bands: 1, ChunkH: 2, ChunkW: 3, ChunkB: 1, DType: chunk.Uint8,
 		Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 1000, Len: 6}},
 	}
-	blob := x.AppendBlob(nil)
+	blob := blob.Append(nil, x)
 	type member struct {
 		URI    string `parquet:"uri"`
 		Index  []byte `parquet:"chaski:index"`

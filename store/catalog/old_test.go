@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -43,7 +44,7 @@ func TestCatalogsOfOldVersions(t *testing.T) {
 		now := *b.Index
 		now.Alpha = false
 		if filepath.Base(a.URI) != filepath.Base(b.URI) || a.Size != b.Size ||
-			!bytes.Equal(a.Index.AppendBlob(nil), now.AppendBlob(nil)) {
+			!bytes.Equal(blob.Append(nil, a.Index), blob.Append(nil, &now)) {
 			t.Errorf("row %d: %s and %s differ", row, a.URI, b.URI)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
@@ -198,7 +199,7 @@ func (v virtual) byBand() (*chunk.Index, error) {
 // opensOne reports whether an opener opens single objects, so that no file lies beside another.
 func opensOne(o source.Opener) bool {
 	_, lists := o.(source.Lister)
-	_, files := o.(*source.Files)
+	_, files := o.(*openers.Files)
 	return !lists && !files
 }
 
@@ -230,7 +231,7 @@ func (v *virtual) source(ctx context.Context, file int) (Asset, error) {
 		}
 		uri = listing.Resolve(folder, name)
 	}
-	uri, err := source.RootsOf(v.opener).Allow(uri)
+	uri, err := openers.RootsOf(v.opener).Allow(uri)
 	switch {
 	case err != nil:
 		return Asset{}, err

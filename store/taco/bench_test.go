@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -24,7 +24,7 @@ func catalog(b *testing.B) string {
 // BenchmarkOpen opens a container and its level 0, with the ids.
 func BenchmarkOpen(b *testing.B) {
 	path := catalog(b)
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -44,7 +44,7 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkFilterBox filters by a box: the first time, when the geometries are decoded, and again.
 func BenchmarkFilterBox(b *testing.B) {
 	path := catalog(b)
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	box := mustBox(b, -10, 35, 5, 45)
 	filter := func(b *testing.B, d *taco.Dataset) {
@@ -85,7 +85,7 @@ func BenchmarkFilterBox(b *testing.B) {
 // decoded; as the first one after a box was asked for with all columns, whose pages are held then; and again.
 func BenchmarkSQL(b *testing.B) {
 	path := catalog(b)
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	box := mustBox(b, -10, 35, 5, 45)
 	all := func(b *testing.B, t *tables.Table) {

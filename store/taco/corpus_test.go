@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -22,7 +23,7 @@ import (
 
 func open(t testing.TB, paths []string, o taco.Options) (*taco.Dataset, error) {
 	t.Helper()
-	files := &source.Files{}
+	files := &openers.Files{}
 	t.Cleanup(func() { files.Close() })
 	d, err := taco.Open(context.Background(), files, paths, o)
 	if err == nil {
@@ -80,7 +81,7 @@ func line(t *testing.T, files source.Opener, e taco.Entry) string {
 // TestLeaves: the bytes of every sample are those that the original writers put there, in both
 // generations, wherever the writers misplaced offsets too.
 func TestLeaves(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	for _, c := range v2(t, "case") {
 		if c.SHA256 == "" {

@@ -19,12 +19,13 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // spy is an opener of files that counts and can fail.
 type spy struct {
-	files source.Files
+	files openers.Files
 	mu    sync.Mutex
 	opens []string
 	reads []string // "name offset+size"
@@ -287,7 +288,7 @@ func TestFilesThatCannotMatch(t *testing.T) {
 
 // TestOpenMember promises that "container::path" has the sample's bytes, and that a folder has none.
 func TestOpenMember(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	path := testdata(t, "taco-v2/spec200/codec_snappy.tacozip")
 	r, err := taco.OpenMember(t.Context(), files, path+"::roi_qs1/image")

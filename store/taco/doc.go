@@ -7,7 +7,7 @@
 // Tortilla 0.5.0 and TACO 0.2.0, streaming ones too, whole or in parts; and lists of
 // these. Remote containers are read through the source.Opener that is passed.
 //
-//	ds, err := taco.Open(ctx, &source.Files{}, []string{"data.tacozip"}, taco.Options{})
+//	ds, err := taco.Open(ctx, &openers.Files{}, []string{"data.tacozip"}, taco.Options{})
 //	rows, err := ds.Filter(ctx, spacetime.Filter{Box: &box})
 //	e, err := ds.Resolve(ctx, "roi_1/image")   // e.URI, e.Offset, e.Size
 //

@@ -7,14 +7,14 @@ import (
 
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // Samples of a place and a time, and where the bytes of one of their files are.
 func Example() {
 	ctx := context.Background()
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	ds, err := taco.Open(ctx, files, []string{"../../testdata/containers/taco-v2/spec200/codec_snappy.tacozip"},
 		taco.Options{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -51,7 +52,7 @@ func walk(t testing.TB, d *taco.Dataset, found map[string]taco.Entry) {
 // bytes of the file at that sample's place. Any other one is refused with a kind, or names, by positions (#N), parts of
 // ids or chunks, a sample that the walk finds, and its bytes.
 func FuzzNames(f *testing.F) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	f.Cleanup(func() { files.Close() })
 	var all []named
 	for _, name := range []string{"coast/coast.tacozip", "coast/flat.tacozip", "containers/tortilla/mixed.tortilla",

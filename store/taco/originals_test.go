@@ -14,7 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -75,7 +75,7 @@ func (o *original) compare(t *testing.T) {
 			t.Fatal(err)
 		}
 		// PATH, offset, size, hash
-		f := strings.Split(strings.TrimSuffix(line(t, &source.Files{}, e), "\n"), "\t")
+		f := strings.Split(strings.TrimSuffix(line(t, &openers.Files{}, e), "\n"), "\t")
 		n := len(f)
 		got = append(got, strings.Join(f[:n-3], "\t")+" "+f[n-2]+" "+f[n-1])
 	}

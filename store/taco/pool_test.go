@@ -9,12 +9,13 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // TestPoolReadsOneVersion: a pool reads more files than it keeps open. Reading a file that was rewritten since fails,
 // whether it stayed open or not, and no descriptor is left at the end.
 func TestPoolReadsOneVersion(t *testing.T) {
-	dir, files := t.TempDir(), &source.Files{Keep: 1}
+	dir, files := t.TempDir(), &openers.Files{Keep: 1}
 	defer files.Close()
 	fds := func() int {
 		d, err := os.ReadDir("/proc/self/fd")

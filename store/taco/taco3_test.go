@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -160,7 +160,7 @@ func TestTACO3Corpus(t *testing.T) {
 	race.SkipCovered(t)
 	dir := filepath.Join(corpus.Dir(t), "taco3")
 	bad := unpacked(t, filepath.Join(dir, "bad.tar.gz"))
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	for _, c := range corpus.Rows[taco3Case](t, dir) {
 		switch c.Type {

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -43,7 +43,7 @@ func v1(t testing.TB, typ string) []corpus.Container {
 // TestTortillaLeaves: the bytes of every sample are those that the original writers put there, levels
 // have their rows, and everything passes verification.
 func TestTortillaLeaves(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	for _, c := range v1(t, "case") {
 		t.Run(c.Path[0], func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestBadTortillas(t *testing.T) {
 // TestChunks: a chunk is found by the root and id that are stored, its bytes are those of the manifest,
 // and its path leads to it again.
 func TestChunks(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	for _, c := range v1(t, "query") {
 		if c.Op != "chunk" {
@@ -275,7 +275,7 @@ func TestMovedChunk(t *testing.T) {
 	if _, err := d.ChunkIndex(t.Context(), e); fault.KindOf(err) != fault.Corrupt {
 		t.Error(err)
 	}
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	if _, err := taco.OpenMember(t.Context(), files, path+"::"+name); fault.KindOf(err) != fault.Corrupt {
 		t.Error(err)
@@ -730,7 +730,7 @@ type decodedChunk struct {
 // readChunk decodes a chunk by its own index, as the loader does.
 func readChunk(t *testing.T, d *taco.Dataset, e taco.Entry) *decodedChunk {
 	t.Helper()
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	x, err := d.ChunkIndex(t.Context(), e)
 	if err != nil {
@@ -1043,7 +1043,7 @@ func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
 	if err := os.WriteFile(broken, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	d, err := taco.Open(t.Context(), files, []string{testdata(t, streamed), broken}, taco.Options{})
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // A box of cells of a dense array, both ends of each interval included.
 func Example() {
 	ctx := context.Background()
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	a, err := tiledb.Open(ctx, &files, filepath.Join("..", "..", "testdata", "tiledb", "arrays",
 		"dense_2d_order_rc"), tiledb.Options{})
@@ -39,7 +39,7 @@ func Example() {
 // A dense array as images: its dimensions are rows and columns here.
 func ExampleArray_Images() {
 	ctx := context.Background()
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	a, err := tiledb.Open(ctx, &files, filepath.Join("..", "..", "testdata", "tiledb", "arrays",
 		"dense_2d_order_rc"), tiledb.Options{})

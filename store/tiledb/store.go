@@ -10,11 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // entries returns the names of the entries of a directory, sorted. Names of directories end in "/".
 func entries(ctx context.Context, o source.Opener, uri string) ([]string, error) {
-	names, err := source.Names(ctx, o, uri)
+	names, err := openers.Names(ctx, o, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func checkLinks(o source.Opener, uri string, names []string) error {
 			continue
 		}
 		// Leaving out a link that leads nowhere would silently lose cells.
-		if _, err := source.RootsOf(o).Stat(pathname.Join(source.LocalPath(uri), name)); err != nil {
+		if _, err := openers.RootsOf(o).Stat(pathname.Join(source.LocalPath(uri), name)); err != nil {
 			return fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
 				"a link named like a fragment leads nowhere: %v", err), uri+"/"+name)
 		}
@@ -54,7 +55,7 @@ func isFragmentName(name string) bool {
 // lists the directory of schemas. A URI with a query is no array.
 func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	if !p.Remote() {
-		return isArray(p, source.RootsOf(o))
+		return isArray(p, openers.RootsOf(o))
 	}
 	// Names below a URI with a query would become part of the query.
 	if strings.Contains(p.Name, "?") {
@@ -68,7 +69,7 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	if source.Unreachable(err) {
 		return false
 	}
-	names, err := source.Names(ctx, o, uri+"/"+schemasDir)
+	names, err := openers.Names(ctx, o, uri+"/"+schemasDir)
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
 		return isFragmentName(name)
 	})
@@ -89,7 +90,7 @@ func hasVersion(ctx context.Context, r source.Reader) error {
 }
 
 // isArray reports whether a local directory holds an array.
-func isArray(p source.Path, roots *source.Roots) bool {
+func isArray(p source.Path, roots *openers.Roots) bool {
 	path := p.Local()
 	if st, err := roots.Stat(pathname.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -18,11 +19,11 @@ import (
 type Store = source.Namer
 
 // Files is the Store of local files.
-type Files struct{ source.Files }
+type Files struct{ openers.Files }
 
 // Names implements Store.
 func (f *Files) Names(ctx context.Context, uri string) ([]string, error) {
-	return source.Names(ctx, &f.Files, uri)
+	return openers.Names(ctx, &f.Files, uri)
 }
 
 // page is a web server whose page about a folder was written by hand: links to folders have no slash.

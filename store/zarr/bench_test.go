@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // BenchmarkWindows reads random windows of 256 by 256 pixels in all bands of the array (b, y, x) that CHASKI_ZARR_BENCH
@@ -16,7 +17,7 @@ func BenchmarkWindows(b *testing.B) {
 	if path == "" {
 		b.Skip("CHASKI_ZARR_BENCH names no array")
 	}
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	n, err := Open(b.Context(), &files, path, Options{})
 	if err != nil {
@@ -29,7 +30,7 @@ func BenchmarkWindows(b *testing.B) {
 	x, r := m.Index(0), m.Open()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	dst := make([]byte, x.MaxStoredBytes())
-	var plan chunk.RunPlan
+	var plan runs.Plan
 	b.SetBytes(int64(x.Bands * 256 * 256 * x.DType.Size()))
 	for b.Loop() {
 		y0, x0 := rnd.IntN(x.Height-255), rnd.IntN(x.Width-255)

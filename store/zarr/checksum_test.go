@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // TestFletcher32: checksums are those of numcodecs 0.16.6, and of chunks by libhdf5 where h5py wrote the same bytes.
@@ -43,7 +43,7 @@ func TestChecksums(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "a/.zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"|u1","fill_value":0,"order":"C",`+
 		`"filters":[{"id":"fletcher32"}],"compressor":null}`)
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	for stored, want := range map[string]string{
 		"abc\x62\xc4\xc5\x25": "",

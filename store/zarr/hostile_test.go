@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 const plainArray = `{"zarr_format":3,"node_type":"array","shape":[4,4],"data_type":"uint8","chunk_grid":{"name":` +
@@ -34,7 +35,7 @@ func TestPathsStayInside(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "secret/zarr.json", plainArray)
 	put(t, dir, "open/zarr.json", `{"zarr_format":3,"node_type":"group"}`)
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	for _, p := range []string{"../secret", "/secret", "a/../../secret", "a//b", ".", "a\\..\\b", "", "a/\x00"} {
 		text := fmt.Sprintf(`{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":`+
@@ -100,7 +101,7 @@ func TestRefused(t *testing.T) {
 		text, want := c[0], c[1]
 		dir := t.TempDir()
 		put(t, dir, "zarr.json", text)
-		var files source.Files
+		var files openers.Files
 		_, err := Open(t.Context(), &files, dir, Options{})
 		if err == nil || !strings.HasSuffix(err.Error(), want) || fault.KindOf(err) == 0 {
 			t.Errorf("%.200s: %v, want %s", text, err, want)
@@ -129,7 +130,7 @@ func TestSizesAllocateNothing(t *testing.T) {
 			dir := t.TempDir()
 			put(t, dir, "zarr.json", text)
 			put(t, dir, "c/0/0", "few bytes")
-			var files source.Files
+			var files openers.Files
 			defer files.Close()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -168,7 +169,7 @@ func TestUnreadableArraysAreNotReplaced(t *testing.T) {
 		put(t, dir, "zarr.json", text)
 		put(t, dir, "a/zarr.json", plainArray)
 		put(t, dir, "b/zarr.json", broken)
-		var files source.Files
+		var files openers.Files
 		defer files.Close()
 		n, err := Open(t.Context(), &files, dir, Options{})
 		if err != nil {
@@ -192,7 +193,7 @@ func TestChainsEnd(t *testing.T) {
 	put(t, dir, "zarr.json", strings.Replace(plainArray, `["bytes"]`, `["bytes"`+many+`]`, 1))
 	put(t, dir, "2/.zarray", `{"zarr_format":2,"shape":[4,4],"chunks":[2,2],"dtype":"|u1","order":"C","fill_value":0,`+
 		`"compressor":null,"filters":[{"id":"shuffle"}`+strings.Repeat(`,{"id":"shuffle"}`, 100)+`]}`)
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	for _, at := range []string{dir, filepath.Join(dir, "2")} {
 		if _, err := Open(t.Context(), &files, at, Options{}); fault.KindOf(err) != fault.Limit {
@@ -206,7 +207,7 @@ func TestLongPaths(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",`+
 		`"metadata":{"`+strings.Repeat("a/", 100000)+`b":`+plainArray+`}}}`)
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	_, err := Open(t.Context(), &files, dir, Options{})
 	if fault.KindOf(err) != fault.Corrupt || len(err.Error()) > 500 {
@@ -237,7 +238,7 @@ func TestCoordinatesCostFewRequests(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",`+
 		`"metadata":{"a":`+image+`,"y":`+axis+`,"x":`+axis+`}}}`)
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	o := &counting{Opener: &files}
 	n, err := Open(t.Context(), o, dir, Options{})
@@ -261,7 +262,7 @@ func TestLargeIndexIsKept(t *testing.T) {
 		`"chunk_shape":[1,1],"codecs":["bytes"],`+
 		`"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}}`, 1))
 	put(t, dir, "c/0/0", strings.Repeat("\xff", 4*indexEntry))
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	o := &counting{Opener: &files}
 	n, err := Open(t.Context(), o, dir, Options{MaxIndexes: 1})
@@ -291,7 +292,7 @@ func TestPlacesOfManyArrays(t *testing.T) {
 	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",`+
 		`"metadata":{"g":{"zarr_format":3,"node_type":"group","attributes":{"proj:code":"EPSG:32632"}}`+
 		all.String()+`}}}`)
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	n, err := Open(t.Context(), &files, dir, Options{})
 	if err != nil {
@@ -319,7 +320,7 @@ func TestAheadOfDamage(t *testing.T) {
 		`"chunk_shape":[1,1],"codecs":["bytes"],`+
 		`"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}}`, 1))
 	put(t, dir, "c/0/0", "damaged")
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	node, err := Open(t.Context(), &files, dir, Options{})
 	if err != nil {

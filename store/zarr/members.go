@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Member is an array below a group, or why it cannot be read.
@@ -52,7 +53,7 @@ type walk struct {
 
 // dir adds the arrays below a directory of the group.
 func (w *walk) dir(ctx context.Context, p string, level int) error {
-	names, err := source.Names(ctx, w.n.open, source.Join(w.n.URI, p))
+	names, err := openers.Names(ctx, w.n.open, source.Join(w.n.URI, p))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -44,7 +44,7 @@ func TestMetadataIsCharged(t *testing.T) {
 	race.SkipCovered(t)
 	dir := t.TempDir()
 	manyArrays(t, dir, 5000)
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	b := budget.New(256<<20, nil)
 	account, err := b.Open(t.Context(), 1)
@@ -96,7 +96,7 @@ func TestListedMetadataIsCharged(t *testing.T) {
 	for i := range 20 {
 		put(t, dir, fmt.Sprintf("g%d/zarr.json", i), group)
 	}
-	own := &source.Files{}
+	own := &openers.Files{}
 	defer func() { own.Close() }()
 	members := func(t *testing.T, limit int64) (int64, error) {
 		account, err := budget.New(limit, nil).Open(t.Context(), 1)
@@ -123,7 +123,7 @@ func TestListedMetadataIsCharged(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // a budget waits for others to end
 		own.Close()
-		own = &source.Files{}
+		own = &openers.Files{}
 		defer own.Close()
 		if _, err := members(t, 1<<20); fault.KindOf(err) != fault.Limit {
 			t.Errorf("20 arrays in too little memory: %v", err)
@@ -158,7 +158,7 @@ func TestIndexesAreCharged(t *testing.T) {
 		}
 	}
 	put(t, dir, "large/zarr.json", sharded(2048)) // an index of 64 MiB
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	b := budget.New(16<<20, nil)
 	account, err := b.Open(t.Context(), 1)

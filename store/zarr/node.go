@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // directory returns the directory of an array or group at a path: of a file that is a ZIP its archive.
@@ -18,7 +19,7 @@ func directory(o source.Opener, p source.Path) (uri string, remote bool) {
 		return p.Name, p.Remote()
 	}
 	if !p.Remote() {
-		if st, err := source.RootsOf(o).Stat(p.Local()); err != nil || st.IsDir() {
+		if st, err := openers.RootsOf(o).Stat(p.Local()); err != nil || st.IsDir() {
 			return p.Name, false
 		}
 	}
@@ -29,7 +30,7 @@ func directory(o source.Opener, p source.Path) (uri string, remote bool) {
 func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	uri, remote := directory(o, p)
 	if !remote {
-		roots, dir := source.RootsOf(o), p.Local()
+		roots, dir := openers.RootsOf(o), p.Local()
 		for _, name := range [...]string{meta3, array2, group2, consolidated} {
 			if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.Mode().IsRegular() {
 				return true

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // written is an array by testdata/random_arrays.py, and what zarr-python reads of it.
@@ -84,7 +84,7 @@ func readBox(t *testing.T, r *Reader, lo, hi []int64, announce bool) []byte {
 
 // compare reads every array of a list in dir, and compares with what zarr-python read.
 func compare(t *testing.T, dir string, list io.Reader) (arrays int) {
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	lines := bufio.NewScanner(list)
 	lines.Buffer(nil, 1<<20)

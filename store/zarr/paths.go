@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Names of metadata files.
@@ -47,7 +48,7 @@ func checkPath(path string) error {
 }
 
 // missing reports whether an error means that an object does not exist.
-func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
+func missing(err error) bool { return errors.Is(err, fault.NotFound) && !openers.Outside(err) }
 
 // Named reports whether a part of a path ends in .zarr or .zarr.zip. Only such paths are probed for metadata, because
 // probing costs requests.

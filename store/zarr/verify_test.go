@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // committed extracts the arrays that zarr-python wrote.
@@ -38,7 +38,7 @@ func committed(t *testing.T) (dir string) {
 // verifyAt verifies an array.
 func verifyAt(t *testing.T, dir string) (Checked, error) {
 	t.Helper()
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	n, err := Open(t.Context(), &files, dir, Options{})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestVerifySound(t *testing.T) {
 		if err != nil || c.Bad != 0 || c.Absent < 0 {
 			t.Errorf("%s: %+v, %v", e.Name(), c, err)
 		}
-		var files source.Files
+		var files openers.Files
 		n, err := Open(t.Context(), &files, at, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func TestVerifyAgreesWithReading(t *testing.T) {
 // readAll reads all cells of an array.
 func readAll(t *testing.T, dir string) error {
 	t.Helper()
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
 	n, err := Open(t.Context(), &files, dir, Options{})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // memoryZIP opens every name as the same bytes.
@@ -20,7 +21,7 @@ func (m memoryZIP) Open(context.Context, string) (source.Reader, error) { return
 
 // inZIP returns an opener of the object s3://b/x.zarr.zip.
 func inZIP(b []byte) source.Opener {
-	return &source.Mux{Schemes: map[string]source.Opener{"s3": memoryZIP(b)}}
+	return &openers.Mux{Schemes: map[string]source.Opener{"s3": memoryZIP(b)}}
 }
 
 const zipName = "s3://b/x.zarr.zip"

@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -222,7 +222,7 @@ func TestIndexOfTables(t *testing.T) {
 // catalogRows returns the number of rows of a catalog, or 0 if there is none.
 func catalogRows(t *testing.T, name string) int64 {
 	t.Helper()
-	r, err := (&source.Files{}).Open(t.Context(), name)
+	r, err := (&openers.Files{}).Open(t.Context(), name)
 	if err != nil {
 		return 0
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/tables/parquet"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // listRow returns what testdata/lists.py writes into a row.
@@ -28,7 +28,7 @@ func TestLists(t *testing.T) {
 	}
 	within := 0
 	for _, path := range files {
-		r, err := (&source.Files{}).Open(t.Context(), path)
+		r, err := (&openers.Files{}).Open(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

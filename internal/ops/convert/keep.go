@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/format/picture"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/raster"
@@ -293,7 +294,7 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 
 // load reads an image of the file whose index is x, such as an overview.
 func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r raster.ReadOptions) (*raster.Array, error) {
-	r.Headers, r.Layout, r.Threads = [][]byte{x.AppendBlob(nil)}, "b y x", o.Workers
+	r.Headers, r.Layout, r.Threads = [][]byte{blob.Append(nil, x)}, "b y x", o.Workers
 	r.MaxBytes = cmp.Or(r.MaxBytes, o.MaxBytes)
 	r.Options = o.loader()
 	return raster.Read(ctx, []string{path}, r)

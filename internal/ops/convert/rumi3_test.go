@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/ops/convert"
 	"github.com/chaski-eo/chaski/rumi"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
@@ -18,7 +18,7 @@ import (
 // TestFromRumi3: a file of generation 3 is converted with all its pixels, and what the new file lacks is named.
 // A file with several steps of time is refused.
 func TestFromRumi3(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	dir := filepath.Join(corpus.Testdata(t), "raster", "rumi-3")
 	o := convert.Options{Format: convert.Rumi2, Tile: 16, Level: 3, Graph: "zstd", Workers: 2, MaxBytes: 1 << 20,

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -17,7 +17,7 @@ import (
 // rastersIn returns the rasters of a container, with their bytes.
 func rastersIn(t *testing.T, path string) (entries []taco.Entry, contents [][]byte) {
 	t.Helper()
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close()
 	d, err := taco.Open(t.Context(), files, []string{path}, taco.Options{})
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/encode"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	catalogs "github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -72,7 +73,7 @@ func catalogWith(t *testing.T, column string, values *tables.Vector) string {
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := (&source.Files{}).Open(t.Context(), path)
+	r, err := (&openers.Files{}).Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func readable(t *testing.T, b []byte) bool {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := (&source.Files{}).Open(t.Context(), file)
+	r, err := (&openers.Files{}).Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +182,11 @@ func TestTextIsUTF8(t *testing.T) {
 func TestHeadersOfOtherFiles(t *testing.T) {
 	var blobs [][]byte
 	for _, path := range chips {
-		asset, _, err := catalog.OpenAsset(t.Context(), &source.Files{}, path, 0)
+		asset, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		blobs = append(blobs, asset.Index.AppendBlob(nil))
+		blobs = append(blobs, blob.Append(nil, asset.Index))
 	}
 	column := func(a, b []byte) *tables.Vector {
 		return tables.NewBytes(tables.Type{Kind: tables.Binary}, append(bytes.Clone(a), b...),

@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -60,7 +61,7 @@ func (o Options) withDefaults() (_ Options, done func()) {
 	if o.Opener != nil {
 		return o, func() {}
 	}
-	files := &source.Files{}
+	files := &openers.Files{}
 	o.Opener = files
 	return o, func() { _ = files.Close() } // they were only read
 }

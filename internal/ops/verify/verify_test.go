@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // tripping panics where a file of one name is opened, as a bug in a decoder would.
 type tripping struct {
-	source.Files
+	openers.Files
 	name string
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -32,7 +33,7 @@ type Listing struct {
 	files    [][]namedFile   // by field, and then by sample; of one field, unless it is a catalog of pairs
 	columns  rowio.Columns   // behind those of the first field
 	own      map[string]bool // the names of all columns
-	opened   *source.Files   // the default opener, or nil
+	opened   *openers.Files  // the default opener, or nil
 	previous []*previous
 
 	table     *columns.Table // whose columns the catalog has, or nil
@@ -58,7 +59,7 @@ func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error
 	}()
 	listing.o.beside = map[string]sidecar.Names{}
 	if o.Opener == nil {
-		listing.opened = &source.Files{}
+		listing.opened = &openers.Files{}
 		listing.o.Opener = listing.opened
 	}
 	for _, column := range rowio.Fields() {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -27,7 +28,7 @@ import (
 
 // opened is an opener that records what is opened.
 type opened struct {
-	source.Files
+	openers.Files
 	mu    sync.Mutex
 	names []string
 }

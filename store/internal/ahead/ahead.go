@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 )
 
 // Limits of the bytes that one read fetches. Another read of a local file costs less than bytes that fall out of the
@@ -73,7 +74,7 @@ func (f *File) Known() bool { return len(f.runs) > 0 }
 func (f *File) Expect(at chunk.Range, gap, limit int64) {
 	// A run whose bytes are held must not grow, because they would end before it.
 	if count := len(f.runs); count > 0 && !f.runs[count-1].inMemory {
-		join := chunk.Join{Span: f.runs[count-1].at, MaxGap: gap, MaxLen: limit}
+		join := runs.Join{Span: f.runs[count-1].at, MaxGap: gap, MaxLen: limit}
 		if join.Take(at) {
 			f.runs[count-1].at = join.Span
 			return

@@ -20,7 +20,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -182,7 +182,7 @@ func (m *maker) taco() *build.Taco {
 // compare compares a container with what was put into it.
 func (m *maker) compare(t testing.TB, path string) {
 	t.Helper()
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{path}, taco.Options{})
+	d, err := taco.Open(t.Context(), &openers.Files{}, []string{path}, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

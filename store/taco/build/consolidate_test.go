@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -23,7 +23,7 @@ var indexNames = []string{".tacocat", "__TACOCAT__", "TACOLLECTION.json"}
 // columnNames returns the columns of level 0 at path without those of the container.
 func columnNames(t *testing.T, path string) (names []string) {
 	t.Helper()
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{path}, taco.Options{})
+	d, err := taco.Open(t.Context(), &openers.Files{}, []string{path}, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func columnNames(t *testing.T, path string) (names []string) {
 // filesOf returns the bytes of all samples at path, by the name of their ZIP and their path.
 func filesOf(t *testing.T, path string) map[string]string {
 	t.Helper()
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{path}, taco.Options{})
+	d, err := taco.Open(t.Context(), &openers.Files{}, []string{path}, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/encode"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -109,7 +109,7 @@ func compareUneven(t rapid.TB, ctx context.Context, path string, counts []int) {
 }
 
 func openWith(t rapid.TB, ctx context.Context, path string) *taco.Dataset {
-	d, err := taco.Open(ctx, &source.Files{}, []string{path}, taco.Options{})
+	d, err := taco.Open(ctx, &openers.Files{}, []string{path}, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func contentOf(t rapid.TB, ctx context.Context, d *taco.Dataset, path string) st
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := taco.Section(ctx, &source.Files{}, e)
+	r, err := taco.Section(ctx, &openers.Files{}, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func exchange(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "METADATA", "children__seq.parquet")
-	r, err := (&source.Files{}).Open(t.Context(), path)
+	r, err := (&openers.Files{}).Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,13 +14,14 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
 // counter counts how often each file is opened.
 type counter struct {
-	source.Files
+	openers.Files
 	mu     sync.Mutex
 	opened map[string]int
 }

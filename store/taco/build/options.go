@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -38,7 +39,7 @@ func (o *Options) open() (done func()) {
 	if o.Opener != nil {
 		return func() {}
 	}
-	files := &source.Files{}
+	files := &openers.Files{}
 	o.Opener = files
 	return func() { _ = files.Close() } // they were only read
 }

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
@@ -154,7 +154,7 @@ func TestGDALReadsTheRasters(t *testing.T) {
 	if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{path}, taco.Options{})
+	d, err := taco.Open(t.Context(), &openers.Files{}, []string{path}, taco.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

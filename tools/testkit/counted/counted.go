@@ -6,11 +6,12 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // Files opens local files and counts the bytes that are read of them.
 type Files struct {
-	source.Files
+	openers.Files
 	Bytes atomic.Int64
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -14,7 +14,7 @@ func TestExtractedPathsStayInside(t *testing.T) {
 	folder := taco.Entry{Path: "f"}
 	for _, path := range []string{"f/../x", "f/..", "f//etc/x", "f/a/../../x"} {
 		leaf := taco.Entry{Path: path, URI: "any.tacozip", Offset: 0, Size: 1}
-		if err := extractTo(t.Context(), out, &source.Files{}, folder, leaf); fault.KindOf(err) != fault.Unsupported {
+		if err := extractTo(t.Context(), out, &openers.Files{}, folder, leaf); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -40,7 +41,7 @@ var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az", "abfs"}
 // NewOpener returns an opener of local files and remote objects, which its caller closes. otherHosts
 // allows HTTP redirects to other hosts. Commands allow them for what their user names; a server must
 // not, because a redirect would lead its clients to hosts outside of --root. cache keeps ranges of remote objects.
-func NewOpener(otherHosts bool, cache *diskcache.Ref) *source.Mux {
+func NewOpener(otherHosts bool, cache *diskcache.Ref) *openers.Mux {
 	hub, token := httpsource.HubFromEnv()
 	policy := remote.Options{Disk: cache}
 	options := httpsource.Options{Options: policy, OtherHosts: otherHosts, HubURL: hub, HubToken: token,
@@ -51,7 +52,7 @@ func NewOpener(otherHosts bool, cache *diskcache.Ref) *source.Mux {
 		options.HubURL, options.HubToken = "", ""
 		web = must(httpsource.New(options))
 	}
-	mux := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
+	mux := &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{
 		"http": web, "https": web, "hf": web,
 		"s3": must(blobsource.New(s3.New(s3.Options{}), policy)),
 	}}

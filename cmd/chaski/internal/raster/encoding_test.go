@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // TestEncoding: flags become the options of a conversion, and those that do not go together are refused.
@@ -44,7 +44,7 @@ func TestEncoding(t *testing.T) {
 
 // TestNamedBands: bands of a sensor are found by their names, and numbers are left to the parser of selections.
 func TestNamedBands(t *testing.T) {
-	files := &source.Files{}
+	files := &openers.Files{}
 	defer files.Close() //nolint:errcheck // it read nothing
 	for text, want := range map[string][]int{
 		"sentinel2msi[B04, B03]": {3, 2},

@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/cputime"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
@@ -26,7 +26,7 @@ func held(ctx context.Context, t *testing.T, ext string, b []byte) (*columns.Tab
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := (&source.Files{}).Open(context.WithoutCancel(ctx), name)
+	r, err := (&openers.Files{}).Open(context.WithoutCancel(ctx), name)
 	if err != nil {
 		t.Fatal(err)
 	}

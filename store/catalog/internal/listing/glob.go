@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // maxPattern bounds the length of a glob. A path of Linux has at most 4 KiB, and a class such as [Aa] takes four bytes
@@ -25,7 +25,7 @@ func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
 // any number of directories, "[a-z]" one character (path.Match).
-func glob(ctx context.Context, pattern string, r *source.Roots, wanted Files) (*Listing, error) {
+func glob(ctx context.Context, pattern string, r *openers.Roots, wanted Files) (*Listing, error) {
 	base, parts := splitLocal(pattern)
 	matcher, err := newMatcher(parts)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 )
 
@@ -77,7 +78,7 @@ func FilesOf(path string) Files {
 
 // List lists the files that count of a directory, a glob or one file. Pictures and stores count, too, where the glob or
 // the file is one by its name, or a directory has nothing else.
-func List(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
+func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files) (*Listing, error) {
 	wanted |= FilesOf(src)
 	listings, _ := ctx.Value(sharedKey{}).(*shared)
 	if listings == nil {
@@ -137,7 +138,7 @@ func (l *Listing) charge(ctx context.Context, all bool) error {
 	return budget.Grow(ctx, n)
 }
 
-func list(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
+func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files) (*Listing, error) {
 	if source.IsRemote(src) {
 		return listRemote(ctx, src, r, o, wanted)
 	}
@@ -150,7 +151,7 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, wan
 		dir, _ = splitLocal(src)
 	}
 	// Checked before anything else, so that a refusal does not reveal which files exist outside the roots.
-	if _, err := r.Allow(dir); err != nil && !source.Missing(err) {
+	if _, err := r.Allow(dir); err != nil && !openers.Missing(err) {
 		return nil, err
 	}
 	st, err := r.Stat(src)
@@ -169,7 +170,7 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, wan
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
-	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
+	case openers.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
 		l, err = glob(ctx, src, r, wanted)
 	}
 	if err != nil {
@@ -252,7 +253,7 @@ func (f Files) only(l *Listing, err error) (*Listing, error) {
 }
 
 // evalSymlinks is filepath.EvalSymlinks below the roots.
-func evalSymlinks(path string, r *source.Roots) (string, error) {
+func evalSymlinks(path string, r *openers.Roots) (string, error) {
 	path, err := r.Allow(path)
 	if err != nil {
 		return "", err
@@ -264,7 +265,7 @@ func notFound(err error) error {
 	if fault.KindOf(err) == fault.Limit {
 		return err
 	}
-	if source.Missing(err) {
+	if openers.Missing(err) {
 		return fault.Wrap(fault.NotFound, "dataset", fault.NoOffset, errors.New("no such file or directory"))
 	}
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
@@ -273,7 +274,7 @@ func notFound(err error) error {
 // walk adds the files below dir that count and match a glob (nil: all), by their paths relative to dir. It follows
 // links; every path is a sample, even if several lead to one file. A link out of the roots is an error: leaving it out
 // would change the dataset silently.
-func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern *matcher) error {
+func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, pattern *matcher) error {
 	return r.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -339,7 +340,7 @@ func (l *Listing) seeBeside(p, name string) {
 }
 
 // add adds a file or a link, if keep is set and it is a file.
-func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *source.Roots) error {
+func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *openers.Roots) error {
 	linked := d.Type()&fs.ModeSymlink != 0
 	if !keep && !linked {
 		return nil
@@ -349,7 +350,7 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *source.Roots) 
 	if linked {
 		// A link that cannot be followed may lead to a directory of samples, so that is an error. A
 		// dangling link cannot.
-		if st, err = r.Stat(p); !keep && (err == nil || source.Missing(err)) {
+		if st, err = r.Stat(p); !keep && (err == nil || openers.Missing(err)) {
 			return nil
 		}
 	} else {

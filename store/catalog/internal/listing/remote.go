@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?",
@@ -14,7 +15,7 @@ import (
 func RemoteGlob(uri string) bool { return !source.IsWeb(uri) && !source.IsPart(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
-func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
+func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files) (*Listing, error) {
 	base, pattern := splitGlob(src)
 	if _, err := r.Allow(base); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 		return whole
 	}
 	stores := map[string]bool{} // of which an object was seen
-	err := source.List(ctx, o, base, func(e source.Entry) error {
+	err := openers.List(ctx, o, base, func(e source.Entry) error {
 		if store := storeOf(e.Path); store != "" && wanted&AllFiles == 0 && matches(store) {
 			if stores[store] {
 				return nil

@@ -1,4 +1,4 @@
-package source
+package openers
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Roots are the directories, and prefixes of remote URIs, below which files may be opened. Its methods reach local
@@ -35,7 +36,7 @@ func NewRoots(dirs []string) *Roots {
 	}
 	roots := &Roots{dirs: []string{}}
 	for _, d := range dirs {
-		parsed, err := Parse(d)
+		parsed, err := source.Parse(d)
 		if err != nil { // it allows what has the same name, which nobody can open
 			parsed.Name = d
 		}
@@ -87,7 +88,7 @@ func Outside(err error) bool { return errors.Is(err, errOutside) }
 // these Roots, because links may change in between.
 // For a part of a file the rules hold for that file.
 func (r *Roots) Allow(name string) (string, error) {
-	parsed, err := Parse(name)
+	parsed, err := source.Parse(name)
 	if err != nil {
 		return "", err
 	}
@@ -95,7 +96,7 @@ func (r *Roots) Allow(name string) (string, error) {
 }
 
 // allow is Allow of a parsed name.
-func (r *Roots) allow(path Path) (string, error) {
+func (r *Roots) allow(path source.Path) (string, error) {
 	real, err := r.real(path)
 	if err == errOutside || err == fs.ErrNotExist { // real does not wrap them
 		err = notFound(path.Name, err)
@@ -104,14 +105,14 @@ func (r *Roots) allow(path Path) (string, error) {
 }
 
 // real returns the path to open, or errOutside, or fs.ErrNotExist, or an error of the system.
-func (r *Roots) real(path Path) (string, error) {
+func (r *Roots) real(path source.Path) (string, error) {
 	switch {
-	case path.part != nil:
-		file, err := r.allow(path.part.file)
+	case path.Part != nil:
+		file, err := r.allow(path.Part.File)
 		if err != nil {
 			return "", err
 		}
-		return path.part.name(file), nil
+		return path.Part.Name(file), nil
 	case r == nil:
 		return path.Name, nil
 	case path.Remote():
@@ -138,7 +139,7 @@ func (r *Roots) real(path Path) (string, error) {
 }
 
 // allowRemote returns errOutside for a URI that begins with none of the roots, or may lead out of them.
-func (r *Roots) allowRemote(path Path) error {
+func (r *Roots) allowRemote(path source.Path) error {
 	uri, scheme := path.Name, path.Scheme
 	if slices.Contains(r.dirs, scheme+":/") { // the whole scheme
 		return nil
@@ -295,7 +296,7 @@ func (r *Roots) openFile(path string) (*os.File, error) {
 			return f, nil
 		}
 	}
-	real, err := r.allow(Path{Name: path})
+	real, err := r.allow(source.Path{Name: path})
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +330,7 @@ func (r *Roots) root(path string) (*os.Root, string, error) {
 
 // inRoot calls use with the root that a path leads into, and the name below that root.
 func (r *Roots) inRoot(path string, use func(root *os.Root, name string) error) error {
-	real, err := r.allow(Path{Name: path})
+	real, err := r.allow(source.Path{Name: path})
 	if err != nil {
 		return err
 	}
@@ -386,18 +387,18 @@ func (r *Roots) ReadDir(path string) ([]fs.DirEntry, error) {
 
 // Names returns the names of the entries of a directory if it is local, or the opener is a Namer or a Lister.
 // Otherwise the error is fault.Unsupported.
-func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
-	if n, ok := o.(Namer); ok {
+func Names(ctx context.Context, o source.Opener, folder string) ([]string, error) {
+	if n, ok := o.(source.Namer); ok {
 		return n.Names(ctx, folder)
 	}
-	if p, _ := Parse(folder); !p.Remote() {
+	if p, _ := source.Parse(folder); !p.Remote() {
 		return RootsOf(o).names(p)
 	}
-	return entriesOf(func(each func(Entry) error) error { return List(ctx, o, folder, each) })
+	return entriesOf(func(each func(source.Entry) error) error { return List(ctx, o, folder, each) })
 }
 
 // names implements Names of a local directory. Links to directories count as such.
-func (r *Roots) names(p Path) ([]string, error) {
+func (r *Roots) names(p source.Path) ([]string, error) {
 	folder, dir := p.Name, p.Local()
 	list, err := r.ReadDir(dir)
 	if err != nil {
@@ -451,7 +452,7 @@ func (e *entry) Info() (fs.FileInfo, error) { return e.info, e.err }
 // Below returns an opener for files and objects below the roots. Remote objects are opened by o, local files by its own
 // Files unless "/" is a root. If o is nil it opens no remote objects. For nil roots, and if o is already the opener of
 // these roots, it returns o. Close closes the files, not o.
-func Below(o Opener, roots []string) Opener {
+func Below(o source.Opener, roots []string) source.Opener {
 	if roots == nil {
 		return o
 	}
@@ -463,7 +464,7 @@ func Below(o Opener, roots []string) Opener {
 }
 
 // RootsOf returns the roots of an opener from Below, nil of any other one.
-func RootsOf(o Opener) *Roots {
+func RootsOf(o source.Opener) *Roots {
 	switch o := o.(type) {
 	case *below:
 		return o.roots
@@ -489,24 +490,24 @@ func RootsIn(ctx context.Context) *Roots {
 
 // below is the opener of Below.
 type below struct {
-	base      Opener
+	base      source.Opener
 	rootNames []string // as the caller wrote them
 	roots     *Roots
 	files     Files
 }
 
 // Open implements Opener.
-func (b *below) Open(ctx context.Context, uri string) (Reader, error) {
-	return openName(ctx, b, uri, Known{})
+func (b *below) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return openName(ctx, b, uri, source.Known{})
 }
 
 // OpenKnown implements KnownOpener.
-func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
+func (b *below) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	return openName(ctx, b, uri, k)
 }
 
 // route implements router.
-func (b *below) route(ctx context.Context, p Path) (context.Context, Opener, error) {
+func (b *below) route(ctx context.Context, p source.Path) (context.Context, source.Opener, error) {
 	switch {
 	case !p.Remote() && (b.roots.Bounded() || b.base == nil):
 		return ctx, &b.files, nil
@@ -520,7 +521,7 @@ func (b *below) route(ctx context.Context, p Path) (context.Context, Opener, err
 }
 
 // List implements Lister.
-func (b *below) List(ctx context.Context, folder string, each func(Entry) error) error {
+func (b *below) List(ctx context.Context, folder string, each func(source.Entry) error) error {
 	return listName(ctx, b, folder, each)
 }
 

@@ -1,4 +1,4 @@
-package source
+package openers
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // DefaultKeep is the default of Files.Keep.
@@ -49,12 +50,12 @@ type file struct {
 // Open implements Opener. It also opens parts of local files (/vsizip/, /vsisubfile/). A path that is not a regular
 // file, and a URI of another scheme, are fault.Unsupported. A failure of the system (no permission) is an error without
 // a kind, because it says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
-func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
-	return openName(ctx, s, uri, Known{})
+func (s *Files) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return openName(ctx, s, uri, source.Known{})
 }
 
 // route implements router.
-func (s *Files) route(ctx context.Context, p Path) (context.Context, Opener, error) {
+func (s *Files) route(ctx context.Context, p source.Path) (context.Context, source.Opener, error) {
 	if p.Remote() {
 		return nil, nil, noDriver(p)
 	}
@@ -62,7 +63,7 @@ func (s *Files) route(ctx context.Context, p Path) (context.Context, Opener, err
 }
 
 // open opens a local file.
-func (s *Files) open(ctx context.Context, p Path) (Reader, error) {
+func (s *Files) open(ctx context.Context, p source.Path) (source.Reader, error) {
 	uri, path := p.Name, p.Local()
 	if file := s.take(path); file != nil {
 		if file.unchanged() {

@@ -1,4 +1,4 @@
-package source
+package openers
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Found is a file or directory that Visible has found.
@@ -23,8 +24,8 @@ type Found struct {
 // Visible calls each for every file and directory below a directory, in the order of their names, and follows links. It
 // leaves out hidden ones, and directories of remote objects. After fs.SkipDir it leaves out what is in a directory; any
 // other error ends it.
-func Visible(ctx context.Context, o Opener, dir string, each func(Found) error) error {
-	if IsRemote(dir) {
+func Visible(ctx context.Context, o source.Opener, dir string, each func(Found) error) error {
+	if source.IsRemote(dir) {
 		return objectsBelow(ctx, o, strings.TrimRight(dir, "/"), each)
 	}
 	return WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -69,9 +70,9 @@ func folderError(path string, err error) error {
 	return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), path)
 }
 
-func objectsBelow(ctx context.Context, o Opener, dir string, each func(Found) error) error {
+func objectsBelow(ctx context.Context, o source.Opener, dir string, each func(Found) error) error {
 	var all []Found
-	err := List(ctx, o, dir, func(e Entry) error {
+	err := List(ctx, o, dir, func(e source.Entry) error {
 		if !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
 			all = append(all, Found{Path: dir + "/" + e.Path, Name: e.Path, Size: e.Size})
 		}

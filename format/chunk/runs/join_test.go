@@ -1,4 +1,4 @@
-package chunk_test
+package runs_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
@@ -20,7 +21,7 @@ func TestJoin(t *testing.T) {
 		slices.SortStableFunc(ranges, func(a, b chunk.Range) int { return int(a.Off - b.Off) })
 		maxGap, maxLen := rapid.Int64Range(0, 8).Draw(t, "gap"), rapid.Int64Range(1, 30).Draw(t, "length")
 
-		join := chunk.Join{Span: ranges[0], MaxGap: maxGap, MaxLen: maxLen}
+		join := runs.Join{Span: ranges[0], MaxGap: maxGap, MaxLen: maxLen}
 		var got [][2]int64 // first byte, and the byte behind the last one
 		for _, r := range ranges[1:] {
 			if !join.Take(r) {
@@ -64,7 +65,7 @@ func TestJoin(t *testing.T) {
 
 // TestJoinRefusesEarlierRanges: a range before the span, such as of a reader whose turn comes late, is not joined.
 func TestJoinRefusesEarlierRanges(t *testing.T) {
-	join := chunk.Join{Span: chunk.Range{Off: 10, Len: 5}, MaxGap: 100, MaxLen: 100}
+	join := runs.Join{Span: chunk.Range{Off: 10, Len: 5}, MaxGap: 100, MaxLen: 100}
 	if join.Take(chunk.Range{Off: 9, Len: 2}) || join.Span != (chunk.Range{Off: 10, Len: 5}) {
 		t.Errorf("got the span %v; want that an earlier range is refused", join.Span)
 	}

@@ -1,4 +1,4 @@
-package source
+package openers
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // WalkDir is filepath.WalkDir, but follows symbolic links to directories, including dir itself. fn
@@ -97,7 +98,7 @@ func (r *Roots) follow(link string, left []string) ([]string, error) {
 
 // physical returns a path as an absolute one without links.
 func (r *Roots) physical(path string) (string, error) {
-	real, err := r.allow(Path{Name: path})
+	real, err := r.allow(source.Path{Name: path})
 	if err == nil && !r.Bounded() {
 		real, err = filepath.EvalSymlinks(real)
 	}

@@ -1,4 +1,4 @@
-package source_test
+package openers_test
 
 import (
 	"archive/zip"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // zipped returns a ZIP with files that are stored.
@@ -95,9 +96,9 @@ func TestParts(t *testing.T) {
 		}
 	}
 	web := &objects{bytes: map[string][]byte{"https://h/o.zip": outer, "s3://b/plain.bin": []byte("abcdef")}}
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
-	mux := &source.Mux{Files: &files, Schemes: map[string]source.Opener{"https": web, "s3": web}}
+	mux := &openers.Mux{Files: &files, Schemes: map[string]source.Opener{"https": web, "s3": web}}
 	for name, want := range map[string]string{
 		"/vsizip/DIR/o.zip/d/a.txt":                               "hello",
 		"/vsizip/{DIR/o.zip}/b.txt":                               "bee",
@@ -171,10 +172,10 @@ func TestPartsBelowRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	web := &objects{bytes: map[string][]byte{"s3://in/a.zip": b, "s3://out/a.zip": b}}
-	var files source.Files
+	var files openers.Files
 	defer files.Close()
-	mux := &source.Mux{Files: &files, Schemes: map[string]source.Opener{"s3": web}}
-	o := source.Below(mux, []string{dir + "/a", "/vsis3/in"})
+	mux := &openers.Mux{Files: &files, Schemes: map[string]source.Opener{"s3": web}}
+	o := openers.Below(mux, []string{dir + "/a", "/vsis3/in"})
 	for name, want := range map[string]string{
 		"/vsizip/DIR/a/in.zip/x":                 "member",
 		"/vsizip/DIR/a/in.zip/../out/secret":     "climbs", // the name of a member is no path
@@ -192,11 +193,11 @@ func TestPartsBelowRoots(t *testing.T) {
 	} {
 		name = strings.ReplaceAll(name, "DIR", dir)
 		got, err := contents(o, name)
-		if want != "" && (err != nil || got != want) || want == "" && !source.Outside(err) {
+		if want != "" && (err != nil || got != want) || want == "" && !openers.Outside(err) {
 			t.Errorf("%s: %q: %v", name, got, err)
 		}
-		allowed, err := source.RootsOf(o).Allow(name)
-		if want == "" && !source.Outside(err) || want != "" && err != nil {
+		allowed, err := openers.RootsOf(o).Allow(name)
+		if want == "" && !openers.Outside(err) || want != "" && err != nil {
 			t.Errorf("%s: allowed %q: %v", name, allowed, err)
 		}
 		if got, err = contents(o, allowed); want != "" && got != want {
@@ -204,7 +205,7 @@ func TestPartsBelowRoots(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"/vsizip/" + dir + "/out/out.zip", "/vsizip//vsis3/out/a.zip", "/vsis3/out"} {
-		if err := source.List(t.Context(), o, name, nil); !source.Outside(err) {
+		if err := openers.List(t.Context(), o, name, nil); !openers.Outside(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -217,7 +218,7 @@ func TestRequestsOfMembers(t *testing.T) {
 		files[fmt.Sprintf("chips/%06d.tif", i)] = strings.Repeat("x", 100)
 	}
 	web := &objects{bytes: map[string][]byte{"s3://b/a.zip": zipped(t, files)}}
-	mux := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": web}}
+	mux := &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": web}}
 	const name = "/vsizip//vsis3/b/a.zip/chips/000007.tif"
 	if _, err := contents(mux, name); err != nil || len(web.reads) != 4 { // the end, the directory, header, content
 		t.Fatalf("%v: %v", web.reads, err)
@@ -249,9 +250,9 @@ func TestRequestsOfMembers(t *testing.T) {
 }
 
 // inStore returns an opener of the object s3://b/a.zip.
-func inStore(b []byte) *source.Mux {
+func inStore(b []byte) *openers.Mux {
 	store := &objects{bytes: map[string][]byte{"s3://b/a.zip": b}}
-	return &source.Mux{Schemes: map[string]source.Opener{"s3": store}}
+	return &openers.Mux{Schemes: map[string]source.Opener{"s3": store}}
 }
 
 // TestMembersThatAreNotStored: they are refused with the reason.

@@ -1,19 +1,19 @@
-package source_test
+package openers_test
 
 import (
 	"context"
 	"fmt"
 	"log"
 
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // The first bytes of a local file. Mux takes openers for other schemes, such as those of httpsource and blobsource.
 func Example() {
 	ctx := context.Background()
-	opener := &source.Mux{Files: &source.Files{}}
+	opener := &openers.Mux{Files: &openers.Files{}}
 	defer opener.Close()
-	r, err := opener.Open(ctx, "../testdata/demo/coast.tif")
+	r, err := opener.Open(ctx, "../../testdata/demo/coast.tif")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package chunk
+// Package blob stores an index of chunks as bytes.
+package blob
 
 import (
 	"encoding/binary"
@@ -7,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
@@ -57,14 +59,14 @@ import (
 // The blob of an index is unique: the smallest length and w are the smallest possible (w at least
 // 1, so that a blob bounds the number of chunks), gap is that between the walk's first two chunks (0 if
 // there is one), steps follow only if one of them is not 0, and the group-wise walk is taken only if its
-// steps need fewer bytes. ParseBlob refuses everything else.
+// steps need fewer bytes. Parse refuses everything else.
 const (
 	// Catalogs store these numbers: they must not change.
-	blobMagic       = "CHKX"
-	blobVersion     = 1
-	blobVersionMask = 2
-	blobVersionTime = 3
-	blobVersionMore = 4
+	magic       = "CHKX"
+	versionOne  = 1
+	versionMask = 2
+	versionTime = 3
+	versionMore = 4
 
 	flagYXB        = 1
 	flagBigEndian  = 2
@@ -80,41 +82,38 @@ const (
 	walkSteps  = 2
 )
 
-// maxBlobChunks returns the largest number of chunks that a blob of n bytes can hold.
-func maxBlobChunks(n int) int64 { return 8 * int64(n) }
+// maxChunks returns the largest number of chunks that a blob of n bytes can hold.
+func maxChunks(n int) int64 { return 8 * int64(n) }
 
-// AppendBlob appends the index as bytes, in the format described at the top of blob.go, to dst. The index
-// must be valid (Validate). Offsets of sparse chunks are lost. AppendBlob panics for an index with
+// Append appends the index as bytes, in the format described at the top of blob.go, to dst. The index
+// must be valid (Validate). Offsets of sparse chunks are lost. Append panics for an index with
 // Blocks, which has no blob.
-func (x *Index) AppendBlob(dst []byte) []byte {
+func Append(dst []byte, x *chunk.Index) []byte {
 	if x.Blocks != nil {
-		panic("chunk: an index that is read in blocks has no blob")
+		panic("blob: an index that is read in blocks has no blob")
 	}
-	dst = append(dst, blobMagic...)
+	dst = append(dst, magic...)
 	switch {
-	case x.isTimed():
-		dst = binary.AppendUvarint(append(dst, blobVersionTime), uint64(x.Times))
+	case x.Timed():
+		dst = binary.AppendUvarint(append(dst, versionTime), uint64(x.Times))
 		dst = append(dst, byte(x.Inner), oneIf(x.LowBits)|oneIf(x.Physical != nil)<<1)
-		return x.appendBody(x.appendPhysical(dst))
-	case x.hasMore():
-		dst = x.appendBody(x.appendMore(append(dst, blobVersionMore, oneIf(x.Mask != nil))))
+		return appendBody(appendPhysical(dst, x), x)
+	case hasMore(x):
+		dst = appendBody(appendMore(append(dst, versionMore, oneIf(x.Mask != nil)), x), x)
 		if x.Mask == nil {
 			return dst
 		}
-		return x.Mask.appendBody(x.Mask.appendMore(dst))
+		return appendBody(appendMore(dst, x.Mask), x.Mask)
 	case x.Mask == nil:
-		return x.appendBody(append(dst, blobVersion))
+		return appendBody(append(dst, versionOne), x)
 	}
-	return x.Mask.appendBody(x.appendBody(append(dst, blobVersionMask)))
+	return appendBody(appendBody(append(dst, versionMask), x), x.Mask)
 }
 
-// isTimed reports whether the index needs version 3.
-func (x *Index) isTimed() bool { return x.Times != 0 || x.LowBits }
-
 // hasMore reports whether the index, or its mask, needs version 4.
-func (x *Index) hasMore() bool {
+func hasMore(x *chunk.Index) bool {
 	return x.Packed != 0 || x.Reversed || x.Classes || x.Physical != nil || len(x.Params) > 0 ||
-		x.Mask != nil && x.Mask.hasMore()
+		x.Mask != nil && hasMore(x.Mask)
 }
 
 // oneIf returns the byte of a boolean: 1 for true.
@@ -126,14 +125,14 @@ func oneIf(on bool) byte {
 }
 
 // appendMore appends what version 4 has before the flags.
-func (x *Index) appendMore(dst []byte) []byte {
+func appendMore(dst []byte, x *chunk.Index) []byte {
 	kinds := oneIf(x.Reversed) | oneIf(x.Classes)<<1 | oneIf(x.Physical != nil)<<2
 	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), kinds)
-	return x.appendPhysical(append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...))
+	return appendPhysical(append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...), x)
 }
 
 // appendPhysical appends Physical, and nothing for nil.
-func (x *Index) appendPhysical(dst []byte) []byte {
+func appendPhysical(dst []byte, x *chunk.Index) []byte {
 	if x.Physical != nil {
 		dst = binary.AppendUvarint(dst, uint64(len(x.Physical)))
 	}
@@ -145,8 +144,8 @@ func (x *Index) appendPhysical(dst []byte) []byte {
 }
 
 // appendBody appends the part of a blob that describes one index, from its flags on.
-func (x *Index) appendBody(dst []byte) []byte {
-	dst = append(dst, x.blobFlags(), byte(x.DType), byte(x.Codec), byte(x.Predictor))
+func appendBody(dst []byte, x *chunk.Index) []byte {
+	dst = append(dst, flagsOf(x), byte(x.DType), byte(x.Codec), byte(x.Predictor))
 	for _, v := range [...]int{x.Bands, x.Height, x.Width, x.ChunkH, x.ChunkW} {
 		dst = binary.AppendUvarint(dst, uint64(v))
 	}
@@ -156,10 +155,10 @@ func (x *Index) appendBody(dst []byte) []byte {
 	if x.NoDataBits != nil {
 		dst = binary.LittleEndian.AppendUint64(dst, *x.NoDataBits)
 	}
-	plan := x.bestWalk()
+	plan := bestWalk(x)
 	dst = append(dst, plan.form)
 	// Lengths precede offsets, because the walk needs to know which chunks are sparse.
-	least, width := x.lengthCode()
+	least, width := lengthCode(x)
 	lengths := cursor.Packer{Dst: append(binary.AppendUvarint(dst, least), byte(width))}
 	for _, r := range x.Ranges {
 		lengths.Put(uint64(r.Len)-least, width)
@@ -171,7 +170,7 @@ func (x *Index) appendBody(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(plan.first))
 	dst = binary.AppendUvarint(dst, cursor.Zigzag(plan.gap))
 	if plan.form&walkSteps != 0 {
-		walker := x.walk(plan.form)
+		walker := newWalker(x, plan.form)
 		walker.next()
 		walker.next()
 		for n := 2; n < plan.present; n++ {
@@ -183,14 +182,14 @@ func (x *Index) appendBody(dst []byte) []byte {
 	return dst
 }
 
-func (x *Index) blobFlags() byte {
+func flagsOf(x *chunk.Index) byte {
 	var flags byte
 	set := func(on bool, bit byte) {
 		if on {
 			flags |= bit
 		}
 	}
-	set(x.Inner == YXB && !x.isTimed(), flagYXB)
+	set(x.Inner == chunk.YXB && !x.Timed(), flagYXB)
 	set(x.BigEndian, flagBigEndian)
 	set(x.CutEdge, flagCutEdge)
 	set(x.CutRight, flagCutRight)
@@ -204,13 +203,13 @@ func (x *Index) blobFlags() byte {
 
 // walker visits the chunks of an index whose length is not 0.
 type walker struct {
-	x      *Index
+	x      *chunk.Index
 	groups bool
 	at     int   // steps of the walk so far, sparse chunks included
 	end    int64 // end of the chunk visited last
 }
 
-func (x *Index) walk(form byte) walker { return walker{x: x, groups: form&walkGroups != 0} }
+func newWalker(x *chunk.Index, form byte) walker { return walker{x: x, groups: form&walkGroups != 0} }
 
 // next returns the number of the next chunk, or false at the end.
 func (w *walker) next() (int, bool) {
@@ -239,9 +238,9 @@ type walkPlan struct {
 }
 
 // planWalk counts the bytes of the steps of a walk.
-func (x *Index) planWalk(form byte) walkPlan {
+func planWalk(x *chunk.Index, form byte) walkPlan {
 	plan := walkPlan{form: form}
-	walker := x.walk(form)
+	walker := newWalker(x, form)
 	steps := false
 	for {
 		end := walker.end
@@ -271,19 +270,19 @@ func (x *Index) planWalk(form byte) walkPlan {
 }
 
 // bestWalk returns the walk whose steps need fewer bytes, or the one in the order of the index if both need as many.
-func (x *Index) bestWalk() walkPlan {
-	plain := x.planWalk(0)
+func bestWalk(x *chunk.Index) walkPlan {
+	plain := planWalk(x, 0)
 	if plain.cost == 0 || x.Groups() == 1 {
 		return plain
 	}
-	if grouped := x.planWalk(walkGroups); grouped.cost < plain.cost {
+	if grouped := planWalk(x, walkGroups); grouped.cost < plain.cost {
 		return grouped
 	}
 	return plain
 }
 
 // lengthCode returns the smallest length and the bits that the others need above it.
-func (x *Index) lengthCode() (least uint64, width int) {
+func lengthCode(x *chunk.Index) (least uint64, width int) {
 	lo, hi := int64(math.MaxInt64), int64(0)
 	for _, r := range x.Ranges {
 		lo, hi = min(lo, r.Len), max(hi, r.Len)
@@ -291,11 +290,11 @@ func (x *Index) lengthCode() (least uint64, width int) {
 	return uint64(lo), max(1, bits.Len64(uint64(hi-lo)))
 }
 
-// ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes. ParseBlob does not
+// Parse reads an index blob. maxChunk is the limit of a decoded chunk in bytes. Parse does not
 // know the size of the file, so that the caller needs to check the ranges with Validate before it reads.
 // It allocates at most 128 bytes for each byte of b. b is not kept.
-func ParseBlob(b []byte, maxChunk int) (*Index, error) {
-	p := blobParser{cursor.Cursor{B: b, Part: "index blob"}}
+func Parse(b []byte, maxChunk int) (*chunk.Index, error) {
+	p := parser{cursor.Cursor{B: b, Part: "index blob"}}
 	index := p.index(maxChunk, p.version())
 	p.End()
 	if p.Err != nil {
@@ -305,20 +304,20 @@ func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 }
 
 // index reads the image, and the mask if the version has one.
-func (p *blobParser) index(maxChunk int, version byte) *Index {
-	index := &Index{}
-	mask, extended := version == blobVersionMask, version == blobVersionMore
+func (p *parser) index(maxChunk int, version byte) *chunk.Index {
+	index := &chunk.Index{}
+	mask, extended := version == versionMask, version == versionMore
 	switch version {
-	case blobVersionTime:
+	case versionTime:
 		p.time(index)
-	case blobVersionMore:
+	case versionMore:
 		mask = p.bool()
 		p.more(index)
 	}
 	p.head(index, false)
 	p.ranges(index, maxChunk)
 	if mask && p.Err == nil {
-		index.Mask = &Index{}
+		index.Mask = &chunk.Index{}
 		if extended {
 			p.more(index.Mask)
 		}
@@ -327,16 +326,16 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 			p.Err = index.Validate(-1, maxChunk)
 		}
 	}
-	if p.Err == nil && extended && !index.hasMore() {
+	if p.Err == nil && extended && !hasMore(index) {
 		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
 	}
 	return index
 }
 
 // more reads what version 4 has before the flags.
-func (p *blobParser) more(x *Index) {
+func (p *parser) more(x *chunk.Index) {
 	packed, kinds, n := p.Uvarint(), p.U8(), p.Uvarint()
-	if p.Err == nil && (packed > 64 || kinds > 7 || n > MaxParams) {
+	if p.Err == nil && (packed > 64 || kinds > 7 || n > chunk.MaxParams) {
 		p.Fail(fault.Corrupt, "samples of %d bits and kind %d, %d bytes of parameters", packed, kinds, n)
 	}
 	x.Packed, x.Reversed, x.Classes = int(packed&127), kinds&1 != 0, kinds&2 != 0
@@ -350,15 +349,15 @@ func (p *blobParser) more(x *Index) {
 }
 
 // physical reads Physical.
-func (p *blobParser) physical(x *Index) {
+func (p *parser) physical(x *chunk.Index) {
 	n := p.Uvarint()
-	if p.Err == nil && (n == 0 || n > MaxBands || n > uint64(len(p.B)/16)) {
+	if p.Err == nil && (n == 0 || n > chunk.MaxBands || n > uint64(len(p.B)/16)) {
 		p.Fail(fault.Corrupt, "%d scales and offsets", n)
 	}
 	if p.Err != nil {
 		return
 	}
-	x.Physical = make([]Linear, n)
+	x.Physical = make([]chunk.Linear, n)
 	for i := range x.Physical {
 		x.Physical[i].Scale = math.Float64frombits(p.U64())
 		x.Physical[i].Offset = math.Float64frombits(p.U64())
@@ -366,7 +365,7 @@ func (p *blobParser) physical(x *Index) {
 }
 
 // bool reads a byte of 0 or 1.
-func (p *blobParser) bool() bool {
+func (p *parser) bool() bool {
 	v := p.U8()
 	if p.Err == nil && v > 1 {
 		p.Fail(fault.Corrupt, "%d where 0 or 1 is needed", v)
@@ -374,55 +373,55 @@ func (p *blobParser) bool() bool {
 	return v == 1
 }
 
-// blobParser reads a blob from front to back.
-type blobParser struct{ cursor.Cursor }
+// parser reads a blob from front to back.
+type parser struct{ cursor.Cursor }
 
 // side reads a number that must fit a side of an image.
-func (p *blobParser) side(what string) int {
+func (p *parser) side(what string) int {
 	v := p.Uvarint()
-	if p.Err == nil && (v < 1 || v > MaxSide) {
+	if p.Err == nil && (v < 1 || v > chunk.MaxSide) {
 		p.Fail(fault.Corrupt, "%s %d", what, v)
 	}
 	return int(v & math.MaxInt32)
 }
 
 // time reads what version 3 has before the flags.
-func (p *blobParser) time(x *Index) {
+func (p *parser) time(x *chunk.Index) {
 	times, inner, low := p.Uvarint(), p.U8(), p.U8()
-	if p.Err == nil && (times > MaxPlanes || low > 3 || times == 0 && low&1 == 0) {
+	if p.Err == nil && (times > chunk.MaxPlanes || low > 3 || times == 0 && low&1 == 0) {
 		p.Fail(fault.Corrupt, "%d steps of time, then %d", times, low)
 	}
-	x.Times, x.Inner, x.LowBits = int(min(times, MaxPlanes)), Inner(inner), low&1 != 0
+	x.Times, x.Inner, x.LowBits = int(min(times, chunk.MaxPlanes)), chunk.Inner(inner), low&1 != 0
 	if low&2 != 0 {
 		p.physical(x)
 	}
 }
 
 // version reads the magic and the version.
-func (p *blobParser) version() byte {
-	version := p.Magic(blobMagic, "an index blob")
-	if p.Err == nil && (version < blobVersion || version > blobVersionMore) {
+func (p *parser) version() byte {
+	version := p.Magic(magic, "an index blob")
+	if p.Err == nil && (version < versionOne || version > versionMore) {
 		p.Fail(fault.Unsupported, "version %d", version)
 	}
 	return version
 }
 
 // head reads what precedes the lengths and offsets of the chunks, from the flags on.
-func (p *blobParser) head(x *Index, mask bool) {
+func (p *parser) head(x *chunk.Index, mask bool) {
 	flags := p.U8()
-	if flags&flagYXB != 0 && x.isTimed() {
+	if flags&flagYXB != 0 && x.Timed() {
 		p.Fail(fault.Corrupt, "flags %#x", flags)
 	}
-	x.DType, x.Codec, x.Predictor = DType(p.U8()), Codec(p.U8()), Predictor(p.U8())
+	x.DType, x.Codec, x.Predictor = chunk.DType(p.U8()), chunk.Codec(p.U8()), chunk.Predictor(p.U8())
 	x.Bands, x.Height, x.Width = p.side("bands"), p.side("height"), p.side("width")
 	x.ChunkB, x.ChunkH, x.ChunkW = 1, p.side("chunk height"), p.side("chunk width")
 	x.BigEndian, x.CutEdge, x.CutRight = flags&flagBigEndian != 0, flags&flagCutEdge != 0, flags&flagCutRight != 0
 	x.Bits, x.Alpha = mask && flags&flagBits != 0, !mask && flags&flagAlpha != 0
-	if x.Bands > MaxPlanes {
+	if x.Bands > chunk.MaxPlanes {
 		p.Fail(fault.Corrupt, "%d bands", x.Bands)
 	}
 	if flags&flagYXB != 0 {
-		x.Inner = YXB
+		x.Inner = chunk.YXB
 	}
 	if flags&flagAllBands != 0 {
 		if x.ChunkB = x.Bands; x.Bands == 1 && p.Err == nil {
@@ -440,7 +439,7 @@ func (p *blobParser) head(x *Index, mask bool) {
 }
 
 // ranges reads the byte ranges of the chunks into x, and checks all of x but its mask.
-func (p *blobParser) ranges(x *Index, maxChunk int) {
+func (p *parser) ranges(x *chunk.Index, maxChunk int) {
 	form := p.U8()
 	if form > walkGroups|walkSteps {
 		p.Fail(fault.Corrupt, "walk %d", form)
@@ -455,7 +454,7 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	// No overflow, since both are below 2^31.
 	n := int64(x.Across()) * int64(x.Down())
 	// Every chunk has at least one bit, so that a grid with more chunks than bits must not be allocated.
-	if limit := maxBlobChunks(len(p.B)); n > limit || n*int64(x.Groups()) > limit {
+	if limit := maxChunks(len(p.B)); n > limit || n*int64(x.Groups()) > limit {
 		p.Fail(fault.Corrupt, "the grid has more chunks than the blob has bits")
 		return
 	}
@@ -464,7 +463,7 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	if p.Err != nil {
 		return
 	}
-	x.Ranges = make([]Range, n)
+	x.Ranges = make([]chunk.Range, n)
 	p.lengths(x, packed, least, width)
 	p.offsets(x, form)
 	if p.Err != nil {
@@ -475,13 +474,13 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	}
 	// Other forms of the same index are refused, because equal indexes must have equal blobs:
 	// catalogs compare assets by them.
-	if shortest, bits := x.lengthCode(); shortest != least || bits != width || x.bestWalk().form != form {
+	if shortest, bits := lengthCode(x); shortest != least || bits != width || bestWalk(x).form != form {
 		p.Fail(fault.Corrupt, "not the shortest form of its index")
 	}
 }
 
 // lengths unpacks the chunks' lengths.
-func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
+func (p *parser) lengths(x *chunk.Index, packed []byte, least uint64, width int) {
 	unpacker := cursor.Unpacker{Src: packed}
 	for i := range x.Ranges {
 		length := unpacker.Get(width) + least // below 2^64, as both are below 2^63
@@ -497,8 +496,8 @@ func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
 }
 
 // offsets walks the chunks and sets the offset of each.
-func (p *blobParser) offsets(x *Index, form byte) {
-	walker := x.walk(form)
+func (p *parser) offsets(x *chunk.Index, form byte) {
+	walker := newWalker(x, form)
 	i, ok := walker.next()
 	if !ok || p.Err != nil {
 		return

@@ -1,4 +1,6 @@
-package source
+// Package openers opens files by name: local files, below roots if there are any (Files, Below), parts of files and
+// members of ZIPs, and all others by the opener of their scheme (Mux). It also lists directories.
+package openers
 
 import (
 	"context"
@@ -7,17 +9,18 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // router is an Opener that knows which opener has a path that is of no part of a file.
 type router interface {
-	Opener
-	route(ctx context.Context, p Path) (context.Context, Opener, error)
+	source.Opener
+	route(ctx context.Context, p source.Path) (context.Context, source.Opener, error)
 }
 
 // openName opens a name.
-func openName(ctx context.Context, r router, name string, k Known) (Reader, error) {
-	parsed, err := Parse(name)
+func openName(ctx context.Context, r router, name string, k source.Known) (source.Reader, error) {
+	parsed, err := source.Parse(name)
 	if err != nil {
 		return nil, err
 	}
@@ -25,9 +28,9 @@ func openName(ctx context.Context, r router, name string, k Known) (Reader, erro
 }
 
 // openPath opens a path.
-func openPath(ctx context.Context, r router, p Path, k Known) (Reader, error) {
-	if p.part != nil {
-		return openPart(ctx, r, p.part, k)
+func openPath(ctx context.Context, r router, p source.Path, k source.Known) (source.Reader, error) {
+	if p.Part != nil {
+		return openPart(ctx, r, p.Part, k)
 	}
 	ctx, opener, err := r.route(ctx, p)
 	if err != nil {
@@ -39,20 +42,20 @@ func openPath(ctx context.Context, r router, p Path, k Known) (Reader, error) {
 	case *Mux:
 		return openPath(ctx, next, p, k)
 	}
-	if k == (Known{}) {
+	if k == (source.Known{}) {
 		return opener.Open(ctx, p.Name)
 	}
-	return OpenKnown(ctx, opener, p.Name, k)
+	return source.OpenKnown(ctx, opener, p.Name, k)
 }
 
 // listName calls each for the objects below a folder.
-func listName(ctx context.Context, r router, folder string, each func(Entry) error) error {
+func listName(ctx context.Context, r router, folder string, each func(source.Entry) error) error {
 	ctx, opener, parsed, err := folderOf(ctx, r, folder)
 	switch {
 	case err != nil:
 		return err
-	case parsed.part != nil:
-		return listPart(ctx, r, parsed.part, each)
+	case parsed.Part != nil:
+		return listPart(ctx, r, parsed.Part, each)
 	}
 	return List(ctx, opener, parsed.Name, each)
 }
@@ -63,16 +66,16 @@ func namesOf(ctx context.Context, r router, folder string) ([]string, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case parsed.part != nil:
-		return entriesOf(func(each func(Entry) error) error { return listPart(ctx, r, parsed.part, each) })
+	case parsed.Part != nil:
+		return entriesOf(func(each func(source.Entry) error) error { return listPart(ctx, r, parsed.Part, each) })
 	}
 	return Names(ctx, opener, parsed.Name)
 }
 
 // folderOf parses the name of a folder, and returns its opener unless it is in a ZIP.
-func folderOf(ctx context.Context, r router, name string) (context.Context, Opener, Path, error) {
-	parsed, err := Parse(name)
-	if err != nil || parsed.part != nil {
+func folderOf(ctx context.Context, r router, name string) (context.Context, source.Opener, source.Path, error) {
+	parsed, err := source.Parse(name)
+	if err != nil || parsed.Part != nil {
 		return ctx, nil, parsed, err
 	}
 	ctx, opener, err := r.route(ctx, parsed)
@@ -82,13 +85,13 @@ func folderOf(ctx context.Context, r router, name string) (context.Context, Open
 // Mux opens each URI with the opener of its scheme.
 type Mux struct {
 	// Files opens paths and file:// URIs.
-	Files Opener
+	Files source.Opener
 	// Schemes has the openers of the other URIs, by scheme in lower case.
-	Schemes map[string]Opener
+	Schemes map[string]source.Opener
 }
 
 // route implements router. A scheme without an opener is fault.Unsupported.
-func (m *Mux) route(ctx context.Context, p Path) (context.Context, Opener, error) {
+func (m *Mux) route(ctx context.Context, p source.Path) (context.Context, source.Opener, error) {
 	opener := m.Files
 	if p.Remote() {
 		opener = m.Schemes[p.Scheme]
@@ -99,23 +102,23 @@ func (m *Mux) route(ctx context.Context, p Path) (context.Context, Opener, error
 	return ctx, opener, nil
 }
 
-func noDriver(p Path) error {
+func noDriver(p source.Path) error {
 	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset,
 		"no store is known for the scheme %s://", p.Scheme), p.Name)
 }
 
 // Open implements Opener.
-func (m *Mux) Open(ctx context.Context, uri string) (Reader, error) {
-	return openName(ctx, m, uri, Known{})
+func (m *Mux) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return openName(ctx, m, uri, source.Known{})
 }
 
 // OpenKnown implements KnownOpener.
-func (m *Mux) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
+func (m *Mux) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	return openName(ctx, m, uri, k)
 }
 
 // List implements Lister.
-func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) error {
+func (m *Mux) List(ctx context.Context, folder string, each func(source.Entry) error) error {
 	return listName(ctx, m, folder, each)
 }
 
@@ -126,7 +129,7 @@ func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
 
 // Close closes the openers that have a Close method.
 func (m *Mux) Close() error {
-	openers := []Opener{m.Files}
+	openers := []source.Opener{m.Files}
 	for _, o := range m.Schemes {
 		if !slices.Contains(openers, o) { // one opener may serve several schemes
 			openers = append(openers, o)

@@ -1,4 +1,4 @@
-package source_test
+package openers_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // rootsTree has two roots, a and b, and a directory outside:
@@ -57,7 +58,7 @@ func contents(o source.Opener, path string) (string, error) {
 // TestBelow compares what may be opened below roots with what the kernel opens by the same path.
 func TestBelow(t *testing.T) {
 	dir := rootsTree(t)
-	o := source.Below(&source.Files{}, []string{dir + "/a", dir + "/b", dir + "/missing"})
+	o := openers.Below(&openers.Files{}, []string{dir + "/a", dir + "/b", dir + "/missing"})
 	for _, p := range []string{
 		"a/in", "a/sub/in", "a/up/in", "a/abs/in", "a/self/in", "alias/in", "alias/abs/in", "a/self/../in",
 		"a/up/../a/in", "a/../b/in", "a/sub/../../b/in", "a//./in",
@@ -77,12 +78,12 @@ func TestBelow(t *testing.T) {
 		"missing/x", "a/leak/secret/x",
 	} {
 		_, err := contents(o, dir+"/"+p)
-		if !source.Outside(err) {
+		if !openers.Outside(err) {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
 		texts[strings.ReplaceAll(err.Error(), dir+"/"+p, "")] = p
-		if _, err := source.RootsOf(o).Stat(dir + "/" + p); !source.Outside(err) {
+		if _, err := openers.RootsOf(o).Stat(dir + "/" + p); !openers.Outside(err) {
 			t.Errorf("stat %s: %v", p, err)
 		}
 	}
@@ -91,14 +92,14 @@ func TestBelow(t *testing.T) {
 	}
 	for _, p := range []string{"a/absent", "a/in/x", "a/sub/absent/x", "b/absent", "a/up/absent"} {
 		_, err := contents(o, dir+"/"+p)
-		if source.Outside(err) || !errors.Is(err, fs.ErrNotExist) {
+		if openers.Outside(err) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	if _, err := source.RootsOf(o).ReadDir(dir + "/a/leak"); !source.Outside(err) {
+	if _, err := openers.RootsOf(o).ReadDir(dir + "/a/leak"); !openers.Outside(err) {
 		t.Errorf("a directory outside is listed: %v", err)
 	}
-	list, err := source.RootsOf(o).ReadDir(dir + "/a/abs")
+	list, err := openers.RootsOf(o).ReadDir(dir + "/a/abs")
 	if err != nil || len(list) != 1 || list[0].Name() != "in" {
 		t.Errorf("%v, %v", list, err)
 	}
@@ -115,8 +116,8 @@ func TestBelowExchanged(t *testing.T) {
 		}
 	}
 	dir := rootsTree(t)
-	o := source.Below(&source.Files{Keep: 1}, []string{dir + "/a", dir + "/a/sub"})
-	roots := source.RootsOf(o)
+	o := openers.Below(&openers.Files{Keep: 1}, []string{dir + "/a", dir + "/a/sub"})
+	roots := openers.RootsOf(o)
 	if err := os.WriteFile(dir+"/out/in", []byte("secret"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -192,15 +193,17 @@ func BenchmarkOpen(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		keep int
-		o    func(*source.Files) source.Opener
+		o    func(*openers.Files) source.Opener
 	}{
-		{"kept/free", 8, func(f *source.Files) source.Opener { return f }},
-		{"kept/below", 8, func(f *source.Files) source.Opener { return source.Below(f, []string{dir + "/a"}) }},
-		{"new/free", -1, func(f *source.Files) source.Opener { return f }},
-		{"new/below", -1, func(f *source.Files) source.Opener { return source.BelowNotKept(f, []string{dir + "/a"}) }},
+		{"kept/free", 8, func(f *openers.Files) source.Opener { return f }},
+		{"kept/below", 8, func(f *openers.Files) source.Opener { return openers.Below(f, []string{dir + "/a"}) }},
+		{"new/free", -1, func(f *openers.Files) source.Opener { return f }},
+		{"new/below", -1, func(f *openers.Files) source.Opener {
+			return openers.BelowNotKept(f, []string{dir + "/a"})
+		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			o := c.o(&source.Files{Keep: c.keep})
+			o := c.o(&openers.Files{Keep: c.keep})
 			for b.Loop() {
 				r, err := o.Open(context.Background(), p)
 				if err != nil {

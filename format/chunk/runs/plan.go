@@ -1,20 +1,23 @@
-package chunk
+// Package runs plans what to read of a file for a window of an image.
+package runs
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/chaski-eo/chaski/format/chunk"
 )
 
 // Run is a range of a file that is read at once, and the chunks in it.
 type Run struct {
 	Off    int64 // first byte in the file
 	Len    int64 // bytes
-	Chunks []int // chunk numbers, by offset; their bytes are at Place(i).Off-Off
+	Chunks []int // chunk numbers, by offset; their bytes are at Index.Place(i).Off-Off
 }
 
-// RunPlan lists what to read for a window of an image. Reset keeps its memory, so that a plan in use
+// Plan lists what to read for a window of an image. Reset keeps its memory, so that a plan in use
 // allocates nothing. The zero value is ready to use. The lists are valid until the next Reset.
-type RunPlan struct {
+type Plan struct {
 	Runs   []Run // by offset; no chunk is in two of them
 	Sparse []int // chunks of the window that have no bytes
 	// Blocks lists all chunks of the window in Blocks.Order, for an index with Blocks, which has no
@@ -25,21 +28,6 @@ type RunPlan struct {
 	groups []bool // the wanted groups, by number; empty if all are wanted
 }
 
-// Place returns the byte range to read for chunk i: its range, or the part of it that an uncompressed
-// chunk needs. Len is 0 for a sparse chunk.
-func (x *Index) Place(i int) Range {
-	span := x.Ranges[i]
-	if x.Codec == Raw {
-		need := x.StoredBytes(i)
-		if x.isPacked() {
-			b, h, w := x.Stored(i)
-			need = h * x.packedRow(b, w)
-		}
-		span.Len = min(span.Len, int64(need))
-	}
-	return span
-}
-
 // Reset plans to read the chunks of x that meet box. bands lists the bands to read, in any order, with
 // or without repeats, each within the image; nil means the bands of the box. Rows and columns of the
 // box are cut to the image, and so are its bands if bands is nil.
@@ -47,7 +35,7 @@ func (x *Index) Place(i int) Range {
 // Chunks that lie at most maxGap bytes apart are read as one run, as long as the run has at most maxRun
 // bytes; a larger chunk is a run of its own. Chunks that overlap in the file (a writer may store equal
 // chunks once) share a run under the same rule.
-func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
+func (p *Plan) Reset(x *chunk.Index, box chunk.Box, bands []int, maxGap, maxRun int64) {
 	p.Runs, p.Sparse, p.Blocks, p.chunks = p.Runs[:0], p.Sparse[:0], p.Blocks[:0], p.chunks[:0]
 	g0, g1 := p.selectGroups(x, box, bands) // from g0 up to g1, as for the rows and columns below
 	y0, y1 := max(box.Y0, 0), min(box.Y1, x.Height)
@@ -80,7 +68,7 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 
 // blocks lists the chunks from lo up to hi along bands, rows and columns, in the order in which they
 // lie in files.
-func (p *RunPlan) blocks(x *Index, lo, hi [3]int) {
+func (p *Plan) blocks(x *chunk.Index, lo, hi [3]int) {
 	order := x.Blocks.Order
 	if order == [3]uint8{} {
 		order = [3]uint8{1, 2, 0}
@@ -101,7 +89,7 @@ func (p *RunPlan) blocks(x *Index, lo, hi [3]int) {
 
 // selectGroups returns the range of groups that hold the bands. It marks the groups to read in p.groups,
 // which stays empty if they are the whole range.
-func (p *RunPlan) selectGroups(x *Index, box Box, bands []int) (g0, g1 int) {
+func (p *Plan) selectGroups(x *chunk.Index, box chunk.Box, bands []int) (g0, g1 int) {
 	p.groups = p.groups[:0]
 	if bands == nil {
 		b0, b1 := max(box.B0, 0), min(box.B1, x.Bands)
@@ -123,7 +111,7 @@ func (p *RunPlan) selectGroups(x *Index, box Box, bands []int) (g0, g1 int) {
 }
 
 // sort orders the chunks by offset.
-func (p *RunPlan) sort(x *Index) {
+func (p *Plan) sort(x *chunk.Index) {
 	// One pass looks first, because the chunks of a TOG or a rumi file are in order already.
 	for k := 1; k < len(p.chunks); k++ {
 		if x.Ranges[p.chunks[k]].Off < x.Ranges[p.chunks[k-1]].Off {
@@ -136,7 +124,7 @@ func (p *RunPlan) sort(x *Index) {
 }
 
 // merge joins the chunks to runs.
-func (p *RunPlan) merge(x *Index, maxGap, maxRun int64) {
+func (p *Plan) merge(x *chunk.Index, maxGap, maxRun int64) {
 	join := Join{MaxGap: maxGap, MaxLen: maxRun}
 	start := 0
 	for k, i := range p.chunks {

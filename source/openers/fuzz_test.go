@@ -1,4 +1,4 @@
-package source_test
+package openers_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // FuzzRoots opens any path in a tree with links: what is opened is what the kernel opens by the path, and never a file
@@ -23,8 +23,8 @@ func FuzzRoots(f *testing.F) {
 		"a/in/.", "a/file", "a/none", "a/\x00", "a/sub/../../b/in"} {
 		f.Add(p)
 	}
-	o := source.Below(&source.Files{}, []string{dir + "/a", dir + "/b"})
-	roots := source.RootsOf(o)
+	o := openers.Below(&openers.Files{}, []string{dir + "/a", dir + "/b"})
+	roots := openers.RootsOf(o)
 	f.Fuzz(func(t *testing.T, p string) {
 		p = dir + "/" + p
 		// A file is opened with "/" after its name too, by which the kernel asks for a directory.

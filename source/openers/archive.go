@@ -1,4 +1,4 @@
-package source
+package openers
 
 import (
 	"archive/zip"
@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inflate"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
 )
 
@@ -46,19 +47,19 @@ func archiveKey(name, version string, size int64) string {
 
 // openArchive opens a ZIP and returns its directory. If the tag of the ZIP is known and its directory is kept, opening
 // costs no request where the opener supports that.
-func openArchive(ctx context.Context, o router, p Path, etag string) (r Reader, a *archive, err error) {
+func openArchive(ctx context.Context, o router, p source.Path, etag string) (r source.Reader, a *archive, err error) {
 	name := p.Name
 	if etag != "" {
 		if a, ok := archives.Get(archiveKey(name, etag, 0)); ok {
-			r, err = openPath(ctx, o, p, Known{Size: a.size, ETag: etag})
+			r, err = openPath(ctx, o, p, source.Known{Size: a.size, ETag: etag})
 			return r, a, err
 		}
 	}
-	if r, err = openPath(ctx, o, p, Known{}); err != nil {
+	if r, err = openPath(ctx, o, p, source.Known{}); err != nil {
 		return nil, nil, err
 	}
-	version := ETag(r)
-	if t, ok := r.(Timed); ok && version == "" {
+	version := source.ETag(r)
+	if t, ok := r.(source.Timed); ok && version == "" {
 		version = t.ModTime().String()
 	}
 	key := archiveKey(name, version, r.Size())
@@ -68,7 +69,7 @@ func openArchive(ctx context.Context, o router, p Path, etag string) (r Reader, 
 	if a, err = readArchive(ctx, r); err != nil {
 		return nil, nil, errors.Join(fault.WithFile(err, name), r.Close())
 	}
-	if version = ETag(r); version != "" { // some openers know the tag only after the first bytes
+	if version = source.ETag(r); version != "" { // some openers know the tag only after the first bytes
 		archives.Add(archiveKey(name, version, 0), a, a.cost())
 		key = archiveKey(name, version, r.Size())
 	}
@@ -86,7 +87,7 @@ func (a *archive) cost() int64 {
 }
 
 // readArchive reads the directory of a ZIP.
-func readArchive(ctx context.Context, r Reader) (*archive, error) {
+func readArchive(ctx context.Context, r source.Reader) (*archive, error) {
 	read := &archive{size: r.Size(), members: map[string]*member{}}
 	later := map[string]*member{} // the last ones of names that are there several times
 	err := zipdir.Each(ctx, r, 0, func(id []byte, parse func() (zipdir.Entry, error)) error {
@@ -120,7 +121,7 @@ func readArchive(ctx context.Context, r Reader) (*archive, error) {
 const maxInflated = 64 << 20
 
 // find returns a member and the offset of its bytes. Without a name it is the only member.
-func (a *archive) find(ctx context.Context, r Reader, name string) (found *member, off int64, err error) {
+func (a *archive) find(ctx context.Context, r source.Reader, name string) (found *member, off int64, err error) {
 	found = a.members[name]
 	if name == "" && len(a.members) == 1 {
 		for _, only := range a.members {
@@ -163,21 +164,21 @@ const maxRatio = 1033
 
 // memberReader reads a member of a ZIP. A read of the whole member checks its CRC-32.
 type memberReader struct {
-	Reader // of the stored bytes
-	member *member
+	source.Reader // of the stored bytes
+	member        *member
 }
 
 // Size implements Reader, ETag Tagged, Gap Gapped.
 func (m *memberReader) Size() int64  { return m.member.Bytes }
-func (m *memberReader) ETag() string { return ETag(m.Reader) }
-func (m *memberReader) Gap() int64   { return Gap(m.Reader) }
+func (m *memberReader) ETag() string { return source.ETag(m.Reader) }
+func (m *memberReader) Gap() int64   { return source.Gap(m.Reader) }
 
 // Place implements Placed: compressed bytes have no places of their own.
 func (m *memberReader) Place() (object any, off int64) {
 	if !m.member.Plain {
 		return nil, 0
 	}
-	return Place(m.Reader)
+	return source.Place(m.Reader)
 }
 
 // ReadAt implements Reader.

@@ -1,4 +1,4 @@
-package source
+package openers
 
 import (
 	"context"
@@ -9,26 +9,27 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // openPart opens a part of a file, whose file o opens, so that the rules of o hold for it.
-func openPart(ctx context.Context, o router, p *part, k Known) (r Reader, err error) {
-	if p.zip {
+func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r source.Reader, err error) {
+	if p.ZIP {
 		r, err = openMember(ctx, o, p, k)
-	} else if r, err = openPath(ctx, o, p.file, Known{ETag: k.ETag}); err == nil {
+	} else if r, err = openPath(ctx, o, p.File, source.Known{ETag: k.ETag}); err == nil {
 		// A tag that is known belongs to the file, a size to the part.
-		size := p.size
-		if size == untilEnd {
-			size = r.Size() - p.off
+		size := p.Size
+		if size == source.UntilEnd {
+			size = r.Size() - p.Off
 		}
-		r, err = partReader(r, p.off, size, nil)
+		r, err = partReader(r, p.Off, size, nil)
 	}
 	if err != nil {
-		return nil, fault.WithFile(err, p.text)
+		return nil, fault.WithFile(err, p.Text)
 	}
 	if k.Size != 0 && r.Size() != k.Size {
 		err = fault.WithFile(fault.New(fault.Corrupt, "size", fault.NoOffset,
-			"%d bytes, expected %d: the object is another one now", r.Size(), k.Size), p.text)
+			"%d bytes, expected %d: the object is another one now", r.Size(), k.Size), p.Text)
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -36,15 +37,15 @@ func openPart(ctx context.Context, o router, p *part, k Known) (r Reader, err er
 
 // partReader returns a reader of size bytes of r from offset off on, of a member of a ZIP unless of is nil. It is Timed
 // if r is. It closes r if it fails.
-func partReader(r Reader, off, size int64, of *member) (Reader, error) {
-	reader, err := SectionOf(r, off, size)
+func partReader(r source.Reader, off, size int64, of *member) (source.Reader, error) {
+	reader, err := source.SectionOf(r, off, size)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	if of != nil {
 		reader = &memberReader{reader, of}
 	}
-	if t, ok := r.(Timed); ok {
+	if t, ok := r.(source.Timed); ok {
 		return &timedPart{reader, t}, nil
 	}
 	return reader, nil
@@ -52,27 +53,27 @@ func partReader(r Reader, off, size int64, of *member) (Reader, error) {
 
 // timedPart is a part of a file that knows when it was last modified.
 type timedPart struct {
-	Reader
-	file Timed
+	source.Reader
+	file source.Timed
 }
 
 // ModTime implements Timed.
 func (p *timedPart) ModTime() time.Time { return p.file.ModTime() }
 
 // Gap implements Gapped, ETag Tagged.
-func (p *timedPart) Gap() int64   { return Gap(p.Reader) }
-func (p *timedPart) ETag() string { return ETag(p.Reader) }
+func (p *timedPart) Gap() int64   { return source.Gap(p.Reader) }
+func (p *timedPart) ETag() string { return source.ETag(p.Reader) }
 
 // Place implements Placed.
-func (p *timedPart) Place() (object any, off int64) { return Place(p.Reader) }
+func (p *timedPart) Place() (object any, off int64) { return source.Place(p.Reader) }
 
 // openMember opens a member of a ZIP.
-func openMember(ctx context.Context, o router, p *part, k Known) (Reader, error) {
-	file, archive, err := openArchive(ctx, o, p.file, k.ETag)
+func openMember(ctx context.Context, o router, p *source.Part, k source.Known) (source.Reader, error) {
+	file, archive, err := openArchive(ctx, o, p.File, k.ETag)
 	if err != nil {
 		return nil, err
 	}
-	member, off, err := archive.find(ctx, file, p.member)
+	member, off, err := archive.find(ctx, file, p.Member)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -80,24 +81,25 @@ func openMember(ctx context.Context, o router, p *part, k Known) (Reader, error)
 }
 
 // listPart calls each for the members of a ZIP below a directory.
-func listPart(ctx context.Context, o router, p *part, each func(Entry) error) error {
-	if !p.zip {
-		return noListing(p.text)
+func listPart(ctx context.Context, o router, p *source.Part, each func(source.Entry) error) error {
+	if !p.ZIP {
+		return noListing(p.Text)
 	}
-	file, archive, err := openArchive(ctx, o, p.file, "")
+	file, archive, err := openArchive(ctx, o, p.File, "")
 	if err != nil {
-		return fault.WithFile(err, p.text)
+		return fault.WithFile(err, p.Text)
 	}
 	prefix := ""
-	if p.member != "" {
-		prefix = p.member + "/"
+	if p.Member != "" {
+		prefix = p.Member + "/"
 	}
 	for _, name := range slices.Sorted(maps.Keys(archive.members)) {
 		path, below := strings.CutPrefix(name, prefix)
 		if !below || path == "" {
 			continue
 		}
-		if err = each(Entry{Path: path, Size: archive.members[name].Bytes, ETag: ETag(file)}); err != nil {
+		entry := source.Entry{Path: path, Size: archive.members[name].Bytes, ETag: source.ETag(file)}
+		if err = each(entry); err != nil {
 			break
 		}
 	}
