@@ -22,6 +22,8 @@ FIGURES = (
     "decode_bytes_per_s",  # whole files in one thread, without a loader
     "rss_bytes",  # the sum of the processes' peaks
     "pss_bytes",  # of all processes at the end, shared pages counted once
+    "of_link",  # bytes that samples need, of those that the link carries
+    "requests_per_sample",
 )
 
 
@@ -108,7 +110,10 @@ def table(shape: dict[str, Any]) -> list[str]:
     """Returns the lines about a shape."""
     sizes = (f"{name} {size / 1e6:.0f} MB" for name, size in sorted(shape["bytes"].items()))
     heads = ["peer", "samples/s", "×", "CPU, ms a sample", "wait p50 / p99, ms", "first batch, s"]
-    heads += ["memory / peak RSS, MB", "decoding, MB/s"]
+    last = (
+        ["of the link", "requests a sample"] if shape["shape"].get("delay") else ["decoding, MB/s"]
+    )
+    heads += ["memory / peak RSS, MB", *last]
     lines = ["", f"## {shape['shape']['name']}", "", f"{shape['about']}. From {shape['imagery']}."]
     lines += [f"Files: {', '.join(sizes)}.", "", f"| {' | '.join(heads)} |"]
     lines += ["|---|" + "---:|" * (len(heads) - 1)]
@@ -119,7 +124,10 @@ def table(shape: dict[str, Any]) -> list[str]:
             waits = (middle(row[f"wait_p{p}_s"], 1e3, 1) for p in (50, 99))
             cells += [" / ".join(waits), middle(row["first_batch_s"], 1, 2)]
             cells += [" / ".join(middle(row[f"{k}_bytes"], 1e-6, 0) for k in ("pss", "rss"))]
-            cells += [middle(row["decode_bytes_per_s"], 1e-6, 0)]
+            if len(last) > 1:
+                cells += [full(row["of_link"], 2), middle(row["requests_per_sample"], 1, 2)]
+            else:
+                cells += [middle(row["decode_bytes_per_s"], 1e-6, 0)]
         else:
             why = " ".join(row["why"].replace("|", "/").split())
             why = why if len(why) <= 120 else why[:119] + "…"

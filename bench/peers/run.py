@@ -34,13 +34,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import environment
+import link
 import report
 from environment import Interpreter
 from shapes import IMAGERY, PEERS, SHAPES, Peer, Shape
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SCRIPT = HERE / "peers.py"
+SCRIPT, SAMPLES = HERE / "peers.py", HERE / "samples.py"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chaski" / "peers"
 
 # Limits of time, in seconds. The row of a loader that hangs says so.
@@ -73,19 +74,21 @@ class Workload:
 
     def __init__(self, options: argparse.Namespace, shape: Shape) -> None:
         self.options, self.shape = options, shape
-        self.folder: Path = options.work / shape.name
+        self.folder: Path = options.work / shape.local.name
         self.file = self.folder / "made.json"
         self.made: dict[str, Any] = {}
         self.absent: dict[str, Absent] = {}  # formats that are not written, and why
 
     def run(self, *command: str, timeout: float) -> str:
         """Runs a command line with the environment of the peers and returns its output."""
+        scratch = tempfile.TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True)
         env = os.environ | {"CHASKI_BIN": self.options.engine, "PYTHONDONTWRITEBYTECODE": "1"}
+        env["TMPDIR"] = scratch.name
         env["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(self.options.python_path), os.environ.get("PYTHONPATH")])
         )
         # Files, because a pipe stays open until the last worker that has it ends.
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        with scratch, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             child = subprocess.Popen(
                 command, stdout=out, stderr=errors, env=env, start_new_session=True
             )
@@ -152,9 +155,9 @@ class Workload:
         """Writes the scene, statistics and signatures, unless the same ones are there."""
         files = self.imagery()
         want: dict[str, Any] = {
-            "script": hashlib.sha256(SCRIPT.read_bytes()).hexdigest()[:16],
+            "script": hashlib.sha256(SAMPLES.read_bytes()).hexdigest()[:16],
             # Samples do not depend on the size of a batch.
-            "shape": dataclasses.asdict(dataclasses.replace(self.shape, batch=0)),
+            "shape": dataclasses.asdict(dataclasses.replace(self.shape.local, batch=0)),
             "files": [[str(f), f.stat().st_size, int(f.stat().st_mtime)] for f in files],
         }
         if self.file.exists():
@@ -192,24 +195,43 @@ class Workload:
 
     def check(self, peer: Peer) -> None:
         """Lets a peer yield an epoch and compares it with the samples that were written."""
-        if not reads(peer, self.shape):
-            raise Absent("missing", "reads no windows")
+        for trait in sorted(self.shape.traits & peer.cannot.keys()):
+            raise Absent("cannot", f"{trait}: {peer.cannot[trait]}")
         if peer.format in self.absent:
             raise self.absent[peer.format]
         missing = self.interpreter(peer.format, peer.loader).missing
         if peer.name in missing:
             raise Absent("missing", missing[peer.name])
         if peer.loader:  # the engine alone is the engine of a peer with Python, which is checked
-            self.ask("check", peer, timeout=CHECK_TIME)
+            self.at_store("check", peer, slow=False, timeout=CHECK_TIME)
+
+    def at_store(
+        self, verb: str, peer: Peer, *, slow: bool = True, timeout: float
+    ) -> dict[str, Any]:
+        """Runs a step, behind the link if the shape has one."""
+        if not self.shape.delay:
+            return self.ask(verb, peer, timeout=timeout)
+        try:
+            server = link.build(self.options.work)
+            with link.serve(server, self.folder, self.shape, slow) as store:
+                answer = self.ask(verb, peer, timeout=timeout, url=store.url)
+        except link.NoLink as e:
+            raise Absent("missing", str(e)) from None
+        if verb == "one":
+            useful = self.made["bytes"][peer.format] * self.shape.needed
+            answer["of_link"] = answer["samples_per_s"] * useful / (self.shape.rate * 1e6)
+            answer["requests_per_sample"] = store.requests / answer["samples"]
+            answer["bytes_per_useful"] = store.bytes / (answer["samples"] * useful)
+        return answer
 
     def measure(self, peer: Peer) -> dict[str, float]:
         """Runs a peer once and returns its figures."""
         timeout = 120 + 6 * self.options.seconds
         figures = {"load": load_average()}
         seconds = min(self.options.seconds, 2)
-        alone = peer.decodes and not self.shape.windows
+        alone = peer.decodes and not self.shape.traits
         if peer.loader:
-            figures |= self.ask("one", peer, timeout=timeout)
+            figures |= self.at_store("one", peer, timeout=timeout)
             if alone:
                 figures |= self.ask("decode", peer, timeout=timeout, seconds=seconds)
             return figures
@@ -262,7 +284,7 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
 
 def reads(peer: Peer, shape: Shape) -> bool:
     """Reports whether the peer can load the shape."""
-    return not (peer.chips and shape.windows)
+    return not shape.traits & peer.cannot.keys()
 
 
 def measure_shape(options: argparse.Namespace, shape: Shape) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,36 @@ class Shape:
     samples: int  # of an epoch
     batch: int  # samples of a batch
     scene: int = 0  # pixels of a file along y and x; 0: a file is a sample
+    files: str = ""  # the name of the directory of its samples; "": its own name
+    delay: int = 0  # milliseconds of a request to a store; 0: files are local
+    rate: int = 0  # MB a second of the link to the store
+    late: int = 0  # every so many requests one is 2 s late; 0: none
 
     @property
     def windows(self) -> bool:
         """Samples are windows of larger files."""
         return self.scene > 0
+
+    @property
+    def traits(self) -> set[str]:
+        """What not every peer can do."""
+        return {name for name, on in (("windows", self.windows), ("store", self.delay)) if on}
+
+    @property
+    def local(self) -> Shape:
+        """The shape of its samples, without a link."""
+        name = self.files or self.name
+        return dataclasses.replace(self, name=name, files="", delay=0, rate=0, late=0)
+
+    @property
+    def needed(self) -> float:
+        """The files' share that a sample needs: itself, or the tiles that its window touches."""
+        if not self.windows:
+            return 1 / self.images
+        # Along an axis, on average: each edge between two tiles is inside of side - 1 windows.
+        edges = self.scene // self.tile - 1
+        tiles = 1 + edges * (self.side - 1) / (self.scene - self.side + 1)
+        return (tiles * self.tile / self.scene) ** 2 / self.images
 
     @property
     def file_side(self) -> int:
@@ -51,6 +76,10 @@ class Shape:
     def __str__(self) -> str:
         sample = f"({self.bands}, {self.side}, {self.side}) {self.dtype}"
         rest = f"tiles of {self.tile}, batches of {self.batch}"
+        if self.delay:
+            rest += f", from a store at {self.delay} ms x {self.rate} MB/s"
+        if self.late:
+            rest += f", each {self.late}th request 2 s late"
         if self.windows:
             sizes = f"{self.images} files of {self.scene} x {self.scene}"
             return f"windows {sample} of {sizes}, {rest}"
@@ -71,10 +100,28 @@ def windows(
     return Shape(name, imagery, bands, side, dtype, tile, images, 4096, 32, scene)
 
 
+# What a store serves: chips, chips of 8 KB, and windows. An epoch takes 2 to 20 s of the link.
+CHIPS = chips("chips", "s2", 6, 256, "uint16", 128, 512, 32)
+STORED = {
+    "": CHIPS,
+    "-8kb": chips("stored-8kb", "s2", 1, 80, "uint16", 80, 8192, 64),
+    "-windows": Shape("stored-windows", "s2", 6, 256, "uint16", 256, 4, 192, 8, 2048),
+}
+
+
+def behind(delay: int, rate: int) -> list[Shape]:
+    """Returns the shapes of a store at a distance: milliseconds, and MB a second."""
+    found = [
+        dataclasses.replace(s, name=f"store-{delay}ms{kind}", files=s.name, delay=delay, rate=rate)
+        for kind, s in STORED.items()
+    ]
+    return [*found, dataclasses.replace(found[0], name=f"store-{delay}ms-late", late=100)]
+
+
 # In the order in which they are measured. Their files decode to 100 to 450 MB: more than caches of
 # decoded tiles hold, and little enough for the page cache.
 SHAPES = [
-    chips("chips", "s2", 6, 256, "uint16", 128, 512, 32),
+    CHIPS,
     windows("windows", "s2", 6, 256, "uint16", 256, 6, 2048),
     chips("s2-13x256", "s2", 13, 256, "uint16", 64, 192, 16),
     chips("s2-13x512", "s2", 13, 512, "uint16", 256, 64, 8),
@@ -85,6 +132,8 @@ SHAPES = [
     chips("landsat-7x256", "landsat", 7, 256, "uint16", 128, 384, 32),
     chips("index-1x256", "s2", 1, 256, "float32", 256, 1024, 32),
     chips("index-1x64", "s2", 1, 64, "float32", 64, 8192, 64),
+    *behind(30, 30),
+    *behind(100, 20),
 ]
 
 # For each kind of imagery, parts of the names of its files, and the file of testdata that replaces
@@ -105,11 +154,16 @@ class Peer:
     format: str  # of its files
     loader: str = ""  # a key of LOADERS in peers.py; "" for the engine alone
     transport: str = "auto"  # of chaski's batches
-    chips: bool = False  # reads whole files only
     decodes: bool = False  # its decoding is also measured alone
+    cannot: dict[str, str] = field(default_factory=dict)  # traits of shapes, and why
 
 
 BASELINE = "rasterio"  # ratios compare with this peer
+
+WHOLE = {"windows": "its shards hold whole samples"}
+FAR = {"store": "its server stands beside the data, not behind the link"}
+OWN_CLOCK = {"store": "its own clock starts after the first batches"}
+FILES = {"store": "reads local files"}
 
 PEERS = [
     Peer("chaski", "the package chaski, batches in shared memory", "tog", "chaski"),
@@ -120,31 +174,54 @@ PEERS = [
         "tog",
         "chaski",
         "connect",
+        cannot=FAR,
     ),
     Peer("chaski-rumi", "chaski on rumi files of the current generation", "rumi", "chaski"),
-    Peer("chaski-rumi1", "chaski on rumi files of generation 1", "rumi1", "chaski"),
-    Peer("chaski-load", "the engine by itself in a Go process, no Python", "tog", decodes=True),
+    Peer("chaski-rumi1", "chaski on rumi files of generation 1", "rumi1", "chaski", cannot=FILES),
+    Peer("chaski-taco", "chaski on a TACO ZIP", "taco", "chaski"),
+    Peer("chaski-cells", "chaski on GeoTIFFs in the cells of a Parquet table", "cells", "chaski"),
+    Peer(
+        "chaski-load",
+        "the engine by itself in a Go process, no Python",
+        "tog",
+        decodes=True,
+        cannot=OWN_CLOCK,
+    ),
     Peer(
         "chaski-load-rumi1",
         "the engine by itself on rumi files of generation 1",
         "rumi1",
         decodes=True,
+        cannot=OWN_CLOCK,
     ),
     Peer("rasterio", "rasterio (GDAL) and a DataLoader", "tog", "rasterio", decodes=True),
+    Peer("torchgeo", "TorchGeo's RasterDataset and a DataLoader", "tog", "torchgeo"),
+    Peer("tacoreader", "tacoreader, rasterio and a DataLoader", "taco", "tacoreader"),
+    Peer("spdl", "SPDL, rasterio in its threads", "tog", "spdl"),
+    # async-tiff 0.7.2 undoes the predictor of interleaved tiles wrongly.
+    Peer("async-geotiff", "async-geotiff with obstore, 32 requests", "cog", "async-geotiff"),
+    Peer(
+        "litdata",
+        "LitData, chunks that the first epoch has decompressed",
+        "litdata",
+        "litdata",
+        cannot=WHOLE,
+    ),
+    Peer("webdataset", "WebDataset, GeoTIFFs in tars", "webdataset", "webdataset", cannot=WHOLE),
     Peer(
         "tifffile",
         "tifffile with imagecodecs and a DataLoader",
         "tog",
         "tifffile",
-        chips=True,
         decodes=True,
+        cannot=FILES | {"windows": "it is set up to read whole files"},
     ),
     Peer(
         "mds",
         "MosaicML streaming, shards that the first epoch has decompressed",
         "mds",
         "mds",
-        chips=True,
+        cannot=WHOLE,
     ),
     Peer("zarr", "zarr (Blosc, zstd) and a DataLoader", "zarr", "zarr"),
     Peer(
@@ -155,5 +232,12 @@ PEERS = [
         decodes=True,
     ),
     Peer("rumi-many", "rumi-eo, a read a batch in threads", "rumi", "rumi-many"),
-    Peer("rumi1", "rumi-eo 0.8.3, generation 1, and a DataLoader", "rumi1", "rumi1", decodes=True),
+    Peer(
+        "rumi1",
+        "rumi-eo 0.8.3, generation 1, and a DataLoader",
+        "rumi1",
+        "rumi1",
+        decodes=True,
+        cannot=FILES,
+    ),
 ]

@@ -1,19 +1,23 @@
 """bench/peers/run.py: what it refuses, what it survives, and one run with the installed loaders."""
 
+import dataclasses
 import json
 import math
 import os
 import subprocess
 import sys
+import time
+import urllib.request
 import xml.etree.ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, nonempty
 
 sys.path.insert(0, str(ROOT / "bench" / "peers"))
 import environment  # noqa: E402
+import link  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
@@ -33,8 +37,39 @@ def test_shapes_have_whole_batches_and_tiles():
         size = np.dtype(full.dtype).itemsize * full.bands * full.file_side**2 * full.images
         assert 100e6 < size < 500e6, full
     assert len({s.name for s in shapes.SHAPES}) == len(shapes.SHAPES)
+    stored = [s for s in shapes.SHAPES if s.delay]
+    assert {(s.delay, s.rate) for s in stored} == {(30, 30), (100, 20)}
+    assert {s.local for s in stored} == set(shapes.STORED.values())
+    assert shapes.STORED[""] in shapes.SHAPES  # its files are there already
+    assert {t for p in shapes.PEERS for t in p.cannot} == {"windows", "store"}
     assert shapes.BASELINE in {p.name for p in shapes.PEERS}
     assert all((ROOT / "testdata" / stand_in).is_file() for _, stand_in in shapes.IMAGERY.values())
+
+
+def test_a_window_needs_the_tiles_that_it_touches():
+    shape = next(s for s in shapes.SHAPES if s.name == "s2-13x128-windows")
+    rng, side, tile = np.random.default_rng(1), shape.side, shape.tile
+    low = rng.integers(0, shape.scene - side + 1, (100_000, 2))
+    tiles = ((low + side - 1) // tile - low // tile + 1).prod(axis=1).mean()
+    found = shape.needed * shape.images * (shape.scene / tile) ** 2
+    assert math.isclose(found, tiles, rel_tol=0.01)
+    assert shapes.SHAPES[0].needed == 1 / 512
+
+
+def test_a_link_has_its_delay_and_rate_and_counts(tmp_path):
+    (tmp_path / "served").mkdir()
+    (tmp_path / "served" / "file").write_bytes(bytes(200_000))
+    shape = dataclasses.replace(shapes.SHAPES[0], delay=50, rate=1)
+    took = []
+    for slow in (True, False):
+        with link.serve(link.build(tmp_path), tmp_path / "served", shape, slow) as store:
+            start = time.perf_counter()
+            for _ in range(2):
+                with urllib.request.urlopen(f"{store.url}/file") as answer:
+                    assert len(answer.read()) == 200_000
+            took.append(time.perf_counter() - start)
+        assert (store.requests, store.bytes) == (2, 400_000)
+    assert took[0] >= 2 * 0.05 + 0.4 * 0.95 and took[1] < took[0]
 
 
 def test_samples_are_paired_whatever_their_order_and_ties():
@@ -112,6 +147,7 @@ case "$4" in
 *'"verb": "make"'*) echo '{"bytes": 10}' ;;
 *'"verb": "check"'*'"loader": "tifffile"'*) echo '{"missing": "No module named tifffile"}' ;;
 *'"verb": "check"'*'"loader": "zarr"'*) echo '{"wrong": "2 of 9 samples"}' ;;
+*'"verb": "one"'*'"workers": 2'*) echo "not as many workers as the command line says" >&2; exit 4 ;;
 *'"verb": "one"'*'"loader": "zarr"'*) touch "$MARK"; echo '{}' ;;
 *'"verb": "one"'*'"loader": "rumi"'*) echo "ValueError: broken" >&2; exit 3 ;;
 *'"verb": "one"'*) sleep 60 & echo '{"samples_per_s": 120.5, "cpu_s_per_sample": 0.01}' ;;
@@ -127,6 +163,7 @@ def test_failures_are_rows_and_samples_are_used_again(tmp_path, monkeypatch, cap
     monkeypatch.setenv("MARK", str(tmp_path / "timed-although-wrong"))
     args = ["--python", str(python), "--work", str(tmp_path / "work"), "-o", str(tmp_path / "out")]
     args += ["--engine", sys.executable, "--shapes", "chips", "--rounds", "2", "--seconds", "0.1"]
+    args += ["--workers", "16"]
     names = "chaski,rasterio,tifffile,zarr,mds,rumi"
     assert run.main([*args, "--peers", names]) == 0
     result = json.loads((tmp_path / "out" / "peers.json").read_text())
@@ -188,6 +225,43 @@ def test_arguments_are_checked_before_anything_is_made(tmp_path, capsys, args, m
     with pytest.raises(SystemExit) as e:
         run.main(["-o", str(tmp_path), "--engine", sys.executable, *args])
     assert e.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_a_peer_that_cannot_says_why(tmp_path, monkeypatch):
+    python = tmp_path / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    args = ["--python", str(python), "--work", str(tmp_path / "work"), "-o", str(tmp_path / "out")]
+    args += ["--engine", sys.executable, "--shapes", "windows,store-30ms", "--seconds", "0.1"]
+    args += ["--peers", "tifffile,chaski-connect", "--workers", "16", "--rounds", "1"]
+    assert run.main(args) == 0
+    found = json.loads((tmp_path / "out" / "peers.json").read_text())["shapes"]
+    windows, store = ({r["peer"]: (r["status"], r.get("why")) for r in s["rows"]} for s in found)
+    assert windows["tifffile"] == ("cannot", "windows: it is set up to read whole files")
+    assert windows["chaski-connect"] == ("ok", None)
+    assert (
+        store["chaski-connect"][0] == "cannot" and "beside the data" in store["chaski-connect"][1]
+    )
+    assert "cannot: windows: it is set up" in (tmp_path / "out" / "peers.md").read_text()
+
+
+@pytest.mark.timeout(900)  # some processes import PyTorch
+def test_a_store_is_read_through_its_link(tmp_path, binary):
+    pytest.importorskip("torch")
+    pytest.importorskip("rasterio")
+    work, out = tmp_path / "work", tmp_path / "report"
+    args = ["--quick", "--python", sys.executable, "--work", str(work), "-o", str(out)]
+    args += ["--engine", binary, "--shapes", "store-30ms-8kb", "--peers", "chaski,rasterio"]
+    assert run.main(args) == 0
+    (shape,) = json.loads((out / "peers.json").read_text())["shapes"]
+    sizes = [p.stat().st_size for p in (work / "stored-8kb" / "tog").glob("*.tif")]
+    for row in nonempty(shape["rows"]):
+        assert row["status"] == "ok", row
+        (figures,) = row["rounds"]
+        useful = figures["samples_per_s"] * sum(sizes) / len(sizes)
+        assert math.isclose(figures["of_link"], useful / 30e6) and 0 < figures["of_link"] < 1
+        assert figures["requests_per_sample"] >= 1 and figures["first_batch_s"] > 0.03
+    assert "| of the link | requests a sample |" in (out / "peers.md").read_text()
 
 
 @pytest.mark.timeout(1800)  # a dozen processes import PyTorch
