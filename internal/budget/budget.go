@@ -20,7 +20,6 @@ package budget
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,9 +51,6 @@ const (
 	// growFor is how long an account waits to grow, with the memory that it has. It is three times as long as a server
 	// waits for a client that does not read.
 	growFor = 15 * time.Second
-	// lookEvery is how often garbage is collected while a request waits. A collection takes some 10 ms, a hundredth of
-	// it.
-	lookEvery = time.Second
 )
 
 // Holder is memory that can be given back.
@@ -85,10 +81,6 @@ type Budget struct {
 	asks   int64 // bytes of limit that questions can take as they grow
 	queued time.Duration
 	grow   time.Duration
-	look   time.Duration
-
-	gcLock sync.Mutex // held while runGC collects
-	lastGC time.Time  // when it last did; guarded by gcLock
 
 	pressure atomic.Int64 // requests that wait for memory that anybody may have; changed with mu
 
@@ -120,7 +112,7 @@ type waiter struct {
 // take turns in the queue. If it is nil, all requests are of one.
 func New(limit int64, by func(context.Context) any) *Budget {
 	return &Budget{limit: limit, growth: limit / growthShare, seats: limit / seatsShare, asks: limit / asksShare,
-		queued: waitFor, grow: growFor, look: lookEvery, offer: make(chan struct{}), queue: newQueue(by)}
+		queued: waitFor, grow: growFor, offer: make(chan struct{}), queue: newQueue(by)}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -316,37 +308,18 @@ func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go b.collect(ctx, w, most)
-	look := time.NewTicker(b.look)
-	defer look.Stop()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for !over && err == nil {
-		select {
-		case <-w.ready:
-			return w.mustFail, nil
-		case <-look.C:
-			b.runGC()
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-timer.C:
-			over = true
-		}
+	select {
+	case <-w.ready:
+		return w.mustFail, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+		over = true
 	}
 	b.leave(w)
 	return over, err
-}
-
-// runGC runs the garbage collector, at most once per look, however many requests wait. Some memory is only freed by
-// cleanups, and charged memory need not be on the heap: if all requests wait, nothing else would start a collection for
-// two minutes.
-func (b *Budget) runGC() {
-	if b.gcLock.TryLock() {
-		defer b.gcLock.Unlock()
-		if now := time.Now(); now.Sub(b.lastGC) >= b.look {
-			b.lastGC = now
-			runtime.GC()
-		}
-	}
 }
 
 // collect asks holders for the memory of w once it is its turn, and again whenever one has more to give, until ctx

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,20 +100,6 @@ func TestWhatIsLargerThanTheBudget(t *testing.T) {
 	a.Close()
 	if a.Close(); b.Used() != 0 {
 		t.Errorf("%d bytes are charged", b.Used())
-	}
-}
-
-// TestGarbageIsFoundForWhoWaits: memory that only the garbage collector gives back comes to a request that waits,
-// though nothing else in the process allocates.
-func TestGarbageIsFoundForWhoWaits(t *testing.T) {
-	b := unseated(800, nil)
-	b.look = time.Millisecond
-	if !b.TryAcquire(600) {
-		t.Fatal("an empty budget has no room")
-	}
-	runtime.AddCleanup(&struct{ forgotten [64]byte }{}, b.Release, 600)
-	if err := b.Acquire(t.Context(), 600); err != nil || b.Used() != 600 {
-		t.Errorf("%v, %d bytes are charged", err, b.Used())
 	}
 }
 
