@@ -51,8 +51,8 @@ const (
 	// floorBatches is how many batches an engine always has room for: one that is filled and one that is sent.
 	floorBatches = 2
 	// floorShare bounds the floor of one engine: 1/floorShare of the budget. Floors of 16 engines take a quarter of the
-	// budget, and with their caches three quarters; an eighth is kept for tables that grow, a sixteenth for seats, and
-	// a sixteenth is left for reads. A larger batch takes free memory, else it waits for its turn in the queue.
+	// budget, and with their caches three quarters; an eighth is kept for tables that grow, and an eighth is left for
+	// reads. A larger batch takes free memory, else it waits for its turn in the queue.
 	floorShare = 64
 )
 

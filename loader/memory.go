@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"context"
 	"sync"
 
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -19,36 +18,29 @@ const (
 	autoBatches = busyBatches + batch.DefaultPrefetch + 1
 )
 
-// seatShare is the part of the budget that the seats of one client of an engine take at most, unless one batch takes
-// more: as much as the caches of an engine do (cachesShare).
-const seatShare = 32
-
 // memory lends batch buffers within a bound. It keeps returned buffers for the next batch of the same size; they count
 // within the bound.
 //
 // All of it is charged to the budget of the process. The floor belongs to the engine while it is open, so batches of
-// that size never wait for others. More memory is taken when the budget has some free, and given back when others wait.
-// Seats are memory that single clients have waited for in the queue of the budget: they are kept for these clients
-// alone, even if other clients of the engine wait.
+// that size never wait for others. More memory is taken when the budget has some free, or for a ticket that has waited
+// for it in the queue of the budget, and given back when others wait.
 type memory struct {
 	alloc  func(n int) batch.Buffer
 	budget *budget.Budget // nil for none
 	leave  func()         // ends the membership in the budget
 	more   func()         // called when take may succeed that failed before; it must not wait for locks
-	// mu guards the fields below it. Invariants: idle.Bytes() <= buffers <= allowance, buffers <= bound,
-	// seatsInUse <= seats, and floor + seats <= allowance. The budget must be called without it where it calls
-	// holders: Release and Acquire. TryAcquire does not.
-	mu         sync.Mutex
-	bound      int64
-	floor      int64 // of opening, or for leases and a batch beside them
-	opened     int64 // the floor of opening
-	seats      int64 // bytes of all seats
-	seatsInUse int64 // of these, where batches of their clients lie
-	leases     int64 // bytes of all leases
-	allowance  int64 // charged to the budget
-	buffers    int64 // bytes of buffers, in use and idle
-	idle       batch.Idle
-	closed     bool // the engine is closed: no buffer is kept
+	// mu guards the fields below it. Invariants: idle.Bytes() <= buffers <= allowance, buffers <= bound, and
+	// floor <= allowance. The budget must be called without it where it calls holders: Release and Acquire.
+	// TryAcquire does not.
+	mu        sync.Mutex
+	bound     int64
+	floor     int64 // of opening, or for leases and a batch beside them
+	opened    int64 // the floor of opening
+	leases    int64 // bytes of all leases
+	allowance int64 // charged to the budget
+	buffers   int64 // bytes of buffers, in use and idle
+	idle      batch.Idle
+	closed    bool // the engine is closed: no buffer is kept
 }
 
 // newMemory returns a memory of at most bound bytes. floor of them are charged to b already.
@@ -58,30 +50,29 @@ func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, fl
 	return m
 }
 
-// take reserves n bytes, if there is room for them beside the empty seats: with them, batches of their clients lie in
-// inUse bytes of the seats. It returns a buffer of n bytes with any content for a batch of an owner
-// (resources.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks. It
-// never waits.
-func (m *memory) take(n int, owner batch.Owner, inUse int64) (b batch.Buffer, ok bool) {
+// take reserves n bytes, if there is room for them. It returns a buffer of n bytes with any content for a batch of an
+// owner (resources.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks.
+// charged bytes of the budget come with the batch: they are the caller's if there is no room. It never waits.
+func (m *memory) take(n int, owner batch.Owner, charged int64) (b batch.Buffer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	spare := m.seats - inUse
-	if buffer := m.idle.Take(n, owner); buffer != nil {
-		if m.grant(0, spare) {
-			m.seatsInUse = inUse
-			return buffer, true
+	m.allowance += charged
+	defer func() {
+		if !ok {
+			m.allowance -= charged
 		}
-		m.buffers -= m.idle.Keep(buffer)
+	}()
+	if buffer := m.idle.Take(n, owner); buffer != nil {
+		return buffer, true
 	}
 	// Idle buffers of other sizes and owners would keep the bound full, since they are never returned again.
 	if excess := m.buffers + int64(n) - m.bound; excess > 0 {
 		m.buffers -= m.idle.FreeSome(excess)
 	}
-	if m.buffers+int64(n) > m.bound || !m.grant(int64(n), spare) {
+	if m.buffers+int64(n) > m.bound || !m.grant(int64(n)) {
 		return nil, false
 	}
 	m.buffers += int64(n)
-	m.seatsInUse = inUse
 	return nil, true
 }
 
@@ -95,9 +86,9 @@ func (m *memory) now() int64 {
 	return min(m.allowance, m.bound)
 }
 
-// grant makes room for n bytes, and spare more, within the allowance. It needs the lock.
-func (m *memory) grant(n, spare int64) bool {
-	need := m.buffers + n + spare - m.allowance
+// grant makes room for n bytes within the allowance. It needs the lock.
+func (m *memory) grant(n int64) bool {
+	need := m.buffers + n - m.allowance
 	if need <= 0 {
 		return true
 	}
@@ -106,7 +97,7 @@ func (m *memory) grant(n, spare int64) bool {
 		return true
 	}
 	m.buffers -= m.idle.FreeSome(need)
-	return m.buffers+n+spare <= m.allowance
+	return m.buffers+n <= m.allowance
 }
 
 // full reports whether the bound is in the way of n bytes more.
@@ -116,65 +107,15 @@ func (m *memory) full(n int64) bool {
 	return m.buffers-m.idle.Bytes()+n > m.bound
 }
 
-// fits reports whether n bytes more, with which batches lie in inUse bytes of the seats, need nothing of the budget.
-func (m *memory) fits(n, inUse int64) bool {
+// fits reports whether n bytes more need nothing of the budget.
+func (m *memory) fits(n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.buffers-m.idle.Bytes()+n+m.seats-inUse <= m.allowance
+	return m.buffers-m.idle.Bytes()+n <= m.allowance
 }
 
-// fill says in how many bytes of the seats batches of their clients lie.
-func (m *memory) fill(n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.seatsInUse = n
-}
-
-// seatable reports whether a client with seats of own bytes may wait for n more: for one batch, or for as many as
-// prefetching takes within seatShare. It does not help where the bound is in the way.
-func (m *memory) seatable(own, n int64) bool {
-	if own >= n && own+n > min(busyBatches*n, m.budget.Limit()/seatShare) {
-		return false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.budget != nil && !m.closed && max(m.buffers, m.seats)+n <= m.bound
-}
-
-// seat waits for n bytes of the budget, for the client of ctx, whose first seat hardly ever waits. The caller gives
-// them back by unseat.
-func (m *memory) seat(ctx context.Context, n int64, first bool) error {
-	wait := m.budget.Acquire
-	if first {
-		wait = m.budget.Seat
-	}
-	if err := wait(ctx, n); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.allowance += n
-	m.seats += n
-	return nil
-}
-
-// unseat gives n bytes of seats back. first of them belong to a first seat. Batches that lie in them stay until
-// they are released.
-func (m *memory) unseat(n, first int64) {
-	m.mu.Lock()
-	m.seats -= n
-	m.mu.Unlock()
-	m.budget.Unseat(first)
-	m.settle()
-}
-
-// own returns the bytes that are reserved while the engine is open: floor and seats. Batches that were taken before
-// others waited may take more than the floor until they are read. Then the empty seats are beside them, because a
-// client would lose its seat with each batch that it releases otherwise. It needs the lock.
-func (m *memory) own() int64 {
-	out := m.buffers - m.idle.Bytes()
-	return max(m.floor+m.seats, min(out+m.seats-m.seatsInUse, m.allowance))
-}
+// own returns the bytes that are the engine's whoever waits: the floor, or batches that are out. It needs the lock.
+func (m *memory) own() int64 { return max(m.floor, m.buffers-m.idle.Bytes()) }
 
 // settle gives the unused part of the allowance back to the budget. The caller must not hold the lock.
 func (m *memory) settle() {
@@ -213,7 +154,7 @@ func (m *memory) lend(n, whole int64) bool {
 	if need > m.bound {
 		return false
 	}
-	if due := need + m.seats - m.allowance; due > 0 {
+	if due := need - m.allowance; due > 0 {
 		if !m.budget.TryAcquire(due) {
 			return false
 		}
@@ -230,7 +171,7 @@ func (m *memory) returned(n, whole int64) {
 	m.leases -= n
 	m.floor = m.opened
 	if m.leases > 0 {
-		m.floor = max(m.opened, min(m.leases+whole, m.allowance-m.seats))
+		m.floor = max(m.opened, min(m.leases+whole, m.allowance))
 	}
 	m.mu.Unlock()
 	m.settle()

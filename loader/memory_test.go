@@ -110,7 +110,7 @@ func TestMemoriesShareABudget(t *testing.T) {
 // TestIdleMemoryOfUnreadEnginesGoesFirst: what a request needs comes from an engine that nobody reads, and then from
 // idle memory of the others. Floors and batches that are out stay.
 func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
-	b := budget.New(8614, nil) // 7,000 without the reserve and what is kept for seats
+	b := budget.New(8000, nil) // 7,000 without the reserve
 	alloc, _, _ := tally()
 	unread, read := budgeted(t, b, alloc, 8000, 1000), budgeted(t, b, alloc, 8000, 1000)
 	fill := func(m *memory, keep int) {
@@ -140,51 +140,9 @@ func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
 	read.mu.Unlock()
 }
 
-// TestSeats: a seat waits in the queue of the budget, and is memory beside the floor. What of it is kept for another
-// client is not taken. Once it is given back, it goes with the batch that lies in it.
-func TestSeats(t *testing.T) {
-	b := budget.New(8000, nil)
-	alloc, _, _ := tally()
-	m := budgeted(t, b, alloc, 8000, 500)
-	if err := b.Acquire(t.Context(), 6000); err != nil {
-		t.Fatal(err)
-	}
-	got := make(chan error)
-	go func() { got <- m.seat(t.Context(), 3000, true) }()
-	for b.Waiting() == 0 {
-	}
-	b.Release(6000)
-	if err := <-got; err != nil {
-		t.Fatal(err)
-	}
-	rest := b.Limit() - b.Limit()/8 - b.Used()
-	if err := b.Acquire(t.Context(), rest); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := m.take(600, nil, 0); ok {
-		t.Error("the seat of another client is taken")
-	}
-	if _, ok := m.take(3000, nil, 3000); !ok {
-		t.Fatal("no room in the seat")
-	}
-	one := m.alloc(3000)
-	if _, ok := m.take(600, nil, 3000); ok {
-		t.Error("more is taken than is charged")
-	}
-	m.unseat(3000, 3000)
-	if n := b.Used() - rest; n != 3000 {
-		t.Errorf("%d bytes are charged while the batch is out, want 3000", n)
-	}
-	m.give(one, false)
-	if n := b.Used() - rest; n != 500 {
-		t.Errorf("%d bytes are charged, want the floor of 500", n)
-	}
-	b.Release(rest)
-}
-
-// TestRefusedSeats: a ticket fails with the budget's refusal only if there is no room for it. Batches may have come
+// TestRefusedTickets: a ticket fails with the budget's refusal only if there is no room for it. Batches may have come
 // back since it was asked for, or be about to.
-func TestRefusedSeats(t *testing.T) {
+func TestRefusedTickets(t *testing.T) {
 	refused := errors.New("not free for 1m0s")
 	for _, c := range []struct {
 		floor  int64
@@ -196,18 +154,18 @@ func TestRefusedSeats(t *testing.T) {
 		q := newQueue(1000, 10)
 		q.memory = budgeted(t, b, alloc, 1000, c.floor)
 		q.coming.Add(c.coming)
-		if err := b.Acquire(t.Context(), b.Limit()-b.Limit()/8-b.Limit()/16-b.Used()); err != nil {
+		if err := b.Acquire(t.Context(), b.Limit()-b.Limit()/8-b.Used()); err != nil {
 			t.Fatal(err)
 		}
 		a := newAsker(t, q, "a", "", 10)
 		a.ask(1)
 		q.mu.Lock()
 		stream := q.all.members["a"].members[""]
-		k, p := &seats{asking: func() {}}, stream.first
-		q.seats["a"] = k
+		p := stream.first
+		stream.of.asks = true
 		q.mu.Unlock()
-		if got := q.endRequest(k, stream, p, 100, refused); (got != nil) != c.fails {
-			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got != nil)
+		if got := q.asked(stream, p, refused); got != c.fails {
+			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got)
 		}
 		if c.coming > 0 {
 			a.cancel()
@@ -221,7 +179,7 @@ func TestRefusedSeats(t *testing.T) {
 
 // TestLeasesLeaveRoom: a batch is lent only if there is room for one more, in the engine and in the budget.
 func TestLeasesLeaveRoom(t *testing.T) {
-	b := budget.New(8614, nil)
+	b := budget.New(8000, nil)
 	alloc, _, _ := tally()
 	m := budgeted(t, b, alloc, 4000, 1000)
 	if err := b.Acquire(t.Context(), 4000); err != nil {

@@ -3,7 +3,6 @@ package loader
 import (
 	"container/list"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,8 +18,8 @@ import (
 // A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are released
 // or kept. Where several clients are active, each may have its part of the memory, and at least one batch. Otherwise
 // batches that a client does not take would hold all memory. The streams of a client divide its window. While other
-// engines wait for the budget, the memory is that which the engine already has, which may be two batches. Then a client
-// whose tickets find no room waits for seats in the queue of the budget, in which clients take turns: see seats. So it
+// engines wait for the budget, the memory is that which the engine already has, which may be two batches. Then a ticket
+// that finds no room waits for memory of its own in the queue of the budget, where clients take turns: see ask. So it
 // does not wait until others of the same engine read their batches.
 type queue struct {
 	bound int64        // bytes of memory
@@ -36,10 +35,9 @@ type queue struct {
 	// mu guards the fields below and all shares.
 	mu      sync.Mutex
 	all     share
-	closed  bool           // then no ticket waits
-	blocked bool           // tickets wait, and have no room
-	head    *Pending       // the ticket that all wait for, because of the bound; nil: none
-	seats   map[any]*seats // by client
+	closed  bool     // then no ticket waits
+	blocked bool     // tickets wait, and have no room
+	head    *Pending // the ticket that all wait for, because of the bound; nil: none
 }
 
 // share is the share of one client in an engine, or of one stream in its client. It exists as long as tickets wait for
@@ -52,26 +50,18 @@ type share struct {
 	place      *list.Element // in of.turns, or nil
 	rows       int           // that are left of its turn
 	bytesInUse int64         // bytes of the window that are in use
+	asks       bool          // of a client: a ticket of it waits in the queue of the budget
 
 	first, last *Pending // of a stream: the tickets that wait
 }
 
-// seats is memory that one client has waited for in the queue of the budget. Only this client may use it, until
-// seatsKept after its last ticket and batch.
-type seats struct {
-	bytes  int64
-	first  int64              // of bytes: the first seat
-	asking context.CancelFunc // ends the request for more; nil without one
-	expiry *time.Timer        // runs while the client is not active; nil: it never was away
-}
-
 const (
-	// seatsKept is how long a client has its seats although it has no tickets and no batches: many times the round trip
-	// between a batch and the next ticket of a client that asks for one at a time.
-	seatsKept = 2 * time.Second
-	// seatsAgain is after how long a client asks for seats again that the budget has refused, after a minute in its
-	// queue or because too many others wait.
-	seatsAgain = time.Second
+	// askShare is the part of the budget up to which a client waits for more memory of it, beside one batch: as much as
+	// the caches of an engine take (cachesShare).
+	askShare = 32
+	// askAgain is after how long a client asks the budget again that has refused it, after a minute in its queue or
+	// because too many others wait.
+	askAgain = time.Second
 )
 
 // claim is the memory that one ticket has of a window.
@@ -82,7 +72,7 @@ type claim struct {
 }
 
 func newQueue(bound int64, turn int) *queue {
-	return &queue{bound: bound, turn: turn, more: make(chan struct{}, 1), seats: map[any]*seats{}}
+	return &queue{bound: bound, turn: turn, more: make(chan struct{}, 1)}
 }
 
 // put appends a ticket. It reports false if the queue is closed.
@@ -173,39 +163,35 @@ func (q *queue) next() *Pending {
 	if q.now != nil {
 		bound = q.now()
 	}
-	inUse := q.seatsInUse()
 	for c := q.all.turns.Front(); c != nil; c = c.Next() {
-		client := c.Value.(*share)
-		mine := int64(0)
-		if k := q.seats[client.key]; k != nil {
-			mine = k.bytes
-		}
+		client, full := c.Value.(*share), false
 		for s := client.turns.Front(); s != nil; s = s.Next() {
 			stream := s.Value.(*share)
 			pending := stream.first
 			if pending.ctx.Err() != nil {
-				stream.remove()
-				q.end(stream)
+				q.drop(stream)
 				return pending
 			}
 			size := int64(pending.size())
-			if !client.room(size, bound, mine) {
+			if pending.charged == 0 && (full || !client.room(size, bound)) {
 				if bound < q.bound {
-					q.ask(stream, pending, mine)
+					q.ask(stream, pending)
 				}
-				break
+				full = true
+				continue // the first ticket of another stream may have memory of its own
 			}
-			if !stream.room(size, max(bound/int64(len(q.all.members)), mine), 0) {
+			if pending.charged == 0 && !stream.room(size, bound/int64(len(q.all.members))) {
 				continue
 			}
-			if !q.reserve(pending, inUse-min(mine, client.bytesInUse)+min(mine, client.bytesInUse+size)) {
+			if !q.reserve(pending) {
 				// Otherwise smaller tickets of others would hold it up for ever.
 				if q.memory.full(size) {
 					q.head = pending
 					return nil
 				}
-				q.ask(stream, pending, mine)
-				break
+				q.ask(stream, pending)
+				full = true
+				continue
 			}
 			stream.remove()
 			for _, m := range []*share{stream, client} {
@@ -219,91 +205,74 @@ func (q *queue) next() *Pending {
 	return nil
 }
 
-// reserve takes memory for a ticket, with which batches lie in inUse bytes of seats. It needs the lock.
-func (q *queue) reserve(p *Pending, inUse int64) (ok bool) {
-	if q.memory != nil {
-		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), inUse)
-		return ok
+// reserve takes memory for a ticket. It needs the lock.
+func (q *queue) reserve(p *Pending) (ok bool) {
+	if q.memory == nil {
+		return true
 	}
-	return true
+	if p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), p.charged); ok {
+		p.charged = 0
+	}
+	return ok
 }
 
-// seatsInUse returns the bytes of seats in which batches of their clients lie. It needs the lock.
-func (q *queue) seatsInUse() (n int64) {
-	for key, k := range q.seats {
-		if c := q.all.members[key]; c != nil {
-			n += min(k.bytes, c.bytesInUse)
-		}
-	}
-	return n
-}
-
-// fill tells the memory about seatsInUse, after seats or batches have changed. It needs the lock.
-func (q *queue) fill() {
-	if q.memory != nil {
-		q.memory.fill(q.seatsInUse())
-	}
-}
-
-// ask lets the client of a stream wait for a seat for p, its first ticket, beside own bytes that it has, unless it
-// waits already or may have no more. It needs the lock.
-func (q *queue) ask(stream *share, p *Pending, own int64) {
-	key, size := stream.of.key, int64(p.size())
-	taken := q.seats[key]
-	if q.memory == nil || taken != nil && taken.asking != nil || !q.memory.seatable(own, size) {
+// ask lets p, the first ticket of a stream, wait for its memory in the queue of the budget. A client asks for one batch
+// at a time, and for no more than prefetching takes. It does not help where the bound is in the way. It needs the lock.
+func (q *queue) ask(stream *share, p *Pending) {
+	client, size := stream.of, int64(p.size())
+	if q.memory == nil || q.memory.budget == nil || client.asks || q.memory.full(size) {
 		return
 	}
-	if taken == nil {
-		taken = &seats{}
-		q.seats[key] = taken
+	most := min(busyBatches*size, q.memory.budget.Limit()/askShare)
+	if client.bytesInUse > 0 && client.bytesInUse+size > most {
+		return
 	}
-	ctx := resources.WithTurn(context.Background(), resources.TurnOf(p.ctx))
-	ctx, taken.asking = context.WithCancel(ctx)
+	client.asks = true
 	go func() {
-		err := q.memory.seat(ctx, size, own == 0)
-		if p := q.endRequest(taken, stream, p, size, err); p != nil {
+		if err := q.memory.budget.Acquire(p.ctx, size); q.asked(stream, p, err) {
 			p.finish(err)
 		}
 	}()
 }
 
-// endRequest ends the request of ask. It returns the ticket that must fail with err, if any: the budget has refused it,
-// and no batch is left whose memory could come back or has just come back.
-func (q *queue) endRequest(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
+// asked ends the request of ask. It reports whether p fails with err: the budget has refused it, and no batch is left
+// whose memory could come back or has just come back.
+func (q *queue) asked(stream *share, p *Pending, err error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.poke()
-	key := stream.of.key
-	k.asking()
-	k.asking = nil
-	first := int64(0)
-	if k.bytes == 0 {
-		first = n
-	}
-	switch {
-	case q.seats[key] != k: // the client is gone, or the engine is closed
-		if err == nil {
-			q.memory.unseat(n, first)
-		}
+	client, size := stream.of, int64(p.size())
+	client.asks = false
+	switch waits := stream.first == p; {
+	case err == nil && waits:
+		p.charged = size
 	case err == nil:
-		k.bytes += n
-		k.first += first
-		q.fill()
-	case errors.Is(err, context.Canceled):
-	case stream.first == p && q.bytesInUse() == 0 && q.coming.Load() == 0 && !q.memory.fits(n, min(k.bytes, n)):
-		stream.remove()
-		q.end(stream)
-		return p
+		q.memory.budget.Release(size)
+	case !waits || p.ctx.Err() != nil:
+	case q.bytesInUse() == 0 && q.coming.Load() == 0 && !q.memory.fits(size):
+		q.drop(stream)
+		return true
 	default:
-		k.asking = func() {} // no request before seatsAgain
-		time.AfterFunc(seatsAgain, func() {
+		client.asks = true
+		time.AfterFunc(askAgain, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			k.asking = nil
+			client.asks = false
 			q.poke()
 		})
 	}
-	return nil
+	return false
+}
+
+// drop takes the first ticket of a stream, which gets no memory, out of the queue. It needs the lock.
+func (q *queue) drop(stream *share) {
+	p := stream.first
+	stream.remove()
+	stream.end()
+	if p.charged > 0 {
+		q.memory.budget.Release(p.charged)
+		p.charged = 0
+	}
 }
 
 // bytesInUse returns the bytes of all windows that are in use. It needs the lock.
@@ -314,48 +283,10 @@ func (q *queue) bytesInUse() (n int64) {
 	return n
 }
 
-// keepSeats gives back the seats of a client that has just become inactive, after a while. It needs the lock.
-func (q *queue) keepSeats(key any) {
-	seats := q.seats[key]
-	if seats == nil {
-		return
-	}
-	if seats.expiry == nil {
-		seats.expiry = time.AfterFunc(seatsKept, func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			if q.all.members[key] == nil {
-				q.dropSeats(key)
-			}
-		})
-		return
-	}
-	seats.expiry.Reset(seatsKept)
-}
-
-// dropSeats gives back the seats of a client. It needs the lock.
-func (q *queue) dropSeats(key any) {
-	seats := q.seats[key]
-	if seats == nil {
-		return
-	}
-	delete(q.seats, key)
-	q.fill()
-	if seats.asking != nil {
-		seats.asking()
-	}
-	if seats.expiry != nil {
-		seats.expiry.Stop()
-	}
-	if seats.bytes > 0 {
-		q.memory.unseat(seats.bytes, seats.first)
-	}
-}
-
-// room reports whether the window of s, one of the equal parts of bound and at least own bytes, has room for n bytes.
-func (s *share) room(n, bound, own int64) bool {
+// room reports whether the window of s, one of the equal parts of bound, has room for n bytes.
+func (s *share) room(n, bound int64) bool {
 	members := int64(len(s.of.members))
-	return members == 1 || s.bytesInUse == 0 || s.bytesInUse+n <= max(bound/members, own)
+	return members == 1 || s.bytesInUse == 0 || s.bytesInUse+n <= bound/members
 }
 
 // remove takes the first ticket of a stream out of the queue, and the stream and its client out of the turns if it was
@@ -384,14 +315,6 @@ func (s *share) end() {
 	}
 }
 
-// end forgets a stream as share.end does, and counts the clients that are left.
-func (q *queue) end(s *share) {
-	s.end()
-	if key := s.of.key; q.all.members[key] == nil {
-		q.keepSeats(key)
-	}
-}
-
 // end takes the claim off its windows. Only the first call counts. c may be nil.
 func (c *claim) end() {
 	if c == nil {
@@ -406,13 +329,11 @@ func (c *claim) end() {
 	c.share.bytesInUse -= c.bytes
 	c.share.of.bytesInUse -= c.bytes
 	c.bytes = 0
-	queue.fill()
-	queue.end(c.share)
+	c.share.end()
 	queue.poke() // its window has room, and so have all others if it was the last one
 }
 
-// giveBack ends the claim and gives its memory back, in this order: the memory of a seat that is not empty yet would go
-// to the budget.
+// giveBack ends the claim and gives its memory back.
 func (c *claim) giveBack(b batch.Buffer, keep bool) {
 	c.queue.coming.Add(1)
 	defer c.queue.coming.Add(-1)
@@ -440,11 +361,7 @@ func (q *queue) failAll() {
 	for q.all.turns.Len() > 0 {
 		s := q.all.turns.Front().Value.(*share).turns.Front().Value.(*share)
 		waiting = append(waiting, s.first)
-		s.remove()
-		q.end(s)
-	}
-	for key := range q.seats {
-		q.dropSeats(key)
+		q.drop(s)
 	}
 	q.mu.Unlock()
 	// Tickets finish outside of the lock, so that the goroutines that they wake can call Start at once.

@@ -28,24 +28,25 @@ type Pending struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	client any      // for whom it is: see resources.Turn
-	next   *Pending // behind it in the queue
-	claim  *claim   // on the window of its client; nil before its turn
-	layout *layout
-	memory batch.Buffer
-	buf    []byte // bytes of memory
-	batch  *batch.Batch
-	draws  []shuffle.Draw // for each row, the sample that stands there
-	parts  []column       // all of the batch that is not a raster field
-	masks  []sync.Once    // for each raster field: sets the mask to ones
-	masked []atomic.Bool  // for each raster field: the mask is in use
-	errs   []rowErrors    // for each row
-	todo   atomic.Int64   // units that are not done
-	order  int64          // of its first row in Engine.tiles
-	plan   tilePlan
-	run    *runAhead // nil unless its reads were announced
-	done   chan struct{}
-	err    error
+	client  any      // for whom it is: see resources.Turn
+	next    *Pending // behind it in the queue
+	claim   *claim   // on the window of its client; nil before its turn
+	charged int64    // bytes of the budget for memory, from queue.ask until it has the memory
+	layout  *layout
+	memory  batch.Buffer
+	buf     []byte // bytes of memory
+	batch   *batch.Batch
+	draws   []shuffle.Draw // for each row, the sample that stands there
+	parts   []column       // all of the batch that is not a raster field
+	masks   []sync.Once    // for each raster field: sets the mask to ones
+	masked  []atomic.Bool  // for each raster field: the mask is in use
+	errs    []rowErrors    // for each row
+	todo    atomic.Int64   // units that are not done
+	order   int64          // of its first row in Engine.tiles
+	plan    tilePlan
+	run     *runAhead // nil unless its reads were announced
+	done    chan struct{}
+	err     error
 
 	state atomic.Int32
 }

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,8 +65,8 @@ func budgetedDemo(t *testing.T, b *resources.Budget) (*Engine, func(client strin
 }
 
 // TestClientsThatReleaseNothing: while others wait for the budget, clients that release none of their batches hold what
-// an engine has of it. Another client of the engine gets its batches at once all the same: the budget has room for some
-// seats, which it gives to the client that has been given least. The seats go back when the client has gone.
+// an engine has of it. Another client of the engine gets its batches at once all the same: the budget has room for
+// some, which it gives to the client that has been given least. Nothing stays charged when the client has gone.
 func TestClientsThatReleaseNothing(t *testing.T) { synctest.Test(t, testClientsThatReleaseNothing) }
 
 func testClientsThatReleaseNothing(t *testing.T) {
@@ -91,135 +92,59 @@ func testClientsThatReleaseNothing(t *testing.T) {
 			t.Fatalf("batch %d comes after %v", i, d)
 		}
 	}
-	time.Sleep(2 * seatsKept)
 	others.leave(t, still, opened, e)
 }
 
-// TestFirstBatchesDoNotWait: others have all of the budget that is not kept for seats, and clients that release nothing
-// what the engine has of it. Another client of the engine gets its batches at once all the same.
-func TestFirstBatchesDoNotWait(t *testing.T) { synctest.Test(t, testFirstBatchesDoNotWait) }
+// TestMemoryComesInTurn: clients hold more of two engines than their floors, from before others waited for the budget,
+// and release nothing, and nothing is free. What comes back goes to the client that has been given least, whichever
+// engine it is of, and on to the next one with its batch.
+func TestMemoryComesInTurn(t *testing.T) { synctest.Test(t, testMemoryComesInTurn) }
 
-func testFirstBatchesDoNotWait(t *testing.T) {
+func testMemoryComesInTurn(t *testing.T) {
 	b := resources.NewBudget(1 << 30)
-	e, start := budgetedDemo(t, b)
-	defer e.Close()
+	one, of := budgetedDemo(t, b)
+	defer one.Close()
+	other, ofOther := budgetedDemo(t, b)
+	defer other.Close()
 	opened := b.Used()
-	others := othersHold(t, b, 0, e.BatchBytes())
-	still := []*Pending{start("a"), start("a"), start("b")}
-	synctest.Wait()
-	others.unseat()
-	begin := time.Now()
-	for i := range 5 {
-		wait(t, start("c")).Release()
-		if d := time.Since(begin); d > 0 { // the clock of synctest runs only while nothing else does
-			t.Fatalf("batch %d comes after %v", i, d)
-		}
-	}
-	time.Sleep(2 * seatsKept)
-	others.leave(t, still, opened, e)
-}
-
-// TestFurtherSeatsLeaveWhatIsKept: clients that release nothing wait for several batches each, and others for all that
-// is free. What is kept for first batches is there all the same for another client.
-func TestFurtherSeatsLeaveWhatIsKept(t *testing.T) { synctest.Test(t, testFurtherSeatsLeaveWhatIsKept) }
-
-func testFurtherSeatsLeaveWhatIsKept(t *testing.T) {
-	sized, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch := sized.BatchBytes()
-	sized.Close()
-	b := resources.NewBudget(16 * 8 * batch) // eight batches are kept
-	e, start := budgetedDemo(t, b)
-	defer e.Close()
-	opened := b.Used()
-	others := othersHold(t, b, 12*batch, 40*batch)
-	others.unseat()
-	var still []*Pending
-	for _, client := range []string{"a", "b", "c"} {
-		for range 8 {
-			still = append(still, start(client))
-		}
-	}
-	synctest.Wait()
-	ctx, cancel := context.WithCancel(resources.WithTurn(t.Context(), resources.Turn{Client: "rest"}))
-	gone := make(chan error, 1)
-	go func() { gone <- b.Acquire(ctx, 8*batch) }()
-	synctest.Wait()
-	begin := time.Now()
-	wait(t, start("d")).Release()
-	if d := time.Since(begin); d > 0 {
-		t.Errorf("the first batch comes after %v", d)
-	}
-	cancel()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("what is kept was taken: %v", err)
-		b.Release(8 * batch)
-	}
-	time.Sleep(2 * seatsKept)
-	others.leave(t, still, opened, e)
-}
-
-// TestSeatsOutlastTheirBatches: clients hold more of an engine than its floor, from before others waited for the
-// budget, and release nothing. Another client keeps the seat that it waited for, for one batch after the other; nothing
-// else is free. What comes free goes to a client of another dataset that has been given less, and keeps its seat, too.
-func TestSeatsOutlastTheirBatches(t *testing.T) { synctest.Test(t, testSeatsOutlastTheirBatches) }
-
-func testSeatsOutlastTheirBatches(t *testing.T) {
-	b := resources.NewBudget(1 << 30)
-	of := func(client string) context.Context {
-		return resources.WithTurn(t.Context(), resources.Turn{Client: client})
-	}
-	start := func(e *Engine, client string) *Pending {
-		return e.Start(of(client), steps.StepTicket(0, 0, 1, 0, 1), false)
-	}
-	var engines []*Engine
-	for range 2 {
-		e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		engines = append(engines, e)
-	}
-	one, other, batch, opened := engines[0], engines[1], engines[0].BatchBytes(), b.Used()
 	var still []*Pending
 	for range 5 {
-		still = append(still, start(one, "a"), start(one, "b"), start(other, "a"))
+		still = append(still, of("a"), of("b"), ofOther("a"))
 	}
 	synctest.Wait()
-	others := othersHold(t, b, batch, 40*batch)
-	reads := func(e *Engine, client string, batches int) *Pending { // with two tickets at a time
-		begin, p := time.Now(), start(e, client)
-		for i := range batches {
-			next := start(e, client)
-			synctest.Wait() // the dispatcher may ask for another seat
-			wait(t, p).Release()
-			if d := time.Since(begin); d > 0 { // the clock of synctest runs only while nothing else does
-				t.Fatalf("batch %d of %s comes after %v", i, client, d)
-			}
-			p = next
+	others := othersHold(t, b, 0, 40*one.BatchBytes())
+	waits := []*Pending{of("c"), of("c"), ofOther("d"), ofOther("d")}
+	synctest.Wait()
+	got := func(p *Pending) bool {
+		select {
+		case <-p.done:
+			return true
+		default:
+			return false
 		}
-		return p
 	}
-	last := reads(one, "c", 8) // it may ask for up to four seats
-	synctest.Wait()
-	last.Cancel()
-	waits := start(other, "d")
-	more := start(one, "c")
-	synctest.Wait()
-	select {
-	case <-waits.done:
-		t.Error("a client has memory, and none is free")
-	default:
+	for _, p := range waits {
+		if got(p) {
+			t.Fatal("a client has memory, and none is free")
+		}
 	}
-	others.release(batch)
+	others.release(one.BatchBytes()) // for all of the batches, one after the other
 	synctest.Wait()
-	wait(t, waits).Release()
-	wait(t, more).Release()
-	still = append(still, reads(other, "d", 8), reads(one, "c", 2))
-	if n := unreserved(b); n < 0 {
+	var order []int
+	for range waits {
+		for i, p := range waits {
+			if got(p) && !slices.Contains(order, i) {
+				order = append(order, i)
+				wait(t, p).Release()
+				break
+			}
+		}
+		synctest.Wait()
+	}
+	if !slices.Equal(order, []int{0, 2, 1, 3}) && !slices.Equal(order, []int{2, 0, 3, 1}) {
+		t.Errorf("batches come in the order %d, want the clients in turn", order)
+	}
+	if n := b.Limit() - b.Limit()/8 - b.Used(); n < 0 {
 		t.Errorf("%d bytes are charged beyond the budget", -n)
 	}
 	others.leave(t, still, opened, one, other)
@@ -228,24 +153,15 @@ func testSeatsOutlastTheirBatches(t *testing.T) {
 // otherUsers is what everybody else has of a budget, and a request that waits for more.
 type otherUsers struct {
 	budget *resources.Budget
-	seats  int64              // bytes
 	held   int64              // bytes
 	cancel context.CancelFunc // of the request
 	gone   chan error         // how the request ended
 }
 
-// unreserved returns the bytes of a budget that are free, without the eighth that is for tables that grow. All that is
-// for seats must be taken.
-func unreserved(b *resources.Budget) int64 { return b.Limit() - b.Limit()/8 - b.Used() }
-
-// othersHold takes the sixteenth of a budget that is kept for seats, leaves room bytes free, and waits for request
+// othersHold leaves room bytes of a budget free, without the eighth that is for tables that grow, and waits for request
 // bytes, which are more.
 func othersHold(t *testing.T, b *resources.Budget, room, request int64) *otherUsers {
-	seats := b.Limit() / 16
-	if err := b.Seat(t.Context(), seats); err != nil {
-		t.Fatal(err)
-	}
-	o := &otherUsers{budget: b, seats: seats, held: unreserved(b) - room, gone: make(chan error, 1)}
+	o := &otherUsers{budget: b, held: b.Limit() - b.Limit()/8 - b.Used() - room, gone: make(chan error, 1)}
 	if err := b.Acquire(t.Context(), o.held); err != nil {
 		t.Fatal(err)
 	}
@@ -257,13 +173,6 @@ func othersHold(t *testing.T, b *resources.Budget, room, request int64) *otherUs
 		t.Fatalf("%d requests wait for the budget, want that for %d bytes", b.Waiting(), request)
 	}
 	return o
-}
-
-// unseat gives the seats back.
-func (o *otherUsers) unseat() {
-	o.budget.Unseat(o.seats)
-	o.budget.Release(o.seats)
-	o.seats = 0
 }
 
 // release gives bytes back to the budget.
@@ -283,9 +192,7 @@ func (o *otherUsers) leave(t *testing.T, tickets []*Pending, opened int64, engin
 		p.Cancel()
 	}
 	synctest.Wait()
-	time.Sleep(2 * seatsKept)
 	o.release(o.held)
-	o.unseat()
 	for _, e := range engines {
 		e.Trim()
 	}

@@ -33,7 +33,7 @@ type closing struct {
 }
 
 func (c closing) test(t *testing.T) {
-	total := resources.NewBudget(860)
+	total := resources.NewBudget(800)
 	if !total.TryAcquire(700) {
 		t.Fatal("no room")
 	}
@@ -75,7 +75,7 @@ func (c closing) test(t *testing.T) {
 func pressed(t *testing.T, test func(t *testing.T, h *house, newClient func() *raw)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		total := resources.NewBudget(860)
+		total := resources.NewBudget(800)
 		if !total.TryAcquire(600) {
 			t.Fatal("no room")
 		}

@@ -213,7 +213,7 @@ func TestLocalOpeningsTakeTurns(t *testing.T) {
 // needs little of it: they leave their places and turns to others.
 func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		total := resources.NewBudget(860)
+		total := resources.NewBudget(800)
 		if !total.TryAcquire(600) {
 			t.Fatal("no room")
 		}

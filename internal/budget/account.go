@@ -39,7 +39,7 @@ func (b *Budget) account(ctx context.Context, n int64, asks bool) (*Account, err
 		return nil, nil
 	}
 	account := &Account{budget: b, asks: asks, bytes: n}
-	if err := b.acquire(ctx, n, account.level(), plain); err != nil {
+	if err := b.acquire(ctx, n, account.level()); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
@@ -165,10 +165,9 @@ func (b *Budget) untie() {
 	}
 }
 
-// couldHave returns the bytes that an account would find free if all came back that does not wait, but for what is kept
-// for first seats, whether they have it or not. It needs the lock.
+// couldHave returns the bytes that an account would find free if all came back that does not wait. It needs the lock.
 func (b *Budget) couldHave(a *Account) int64 {
-	room, grown := b.limit-b.seats, b.asks
+	room, grown := b.limit, b.asks
 	for _, w := range b.growing {
 		room -= w.account.bytes
 		grown -= w.account.grown

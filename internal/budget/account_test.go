@@ -21,7 +21,6 @@ type crowd struct {
 	b       *Budget
 	members []*member
 	outside int64 // bytes that no account has
-	seated  int64 // bytes of first seats
 }
 
 // member is one account.
@@ -44,7 +43,7 @@ type step struct {
 }
 
 // does has the steps as often as they are drawn.
-const does = "open open grow grow grow grow shrink close hold seat"
+const does = "open open grow grow grow grow shrink close hold"
 
 func steps() *rapid.Generator[[]step] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
@@ -84,8 +83,7 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 			for _, m := range c.members {
 				m.account.Close()
 			}
-			c.b.Unseat(c.seated)
-			c.b.Release(c.outside + c.seated)
+			c.b.Release(c.outside)
 			if wrong == nil && (c.b.Used() != 0 || c.b.questionUse != 0 || c.b.Waiting() != 0 || c.b.Asking()) {
 				wrong = fmt.Errorf("%d bytes are charged, %d of questions, %d wait", c.b.Used(), c.b.questionUse,
 					c.b.Waiting())
@@ -99,7 +97,7 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 
 // do does one step.
 func (c *crowd) do(ctx context.Context, s step) error {
-	if s.do == "open" && len(c.members) < 8 && s.n <= c.b.limit-c.reserved()-c.b.Used() {
+	if s.do == "open" && len(c.members) < 8 && s.n <= c.b.limit-c.b.limit/8-c.b.Used() {
 		return c.open(ctx, s)
 	}
 	if s.do == "hold" {
@@ -108,12 +106,6 @@ func (c *crowd) do(ctx context.Context, s step) error {
 			c.outside = 0
 		} else if c.b.TryAcquire(s.n) {
 			c.outside = s.n
-		}
-		return c.look()
-	}
-	if s.do == "seat" {
-		if err := c.seat(ctx, s); err != nil {
-			return err
 		}
 		return c.look()
 	}
@@ -135,28 +127,6 @@ func (c *crowd) do(ctx context.Context, s step) error {
 	}
 	return c.look()
 }
-
-// seat takes a seat that need not wait, or ends all seats, whose bytes perhaps stay charged.
-func (c *crowd) seat(ctx context.Context, s step) error {
-	if n := c.b.limit - c.reserved() - c.b.Used(); s.n <= max(n, min(c.b.limit/16-c.seated, n+c.kept())) {
-		c.seated += s.n
-		return c.b.Seat(ctx, s.n)
-	}
-	c.b.Unseat(c.seated)
-	if s.asks && c.outside == 0 {
-		c.outside = c.seated
-	} else {
-		c.b.Release(c.seated)
-	}
-	c.seated = 0
-	return nil
-}
-
-// kept returns the bytes that only first seats may take.
-func (c *crowd) kept() int64 { return max(c.b.limit/16-c.seated, 0) }
-
-// reserved returns the bytes that are for accounts that grow, or for first seats.
-func (c *crowd) reserved() int64 { return c.b.limit/8 + c.kept() }
 
 func (c *crowd) open(ctx context.Context, s step) error {
 	open := c.b.Open
@@ -243,7 +213,7 @@ func (c *crowd) first(asks bool) *member {
 
 // free reports whether what an account waits for is free.
 func (c *crowd) free(m *member) bool {
-	free := c.b.limit - c.b.Used() - c.kept()
+	free := c.b.limit - c.b.Used()
 	if m.asks {
 		free -= c.b.limit / 8
 		asked := c.b.limit / 2
@@ -258,10 +228,10 @@ func (c *crowd) free(m *member) bool {
 }
 
 // canGoOn is the slow and obvious answer: of the accounts of one kind that wait, the first one gets what it wants if
-// everything ends that does not wait. It is true if none waits. Seats that end are kept for others.
+// everything ends that does not wait. It is true if none waits.
 func (c *crowd) canGoOn(asks bool) bool {
 	first := c.first(asks)
-	free, forQuestions := c.b.limit-c.b.limit/16, c.b.limit/2
+	free, forQuestions := c.b.limit, c.b.limit/2
 	for _, m := range c.members {
 		if m.waits {
 			free -= m.held
@@ -278,7 +248,7 @@ func (c *crowd) canGoOn(asks bool) bool {
 
 // check compares the budget with what is known of its accounts.
 func (c *crowd) check() error {
-	used, asked := c.outside+c.seated, int64(0)
+	used, asked := c.outside, int64(0)
 	for _, m := range c.members {
 		used += m.held
 		if m.asks {
@@ -286,8 +256,8 @@ func (c *crowd) check() error {
 		}
 	}
 	switch {
-	case used != c.b.Used() || used > 800 || c.seated != c.b.seatUse:
-		return fmt.Errorf("%d bytes are charged, %d of seats, not %d and %d", c.b.Used(), c.b.seatUse, used, c.seated)
+	case used != c.b.Used() || used > 800:
+		return fmt.Errorf("%d bytes are charged, not %d", c.b.Used(), used)
 	case asked > 400:
 		return fmt.Errorf("questions have %d bytes", asked)
 	case !c.canGoOn(false) || !c.canGoOn(true):
@@ -307,7 +277,7 @@ func (c *crowd) check() error {
 // while there is enough, and others find room at once.
 func TestQuestionsLeaveHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, nil)
+		b := New(800, nil)
 		var log []Level
 		if !b.TryAcquire(100) {
 			t.Fatal("no room")
@@ -358,7 +328,7 @@ func TestQuestionsLeaveHalf(t *testing.T) {
 // TestWhatIsKeptIsNotForQuestions: holders give for a question, in the queue or as it grows, only what is not kept.
 func TestWhatIsKeptIsNotForQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, nil)
+		b := New(800, nil)
 		var log []Level
 		if !b.TryAcquire(690) {
 			t.Fatal("no room")

@@ -9,9 +9,6 @@
 //     (Budget.untie).
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
-// Seat is Open for the first batch of a client, which must not wait behind requests that are a hundred times as large:
-// a part of the budget is kept for it.
-//
 // An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
 // after the other. It takes more than the floor by TryAcquire only, and gives that back when others wait (Reclaim).
 //
@@ -36,9 +33,6 @@ const (
 	// growthShare is the part of the limit that is kept for accounts that grow, but for questions: an eighth. A table
 	// of a million rows takes about 80 MB, which is that part of a limit of 640 MB.
 	growthShare = 8
-	// seatsShare is the part of the limit that is kept for seats: a sixteenth. Of 700 MiB it is 44 MiB, the first
-	// batches of seven clients with 16 chips of 6 bands, 128 rows and 128 columns of float32 each, which take 6 MiB.
-	seatsShare = 16
 	// asksShare bounds by how much questions grow together: 1/asksShare of the limit, half of it. From a limit of 700
 	// MiB on, the rest has room for five datasets: each takes 4 MiB for its opening, 1/32 of the limit for its caches,
 	// and 1/64 for its batches. A question begins with a few MiB.
@@ -77,7 +71,6 @@ const (
 type Budget struct {
 	limit  int64
 	growth int64 // bytes of limit that only accounts that grow can take
-	seats  int64 // bytes of limit that only first seats can take
 	asks   int64 // bytes of limit that questions can take as they grow
 	queued time.Duration
 	grow   time.Duration
@@ -86,7 +79,6 @@ type Budget struct {
 
 	mu          sync.Mutex
 	used        int64
-	seatUse     int64 // of used: first seats
 	questionUse int64 // of used: by how much questions have grown
 	opened      int64 // accounts until now
 	queue       queue
@@ -101,7 +93,6 @@ type waiter struct {
 	account  *Account // that grows
 	number   int64    // in the queue
 	n        int64
-	as       kind
 	since    time.Time
 	reclaim  chan struct{} // closed once holders are to give memory for it
 	ready    chan struct{} // closed once n is charged, or the request is refused
@@ -111,7 +102,7 @@ type waiter struct {
 // New returns a budget of limit bytes. by returns the client that a request is of, which is compared with ==: clients
 // take turns in the queue. If it is nil, all requests are of one.
 func New(limit int64, by func(context.Context) any) *Budget {
-	return &Budget{limit: limit, growth: limit / growthShare, seats: limit / seatsShare, asks: limit / asksShare,
+	return &Budget{limit: limit, growth: limit / growthShare, asks: limit / asksShare,
 		queued: waitFor, grow: growFor, offer: make(chan struct{}), queue: newQueue(by)}
 }
 
@@ -190,21 +181,10 @@ func (b *Budget) Join(h Holder) (leave func()) {
 }
 
 // common returns how many bytes are kept for nothing.
-func (b *Budget) common() int64 { return b.limit - b.growth - b.seats }
+func (b *Budget) common() int64 { return b.limit - b.growth }
 
 // short reports whether n bytes do not fit into what is common. It needs the lock.
-func (b *Budget) short(n int64) bool { return n > b.common()+min(b.seatUse, b.seats)-b.used }
-
-// seatRoom returns how many bytes only first seats may take. It needs the lock.
-func (b *Budget) seatRoom() int64 { return min(b.seats-b.seatUse, b.limit-b.growth-b.used) }
-
-// use charges n bytes. It needs the lock.
-func (b *Budget) use(n int64, as kind) {
-	b.used += n
-	if as == firstSeat {
-		b.seatUse += n
-	}
-}
+func (b *Budget) short(n int64) bool { return n > b.common()-b.used }
 
 // TryAcquire charges n bytes if they are free and nobody waits.
 func (b *Budget) TryAcquire(n int64) bool {
@@ -226,30 +206,7 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
 	}
-	return b.acquire(ctx, n, Kept, plain)
-}
-
-// Seat charges n bytes for the first batch of a client, until Unseat. It may use the bytes kept for first batches; if
-// they are too few, Seat is Acquire. Further batches of the client must use Acquire, or they would use up the bytes
-// kept for others.
-func (b *Budget) Seat(ctx context.Context, n int64) error {
-	if b == nil {
-		return nil
-	}
-	return b.acquire(ctx, n, Kept, firstSeat)
-}
-
-// Unseat says that n bytes of Seat are for no first batch any more. They stay charged until Release.
-func (b *Budget) Unseat(n int64) {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.seatUse -= n; b.seatUse < 0 {
-		panic("budget: more seats are given back than were taken")
-	}
-	b.serve() // as much is free for other first seats, and nothing may be released for long
+	return b.acquire(ctx, n, Kept)
 }
 
 type waitKey struct{}
@@ -262,15 +219,14 @@ func OnWait(ctx context.Context, leave func()) context.Context {
 }
 
 // acquire is Acquire that asks holders up to a level.
-func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) error {
+func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 	if n > b.common() {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, of which "+
-			"%d are kept for tables that grow and for first batches: raise it, or ask for less", n, Flag, b.limit,
-			b.limit-b.common())
+			"%d are kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.growth)
 	}
 	b.mu.Lock()
-	if b.queue.waiting == 0 && !b.short(n) || as == firstSeat && n <= b.seatRoom() {
-		b.use(n, as)
+	if b.queue.waiting == 0 && !b.short(n) {
+		b.used += n
 		b.mu.Unlock()
 		return nil
 	}
@@ -280,7 +236,6 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 			maxWaiters, Flag)
 	}
 	waiter := newWaiter(n)
-	waiter.as = as
 	b.queue.push(ctx, waiter)
 	b.serve() // those that wait may have been given more than this client
 	b.mu.Unlock()
@@ -376,9 +331,6 @@ func (b *Budget) leave(w *waiter) {
 		switch {
 		case w.account == nil && !b.queue.remove(w):
 			b.used -= w.n
-			if w.as == firstSeat {
-				b.seatUse -= w.n
-			}
 		case w.account != nil && !b.stop(w) && !w.mustFail:
 			b.used -= w.account.drop(w.n)
 		}
@@ -386,7 +338,7 @@ func (b *Budget) leave(w *waiter) {
 }
 
 // serve gives memory to accounts that grow, which hold what others may need, and then to the queue, in its
-// order: while the first one has too little room, nobody behind it is served but first seats. It needs the lock.
+// order: while the first one has too little room, nobody behind it is served. It needs the lock.
 func (b *Budget) serve() {
 	for len(b.growing) > 0 && b.fits(b.growing[0].account, b.growing[0].n) {
 		w := b.growing[0]
@@ -395,10 +347,9 @@ func (b *Budget) serve() {
 		close(w.ready)
 	}
 	for w := b.queue.first(); w != nil && !b.short(w.n); w = b.queue.first() {
-		b.hand(w)
-	}
-	for w := b.queue.firstSeat(b.seatRoom()); w != nil; w = b.queue.firstSeat(b.seatRoom()) {
-		b.hand(w)
+		b.used += w.n
+		b.queue.served(w)
+		close(w.ready)
 	}
 	b.untie()
 	pressure := b.queue.waiting
@@ -421,13 +372,6 @@ func (w *waiter) turn() {
 	}
 }
 
-// hand charges what w waits for. It needs the lock.
-func (b *Budget) hand(w *waiter) {
-	b.use(w.n, w.as)
-	b.queue.served(w)
-	close(w.ready)
-}
-
 // Release gives n bytes back. The caller must not hold a lock that a Holder needs.
 func (b *Budget) Release(n int64) {
 	if b != nil && n != 0 {
@@ -439,7 +383,7 @@ func (b *Budget) Release(n int64) {
 func (b *Budget) change(f func()) {
 	b.mu.Lock()
 	f()
-	if b.used < 0 || b.seatUse < 0 {
+	if b.used < 0 {
 		b.mu.Unlock()
 		panic("budget: more is given back than was taken")
 	}

@@ -14,76 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
-// unseated returns a budget that keeps nothing for seats: seven eighths of its limit are for whoever comes.
-func unseated(limit int64, by func(context.Context) any) *Budget {
-	b := New(limit, by)
-	b.seats = 0
-	return b
-}
-
-// TestFirstSeatsDoNotWait: the first batch of a client does not wait behind large requests, until as much as is kept
-// for seats is taken. Then it waits like others, but for whatever of that comes back, which is nobody else's. Further
-// batches take nothing of it.
-func TestFirstSeatsDoNotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := New(1600, nil) // 200 are for growth, 100 for seats
-		large, err := b.Open(t.Context(), 1200)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Acquire(t.Context(), 100); err != nil { // a further batch
-			t.Fatal(err)
-		}
-		if b.TryAcquire(1) {
-			t.Error("what is kept for seats was taken")
-		}
-		var waiting atomic.Int64
-		wait := func(do func() error) {
-			waiting.Add(1)
-			go func() {
-				if err := do(); err != nil {
-					t.Error(err)
-				}
-				waiting.Add(-1)
-			}()
-			synctest.Wait()
-		}
-		wait(func() error { return b.Acquire(t.Context(), 1000) })
-		for range 2 {
-			if err := b.Seat(t.Context(), 50); err != nil || b.Used() != 1400-50 && b.Used() != 1400 {
-				t.Errorf("%v, %d bytes are charged", err, b.Used())
-			}
-		}
-		wait(func() error { return b.Seat(t.Context(), 50) })
-		if waiting.Load() != 2 {
-			t.Error("more than what is kept was taken")
-		}
-		b.Unseat(50)
-		b.Release(50)
-		synctest.Wait()
-		if waiting.Load() != 1 || b.Used() != 1400 {
-			t.Error("the first seat that waits does not get what came back of those before")
-		}
-		wait(func() error { return b.Acquire(t.Context(), 50) }) // no first one
-		if waiting.Load() != 2 {
-			t.Error("a further seat was taken at once")
-		}
-		large.Close()
-		wait(func() error { return b.Seat(t.Context(), 50) })
-		if waiting.Load() != 0 || b.Used() != 1300 {
-			t.Errorf("%d wait, %d bytes are charged", waiting.Load(), b.Used())
-		}
-		b.Unseat(150)
-		b.Release(1300)
-		if !b.TryAcquire(1300) || b.TryAcquire(1) {
-			t.Error("what seats took beyond their part is not back")
-		}
-	})
-}
-
 // TestWhatIsLargerThanTheBudget: it is refused at once, with the flag's name.
 func TestWhatIsLargerThanTheBudget(t *testing.T) {
-	b := unseated(800, nil)
+	b := New(800, nil)
 	if err := b.Acquire(t.Context(), 701); fault.KindOf(err) != fault.Limit {
 		t.Errorf("%v", err)
 	}
@@ -106,7 +39,7 @@ func TestWhatIsLargerThanTheBudget(t *testing.T) {
 // TestFirstComeFirstServed: a request that fits does not pass one that does not, and one that gives up makes room.
 func TestFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, nil)
+		b := New(800, nil)
 		first, _ := b.Open(t.Context(), 600)
 		ctx, cancel := context.WithCancel(t.Context())
 		var passed atomic.Int64
@@ -141,7 +74,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 // TestWaitingEnds: a request does not wait for ever for memory that is never given back.
 func TestWaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, nil)
+		b := New(800, nil)
 		a, _ := b.Open(t.Context(), 600)
 		begin := time.Now()
 		if err := b.Acquire(t.Context(), 200); fault.KindOf(err) != fault.Limit {
@@ -161,7 +94,7 @@ func TestWaitingEnds(t *testing.T) {
 // refused at once, and the other goes on.
 func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, nil)
+		b := New(800, nil)
 		begin := time.Now()
 		var done sync.WaitGroup
 		var refused atomic.Int64
@@ -192,7 +125,7 @@ func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
 // TestWhoWaitsForMemoryHasNoTurn: whoever waits to grow leaves its turn to those who could give memory back.
 func TestWhoWaitsForMemoryHasNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, all := unseated(800, nil), turns.New(1, 1)
+		b, all := New(800, nil), turns.New(1, 1)
 		other, err := b.Open(t.Context(), 650)
 		if err != nil {
 			t.Fatal(err)
@@ -243,7 +176,7 @@ func (k *keeper) Freed() { k.freed.Add(1) }
 
 // TestWhatNobodyUsesGoesFirst: holders give memory back level by level, and no more than is needed.
 func TestWhatNobodyUsesGoesFirst(t *testing.T) {
-	b := unseated(800, nil)
+	b := New(800, nil)
 	var log []Level
 	for _, l := range []Level{Closed, Idle, Unused} {
 		if !b.TryAcquire(200) {
@@ -293,7 +226,7 @@ func TestWhatIsOfferedLaterIsTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := unseated(800, nil)
+				b := New(800, nil)
 				h := &late{b: b}
 				defer b.Join(h)()
 				if !b.TryAcquire(600) {
@@ -333,7 +266,7 @@ func (*self) Freed() {}
 // TestHoldersMayEndWhileTheyWait: a holder whose own request asks it to end does not wait for itself.
 func TestHoldersMayEndWhileTheyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, nil)
+		b := New(800, nil)
 		if !b.TryAcquire(700) {
 			t.Fatal("no room")
 		}
@@ -352,7 +285,7 @@ func TestHoldersMayEndWhileTheyWait(t *testing.T) {
 
 // TestManyAtOnce: requests of all kinds end, and the sum never passes the limit.
 func TestManyAtOnce(t *testing.T) {
-	b := unseated(10_000, nil)
+	b := New(10_000, nil)
 	b.queued = time.Hour
 	b.grow = time.Millisecond // a request that is refused is as good here as one that waits
 	var sum atomic.Int64

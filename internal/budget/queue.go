@@ -30,14 +30,6 @@ type client struct {
 	waiters []*waiter // the oldest first
 }
 
-// kind says what memory is for.
-type kind int
-
-const (
-	plain kind = iota
-	firstSeat
-)
-
 // newcomers is how many new clients, one after the other, may pass a request for each time that its client received as
 // much as they do. It exceeds the number of clients of most servers, so that new clients are not at a disadvantage.
 const newcomers = 64
@@ -79,18 +71,6 @@ func (q *queue) first() *waiter {
 		}
 	}
 	return next
-}
-
-// firstSeat returns the request for a first seat of at most room bytes that came first, or nil.
-func (q *queue) firstSeat(room int64) (first *waiter) {
-	for _, c := range q.clients {
-		for _, w := range c.waiters {
-			if w.as == firstSeat && w.n <= room && (first == nil || w.number < first.number) {
-				first = w
-			}
-		}
-	}
-	return first
 }
 
 // served says that w is given its bytes, and removes it.

@@ -58,7 +58,7 @@ func TestClientsShareTheQueue(t *testing.T) {
 		s := steps().Draw(rt, "steps")
 		var wrong error
 		synctest.Test(t, func(t *testing.T) {
-			c := &shared{b: unseated(800, clientOf), log: make([]moment, 1)}
+			c := &shared{b: New(800, clientOf), log: make([]moment, 1)}
 			for i := 0; i < len(s) && wrong == nil; i++ {
 				if wrong = c.do(t.Context(), s[i]); wrong != nil {
 					wrong = fmt.Errorf("step %d, %+v: %w", i, s[i], wrong)
@@ -209,7 +209,7 @@ type line struct {
 }
 
 func newLine(t *testing.T) *line {
-	l := &line{t: t, b: unseated(1024, clientOf), got: make(chan string, 10_000)}
+	l := &line{t: t, b: New(1024, clientOf), got: make(chan string, 10_000)}
 	if !l.b.TryAcquire(all) {
 		t.Fatal("no room")
 	}
@@ -300,7 +300,7 @@ func TestNewClientsStarveNobody(t *testing.T) {
 // client was given as much as the other one would have been: 600 bytes that it was, and 600 that it asks for.
 func TestSmallRequestsDoNotWaitForLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, clientOf)
+		b := New(800, clientOf)
 		if !b.TryAcquire(700) {
 			t.Fatal("no room")
 		}
