@@ -41,6 +41,9 @@ func TestLaterArrays(t *testing.T) {
 		t.Skip("CHASKI_ORACLE_PYTHON_TILEDB names no interpreter with the package tiledb")
 	}
 	seed, count := laterSeed(t), 60
+	if testing.Short() {
+		count = 20
+	}
 	if s := os.Getenv("CHASKI_ORACLE_COUNT"); s != "" {
 		var err error
 		if count, err = strconv.Atoi(s); err != nil {
