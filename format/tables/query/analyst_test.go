@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // duckAnswer is DuckDB's answer to a query.
@@ -58,7 +59,7 @@ func parquetTable(t *testing.T, path string) *tables.Table {
 // TestAnalystQueries promises DuckDB's names, types and rows for queries that an analyst of metadata writes.
 // testdata/analyst/analyst.py asked DuckDB for them.
 func TestAnalystQueries(t *testing.T) {
-	tables := Map(map[string]*tables.Table{"data": parquetTable(t, "testdata/analyst/data.parquet"),
+	tables := named.Tables(map[string]*tables.Table{"data": parquetTable(t, "testdata/analyst/data.parquet"),
 		"level1": parquetTable(t, "testdata/analyst/level1.parquet")})
 	all := duckAnswers(t)
 	answered, refused := 0, 0

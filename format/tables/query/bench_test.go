@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // benchTable has 200,000 rows: enough for many batches and all goroutines of a filter, and too few for the size of the
@@ -28,7 +29,7 @@ func benchTable() *tables.Table {
 
 // BenchmarkQuery runs queries of the kinds that select the samples of a training run.
 func BenchmarkQuery(b *testing.B) {
-	find := Map(map[string]*tables.Table{"data": benchTable()})
+	find := named.Tables(map[string]*tables.Table{"data": benchTable()})
 	for _, q := range []struct{ name, sql string }{
 		{"where", "SELECT id FROM data WHERE cloud < 0.2 AND split = 'train' AND id % 3 = 1"},
 		{"like", "SELECT id FROM data WHERE site LIKE '%-04_1_' OR upper(site) = 'SITE-00007'"},

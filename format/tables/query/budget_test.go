@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // TestQueriesAreCharged: a query of some bytes makes a large table of a small one. What does not fit into the budget is
@@ -21,7 +22,7 @@ func TestQueriesAreCharged(t *testing.T) {
 	}
 	s := tables.NewStrings(slices.Repeat([]string{strings.Repeat("x", text)}, int(rows)), nil)
 	n := tables.NewInts(sql.Int64, make([]int64, rows), nil)
-	data := Map(map[string]*tables.Table{"t": tables.FromVectors([]string{"s", "n"}, []*tables.Vector{s, n})})
+	data := named.Tables(map[string]*tables.Table{"t": tables.FromVectors([]string{"s", "n"}, []*tables.Vector{s, n})})
 	for _, c := range []struct {
 		sql  string
 		size int64 // of the result, or of the row numbers of the join

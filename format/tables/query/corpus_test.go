@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // levels reads the tables of a container in a ZIP or a directory: data, level1, … and l0, l1, …
@@ -134,7 +135,7 @@ func TestManifest(t *testing.T) {
 		t.Run(path+" "+a.SQL, func(t *testing.T) {
 			tables := levels(t, filepath.Join(root, path))
 			ran++
-			got, err := Run(t.Context(), a.SQL, Map(tables))
+			got, err := Run(t.Context(), a.SQL, named.Tables(tables))
 			if a.Error != "" {
 				if err == nil || (fault.KindOf(err) == fault.NotFound) != strings.Contains(a.Error,
 					"not found in FROM") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/cputime"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // analystQueries are the queries of testdata/analyst.
@@ -52,7 +53,7 @@ func FuzzRun(f *testing.F) {
 		f.Add(strings.NewReplacer("f64", "score", "i8", "age", "k", "id", "s", "name").Replace(g.query()))
 	}
 	p := people()
-	tables := Map(map[string]*tables.Table{"data": p, "l1": p})
+	tables := named.Tables(map[string]*tables.Table{"data": p, "l1": p})
 	f.Fuzz(func(t *testing.T, sql string) {
 		if len(sql) > 2000 {
 			return

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // many is a table of n rows.
@@ -17,7 +18,7 @@ func many(n int) query.Tables {
 	v := make([]int64, n)
 	t := tables.FromVectors([]string{"i"},
 		[]*tables.Vector{tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, v, nil)})
-	return query.Map(map[string]*tables.Table{"data": t})
+	return named.Tables(map[string]*tables.Table{"data": t})
 }
 
 // TestMemoryOfResult promises that the columns that a query computes take no more than the limit together.

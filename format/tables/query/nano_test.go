@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -71,7 +72,7 @@ func TestNanosecondsAreCompared(t *testing.T) {
 			[]tables.Range{{Column: 1, Hi: rows[7].T.UnixMicro()}}); err != nil || len(some) == 0 || len(some) == n {
 			t.Fatalf("%d rows are looked at, %v: pages are not told apart", len(some), err)
 		}
-		out, err := Run(t.Context(), sql, Map(map[string]*tables.Table{"data": tab}))
+		out, err := Run(t.Context(), sql, named.Tables(map[string]*tables.Table{"data": tab}))
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
@@ -193,7 +194,7 @@ func TestNanosecondsAreCompared(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Run(t.Context(), sql,
-			Map(map[string]*tables.Table{"data": tab})); fault.KindOf(err) != fault.Unsupported {
+			named.Tables(map[string]*tables.Table{"data": tab})); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // TestAgainstDuckDB compares random queries with DuckDB: the same columns and rows, or an error where DuckDB has one.
@@ -75,7 +76,7 @@ func TestAgainstDuckDB(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := Run(t.Context(), sql, Map(map[string]*tables.Table{"data": tab}))
+		got, err := Run(t.Context(), sql, named.Tables(map[string]*tables.Table{"data": tab}))
 		var rows [][]any
 		var names []string
 		if err == nil {

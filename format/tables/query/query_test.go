@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 )
 
 // people is a small table with nulls and NaN.
@@ -37,7 +38,7 @@ func people() *tables.Table {
 func run1(t testing.TB, sql string) (*tables.Table, error) {
 	t.Helper()
 	p := people()
-	return Run(t.Context(), sql, Map(map[string]*tables.Table{"data": p, "l1": p}))
+	return Run(t.Context(), sql, named.Tables(map[string]*tables.Table{"data": p, "l1": p}))
 }
 
 // shown is a result on one line: names, then rows.
@@ -69,12 +70,12 @@ func TestUnsupportedAtOnce(t *testing.T) {
 	data := tables.FromVectors([]string{"ll"}, []*tables.Vector{tables.NewList(inner, []uint32{0, 1}, nil)})
 	for _, sql := range []string{"ll[1] AS x", "ll[1] IS NULL AS x", "ll[1][1] AS x"} {
 		if _, err := Run(t.Context(), "SELECT "+sql+" FROM data",
-			Map(map[string]*tables.Table{"data": data})); fault.KindOf(err) != fault.Unsupported {
+			named.Tables(map[string]*tables.Table{"data": data})); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
 	if _, err := Run(t.Context(), "SELECT ll, ll IS NULL AS x FROM data",
-		Map(map[string]*tables.Table{"data": data})); err != nil {
+		named.Tables(map[string]*tables.Table{"data": data})); err != nil {
 		t.Error(err)
 	}
 }
@@ -93,7 +94,7 @@ func TestNaNOfScans(t *testing.T) {
 		"d >= 0.5": "2", "d >= 5e-1": "2", "NOT d < 5e-1": "2",
 	} {
 		got, err := Run(t.Context(), "SELECT count(*) AS n FROM data WHERE "+where,
-			Map(map[string]*tables.Table{"data": data}))
+			named.Tables(map[string]*tables.Table{"data": data}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -443,7 +444,7 @@ func TestLongCoalesce(t *testing.T) {
 		[]*tables.Vector{tables.NewStrings(make([]string, rows), slices.Repeat([]bool{true}, rows))})
 	for length, fits := range map[int]bool{1 << 10: true, 1<<20 + 1<<16: false} {
 		sql := "SELECT max(length(coalesce(s, '" + strings.Repeat("x", length) + "'))) FROM data"
-		got, err := Run(t.Context(), sql, Map(map[string]*tables.Table{"data": tab}))
+		got, err := Run(t.Context(), sql, named.Tables(map[string]*tables.Table{"data": tab}))
 		if !fits {
 			if fault.KindOf(err) != fault.Limit {
 				t.Errorf("%d times %d bytes: %v", rows, length, err)

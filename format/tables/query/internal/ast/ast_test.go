@@ -100,3 +100,15 @@ func TestRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWords: words of SQL in letters of any case, comments and line ends between them change nothing.
+func TestWords(t *testing.T) {
+	want, err := ParseCondition("a BETWEEN 1 AND 2 OR NOT b IS NULL AND c LIKE 'x''y%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseCondition("a between 1\n-- a comment\nand 2 Or nOt b is Null /* and\n more */ AND c like 'x''y%'")
+	if err != nil || shown(got) != shown(want) {
+		t.Errorf("%v is not %v: %v", got, want, err)
+	}
+}

@@ -1,4 +1,5 @@
-package query
+// Package named gives tables names, for tests of SQL.
+package named
 
 import (
 	"context"
@@ -9,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 )
 
-// Map finds tables in a map whose keys are in lower case.
-func Map(m map[string]*tables.Table) Tables {
+// Tables finds tables by their names, in letters of either case.
+func Tables(m map[string]*tables.Table) func(ctx context.Context, name string) (*tables.Table, error) {
 	return func(_ context.Context, name string) (*tables.Table, error) {
 		if t := m[strings.ToLower(name)]; t != nil {
 			return t, nil

@@ -1,4 +1,4 @@
-package query
+package eval_test
 
 import (
 	"bytes"
@@ -10,9 +10,11 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/eval"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -75,8 +77,8 @@ func TestConditionsOnCodes(t *testing.T) {
 			t.Fatalf("%s has no codes", name)
 		}
 	}
-	tables := func(tab *tables.Table) Tables {
-		return Map(map[string]*tables.Table{"data": tab, "few": tables.FromVectors([]string{"k", "name"},
+	tables := func(tab *tables.Table) query.Tables {
+		return named.Tables(map[string]*tables.Table{"data": tab, "few": tables.FromVectors([]string{"k", "name"},
 			[]*tables.Vector{tables.NewInts(sql.Int64, []int64{1, 3, 8, -5}, nil),
 				tables.NewStrings([]string{"test", "x", "south", "q"}, nil)})})
 	}
@@ -100,21 +102,21 @@ func TestConditionsOnCodes(t *testing.T) {
 		if testing.Short() && i%8 != 0 {
 			continue // the race detector sees the same workers for every condition
 		}
-		want, err := Run(t.Context(), "SELECT id, split, cloud FROM data WHERE "+where, tables(flat))
+		want, err := query.Run(t.Context(), "SELECT id, split, cloud FROM data WHERE "+where, tables(flat))
 		if err != nil {
 			t.Errorf("%s: %v", where, err)
 			continue
 		}
-		got, err := Run(t.Context(), "SELECT id, split, cloud FROM data WHERE "+where, tables(coded))
+		got, err := query.Run(t.Context(), "SELECT id, split, cloud FROM data WHERE "+where, tables(coded))
 		if err != nil {
 			t.Errorf("%s: %v", where, err)
 			continue
 		}
-		rows, err := Where(t.Context(), coded, where)
+		rows, err := query.Where(t.Context(), coded, where)
 		if err != nil {
 			t.Fatal(err)
 		}
-		oneByOne, err := Run(t.Context(), fmt.Sprintf("SELECT id, split, cloud FROM data WHERE %s LIMIT %d",
+		oneByOne, err := query.Run(t.Context(), fmt.Sprintf("SELECT id, split, cloud FROM data WHERE %s LIMIT %d",
 			where, n), tables(flat))
 		if err != nil {
 			t.Fatal(err)
@@ -138,12 +140,12 @@ func TestConditionsOnCodes(t *testing.T) {
 		"SELECT count(*) FROM data WHERE region = 'south' OR split = 'train'",
 		"SELECT 1 AS one WHERE 1 = 1",
 	} {
-		want, err := Run(t.Context(), sql, tables(flat))
+		want, err := query.Run(t.Context(), sql, tables(flat))
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)
 			continue
 		}
-		got, err := Run(t.Context(), sql, tables(coded))
+		got, err := query.Run(t.Context(), sql, tables(coded))
 		if err != nil || want.Len() == 0 || !slices.Equal(rowsOf(t, got), rowsOf(t, want)) {
 			t.Errorf("%s: %v, another result: %d rows, want %d", sql, err, got.Len(), want.Len())
 		}
@@ -174,7 +176,7 @@ func rowsOf(t *testing.T, tab *tables.Table) []string {
 func TestPartsFailAsOne(t *testing.T) {
 	_, flat := places(t, 4*eval.FewRows)
 	for _, where := range []string{"id * 71000000000000 > 0", "(id - 70000) * 9000000000000000000 < 0"} {
-		if _, err := Where(t.Context(), flat, where); err == nil {
+		if _, err := query.Where(t.Context(), flat, where); err == nil {
 			t.Errorf("%s: no error", where)
 		}
 	}

@@ -1,0 +1,74 @@
+package bind_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/query"
+	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
+	"github.com/chaski-eo/chaski/tools/testkit/named"
+)
+
+// TestAnyArguments: each function, with up to four arguments of any types, is bound, or refused as what it is: a
+// query that is wrong, or one that is not supported.
+func TestAnyArguments(t *testing.T) {
+	table := tables.FromVectors([]string{"n", "s", "f", "b", "t"}, []*tables.Vector{
+		tables.NewInts(sql.Int64, []int64{1}, nil), tables.NewStrings([]string{"x"}, nil),
+		tables.NewFloats(sql.Double, []float64{1}, nil), tables.NewInts(sql.Bool, []int64{1}, nil),
+		tables.NewNulls(tables.Type{Kind: tables.Timestamp}, 1),
+	})
+	from := named.Tables(map[string]*tables.Table{"data": table})
+	args := []string{"n", "s", "f", "b", "t", "NULL", "'day'", "-2"}
+	bound := 0
+	for _, f := range query.Functions() {
+		name, _, _ := strings.Cut(f.Signature, "(")
+		for k := range 4 * len(args) {
+			list := make([]string, k%5)
+			for i := range list {
+				list[i] = args[(k+i*(k/5+1))%len(args)]
+			}
+			call := name + "(" + strings.Join(list, ", ") + ")"
+			_, err := query.Run(t.Context(), "SELECT "+call+" FROM data", from)
+			var refusal *query.BindError
+			switch {
+			case err == nil:
+				bound++
+			case !errors.As(err, &refusal) && fault.KindOf(err) == 0:
+				t.Errorf("%s: %v is no refusal", call, err)
+			}
+		}
+	}
+	if bound < len(query.Functions()) {
+		t.Errorf("%d calls of %d functions are bound", bound, len(query.Functions()))
+	}
+}
+
+// TestNamesOfColumns: a column that several tables have must be named with its table, and a name that is one letter off
+// is refused with the names that there are.
+func TestNamesOfColumns(t *testing.T) {
+	one := func(names ...string) *tables.Table {
+		columns := make([]*tables.Vector, len(names))
+		for i := range columns {
+			columns[i] = tables.NewInts(sql.Int64, []int64{int64(i)}, nil)
+		}
+		return tables.FromVectors(names, columns)
+	}
+	from := named.Tables(map[string]*tables.Table{"a": one("id", "cloud"), "b": one("id", "split")})
+	for text, says := range map[string]string{
+		"SELECT id FROM a JOIN b ON a.id = b.id":             "id",
+		"SELECT a.id, cloud FROM a JOIN b ON a.id = b.id":    "",
+		"SELECT claud FROM a":                                "cloud",
+		"SELECT c.id FROM a":                                 "c",
+		"SELECT a.split FROM a JOIN b ON a.id = b.id":        "split",
+		"SELECT x.id FROM a x JOIN a y ON x.cloud = y.cloud": "",
+	} {
+		_, err := query.Run(t.Context(), text, from)
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", text, err, fmt.Sprintf("%q", says))
+		}
+	}
+}
