@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // TIFF is a classic TIFF of one uncompressed 8-bit strip (TIFF 6.0, section 3), followed by pad bytes.
@@ -134,3 +135,9 @@ func (m Memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	copy(p, m.Data[off:])
 	return nil
 }
+
+// OneFile is a source.Opener of one file under any name.
+type OneFile []byte
+
+// Open implements source.Opener.
+func (f OneFile) Open(context.Context, string) (source.Reader, error) { return &corpus.Mem{B: f}, nil }

@@ -1,4 +1,4 @@
-package loader
+package pixels_test
 
 import (
 	"bytes"
@@ -9,20 +9,14 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
-
-// inMemory opens one file under any name.
-type inMemory []byte
-
-func (m inMemory) Open(context.Context, string) (source.Reader, error) {
-	return &corpus.Mem{B: m}, nil
-}
 
 // gather keeps the samples of a box and then overwrites the reader's memory, because data of one
 // chunk must not show in the next.
@@ -70,7 +64,7 @@ func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		r := pixels.NewReader(Options{Opener: inMemory(b)}.WithDefaults())
+		r := pixels.NewReader(resources.Options{Opener: folder.OneFile(b)}.WithDefaults())
 		for range 4 {
 			y0, x0 := rnd.IntN(x.Height), rnd.IntN(x.Width)
 			g := &gather{got: map[[3]int]string{}, box: chunk.Box{B1: x.Bands, Y0: y0, X0: x0,
@@ -115,7 +109,7 @@ func TestChunksAreDecodedToTheLastRowNeeded(t *testing.T) {
 	}
 	file := bytes.Repeat([]byte{1}, 18)
 	var n []int
-	r := pixels.NewReader(Options{Opener: inMemory(file)}.WithDefaults())
+	r := pixels.NewReader(resources.Options{Opener: folder.OneFile(file)}.WithDefaults())
 	r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return asked{&n} }})
 	for y1 := 1; y1 <= x.Height; y1++ {
 		n = n[:0]
