@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -41,31 +40,6 @@ var failMu sync.Mutex
 // hostile.
 const maxID = 4096
 
-// rowErrors holds the errors of one row.
-type rowErrors struct {
-	all   error   // concerns the whole row; of several, the one that outranks the others
-	steps []error // of a sequence, the error of each single step, or nil
-}
-
-// worst returns the error that outranks all others of the row.
-func (r *rowErrors) worst() error {
-	err := r.all
-	for _, e := range r.steps {
-		if e != nil && outranks(e, err) {
-			err = e
-		}
-	}
-	return err
-}
-
-// step returns the error of a step.
-func (r *rowErrors) step(i int) error {
-	if r.all != nil || len(r.steps) == 0 {
-		return r.all
-	}
-	return r.steps[i]
-}
-
 // fail records the error of a unit.
 func (p *Pending) fail(u unit, err error) {
 	failMu.Lock()
@@ -82,19 +56,6 @@ func (p *Pending) fail(u unit, err error) {
 	if outranks(err, *target) {
 		*target = err
 	}
-}
-
-// outranks reports whether err is reported instead of other, whichever came first. Errors that no
-// policy covers (of the network, for example) come before faults of a sample; among equals the text
-// decides, so that a run reports the same error in any order of the workers.
-func outranks(err, other error) bool {
-	if other == nil {
-		return true
-	}
-	if system := fault.KindOf(err) == 0; system != (fault.KindOf(other) == 0) {
-		return system
-	}
-	return err.Error() < other.Error()
 }
 
 // settle applies the bad-sample policy to the rows with errors.
@@ -238,13 +199,4 @@ func (p *Pending) clearRow(k int) {
 			c.clear(k)
 		}
 	}
-}
-
-// clearStep fills one step of a raster field of a row.
-func (p *Pending) clearStep(field, k, step int) {
-	cv, err := p.converters(k, field).Get(&chunk.Index{}, nil)
-	if err != nil {
-		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
-	}
-	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
 }

@@ -14,30 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// column is a part of one batch that is not a raster field: a metadata column, shapes, or what Spec adds to
-// batches. Functions that a column does not need are nil. A new kind of column is a function that returns one, and an
-// entry in Engine.columns. If a row has to be read for it alone, hasMetadataUnit says so; if a member of the spec adds
-// it to batches, the name is reserved in Spec.extras.
-type column struct {
-	// fill reads row k, which is a draw from d.
-	fill func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error
-	// clear makes row k padding: its sample is missing.
-	clear func(k int)
-	// clearStep makes one step of row k missing.
-	clearStep func(k, step int)
-	// size returns the bytes of the column that the layout cannot count, because they have no length before they are
-	// read.
-	size func() int64
-	// members returns the tensors of all rows.
-	members func() []member
-}
-
-// member is a tensor of a batch, with FieldInfo.Kind.
-type member struct {
-	batch.Tensor
-	kind string
-}
-
 // columns returns the columns of a batch: first the metadata columns, in the order of the spec, then the others in the
 // order of batches.
 func (e *Engine) columns(p *Pending) (list []column) {
@@ -241,4 +217,21 @@ func (e *Engine) stepsColumn(p *Pending, name string, steps int) column {
 		}
 		return []member{{tensor, "mask"}}
 	}}
+}
+
+// validity returns the name and the number of steps of the tensor that says which steps exist, or no steps.
+func (e *Engine) validity(g *group) (name string, steps int) {
+	lead := g.lead()
+	if t := e.spec.SequenceOf(&lead.source); t != nil {
+		return t.Validity, t.Length
+	}
+	if lead.files.some() {
+		return spec.DefaultValidity, lead.span()
+	}
+	return "", 0
+}
+
+// valueShape returns the shape and axes of a metadata column of a batch: (n), or (n, t) for sequences.
+func (p *Pending) valueShape() ([]int64, []string) {
+	return stepShape(p.batch.Rows, p.group.lead().steps)
 }

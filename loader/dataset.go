@@ -20,57 +20,11 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-// dataset is one source of a spec that is not a mixture: an open table, and the fields compiled for
-// it.
-type dataset struct {
-	name      string // empty if the spec has one source
-	group     *group // the sources with which it shares batches
-	number    int    // index in Engine.sets
-	source    Source
-	sampler   Sampler          // the source's own or the spec's, with the size of the window
-	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
-	fields    []Field
-	table     rows.Table
-	extras    rows.Extras // of the table
-	rasters   []*pixels.Raster
-	files     fileSteps
-	opaque    []string // raster fields whose files have an alpha band that they do not pick
-	unheld    []string // raster fields with values of nodata that the first file's dtype does not have
-	unplaced  error    // why the first raster of some field is not placed; see catalog.Asset.Unplaced
-	joint     []string // raster fields whose files have nodata values of all bands together (chunk.Index.Joint)
-	placeless []string // raster fields that the first sample cannot place beside the first one
-	boxed     []string // raster fields for which the catalog has bounds without transforms
-	values    []valueField
-	vectors   []*shapes.Field
-	alignY    int
-	alignX    int
-	opener    source.Opener
-	names     *names
-	steps     int        // of a sequence; 0 without time
-	timeless  bool       // its batches are its own, and its rows are not sequences, as those of other sources may be
-	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
-	remote    bool       // some of its files are not local
-	sizes     assetSizes // known only if the sampler needs them
-	weights   *rows.Weights
-	coverage  *rows.Weights // of Sampler.MaxNoData, while the dataset is opened
-	limited   [2]int64      // how many windows, or rows, there are without MaxNoData and with it
-	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
-	clock     clock         // for Spec.Geo
-	ground    *scenes.Set   // nil unless windows lie on the ground
-	overviews *lru.Cache[overviewKey, pixels.Levels]
-	badScenes leftOut       // with ground
-	rows      []uint32      // rows that the subset selects; nil for all
-	digest    digest.Digest // of the selected rows and all other data that the order depends on
-	hasDigest bool          // something was written to digest
-}
 
 // addSource opens a source and all sources in it, and returns it for package shuffle. It fills in
 // the source of the spec. batch is the number of rows of every global batch that are of this
@@ -797,12 +751,6 @@ func upTo(bound int64, factors ...int) int64 {
 		return n
 	}
 	return bound
-}
-
-// assetSizes holds the sizes of the assets in the first raster field: of all or of none.
-type assetSizes struct {
-	each []catalog.Size // one for each row; 0 by 0 for an asset that cannot be read
-	one  *catalog.Size  // of every asset, if all have the same
 }
 
 // available reports whether the sizes were measured.

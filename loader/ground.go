@@ -233,13 +233,6 @@ func (d *dataset) leads(row int64) (dataset, column int) {
 	panic("loader: a dataset of scenes without a field") // openJoined opens those that fields name
 }
 
-// leftOut counts scenes that cannot be read, or lie where the maps of windows show nothing, and are left out by the
-// policy for bad samples.
-type leftOut struct {
-	n, of int64
-	first error // of the texts of all errors the first one, so that the order of reading does not matter
-}
-
 // add counts a scene, or returns its error: under the policy "error", or if it is not a fault of the scene.
 func (l *leftOut) add(e *Engine, err error) error {
 	if e.spec.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
@@ -507,32 +500,6 @@ func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) err
 	return nil
 }
 
-// ground decodes the window of a raster field out of the scenes that it sees.
-func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	engine, pending := u.p.engine, u.p
-	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
-		made := of.Tensor()
-		cv, err := made.Final.Get(&chunk.Index{}, nil)
-		if err != nil {
-			return err
-		}
-		target := pending.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
-		target.Field = made
-		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
-			mosaic := r.Mosaic(to, d.sampler.Mosaic)
-			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset,
-				bands []int, at *warp.Mapping, last bool) (bool, error) {
-				err := mosaic.Add(pending.ctx, *a, bands, at, last, engine.options.MaxChunkBytes)
-				return !mosaic.Full(), err
-			})
-			if err == nil {
-				mosaic.End()
-			}
-			return err
-		})
-	})
-}
-
 // coarser returns the overview of a scene that has the resolution of a window on the ground, and the mapping to it. m
 // is the mapping to the full raster. Without a fitting overview it returns the raster and m.
 func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, window warp.Raster, a catalog.Asset,
@@ -569,9 +536,6 @@ func (d *dataset) overviewFor(ctx context.Context, e *Engine, f *pixels.Raster, 
 // tiles of 512 has four of 11² + 6² + 3² + 2² = 170 chunks, which take 16 bytes each: 8 MiB hold the indexes of about
 // 2,000.
 const overviewBytes = 8 << 20
-
-// overviewKey names an asset.
-type overviewKey struct{ uri, member string }
 
 // overviewsOf returns the overviews of an asset, from the largest to the smallest. If one is unsupported, such as one
 // of other bands, it returns none: the raster itself can be read. One without the mask that the raster has is left out,

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crash"
@@ -147,4 +148,15 @@ func (e *Engine) pixelFile(ctx context.Context, a catalog.Asset, p *dryrun.Asset
 	}
 	p.Object, p.Start = source.Place(file)
 	return file, file.Close()
+}
+
+// planned returns what Engine.tiles is to be told about the ticket.
+func (p *Pending) planned() planned {
+	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
+	return planned{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
+		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks() {
+			return nil, nil
+		}
+		return engine.needs(p.ctx, &draws[k])
+	}}
 }

@@ -1,59 +1,12 @@
 package loader
 
 import (
-	"container/list"
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
-
-// queue holds the tickets that wait for memory. Tickets of one stream are worked on in the order in which they came.
-// Clients take turns, so that one with many tickets does not hold up another, and so do the streams of a client. A turn
-// is worth the rows of a whole step, so a client with small batches gets as many rows as others.
-//
-// A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are released
-// or kept. Where several clients are active, each may have its part of the memory, and at least one batch. Otherwise
-// batches that a client does not take would hold all memory. The streams of a client divide its window. While other
-// engines wait for the budget, the memory is that which the engine already has, which may be two batches. Then a ticket
-// that finds no room waits for memory of its own in the queue of the budget, where clients take turns: see ask. So it
-// does not wait until others of the same engine read their batches.
-type queue struct {
-	bound int64        // bytes of memory
-	now   func() int64 // how many of these bytes the engine can have now; nil: all. It is called with mu
-	turn  int          // rows
-	// memory has the buffers for tickets; nil: as much as windows allow. It has a lock of its own, locked under mu.
-	memory *memory
-	stages *resources.Stages // counts the time without memory; nil: nobody asks
-	more   chan struct{}     // holds one element when take may find a ticket
-
-	coming atomic.Int64 // batches that giveBack is about to give back
-
-	// mu guards the fields below and all shares.
-	mu      sync.Mutex
-	all     share
-	closed  bool     // then no ticket waits
-	blocked bool     // tickets wait, and have no room
-	head    *Pending // the ticket that all wait for, because of the bound; nil: none
-}
-
-// share is the share of one client in an engine, or of one stream in its client. It exists as long as tickets wait for
-// it, or it has memory.
-type share struct {
-	key        any
-	of         *share // of a stream its client, of a client the engine
-	members    map[any]*share
-	turns      list.List     // of members whose tickets wait, the next one first
-	place      *list.Element // in of.turns, or nil
-	rows       int           // that are left of its turn
-	bytesInUse int64         // bytes of the window that are in use
-	asks       bool          // of a client: a ticket of it waits in the queue of the budget
-
-	first, last *Pending // of a stream: the tickets that wait
-}
 
 const (
 	// askShare is the part of the budget up to which a client waits for more memory of it, beside one batch: as much as
@@ -63,13 +16,6 @@ const (
 	// because too many others wait.
 	askAgain = time.Second
 )
-
-// claim is the memory that one ticket has of a window.
-type claim struct {
-	queue *queue
-	share *share
-	bytes int64
-}
 
 func newQueue(bound int64, turn int) *queue {
 	return &queue{bound: bound, turn: turn, more: make(chan struct{}, 1)}

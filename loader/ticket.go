@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,54 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/batch"
-	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
-)
-
-// ErrClosed is the error of tickets that were unfinished when the engine was closed.
-var ErrClosed = errors.New("loader: the engine is closed")
-
-// Pending is a ticket in work. The caller must call Wait or Cancel, and must not call Cancel after
-// Wait has returned a batch.
-type Pending struct {
-	engine *Engine
-	group  *group // of the ticket's positions
-	ticket steps.Ticket
-	native bool
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	client  any      // for whom it is: see resources.Turn
-	next    *Pending // behind it in the queue
-	claim   *claim   // on the window of its client; nil before its turn
-	charged int64    // bytes of the budget for memory, from queue.ask until it has the memory
-	layout  *layout
-	memory  batch.Buffer
-	buf     []byte // bytes of memory
-	batch   *batch.Batch
-	draws   []shuffle.Draw // for each row, the sample that stands there
-	parts   []column       // all of the batch that is not a raster field
-	masks   []sync.Once    // for each raster field: sets the mask to ones
-	masked  []atomic.Bool  // for each raster field: the mask is in use
-	errs    []rowErrors    // for each row
-	todo    atomic.Int64   // units that are not done
-	order   int64          // of its first row in Engine.tiles
-	plan    tilePlan
-	run     *runAhead // nil unless its reads were announced
-	done    chan struct{}
-	err     error
-
-	state atomic.Int32
-}
-
-const (
-	// States of a Pending. They decide who releases the batch: the caller of Wait, or Cancel, if the
-	// work finished first; finish itself if Cancel came first. Both use compare-and-swap, so that
-	// exactly one of them releases it.
-	working int32 = iota
-	finished
-	abandoned
 )
 
 // Start asks for the rows of a ticket and never blocks. The engine works on the tickets of a stream in
@@ -173,17 +126,6 @@ func (p *Pending) finish(err error) {
 	close(p.done)
 }
 
-// planned returns what Engine.tiles is to be told about the ticket.
-func (p *Pending) planned() planned {
-	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
-	return planned{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
-		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks() {
-			return nil, nil
-		}
-		return engine.needs(p.ctx, &draws[k])
-	}}
-}
-
 // prepare lays out the batch in the ticket's memory, which next has reserved.
 func (p *Pending) prepare() error {
 	engine := p.engine
@@ -222,11 +164,3 @@ func (p *Pending) prepare() error {
 
 // size returns the bytes of memory that the ticket takes.
 func (p *Pending) size() int { return max(p.layout.bytes, 1) }
-
-// set returns the dataset of a row. For padding it is the first one of the group.
-func (p *Pending) set(k int) *dataset {
-	if p.batch.Positions[k] < 0 {
-		return p.group.lead()
-	}
-	return p.engine.set(&p.draws[k])
-}

@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -102,23 +101,6 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 			return out
 		},
 	}
-}
-
-// addVectors places the tensors of shapes.
-func (l *layout) addVectors(d *dataset, rows int, bound int64) error {
-	for _, field := range d.vectors {
-		if field.Ragged() { // counted when the batch is complete, as strings are
-			l.vectors = append(l.vectors, l.bytes)
-			continue
-		}
-		size := pixels.BoundedBytes(bound, rows, d.rasters[0].H, d.rasters[0].W, field.To.Size())
-		if size < 0 || int64(l.bytes)+size > bound {
-			return pixels.OverMemory(fmt.Sprintf("field %q", field.Name), rows, "", bound)
-		}
-		l.vectors = append(l.vectors, l.bytes)
-		l.bytes = pixels.Align64(l.bytes + int(size))
-	}
-	return nil
 }
 
 // cutTensors returns the tensors of a field of boxes or polygons.

@@ -348,3 +348,38 @@ func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box
 	return &pixels.Row{Field: p.set(k).rasters[field].Tensor(), Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step,
 		Win: win, Turn: p.draws[k].Transform}
 }
+
+// ground decodes the window of a raster field out of the scenes that it sees.
+func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+	engine, pending := u.p.engine, u.p
+	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
+		made := of.Tensor()
+		cv, err := made.Final.Get(&chunk.Index{}, nil)
+		if err != nil {
+			return err
+		}
+		target := pending.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
+		target.Field = made
+		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
+			mosaic := r.Mosaic(to, d.sampler.Mosaic)
+			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset,
+				bands []int, at *warp.Mapping, last bool) (bool, error) {
+				err := mosaic.Add(pending.ctx, *a, bands, at, last, engine.options.MaxChunkBytes)
+				return !mosaic.Full(), err
+			})
+			if err == nil {
+				mosaic.End()
+			}
+			return err
+		})
+	})
+}
+
+// clearStep fills one step of a raster field of a row.
+func (p *Pending) clearStep(field, k, step int) {
+	cv, err := p.converters(k, field).Get(&chunk.Index{}, nil)
+	if err != nil {
+		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
+	}
+	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
+}

@@ -11,14 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// unit is the smallest piece of work: one raster field of one row, or of one step of it in a
-// sequence. Field -1 stands for the metadata columns of the row (of all steps), its window
-// and its shapes.
-type unit struct {
-	p                *Pending
-	row, field, step int
-}
-
 // start starts the workers and the dispatcher. They run until Close.
 func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())

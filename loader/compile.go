@@ -1,0 +1,416 @@
+package loader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/batch"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+const (
+	// plannedShare is the part of the memory that decoded chunks take at most. With 32 windows of 6 x 256 x 256
+	// as float32, eight batches fill 384 MiB, of which this is 96 MiB.
+	plannedShare = 4
+	// plansAhead is how many tickets wait until their chunks are known: more than a client prefetches.
+	plansAhead = 16
+)
+
+// compile checks the sources of the group, which are open, and counts the units of a row.
+func (g *group) compile(e *Engine) error {
+	lead := g.lead()
+	if err := e.checkValidity(g); err != nil {
+		return err
+	}
+	if e.spec.Windows && len(lead.rasters) == 0 {
+		return errors.New("spec: windows is true, and no field is a raster")
+	}
+	if e.spec.Geo && len(lead.rasters) == 0 {
+		return errors.New("spec: geo is true, and no field is a raster")
+	}
+	if e.hasMetadataUnit(g) {
+		g.perRow++
+	}
+	g.native = make([]bool, len(lead.rasters))
+	for i, field := range lead.rasters {
+		g.perRow += max(field.Steps, 1)
+		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
+		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
+		g.native[i] = true
+		for _, d := range g.sets {
+			bands := len(d.rasters[i].Tensor().Picked)
+			if n := len(d.rasters[i].Wavelengths); n > 0 && n != bands {
+				err := fmt.Errorf("field %q: wavelengths has %d numbers for %d bands", field.Name, n, bands)
+				if d.name != "" {
+					err = spec.InSource(d.name, err)
+				}
+				return fmt.Errorf("spec: %w", err)
+			}
+			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples() &&
+				d.rasters[i].CopiesParts()
+		}
+	}
+	return nil
+}
+
+// addSizes adds a group for each size of windows but the largest, which the groups that are there have.
+func (e *Engine) addSizes() error {
+	for _, g := range slices.Clone(e.groups) {
+		sampler := g.lead().sampler
+		for _, side := range slices.Compact(slices.Sorted(slices.Values(sampler.Sizes))) {
+			if side == sampler.Height {
+				continue
+			}
+			sized := &group{}
+			for _, set := range g.sets {
+				smaller, err := set.ofSize(side, sized)
+				if err != nil {
+					return err
+				}
+				if set.sized == nil {
+					set.sized = map[int]*dataset{}
+				}
+				set.sized[side] = smaller
+				sized.sets = append(sized.sets, smaller)
+			}
+			e.groups = append(e.groups, sized)
+		}
+	}
+	return nil
+}
+
+// open describes the batches of the group. At least one row must fit into the memory. Whether all rows of a ticket fit
+// is checked when the ticket comes, because its number of rows is not known before.
+func (g *group) open(e *Engine) error {
+	single, err := e.layout(layoutKey{group: g, rows: 1})
+	if err != nil {
+		return err
+	}
+	e.describe(g, single)
+	if e.spec.BatchSize == 1 {
+		return nil
+	}
+	for _, r := range g.lead().rasters { // a layout without n holds one sample only
+		raster := r.Tensor()
+		if _, err := raster.LayoutPattern.Plan(raster.Axes(2), raster.Sizes); err != nil {
+			return rows.InField(raster.Name, err)
+		}
+	}
+	return nil
+}
+
+// openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
+// the caller can close the tables that were opened.
+func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
+	engine := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
+	// A panic becomes an error here, so that the caller still closes the tables.
+	if err := crash.Call(func() error { return engine.compile(ctx, open) }); err != nil {
+		return engine, err
+	}
+	engine.account = budget.Of(ctx)
+	engine.setMemory()
+	if err := engine.makeTiles(ctx); err != nil {
+		return engine, err
+	}
+	if err := engine.setHash(); err != nil {
+		return engine, err
+	}
+	for _, g := range engine.groups {
+		if err := g.open(engine); err != nil {
+			return engine, err
+		}
+	}
+	floor, err := chargeFloor(ctx, engine.account, &engine.options, engine.BatchBytes())
+	if err != nil {
+		return engine, err
+	}
+	// makeTiles has already subtracted the decoded tiles.
+	engine.queue = newQueue(engine.options.MemoryBytes, engine.spec.BatchSize)
+	engine.memory = newMemory(engine.options.MemoryBytes, o.Alloc, o.Budget, floor, engine.queue.poke)
+	engine.queue.memory, engine.queue.now = engine.memory, engine.memory.now
+	if engine.queue.stages = o.Stages; o.Stages != nil {
+		engine.slow.sources = make([]sourceTime, len(engine.sets))
+	}
+	engine.start()
+	return engine, nil
+}
+
+// setMemory chooses the memory if the user did not. A file declares the size of its chips and so
+// the size of a batch, so a quarter of the machine's memory is the most that it can claim (or
+// DefaultMemoryBytes, if that is more).
+func (e *Engine) setMemory() {
+	if e.options.MemoryBytes != 0 {
+		return
+	}
+	limit := max(resources.DefaultMemoryBytes, procs.Memory()/4)
+	if total := e.options.Budget.Limit(); total > 0 {
+		// Otherwise one engine could keep the others at their floors.
+		limit = min(limit, total/2)
+	}
+	e.options.MemoryBytes = limit
+	batch := e.BatchBytes()
+	// The comparison divides instead of multiplying, because autoBatches*batch could overflow.
+	// Batches that do not fit keep the upper bound.
+	if batch == 0 || batch > (limit-min(e.poolBytes(), limit))/autoBatches {
+		return
+	}
+	e.options.MemoryBytes = min(limit, max(resources.DefaultMemoryBytes, autoBatches*batch+e.poolBytes()))
+}
+
+// poolBytes returns the bytes of decoded tiles that two pools of every dataset need. It counts two
+// because the next pool begins while workers still read from the last one.
+func (e *Engine) poolBytes() int64 {
+	need := int64(0)
+	for _, d := range e.sets {
+		if d.byTile() {
+			need += 2 * d.poolBytes()
+		}
+	}
+	return need
+}
+
+// makeTiles sets aside memory for decoded tiles. It takes at most half of the memory, so that
+// batches keep the other half.
+func (e *Engine) makeTiles(ctx context.Context) error {
+	need := e.poolBytes()
+	if need == 0 {
+		e.makePlannedTiles()
+		return nil
+	}
+	limit := e.options.MemoryBytes / 2
+	if need > 2*limit {
+		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once",
+			"pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
+	}
+	bound, err := chargeTiles(ctx, e.account, e.options.Budget, min(need, limit))
+	if err != nil {
+		return err
+	}
+	e.tiles = pixels.NewTileCache(bound)
+	// Tiles and batches share one bound, so the tiles must be subtracted before newMemory is
+	// called.
+	e.options.MemoryBytes -= e.tiles.Bound
+	return nil
+}
+
+// makePlannedTiles sets aside memory for chunks that several windows of the next batches need. Enough of the memory
+// stays for the batches of one client.
+func (e *Engine) makePlannedTiles() {
+	if !slices.ContainsFunc(e.sets, (*dataset).sharesChunks) {
+		return
+	}
+	memory := e.options.MemoryBytes
+	batches := min(memory/busyBatches, e.BatchBytes()) * busyBatches
+	if bound := min(memory/plannedShare, memory-batches); bound > 0 {
+		e.tiles = pixels.NewPlannedTiles(bound, e.options.Budget)
+		e.plans = make(chan planned, plansAhead)
+		e.options.MemoryBytes -= bound
+	}
+}
+
+// closeTables closes the tables of all sources.
+func (e *Engine) closeTables() error {
+	var errs []error
+	for _, d := range e.sets {
+		errs = append(errs, d.table.Close())
+		for _, v := range d.vectors {
+			errs = append(errs, v.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compile opens all sources and makes the plan of the order.
+func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
+	src := e.spec.Root()
+	top, err := e.addSource(ctx, &src, "", open, int64(e.spec.BatchSize))
+	if err != nil {
+		return err
+	}
+	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top,
+		Take: e.spec.Take, Batch: int64(e.spec.BatchSize)})
+	if err != nil {
+		return fmt.Errorf("spec: %w", err)
+	}
+	e.samples = e.plan.Len()
+	if err := e.setClasses(ctx); err != nil {
+		return err
+	}
+	if err := e.addSizes(); err != nil {
+		return err
+	}
+	for _, g := range e.groups {
+		if err := g.compile(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setClasses sets the values of all classes, and the classes of the spec if it has none: one list for all sources, so
+// that a string has one value in a batch.
+func (e *Engine) setClasses(ctx context.Context) error {
+	for i := range spec.RowFields(e.spec.Fields) {
+		field := &e.spec.Fields[i]
+		if field.Kind != spec.ClassField {
+			continue
+		}
+		if field.Classes == nil {
+			var sources []classSource
+			for _, d := range e.sets {
+				sources = append(sources, classSource{d.table, &d.source, d.extras.Selected})
+			}
+			found, err := findClasses(ctx, i, field.DType, sources)
+			if err != nil {
+				return rows.InField(field.Name, err)
+			}
+			field.Classes = found
+		}
+		for _, dataset := range e.sets {
+			column := slices.IndexFunc(dataset.values, func(v valueField) bool { return v.column == i })
+			for n, c := range field.Classes {
+				dataset.values[column].classes[c] = int64(n)
+			}
+		}
+	}
+	return nil
+}
+
+// setHash computes the spec hash: the hash of the spec's JSON without the paths of the data, and of
+// the fingerprints of all sources.
+func (e *Engine) setHash() error {
+	// A moved dataset must keep its hash, so paths are left out. The order's version is part of it,
+	// because a state must not resume in another order.
+	placeless := e.spec.Placeless()
+	for _, v := range e.sets[0].values { // the kinds of the other fields are in the fingerprint
+		if v.fromSpec {
+			placeless.Fields[v.column].Kind = spec.NumberField
+		}
+	}
+	for i := range placeless.Fields {
+		if field := &placeless.Fields[i]; field.DType == spec.Auto {
+			field.DType = "float32" // without palettes, whose files are in the fingerprint
+		}
+	}
+	text, err := json.Marshal(struct {
+		Order       int    `json:"order"`
+		Fingerprint string `json:"fingerprint"`
+		Spec        Spec   `json:"spec"`
+		Data        string `json:"data,omitempty"`
+		FillsFloats bool   `json:"fills_floats,omitempty"`
+	}{steps.Version, e.Fingerprint(), placeless, e.digest(), e.fillsFloats()})
+	if err != nil {
+		return err
+	}
+	hasher := digest.New()
+	_, _ = hasher.Write(text)
+	e.hash = hasher.Hex()
+	data := hashed{samples: e.samples, digest: e.digest()}
+	for _, d := range e.sets {
+		data.sources = append(data.sources, hashedSource{d.name, d.table.Fingerprint(), d.table.Len()})
+	}
+	e.run, err = partsOf(&e.spec, data)
+	return err
+}
+
+// fillsFloats reports whether a raster field fills nodata that older versions kept unless Fill or
+// Normalize was set. It changes the spec hash, so that a state of an older version is refused
+// instead of resumed with other pixels.
+func (e *Engine) fillsFloats() bool {
+	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
+		return slices.ContainsFunc(d.rasters, (*pixels.Raster).FillsFloats)
+	})
+}
+
+// digest returns a hash of the data, beyond the fingerprints, that the order depends on: selected
+// rows, weights, sizes, boxes. It is empty if the order depends on nothing else.
+func (e *Engine) digest() string {
+	hasher, chosen := digest.New(), false
+	for _, dataset := range e.sets {
+		sum := dataset.digest.Sum()
+		_, _ = hasher.Write(sum[:])
+		chosen = chosen || dataset.hasDigest
+	}
+	if !chosen {
+		return ""
+	}
+	return hasher.Hex()
+}
+
+// describe fills the infos of a group with the tensors of a batch of one row, in the order of the fields.
+func (e *Engine) describe(g *group, one *layout) {
+	padding := &Pending{engine: e, group: g, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
+		batch: &batch.Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
+	parts := e.columns(padding)
+	add := func(c column) {
+		for _, m := range c.members() {
+			info := batch.FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}
+			g.infos = append(g.infos, info)
+		}
+	}
+	g.inOrder(e, func(i int) {
+		field, plan := g.lead().rasters[i].Tensor(), one.rasters[i].plan
+		info := batch.FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
+			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
+			GSD: field.GSD, Classes: field.Legend.Names, Palette: field.Legend.Palette}
+		g.infos = append(g.infos, info)
+		if field.Validity != "" {
+			g.infos = append(g.infos, batch.FieldInfo{Name: field.Validity, Kind: "mask", DType: chunk.Uint8,
+				Shape: info.Shape, Axes: info.Axes})
+		}
+	}, func(i int) { add(parts[i]) })
+	for _, c := range parts[len(g.lead().values):] {
+		add(c)
+	}
+}
+
+// checkValidity checks that no field has the name of the tensor of validity.
+func (e *Engine) checkValidity(g *group) error {
+	name, steps := e.validity(g)
+	if steps == 0 {
+		return nil
+	}
+	for i := range e.spec.Fields {
+		if f := &e.spec.Fields[i]; f.Name == name || f.Validity == name {
+			return fmt.Errorf("spec: %q is the tensor that says which steps of time exist: give the field, or its "+
+				"validity, another name", name)
+		}
+	}
+	return nil
+}
+
+// Close stops the workers and closes the dataset. Batches that were not released stay valid.
+// Unfinished tickets end with ErrClosed. Further calls return the same error.
+func (e *Engine) Close() error {
+	e.closing.Do(func() {
+		// Workers must end before the tables close, because they read from them.
+		e.stop()
+		e.ahead.close()
+		e.done.Wait()
+		e.memory.close()
+		if e.tiles != nil {
+			e.tiles.Close()
+		}
+		e.closeErr = e.closeTables()
+		e.options.CloseOpener()
+		e.account.Close()
+	})
+	return e.closeErr
+}
+
+// Wanted reports whether tickets of other streams than t wait for memory.
+func (e *Engine) Wanted(t resources.Turn) bool { return e.queue.othersWait(t) }
