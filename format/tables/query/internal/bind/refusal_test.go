@@ -72,3 +72,30 @@ func TestNamesOfColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestCommonTypes: values of a CASE and of lists have one type, as in DuckDB: the wider number, or the string.
+func TestCommonTypes(t *testing.T) {
+	table := tables.FromVectors([]string{"n"}, []*tables.Vector{tables.NewInts(sql.Int64, []int64{2}, nil)})
+	from := named.Tables(map[string]*tables.Table{"data": table})
+	for text, want := range map[string]string{
+		"CASE WHEN n = 2 THEN n ELSE 0.5 END":     "2",
+		"CASE WHEN n = 1 THEN n ELSE 0.5 END":     "0.5",
+		"coalesce(NULL, n, 7)":                    "2",
+		"CASE WHEN n = 2 THEN NULL ELSE n END":    "null",
+		"CASE n WHEN 2 THEN 'a' ELSE 'b' END":     `"a"`,
+		"greatest(n, 2.5)":                        "2.5",
+		"n IN (1, 2.0)":                           "true",
+		"CAST(n AS VARCHAR) || 'x'":               `"2x"`,
+		"CASE WHEN n > 5 THEN TRUE ELSE NULL END": "null",
+	} {
+		out, err := query.Run(t.Context(), "SELECT "+text+" FROM data", from)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		v, err := out.At(t.Context(), 0)
+		if err != nil || string(v.AppendJSON(nil, 0)) != want {
+			t.Errorf("%s is %s, want %s: %v", text, v.AppendJSON(nil, 0), want, err)
+		}
+	}
+}
