@@ -100,9 +100,13 @@ def ask(
     """Asks the engine, or a server, a question: see `Connection.ask`."""
     try:
         out: tuple[bytes, list[str]] = call(server, max_chunk, "ask", question, timeout, data)
-    except KeyboardInterrupt as e:
-        _quietly(e)
-        raise
+    except BaseException as e:
+        # While a thread starts, Python 3.11 may turn an interrupt into "release unlocked lock".
+        interrupt = e if isinstance(e, KeyboardInterrupt) else e.__context__
+        if not isinstance(interrupt, KeyboardInterrupt):
+            raise
+        _quietly(interrupt)
+        raise interrupt from None
     return out
 
 
