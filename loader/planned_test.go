@@ -140,7 +140,8 @@ func TestPlannedTiles(t *testing.T) {
 	if len(c.Planned) != 0 {
 		t.Errorf("%d chunks are still planned", len(c.Planned))
 	}
-	if err := charges.Acquire(t.Context(), 1500); err != nil || c.Held != 0 {
+	// Of 2000 bytes, 250 are kept for tables that grow: 1600 do not fit beside two tiles, and leave room for one.
+	if err := charges.Acquire(t.Context(), 1600); err != nil || c.Held != 0 {
 		t.Errorf("%d bytes are held although others wait: %v", c.Held, err)
 	}
 	plan(7, 0)
@@ -150,7 +151,7 @@ func TestPlannedTiles(t *testing.T) {
 	plan(10, 1)
 	decode(1, 9, false) // chunk 0 is needed earlier
 	c.Close()
-	if charges.Used() != 1500 {
+	if charges.Used() != 1600 {
 		t.Errorf("%d bytes are charged", charges.Used())
 	}
 }
