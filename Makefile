@@ -55,11 +55,11 @@ CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 # out the compression library, which shares no memory while it works. Of generic code, such as that of sync.Map, the
 # linker keeps the copy of any one package: were it that of a package without the detector, there would be races where
 # none are. With -short, tests try fewer cases that run the same goroutines.
+SHORT := -short
 RACE := -race $(SHORT) -tags invariants -gcflags=all=$(COMPILE) '-gcflags=github.com/klauspost/compress/...=$(COMPILE) -race=false'
 # The detector follows each block that the collector frees. With four times the usual garbage between collections, the
 # tests of cli take 55 s of processor time instead of 68, those of loader 63 instead of 70; and up to 2.9 GB instead of 0.9.
 RACE_GOGC := 400
-SHORT := -short
 # Packages with nothing that runs beside anything else have no races to find. Those of SHARED have a cache or a pool, but
 # their tests start nothing: the tests of the packages whose goroutines share them do. Packages of the command are there
 # too: they link the SDKs of all stores, which compile in 50 s. `make soak-go` runs them.
