@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -20,7 +21,10 @@ def test_stats(words, binary):
         server.settimeout(300)
         uri = f"http://127.0.0.1:{server.getsockname()[1]}/a.tif"
         line = [sys.executable, *words, uri]
-        with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        # A shell's background jobs ignore SIGINT, and so would what such a run of the tests starts.
+        default = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(line, stderr=pipe, text=True, preexec_fn=default) as process:
             try:
                 connection, _ = server.accept()
                 process.send_signal(signal.SIGINT)
