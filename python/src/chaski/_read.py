@@ -7,7 +7,7 @@ import operator
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeAlias
 
@@ -110,17 +110,23 @@ def ask(
     return out
 
 
+_shown: Callable[[type[BaseException], BaseException, TracebackType | None], Any] | None = None
+
+
 def _quietly(interrupt: KeyboardInterrupt) -> None:
     """Lets an interrupt that ends the program print a line, as of commands, and no traceback."""
-    shown = sys.excepthook
+    global _shown
+    interrupt.__dict__["chaski"] = True
+    if _shown is None:  # one hook for all interrupts, none of which it keeps
+        _shown, sys.excepthook = sys.excepthook, _hook
 
-    def hook(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
-        if e is interrupt:
-            print("chaski: interrupted", file=sys.stderr)
-        else:
-            shown(kind, e, tb)
 
-    sys.excepthook = hook
+def _hook(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
+    """Is `sys.excepthook` from the first interrupt of a question on."""
+    if "chaski" in e.__dict__:
+        print("chaski: interrupted", file=sys.stderr)
+    elif _shown is not None:
+        _shown(kind, e, tb)
 
 
 def _target(server: Server | None) -> str | None:

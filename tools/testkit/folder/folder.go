@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
-	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // TIFF is a classic TIFF of one uncompressed 8-bit strip (TIFF 6.0, section 3), followed by pad bytes.
@@ -119,25 +118,16 @@ type Memory struct {
 	Data []byte
 }
 
+// Open implements source.Opener.
 func (m Memory) Open(_ context.Context, uri string) (source.Reader, error) {
 	if uri != m.Name {
 		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
 	}
-	return m, nil
-}
-
-func (m Memory) Size() int64  { return int64(len(m.Data)) }
-func (m Memory) Close() error { return nil }
-func (m Memory) ReadAt(_ context.Context, p []byte, off int64) error {
-	if off < 0 || off > m.Size() || int64(len(p)) > m.Size()-off {
-		return fault.New(fault.Corrupt, "byte range", off, "past the end")
-	}
-	copy(p, m.Data[off:])
-	return nil
+	return source.Memory(m.Data), nil
 }
 
 // OneFile is a source.Opener of one file under any name.
 type OneFile []byte
 
 // Open implements source.Opener.
-func (f OneFile) Open(context.Context, string) (source.Reader, error) { return &corpus.Mem{B: f}, nil }
+func (f OneFile) Open(context.Context, string) (source.Reader, error) { return source.Memory(f), nil }

@@ -2,7 +2,6 @@ package bind_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -68,7 +67,7 @@ func TestNamesOfColumns(t *testing.T) {
 	} {
 		_, err := query.Run(t.Context(), text, from)
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %s", text, err, fmt.Sprintf("%q", says))
+			t.Errorf("%s: %v, want %q", text, err, says)
 		}
 	}
 }

@@ -115,11 +115,11 @@ func TestStringsLikeGo(t *testing.T) {
 		"right(s, 2)":            func(s string) any { return string([]rune(s)[max(0, len([]rune(s))-2):]) },
 		"substring(s, 2)":        func(s string) any { return string([]rune(s)[min(1, len([]rune(s))):]) },
 	}
-	for call, of := range calls {
+	for call, inGo := range calls {
 		got := result(t, table, "SELECT "+call+" FROM data")[0]
 		for i, s := range texts {
-			want := fmt.Sprint(of(s))
-			if _, text := of(s).(string); text {
+			want := fmt.Sprint(inGo(s))
+			if _, isText := inGo(s).(string); isText {
 				want = fmt.Sprintf("%q", want)
 			}
 			if got[i] != want {
