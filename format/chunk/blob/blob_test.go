@@ -5,144 +5,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/layouts"
 )
 
-// tog returns an index laid out as GDAL's COG driver does: position by position, 8 bytes between.
-func tog(bands, down, across, tile int) *chunk.Index {
-	x := &chunk.Index{
-		Bands: bands, Height: down*tile - 3, Width: across*tile - 5, ChunkB: 1, ChunkH: tile, ChunkW: tile,
-		DType: chunk.Uint16, Codec: chunk.Zstd, Predictor: chunk.Horizontal,
-		Ranges: make([]chunk.Range, bands*down*across),
-	}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	off := int64(1000)
-	for i := range x.Ranges {
-		x.Ranges[i] = chunk.Range{Off: off, Len: 1000 + rnd.Int64N(30000)}
-		off += x.Ranges[i].Len + 8
-	}
-	return x
-}
-
-// maskOf returns a mask in strips of some rows, stored behind the image.
-func maskOf(x *chunk.Index, rows int, bits bool) *chunk.Index {
-	m := &chunk.Index{
-		Bands: 1, Height: x.Height, Width: x.Width, ChunkB: 1, ChunkH: rows, ChunkW: x.Width, CutEdge: true,
-		DType: chunk.Uint8, Codec: chunk.Deflate, Predictor: chunk.NoPredictor, Bits: bits,
-	}
-	m.Ranges = make([]chunk.Range, m.Down())
-	for i := range m.Ranges {
-		m.Ranges[i] = chunk.Range{Off: 1<<21 + int64(i)*500, Len: 400 + int64(i)}
-	}
-	return m
-}
-
-// relatives returns indexes of all other layouts, by name.
-func relatives() map[string]*chunk.Index {
-	m := map[string]*chunk.Index{}
-	edit := func(name string, f func(x *chunk.Index)) {
-		x := tog(3, 4, 5, 64)
-		f(x)
-		m[name] = x
-	}
-	edit("tog", func(*chunk.Index) {})
-	edit("nodata", func(x *chunk.Index) {
-		nan, bits := math.NaN(), uint64(1<<63+1)
-		x.NoData, x.NoDataBits = &nan, &bits
-	})
-	edit("big-endian strips, cut", func(x *chunk.Index) { x.BigEndian, x.CutEdge, x.CutRight = true, true, true })
-	edit("pixel-interleaved", func(x *chunk.Index) { x.ChunkB, x.Inner, x.Ranges = 3, chunk.YXB, x.Ranges[:20] })
-	edit("steps of time", func(x *chunk.Index) { x.Bands, x.Times, x.Ranges = 6, 3, tog(6, 4, 5, 64).Ranges })
-	edit("interleaved steps", func(x *chunk.Index) {
-		x.Bands, x.Times, x.ChunkB, x.Inner, x.Ranges = 6, 3, 6, chunk.BYXT, x.Ranges[:20]
-	})
-	edit("low bits", func(x *chunk.Index) { x.DType, x.LowBits, x.Predictor = chunk.Uint4, true, chunk.NoPredictor })
-	edit("packed", func(x *chunk.Index) { x.DType, x.Packed, x.Predictor = chunk.Uint16, 12, chunk.NoPredictor })
-	edit("alpha", func(x *chunk.Index) { x.DType, x.Alpha = chunk.Uint16, true })
-	edit("alpha behind a mask", func(x *chunk.Index) {
-		x.DType, x.Alpha, x.Mask = chunk.Uint8, true, maskOf(x, 100, true)
-	})
-	edit("classes", func(x *chunk.Index) {
-		x.Bands, x.DType, x.Classes, x.Ranges = 1, chunk.Uint8, true, x.Ranges[:20]
-	})
-	edit("scales", func(x *chunk.Index) {
-		x.Physical = []chunk.Linear{{Scale: 0.5, Offset: 0}, {Scale: 1, Offset: -273.15}, {Scale: 1, Offset: 0}}
-	})
-	edit("one scale and a mask", func(x *chunk.Index) {
-		x.Physical, x.Mask = []chunk.Linear{{Scale: 1e-4, Offset: 0}}, maskOf(x, 100, true)
-	})
-	edit("scales of steps", func(x *chunk.Index) {
-		x.Bands, x.Times, x.Ranges = 6, 3, tog(6, 4, 5, 64).Ranges
-		x.Physical = []chunk.Linear{{Scale: 2, Offset: 0}, {Scale: 1, Offset: 3}}
-	})
-	edit("parameters", func(x *chunk.Index) { x.Codec, x.Params, x.Reversed = chunk.JPEG, []byte{1, 0xff, 0xd8}, true })
-	edit("parameters and a mask", func(x *chunk.Index) {
-		x.Params = []byte{7}
-		x.Mask = tog(1, 4, 5, 64)
-		x.Mask.Width, x.Mask.Height, x.Mask.DType, x.Mask.Predictor = x.Width, x.Height, chunk.Uint8, chunk.NoPredictor
-	})
-	edit("a mask with reversed bits", func(x *chunk.Index) {
-		x.Mask = tog(1, 4, 5, 64)
-		x.Mask.Width, x.Mask.Height, x.Mask.DType, x.Mask.Predictor = x.Width, x.Height, chunk.Uint8, chunk.NoPredictor
-		x.Mask.Reversed = true
-	})
-	edit("band-interleaved", func(x *chunk.Index) {
-		off := int64(77)
-		for g := range 3 {
-			for p := range 20 {
-				x.Ranges[p*3+g].Off = off
-				off += x.Ranges[p*3+g].Len
-			}
-		}
-	})
-	edit("sparse", func(x *chunk.Index) {
-		for _, i := range []int{0, 7, 8, 59} {
-			x.Ranges[i] = chunk.Range{}
-		}
-	})
-	edit("all sparse", func(x *chunk.Index) { clear(x.Ranges) })
-	edit("one present", func(x *chunk.Index) {
-		r := x.Ranges[9]
-		clear(x.Ranges)
-		x.Ranges[9] = r
-	})
-	edit("mask after each position", func(x *chunk.Index) {
-		for i := range x.Ranges {
-			x.Ranges[i].Off += int64(i / 3 * 91)
-		}
-	})
-	edit("rewritten in place", func(x *chunk.Index) { x.Ranges[4].Off, x.Ranges[30].Off = 1<<40, 3 })
-	edit("lengths of 40 bits", func(x *chunk.Index) {
-		x.Codec, x.Ranges[4].Len, x.Ranges[5].Off = chunk.Raw, 1<<40, 1<<41
-	})
-	edit("equal lengths, shared", func(x *chunk.Index) {
-		for i := range x.Ranges {
-			x.Ranges[i] = chunk.Range{Off: 5000, Len: 100}
-		}
-	})
-	edit("ends of the offsets", func(x *chunk.Index) {
-		x.Codec = chunk.Raw
-		x.Ranges[0] = chunk.Range{Off: math.MaxInt64 - 1, Len: 1}
-		x.Ranges[1] = chunk.Range{Off: 0, Len: math.MaxInt64}
-	})
-	edit("a mask of bits in strips", func(x *chunk.Index) { x.Mask = maskOf(x, 100, true) })
-	edit("a mask of bytes, band-interleaved image", func(x *chunk.Index) {
-		x.Mask = maskOf(x, 64, false)
-		x.Mask.Predictor = chunk.Horizontal
-		x.Mask.Ranges[1] = chunk.Range{}
-	})
-	m["one chunk"] = tog(1, 1, 1, 16)
-	m["one band"] = tog(1, 7, 9, 16)
-	return m
-}
-
 func TestBlobGivesBackTheIndex(t *testing.T) {
-	for name, x := range relatives() {
+	for name, x := range layouts.All() {
 		b := Append([]byte("kept"), x)
 		if !bytes.HasPrefix(b, []byte("kept")) {
 			t.Errorf("%s: dst was overwritten", name)
@@ -172,18 +44,18 @@ func sameIndex(a, b *chunk.Index) bool {
 // TestBlobSize: a TOG costs the bits of its tile lengths: 2 bytes a tile here, and some 30 bytes in
 // all.
 func TestBlobSize(t *testing.T) {
-	x := tog(13, 20, 20, 256)
+	x := layouts.TOG(13, 20, 20, 256)
 	if n, most := len(Append(nil, x)), 15*len(x.Ranges)/8+40; n > most {
 		t.Errorf("%d bytes for %d tiles, at most %d expected", n, len(x.Ranges), most)
 	}
-	x = tog(4, 4, 4, 512)
+	x = layouts.TOG(4, 4, 4, 512)
 	if n := len(Append(nil, x)); n > 300 {
 		t.Errorf("%d bytes for 64 tiles, at most 300 expected", n)
 	}
 }
 
 func TestBlobRefusesOtherForms(t *testing.T) {
-	for name, x := range relatives() {
+	for name, x := range layouts.All() {
 		b := Append(nil, x)
 		for n := range b {
 			if _, err := Parse(b[:n], 1<<30); fault.KindOf(err) == 0 {
@@ -214,8 +86,8 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 			m.ChunkH, m.ChunkW, m.CutEdge, m.Ranges = 1<<15, 1<<16, false, m.Ranges[:1]
 		},
 	} {
-		x := tog(3, 4, 5, 64)
-		x.Mask = maskOf(x, 100, false)
+		x := layouts.TOG(3, 4, 5, 64)
+		x.Mask = layouts.MaskOf(x, 100, false)
 		if err := x.Validate(-1, 1<<30); err != nil {
 			t.Fatal(err)
 		}
@@ -227,8 +99,8 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 			t.Errorf("a mask %s in a blob: %v", name, err)
 		}
 	}
-	short := tog(3, 4, 5, 64)
-	short.Mask = maskOf(short, 100, false)
+	short := layouts.TOG(3, 4, 5, 64)
+	short.Mask = layouts.MaskOf(short, 100, false)
 	short.Mask.Ranges = short.Mask.Ranges[:1]
 	if err := short.Validate(-1, 1<<30); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("a mask with fewer byte ranges: %v", err)
@@ -238,13 +110,13 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 		{}, {{Scale: 1}}, {{Scale: 2}, {Scale: 2}, {Scale: 2}}, {{Scale: 2}, {Scale: 3}}, {{Scale: nan}},
 		{{Scale: 1, Offset: inf}, {Scale: 1}, {Scale: 1}},
 	} {
-		x := tog(3, 4, 5, 64)
+		x := layouts.TOG(3, 4, 5, 64)
 		x.Physical = physical
 		if _, err := Parse(Append(nil, x), 1<<30); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("scales %v: %v", physical, err)
 		}
 	}
-	x := tog(1, 1, 1, 512)
+	x := layouts.TOG(1, 1, 1, 512)
 	if _, err := Parse(Append(nil, x), 1000); !errors.Is(err, fault.Limit) {
 		t.Errorf("a chunk over the limit: %v", err)
 	}
@@ -253,7 +125,7 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 // FuzzIndexBlob: a blob that parses is valid, is the only blob of its index, and has no more chunks
 // than bits.
 func FuzzIndexBlob(f *testing.F) {
-	for _, x := range relatives() {
+	for _, x := range layouts.All() {
 		f.Add(Append(nil, x))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

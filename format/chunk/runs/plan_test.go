@@ -1,73 +1,13 @@
 package runs
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/layouts"
 )
-
-// tog returns an index laid out as GDAL's COG driver does: position by position, 8 bytes between.
-func tog(bands, down, across, tile int) *chunk.Index {
-	x := &chunk.Index{
-		Bands: bands, Height: down*tile - 3, Width: across*tile - 5, ChunkB: 1, ChunkH: tile, ChunkW: tile,
-		DType: chunk.Uint16, Codec: chunk.Zstd, Predictor: chunk.Horizontal,
-		Ranges: make([]chunk.Range, bands*down*across),
-	}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	off := int64(1000)
-	for i := range x.Ranges {
-		x.Ranges[i] = chunk.Range{Off: off, Len: 1000 + rnd.Int64N(30000)}
-		off += x.Ranges[i].Len + 8
-	}
-	return x
-}
-
-// plannedFiles returns indexes of files of several layouts, by name.
-func plannedFiles() map[string]*chunk.Index {
-	m := map[string]*chunk.Index{"one chunk": tog(1, 1, 1, 16), "one band": tog(1, 7, 9, 16)}
-	edit := func(name string, f func(x *chunk.Index, r []chunk.Range)) {
-		x := tog(3, 4, 5, 64)
-		m[name] = x
-		f(x, x.Ranges)
-	}
-	edit("tog", func(*chunk.Index, []chunk.Range) {})
-	edit("pixel-interleaved", func(x *chunk.Index, r []chunk.Range) {
-		x.ChunkB, x.Inner, x.Ranges = 3, chunk.YXB, r[:20]
-	})
-	edit("interleaved steps", func(x *chunk.Index, r []chunk.Range) {
-		x.Bands, x.Times, x.ChunkB, x.Inner, x.Ranges = 6, 3, 6, chunk.BYXT, r[:20]
-	})
-	edit("band-interleaved", func(_ *chunk.Index, r []chunk.Range) {
-		off := int64(77)
-		for g := range 3 {
-			for p := range 20 {
-				r[p*3+g].Off = off
-				off += r[p*3+g].Len
-			}
-		}
-	})
-	edit("sparse", func(_ *chunk.Index, r []chunk.Range) {
-		r[0], r[7], r[8], r[59] = chunk.Range{}, chunk.Range{}, chunk.Range{}, chunk.Range{}
-	})
-	edit("all sparse", func(_ *chunk.Index, r []chunk.Range) { clear(r) })
-	edit("one present", func(_ *chunk.Index, r []chunk.Range) { clear(r[:9]); clear(r[10:]) })
-	edit("rewritten in place", func(_ *chunk.Index, r []chunk.Range) { r[4].Off, r[30].Off = 1<<40, 3 })
-	edit("lengths of 40 bits", func(x *chunk.Index, r []chunk.Range) {
-		x.Codec, r[4].Len, r[5].Off = chunk.Raw, 1<<40, 1<<41
-	})
-	edit("equal lengths, shared", func(_ *chunk.Index, r []chunk.Range) {
-		for i := range r {
-			r[i] = chunk.Range{Off: 5000, Len: 100}
-		}
-	})
-	edit("ends of the offsets", func(x *chunk.Index, r []chunk.Range) {
-		x.Codec, r[0], r[1] = chunk.Raw, chunk.Range{Off: math.MaxInt64 - 1, Len: 1}, chunk.Range{Len: math.MaxInt64}
-	})
-	return m
-}
 
 // checkPlan checks a plan chunk by chunk, the slow way.
 func checkPlan(t *testing.T, x *chunk.Index, p *Plan, box chunk.Box, bands []int, maxGap, maxRun int64) {
@@ -125,7 +65,7 @@ func checkPlan(t *testing.T, x *chunk.Index, p *Plan, box chunk.Box, bands []int
 func TestPlanReadsWhatTheWindowTouches(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var p Plan
-	for name, x := range plannedFiles() {
+	for name, x := range layouts.All() {
 		t.Run(name, func(t *testing.T) {
 			for n := range 300 {
 				y0, x0, b0 := rnd.IntN(x.Height+1), rnd.IntN(x.Width+1), rnd.IntN(x.Bands+1)
@@ -150,7 +90,7 @@ func TestPlanReadsWhatTheWindowTouches(t *testing.T) {
 
 // TestPlanMergesAPositionOfATOG: all bands at one position of a TOG are one read.
 func TestPlanMergesAPositionOfATOG(t *testing.T) {
-	x := tog(13, 4, 4, 64)
+	x := layouts.TOG(13, 4, 4, 64)
 	var p Plan
 	p.Reset(x, chunk.Box{B0: 0, B1: 13, Y0: 70, Y1: 100, X0: 70, X1: 100}, nil, 8, 1<<30)
 	if len(p.Runs) != 1 || len(p.Runs[0].Chunks) != 13 || p.Runs[0].Chunks[0] != 5*13 {
@@ -159,7 +99,7 @@ func TestPlanMergesAPositionOfATOG(t *testing.T) {
 }
 
 func TestPlanReadsOnlyTheNeededBytesOfARawChunk(t *testing.T) {
-	x := tog(1, 1, 1, 16)
+	x := layouts.TOG(1, 1, 1, 16)
 	x.Codec, x.Predictor, x.Ranges[0].Len = chunk.Raw, chunk.NoPredictor, 1<<40
 	var p Plan
 	p.Reset(x, chunk.Box{B0: 0, B1: 1, Y0: 0, Y1: 16, X0: 0, X1: 16}, nil, 0, 1)
@@ -169,7 +109,7 @@ func TestPlanReadsOnlyTheNeededBytesOfARawChunk(t *testing.T) {
 }
 
 func TestPlanNoAlloc(t *testing.T) {
-	sorted, shuffled := tog(5, 8, 8, 64), plannedFiles()["band-interleaved"]
+	sorted, shuffled := layouts.TOG(5, 8, 8, 64), layouts.All()["band-interleaved"]
 	var p Plan
 	bands := []int{2, 0, 2}
 	for _, x := range []*chunk.Index{sorted, shuffled} {
