@@ -39,12 +39,19 @@ func MaskOf(x *chunk.Index, rows int, bits bool) *chunk.Index {
 
 // All returns indexes of all layouts, by name.
 func All() map[string]*chunk.Index {
-	m := map[string]*chunk.Index{}
+	m := map[string]*chunk.Index{"one chunk": TOG(1, 1, 1, 16), "one band": TOG(1, 7, 9, 16)}
 	edit := func(name string, f func(x *chunk.Index)) {
 		x := TOG(3, 4, 5, 64)
 		f(x)
 		m[name] = x
 	}
+	samples(edit)
+	places(edit)
+	return m
+}
+
+// samples edits how samples lie in chunks, and what the index says of them.
+func samples(edit func(name string, f func(x *chunk.Index))) {
 	edit("tog", func(*chunk.Index) {})
 	edit("nodata", func(x *chunk.Index) {
 		nan, bits := math.NaN(), uint64(1<<63+1)
@@ -86,6 +93,10 @@ func All() map[string]*chunk.Index {
 		x.Mask.Width, x.Mask.Height, x.Mask.DType, x.Mask.Predictor = x.Width, x.Height, chunk.Uint8, chunk.NoPredictor
 		x.Mask.Reversed = true
 	})
+}
+
+// places edits where chunks and masks lie in the file.
+func places(edit func(name string, f func(x *chunk.Index))) {
 	edit("band-interleaved", func(x *chunk.Index) {
 		off := int64(77)
 		for g := range 3 {
@@ -131,7 +142,4 @@ func All() map[string]*chunk.Index {
 		x.Mask.Predictor = chunk.Horizontal
 		x.Mask.Ranges[1] = chunk.Range{}
 	})
-	m["one chunk"] = TOG(1, 1, 1, 16)
-	m["one band"] = TOG(1, 7, 9, 16)
-	return m
 }
