@@ -68,6 +68,14 @@ func New(kind Kind, part string, off int64, format string, args ...any) *Error {
 	return &Error{Kind: kind, Part: part, Off: off, Msg: fmt.Sprintf(format, args...)}
 }
 
+// NotImported returns the error of a program that lacks a package of this module: the one at path, which does what does
+// says, such as "reads pictures".
+func NotImported(part, does, path string) *Error {
+	const module = "github.com/chaski-eo/chaski/"
+	return New(Unsupported, part, NoOffset, "this program does not import the package that %s: "+
+		"import %s, or %s for all formats", does, module+path, module+"loader/formats")
+}
+
 // Wrap returns an Error of a kind for a cause from a library or the system. A cause that is an
 // Error of this package keeps its kind and message, with part put in front of its own.
 func Wrap(kind Kind, part string, off int64, cause error) *Error {

@@ -9,13 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle/steps"
-	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // lookahead says to the cache on disk what is read next. The order is a function, so that a dry run of the next steps
 // says it. A nil *lookahead says nothing.
 type lookahead struct {
-	folder  *diskcache.Folder
+	cache   source.DiskCache
 	samples int64 // of an epoch
 	steps   int64 // of an epoch
 	batch   int64
@@ -31,13 +31,13 @@ type lookahead struct {
 
 type (
 	announceStep func(ctx context.Context, epoch uint64, step int64)
-	expect       func(at int64, o diskcache.Object, s diskcache.Span)
+	expect       func(at int64, object any, bytes source.Range)
 )
 
 // runAhead is the run of a stream, whose next steps are announced. A nil *runAhead announces nothing.
 type runAhead struct {
 	lookahead *lookahead
-	run       *diskcache.Run
+	run       source.CacheRun
 	of        steps.Ticket   // of the rows of the run
 	turn      resources.Turn // of the stream; of the dispatcher, as is step
 	step      int64          // that the last ticket was for, in all epochs
@@ -79,7 +79,10 @@ func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
 		return found
 	}
 	if found == nil && len(l.runs) < runsAhead {
-		run := l.folder.NewRun(place(l.samples, t.Epoch, t.First))
+		run := l.cache.NewRun(place(l.samples, t.Epoch, t.First))
+		if run == nil {
+			return nil
+		}
 		found = &runAhead{lookahead: l, run: run, of: t, steps: make(chan int64, 1)}
 		found.ctx, found.end = context.WithCancel(l.ctx)
 		l.runs = append(l.runs, found)

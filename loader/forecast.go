@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
-	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // forecastBlocks is how many ranges of steps stand for a whole epoch. They are spread evenly.
@@ -58,10 +58,10 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	foresees := false
 	if o.Cache != nil {
 		o.Cache.Begin(o.Epoch)
-		hit, missed := o.Cache.HitBytes, o.Cache.MissedBytes
+		hit, missed := o.Cache.Found()
 		defer func() {
-			run.out.Cached = dryrun.CachedEpoch{Epoch: o.Epoch, Cache: o.Cache.HitBytes - hit,
-				Store: o.Cache.MissedBytes - missed}
+			allHit, allMissed := o.Cache.Found()
+			run.out.Cached = dryrun.CachedEpoch{Epoch: o.Epoch, Cache: allHit - hit, Store: allMissed - missed}
 		}()
 		var err error
 		if foresees, err = e.foresees(ctx); err != nil {
@@ -96,21 +96,9 @@ func (e *Engine) newDryRun(o dryrun.Options) *dryRun {
 }
 
 // simulate gives a simulated cache the reads of an asset. With foresees they come when what is read next is known.
-func simulate(cache *diskcache.Simulation, at int64, foresees bool, a *dryrun.Asset, runs []dryrun.Range) {
-	if foresees && at < cache.Through { // the forecast of the epoch before has looked ahead
-		return
-	}
+func simulate(cache dryrun.Cache, at int64, foresees bool, a *dryrun.Asset, runs []dryrun.Range) {
 	for _, run := range runs {
-		object := diskcache.NameObject(cmp.Or(run.File, a.URI), "", "", 0)
-		span := diskcache.Span{From: run.Off, End: run.Off + run.Len}
-		switch {
-		case !a.Kept:
-			cache.MissedBytes += run.Len
-		case foresees:
-			cache.Expect(at, object, span)
-		default:
-			cache.Read(object, span)
-		}
+		cache.Add(at, cmp.Or(run.File, a.URI), source.Range{Off: run.Off, Len: run.Len}, a.Kept, foresees)
 	}
 }
 
@@ -119,7 +107,7 @@ func simulate(cache *diskcache.Simulation, at int64, foresees bool, a *dryrun.As
 func (p *dryRun) decide(ctx context.Context) error {
 	engine, options, cache := p.engine, p.options, p.options.Cache
 	end := cache.Place(engine.samples, options.Epoch+1, 0)
-	cache.Through = max(cache.Through, end)
+	cache.Announced(end)
 	batch := int64(engine.spec.BatchSize)
 	options.Epoch, options.Progress = options.Epoch+1, nil
 	next := engine.newDryRun(options)
@@ -139,7 +127,7 @@ func (p *dryRun) decide(ctx context.Context) error {
 			return err
 		}
 		limit := min((step+1)*batch, engine.samples)
-		cache.Through = max(cache.Through, cache.Place(engine.samples, options.Epoch, limit))
+		cache.Announced(cache.Place(engine.samples, options.Epoch, limit))
 	}
 	for cache.Next(end) { // all of it is known now
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle/steps"
-	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -57,14 +57,10 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 
 // lookAhead lets the engine say to the cache on disk what is read next, if it has one and that helps.
 func (e *Engine) lookAhead() {
-	if !e.repeats() {
+	if e.options.Disk == nil || !e.repeats() {
 		return
 	}
-	folder, err := e.options.Disk.Get()
-	if folder == nil || err != nil { // the first read returns the error
-		return
-	}
-	ahead := &lookahead{folder: folder, samples: e.samples, steps: e.Steps(), batch: int64(e.spec.BatchSize),
+	ahead := &lookahead{cache: e.options.Disk, samples: e.samples, steps: e.Steps(), batch: int64(e.spec.BatchSize),
 		look: e.announcing, work: e.done.Go, log: e.options.Logger}
 	ahead.ctx, ahead.stop = context.WithCancel(context.Background())
 	e.ahead = ahead
@@ -77,12 +73,9 @@ func (e *Engine) announcing(ctx context.Context, of steps.Ticket, expect expect)
 	}
 	dry := e.newDryRun(dryrun.Options{Rank: of.RowStart, World: of.RowStride})
 	dry.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
-		object, ok := a.Object.(diskcache.Object)
+		at := place(e.samples, dry.options.Epoch, position)
 		for _, run := range runs {
-			if from := a.Start + run.Off; ok {
-				at := place(e.samples, dry.options.Epoch, position)
-				expect(at, object, diskcache.Span{From: from, End: from + run.Len})
-			}
+			expect(at, a.Object, source.Range{Off: a.Start + run.Off, Len: run.Len})
 		}
 	}
 	return func(ctx context.Context, epoch uint64, step int64) {

@@ -82,6 +82,24 @@ func Place(r Reader) (object any, off int64) {
 	return nil, 0
 }
 
+// DiskCache keeps ranges of objects on a local disk: package source/diskcache has it. It names objects as Place does.
+type DiskCache interface {
+	// Has reports whether it has a range of an object.
+	Has(object any, r Range) bool
+	// NewRun returns a run that is about to read what stands at a place in its order, or nil if nothing is kept.
+	NewRun(first int64) CacheRun
+}
+
+// CacheRun tells a DiskCache what a run reads next: see diskcache.Run.
+type CacheRun interface {
+	Expect(at int64, object any, r Range)
+	Full() bool
+	Ready()
+	Begin(at int64)
+	Over(at int64)
+	Close()
+}
+
 // orderKey is the context key of WithOrder.
 type orderKey struct{}
 

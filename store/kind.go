@@ -93,8 +93,7 @@ func Register(k *Kind) *Kind {
 func OpenRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error) {
 	kind := Find(func(k *Kind) bool { return k.Raster != nil })
 	if kind == Other {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"this program does not import the package that reads such stores"), uri)
+		return nil, fault.WithFile(fault.NotImported("dataset", "reads Zarr stores", "loader/stores/zarrs"), uri)
 	}
 	return kind.Raster(ctx, o, uri, field, array, dims, l)
 }

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -13,6 +14,10 @@ const DefaultMaxBytes = 256 << 20
 type Codecs map[Codec]func() Decompressor
 
 var registered = Codecs{}
+
+// packages are the packages that register codecs, but for those that package tiff has.
+var packages = [numCodecs]string{OpenZL: "format/codec/geozl", JPEG: "format/codec/jpeg", LERC: "format/codec/lerc",
+	WebP: "format/codec/webp", LZMA: "format/codec/xz", PNG: "format/picture", Turned: "format/picture"}
 
 // Register makes all decoders decompress a codec by what open returns. The package of a codec calls it in its init
 // function, so that a program has the codecs whose packages it imports, as it has the formats of package image. It
@@ -43,8 +48,7 @@ func (o *Opened) Of(c Codec) (Decompressor, error) {
 		}
 		open := codecs[c]
 		if open == nil {
-			return nil, fault.New(fault.Unsupported, "", fault.NoOffset,
-				"compression %s: this program does not import the package that decompresses it", c)
+			return nil, fault.NotImported("", "decompresses "+c.String(), cmp.Or(packages[c], "tiff"))
 		}
 		o.live[c] = open()
 	}

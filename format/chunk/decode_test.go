@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -216,7 +218,8 @@ func TestDecodeErrorsNameTheCause(t *testing.T) {
 	x := tog(1, 1, 1, 16)
 	dst := make([]byte, x.StoredBytes(0))
 	err := NewDecoder(Codecs{}).Decode(dst, []byte{1}, x, 0)
-	if want := "chunk 0: compression zstd: this program does not import"; fault.KindOf(err) != fault.Unsupported ||
+	if want := "chunk 0: this program does not import the package that decompresses zstd: " +
+		"import github.com/chaski-eo/chaski/tiff, "; fault.KindOf(err) != fault.Unsupported ||
 		!strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
 	}
@@ -346,6 +349,24 @@ func TestAsStored(t *testing.T) {
 	} {
 		if x.AsStored(src, 0) != nil {
 			t.Errorf("%s: not decoded", name)
+		}
+	}
+}
+
+// TestCodecsNameTheirPackage: the error about a codec that a program lacks names the folder whose code registers it.
+func TestCodecsNameTheirPackage(t *testing.T) {
+	for codec := Zstd; codec < numCodecs; codec++ {
+		_, err := (&Opened{codecs: Codecs{}}).Of(codec)
+		_, rest, _ := strings.Cut(err.Error(), "import github.com/chaski-eo/chaski/")
+		folder, _, _ := strings.Cut(rest, ", ")
+		files, _ := filepath.Glob(filepath.Join("../..", folder, "*.go"))
+		call, found := []byte("chunk.register(chunk."+codec.String()+","), false
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			found = found || err == nil && bytes.Contains(bytes.ToLower(text), call)
+		}
+		if !found {
+			t.Errorf("%v: no file of %q has %s", err, folder, call)
 		}
 	}
 }

@@ -20,12 +20,14 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/pictures"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
-// init registers the decompressors of such files, besides the one of JPEG, which package format/codec/jpeg has.
+// init registers what reads such files, besides the decompressor of JPEG, which package format/codec/jpeg has.
 func init() {
+	pictures.Open, pictures.Palette = Open, Palette
 	chunk.Register(chunk.PNG, func() chunk.Decompressor { return new(pngDecoder) })
 	chunk.Register(chunk.Turned, func() chunk.Decompressor { return new(turnedDecoder) })
 }

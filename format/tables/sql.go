@@ -26,8 +26,7 @@ func RegisterSQL(s SQL) { registeredSQL = s }
 // FindSQL returns the engine that this program imports. Without one the error is fault.Unsupported.
 func FindSQL() (SQL, error) {
 	if registeredSQL == nil {
-		return nil, fault.New(fault.Unsupported, "sql", fault.NoOffset,
-			"this program does not import the package that runs SQL")
+		return nil, fault.NotImported("sql", "runs SQL", "format/tables/query")
 	}
 	return registeredSQL, nil
 }

@@ -2,7 +2,7 @@ package dryrun
 
 import (
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // DefaultSamples is the default of Options.Samples.
@@ -22,9 +22,21 @@ type Options struct {
 	Samples int64
 	// Cache counts what a folder would have of remote files, if it is not nil. Forecasts of following epochs share it.
 	// They examine all samples.
-	Cache *diskcache.Simulation
+	Cache Cache
 	// Progress is called after every step, from one goroutine, with numbers of steps.
 	Progress func(done, total int64)
+}
+
+// Cache counts what a cache on disk would have: a diskcache.Simulation, which says what its methods do.
+type Cache interface {
+	Begin(epoch uint64)
+	Place(samples int64, epoch uint64, position int64) int64
+	Add(at int64, uri string, bytes source.Range, kept, foresees bool)
+	Announced(end int64)
+	Known(ahead int64) bool
+	Next(end int64) bool
+	Found() (hit, missed int64)
+	Bytes() int64
 }
 
 // Work is what batches cost.

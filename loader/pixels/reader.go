@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -35,7 +34,7 @@ type Reader struct {
 	indexes  freshness
 	Slot     *turns.Slot // of the goroutine that uses the reader; nil: no turns
 	waits    bool        // for servers, without a turn
-	disk     *diskcache.Ref
+	disk     source.DiskCache
 	Stored   []byte        // the bytes of one run, as stored in the file
 	Samples  []byte        // one decoded chunk, or a piece of one
 	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
@@ -377,14 +376,12 @@ func keepTurn() {}
 
 // isNear reports whether the cache on disk has a run of a file.
 func (r *Reader) isNear(f source.Reader, run runs.Run) bool {
-	disk, err := r.disk.Get()
 	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
-	if disk == nil || err != nil || r.allowed(f, run) != nil {
+	if r.disk == nil || r.allowed(f, run) != nil {
 		return false
 	}
 	object, start := source.Place(f)
-	name, kept := object.(diskcache.Object)
-	return kept && disk.Has(name, diskcache.Span{From: start + run.Off, End: start + run.Off + run.Len})
+	return r.disk.Has(object, source.Range{Off: start + run.Off, Len: run.Len})
 }
 
 // fetch reads the bytes of runs into r.Stored, one behind the other, all at the same time.

@@ -11,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
@@ -56,8 +55,8 @@ type Options struct {
 	// call to the next with Roots, give openers.Below(opener, Roots).
 	Opener source.Opener
 	// Disk is the cache on disk in which Opener keeps ranges of remote files, if it has one: an engine says to it what
-	// is read next.
-	Disk *diskcache.Ref
+	// is read next. It is a diskcache.Ref.
+	Disk source.DiskCache
 	// AllColumns reads all columns of a CSV table or of items, for Engine.Data. By default only those that the spec
 	// needs are read.
 	AllColumns bool

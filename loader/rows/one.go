@@ -57,8 +57,7 @@ func oneMember(ctx context.Context, o resources.Options, name string) (catalog.A
 	return stores[kind].Member(ctx, o, name)
 }
 
-var errNoContainers = fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-	"this program does not import the package that reads containers")
+var errNoContainers = fault.NotImported("dataset", "reads containers", "loader/containers")
 
 // Bare returns err without its file, for callers that name the file together with the sample.
 func Bare(err error) error {

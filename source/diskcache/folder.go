@@ -31,6 +31,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/source"
 )
 
 const (
@@ -133,6 +134,21 @@ func (r *Ref) Get() (*Folder, error) {
 		}
 	})
 	return r.open, r.err
+}
+
+// Has implements source.DiskCache.
+func (r *Ref) Has(object any, bytes source.Range) bool {
+	folder, err := r.Get()
+	o, ok := object.(Object)
+	return ok && err == nil && folder.Has(o, spanOf(bytes))
+}
+
+// NewRun implements source.DiskCache.
+func (r *Ref) NewRun(first int64) source.CacheRun {
+	if folder, err := r.Get(); folder != nil && err == nil { // the first read returns the error
+		return folder.NewRun(first)
+	}
+	return nil
 }
 
 // Close closes the folder, if it was opened.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/source"
 )
 
 const (
@@ -51,7 +53,7 @@ func useFolder(path string) error {
 			object := NameObject(string(rune('a'+id)), "", string(rune('0'+version)), objectBytes)
 			from := rand.Int64N(objectBytes)
 			span := Span{from, min(objectBytes, from+1+rand.Int64N(3*pageBytes))}
-			run.Expect(now+int64(len(announced)), object, span)
+			run.Expect(now+int64(len(announced)), object, source.Range{Off: span.From, Len: span.len()})
 			announced = append(announced, read{stored{object, span}, contentOf(id, version)})
 		}
 		next := announced[0]

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/source"
 )
 
 // readsOf returns reads of ranges of one block, each of an object of its own.
@@ -237,7 +239,7 @@ func TestFolderDoesWhatItsPlanSays(t *testing.T) {
 		for now, r := range reads {
 			for ; announced < len(reads) && announced <= now+ahead+1; announced++ {
 				next := reads[announced]
-				run.Expect(int64(announced)+7, next.Object, next.Span)
+				run.Expect(int64(announced)+7, next.Object, source.Range{Off: next.From, Len: next.len()})
 				s.Expect(int64(announced), next.Object, next.Span)
 			}
 			run.Begin(int64(now) + 7)
@@ -294,7 +296,7 @@ func TestRangesOfHeadersThatLie(t *testing.T) {
 	run, simulation := f.NewRun(0), NewSimulation(1<<30)
 	defer run.Close()
 	for _, span := range []Span{{0, math.MaxInt64}, {math.MaxInt64, math.MinInt64}, {-1, 0}, {5, 4}} {
-		run.Expect(0, object, span)
+		run.Expect(0, object, source.Range{Off: span.From, Len: span.len()})
 		simulation.Expect(0, object, span)
 		simulation.Read(object, span)
 		if f.Has(object, span) || run.Full() || simulation.Known(0) || simulation.HitBytes != 0 {

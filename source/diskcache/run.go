@@ -1,5 +1,7 @@
 package diskcache
 
+import "github.com/chaski-eo/chaski/source"
+
 // Run announces the reads of a run to a Folder, which then holds what is read next. Places in the order of a run are
 // numbers that grow. It is safe for concurrent use.
 type Run struct {
@@ -17,9 +19,11 @@ func (f *Folder) NewRun(first int64) *Run {
 	return &Run{folder: f, shift: f.policy.clock - first, coming: map[int64][]*reading{}, learns: true}
 }
 
-// Expect announces a read.
-func (r *Run) Expect(at int64, o Object, s Span) {
-	if !s.isRange() {
+// Expect announces a read of an Object. What is no Object, and no range that is read, is not kept.
+func (r *Run) Expect(at int64, object any, bytes source.Range) {
+	o, ok := object.(Object)
+	s := spanOf(bytes)
+	if !ok || !s.isRange() {
 		return
 	}
 	r.folder.mu.Lock()

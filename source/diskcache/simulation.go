@@ -1,5 +1,7 @@
 package diskcache
 
+import "github.com/chaski-eo/chaski/source"
+
 // Simulation says what a Folder would have, without a disk. Reads in the order of a run give the run's hits.
 type Simulation struct {
 	quota, used int64
@@ -28,6 +30,27 @@ func (s *Simulation) Begin(epoch uint64) {
 func (s *Simulation) Place(samples int64, epoch uint64, position int64) int64 {
 	return int64(epoch-s.first)*samples + position
 }
+
+// Add counts a read of a file at a place in the order of a run. With foresees, the run knows its reads beforehand. kept
+// says that a cache keeps the file.
+func (s *Simulation) Add(at int64, uri string, bytes source.Range, kept, foresees bool) {
+	object, span := NameObject(uri, "", "", 0), spanOf(bytes)
+	switch {
+	case foresees && at < s.Through: // the forecast of the epoch before has looked ahead
+	case !kept:
+		s.MissedBytes += bytes.Len
+	case foresees:
+		s.Expect(at, object, span)
+	default:
+		s.Read(object, span)
+	}
+}
+
+// Announced says that all reads before a place in the order have been added.
+func (s *Simulation) Announced(end int64) { s.Through = max(s.Through, end) }
+
+// Found returns HitBytes and MissedBytes.
+func (s *Simulation) Found() (hit, missed int64) { return s.HitBytes, s.MissedBytes }
 
 // Expect announces a read, at a place in the order of a run. Reads come in their order.
 func (s *Simulation) Expect(at int64, o Object, span Span) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Object names a version of a remote object. URIs are not in the folder, because some have secrets: only their hash is.
@@ -27,6 +29,9 @@ func NameObject(uri, reader, tag string, size int64) (o Object) {
 
 // Span is a range of bytes of an object, from From up to End.
 type Span struct{ From, End int64 }
+
+// spanOf returns a range as a span. One whose end overflows ends before it begins: see isRange.
+func spanOf(r source.Range) Span { return Span{r.Off, r.Off + r.Len} }
 
 func (s Span) len() int64 { return s.End - s.From }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
-	"github.com/chaski-eo/chaski/format/picture"
+	"github.com/chaski-eo/chaski/format/chunk/pictures"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -284,7 +284,7 @@ func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int)
 		return a, m, errVirtualPart
 	}
 	if m.Format.Class == magic.Picture {
-		if a.Index, err = picture.Open(ctx, r, maxChunk); err == nil {
+		if a.Index, err = pictures.Open(ctx, r, maxChunk); err == nil {
 			m.Blob = blob.Append(nil, a.Index)
 		}
 		return a, m, err

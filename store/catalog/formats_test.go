@@ -1,3 +1,6 @@
 package catalog_test
 
-import _ "github.com/chaski-eo/chaski/store/zarr"
+import (
+	_ "github.com/chaski-eo/chaski/format/picture"
+	_ "github.com/chaski-eo/chaski/store/zarr"
+)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/picture"
+	"github.com/chaski-eo/chaski/format/chunk/pictures"
 	"github.com/chaski-eo/chaski/format/vrt"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/rumi"
@@ -27,7 +27,7 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 	var legend chunk.Legend
 	switch FormatOf(ctx, r).Class {
 	case magic.Picture:
-		legend.Palette = picture.Palette(ctx, r)
+		legend.Palette = pictures.Palette(ctx, r)
 	case magic.Raster:
 		if file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD()); err == nil && a.Index.Classes {
 			legend.Palette = tiff.Palette(ctx, file)

@@ -42,6 +42,9 @@ var allowed = map[[2]string]bool{
 var light = map[string][]string{
 	// It reads no file itself.
 	"grpc/client": {"source", "format/tables", "format/codec", "tiff", "rumi", "format/picture", "store"},
+	// A program imports the formats that it reads, or loader/formats.
+	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec",
+		"store/taco", "store/tiledb", "store/zarr"},
 	// It reads what a source.Reader gives, and makes no plans for loading.
 	"tiff": {"source/openers", "source/remote", "format/chunk/blob", "format/chunk/runs", "format/tables"},
 }

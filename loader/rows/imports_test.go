@@ -1,0 +1,53 @@
+package rows
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/store"
+)
+
+// TestImportsNamed: a program that imports no format, as this test does, is told which import reads a path. The folder
+// of that import has the call that registers the format.
+func TestImportsNamed(t *testing.T) {
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "a.png")
+	if err := os.WriteFile(name, picture.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := resources.Options{}.WithDefaults()
+	_, raster := One(t.Context(), options, name)
+	_, container := One(t.Context(), options, "a.tacozip::b")
+	_, zarr := store.OpenRaster(t.Context(), options.Opener, "a.zarr", "image", "", "", store.Limits{})
+	_, sql := tables.FindSQL()
+	for registers, err := range map[string]error{"pictures.Open, pictures.Palette = ": raster,
+		"tables.RegisterSQL(": sql, "rows.Register(taco.Kind": container, "rows.Register(zarr.Kind": zarr} {
+		const before, after = "import github.com/chaski-eo/chaski/", ", or "
+		if fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%s: %v", registers, err)
+			continue
+		}
+		_, rest, _ := strings.Cut(err.Error(), before)
+		path, _, ok := strings.Cut(rest, after)
+		files, _ := filepath.Glob(filepath.Join("../..", path, "*.go"))
+		found := false
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			found = found || err == nil && bytes.Contains(text, []byte(registers))
+		}
+		if !ok || !found {
+			t.Errorf("%v: no file of %q has %s", err, path, registers)
+		}
+	}
+}
