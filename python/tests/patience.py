@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -27,3 +28,14 @@ def patiently(run: Callable[[float], None], first: float) -> None:
             if longer == 100:
                 raise
     raise AssertionError
+
+
+def logged(caplog: pytest.LogCaptureFixture, *texts: str) -> str:
+    """Waits until the log has all of some texts, at most a minute, and returns it.
+
+    What an engine logs comes by another pipe than its batches, so it may come after them.
+    """
+    deadline = time.monotonic() + 60
+    while not all(text in caplog.text for text in texts) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return caplog.text

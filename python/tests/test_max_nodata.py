@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import nonempty
+from patience import logged
 
 import chaski
 
@@ -254,7 +255,7 @@ def test_what_is_left_out_is_said(folder: Path, binary, caplog):
     grid = chaski.Grid(16, stride=16, max_nodata=0.5, coverage=coverage)
     with chaski.load(folder / "nodata", batch_size=1, window=grid) as loader:
         n = loader.samples
-    text = caplog.text
+    text = logged(caplog, "max_nodata=0.5")
     everything = N * 7 * 9
     assert f"windows={everything - n} left={n} max_nodata=0.5" in text
 

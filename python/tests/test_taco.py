@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from concurrent import futures
@@ -24,6 +23,7 @@ import numpy as np
 import pytest
 from conftest import nonempty
 from helpers import web
+from patience import logged
 
 import chaski
 from chaski import _apart, _engine, _host, taco
@@ -438,10 +438,7 @@ def test_what_the_engine_warns_of_is_logged(caplog):
     ds = a.concat(b.sql("SELECT id, 1 AS more FROM data"), column_mode="fill_missing")
     with ds.loader(fields={"image": "s2/img.tif"}, batch_size=2) as loader:
         assert len(list(loader)) == 4
-    deadline = time.monotonic() + 300
-    while not any('"more" is filled' in r.message for r in caplog.records):
-        assert time.monotonic() < deadline, caplog.text
-        time.sleep(0.01)
+    assert '"more" is filled' in logged(caplog, '"more" is filled')
     said = [r for r in caplog.records if r.name == "chaski"]
     assert {r.levelname for r in said} == {"WARNING"}
     assert said[0].message.startswith('level0: column "') and " (source=" in said[0].message
