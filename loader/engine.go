@@ -3,7 +3,6 @@ package loader
 import (
 	"container/list"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -227,9 +226,6 @@ type claim struct {
 	share *share
 	bytes int64
 }
-
-// ErrClosed is the error of tickets that were unfinished when the engine was closed.
-var ErrClosed = errors.New("loader: the engine is closed")
 
 // Pending is a ticket in work. The caller must call Wait or Cancel, and must not call Cancel after
 // Wait has returned a batch.

@@ -3,7 +3,7 @@
 //
 //	c, err := client.Dial("unix:/run/chaski.sock", client.Options{})
 //	run, err := c.Open(ctx, loader.Spec{Source: "/data/chips", BatchSize: 64, Shuffle: true})
-//	l, err := run.Loader(client.LoaderOptions{Rank: 0, World: 1, Epochs: 10})
+//	l, err := run.Loader(batch.LoaderOptions{Rank: 0, World: 1, Epochs: 10})
 //	for {
 //		b, err := l.Next(ctx) // io.EOF after the last epoch
 //		...

@@ -218,7 +218,7 @@ func sameBatches(t *testing.T, spec loader.Spec) {
 		t.Errorf("run %v %v %v, want %v %v %v", run.Hash(), run.Len(), run.Steps(), e.Hash(), e.Len(), e.Steps())
 	}
 	for _, native := range []bool{false, true} {
-		l, err := run.Loader(client.LoaderOptions{Rank: 1, World: 2, Epochs: 2, Native: native})
+		l, err := run.Loader(batch.LoaderOptions{Rank: 1, World: 2, Epochs: 2, Native: native})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -450,7 +450,7 @@ func next(t *testing.T, target string, o client.Options) (*batch.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.Loader(client.LoaderOptions{})
+	l, err := r.Loader(batch.LoaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -526,7 +526,7 @@ func TestNextIsBoundedByItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ld, err := r.Loader(client.LoaderOptions{Epochs: 1, Prefetch: 1})
+	ld, err := r.Loader(batch.LoaderOptions{Epochs: 1, Prefetch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -541,7 +541,7 @@ func TestNextIsBoundedByItsContext(t *testing.T) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	ld.Close()
-	if _, err := ld.Next(t.Context()); !errors.Is(err, client.ErrClosed) || errors.Is(err, io.EOF) {
+	if _, err := ld.Next(t.Context()); !errors.Is(err, batch.ErrClosed) || errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 }

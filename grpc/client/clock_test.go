@@ -80,7 +80,7 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 
 // onClock receives an epoch of pools of ten steps each from some servers, and returns how long that
 // took on a clock on which only the servers' work takes time.
-func onClock(t *testing.T, servers, pools int, o client.LoaderOptions) (took time.Duration, all []*clocked) {
+func onClock(t *testing.T, servers, pools int, o batch.LoaderOptions) (took time.Duration, all []*clocked) {
 	took, all, err := clockedRun(t, servers, pools, client.Options{Hedge: -1}, o, func(*clocked) {})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func onClock(t *testing.T, servers, pools int, o client.LoaderOptions) (took tim
 // clockedRun is onClock for servers that change may alter, and for a run that may fail. It calls
 // before at every step.
 func clockedRun(
-	t *testing.T, servers, pools int, co client.Options, o client.LoaderOptions,
+	t *testing.T, servers, pools int, co client.Options, o batch.LoaderOptions,
 	change func(*clocked), before ...func(step int),
 ) (took time.Duration, all []*clocked, err error) {
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestSilenceIsBounded(t *testing.T) {
 		"no description": func(c *clocked) { c.mute = true },
 	} {
 		for servers := 1; servers <= 3; servers++ {
-			took, all, err := clockedRun(t, servers, 6, o, client.LoaderOptions{}, change)
+			took, all, err := clockedRun(t, servers, 6, o, batch.LoaderOptions{}, change)
 			if err == nil || took < o.Timeout || took > 2*o.Timeout+10*time.Second {
 				t.Errorf("%s of %d servers: %v after %v", name, servers, err, took)
 			}
@@ -184,7 +184,7 @@ func TestSilenceIsBounded(t *testing.T) {
 // TestStalledServer: if one server stops sending, the other one is asked after the timeout.
 func TestStalledServer(t *testing.T) {
 	var stuck *clocked
-	_, all, err := clockedRun(t, 2, 6, client.Options{Timeout: time.Second, Hedge: -1}, client.LoaderOptions{},
+	_, all, err := clockedRun(t, 2, 6, client.Options{Timeout: time.Second, Hedge: -1}, batch.LoaderOptions{},
 		func(c *clocked) {
 			if stuck == nil {
 				stuck, c.silent = c, 250
@@ -197,7 +197,7 @@ func TestStalledServer(t *testing.T) {
 
 // TestServersShareTheWork: three servers get as many tickets each, and none twice.
 func TestServersShareTheWork(t *testing.T) {
-	_, three, err := clockedRun(t, 3, 30, client.Options{Hedge: -1}, client.LoaderOptions{Prefetch: 4},
+	_, three, err := clockedRun(t, 3, 30, client.Options{Hedge: -1}, batch.LoaderOptions{Prefetch: 4},
 		func(c *clocked) { c.pool = 10 }) // one batch each
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestServersShareTheWork(t *testing.T) {
 // on fewer pools at a time.
 func TestThroughputGrowsWithServers(t *testing.T) {
 	const pools = 60
-	one, _ := onClock(t, 1, pools, client.LoaderOptions{})
+	one, _ := onClock(t, 1, pools, batch.LoaderOptions{})
 	if want := 10 * pools * perBatch; one != want {
 		t.Fatalf("one server takes %v for %v of work", one, want)
 	}
@@ -227,14 +227,14 @@ func TestThroughputGrowsWithServers(t *testing.T) {
 			continue
 		}
 		for _, c := range []struct {
-			o     client.LoaderOptions
+			o     batch.LoaderOptions
 			least float64 // times as fast
 			most  float64
 		}{
-			{client.LoaderOptions{}, 0.95 * float64(servers), float64(servers)},
-			{client.LoaderOptions{Prefetch: 12}, 0.95 * float64(servers), float64(servers)},
-			{client.LoaderOptions{PrefetchBytes: 10 * 170}, min(float64(servers), 1.9), min(float64(servers), 2.2)},
-			{client.LoaderOptions{PrefetchBytes: -1}, 1, 1.5},
+			{batch.LoaderOptions{}, 0.95 * float64(servers), float64(servers)},
+			{batch.LoaderOptions{Prefetch: 12}, 0.95 * float64(servers), float64(servers)},
+			{batch.LoaderOptions{PrefetchBytes: 10 * 170}, min(float64(servers), 1.9), min(float64(servers), 2.2)},
+			{batch.LoaderOptions{PrefetchBytes: -1}, 1, 1.5},
 		} {
 			took, all := onClock(t, servers, pools, c.o)
 			faster := float64(one) / float64(took)

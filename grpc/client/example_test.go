@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
@@ -51,7 +52,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batches, err := run.Loader(client.LoaderOptions{Epochs: 1})
+	batches, err := run.Loader(batch.LoaderOptions{Epochs: 1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -33,7 +34,7 @@ func (e started) Start(ctx context.Context, t steps.Ticket, native bool) server.
 
 // decoded runs two epochs over some servers, each with its own memory, and returns how many chunks
 // they decoded.
-func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o client.LoaderOptions) int64 {
+func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o batch.LoaderOptions) int64 {
 	t.Helper()
 	var targets []string
 	counts := make([]resources.Stages, servers)
@@ -101,7 +102,7 @@ func TestGroupsOfMixtures(t *testing.T) {
 	strata.Source, strata.Strata = chips, &spec.Strata{Column: "class"}
 	for name, spec := range map[string]loader.Spec{"mixture": mixture, "strata": strata} {
 		t.Run(name, func(t *testing.T) {
-			o := client.LoaderOptions{Prefetch: 6}
+			o := batch.LoaderOptions{Prefetch: 6}
 			one := decoded(t, spec, 1, true, o)
 			none, groups := decoded(t, spec, 3, false, o), decoded(t, spec, 3, true, o)
 			t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
@@ -127,7 +128,7 @@ func TestServersDecodeWhatOneDoes(t *testing.T) {
 		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64,
 			TileWindows: loader.TileWindows{PerVisit: 16, Pool: 8}, PerAsset: 24},
 	}
-	var o client.LoaderOptions
+	var o batch.LoaderOptions
 	one, groups := decoded(t, spec, 1, true, o), decoded(t, spec, 3, true, o)
 	none := 2 * one
 	if !testing.Short() { // without groups, the same goroutines decode more

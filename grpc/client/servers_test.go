@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -137,7 +138,7 @@ func iterate(t *testing.T, target string, o client.Options, epochs uint64, at fu
 	if err != nil {
 		return err
 	}
-	l, err := r.Loader(client.LoaderOptions{Epochs: epochs, Prefetch: 4})
+	l, err := r.Loader(batch.LoaderOptions{Epochs: epochs, Prefetch: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestClosedClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := r.Loader(client.LoaderOptions{})
+	l, err := r.Loader(batch.LoaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +332,7 @@ func TestAddressesAreChecked(t *testing.T) {
 // TestSlowUser: a user who takes long between two batches does not cause a request to a second
 // server. A slow server would, so the test runs on a clock on which no server is slow.
 func TestSlowUser(t *testing.T) {
-	_, two, err := clockedRun(t, 2, 4, client.Options{}, client.LoaderOptions{}, func(*clocked) {}, func(step int) {
+	_, two, err := clockedRun(t, 2, 4, client.Options{}, batch.LoaderOptions{}, func(*clocked) {}, func(step int) {
 		if step == 15 || step == 22 {
 			time.Sleep(time.Minute)
 		}

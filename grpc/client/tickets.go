@@ -97,6 +97,44 @@ func (t *Tickets) Next(ctx context.Context) (*batch.Batch, error) {
 	return result.batch, result.err
 }
 
+// Loader returns a loader over the run. The error is about the options or the state.
+func (r *Run) Loader(o batch.LoaderOptions) (*batch.Loader, error) {
+	ahead, err := TicketOptions{Prefetch: o.Prefetch, PrefetchBytes: o.PrefetchBytes}.withDefaults(r)
+	if err != nil {
+		return nil, err
+	}
+	return batch.NewLoader(batch.Run{Cut: r.shape.Cut, Samples: r.samples, State: r.State(),
+		Ahead: r.maxOpen(ahead.Prefetch), BadLimit: r.shape.BadLimit,
+		Tickets: &steady{run: r, options: ahead, native: o.Native}, Logger: r.client.options.Logger}, o)
+}
+
+// steady has the tickets of a Loader, with memory that outlives sessions.
+type steady struct {
+	run     *Run
+	options TicketOptions
+	native  bool
+	tickets *Tickets // nil until a ticket is added, and after Drop
+}
+
+// Add implements batch.Tickets.
+func (s *steady) Add(t steps.Ticket) {
+	if s.tickets == nil {
+		s.tickets = &Tickets{session: newSession(s.run, s.options)}
+	}
+	s.tickets.Add(t, s.native)
+}
+
+// Next implements batch.Tickets.
+func (s *steady) Next(ctx context.Context) (*batch.Batch, error) { return s.tickets.Next(ctx) }
+
+// Drop implements batch.Tickets. It waits until no goroutine is left.
+func (s *steady) Drop() {
+	if s.tickets != nil {
+		s.tickets.Close()
+		s.tickets = nil
+	}
+}
+
 // Close cancels the requests, and waits until no goroutine is left. Batches that were returned stay valid until
 // Release.
 func (t *Tickets) Close() { t.session.close() }

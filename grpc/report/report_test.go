@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
@@ -139,7 +140,7 @@ func (r rank) train(t *testing.T, spec loader.Spec, epochs uint64) error {
 	if err != nil {
 		return err
 	}
-	l, err := run.Loader(client.LoaderOptions{Rank: r.rank, World: max(r.world, 1), Epochs: epochs, Native: true})
+	l, err := run.Loader(batch.LoaderOptions{Rank: r.rank, World: max(r.world, 1), Epochs: epochs, Native: true})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/tools/testkit/pki"
 )
@@ -238,7 +239,7 @@ func TestTenants(t *testing.T) {
 // firstBatch returns the rows of the first batch of a run.
 func firstBatch(t *testing.T, run *client.Run) int {
 	t.Helper()
-	l, err := run.Loader(client.LoaderOptions{})
+	l, err := run.Loader(batch.LoaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,13 +290,13 @@ func TestRevokedToken(t *testing.T) {
 	alice, a := line(t, auth.Client{Name: "alice"})
 	bob, b := line(t, auth.Client{Name: "bob"})
 	g := serveGuarded(t, Options{Roots: []string{"/"}, Open: h.Open}, a+b, false)
-	loaders := map[string]*client.Loader{}
+	loaders := map[string]*batch.Loader{}
 	for name, token := range map[string]string{"alice": alice, "bob": bob} {
 		run, err := g.dial(t, token, g.authority, nil).Open(t.Context(), spec(2))
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := run.Loader(client.LoaderOptions{Prefetch: 1})
+		l, err := run.Loader(batch.LoaderOptions{Prefetch: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +345,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := run.Loader(client.LoaderOptions{Prefetch: 1})
+	l, err := run.Loader(batch.LoaderOptions{Prefetch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
@@ -83,7 +82,7 @@ func BenchmarkStream(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				ld, err := run.Loader(client.LoaderOptions{})
+				ld, err := run.Loader(batch.LoaderOptions{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -187,7 +188,7 @@ func TestReturnedMemoryIsNotShared(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				l, err := run.Loader(client.LoaderOptions{Epochs: epochs})
+				l, err := run.Loader(batch.LoaderOptions{Epochs: epochs})
 				if err != nil {
 					t.Error(err)
 					return

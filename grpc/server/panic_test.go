@@ -141,13 +141,13 @@ func TestPanicEndsOneRequest(t *testing.T) {
 		before := panics()
 		c1, c2 := dial(transport), dial(transport)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		next := func(c *client.Client, dir string, epochs uint64) *client.Loader {
+		next := func(c *client.Client, dir string, epochs uint64) *batch.Loader {
 			run, err := c.Open(ctx, loader.Spec{Source: dir, BatchSize: 1,
 				Sampler: loader.Sampler{Kind: "random_window", Height: 32, Width: 32}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := run.Loader(client.LoaderOptions{Epochs: epochs})
+			l, err := run.Loader(batch.LoaderOptions{Epochs: epochs})
 			if err != nil {
 				t.Fatal(err)
 			}

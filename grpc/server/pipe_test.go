@@ -352,7 +352,7 @@ func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []g
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches, err := run.Loader(client.LoaderOptions{World: 1, Epochs: 1})
+	batches, err := run.Loader(batch.LoaderOptions{World: 1, Epochs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

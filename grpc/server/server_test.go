@@ -203,7 +203,7 @@ func TestRanksSeeEverySampleOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				l, err := run.Loader(client.LoaderOptions{Rank: rank, World: world, Epochs: 2})
+				l, err := run.Loader(batch.LoaderOptions{Rank: rank, World: world, Epochs: 2})
 				if err != nil {
 					t.Error(err)
 					return
@@ -278,7 +278,7 @@ func TestResumeGivesTheSameBatches(t *testing.T) {
 	}
 	var state *steps.State
 	for step := range 6 {
-		l, err := run.Loader(client.LoaderOptions{State: state, Epochs: 2})
+		l, err := run.Loader(batch.LoaderOptions{State: state, Epochs: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func TestResumeGivesTheSameBatches(t *testing.T) {
 		state = &s
 		l.Close()
 	}
-	end, err := run.Loader(client.LoaderOptions{State: state, Epochs: 2})
+	end, err := run.Loader(batch.LoaderOptions{State: state, Epochs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestResumeGivesTheSameBatches(t *testing.T) {
 	}
 	end.Close()
 	state.Seed++
-	if _, err := run.Loader(client.LoaderOptions{State: state}); err == nil {
+	if _, err := run.Loader(batch.LoaderOptions{State: state}); err == nil {
 		t.Error("a state of another seed is taken")
 	}
 	r.stop(t)
@@ -616,7 +616,7 @@ func TestServerRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := run.Loader(client.LoaderOptions{Epochs: 2})
+	l, err := run.Loader(batch.LoaderOptions{Epochs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -657,7 +657,7 @@ func TestUnknownSpecIsDescribedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ld, err := run.Loader(client.LoaderOptions{Epochs: 1, Prefetch: 1})
+	ld, err := run.Loader(batch.LoaderOptions{Epochs: 1, Prefetch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -707,7 +707,7 @@ func TestFaultComesToNext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ld, err := run.Loader(client.LoaderOptions{Epochs: 1})
+	ld, err := run.Loader(batch.LoaderOptions{Epochs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1001,7 +1001,7 @@ func TestChangedDataAreNoticed(t *testing.T) {
 		t.Errorf("grown data: %v, %v", second, err)
 	}
 	for _, r := range []*client.Run{first, second} {
-		ld, err := r.Loader(client.LoaderOptions{Epochs: 1})
+		ld, err := r.Loader(batch.LoaderOptions{Epochs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func files(t *testing.T) int {
 	return len(e)
 }
 
-func openLoader(t *testing.T, c *client.Client, o client.LoaderOptions) *client.Loader {
+func openLoader(t *testing.T, c *client.Client, o batch.LoaderOptions) *batch.Loader {
 	t.Helper()
 	run, err := c.Open(t.Context(), spec(sharedRows))
 	if err != nil {
@@ -101,12 +101,12 @@ func TestTransportsGiveTheSameBatches(t *testing.T) {
 	h := &house{samples: 103, elems: sharedElems}
 	before := files(t)
 	r, target, dial := startShared(t, h, Options{})
-	var loaders []*client.Loader
+	var loaders []*batch.Loader
 	var clients []*client.Client
 	for _, transport := range []client.Transport{client.Shm, client.GRPC} {
 		c := dialShared(t, transport, target, dial...)
 		clients = append(clients, c)
-		loaders = append(loaders, openLoader(t, c, client.LoaderOptions{Epochs: 2}))
+		loaders = append(loaders, openLoader(t, c, batch.LoaderOptions{Epochs: 2}))
 	}
 	steps := 0
 	for ; ; steps++ {
@@ -207,7 +207,7 @@ func TestServerRestartWithLeases(t *testing.T) {
 	o := Options{Open: h.Open, SharedMemory: true, DrainTimeout: time.Millisecond}
 	r := start(t, listen(), o)
 	c := dialShared(t, client.Shm, "unix:"+path)
-	l := openLoader(t, c, client.LoaderOptions{Epochs: 1})
+	l := openLoader(t, c, batch.LoaderOptions{Epochs: 1})
 	var kept []*batch.Batch
 	for step := range 25 {
 		if step == 10 {
