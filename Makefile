@@ -147,6 +147,12 @@ test-variants: ## Go tests of the code that build tags choose: no assembly and u
 ifneq ($(CC_FOUND),)
 	GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test $(SHORT) $(GO_TEST) -tags $(TAGS),datadog ./format/chunk ./format/codec/geozl ./format/tables/parquet ./internal/zstd ./format/codec/openzl ./rumi ./tiff ./store/tiledb/...
 endif
+# What computes with pixels, on another processor, in an emulator: three minutes of processor time.
+QEMU ?= $(or $(shell command -v qemu-aarch64-static),qemu-aarch64)
+.PHONY: test-arm64
+test-arm64: ## Go tests of codecs, kernels, layouts and payloads as for Linux on arm64; needs qemu-user elsewhere
+	GOARCH=arm64 $(GO) test $(SHORT) $(GO_TEST) $(if $(filter aarch64,$(shell uname -m)),,-exec $(QEMU)) \
+	  $(PIXELS) ./format/codec/... ./shuffle
 # Tests of Python wait for engines and clocks half of their time, so two processes share their files.
 test-python: build env ## Python tests
 	@half() { printf '%s\n' python/tests/test_*.py | awk "NR % 2 == $$1"; }; failed=0; \
