@@ -124,9 +124,7 @@ func (o *openings) forget(key string, w *opening) {
 	}
 }
 
-func (o *openings) run(
-	ctx context.Context, id clientID, key string, w *opening, f func(context.Context) (any, error),
-) {
+func (o *openings) run(ctx context.Context, id clientID, key string, w *opening, f func(context.Context) (any, error)) {
 	place := o.places.Slot(id)
 	if w.err = place.Tick(ctx); w.err == nil {
 		limited, cancel := context.WithTimeout(ctx, o.options.OpenTimeout)

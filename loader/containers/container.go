@@ -82,9 +82,7 @@ type ContainerFile struct {
 }
 
 // open opens the containers of a source and applies the source's conditions and split.
-func open(
-	ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options,
-) (rows.Table, error) {
+func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (rows.Table, error) {
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		Files: newContainerFiles(),

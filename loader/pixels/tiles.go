@@ -381,9 +381,7 @@ func (r *Reader) want(x *chunk.Index, chunks []int, y1 int) (wants []want, done 
 // awaitTiles waits for the chunks that other readers decode, and puts them into the sink. If one failed, it
 // calls read to read the chunk here, because the other reader may have failed for a reason of its own,
 // such as a cancelled context.
-func (r *Reader) awaitTiles(
-	ctx context.Context, wants []want, x *chunk.Index, to Sink, read func(i int) error,
-) error {
+func (r *Reader) awaitTiles(ctx context.Context, wants []want, x *chunk.Index, to Sink, read func(i int) error) error {
 	for _, want := range wants {
 		if want.t == nil || want.decode {
 			continue

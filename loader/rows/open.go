@@ -292,7 +292,7 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 			"samples", n, "left", table.Len(), "such as", example, "dataset", src.Source)
 	}
 	if h := table.Halves(); h != nil {
-		o.Logger.Warn("images and masks are samples of their own here: give fields these patterns to pair them",
+		o.Logger.Warn("images and masks are not paired here: give fields these patterns to pair them",
 			"image", h[0], "mask", h[1], "dataset", src.Source)
 	}
 	// A raster of 64 KiB in a page of 2 MiB costs 32 times its bytes. Pages of 1 MiB, the usual aim, are below that.

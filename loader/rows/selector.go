@@ -233,9 +233,7 @@ func scanNumbers(ctx context.Context, t Table, name string, visit func(row int64
 // lonLat returns for each row the centre of its bounds, in degrees, as a box without area. err is
 // the error of reading the bounds: if the table has none, its centroids count. Rows without a
 // place, and rows that were dropped before, are NaN.
-func (s *Selector) lonLat(
-	ctx context.Context, p *spec.Split, bounds [][4]float64, err error,
-) ([][4]float64, error) {
+func (s *Selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float64, err error) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	if visit := s.table.Extras().Centroids; visit != nil && fault.KindOf(err) == fault.NotFound {
 		bounds = make([][4]float64, s.table.Len())

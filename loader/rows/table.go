@@ -79,9 +79,7 @@ type Extras struct {
 }
 
 // scan visits the values of a column of a table, with the column.
-func scan(
-	ctx context.Context, t Table, column string, visit func(row int64, c *Column, v catalog.Value) error,
-) error {
+func scan(ctx context.Context, t Table, column string, visit func(row int64, c *Column, v catalog.Value) error) error {
 	c, err := t.Column(ctx, column)
 	if err != nil {
 		return err

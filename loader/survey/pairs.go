@@ -129,7 +129,7 @@ func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
 		})...)
 	}
 	if len(columns) < 2 {
-		return nil, errors.New("pairs need two raster fields of a sample, such as an image and its mask")
+		return nil, errors.New("pairs need two raster fields of a sample: --field NAME=PATTERN, at least twice")
 	}
 	return columns, nil
 }

@@ -6,8 +6,10 @@ import copy
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +71,19 @@ def test_a_folder_of_pairs_names_its_patterns(tmp_path, binary, ending):
     assert text.count("give fields these patterns") == 1
     assert f"image=images/{{id}}.{ending} mask=masks/{{id}}.{ending}" in text
     assert said(LOAD, "fields", ending, 4, folder=tmp_path) == ""
+
+
+def test_masks_of_another_format_are_not_lost(tmp_path, binary):
+    """PNG masks beside images in TIFF, which a directory leaves out, are told too."""
+    pairs(tmp_path, "tif", ("images", "others"))
+    (pairs(tmp_path / "b", "png") / "masks").rename(tmp_path / "masks")
+    shutil.rmtree(tmp_path / "b")
+    shutil.rmtree(tmp_path / "others")
+    text = said(LOAD, None, "tif", 4, folder=tmp_path)
+    assert text.count("give fields these patterns") == 1
+    assert "image=images/{id}.tif mask=masks/{id}.png" in text
+    fields = "{'image': 'images/{id}.tif', 'mask': 'masks/{id}.png'}"
+    assert said(LOAD, fields, "tif", 4, folder=tmp_path) == ""
 
 
 @pytest.mark.parametrize("folders", [("cat", "dog"), ("images", "dates"), ("a/images", "a/masks")])
@@ -187,6 +202,39 @@ def test_a_container_that_is_not_there_is_missed_at_once(tmp_path, binary):
     with pytest.raises(chaski.NotFoundError, match=r"nope\.tacozip: container: not found") as e:
         chaski.taco.load(tmp_path / "nope.tacozip")
     assert e.value.kind == "not found" and e.value.file == str(tmp_path / "nope.tacozip")
+
+
+def test_the_faq_has_what_pytorch_refuses(tmp_path, binary):
+    """PyTorch's own sentences, which it says before it asks the dataset, and what works instead."""
+    data = torch.utils.data
+    dataset = chaski.torch.IterableDataset(pairs(tmp_path) / "images", batch_size=2)
+    faq = " ".join((Path(__file__).parents[2] / "docs" / "faq.md").read_text().split())
+    for refused in nonempty([
+        lambda: data.DataLoader(dataset, batch_size=None, shuffle=True),
+        lambda: data.ConcatDataset([dataset, dataset]),
+    ]):  # fmt: skip
+        with pytest.raises((ValueError, AssertionError)) as e:
+            refused()
+        quoted = [q for q in re.findall(r'\*\*"([^"]+)"\*\*', faq) if q in str(e.value)]
+        assert len(quoted) == 1, e.value
+    with pytest.raises(ValueError, match="expected unspecified sampler option"):
+        data.DataLoader(dataset, batch_size=None, sampler=[0])
+    parts = data.random_split(dataset, [1, 1])
+    with pytest.raises(TypeError, match="MapDataset of the same arguments .*random_split"):
+        next(iter(data.DataLoader(parts[0])))
+    samples = chaski.torch.MapDataset(tmp_path / "images")
+    for part in nonempty(data.random_split(samples, [3, 1])):
+        loader = data.DataLoader(part, batch_size=4, shuffle=True)
+        assert len(next(iter(loader))["image"]) == len(part)
+    mixture = chaski.Mixture(dict.fromkeys("ab", tmp_path / "images"), until="longest")
+    mixed = chaski.torch.IterableDataset(mixture, batch_size=2)
+    seen = {
+        (int(source), int(sample))
+        for batch in data.DataLoader(mixed, batch_size=None)
+        for source, sample in zip(batch["source"], batch["sample"], strict=True)
+    }
+    assert {source for source, _ in seen if source >= 0} == {0, 1}
+    assert len([pair for pair in seen if pair[0] >= 0]) == 8
 
 
 def test_what_a_dataset_of_batches_is_not(tmp_path, binary):

@@ -312,7 +312,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		t.fields = append(t.fields, f)
 	}
 	if !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" || s.Column != "" }) {
-		t.halves = halves(l.Paths)
+		t.halves = halves(append(slices.Clip(l.Paths), l.Picture))
 	}
 	return t.pair(ctx, fields, uris, o.DropIncomplete)
 }

@@ -126,7 +126,6 @@ func newRoot(env console.Env) *cobra.Command {
 	})
 	describe(root, sharedFlags())
 	wrapFlags(root)
-	console.CompleteChoices(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = topic

@@ -18,8 +18,8 @@ import (
 //go:embed help
 var help embed.FS
 
-// describe gives a command, its flags and all below it their texts. What a command says about itself comes after its
-// text.
+// describe gives a command, its flags and all below it their texts, and shells the values of flags. What a command
+// says about itself comes after its text.
 func describe(cmd *cobra.Command, shared map[string]string) {
 	path := strings.Fields(cmd.CommandPath())
 	name := strings.Join(path[min(1, len(path)-1):], "-")
@@ -33,6 +33,7 @@ func describe(cmd *cobra.Command, shared map[string]string) {
 	cmd.Short, cmd.Long, cmd.Example = short, long+cmd.Long, examples
 	own := flagTexts(flags)
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		console.Complete(cmd, flag)
 		if flag.Usage == "" {
 			flag.Usage = cmp.Or(own[flag.Name], shared[flag.Name])
 		}

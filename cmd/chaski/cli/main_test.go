@@ -435,11 +435,18 @@ func TestGroups(t *testing.T) {
 // TestInfo: both output forms name the kind of the file, and the JSON has one line a path.
 // TestShellsAreOfferedValues: cobra's hidden command tells shells the values of a flag that has a few.
 func TestShellsAreOfferedValues(t *testing.T) {
-	for flag, want := range map[string]string{"cat --format": "sha256\nnpy\nraw\n", "index --format": "hex\nparquet\n",
-		"ls --bbox-rule": "intersects\nwithin\n"} {
-		r := chaski(t.Context(), append(append([]string{"__complete"}, strings.Fields(flag)...), "")...)
+	table := filepath.Join(t.TempDir(), "years.csv")
+	if err := os.WriteFile(table, []byte("name,year\na,2020\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"cat --format ": "sha256\nnpy\nraw\n", "index --format ": "hex\nparquet\n",
+		"ls --bbox-rule ": "intersects\nwithin\n", "pack --columns ": "stac\nistac\nscaling\nheader\nindex\n",
+		"pack --on ": "", "pack --metadata none.csv --on ": "",
+		"pack --metadata " + table + " --on ": "name\nyear\n"} {
+		r := chaski(t.Context(), append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		if got, _, _ := strings.Cut(r.out, ":"); got != want {
-			t.Errorf("%s: %q, want %q", flag, got, want)
+			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}
 }

@@ -128,11 +128,9 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 
 // canVerify reports whether a name has the extension of a file that can be checked.
 func canVerify(name string) bool {
-	switch magic.Named(name).Class {
-	case magic.Raster, magic.Frame, magic.Container, magic.Store:
-		return true
-	}
-	return strings.EqualFold(filepath.Ext(name), ".parquet") // others, such as .geoparquet, have shapes
+	class := magic.Named(name).Class
+	return class.Pixels() || class == magic.Frame || class == magic.Container || class == magic.Store ||
+		strings.EqualFold(filepath.Ext(name), ".parquet") // others, such as .geoparquet, have shapes
 }
 
 // isStore reports whether a directory is an array or a container, which is checked as one. A directory that is two

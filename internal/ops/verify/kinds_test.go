@@ -1,8 +1,12 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,5 +45,35 @@ func TestKinds(t *testing.T) {
 		if !strings.Contains(r.Faults[i], want) {
 			t.Errorf("fault %d is %q, not %q", i, r.Faults[i], want)
 		}
+	}
+}
+
+// TestPicturesOfADirectory: arrays and masks in PNG are checked where they lie beside rasters and where they are all
+// that a directory has.
+func TestPicturesOfADirectory(t *testing.T) {
+	var mask bytes.Buffer
+	if err := png.Encode(&mask, image.NewGray(image.Rect(0, 0, 64, 64))); err != nil {
+		t.Fatal(err)
+	}
+	head := "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }"
+	array := fmt.Sprintf("\x93NUMPY\x01\x00%c\x00%-117s\n123456", 118, head)
+	dir := t.TempDir()
+	for name, content := range map[string]string{"a.npy": array, "cut.npy": array[:len(array)-1],
+		"m.png": mask.String(), "cut.PNG": mask.String()[:mask.Len()-20], "notes.txt": "no picture"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Paths(t.Context(), []string{dir}, Options{Workers: 1, MaxFaults: 10})
+	if err != nil || r.Files != 4 || r.Faulty != 2 || len(r.Faults) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i, want := range []string{"cut.PNG", "cut.npy"} {
+		if !strings.Contains(r.Faults[i], want) {
+			t.Errorf("fault %d is %q, not of %s", i, r.Faults[i], want)
+		}
+	}
+	if r.Bytes != 6+64*64 {
+		t.Errorf("%d bytes of pixels are checked", r.Bytes)
 	}
 }

@@ -82,8 +82,8 @@ type Report struct {
 // Err returns the first fault, or nil.
 func (r *Report) Err() error { return r.first }
 
-// Paths checks files, containers and arrays, and those below directories: files that end in .tif, .tiff, .rumi,
-// .zl, .parquet, .tacozip, .taco or .tortilla, TileDB arrays, and Zarr arrays and groups. Paths may be remote.
+// Paths checks files, containers and arrays, and those below directories: rasters and pictures, .zl, .parquet,
+// .tacozip, .taco and .tortilla files, TileDB arrays, and Zarr arrays and groups. Paths may be remote.
 //
 // A fault of a file does not end the check: it is in the report. An error means that the check itself could not
 // go on, because a path does not exist, a directory has nothing to check, or ctx is done.

@@ -224,17 +224,11 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
-// CompleteChoices makes shells offer the values of the flags of ChoiceVar, of cmd and all commands below it.
-func CompleteChoices(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if c, ok := f.Value.(*choice); ok {
-			// The error is about a flag that is not there, or has values already.
-			_ = cmd.RegisterFlagCompletionFunc(f.Name,
-				cobra.FixedCompletions(c.choices, cobra.ShellCompDirectiveNoFileComp))
-		}
-	})
-	for _, below := range cmd.Commands() {
-		CompleteChoices(below)
+// Complete makes shells offer the values of a flag of ChoiceVar.
+func Complete(cmd *cobra.Command, f *pflag.Flag) {
+	if c, ok := f.Value.(*choice); ok {
+		offer := cobra.FixedCompletions(c.choices, cobra.ShellCompDirectiveNoFileComp)
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer) // it fails if the flag has values already
 	}
 }
 

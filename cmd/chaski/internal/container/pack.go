@@ -44,7 +44,7 @@ func NewPack(env console.Env) *cobra.Command {
 	console.NonEmptyVar(fl, &f.collection, "collection")
 	console.ChoiceVar(fl, &f.form, "form", "auto", formNames...)
 	console.CountVar(fl, &f.workers, "workers", 0, 0)
-	f.columns.add(fl)
+	f.columns.add(cmd)
 	console.Var(fl, &f.quiet, "quiet", false)
 	f.ofContainers = pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.containerFlags.add(f.ofContainers)
@@ -112,9 +112,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 }
 
 // export packs the samples of the container at path that are chosen.
-func (f *packFlags) export(
-	ctx context.Context, d *taco.Dataset, path string, o build.Options,
-) (*build.Result, error) {
+func (f *packFlags) export(ctx context.Context, d *taco.Dataset, path string, o build.Options) (*build.Result, error) {
 	// A copy of broken samples would pass all checks, and hide the damage.
 	checked, err := d.Verify(ctx)
 	if err != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/ops/columns"
+	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
@@ -20,15 +22,33 @@ type columnFlags struct {
 	compute *columns.Compute // of list, nil without it
 }
 
-func (f *columnFlags) add(fl *pflag.FlagSet) {
+func (f *columnFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	console.NonEmptyVar(fl, &f.attach.Table, "metadata")
 	console.NonEmptyVar(fl, &f.attach.On, "on")
 	console.Var(fl, &f.attach.Left, "metadata-left", false)
 	console.NonEmptyVar(fl, &f.list, "columns")
+	// Both fail only for a flag that is not declared.
+	_ = cmd.RegisterFlagCompletionFunc("columns",
+		cobra.FixedCompletions(columns.Extensions, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("on", f.offerColumns)
+}
+
+// offerColumns offers shells the columns of the table, if it is on this machine: a remote one would take requests.
+func (f *columnFlags) offerColumns(c *cobra.Command, _ []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+	files := &openers.Files{}
+	defer files.Close()
+	if table, closer, err := catalog.ReadTable(c.Context(), files, f.attach.Table); err == nil {
+		defer closer.Close()
+		for _, column := range table.Columns() {
+			out = append(out, column.Name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // check refuses flags that lack another.
-func (f *columnFlags) check(o *build.Options) error {
+func (f *columnFlags) check(o *build.Options) (err error) {
 	switch {
 	case f.attach.Table == "" && (f.attach.On != "" || f.attach.Left):
 		return console.Usagef("--on and --metadata-left need --metadata TABLE")
@@ -39,11 +59,9 @@ func (f *columnFlags) check(o *build.Options) error {
 	case f.list == "":
 		return nil
 	}
-	compute, err := columns.Parse(f.list)
-	if err != nil {
+	if f.compute, err = columns.Parse(f.list); err != nil {
 		return console.Usagef("--columns: %w", err)
 	}
-	f.compute = compute
 	return nil
 }
 

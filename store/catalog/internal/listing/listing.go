@@ -40,6 +40,7 @@ type Listing struct {
 	// that there are no rasters but pictures, which then count.
 	Metadata     []string
 	OnlyPictures bool
+	Picture      string // the first picture that was left out, or ""
 
 	unread          string // a file of rasters that are not read, or ""
 	files           Files
@@ -201,6 +202,7 @@ func (l *Listing) counts(path string) bool {
 	}
 	switch {
 	case class == magic.Picture && l.files&Pictures == 0:
+		l.Picture = cmp.Or(l.Picture, path)
 		l.skippedPictures++
 		return false
 	case class == magic.Store && l.files&Stores == 0:
