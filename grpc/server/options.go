@@ -216,7 +216,7 @@ func (o Options) validate() error {
 	case o.ClientRate < 0:
 		return fmt.Errorf("server: a rate of %d bytes a second", o.ClientRate)
 	case o.MaxOpenings < 1 || o.MaxQueuedOpenings < 1:
-		return fmt.Errorf("server: bounds of %d openings, of which %d wait", o.MaxOpenings, o.MaxQueuedOpenings)
+		return fmt.Errorf("server: a bound of %d openings, and of %d that wait", o.MaxOpenings, o.MaxQueuedOpenings)
 	case min(o.OpenTimeout, o.SendTimeout, o.StallTimeout, o.IdleTimeout, o.Reuse, o.TrimAfter, o.DrainTimeout) < 0:
 		return fmt.Errorf("server: negative duration")
 	}

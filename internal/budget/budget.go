@@ -221,8 +221,8 @@ func OnWait(ctx context.Context, leave func()) context.Context {
 // acquire is Acquire that asks holders up to a level.
 func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 	if n > b.common() {
-		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, of which "+
-			"%d are kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.growth)
+		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, with "+
+			"%d kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.growth)
 	}
 	b.mu.Lock()
 	if b.queue.waiting == 0 && !b.short(n) {

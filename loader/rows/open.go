@@ -90,7 +90,7 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 	integers := dtype == "native" || strings.Contains(dtype, "int")
 	if len(names) > 1 && field.Fill != nil && field.Normalize == nil && integers {
 		return s, fmt.Errorf("spec: fill is %v and dtype is %q for all fields of the catalog, %q, "+
-			"of which some may be labels: give fields, and fill to those that it is for",
+			"and some may be labels: give fields, and fill to those that it is for",
 			float64(*field.Fill), dtype, names)
 	}
 	s.Fields = nil

@@ -712,7 +712,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 		f.Kind == ClassField && (raster || list && holds.Elem() == catalog.Float):
 		return bad("kind is %q", f.Kind)
 	case f.Kind == ClassField && len(f.Classes) > ClassLimit(f.DType, holds):
-		return bad("classes has %d strings, of which dtype %q can number %d", len(f.Classes), f.DType,
+		return bad("classes has %d strings, and dtype %q has numbers for %d", len(f.Classes), f.DType,
 			ClassLimit(f.DType, holds))
 	case f.Kind == ClassField && !list && strings.Contains(f.DType, "float"):
 		return bad("dtype is %q, which is for the classes of lists", f.DType)

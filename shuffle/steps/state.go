@@ -214,7 +214,7 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 		note += ", in its own order: the rest of this epoch may repeat samples that were given, " +
 			"and others are left out of it"
 	case next.Samples < s.Samples:
-		note += fmt.Sprintf(", of which the last %d come again", s.Samples-next.Samples)
+		note += fmt.Sprintf("; the last %d come again", s.Samples-next.Samples)
 	}
 	return next, note, nil
 }

@@ -9,7 +9,7 @@ import (
 // Kind is the kind of the paths of arrays.
 var Kind = store.Register(&store.Kind{
 	Noun: "a TileDB array", Is: Is, Times: true, Verify: check,
-	Usage: "of which boxes are read by 'chaski array', and images by loaders",
+	Usage: "whose boxes 'chaski array' reads; loaders read its images",
 })
 
 // check implements store.Kind.Verify: it decodes every tile of every fragment.

@@ -71,8 +71,8 @@ func (a *Array) Images(dims string) (*Images, error) {
 			names = strings.Fields(dims)
 		}
 		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset,
-			"%s %.200q, of the shape %v: name each dimension once by dims, with n, t, b, y and x, of which y and x "+
-				"are needed", what, names, a.Shape), a.URI)
+			"%s %.200q, of the shape %v: name each dimension once by dims, with n, t, b, y and x; y and x are needed",
+			what, names, a.Shape), a.URI)
 	}
 	images := &Images{a: a, dim: [5]int{-1, -1, -1, -1, -1}}
 	for d, name := range axes {

@@ -62,7 +62,7 @@ func (d *Decoder) quantTables(own *tableSet, segment []byte) error {
 		id, size := int(segment[0]&15), 64*(1+int(segment[0]>>4))
 		segment = segment[1:]
 		if id > 3 || size > 128 || len(segment) < size {
-			return corrupt("a quantisation table %d of %d bytes, of which %d are there", id, size, len(segment))
+			return corrupt("the quantisation table %d of %d bytes ends after %d", id, size, len(segment))
 		}
 		table := &own.quant[id]
 		for i := range 64 {

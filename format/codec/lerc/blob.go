@@ -249,7 +249,7 @@ func (d *Decoder) header(src []byte) {
 	case head.blockSide < 1 || head.blockSide > maxBlockSide:
 		d.fail(corrupt("blocks of %d rows", head.blockSide))
 	case size < len(src)-len(d.b) || size > len(src):
-		d.fail(corrupt("a blob of %d bytes, of which %d are there", size, len(src)))
+		d.fail(corrupt("a blob of %d bytes ends after %d", size, len(src)))
 	case head.passNoData:
 		d.fail(unsupported("nodata values of version 6"))
 	case summed > 0 && fletcher(src[summed:size]) != sum:

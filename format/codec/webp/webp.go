@@ -107,7 +107,7 @@ func open(src []byte, w, h int) (p parts, err error) {
 	for src = src[head:]; len(src) >= 8; {
 		name, length := string(src[:4]), uint64(binary.LittleEndian.Uint32(src[4:]))
 		if src = src[8:]; length > uint64(len(src)) {
-			return p, bad("part %q of %d bytes, of which %d are there", name, length, len(src))
+			return p, bad("part %q of %d bytes ends after %d", name, length, len(src))
 		}
 		part := src[:length]
 		width, height := w, h

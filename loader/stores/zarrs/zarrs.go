@@ -106,7 +106,7 @@ func image(ctx context.Context, path string, o resources.Options) (catalog.Asset
 	}
 	if raster.Len() != 1 {
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"it has %d images along n, of which loaders read some", raster.Len()), path)
+			"it has %d images along n, where one is needed; loaders read all of them", raster.Len()), path)
 	}
 	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames()}, nil
 }

@@ -363,7 +363,7 @@ class State:
                 "and others are left out of it"
             )
         elif samples and samples < self.samples:
-            note += f", of which the last {self.samples - samples} come again"
+            note += f"; the last {self.samples - samples} come again"
         return replace(now, epoch=epoch, samples=samples), note
 
     def _ended(self) -> bool:
