@@ -12,13 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// What the pages of a file are to OpenPages. Pages are the images that are neither overviews nor masks.
-const (
-	FirstPage  = ""      // the first page is the image
-	BandsPages = "bands" // bands of one image
-	StepsPages = "steps" // steps of time of one image
-)
-
 // MaxPages bounds the directories of a file whose pages are one image: 4,096 are a page for every day of 11 years.
 const MaxPages = 4096
 
@@ -27,7 +20,7 @@ const MaxPages = 4096
 // hold for pages without them. Alpha is a band like the others. The caller has opened f with MaxPages directories.
 func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image, error) {
 	image, err := FromFile(ctx, f, l)
-	if err != nil || pages == FirstPage {
+	if err != nil || pages == chunk.FirstPage {
 		return image, err
 	}
 	if f.ChainErr != nil { // the pages behind the break would be missing
@@ -44,7 +37,7 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 	case image.Meta.HasMask:
 		unread = "pages with masks are not read as one image: write each page to a file of its own " +
 			"(gdal_translate GTIFF_DIR:1:in.tif)"
-	case image.Index.Classes && pages == BandsPages:
+	case image.Index.Classes && pages == chunk.BandsPages:
 		unread = "pages with palettes are no bands of one image: take them as steps"
 	}
 	if unread != "" {
@@ -137,7 +130,7 @@ func join(pages []*Image, as string, size int64, maxChunk int) (*Image, error) {
 			index.Ranges = append(index.Ranges, page.Index.Ranges[start:start+groups]...)
 		}
 	}
-	if as == StepsPages {
+	if as == chunk.StepsPages {
 		index.Times = count
 	} else {
 		if len(index.Physical) > 1 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
@@ -53,13 +54,13 @@ func openPages(b []byte, pages string, l Limits) (*Image, error) {
 
 func TestOpenPages(t *testing.T) {
 	b := chain(nil, nil, nil)
-	for pages, times := range map[string]int{FirstPage: 0, BandsPages: 0, StepsPages: 3} {
+	for pages, times := range map[string]int{chunk.FirstPage: 0, chunk.BandsPages: 0, chunk.StepsPages: 3} {
 		image, err := openPages(b, pages, Limits{})
 		if err != nil {
 			t.Fatal(pages, err)
 		}
 		bands := 3
-		if pages == FirstPage {
+		if pages == chunk.FirstPage {
 			bands = 1
 		}
 		if image.Index.Bands != bands || image.Index.Times != times {
@@ -97,7 +98,7 @@ func TestPagesThatShare(t *testing.T) {
 	}
 	file.Dirs = slices.Delete(file.Dirs, 1, 2)
 	n := corpus.Allocated(func() {
-		_, err = OpenPages(context.Background(), file, BandsPages, Limits{MaxTagBytes: 8 << 20})
+		_, err = OpenPages(context.Background(), file, chunk.BandsPages, Limits{MaxTagBytes: 8 << 20})
 	})
 	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("%v, want a limit", err)
@@ -117,7 +118,7 @@ func FuzzPages(f *testing.F) {
 	rgb := []ifd.Field{ifd.Shorts(ifd.TagSamplesPerPixel, 4), ifd.Shorts(ifd.TagBitsPerSample, 2)}
 	f.Add(chain(rgb, rgb))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, pages := range []string{BandsPages, StepsPages} {
+		for _, pages := range []string{chunk.BandsPages, chunk.StepsPages} {
 			var image *Image
 			var err error
 			n := corpus.Allocated(func() { image, err = openPages(b, pages, Limits{MaxChunk: 1 << 16}) })

@@ -20,6 +20,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
+// What the pages of a TIFF are to a reader. Pages are the images that are neither overviews nor masks.
+const (
+	FirstPage  = ""      // the first page is the image
+	BandsPages = "bands" // bands of one image
+	StepsPages = "steps" // steps of time of one image
+)
+
 // Codec names how a chunk's bytes are compressed.
 type Codec uint8
 

@@ -8,38 +8,19 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 )
 
-// Mode says what Concat does with columns that some tables lack.
-type Mode uint8
+// Mode says what becomes of columns that some tables lack.
+type Mode = column.Mode
 
-// Modes.
+// Modes, as of package column.
 const (
-	Intersection Mode = iota // leave them out
-	FillMissing              // fill them with null
-	Strict                   // refuse
-	// as FillMissing, but types that cannot be joined are an error only when the column is loaded
-	Mixed
+	Intersection = column.Intersection
+	FillMissing  = column.FillMissing
+	Strict       = column.Strict
+	Mixed        = column.Mixed
 )
-
-// Missing says in a message what becomes of columns that some tables lack.
-func (m Mode) Missing() string {
-	if m == Intersection {
-		return "left out"
-	}
-	return "filled with null"
-}
-
-// Modes are the names of the modes that ParseMode knows.
-var Modes = []string{"intersection", "fill_missing", "strict"}
-
-// ParseMode parses a name of Modes.
-func ParseMode(s string) (Mode, error) {
-	if m := slices.Index(Modes, s); m >= 0 {
-		return Mode(m), nil
-	}
-	return 0, fmt.Errorf("column mode is %q: it must be intersection, fill_missing or strict", s)
-}
 
 // Concat returns the rows of several tables one after the other, with the columns that mode selects, in the order in
 // which they first appear. It joins columns by name; MissingColumns and JoinedAsStrings report what that changes.

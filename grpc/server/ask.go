@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/arrow"
 	"github.com/chaski-eo/chaski/format/tables/query"
@@ -281,7 +282,7 @@ func (q *asking) use(c *chaskiv1.Containers, where []loader.Condition, answer fu
 	mode := tables.Intersection
 	if c.GetColumns() != "" {
 		var err error
-		if mode, err = tables.ParseMode(c.GetColumns()); err != nil {
+		if mode, err = column.ParseMode(c.GetColumns()); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		Files: newContainerFiles(),
 	}
-	only, err := src.Only()
+	only, err := rows.Only(src)
 	if err != nil {
 		return nil, err
 	}

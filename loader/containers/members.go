@@ -5,13 +5,13 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // maxMembers bounds how many containers stay open. Their memory is bounded by Members.MaxBytes.
@@ -73,7 +73,7 @@ func Subfile(name string) (e taco.Entry, ok bool) {
 // fault.NotFound.
 func find(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
 	if e, ok := Subfile(name); ok {
-		return NewMemberContainer(o).place(ctx, e, nil, tiff.FirstPage)
+		return NewMemberContainer(o).place(ctx, e, nil, chunk.FirstPage)
 	}
 	uri, path, _ := source.Split(name)
 	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
@@ -85,7 +85,7 @@ func find(ctx context.Context, o resources.Options, name string) (a catalog.Asse
 			a, err = c.chunk(ctx, entry)
 			return err
 		}
-		a, err = c.place(ctx, entry, nil, tiff.FirstPage)
+		a, err = c.place(ctx, entry, nil, chunk.FirstPage)
 		return err
 	})
 	return a, err

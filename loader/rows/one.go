@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // One opens the one raster that a name leads to: a file, the image of a Zarr store, a path in a container or the cell
@@ -82,7 +82,7 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	if open := stores[kind].Image; open != nil {
 		return open(ctx, path, o)
 	}
-	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, tiff.FirstPage, o.MaxChunkBytes)
+	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, chunk.FirstPage, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
 		err = cmp.Or(errNotOneRaster(kind, path), err)
 	}

@@ -200,7 +200,7 @@ func (s *Selector) named(ctx context.Context, t *tables.Table) ([]int32, error) 
 
 // near keeps the samples that match a condition on place or time.
 func (s *Selector) near(ctx context.Context, w *spec.Condition) error {
-	filter, err := w.Filter()
+	filter, err := Filter(w)
 	if err != nil {
 		return err
 	}
@@ -365,4 +365,39 @@ func Int32s(rows []int) iter.Seq[int32] {
 			}
 		}
 	}
+}
+
+// Filter returns the condition on place or time as a filter of tables. Errors are faults of the user's input, not of a
+// file.
+func Filter(c *spec.Condition) (spacetime.Filter, error) {
+	box, times, err := c.Place()
+	filter := spacetime.Filter{Box: box, Times: times, Level: c.Level}
+	if box == nil {
+		filter.Time = c.Column
+	} else if filter.Geometry = c.Column; c.Within {
+		filter.Rule = spacetime.Within
+	}
+	return filter, err
+}
+
+// Only returns the filters by place and time that the conditions of a source apply, so that files of a TACOLLECTION
+// that they rule out stay unopened. It returns nil if a condition may look at more than one sample.
+func Only(s *spec.Source) ([]spacetime.Filter, error) {
+	var only []spacetime.Filter
+	for i := range s.Where {
+		condition := &s.Where[i]
+		// The answer of such a condition would change if it did not see the samples of every file.
+		if condition.Select != "" || condition.Concat != nil {
+			return nil, nil
+		}
+		if condition.BBox == nil && condition.Datetime == "" {
+			continue
+		}
+		filter, err := Filter(condition)
+		if err != nil {
+			return nil, err
+		}
+		only = append(only, filter)
+	}
+	return only, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -72,7 +72,7 @@ var inName = regexp.MustCompile(`(?:^|[_.-])((?:19|20)[0-9]{6}(?:T[0-9]{6})?)(?:
 // timeOf returns the time that text is, in microseconds since 1970 UTC: a date or a timestamp, the start of a range of
 // them, or the name of a product with the time of acquisition.
 func timeOf(text string) (int64, error) {
-	parsed, err := spacetime.ParseTimes(text)
+	parsed, err := column.ParseTimes(text)
 	if err == nil {
 		return parsed.First, nil
 	}

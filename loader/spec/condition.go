@@ -11,59 +11,25 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/crs"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Filter returns the bounding box or the range of time of the condition, for package taco. Errors
-// are faults of the user's input, not of a file.
-func (c *Condition) Filter() (spacetime.Filter, error) {
-	filter := spacetime.Filter{Level: c.Level}
+// Place returns the bounding box or the range of time of the condition. Errors are faults of the user's input, not of a
+// file.
+func (c *Condition) Place() (*crs.Box, *column.Times, error) {
 	if c.Level < 0 {
-		return filter, fmt.Errorf("level %d", c.Level)
+		return nil, nil, fmt.Errorf("level %d", c.Level)
 	}
 	if c.BBox != nil {
 		box, err := crs.NewBox(*c.BBox, int(c.BBoxCRS))
-		if err != nil {
-			return filter, err
-		}
-		filter.Box, filter.Geometry = &box, c.Column
-		if c.Within {
-			filter.Rule = spacetime.Within
-		}
-		return filter, nil
+		return &box, nil, err
 	}
-	times, err := spacetime.ParseTimes(c.Datetime)
+	times, err := column.ParseTimes(c.Datetime)
 	if err != nil {
-		return filter, within("datetime", err)
+		return nil, nil, within("datetime", err)
 	}
-	filter.Times, filter.Time = &times, c.Column
-	return filter, nil
-}
-
-// Only returns the filters by place and time that the conditions apply, so that files of a
-// TACOLLECTION that they rule out stay unopened. It returns nil if a condition may look at more
-// than one sample.
-func (s *Source) Only() ([]spacetime.Filter, error) {
-	var only []spacetime.Filter
-	for i := range s.Where {
-		condition := &s.Where[i]
-		// The answer of such a condition would change if it did not see the samples of every file.
-		if condition.Select != "" || condition.Concat != nil {
-			return nil, nil
-		}
-		if condition.BBox == nil && condition.Datetime == "" {
-			continue
-		}
-		filter, err := condition.Filter()
-		if err != nil {
-			return nil, err
-		}
-		only = append(only, filter)
-	}
-	return only, nil
+	return nil, &times, nil
 }
 
 // operators lists the values of Condition.Op.
@@ -125,15 +91,15 @@ func (c *Condition) Operands() ([]Operand, error) {
 
 // Compare compares a value of a column of kind k with an operand of that kind, as cmp.Compare does.
 // ordered is false if the value is NaN, for which every comparison is false.
-func (o *Operand) Compare(k catalog.Kind, v catalog.Value) (c int, ordered bool) {
+func (o *Operand) Compare(k column.Kind, v column.Value) (c int, ordered bool) {
 	switch {
 	case o.IsText:
 		return cmp.Compare(v.Text, o.text), true
-	case k == catalog.Int && !o.isFloat:
+	case k == column.Int && !o.isFloat:
 		return cmp.Or(cmp.Compare(v.Int, o.int), -o.beyond), true
 	}
 	f := v.Float
-	if k == catalog.Int {
+	if k == column.Int {
 		f = float64(v.Int)
 	}
 	return cmp.Compare(f, o.float), !math.IsNaN(f)
@@ -177,17 +143,17 @@ func (o *Operand) Count(unit time.Duration) error {
 
 // Suits checks that the operand can be compared with a column of kind k. The error names the
 // column.
-func (o *Operand) Suits(k catalog.Kind, column string) error {
-	if o.IsText != (k == catalog.Text) {
+func (o *Operand) Suits(k column.Kind, name string) error {
+	if o.IsText != (k == column.Text) {
 		return fmt.Errorf("column %q holds %ss, which are not compared with %s",
-			column, k, map[bool]string{true: "texts", false: "numbers"}[o.IsText])
+			name, k, map[bool]string{true: "texts", false: "numbers"}[o.IsText])
 	}
 	return nil
 }
 
 // Meets reports whether a value of a column of kind k meets the comparison with the operands. A
 // null meets none.
-func (c *Condition) Meets(k catalog.Kind, v catalog.Value, with []Operand) bool {
+func (c *Condition) Meets(k column.Kind, v column.Value, with []Operand) bool {
 	if v.Null {
 		return false
 	}
@@ -247,12 +213,12 @@ func Joins(where []Condition) bool { return len(where) > 0 && where[0].Concat !=
 func (s *Subset) Joins() bool { return Joins(s.Where) }
 
 // ColumnsMode returns how the columns of all containers are joined: as their group says if there is
-// only one group, else by tables.Intersection.
-func (s *Subset) ColumnsMode() (tables.Mode, error) {
+// only one group, else by column.Intersection.
+func (s *Subset) ColumnsMode() (column.Mode, error) {
 	if s.Joins() && len(s.Where[0].Concat) == 1 {
 		return s.Where[0].Concat[0].Mode()
 	}
-	return tables.Intersection, nil
+	return column.Intersection, nil
 }
 
 // validateGroups checks the groups of a condition. at is the index of the condition, depth the
@@ -278,12 +244,12 @@ func validateGroups(groups []Group, at, depth int) error {
 	return nil
 }
 
-// Mode returns how the columns of the group are joined: Columns, or tables.Intersection by default.
-func (g *Group) Mode() (tables.Mode, error) {
+// Mode returns how the columns of the group are joined: Columns, or column.Intersection by default.
+func (g *Group) Mode() (column.Mode, error) {
 	if g.Columns == "" {
-		return tables.Intersection, nil
+		return column.Intersection, nil
 	}
-	return tables.ParseMode(g.Columns)
+	return column.ParseMode(g.Columns)
 }
 
 // conditions counts conditions, groups and the conditions in groups.

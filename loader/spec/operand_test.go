@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/format/column"
 )
 
 // FuzzOperand compares any value of a column of times with any timestamp. The judge is the difference in nanoseconds,
@@ -47,7 +47,7 @@ func FuzzOperand(f *testing.F) {
 		value := new(big.Int).Mul(big.NewInt(v), big.NewInt(int64(unit)))
 		want := new(big.Int).Mul(big.NewInt(at.Unix()), big.NewInt(int64(time.Second)))
 		want.Add(want, big.NewInt(int64(at.Nanosecond())))
-		c, ordered := o.Compare(catalog.Int, catalog.Value{Int: v})
+		c, ordered := o.Compare(column.Int, column.Value{Int: v})
 		if !ordered || c != value.Cmp(want) {
 			t.Fatalf("%d of %v against %q: %d, want %d", v, unit, text, c, value.Cmp(want))
 		}

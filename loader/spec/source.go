@@ -824,13 +824,13 @@ func (c *Condition) validate() error {
 	case c.BBoxCRS < 0:
 		return wrong("bbox_crs", c.BBoxCRS, "it is an EPSG code")
 	case c.BBox != nil:
-		_, err := c.Filter()
+		_, _, err := c.Place()
 		return err
 	case c.Datetime != "":
 		if c.Within {
 			return errors.New("within is for bbox")
 		}
-		_, err := c.Filter()
+		_, _, err := c.Place()
 		return err
 	case c.Column == "" || !slices.Contains(operators, c.Op):
 		return fmt.Errorf("column %q: the operator is %q: it must be one of %s", c.Column, c.Op,

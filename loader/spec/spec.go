@@ -10,11 +10,10 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
-	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // SpecVersion is the version of the JSON form of Spec.
@@ -284,8 +283,8 @@ const (
 
 // WantedKinds maps the kinds of fields that a column of strings can have to what catalog.Open must
 // take the column for. Other kinds leave that choice to the column.
-var WantedKinds = map[string]catalog.Kind{
-	RasterField: catalog.Raster, TextField: catalog.Text, ClassField: catalog.Text,
+var WantedKinds = map[string]column.Kind{
+	RasterField: column.Raster, TextField: column.Text, ClassField: column.Text,
 }
 
 // Policies for bad samples.
@@ -550,8 +549,8 @@ func (f Field) Validate() error {
 	if !slices.Contains([]string{"", MatchGround, IgnoreGround}, f.Ground) {
 		return wrong("ground", f.Ground, "it must be %q or %q", MatchGround, IgnoreGround)
 	}
-	if !slices.Contains([]string{tiff.FirstPage, tiff.BandsPages, tiff.StepsPages}, f.Pages) {
-		return wrong("pages", f.Pages, "it must be %q or %q", tiff.BandsPages, tiff.StepsPages)
+	if !slices.Contains([]string{chunk.FirstPage, chunk.BandsPages, chunk.StepsPages}, f.Pages) {
+		return wrong("pages", f.Pages, "it must be %q or %q", chunk.BandsPages, chunk.StepsPages)
 	}
 	if err := f.normalize(); err != nil {
 		return err
@@ -694,11 +693,11 @@ const sayRaster = `kind "raster" says that texts are paths, whatever they end in
 
 // CheckKind checks that a column with values of kind holds suits the kind, the dtype and the other
 // members of the field. The error is a fault of kind unsupported and names the column.
-func (f *Field) CheckKind(holds catalog.Kind) error {
-	raster, text, list := holds == catalog.Raster, holds.Elem() == catalog.Text, holds.IsList()
-	column := fmt.Sprintf("column %q holds %ss", cmp.Or(f.Column, f.Name), holds)
+func (f *Field) CheckKind(holds column.Kind) error {
+	raster, text, list := holds == column.Raster, holds.Elem() == column.Text, holds.IsList()
+	what := fmt.Sprintf("column %q holds %ss", cmp.Or(f.Column, f.Name), holds)
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "kind", fault.NoOffset, "%s, and %s", fmt.Sprintf(format, args...), column)
+		return fault.New(fault.Unsupported, "kind", fault.NoOffset, "%s, and %s", fmt.Sprintf(format, args...), what)
 	}
 	switch {
 	case f.Kind == RasterField && !raster:
@@ -709,7 +708,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity, resample or " +
 			"physical)")
 	case f.Kind == TextField && (!text || list) || f.Kind == NumberField && (raster || text) ||
-		f.Kind == ClassField && (raster || list && holds.Elem() == catalog.Float):
+		f.Kind == ClassField && (raster || list && holds.Elem() == column.Float):
 		return bad("kind is %q", f.Kind)
 	case f.Kind == ClassField && len(f.Classes) > ClassLimit(f.DType, holds):
 		return bad("classes has %d strings, and dtype %q has numbers for %d", len(f.Classes), f.DType,
@@ -750,7 +749,7 @@ const MaxClasses = 1 << 16
 
 // ClassLimit returns how many classes a field of kind "class" may have, of a column with values of a kind. Its dtype
 // numbers them from 0, but the classes of lists are places of a tensor.
-func ClassLimit(dtype string, holds catalog.Kind) int {
+func ClassLimit(dtype string, holds column.Kind) int {
 	switch {
 	case holds.IsList():
 	case dtype == "uint8":

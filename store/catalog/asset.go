@@ -216,7 +216,7 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
-	return openAsset(ctx, o, file, uri, tiff.FirstPage, maxChunk, 0)
+	return openAsset(ctx, o, file, uri, chunk.FirstPage, maxChunk, 0)
 }
 
 // OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. pages
@@ -544,7 +544,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 	if levels, err = tiff.OpenOverviewFile(ctx, f, x, tiff.Limits{MaxChunk: maxChunk}); err != nil {
 		return a, nil, err
 	}
-	side, _, err := readAsset(ctx, file, tiff.FirstPage, maxChunk)
+	side, _, err := readAsset(ctx, file, chunk.FirstPage, maxChunk)
 	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(file)
 	if t, ok := file.(source.Timed); ok {
 		a.MTime = t.ModTime()

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -219,7 +219,7 @@ func TestFilters(t *testing.T) {
 			if strings.Contains(c.Range, "T") != strings.HasSuffix(c.Op, "instants") {
 				continue
 			}
-			times, err := spacetime.ParseTimes(c.Range)
+			times, err := column.ParseTimes(c.Range)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -325,7 +325,7 @@ func TestConcat(t *testing.T) {
 			continue
 		}
 		name := fmt.Sprint(c.Path, c.Mode)
-		mode, err := tables.ParseMode(c.Mode)
+		mode, err := column.ParseMode(c.Mode)
 		if err != nil {
 			if c.Error == "" {
 				t.Errorf("%s: %v", name, err)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -237,8 +238,8 @@ func collection(t *testing.T) (string, *spy) {
 // TestFilesThatCannotMatch are never opened; those that the extents do not rule out are.
 func TestFilesThatCannotMatch(t *testing.T) {
 	box := mustBox(t, 100, 0, 170, 80)
-	late := func(text string) *spacetime.Times {
-		times, err := spacetime.ParseTimes(text)
+	late := func(text string) *column.Times {
+		times, err := column.ParseTimes(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -26,7 +27,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	times, err := spacetime.ParseTimes("2015-02-01/2015-12-31")
+	times, err := column.ParseTimes("2015-02-01/2015-12-31")
 	if err != nil {
 		log.Fatal(err)
 	}

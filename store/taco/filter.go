@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -156,8 +157,8 @@ func mayMatch(f *spacetime.Filter, c *taco2.Collection, i int) bool {
 		slices.Contains(columns, prefix+"time_middle") {
 		return true
 	}
-	first, err := spacetime.ParseTimes(extent.Temporal[0])
-	last, err2 := spacetime.ParseTimes(extent.Temporal[1])
+	first, err := column.ParseTimes(extent.Temporal[0])
+	last, err2 := column.ParseTimes(extent.Temporal[1])
 	return err != nil || err2 != nil || f.Times.First <= last.Last && first.First <= f.Times.Last
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -178,7 +179,7 @@ func sameJSON(a, b any) bool {
 }
 
 func (o *original) compareTimes(t *testing.T, d *taco.Dataset, f [3]any) {
-	times, err := spacetime.ParseTimes(f[1].(string))
+	times, err := column.ParseTimes(f[1].(string))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -59,9 +60,9 @@ func samePruned(t *testing.T, path string, f spacetime.Filter) int {
 }
 
 // span returns the days from one date to another.
-func span(t *testing.T, from, to time.Time) *spacetime.Times {
+func span(t *testing.T, from, to time.Time) *column.Times {
 	t.Helper()
-	times, err := spacetime.ParseTimes(from.Format(time.DateOnly) + "/" + to.Format(time.DateOnly))
+	times, err := column.ParseTimes(from.Format(time.DateOnly) + "/" + to.Format(time.DateOnly))
 	if err != nil {
 		t.Fatal(err)
 	}

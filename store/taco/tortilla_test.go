@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -999,7 +1000,7 @@ func TestDeepLevels(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	times, err := spacetime.ParseTimes("2020-01-01/2021-01-01")
+	times, err := column.ParseTimes("2020-01-01/2021-01-01")
 	if err != nil {
 		t.Fatal(err)
 	}

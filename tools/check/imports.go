@@ -19,7 +19,7 @@ const module = "github.com/chaski-eo/chaski"
 var floors = [][]string{
 	{"fault"},
 	{"internal"},
-	{"source", "shuffle", "internal/crs"},
+	{"source", "shuffle", "internal/crs", "format/column"},
 	{"format/chunk", "format/tables"},
 	{"format/codec"},
 	{"tiff", "rumi", "format/picture", "format/vrt", "stats", "einops", "format/vector"},
@@ -45,6 +45,8 @@ var light = map[string][]string{
 	// A program imports the formats that it reads, or loader/formats.
 	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec",
 		"store/taco", "store/tiledb", "store/zarr"},
+	// It is data and checks.
+	"loader/spec": {"source", "format/tables", "tiff", "rumi", "store"},
 	// It reads what a source.Reader gives, and makes no plans for loading.
 	"tiff": {"source/openers", "source/remote", "format/chunk/blob", "format/chunk/runs", "format/tables"},
 }

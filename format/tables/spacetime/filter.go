@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -35,7 +36,7 @@ type Filter struct {
 	// otherwise: istac:geometry is in the CRS of istac:crs, a GeoParquet file in the CRS of its metadata.
 	Geometry string
 
-	Times *Times // nil: at any time
+	Times *column.Times // nil: at any time
 	// Time names the column of times. Default: the first of istac:time_start, stac:time_start, stac:datetime,
 	// temporal:datetime, and in TACO 3 for rows without a datetime the start.
 	Time string
@@ -156,7 +157,7 @@ func (f *Filter) timeRows(ctx context.Context, rows []int, t *tables.Table, i in
 		at = func(i int) (int64, error) { return int64(math.Round(values.Float(i) * second)), nil }
 	case tables.String:
 		at = func(i int) (int64, error) {
-			times, err := ParseTimes(values.Str(i))
+			times, err := column.ParseTimes(values.Str(i))
 			if err != nil {
 				err = fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
 			}

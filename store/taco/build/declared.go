@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -167,7 +167,7 @@ func Cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 func parsed(text string, to tables.Type) (int64, bool) {
 	switch to.Kind {
 	case tables.Timestamp:
-		t, err := spacetime.ParseTimes(text)
+		t, err := column.ParseTimes(text)
 		return t.First, err == nil && !strings.Contains(text, "/")
 	case tables.Bool:
 		x, err := strconv.ParseBool(text)
@@ -359,12 +359,12 @@ func checkTimes(temporal []string) error {
 		return nil
 	}
 	for _, text := range temporal {
-		if _, err := spacetime.ParseTimes(text); err != nil || strings.Contains(text, "/") {
+		if _, err := column.ParseTimes(text); err != nil || strings.Contains(text, "/") {
 			return badMember("extent.temporal has %q: it must be a date or a timestamp such as 2024-05-01T10:00:00Z",
 				text)
 		}
 	}
-	if _, err := spacetime.ParseTimes(temporal[0] + "/" + temporal[1]); err != nil {
+	if _, err := column.ParseTimes(temporal[0] + "/" + temporal[1]); err != nil {
 		return badMember("extent.temporal is %q: it ends before it starts", temporal)
 	}
 	return nil

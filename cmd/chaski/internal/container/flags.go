@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -26,7 +26,7 @@ type containerFlags struct {
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
 	addBase(fl, &f.base)
-	console.ChoiceVar(fl, &f.mode, "columns-mode", tables.Modes[0], tables.Modes...)
+	console.ChoiceVar(fl, &f.mode, "columns-mode", column.Modes[0], column.Modes...)
 }
 
 // addBase adds --base-path.
@@ -47,7 +47,7 @@ func atLeastTwo(what string) cobra.PositionalArgs {
 // open opens containers. It keeps their warnings for warn.
 func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string,
 	filters ...spacetime.Filter) (*taco.Dataset, error) {
-	mode, err := tables.ParseMode(f.mode)
+	mode, err := column.ParseMode(f.mode)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -93,7 +94,7 @@ func (f *Filter) places() (list []loader.Condition, err error) {
 func (f *Filter) TacoFilter() (out *spacetime.Filter, err error) {
 	list, err := f.places()
 	for i := range list {
-		filter, err := list[i].Filter()
+		filter, err := rows.Filter(&list[i])
 		if err != nil {
 			return nil, console.Usagef("--%w", err) // errors of conditions begin with the name of the flag
 		}

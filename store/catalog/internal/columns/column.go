@@ -7,50 +7,26 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
-// Kind is the kind of a field of a sample.
-type Kind uint8
-
-// Kinds. All integers become 64-bit integers, and all floats float64.
-const (
-	Raster Kind = iota + 1 // a path or URI
-	Int
-	Float
-	Text // UTF-8
-
-	List Kind = 1 << 7 // of a kind: Int | List
+type (
+	// Kind is the kind of a field of a sample.
+	Kind = column.Kind
+	// Value is the value of a metadata column.
+	Value = column.Value
 )
 
-// Elem returns the kind of the elements of lists, or the kind itself.
-func (k Kind) Elem() Kind { return k &^ List }
-
-// IsList reports whether the values are lists.
-func (k Kind) IsList() bool { return k&List != 0 }
-
-var kindNames = [...]string{"invalid", "raster", "int", "float", "text"}
-
-// String returns "raster", "int", "float" or "text", and "lists of" before the kind of elements.
-func (k Kind) String() string {
-	if k.IsList() {
-		return "lists of " + k.Elem().String()
-	}
-	if int(k) >= len(kindNames) {
-		k = 0
-	}
-	return kindNames[k]
-}
-
-// Value is the value of a metadata column, in the member that its field's Kind names. For a null all members are zero.
-type Value struct {
-	Int   int64
-	Float float64
-	Text  string
-	List  []Value // not nil of a list, unless it is null
-	Null  bool
-}
+// Kinds, as of package column.
+const (
+	Raster = column.Raster
+	Int    = column.Int
+	Float  = column.Float
+	Text   = column.Text
+	List   = column.List
+)
 
 // Cell is a Value whose string is bytes, which the caller must not change.
 type Cell struct {

@@ -1,4 +1,4 @@
-package spacetime
+package column
 
 import (
 	"math"
@@ -34,16 +34,6 @@ func TestParseTimes(t *testing.T) {
 		"2020-01-01T10:00:00Z/2020-01-01T09:00:00Z", "2020-01-01/2020-01-02/2020-01-03"} {
 		if got, err := ParseTimes(text); err == nil {
 			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
-// TestScaled: times beyond the range of microseconds are its first or last one.
-func TestScaled(t *testing.T) {
-	for n, want := range map[int64]int64{math.MinInt64: math.MinInt64, -1: -day, 0: 0, 3: 3 * day,
-		math.MaxInt64 / day: math.MaxInt64 / day * day, math.MaxInt64/day + 1: math.MaxInt64} {
-		if got := scaled(n, day); got != want {
-			t.Errorf("%d days are %d, want %d", n, got, want)
 		}
 	}
 }

@@ -1,0 +1,44 @@
+// Package column has the words in which specs, tables and catalogs speak of columns: the kind of their values, what
+// becomes of those that some tables lack, and ranges of time. It reads none.
+package column
+
+// Kind is the kind of a field of a sample.
+type Kind uint8
+
+// Kinds. All integers become 64-bit integers, and all floats float64.
+const (
+	Raster Kind = iota + 1 // a path or URI
+	Int
+	Float
+	Text // UTF-8
+
+	List Kind = 1 << 7 // of a kind: Int | List
+)
+
+// Elem returns the kind of the elements of lists, or the kind itself.
+func (k Kind) Elem() Kind { return k &^ List }
+
+// IsList reports whether the values are lists.
+func (k Kind) IsList() bool { return k&List != 0 }
+
+var kindNames = [...]string{"invalid", "raster", "int", "float", "text"}
+
+// String returns "raster", "int", "float" or "text", and "lists of" before the kind of elements.
+func (k Kind) String() string {
+	if k.IsList() {
+		return "lists of " + k.Elem().String()
+	}
+	if int(k) >= len(kindNames) {
+		k = 0
+	}
+	return kindNames[k]
+}
+
+// Value is the value of a metadata column, in the member that its field's Kind names. For a null all members are zero.
+type Value struct {
+	Int   int64
+	Float float64
+	Text  string
+	List  []Value // not nil of a list, unless it is null
+	Null  bool
+}
