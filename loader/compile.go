@@ -411,6 +411,3 @@ func (e *Engine) Close() error {
 	})
 	return e.closeErr
 }
-
-// Wanted reports whether tickets of other streams than t wait for memory.
-func (e *Engine) Wanted(t resources.Turn) bool { return e.queue.othersWait(t) }

@@ -410,13 +410,6 @@ func (e *Engine) Trim() {
 	}
 }
 
-// Forget frees the idle batch memory of an owner that is gone: see resources.WithOwner.
-func (e *Engine) Forget(o batch.Owner) { e.memory.forget(o) }
-
-// MemoryBytes returns the bytes of memory for batches: Options.MemoryBytes or its default, less
-// those for decoded tiles.
-func (e *Engine) MemoryBytes() int64 { return e.options.MemoryBytes }
-
 // ID returns the name of a row of the table behind a dataset of the plan: see catalog.Table.ID,
 // also for its errors. dataset is less than shuffle.Plan.Datasets, row less than the length of its
 // table.

@@ -450,13 +450,13 @@ func TestMemoryByTheBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := int64(2 * c.side * c.side * c.batch)
-		if got, want := e.MemoryBytes(), c.want(one); got < want || got > want+want/100 {
+		if got, want := e.options.MemoryBytes, c.want(one); got < want || got > want+want/100 {
 			t.Errorf("%d rows of %d pixels: %d bytes of memory, not %d", c.batch, c.side, got, want)
 		}
 		l, err := NewLoader(e, LoaderOptions{})
 		switch {
 		case !c.fits && !errors.Is(err, fault.Limit):
-			t.Errorf("a batch of %d bytes in %d: %v", one, e.MemoryBytes(), err)
+			t.Errorf("a batch of %d bytes in %d: %v", one, e.options.MemoryBytes, err)
 		case c.fits && (err != nil || log.Len() > 0):
 			t.Errorf("%d rows: prefetch cut, or %v, %s", c.batch, err, log.String())
 		}

@@ -247,7 +247,7 @@ func TestMemoryOfUnlikeSources(t *testing.T) {
 	if n := e.BatchBytes(); n < image || n > 2*image {
 		t.Errorf("batches of %d bytes, the largest tensor has %d", n, image)
 	}
-	if fit, err := e.BatchesFit(4); err != nil || fit > e.MemoryBytes()/image {
+	if fit, err := e.BatchesFit(4); err != nil || fit > e.options.MemoryBytes/image {
 		t.Errorf("%d batches fit: %v", fit, err)
 	}
 }

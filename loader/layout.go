@@ -144,10 +144,3 @@ func (l *layout) addVectors(d *dataset, rows int, bound int64) error {
 	}
 	return nil
 }
-
-// Lend counts n bytes of a batch as held by a client for as long as it likes. It reports false if there must be no more
-// of them: the other batches of this engine, and of others, need the memory.
-func (e *Engine) Lend(n int64) bool { return e.memory.lend(n, e.BatchBytes()) }
-
-// Returned says that a client holds n bytes of Lend no more.
-func (e *Engine) Returned(n int64) { e.memory.returned(n, e.BatchBytes()) }

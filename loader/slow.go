@@ -10,26 +10,13 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// SourceTime is what the workers spent on the rasters of one source.
-type SourceTime struct {
-	Source       string // its name in a mixture, else where it lies
-	Rasters      int64
-	Read, Decode time.Duration
-}
-
-// RasterTime is what a worker spent on one raster of a sample: of all such times, one of the longest.
-type RasterTime struct {
-	ID, Field    string
-	Read, Decode time.Duration
-}
-
 // slow counts where the time of workers goes, by source, and keeps the rasters that took longest. It counts nothing
 // without Options.Stages.
 type slow struct {
 	sources []sourceTime // by dataset.number
 	least   atomic.Int64 // ns that a raster must take to be among the slowest
 	mu      sync.Mutex
-	slowest []RasterTime // the slowest first
+	slowest []resources.RasterTime // the slowest first
 }
 
 type sourceTime struct{ rasters, read, decode atomic.Int64 }
@@ -46,16 +33,16 @@ func (s *slow) note(number int, spent resources.Spent, name func() (id, field st
 	source.decode.Add(int64(decode))
 	if int64(read+decode) > s.least.Load() {
 		id, field := name()
-		s.keep(RasterTime{id, field, read, decode})
+		s.keep(resources.RasterTime{ID: id, Field: field, Read: read, Decode: decode})
 	}
 }
 
 // keep puts a raster among the slowest, in place of what it took there before.
-func (s *slow) keep(r RasterTime) {
+func (s *slow) keep(r resources.RasterTime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	longer := func(a, b RasterTime) int { return cmp.Compare(b.Read+b.Decode, a.Read+a.Decode) }
-	same := slices.IndexFunc(s.slowest, func(a RasterTime) bool { return a.ID == r.ID && a.Field == r.Field })
+	longer := func(a, b resources.RasterTime) int { return cmp.Compare(b.Read+b.Decode, a.Read+a.Decode) }
+	same := slices.IndexFunc(s.slowest, func(a resources.RasterTime) bool { return a.ID == r.ID && a.Field == r.Field })
 	switch {
 	case same < 0:
 		s.slowest = append(s.slowest, r)
@@ -71,11 +58,11 @@ func (s *slow) keep(r RasterTime) {
 }
 
 // times returns the times of all sources, which the caller names, and the slowest rasters.
-func (s *slow) times() (sources []SourceTime, slowest []RasterTime) {
+func (s *slow) times() (sources []resources.SourceTime, slowest []resources.RasterTime) {
 	for i := range s.sources {
 		source := &s.sources[i]
-		sources = append(sources, SourceTime{Rasters: source.rasters.Load(), Read: time.Duration(source.read.Load()),
-			Decode: time.Duration(source.decode.Load())})
+		sources = append(sources, resources.SourceTime{Rasters: source.rasters.Load(),
+			Read: time.Duration(source.read.Load()), Decode: time.Duration(source.decode.Load())})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

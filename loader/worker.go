@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"iter"
 
@@ -166,16 +165,6 @@ func (e *Engine) note(u unit, spent resources.Spent) {
 	e.slow.note(set.number, spent, func() (id, field string) {
 		return u.p.ref(u.row).ID, set.rasters[u.field].Name
 	})
-}
-
-// Slow returns where the time of the workers went, by source, and the rasters that took longest. Both are empty without
-// Options.Stages.
-func (e *Engine) Slow() (sources []SourceTime, slowest []RasterTime) {
-	sources, slowest = e.slow.times()
-	for i := range sources {
-		sources[i].Source = cmp.Or(e.sets[i].name, e.spec.Source)
-	}
-	return sources, slowest
 }
 
 // nextUnit returns the next unit, with a turn for it if files are local. ok is false once the dispatcher has closed the

@@ -224,14 +224,17 @@ func (o Options) validate() error {
 }
 
 // local makes a *loader.Engine an Engine.
-type local struct{ *loader.Engine }
+type local struct {
+	*loader.Engine
+	*loader.Serving
+}
 
 func openLocal(ctx context.Context, s loader.Spec, o loader.Options) (Engine, error) {
 	engine, err := loader.Open(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
-	return local{engine}, nil
+	return local{engine, engine.Serving()}, nil
 }
 
 // Start implements Starter.

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -55,7 +56,7 @@ func figuresOf(ctx context.Context, e *entry, client clientID) (f report.Figures
 		f.Ranks = append(f.Ranks, rank)
 	}
 	engine, ok := e.engine.(interface {
-		Slow() ([]loader.SourceTime, []loader.RasterTime)
+		Slow() ([]resources.SourceTime, []resources.RasterTime)
 	})
 	if len(f.Ranks) > 0 && e.remote {
 		through(ctx, e.engine, &f)

@@ -94,7 +94,7 @@ type packet struct {
 	file int
 }
 
-// lender is an Engine that can lend its batches in shared memory. *loader.Engine implements it.
+// lender is an Engine that can lend its batches in shared memory. *loader.Serving implements it.
 type lender interface {
 	Lend(n int64) bool
 	Returned(n int64)

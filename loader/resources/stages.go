@@ -178,3 +178,16 @@ func (c *Clock) Stop() {
 	c.Lap(StageOther)
 	c.Done()
 }
+
+// SourceTime is what the workers spent on the rasters of one source.
+type SourceTime struct {
+	Source       string // its name in a mixture, else where it lies
+	Rasters      int64
+	Read, Decode time.Duration
+}
+
+// RasterTime is what a worker spent on one raster of a sample: of all such times, one of the longest.
+type RasterTime struct {
+	ID, Field    string
+	Read, Decode time.Duration
+}
