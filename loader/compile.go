@@ -210,7 +210,7 @@ func (e *Engine) makeTiles(ctx context.Context) error {
 // makePlannedTiles sets aside memory for chunks that several windows of the next batches need. Enough of the memory
 // stays for the batches of one client.
 func (e *Engine) makePlannedTiles() {
-	if !slices.ContainsFunc(e.sets, (*dataset).sharesChunks) {
+	if !slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.sharesChunks(true) }) {
 		return
 	}
 	memory := e.options.MemoryBytes

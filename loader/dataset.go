@@ -612,8 +612,11 @@ func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GeoWindow }
 // drawsNoCorner reports whether tickets may not name the corners of windows.
 func (d *dataset) drawsNoCorner() bool { return !d.kind().corners || len(d.sampler.Sizes) > 0 }
 
-// sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read.
-func (d *dataset) sharesChunks() bool { return d.kind().shares && d.sampler.PerAsset != 1 }
+// sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read. named
+// is for windows whose corners a ticket names.
+func (d *dataset) sharesChunks(named bool) bool {
+	return d.kind().shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
+}
 
 // compileSampler compiles the sampler for package shuffle.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, to *shuffle.Sampler) error {

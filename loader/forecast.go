@@ -364,7 +364,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 	}
 	set := p.engine.set(&r.Draw)
-	if p.lastUse != nil && set.sharesChunks() {
+	if p.lastUse != nil && set.sharesChunks(false) {
 		p.noteShared(set, r)
 	}
 	for i := range r.Assets {

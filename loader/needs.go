@@ -152,9 +152,10 @@ func (e *Engine) pixelFile(ctx context.Context, a catalog.Asset, p *dryrun.Asset
 
 // planned returns what Engine.tiles is to be told about the ticket.
 func (p *Pending) planned() planned {
+	named := len(p.ticket.Corners) > 0
 	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
 	return planned{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
-		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks() {
+		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks(named) {
 			return nil, nil
 		}
 		return engine.needs(p.ctx, &draws[k])

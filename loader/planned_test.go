@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -79,6 +81,47 @@ func TestSharedChunksChangeNothing(t *testing.T) {
 	}
 	if read < len(files)/12 || shared >= alone {
 		t.Errorf("of %d runs: %d chunks decoded with sharing, %d without", read, shared, alone)
+	}
+}
+
+// TestNamedWindowsShareChunks: windows whose corners a ticket names share chunks as drawn ones do, though a run has one
+// of each asset, and have the same pixels.
+func TestNamedWindowsShareChunks(t *testing.T) {
+	sp := Spec{Source: filepath.Join(corpus.Testdata(t), "demo", "coast.tif"), BatchSize: 150,
+		Sampler: Sampler{Kind: spec.RandomWindow, Height: 40, Width: 50},
+		Fields:  []Field{{Name: "image", DType: "native"}}}
+	ticket := steps.Ticket{Positions: make([]int64, 150)}
+	for i := range ticket.Positions {
+		ticket.Corners = append(ticket.Corners, uint32(i), uint32(150-i))
+	}
+	run := func(workers int, memory int64) ([]byte, int64) {
+		e, err := Open(t.Context(), sp, Options{Workers: workers, MemoryBytes: memory, Stages: &resources.Stages{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		var out []byte
+		var tickets [4]*Pending // the chunks of the last ones are announced while workers read the first one
+		for i := range tickets {
+			tickets[i] = e.Start(t.Context(), ticket, false)
+		}
+		for _, p := range tickets {
+			b, err := p.Wait(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, flat(b)...)
+			b.Release()
+		}
+		chunks, _ := e.options.Stages.Decoded()
+		return out, chunks
+	}
+	want, alone := run(1, 5<<20) // which batches take
+	for _, workers := range []int{1, 3} {
+		if got, shared := run(workers, 0); !bytes.Equal(got, want) || shared >= alone {
+			t.Errorf("%d workers: %d chunks decoded, %d by windows on their own; the same pixels: %t", workers, shared,
+				alone, bytes.Equal(got, want))
+		}
 	}
 }
 

@@ -227,11 +227,10 @@ def test_read_ahead(folder):
 
 
 def test_tiles_in_common(folder):
-    """Windows that overlap share tiles, and have the same pixels as those that are alone."""
+    """Windows that overlap, and so share tiles, have the pixels of TorchGeo."""
     theirs, ours = both(Dated, folder / "images")
     grid = list(GriddedPatchSampler(theirs, size=48, stride=8))[:60]
     compare(theirs, ours, grid)
-    assert ours._opened()._loaders.keys() == {False, True}
 
 
 @pytest.mark.parametrize("options", [{"res": 20.0}, {"crs": "EPSG:32632"}])

@@ -394,8 +394,8 @@ class Loader:
                 count from the end. At most 65,536.
             windows: (row, column, height, width) of the window of each, all of one size, in pixels
                 of the first raster field. `samples` are then indices of the rasters, whatever
-                `window` of this loader is; with a `TileWindow`, windows share decoded tiles.
-                "window" of batches has this form.
+                `window` of this loader is. Windows of one call share decoded tiles; with a
+                `TileWindow`, those of all calls do. "window" of batches has this form.
 
         Raises:
             IndexError: there is no such sample.

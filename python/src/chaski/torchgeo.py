@@ -19,7 +19,6 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,9 +27,9 @@ import numpy.typing as npt
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._assemble import Members
-from chaski._loader import Loader, load
+from chaski._loader import load
 from chaski._plain import needs
-from chaski._proto.arguments import Engine, Field, Pixels, SourceLike, TileWindow
+from chaski._proto.arguments import Engine, Field, Pixels, SourceLike
 from chaski._rpc import PREFETCH
 from chaski.errors import UnsupportedError
 from chaski.torch import IterableDataset
@@ -90,7 +89,7 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
         grids[str(filepath)] = None
         if isinstance(file, rasterio.io.DatasetReader) and t.is_rectilinear and t.a > 0 > t.e:
             where = file.crs, t.c, t.f, (t.a, -t.e), file.height, file.width
-            grids[str(filepath)] = _Grid(*where, file.dtypes[0], file.nodata, file.block_shapes[0])
+            grids[str(filepath)] = _Grid(*where, file.dtypes[0], file.nodata)
         return file
 
     def _grid(self, file: str) -> _Grid | None:
@@ -202,7 +201,6 @@ class _Grid(NamedTuple):
     width: int
     dtype: str
     nodata: float | None
-    tile: tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -252,13 +250,14 @@ class _Files:
             normalize=False,
         )
         self._names = list(columns) or ["image"]
-        self._options: dict[str, Any] = {
-            "source": columns or files,
-            "fields": {n: replace(field, column=n if columns else None) for n in self._names},
-            "engine": dataset.engine,
-        }
-        self._loaders: dict[bool, Loader] = {}  # by whether windows share tiles
-        self._loader(share=False)
+        self._loader = load(
+            columns or files,
+            batch_size=1,
+            fields={n: replace(field, column=n if columns else None) for n in self._names},
+            pixels=Pixels(pad=True),
+            shuffle=False,
+            engine=dataset.engine,
+        )
         self._name, self._steps = type(dataset).__name__, dataset.time_series
         self._res, self._whole, self._times = dataset.res, dataset.bounds, dataset.index.index
         # Which files have a point of the time of the dataset, which most windows have.
@@ -330,37 +329,11 @@ class _Files:
             return self._times[files].overlaps(when)
         return np.isin(files, np.flatnonzero(self._times.overlaps(when))[:: t.step])
 
-    def _loader(self, share: bool) -> Loader:
-        """Returns the loader of windows that share decoded tiles, or of others."""
-        if share not in self._loaders:
-            window = TileWindow(1, per_visit=1, visits=1) if share else None
-            pixels = Pixels(pad=True)
-            more: dict[str, Any] = {"batch_size": 1, "shuffle": False, "pixels": pixels}
-            self._loaders[share] = load(**self._options, **more, window=window)
-        return self._loaders[share]
-
-    def _shares(self, pieces: Sequence[_Piece]) -> bool:
-        """Reports whether pieces have so many tiles in common that they had better share them.
-
-        Of a tile of its own, a window decodes the rows that it needs, of a shared one all.
-        """
-        tiles: list[tuple[int, int, int]] = []
-        for piece in pieces:
-            grid = self._grids[piece.file]
-            assert grid is not None
-            spans = zip(piece.corner, piece.size, grid.tile, (grid.height, grid.width), strict=True)
-            y, x = (
-                range(at // n, (min(at + size, end) - 1) // n + 1) for at, size, n, end in spans
-            )
-            tiles += product((piece.file,), y, x)
-        return len(tiles) > 1.5 * len(set(tiles))
-
     def _fetch(self, pieces: Sequence[_Piece]) -> None:
         """Reads the pixels of pieces."""
         for size in {p.size for p in pieces}:
             alike = [p for p in pieces if p.size == size]
-            loader = self._loader(self._shares(alike))
-            batch = loader.fetch([p.file for p in alike], [(*p.corner, *size) for p in alike])
+            batch = self._loader.fetch([p.file for p in alike], [(*p.corner, *size) for p in alike])
             for k, piece in enumerate(alike):
                 bands = [batch[name][k] for name in self._names]
                 piece.pixels = bands[0] if len(bands) == 1 else np.concatenate(bands)
