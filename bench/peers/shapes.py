@@ -196,7 +196,13 @@ PEERS = [
     ),
     Peer("rasterio", "rasterio (GDAL) and a DataLoader", "tog", "rasterio", decodes=True),
     Peer("torchgeo", "TorchGeo's RasterDataset and a DataLoader", "tog", "torchgeo"),
-    Peer("tacoreader", "tacoreader, rasterio and a DataLoader", "taco", "tacoreader"),
+    Peer(
+        "tacoreader",
+        "tacoreader, rasterio and a DataLoader",
+        "taco",
+        "tacoreader",
+        cannot={"store": "it takes no plain HTTP, which the link speaks"},
+    ),
     Peer("spdl", "SPDL, rasterio in its threads", "tog", "spdl"),
     # async-tiff 0.7.2 undoes the predictor of interleaved tiles wrongly.
     Peer("async-geotiff", "async-geotiff with obstore, 32 requests", "cog", "async-geotiff"),
