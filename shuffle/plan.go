@@ -526,7 +526,9 @@ func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged b
 	case TileWindow:
 		ty, tx := sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
 		return sampler.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
-	default:
+	case WholeChip:
 		return Box{H: height, W: width}, false
+	default: // GeoWindow, whose windows Ground gives; compile refuses kinds that do not exist
+		panic(fmt.Sprintf("shuffle: Plan.Window of kind %d", sampler.Kind))
 	}
 }

@@ -29,16 +29,18 @@ type Kind struct {
 	Named func(source.Path) bool
 	// Is looks at the names and first bytes of files.
 	Is func(context.Context, source.Opener, source.Path) bool
-	// Files is true if a local file is of this kind by its name (magic.Store), whatever its bytes are: the first bytes
-	// of its archives are the same as in archives of other kinds.
+	// Files is true if a local file is of this kind by its name (magic.Store) without a look at its bytes: archives of
+	// all kinds begin alike.
 	Files bool
-	// Times is true if a timestamp opens an earlier state, Lists if a list of paths is one dataset of this kind, and
-	// Flat if there are no dimensions to name.
-	Times, Lists, Flat bool
+	// Times is true if a timestamp opens an earlier state, Lists if a list of paths is one dataset of this kind.
+	Times, Lists bool
+	// Flat is true if there are no dimensions to name.
+	Flat bool
 	// Usage says of a path how its rasters are read, for the error that it is not one raster. Its %s is the path.
 	Usage string
 	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
-	// choose them. nil for a kind that is no sample of other datasets.
+	// choose them. nil for a kind that is no sample of other datasets. At most one kind has it; the same is true of
+	// Files, Times and Lists, which callers look for by Find.
 	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
 	// Parts reports whether a local name without a file stands for files with the names of parts; nil if none does.
 	Parts func(ctx context.Context, o source.Opener, uri string) bool
@@ -82,8 +84,14 @@ var Other = &Kind{Noun: "another file or directory"}
 var kinds []*Kind
 
 // Register adds a kind, and returns it. The package of a store calls it when the program starts, so that a program
-// opens the stores whose packages it imports.
+// opens the stores whose packages it imports. It panics if another kind has what one alone may have.
 func Register(k *Kind) *Kind {
+	for _, other := range kinds {
+		if k.Files && other.Files || k.Times && other.Times || k.Lists && other.Lists ||
+			k.Raster != nil && other.Raster != nil {
+			panic("store: " + k.Noun + " and " + other.Noun + " have the same part, and one kind alone may")
+		}
+	}
 	kinds = append(kinds, k)
 	slices.SortFunc(kinds, func(a, b *Kind) int { return cmp.Compare(a.Noun, b.Noun) })
 	return k

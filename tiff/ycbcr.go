@@ -29,7 +29,7 @@ func (p *parser) ycbcr(x *chunk.Index) {
 		share = [2]byte{byte(min(v.Uint(0), 255)), byte(min(v.Uint(1), 255))}
 	}
 	colours := p.colorimetry()
-	codec, ok := x.Codec, x.Codec == chunk.Raw || byRows(x.Codec)
+	codec, ok := x.Codec, !x.Codec.Samples() // which has blocks of luma and chroma in rows
 	switch {
 	case p.Err != nil:
 		return
@@ -147,9 +147,6 @@ func (t *rgbTables) rgb(dst []byte, y, cb, cr byte) {
 
 func clip(v int32) byte { return byte(max(0, min(v, 255))) }
 
-// byRows reports whether a codec holds blocks of luma and chroma in rows. Codecs for images hold pixels.
-func byRows(codec chunk.Codec) bool { return codec.Streams() || codec == chunk.LZMA }
-
 // yCbCrDecoder reads samples that are stored as blocks of all luma that share chroma, and that chroma.
 type yCbCrDecoder struct {
 	inner  chunk.Opened
@@ -177,7 +174,7 @@ func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 				blockRows(t.Least)*row)
 		}
 		need = min(need, len(src)/row)
-	case byRows(codec):
+	case !codec.Samples():
 		if n := blockRows(t.Height) * row; cap(d.blocks) < n {
 			d.blocks = make([]byte, n)
 		}

@@ -15,10 +15,6 @@ type Codecs map[Codec]func() Decompressor
 
 var registered = Codecs{}
 
-// packages are the packages that register codecs, but for those that package tiff has.
-var packages = [numCodecs]string{OpenZL: "format/codec/geozl", JPEG: "format/codec/jpeg", LERC: "format/codec/lerc",
-	WebP: "format/codec/webp", LZMA: "format/codec/xz", PNG: "format/picture", Turned: "format/picture"}
-
 // Register makes all decoders decompress a codec by what open returns. The package of a codec calls it in its init
 // function, so that a program has the codecs whose packages it imports, as it has the formats of package image. It
 // panics if the codec has a decompressor.
@@ -48,7 +44,7 @@ func (o *Opened) Of(c Codec) (Decompressor, error) {
 		}
 		open := codecs[c]
 		if open == nil {
-			return nil, fault.NotImported("", "decompresses "+c.String(), cmp.Or(packages[c], "tiff"))
+			return nil, fault.NotImported("", "decompresses "+c.String(), cmp.Or(traits[c].from, "tiff"))
 		}
 		o.live[c] = open()
 	}

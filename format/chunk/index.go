@@ -50,9 +50,26 @@ const (
 	numCodecs
 )
 
-var codecNames = [numCodecs]string{
-	"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc", "webp", "png", "lzma",
-	"ycbcr", "turned",
+// traits says what is known of each codec without its decompressor.
+var traits = [numCodecs]struct {
+	name    string
+	from    string // the package that registers it; "": tiff
+	pieces  bool   // Streams
+	samples bool   // Samples
+}{
+	Raw:      {name: "none"},
+	Zstd:     {name: "zstd", pieces: true},
+	Deflate:  {name: "deflate", pieces: true},
+	LZW:      {name: "lzw", pieces: true},
+	PackBits: {name: "packbits", pieces: true},
+	OpenZL:   {name: "openzl", from: "format/codec/geozl", samples: true},
+	JPEG:     {name: "jpeg", from: "format/codec/jpeg", samples: true},
+	LERC:     {name: "lerc", from: "format/codec/lerc", samples: true},
+	WebP:     {name: "webp", from: "format/codec/webp", samples: true},
+	PNG:      {name: "png", from: "format/picture", samples: true},
+	LZMA:     {name: "lzma", from: "format/codec/xz"},
+	YCbCr:    {name: "ycbcr", samples: true},
+	Turned:   {name: "turned", from: "format/picture", samples: true},
 }
 
 // String returns the codec's name in lower case.
@@ -60,8 +77,15 @@ func (c Codec) String() string {
 	if c >= numCodecs {
 		return "invalid"
 	}
-	return codecNames[c]
+	return traits[c].name
 }
+
+// Streams reports whether chunks of this codec can be decoded in pieces.
+func (c Codec) Streams() bool { return c < numCodecs && traits[c].pieces }
+
+// Samples reports whether the codec stores samples of an image, where others store any bytes. Nothing is known of a codec
+// that does not exist: it is taken for one.
+func (c Codec) Samples() bool { return c >= numCodecs || traits[c].samples }
 
 // Predictor is TIFF's Predictor tag (TIFF 6.0 section 14, TIFF Technical Note 3).
 type Predictor uint8

@@ -31,9 +31,6 @@ type Stream interface {
 	Close()
 }
 
-// Streams reports whether chunks of this codec can be decoded in pieces.
-func (c Codec) Streams() bool { return c == Zstd || c == Deflate || c == LZW || c == PackBits }
-
 // InPieces returns the index of the pieces of x: the same image, whose chunks are cut into pieces of whole
 // rows, each of up to 4 MiB or one row. It has no Ranges, because pieces have no place of their own in the
 // file. It returns nil if chunks are not decoded in pieces: those that decode to at most maxChunk bytes

@@ -23,9 +23,7 @@ var functionLibrary = func() *bind.Library {
 	l := &bind.Library{Functions: map[string]*bind.Function{}, Aggregates: map[string]*bind.AggregateFunction{}}
 	for _, g := range functionGroups {
 		for _, f := range g.list {
-			for _, name := range f.Names {
-				l.Functions[name] = f
-			}
+			l.Add(f)
 		}
 	}
 	for _, f := range aggregateFunctions {

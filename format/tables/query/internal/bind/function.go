@@ -140,22 +140,38 @@ type Function struct {
 	result   tables.Type
 	bind     Binding
 	prepare  func(n *eval.Node) (any, error)
+	unknown  string // a word of the signature that says no type
 }
 
 // Binding binds a call of a function.
 type Binding = func(b *Binder, f *Function, args []*eval.Node) *eval.Node
 
 // Define returns a function. usage is its signature, whose words say the types of its arguments (paramWords), and
-// behind it its other names: "substring(string, from[, count]) substr". result is the type of its result.
+// behind it its other names: "substring(string, from[, count]) substr". result is the type of its result. With other words
+// it needs a binding of its own (Bound), else Library.Add panics.
 func Define(usage, doc string, result tables.Type, evaluation eval.Evaluation) *Function {
 	names, signature := namesOf(usage)
 	function := &Function{Call: eval.Call{Name: names[0], Evaluate: evaluation}, Names: names, Signature: signature,
 		Doc: doc, result: result, optional: strings.Count(signature, "[")}
 	_, words, _ := strings.Cut(signature, "(")
 	for _, word := range strings.FieldsFunc(words, func(r rune) bool { return strings.ContainsRune("[], )", r) }) {
-		function.params = append(function.params, paramWords[word])
+		param, ok := paramWords[word]
+		if !ok {
+			function.unknown = word
+		}
+		function.params = append(function.params, param)
 	}
 	return function
+}
+
+// Add adds a function by each of its names.
+func (l *Library) Add(f *Function) {
+	if f.unknown != "" && f.bind == nil {
+		panic("bind: " + f.Signature + " has a word without a type: " + f.unknown)
+	}
+	for _, name := range f.Names {
+		l.Functions[name] = f
+	}
 }
 
 // Bound returns the function with a binding of its own, in place of the types of its arguments and of its result.
