@@ -14,36 +14,41 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// columns returns the columns of a batch: first the metadata columns, in the order of the spec, then the others in the
-// order of batches.
-func (e *Engine) columns(p *Pending) (list []column) {
-	lead := p.group.lead()
-	for i := range lead.values {
-		list = append(list, e.valueColumn(p, i))
+// columnsOf returns the kinds of the columns of a group: first the metadata columns, in the order of the spec, then the
+// others in the order of batches.
+func (e *Engine) columnsOf(g *group) (list []columnKind) {
+	lead := g.lead()
+	times := max(lead.steps, 1)
+	for i, v := range lead.values {
+		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * times,
+			of: func(p *Pending) column { return e.valueColumn(p, i) }})
 	}
 	if len(lead.vectors) > 0 {
-		list = append(list, e.vectorsColumn(p))
+		list = append(list, columnKind{reads: true, of: e.vectorsColumn}) // the layout has room for them
 	}
 	if len(e.spec.Sources) > 0 {
-		list = append(list, e.sourceColumn(p))
+		list = append(list, columnKind{of: e.sourceColumn})
 	}
 	if e.spec.Windows {
-		list = append(list, e.windowColumn(p))
+		list = append(list, columnKind{reads: true, bytes: windowBytes, of: e.windowColumn})
 	}
 	if e.spec.Geo {
-		list = append(list, e.geoColumn(p))
+		list = append(list, columnKind{reads: true, bytes: geoBytes + timeBytes*times, of: e.geoColumn})
 	}
-	if name, steps := e.validity(p.group); steps > 0 {
-		list = append(list, e.stepsColumn(p, name, steps))
+	if name, steps := e.validity(g); steps > 0 {
+		list = append(list, columnKind{bytes: steps, // with a byte for each
+			of: func(p *Pending) column { return e.stepsColumn(p, name, steps) }})
 	}
 	return list
 }
 
-// hasMetadataUnit reports whether each row of a group has a unit with field -1, which reads the columns that are not
-// made of other ones.
-func (e *Engine) hasMetadataUnit(g *group) bool {
-	lead := g.lead()
-	return len(lead.values)+len(lead.vectors) > 0 || e.spec.Windows || e.spec.Geo
+// columnsOfBatch returns the columns of a batch, in the order of its group's.
+func (p *Pending) columnsOfBatch() []column {
+	list := make([]column, len(p.group.columns))
+	for i, kind := range p.group.columns {
+		list[i] = kind.of(p)
+	}
+	return list
 }
 
 // valueColumn returns metadata column i.

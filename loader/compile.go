@@ -42,7 +42,8 @@ func (g *group) compile(e *Engine) error {
 	if e.spec.Geo && len(lead.rasters) == 0 {
 		return errors.New("spec: geo is true, and no field is a raster")
 	}
-	if e.hasMetadataUnit(g) {
+	g.columns = e.columnsOf(g)
+	if g.readsColumns() {
 		g.perRow++
 	}
 	g.native = make([]bool, len(lead.rasters))
@@ -355,7 +356,7 @@ func (e *Engine) digest() string {
 func (e *Engine) describe(g *group, one *layout) {
 	padding := &Pending{engine: e, group: g, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
 		batch: &batch.Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
-	parts := e.columns(padding)
+	parts := padding.columnsOfBatch()
 	add := func(c column) {
 		for _, m := range c.members() {
 			info := batch.FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}

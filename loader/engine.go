@@ -64,10 +64,16 @@ type Engine struct {
 // group; with batches of one source each of these is a group, a mixture among them with all of its sources. Where
 // batches have windows of several sizes, each has a group for every size.
 type group struct {
-	sets   []*dataset // at least one
-	perRow int        // units of one row of a batch
-	native []bool     // for each raster field: it may be sent in its native dtype
-	infos  []batch.FieldInfo
+	sets    []*dataset // at least one
+	perRow  int        // units of one row of a batch
+	native  []bool     // for each raster field: it may be sent in its native dtype
+	columns []columnKind
+	infos   []batch.FieldInfo
+}
+
+// readsColumns reports whether each row has a unit with field -1, which reads the columns.
+func (g *group) readsColumns() bool {
+	return slices.ContainsFunc(g.columns, func(kind columnKind) bool { return kind.reads })
 }
 
 // dataset is one source of a spec that is not a mixture: an open table, and the fields compiled for
@@ -130,10 +136,16 @@ type leftOut struct {
 	first error // of the texts of all errors the first one, so that the order of reading does not matter
 }
 
+// columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and its
+// entry in Engine.columnsOf; if a member of the spec adds it to batches, Spec.extras reserves its name.
+type columnKind struct {
+	reads bool // its rows are read, by column.fill
+	bytes int  // of a row, but for those of column.size and of the layout's tensors
+	of    func(p *Pending) column
+}
+
 // column is a part of one batch that is not a raster field: a metadata column, shapes, or what Spec adds to
-// batches. Functions that a column does not need are nil. A new kind of column is a function that returns one, and an
-// entry in Engine.columns. If a row has to be read for it alone, hasMetadataUnit says so; if a member of the spec adds
-// it to batches, the name is reserved in Spec.extras.
+// batches. Functions that a column does not need are nil.
 type column struct {
 	// fill reads row k, which is a draw from d.
 	fill func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error

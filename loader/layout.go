@@ -32,16 +32,9 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
 	// bound. The layout leaves that much room in front of the tensors to account for it.
 	lead := key.group.lead()
-	_, steps := e.validity(key.group) // with a byte for each
-	rowSize := rowBytes + steps
-	for _, v := range lead.values {
-		rowSize += (valueBytes + v.listBytes()) * max(lead.steps, 1)
-	}
-	if e.spec.Windows {
-		rowSize += windowBytes
-	}
-	if e.spec.Geo {
-		rowSize += geoBytes + timeBytes*max(lead.steps, 1)
+	rowSize := rowBytes
+	for _, kind := range key.group.columns {
+		rowSize += kind.bytes
 	}
 	if made.bytes = key.rows * rowSize; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, rowSize) < 0 {
 		return nil, pixels.OverMemory("batch", key.rows, "", e.options.MemoryBytes)

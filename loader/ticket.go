@@ -158,7 +158,7 @@ func (p *Pending) prepare() error {
 	p.errs = make([]rowErrors, rows)
 	rasters := len(p.group.lead().rasters)
 	p.masks, p.masked = make([]sync.Once, rasters), make([]atomic.Bool, rasters)
-	p.parts = engine.columns(p)
+	p.parts = p.columnsOfBatch()
 	return nil
 }
 

@@ -112,7 +112,7 @@ func (p *Pending) units(k int) iter.Seq[unit] {
 				return
 			}
 		}
-		if p.engine.hasMetadataUnit(p.group) {
+		if p.group.readsColumns() {
 			yield(unit{p, k, -1, 0})
 		}
 	}

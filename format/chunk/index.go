@@ -83,8 +83,8 @@ func (c Codec) String() string {
 // Streams reports whether chunks of this codec can be decoded in pieces.
 func (c Codec) Streams() bool { return c < numCodecs && traits[c].pieces }
 
-// Samples reports whether the codec stores samples of an image, where others store any bytes. Nothing is known of a codec
-// that does not exist: it is taken for one.
+// Samples reports whether the codec stores samples of an image, where others store any bytes. Nothing is known of a
+// codec that does not exist: it is taken for one.
 func (c Codec) Samples() bool { return c >= numCodecs || traits[c].samples }
 
 // Predictor is TIFF's Predictor tag (TIFF 6.0 section 14, TIFF Technical Note 3).

@@ -147,8 +147,8 @@ type Function struct {
 type Binding = func(b *Binder, f *Function, args []*eval.Node) *eval.Node
 
 // Define returns a function. usage is its signature, whose words say the types of its arguments (paramWords), and
-// behind it its other names: "substring(string, from[, count]) substr". result is the type of its result. With other words
-// it needs a binding of its own (Bound), else Library.Add panics.
+// behind it its other names: "substring(string, from[, count]) substr". result is the type of its result. With other
+// words it needs a binding of its own (Bound), else Library.Add panics.
 func Define(usage, doc string, result tables.Type, evaluation eval.Evaluation) *Function {
 	names, signature := namesOf(usage)
 	function := &Function{Call: eval.Call{Name: names[0], Evaluate: evaluation}, Names: names, Signature: signature,
