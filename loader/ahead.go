@@ -19,8 +19,8 @@ type lookahead struct {
 	samples int64 // of an epoch
 	steps   int64 // of an epoch
 	batch   int64
-	// look returns what announces the reads of a step of an epoch, for the rows of a ticket: see Engine.lookAhead. It
-	// returns nil if they would be of no use.
+	// look returns a function that announces the reads of a step, for the rows that a ticket has of each batch (see
+	// Engine.lookAhead), or nil if it is of no use to announce them.
 	look func(ctx context.Context, of steps.Ticket, expect expect) (announceStep, error)
 	work func(func()) // starts a goroutine
 	log  *slog.Logger

@@ -218,7 +218,7 @@ func (e *Engine) makePlannedTiles() {
 	batches := min(memory/busyBatches, e.BatchBytes()) * busyBatches
 	if bound := min(memory/plannedShare, memory-batches); bound > 0 {
 		e.tiles = pixels.NewPlannedTiles(bound, e.options.Budget)
-		e.plans = make(chan planned, plansAhead)
+		e.toPlan = make(chan planned, plansAhead)
 		e.options.MemoryBytes -= bound
 	}
 }

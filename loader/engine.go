@@ -36,12 +36,12 @@ type Engine struct {
 	sets    []*dataset // one for each source that is not a mixture, in the order of the spec
 	leaves  []*dataset // for each dataset of the plan, its source: a source with strata has several
 	groups  []*group   // of sets, by what may stand in one batch
-	opening *group     // to which the next source belongs; nil if it begins another
+	opening *group     // while sources are opened, of the next one; nil if that begins another group
 	plan    *shuffle.Plan
 	samples int64 // N, the samples of an epoch
 	memory  *memory
 	tiles   *pixels.TileCache // nil if windows share no decoded chunks
-	plans   chan planned      // tickets whose chunks tiles is told about; nil for windows that are drawn tile by tile
+	toPlan  chan planned      // tickets whose chunks planTiles announces to tiles; nil for windows drawn tile by tile
 	ahead   *lookahead        // says to Options.Disk what is read next; nil if that would change nothing
 	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
 	// layouts at the same time.
@@ -49,8 +49,8 @@ type Engine struct {
 	layouts  map[layoutKey]*layout
 	queue    *queue
 	units    chan unit
-	fewest   int          // workers at least
-	readers  atomic.Int64 // workers
+	least    int          // workers that the engine always has
+	workers  atomic.Int64 // workers that it has now
 	peak     atomic.Int64 // the most bytes that a worker held after a unit; 0: none is done
 	slow     slow
 	stop     context.CancelFunc
@@ -136,8 +136,8 @@ type leftOut struct {
 	first error // of the texts of all errors the first one, so that the order of reading does not matter
 }
 
-// columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and its
-// entry in Engine.columnsOf; if a member of the spec adds it to batches, Spec.extras reserves its name.
+// columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and
+// its entry in Engine.columnsOf; if a member of the spec adds it to batches, Spec.extras reserves its name.
 type columnKind struct {
 	reads bool // its rows are read, by column.fill
 	bytes int  // of a row, but for those of column.size and of the layout's tensors
@@ -192,17 +192,18 @@ type rasterLayout struct {
 // Clients take turns, so that one with many tickets does not hold up another, and so do the streams of a client. A turn
 // is worth the rows of a whole step, so a client with small batches gets as many rows as others.
 //
-// A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are released
-// or kept. Where several clients are active, each may have its part of the memory, and at least one batch. Otherwise
-// batches that a client does not take would hold all memory. The streams of a client divide its window. While other
-// engines wait for the budget, the memory is that which the engine already has, which may be two batches. Then a ticket
-// that finds no room waits for memory of its own in the queue of the budget, where clients take turns: see ask. So it
-// does not wait until others of the same engine read their batches.
+// A client has a quota: bytes of batches, which count from the time when memory is chosen for them until they are
+// released or kept. It is an equal part of the memory for each active client, and at least one batch, so that a client
+// that does not take its batches holds its own part alone. The streams of a client divide its quota.
+//
+// While other engines wait for the budget, the engine gets no more memory than it has, which may be that of two
+// batches. A ticket that finds no room then waits in the queue of the budget itself, where clients take turns: see ask.
+// Otherwise it would wait until other clients of this engine take their batches.
 type queue struct {
 	bound int64        // bytes of memory
 	now   func() int64 // how many of these bytes the engine can have now; nil: all. It is called with mu
 	turn  int          // rows
-	// memory has the buffers for tickets; nil: as much as windows allow. It has a lock of its own, locked under mu.
+	// memory has the buffers for tickets; nil: as much as quotas allow. It has a lock of its own, locked under mu.
 	memory *memory
 	stages *resources.Stages // counts the time without memory; nil: nobody asks
 	more   chan struct{}     // holds one element when take may find a ticket
@@ -214,7 +215,7 @@ type queue struct {
 	all     share
 	closed  bool     // then no ticket waits
 	blocked bool     // tickets wait, and have no room
-	head    *Pending // the ticket that all wait for, because of the bound; nil: none
+	head    *Pending // the ticket whose turn it is and for which bound has no room: none overtakes it; nil: none
 }
 
 // share is the share of one client in an engine, or of one stream in its client. It exists as long as tickets wait for
@@ -226,13 +227,13 @@ type share struct {
 	turns      list.List     // of members whose tickets wait, the next one first
 	place      *list.Element // in of.turns, or nil
 	rows       int           // that are left of its turn
-	bytesInUse int64         // bytes of the window that are in use
+	bytesInUse int64         // of the quota
 	asks       bool          // of a client: a ticket of it waits in the queue of the budget
 
 	first, last *Pending // of a stream: the tickets that wait
 }
 
-// claim is the memory that one ticket has of a window.
+// claim is the memory that one ticket has of a quota.
 type claim struct {
 	queue *queue
 	share *share
@@ -251,7 +252,7 @@ type Pending struct {
 
 	client  any      // for whom it is: see resources.Turn
 	next    *Pending // behind it in the queue
-	claim   *claim   // on the window of its client; nil before its turn
+	claim   *claim   // on the quota of its client; nil before its turn
 	charged int64    // bytes of the budget for memory, from queue.ask until it has the memory
 	layout  *layout
 	memory  batch.Buffer
@@ -433,14 +434,13 @@ func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error)
 const smallReaders = 64 << 20
 
 // workersFor returns how many workers the engine may have if each holds so many bytes: for remote files with small
-// samples more than Options.Fetchers, since only many requests fill a link with them. It returns the fewest for 0,
-// which stands for unknown.
+// samples more than Options.Fetchers, since only many requests fill a link with them. 0 stands for
+// unknown, and gives Engine.least.
 func (e *Engine) workersFor(held int64) int {
-	fewest := e.fewest
 	if most := e.options.MostFetchers(); held > 0 && e.options.Waits() {
-		return min(max(int(smallReaders/held), fewest), max(most, fewest))
+		return min(max(int(smallReaders/held), e.least), max(most, e.least))
 	}
-	return fewest
+	return e.least
 }
 
 // fetchers returns how many goroutines run units at least: more than Workers if files are remote, since most

@@ -52,7 +52,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if err := run.memory(); err != nil {
 		return nil, err
 	}
-	if e.plans != nil {
+	if e.toPlan != nil {
 		run.lastUse = map[pixels.TileKey]int64{}
 	}
 	foresees := false
@@ -89,7 +89,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 // newDryRun returns a dry run of an epoch.
 func (e *Engine) newDryRun(o dryrun.Options) *dryRun {
 	run := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
-	if e.plans == nil && e.tiles != nil {
+	if e.toPlan == nil && e.tiles != nil {
 		run.cache = pixels.NewTileCounter(e.tiles.Bound)
 	}
 	return run

@@ -166,7 +166,7 @@ func TestForecastIsExact(t *testing.T) {
 				if before := c.opens.Load(); before != 0 {
 					t.Errorf("the forecast opened %d files", before)
 				}
-				if got := epochOf(t, e, c, ranks); !meets(got, f) || f.Loose && e.plans == nil {
+				if got := epochOf(t, e, c, ranks); !meets(got, f) || f.Loose && e.toPlan == nil {
 					t.Errorf("the run did %+v, the forecast was %+v", got, countedOf(f.Total))
 				}
 				taken, _ := e.memory.counts()

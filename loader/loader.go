@@ -76,8 +76,8 @@ func (s *started) Drop() {
 	s.ahead = s.ahead[:0]
 }
 
-// aheadBytes bounds what Engine.Prefetch has clients hold, too, in memory that the engine does not know of: 256 MiB are
-// two seconds of a link of 1 Gbit/s.
+// aheadBytes bounds the batches of Engine.Prefetch, which also lie in memory of the client: 256 MiB are two seconds of
+// a link of 1 Gbit/s.
 const aheadBytes = 256 << 20
 
 // Prefetch returns how many batches a loader of one rank of world prepares ahead by default: batch.DefaultPrefetch. Of

@@ -221,7 +221,7 @@ func (q *queue) drop(stream *share) {
 	}
 }
 
-// bytesInUse returns the bytes of all windows that are in use. It needs the lock.
+// bytesInUse returns the bytes of all quotas that are in use. It needs the lock.
 func (q *queue) bytesInUse() (n int64) {
 	for _, c := range q.all.members {
 		n += c.bytesInUse
@@ -229,7 +229,7 @@ func (q *queue) bytesInUse() (n int64) {
 	return n
 }
 
-// room reports whether the window of s, one of the equal parts of bound, has room for n bytes.
+// room reports whether the quota of s, one of the equal parts of bound, has room for n bytes.
 func (s *share) room(n, bound int64) bool {
 	members := int64(len(s.of.members))
 	return members == 1 || s.bytesInUse == 0 || s.bytesInUse+n <= bound/members
@@ -261,7 +261,7 @@ func (s *share) end() {
 	}
 }
 
-// end takes the claim off its windows. Only the first call counts. c may be nil.
+// end takes the claim off its quotas. Only the first call counts. c may be nil.
 func (c *claim) end() {
 	if c == nil {
 		return
@@ -276,7 +276,7 @@ func (c *claim) end() {
 	c.share.of.bytesInUse -= c.bytes
 	c.bytes = 0
 	c.share.end()
-	queue.poke() // its window has room, and so have all others if it was the last one
+	queue.poke() // its quota has room, and so have all others if it was the last one
 }
 
 // giveBack ends the claim and gives its memory back.

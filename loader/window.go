@@ -85,7 +85,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	switch {
 	case d.byTile():
 		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
-	case engine.plans != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
+	case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
 		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
 	}
 	if asset.Parts != nil {

@@ -15,13 +15,13 @@ func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.done.Go(func() { e.dispatch(ctx) })
-	e.fewest = e.fetchers()
-	e.readers.Store(int64(e.fewest))
-	for range e.fewest {
+	e.least = e.fetchers()
+	e.workers.Store(int64(e.least))
+	for range e.least {
 		e.done.Go(func() { e.work(ctx) })
 	}
-	if e.plans != nil {
-		e.done.Go(func() { planTiles(e.tiles, e.plans) })
+	if e.toPlan != nil {
+		e.done.Go(func() { planTiles(e.tiles, e.toPlan) })
 	}
 }
 
@@ -29,8 +29,8 @@ func (e *Engine) start() {
 func (e *Engine) dispatch(ctx context.Context) {
 	defer close(e.units)
 	order, tickets := int64(1), int64(0)
-	if e.plans != nil {
-		defer close(e.plans)
+	if e.toPlan != nil {
+		defer close(e.toPlan)
 	}
 	for {
 		pending := e.queue.take(ctx)
@@ -45,11 +45,11 @@ func (e *Engine) dispatch(ctx context.Context) {
 		}
 		tickets++
 		pending.ctx = source.WithOrder(pending.ctx, tickets) // before another goroutine has the ticket
-		if e.plans != nil {
+		if e.toPlan != nil {
 			pending.order = order
 			order += int64(len(pending.draws))
 			select {
-			case e.plans <- pending.planned():
+			case e.toPlan <- pending.planned():
 			default: // it goes on without, since headers come slowly
 			}
 		}
@@ -61,22 +61,23 @@ func (e *Engine) dispatch(ctx context.Context) {
 // send hands a unit to the workers. If none is free it starts one more, as far as their memory is small.
 func (e *Engine) send(ctx context.Context, u unit) {
 	e.units <- u
-	if len(e.units) > 0 && e.readers.Load() < int64(e.workersFor(e.peak.Load())) { // only the dispatcher adds
-		e.readers.Add(1)
+	if len(e.units) > 0 && e.workers.Load() < int64(e.workersFor(e.peak.Load())) { // only the dispatcher adds
+		e.workers.Add(1)
 		e.done.Go(func() { e.work(ctx) })
 	}
 }
 
-// surplus notes what a reader holds after a unit, and reports whether its worker is to end: larger samples have come.
-func (e *Engine) surplus(u unit, r *pixels.Reader) bool {
+// retires notes what a reader holds after a unit. It reports whether its worker must end, and counts it no more: units
+// have become so large that their memory is enough for fewer workers.
+func (e *Engine) retires(u unit, r *pixels.Reader) bool {
 	if u.field < 0 || !e.options.Waits() {
 		return false
 	}
 	held := r.HeldBytes()
 	for old := e.peak.Load(); held > old && !e.peak.CompareAndSwap(old, held); old = e.peak.Load() {
 	}
-	for n := e.readers.Load(); n > int64(e.workersFor(e.peak.Load())); n = e.readers.Load() {
-		if e.readers.CompareAndSwap(n, n-1) {
+	for n := e.workers.Load(); n > int64(e.workersFor(e.peak.Load())); n = e.workers.Load() {
+		if e.workers.CompareAndSwap(n, n-1) {
 			return true
 		}
 	}
@@ -86,34 +87,33 @@ func (e *Engine) surplus(u unit, r *pixels.Reader) bool {
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
 func (p *Pending) hand(send func(unit)) {
-	// Otherwise workers could finish the batch before all of its units are sent.
-	p.todo.Store(1)
-	for place, pos := range p.batch.Positions {
+	p.todo.Store(1) // for hand itself, so that workers do not finish the batch before all of its units are sent
+	for row, pos := range p.batch.Positions {
 		if pos < 0 {
-			if err := crash.Call(func() error { p.clearRow(place); return nil }); err != nil {
+			if err := crash.Call(func() error { p.clearRow(row); return nil }); err != nil {
 				crash.Report(p.engine.options.Logger, err)
-				p.fail(unit{p, place, -1, 0}, err)
+				p.fail(unit{p, row, -1, 0}, err)
 			}
 			continue
 		}
 		p.todo.Add(int64(p.group.perRow))
-		for u := range p.units(place) {
+		for u := range p.units(row) {
 			send(u)
 		}
 	}
-	_ = p.complete(nil) // Wait returns it
+	_ = p.complete(nil) // hand is done; Wait returns the error
 }
 
 // units yields the units of a row.
-func (p *Pending) units(k int) iter.Seq[unit] {
+func (p *Pending) units(row int) iter.Seq[unit] {
 	return func(yield func(unit) bool) {
 		for field, step := range p.group.lead().images() {
-			if !yield(unit{p, k, field, step}) {
+			if !yield(unit{p, row, field, step}) {
 				return
 			}
 		}
 		if p.group.readsColumns() {
-			yield(unit{p, k, -1, 0})
+			yield(unit{p, row, -1, 0})
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (e *Engine) work(ctx context.Context) {
 			reader = e.newReader()
 		}
 		reader.Clock.Lap(resources.StageOther)
-		if e.surplus(unit, reader) {
+		if e.retires(unit, reader) {
 			break
 		}
 	}

@@ -32,8 +32,8 @@ type Reader struct {
 	Clock    *resources.Clock // nil: time is not measured
 	plan     runs.Plan
 	indexes  freshness
-	Slot     *turns.Slot // of the goroutine that uses the reader; nil: no turns
-	waits    bool        // for servers, without a turn
+	Slot     *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
+	waits    bool        // for the bytes of remote files, without its turn
 	disk     source.DiskCache
 	Stored   []byte        // the bytes of one run, as stored in the file
 	Samples  []byte        // one decoded chunk, or a piece of one
