@@ -61,15 +61,15 @@ RACE := -race $(SHORT) -tags invariants -gcflags=all=$(COMPILE) '-gcflags=github
 # tests of cli take 55 s of processor time instead of 68, those of loader 63 instead of 70; and up to 2.9 GB instead of 0.9.
 RACE_GOGC := 400
 # Packages with nothing that runs beside anything else have no races to find. Those of SHARED have a cache or a pool, but
-# their tests start nothing: the tests of the packages whose goroutines share them do. Packages of the command are there
-# too: they link the SDKs of all stores, which compile in 50 s. `make soak-go` runs them.
+# their tests start nothing: the tests of the packages whose goroutines share them do. Packages that link the SDKs
+# of stores are there too, the command's among them: the SDKs compile in 50 s. `make soak-go` runs them.
 CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants
 SHARED := ./cmd/chaski/{cli,internal/{console,container,raster,serve}} ./format/{codec/jpeg,tables/{parquet,query}} \
-  ./internal/{accept,crs,lru,procs,reload,trace,zstd} ./loader/{ledger,spec} ./proto/chaski/v1 \
-  ./store/taco/internal/{model,taco2} ./tools/testkit/{corpus,counted}
+  ./internal/{accept,crs,lru,procs,reload,trace,zstd} ./loader/{ledger,spec} ./proto/chaski/v1 ./source/blobsource/s3 \
+  ./store/taco/internal/{model,taco2} ./tools/testkit/netsim/far ./tools/testkit/{corpus,counted}
 RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxF "$$(printf '%s\n' $(SHARED))")
 # Of these, the packages whose tests try the same cases with the detector: `make test` tries them once.
-RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.][ES]|AllocsPerRun' $$dir/*_test.go || echo $$dir; done)
+RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.][ES]|AllocsPerRun|netsim/far' $$dir/*_test.go || echo $$dir; done)
 UNRACED = $$($(GO) list ./... | grep -vxF "$$(echo "$(RACED)" | sed "s,^[.],$$($(GO) list -m),")")
 # It holds the types of 1,300 packages: with 2 GiB to fill, it takes two thirds of the processor time.
 STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2

@@ -33,8 +33,8 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 		"tiles": `{"sampler": {"kind": "tile_window", "height": 48, "width": 48, "tile_height": 96, "tile_width": 96,
 			"per_visit": 2, "visits": 3, "pool": 8}}`,
 		"mixture": `{"sources": [
-			{"name": "a", "source": "CATALOG", "weight": 3, "where": [{"sql": "uri < 's3://chips/c/0060'"}]},
-			{"name": "b", "source": "CATALOG", "weight": 1, "where": [{"sql": "uri >= 's3://chips/c/0060'"}]}],
+			{"name": "a", "source": "CATALOG", "weight": 3, "where": [{"sql": "uri < 'CHIPS/0060'"}]},
+			{"name": "b", "source": "CATALOG", "weight": 1, "where": [{"sql": "uri >= 'CHIPS/0060'"}]}],
 			"until": "longest"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	b := newBucket(t, images, 2, 192, 64, roundTrip, rate)
 	defer b.disk.Close()
 	var s loader.Spec
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, "CATALOG", b.catalog)), &s); err != nil {
+	if err := json.Unmarshal([]byte(strings.NewReplacer("CATALOG", b.catalog, "CHIPS", b.folder).Replace(text)), &s); err != nil {
 		t.Fatal(err)
 	}
 	s.BatchSize, s.Shuffle, s.Fields = 8, true, []loader.Field{{Name: "image", DType: "native"}}
@@ -78,7 +78,7 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	}
 	open := func() *loader.Engine {
 		engine, err := loader.Open(t.Context(), s, loader.Options{Disk: b.disk, MemoryBytes: memory,
-			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": b.opener}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestDiskCacheBreaksInARun(t *testing.T) {
 		engine, err := loader.Open(t.Context(), loader.Spec{Source: b.catalog, BatchSize: 4,
 			Sampler: loader.Sampler{Kind: spec.RandomWindow, PerAsset: 4, Height: 48, Width: 48},
 			Fields:  []loader.Field{{Name: "image", DType: "native"}}}, loader.Options{Disk: b.disk,
-			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": b.opener}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func cachedEpoch(b *testing.B, chips int, chip func(i int) []byte) {
 	}
 	files := &openers.Files{}
 	defer files.Close()
-	opener := &openers.Mux{Files: files, Schemes: map[string]source.Opener{"s3": far.opener}}
+	opener := &openers.Mux{Files: files, Schemes: map[string]source.Opener{"http": far.opener}}
 	var engines [2]*loader.Engine
 	var states [2]*steps.State
 	var times [2]time.Duration

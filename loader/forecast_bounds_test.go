@@ -24,7 +24,7 @@ func TestForecastsOfACacheEnd(t *testing.T) {
 	s := loader.Spec{Source: b.catalog, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image"}},
 		Sampler: loader.Sampler{Kind: "random_window", Height: 48, Width: 48, PerAsset: 3}}
 	engine, err := loader.Open(t.Context(), s, loader.Options{Disk: b.disk,
-		Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+		Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": b.opener}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestForecastsPayForTheirMemory(t *testing.T) {
 	s := loader.Spec{Source: b.catalog, BatchSize: 4, Fields: []loader.Field{{Name: "image"}},
 		Sampler: loader.Sampler{Kind: "random_window", Height: 48, Width: 48, PerAsset: 20_000}}
 	engine, err := loader.Open(t.Context(), s, loader.Options{Disk: b.disk,
-		Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+		Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": b.opener}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/blobsource"
-	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -34,11 +32,12 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
-// bucket is a set of chips in a store behind a slow link, and a catalog of them on disk.
+// bucket is a set of chips in a store behind a slow link, read by HTTP, and a catalog of them on disk.
 type bucket struct {
 	store   *fakes3.Store
 	opener  *remote.Opener // over the link
 	disk    *diskcache.Ref // of the opener
+	folder  string         // where the chips lie: their URIs are 0000.tif and so on below it
 	catalog string
 	bytes   int64 // of all chips
 }
@@ -64,22 +63,26 @@ func bucketOf(tb testing.TB, chips int, file func(i int) []byte, roundTrip time.
 		b.bytes += int64(len(chip))
 		fatal(b.store.Put(fmt.Sprintf("c/%04d.tif", i), chip))
 	}
-	b.disk = new(diskcache.Ref)
-	open := func(url string) *remote.Opener {
-		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{Disk: b.disk})
+	link, err := netsim.NewLink(strings.TrimPrefix(b.store.URL, "http://"), roundTrip, rate)
+	fatal(err)
+	b.folder, b.disk = "http://"+link.Addr+"/chips/c", new(diskcache.Ref)
+	uris := make([]string, chips)
+	for i := range uris {
+		uris[i] = fmt.Sprintf("%s/%04d.tif", b.folder, i)
+	}
+	open := func() *remote.Opener {
+		o, err := httpsource.New(httpsource.Options{Options: remote.Options{Disk: b.disk}})
 		fatal(err)
 		return o
 	}
-	near := open(b.store.URL)
+	first := open() // b.opener has no chip in memory
 	var table strings.Builder
-	_, err := build.Write(context.Background(), &table, []string{"s3://chips/c"}, build.Options{Opener: near})
+	_, err = build.Write(context.Background(), &table, uris, build.Options{Opener: first})
 	fatal(err)
-	fatal(near.Close())
+	fatal(first.Close())
 	b.catalog = filepath.Join(tb.TempDir(), "chips.parquet")
 	fatal(writeFile(b.catalog, table.String()))
-	link, err := netsim.NewLink(strings.TrimPrefix(b.store.URL, "http://"), roundTrip, rate)
-	fatal(err)
-	b.opener = open("http://" + link.Addr)
+	b.opener = open()
 	tb.Cleanup(func() {
 		if err := b.opener.Close(); err != nil {
 			tb.Error(err)
@@ -94,7 +97,7 @@ func bucketOf(tb testing.TB, chips int, file func(i int) []byte, roundTrip time.
 func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int64) (time.Duration, int64) {
 	tb.Helper()
 	ctx := context.Background()
-	o.Opener = &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}
+	o.Opener = &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": b.opener}}
 	e, err := loader.Open(ctx, loader.Spec{
 		Source: b.catalog, BatchSize: batch, Shuffle: true, Last: steps.LastDrop,
 		Fields: []loader.Field{{Name: "image", DType: "native"}},
@@ -157,7 +160,7 @@ func TestFetchersReadAheadOfDecoders(t *testing.T) {
 			Source: b.catalog, BatchSize: 8, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "native"}},
 		}, loader.Options{
 			Workers: workers, Fetchers: fetchers,
-			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}},
+			Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"http": b.opener}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -300,7 +303,7 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 	}
 }
 
-// BenchmarkRemoteStream streams TOG chips from S3 over a link of 30 ms and 100 MB/s. link% is the
+// BenchmarkRemoteStream streams TOG chips over a link of 30 ms and 100 MB/s. link% is the
 // share of the link's rate that arrives as chips; heap-MB is the growth of the process, with its
 // server's answers.
 func BenchmarkRemoteStream(b *testing.B) {

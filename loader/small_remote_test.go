@@ -18,14 +18,10 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/blobsource"
-	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/openers"
-	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
-	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
 // chipsOf reads an epoch of whole chips, and returns the samples and their bytes.
@@ -62,75 +58,25 @@ func chipsOf(
 // tail is the size of the end of netsim.Chip that no reader needs.
 const tail = 4
 
-// TestSmallRemoteChipsAreReadOnce: a small chip whose size is known, from a container or a listing,
-// costs one request together with its header. A chip of unknown size does too if it arrives with
-// the block that opens it.
+// TestSmallRemoteChipsAreReadOnce: a small chip of a container, whose size is known, costs one request together with its
+// header.
 func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 	near := loader.Options{Opener: &openers.Files{}}
-	t.Run("container", func(t *testing.T) {
-		path := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n1.taco")
-		fields := []loader.Field{{Name: "a", Column: "hrf", DType: "native"}}
-		window := loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 64} // the chips are of several sizes
-		for scheme, p := range farContainers(t, path) {
-			before := p.requests()
-			n, got := chipsOf(t, loader.Options{Opener: p.opener}, p.uri, window, fields...)
-			requests := p.requests() - before
-			t.Logf("%s: %d requests, %d bytes for %d chips", scheme, requests, p.opener.Stats().Bytes, n)
-			_, want := chipsOf(t, near, path, window, fields...)
-			if got != want || n != 4 {
-				t.Errorf("%s: %d other chips", scheme, n)
-			}
-			if opening := int64(1); requests != opening+int64(n) {
-				t.Errorf("%s: %d requests for %d chips and 1 that opens the container", scheme, requests, n)
-			}
+	path := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n1.taco")
+	fields := []loader.Field{{Name: "a", Column: "hrf", DType: "native"}}
+	window := loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 64} // the chips are of several sizes
+	for scheme, p := range farContainers(t, path) {
+		before := p.requests()
+		n, got := chipsOf(t, loader.Options{Opener: p.opener}, p.uri, window, fields...)
+		requests := p.requests() - before
+		t.Logf("%s: %d requests, %d bytes for %d chips", scheme, requests, p.opener.Stats().Bytes, n)
+		_, want := chipsOf(t, near, path, window, fields...)
+		if got != want || n != 4 {
+			t.Errorf("%s: %d other chips", scheme, n)
 		}
-	})
-	for _, side := range []int{64, 160, 320, 512} {
-		t.Run(fmt.Sprint("listing of ", side), func(t *testing.T) {
-			const chips = 12
-			dir, store := t.TempDir(), fakes3.Start(t, "chips")
-			var size int64
-			for i := range chips {
-				chip := netsim.Chip(uint64(i), 1, side, 64)
-				size += int64(len(chip))
-				name := fmt.Sprintf("%04d.tif", i)
-				if err := store.Put("c/"+name, chip); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, name), chip, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			o, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), remote.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer o.Close()
-			far := loader.Options{
-				Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": o}},
-			}
-			var asked atomic.Int64
-			store.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
-				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".tif") {
-					asked.Add(1)
-				}
-				return false
-			})
-			n, got := chipsOf(t, far, "s3://chips/c", loader.Sampler{}, loader.Field{Name: "image", DType: "native"})
-			requests, bytes := asked.Load(), o.Stats().Bytes
-			t.Logf("%d requests, %d bytes for %d chips of %d bytes", requests, bytes, n, size)
-			_, local := chipsOf(t, near, dir, loader.Sampler{}, loader.Field{Name: "image", DType: "native"})
-			if got != local || n != chips {
-				t.Errorf("%d other chips", n)
-			}
-			want := int64(chips)
-			if size/chips > 256<<10 { // the header comes first
-				want *= 2
-			}
-			if requests != want || bytes > size || bytes < size-chips*tail {
-				t.Errorf("%d requests of %d bytes for %d chips of %d bytes", requests, bytes, chips, size)
-			}
-		})
+		if opening := int64(1); requests != opening+int64(n) {
+			t.Errorf("%s: %d requests for %d chips and 1 that opens the container", scheme, requests, n)
+		}
 	}
 }
 
