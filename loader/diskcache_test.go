@@ -69,7 +69,8 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	b := newBucket(t, images, 2, 192, 64, roundTrip, rate)
 	defer b.disk.Close()
 	var s loader.Spec
-	if err := json.Unmarshal([]byte(strings.NewReplacer("CATALOG", b.catalog, "CHIPS", b.folder).Replace(text)), &s); err != nil {
+	text = strings.NewReplacer("CATALOG", b.catalog, "CHIPS", b.folder).Replace(text)
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatal(err)
 	}
 	s.BatchSize, s.Shuffle, s.Fields = 8, true, []loader.Field{{Name: "image", DType: "native"}}

@@ -58,8 +58,8 @@ func chipsOf(
 // tail is the size of the end of netsim.Chip that no reader needs.
 const tail = 4
 
-// TestSmallRemoteChipsAreReadOnce: a small chip of a container, whose size is known, costs one request together with its
-// header.
+// TestSmallRemoteChipsAreReadOnce: a small chip of a container, whose size is known, costs one request together with
+// its header.
 func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 	near := loader.Options{Opener: &openers.Files{}}
 	path := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n1.taco")
