@@ -194,7 +194,7 @@ check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 	$(GO) run ./tools/metrics -check
 
-check-house: env ## length of lines and functions, direction of imports, circles of files, one writer of files, listings of the API
+check-house: env ## length of lines and functions, direction of imports, circles of files and modules, one writer of files, listings of the API
 	$(ACTIONLINT) -shellcheck= -pyflakes=
 	$(GO) run ./tools/check lines
 	$(GO) run ./tools/check functions
@@ -207,6 +207,7 @@ check-house: env ## length of lines and functions, direction of imports, circles
 	$(GO) run ./tools/check api
 	$(PY) tools/api.py
 	$(PY) tools/vacuous.py python/tests
+	$(PY) tools/circles.py python/src/chaski
 api: env ## writes docs/api, the listings of the public names of Go and Python
 	$(GO) run ./tools/check api -w
 	$(PY) tools/api.py --write

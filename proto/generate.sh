@@ -83,7 +83,7 @@ for p in sorted(root.rglob("*.py*")):
     p.write_text(s)
 PY
 
-"$venv/bin/python" tools/arguments.py "$py/arguments.py"
+"$venv/bin/python" tools/arguments.py "$py"
 
 gofmt -w "$out/proto"
 

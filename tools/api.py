@@ -22,6 +22,8 @@ MODULES = [
     "chaski.taco",
     "chaski.torch",
 ]
+PRIVATE = {"chaski._argument", "chaski._plain", "chaski._plot", "chaski._proto.records"}
+"""Modules of the bases that have no public name."""
 
 
 def signature(f: object) -> str:
@@ -38,7 +40,7 @@ def members(c: type) -> list[str]:
     out = []
     added = dict(vars(c))
     for base in c.__bases__:  # what one adds that has no public name is there for the class
-        if base.__module__ in ("chaski._assemble", "chaski._plain", "chaski._proto.arguments"):
+        if base.__module__ in PRIVATE:
             ours = [b for b in base.__mro__ if b.__module__.startswith("chaski.")]
             added |= {k: v for b in ours for k, v in vars(b).items()} | vars(c)
     init = added.get("__init__")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import chaski
-from chaski import _engine, _host, _shared
+from chaski import _engine, _host
 from chaski.errors import UnavailableError
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
@@ -246,7 +246,7 @@ def test_ranks_with_other_passwords_share_no_engine(job, name):
 
 
 def test_a_private_folder_where_sockets_need_one(monkeypatch, binary):
-    monkeypatch.setattr(_shared, "SUPPORTED", False)
+    monkeypatch.setattr(_host, "SUPPORTED", False)
     with tempfile.TemporaryDirectory() as folder:  # pytest's names are too long for a socket
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         for mode in (0o755, 0o770, 0o700):

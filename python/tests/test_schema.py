@@ -17,7 +17,7 @@ from helpers import spec_options
 
 import chaski
 from chaski import _spec
-from chaski._proto import arguments
+from chaski._proto import arguments, records
 
 FULL = dict(
     batch_size=4,
@@ -180,9 +180,10 @@ def test_names_and_defaults(schema: Any) -> None:
 
 def test_the_classes_are_those_of_the_schema(tmp_path: Path) -> None:
     tool = Path(__file__).parents[2] / "tools" / "arguments.py"
-    made = tmp_path / "arguments.py"
-    subprocess.run([sys.executable, tool, made], check=True)
-    assert Path(arguments.__file__).read_text() == made.read_text(), "run proto/generate.sh"
+    subprocess.run([sys.executable, tool, tmp_path], check=True)
+    for module in (arguments, records):
+        made = tmp_path / Path(module.__file__).name
+        assert Path(module.__file__).read_text() == made.read_text(), "run proto/generate.sh"
 
 
 def test_types_can_be_read_at_run_time() -> None:

@@ -28,11 +28,11 @@ from conftest import nonempty
 from helpers import T, alone, free_port, payload, placed
 
 import chaski
-from chaski import _engine, _shared
+from chaski import _engine, _host, _shared
 from chaski._assemble import shared_batch
 from chaski.errors import PayloadError, UnavailableError
 
-pytestmark = pytest.mark.skipif(not _shared.SUPPORTED, reason="shared memory is for Linux")
+pytestmark = pytest.mark.skipif(not _host.SUPPORTED, reason="shared memory is for Linux")
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 SRC = Path(__file__).resolve().parents[1] / "src"

@@ -17,8 +17,9 @@ comes when.
 from chaski import _distribution as _distribution
 from chaski import errors, jobs, order, taco
 from chaski._access import Token, tls
-from chaski._assemble import Batch, Ragged, polygons
+from chaski._assemble import Batch
 from chaski._loader import BadRows, Loader, connect, load
+from chaski._members import Ragged, polygons
 from chaski._pack import pack, stac
 from chaski._paste import GroundGrid, paste
 from chaski._plot import show

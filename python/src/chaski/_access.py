@@ -7,8 +7,8 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
+from chaski._argument import Argument
 from chaski._files import absolute_path
-from chaski._plain import Argument
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -41,8 +42,8 @@ atexit.register(_hang_up)
 at_fork(after_in_child=functools.partial(_hang_up, True))
 
 
-def call(*args: Any) -> Any:
-    """Calls `_read.call` in the other process, and returns or raises what it does."""
+def call(function: Callable[..., Any], *args: Any) -> Any:
+    """Calls a function of a module in the other process, and returns or raises what it does."""
     global _other
     with _guard:
         if _other is None or _other[0].poll() is not None:
@@ -56,7 +57,7 @@ def call(*args: Any) -> Any:
             _other = process, pipe
         process, pipe = _other
         try:
-            pipe.send(args)
+            pipe.send((function, args))
             result, error = pipe.recv()
         except BaseException as e:
             _other = None  # the next call would take the answer to one that was interrupted
@@ -77,13 +78,11 @@ def call(*args: Any) -> Any:
 
 def answer() -> None:
     """Answers calls on standard input until it is closed."""
-    from chaski import _read  # which imports this module
-
     pipe = Connection(0)
     with contextlib.suppress(OSError, EOFError):
         while True:
-            args = pipe.recv()
+            function, args = pipe.recv()
             try:
-                pipe.send((_read.call(*args), None))
+                pipe.send((function(*args), None))
             except Exception as e:
                 pipe.send((None, e))

@@ -9,24 +9,23 @@ import functools
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _show
 from chaski._flat import Table
-from chaski._plain import as_array
+from chaski._members import Ragged
+from chaski._plot import Members
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import DTYPE_NAMES, BadRow, FieldInfo, SampleRef
+from chaski._proto.arguments import DTYPE_NAMES, BadRow, SampleRef
 from chaski._shared import Bytes, Owner, Side
 from chaski.errors import LimitError, PayloadError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from typing_extensions import Self
+    pass
 
 VERSION = 1
 ALIGN = 64
@@ -59,191 +58,7 @@ DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
 """Name and numpy dtype of the payload's dtype codes. Types of ml_dtypes are held as their bits."""
 
 Span = tuple[int, int]
-Classes: TypeAlias = Mapping[int, str] | Sequence[str]
-"""Names or colours of classes, by their numbers."""
-
-
-class Ragged(NamedTuple):
-    """A field whose rows have different lengths: row k is `values[offsets[k]:offsets[k + 1]]`.
-
-    In batches of `chaski.torch` both are tensors.
-
-    Attributes:
-        offsets: int64, rows + 1.
-        values: the elements of all rows, such as boxes of shape (k, 4).
-    """
-
-    offsets: npt.NDArray[np.int64]
-    values: npt.NDArray[Any]
-
-    def rows(self) -> list[Any]:
-        """Returns the values of each row, as views."""
-        return [self.values[a:b] for a, b in itertools.pairwise(self.offsets.tolist())]
-
-
-def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]:
-    """Returns the shapes of a field of kind "polygons": for each row a list of shapes.
-
-    A shape is a list of polygons, a polygon a list of rings: outlines first, of which there are
-    several if the window cuts it into pieces, then holes. A ring is an array (or tensor) of
-    vertices (k, 2) of x and y, without the first one again at its end. What lies in an odd number
-    of its rings belongs to a polygon. Outlines have a positive area by the shoelace formula, holes
-    a negative one.
-
-    Args:
-        batch: a batch of `chaski.load`, or of `chaski.torch`.
-        name: the field.
-    """
-    out = []
-    for vertices, rings in zip(batch[name].rows(), batch[name + "_rings"].rows(), strict=True):
-        row: list[list[list[Any]]] = []
-        at = 0
-        for shape, part, count, _ in rings.tolist():
-            if shape == len(row):
-                row.append([])
-            if part == len(row[shape]):
-                row[shape].append([])
-            row[shape][part].append(vertices[at : at + count])
-            at += count
-        out.append(row)
-    return out
-
-
-class Members(dict[str, Any]):
-    """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
-
-    In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
-    """
-
-    dtypes: Mapping[str, str] = {}
-    axes: Mapping[str, tuple[str, ...]] = {}
-    source: str = ""
-    fields: Mapping[str, FieldInfo] = {}
-    _spec: Mapping[str, Mapping[str, Any]] = {}  # fields as in the spec
-
-    def plot(
-        self,
-        *names: str,
-        rows: int = 4,
-        bands: Sequence[int | str] | None = None,
-        overlay: bool = False,
-        ignore: Mapping[str, float] | None = None,
-        classes: Mapping[str, Classes] | None = None,
-        palette: Mapping[str, Classes] | None = None,
-        size: float = 2.0,
-    ) -> Figure:
-        """Draws rows as pictures: a line of pictures for each, its steps of time left to right.
-
-            batch.plot(rows=2).savefig("batch.png")
-
-        Images are drawn in true colours if the names of their bands say which these are (B04 or
-        "red", ...), else in their first three bands or in grey. Each row is stretched from the 2nd
-        to the 98th percentile of these bands, over all of its steps. Integers of one band with few
-        values are classes, each with a colour: that of the file, or what its name suggests, as
-        "forest" is green. Fill, NaN and infinities are grey. Boxes and polygons are drawn over the
-        first member of a line. Members that were added, such as predictions, are drawn too, if
-        their axes are (n y x), (n b y x) or (n t b y x), with the classes of the first mask.
-
-        Args:
-            names: members to draw. Default: all that can be.
-            rows: how many of the valid rows are drawn.
-            bands: three bands, or one, of images, by number or name.
-            overlay: draw classes over the first picture, where they are not 0, not beside it.
-            ignore: values that are grey, by the member that has them: {"mask": 255}. Default: the
-                `fill` of each field.
-            classes: names of classes in the legend, by the member that has them: a list from 0, or
-                a dict by number: {"mask": {1: "water", 2: "forest"}}. Default: those of the file.
-            palette: their colours likewise, as matplotlib writes them: {"mask": {1: "#1f6fb4"}}.
-            size: width of a picture in inches.
-
-        Raises:
-            ImportError: matplotlib is not installed.
-            NotFoundError: there is no such member or band, or nothing to draw.
-        """
-        from chaski import _plot
-
-        more: dict[str, Any] = {"overlay": overlay, "ignore": ignore, "size": size}
-        more |= {"classes": classes, "palette": palette}
-        figure = _plot.draw(self, names, rows=rows, bands=bands, **more)
-        _plot.pyplot().close(figure)  # a notebook would show it twice
-        return figure
-
-    def _like(self, other: Members) -> Self:
-        """Takes over what other knows of its members."""
-        self.dtypes, self.axes = other.dtypes, other.axes
-        self.source, self.fields, self._spec = other.source, other.fields, other._spec
-        return self
-
-    def _fill(self, name: str) -> float | None:
-        """Returns the fill of a field, None without one."""
-        fill = self._spec.get(name, {}).get("fill")
-        return None if fill is None else float(fill)
-
-    def _colours(
-        self, name: str, given: Mapping[int, str] = {}, colours: Mapping[int, str] = {}
-    ) -> tuple[dict[int, str], tuple[str, ...]]:
-        """Returns the names of a field's classes and their palette; what is given goes first."""
-        names = dict(enumerate(self._spec.get(name, {}).get("vector", {}).get("classes", ()), 1))
-        info = self.fields.get(name)
-        names |= {v: n for v, n in enumerate(info.classes if info else ()) if n}
-        names |= given
-        return names, _show.palette(info.palette if info else (), names, colours)
-
-    def _rows(self) -> str:
-        """Returns how many rows there are."""
-        valid = as_array(self.get("valid", ()))
-        if not valid.ndim:
-            return f"sample {self['sample']}" if "sample" in self else "one sample"
-        return f"{np.count_nonzero(valid)} valid of {len(valid)} rows"
-
-    def _about(self) -> str:
-        """Returns what it is, without its members."""
-        return f"chaski: {self._rows()}"
-
-    def _shown(self) -> list[tuple[str, Any, str]]:
-        """Returns name, dtype and shape of the members."""
-        out: list[tuple[str, Any, str]] = []
-        for name, v in self.items():
-            if isinstance(v, Ragged):
-                shape = f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
-                out.append((name, self.dtypes.get(name) or v.values.dtype, shape))
-            elif hasattr(v, "dtype"):
-                dtype = self.dtypes.get(name) or str(v.dtype).removeprefix("torch.")
-                out.append((name, dtype, str(tuple(v.shape))))
-        return out
-
-    def __repr__(self) -> str:
-        members = "; ".join(f"{name} {dtype} {shape}" for name, dtype, shape in self._shown())
-        return f"<{self._about()}; {members}>"
-
-    def _repr_html_(self) -> str:
-        """Returns what notebooks show: the members, and some chips of rasters and masks."""
-        from chaski._plot import as_numpy
-
-        rows = []
-        valid = np.atleast_1d(as_array(self.get("valid", ())))
-        for name, dtype, shape in self._shown():
-            info = self.fields.get(name)
-            pixels = as_numpy(self[name], dtype), self.axes.get(name, ()), valid
-            bands, (_, palette) = info.bands if info else (), self._colours(name)
-            look = _show.quicklook(*pixels, bands, self._fill(name), palette)
-            rows.append((name, dtype, shape, look))
-        return _show.table(self._about(), rows)
-
-    def __missing__(self, name: str) -> dict[str, Any]:
-        if name == "geo" and (
-            found := {k.removeprefix("geo."): v for k, v in self.items() if k.startswith("geo.")}
-        ):
-            if isinstance(found.get("time"), np.ndarray):
-                found["time"] = found["time"].view("datetime64[us]")
-            return found
-        raise KeyError(f"{name}: there are {sorted(self)}")
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f'it is a dict, without an attribute {name!r}: batch["image"] is a member; device= of '
-            "chaski.torch.IterableDataset has all tensors there"
-        )
+Ragged.__module__ = __name__  # pickles find it here
 
 
 class Batch(Members):

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from chaski._assemble import Batch, Convert, Ragged
+from chaski._assemble import Batch, Convert
+from chaski._members import Ragged
 from chaski._shared import Bytes, Lease
 
 _log = logging.getLogger("chaski")

@@ -17,6 +17,7 @@ import re
 import secrets
 import socket
 import struct
+import sys
 import tempfile
 from collections.abc import Mapping
 from io import BufferedReader
@@ -37,6 +38,12 @@ _READ = re.compile(
 )
 """Variables that engines, and commands that sign for them, read. Others, such as RANK, may differ
 between processes that share an engine."""
+
+SUPPORTED = sys.platform == "linux" and not os.environ.get("CHASKI_PORTABLE")
+"""Whether sockets can have abstract names, and pass on memory that two processes share.
+
+CHASKI_PORTABLE=1 does without, as other systems do.
+"""
 
 _PATH_BYTES = 103
 """The longest path of a socket on macOS; Linux has 107."""
@@ -92,8 +99,6 @@ def door(of: Settings, number: int = 0) -> str | None:
 
 def abstract_works() -> bool:
     """Reports whether sockets can have names that are no files."""
-    from chaski._shared import SUPPORTED  # which imports this module
-
     if not SUPPORTED:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:

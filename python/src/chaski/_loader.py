@@ -20,6 +20,7 @@ from chaski import _engine, _show
 from chaski._access import check_plain, from_environment
 from chaski._assemble import Batch, Pool, row_of
 from chaski._files import absolute_path
+from chaski._host import SUPPORTED
 from chaski._ledger import Ledger
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
@@ -28,7 +29,6 @@ from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
 from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
 from chaski._run import Job, Moves, Run, resting
-from chaski._shared import SUPPORTED
 from chaski._spec import (
     ConnectOptions,
     LoadOptions,

@@ -11,14 +11,14 @@ import operator
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, cast
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
+from chaski._argument import Argument
 from chaski._files import absolute_path
-from chaski._secrets import without_secrets
 from chaski.errors import SpecError
 
 
@@ -257,32 +257,6 @@ def crs_code(name: str, crs: Crs) -> int:
     if authority in ("", "EPSG", "ESRI") and digits.isdecimal() and 0 < int(digits) < 1 << 31:
         return int(digits)
     raise SpecError(f"{name} is {crs!r}, which has no EPSG code, such as 32633 or 'EPSG:32633'")
-
-
-class Argument:
-    """What all classes of arguments and records do."""
-
-    __slots__ = ()
-
-    def _changed(self) -> list[str]:
-        """Returns the names of the members that differ from their defaults."""
-        out = []
-        me: Any = self
-        for f in fields(me):
-            v, d = getattr(self, f.name), f.default
-            if f.default_factory is not MISSING:
-                d = f.default_factory()
-            v = tuple(v) if isinstance(v, list) else v
-            # Arrays and tables have no truth value; no default is one.
-            if v is not d and not (type(v) is type(d) and v == d):
-                out.append(f.name)
-        return out
-
-    def __repr__(self) -> str:
-        """Returns the call that makes it, without what is not set."""
-        shown = {f.name for f in fields(cast(Any, self)) if f.repr}
-        members = (f"{n}={getattr(self, n)!r}" for n in self._changed() if n in shown)
-        return without_secrets(f"{type(self).__name__}({', '.join(members)})")
 
 
 class RowJson(Argument):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._assemble import Classes, Members, Ragged, polygons
+from chaski._members import Classes, Described, Ragged, polygons
 from chaski._plain import as_array, count, optional
 from chaski.errors import NotFoundError, SpecError
 
@@ -84,7 +84,7 @@ def _plain(text: str) -> str:
 def _picture(
     name: str,
     v: Any,
-    batch: Members,
+    batch: Described,
     shown: npt.NDArray[np.intp],
     bands: Sequence[int | str] | None,
     ignore: Mapping[str, float],
@@ -149,7 +149,7 @@ def draw(
         raise SpecError(
             f"batch is of {type(given).__name__}: it must be a batch, a sample, or a dict of arrays"
         )
-    batch = given if isinstance(given, Members) else Members(given)
+    batch = given if isinstance(given, Described) else Described(given)
     if missing := [name for name in names if name not in batch]:
         raise NotFoundError(f"the batch has {sorted(batch)}, no {missing[0]!r}")
     arrays = {k: as_numpy(v, batch.dtypes.get(k, "")) for k, v in batch.items()}
@@ -198,7 +198,7 @@ def draw(
 
 
 def _by_number(
-    option: str, given: Mapping[str, Classes] | None, batch: Members, read: Callable[[Any], str]
+    option: str, given: Mapping[str, Classes] | None, batch: Described, read: Callable[[Any], str]
 ) -> dict[str, dict[int, str]]:
     """Returns names or colours of classes by member and number."""
     out: dict[str, dict[int, str]] = {}
@@ -221,7 +221,7 @@ def _hex(colour: Any) -> str:
         raise SpecError(f"palette: {e}") from None
 
 
-def _share_classes(pictures: Sequence[_Picture], batch: Members) -> None:
+def _share_classes(pictures: Sequence[_Picture], batch: Described) -> None:
     """Gives members that were added, such as a prediction, the classes of the first mask."""
     masks = [p for p in pictures if p.classes and (p.labels or p.palette)]
     for p in pictures:
@@ -284,3 +284,72 @@ def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iter
             for (x0, y0, x1, y1), value in zip(ragged[name].rows()[row], values, strict=True):
                 sides = (x0, y0), x1 - x0, y1 - y0
                 yield Rectangle(*sides, fill=False, edgecolor=_colour(value), linewidth=1.5)
+
+
+class Members(Described):
+    """Members that can be drawn."""
+
+    def plot(
+        self,
+        *names: str,
+        rows: int = 4,
+        bands: Sequence[int | str] | None = None,
+        overlay: bool = False,
+        ignore: Mapping[str, float] | None = None,
+        classes: Mapping[str, Classes] | None = None,
+        palette: Mapping[str, Classes] | None = None,
+        size: float = 2.0,
+    ) -> Figure:
+        """Draws rows as pictures: a line of pictures for each, its steps of time left to right.
+
+            batch.plot(rows=2).savefig("batch.png")
+
+        Images are drawn in true colours if the names of their bands say which these are (B04 or
+        "red", ...), else in their first three bands or in grey. Each row is stretched from the 2nd
+        to the 98th percentile of these bands, over all of its steps. Integers of one band with few
+        values are classes, each with a colour: that of the file, or what its name suggests, as
+        "forest" is green. Fill, NaN and infinities are grey. Boxes and polygons are drawn over the
+        first member of a line. Members that were added, such as predictions, are drawn too, if
+        their axes are (n y x), (n b y x) or (n t b y x), with the classes of the first mask.
+
+        Args:
+            names: members to draw. Default: all that can be.
+            rows: how many of the valid rows are drawn.
+            bands: three bands, or one, of images, by number or name.
+            overlay: draw classes over the first picture, where they are not 0, not beside it.
+            ignore: values that are grey, by the member that has them: {"mask": 255}. Default: the
+                `fill` of each field.
+            classes: names of classes in the legend, by the member that has them: a list from 0, or
+                a dict by number: {"mask": {1: "water", 2: "forest"}}. Default: those of the file.
+            palette: their colours likewise, as matplotlib writes them: {"mask": {1: "#1f6fb4"}}.
+            size: width of a picture in inches.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+            NotFoundError: there is no such member or band, or nothing to draw.
+        """
+        figure = draw(
+            self,
+            names,
+            rows=rows,
+            bands=bands,
+            overlay=overlay,
+            ignore=ignore,
+            classes=classes,
+            palette=palette,
+            size=size,
+        )
+        pyplot().close(figure)  # a notebook would show it twice
+        return figure
+
+    def _repr_html_(self) -> str:
+        """Returns what notebooks show: the members, and some chips of rasters and masks."""
+        rows = []
+        valid = np.atleast_1d(as_array(self.get("valid", ())))
+        for name, dtype, shape in self._shown():
+            info = self.fields.get(name)
+            pixels = as_numpy(self[name], dtype), self.axes.get(name, ()), valid
+            bands, (_, palette) = info.bands if info else (), self._colours(name)
+            look = _show.quicklook(*pixels, bands, self._fill(name), palette)
+            rows.append((name, dtype, shape, look))
+        return _show.table(self._about(), rows)

@@ -85,7 +85,7 @@ def call(server: Server | None, max_chunk: int | None, method: str, *args: Any) 
     """Calls a method of a connection. Where gRPC stands still, another process does it."""
     if stands_still():
         sent = [list(a) if isinstance(a, Iterator) else a for a in args]
-        return _apart.call(_target(server), max_chunk, method, *sent)
+        return _apart.call(call, _target(server), max_chunk, method, *sent)
     with connection(server, max_chunk) as c:
         return getattr(c, method)(*args)
 

@@ -20,7 +20,6 @@ import mmap
 import os
 import socket
 import struct
-import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -32,12 +31,6 @@ import numpy.typing as npt
 from chaski._grpc import at_fork
 from chaski._host import check_user
 from chaski.errors import PayloadError, UnavailableError
-
-SUPPORTED = sys.platform == "linux" and not os.environ.get("CHASKI_PORTABLE")
-"""Whether sockets can have abstract names, and pass on memory that two processes share.
-
-CHASKI_PORTABLE=1 does without, as other systems do.
-"""
 
 _PACKET = struct.Struct("<4Q")
 _HELLO, _WELCOME, _GIVE, _FORGET, _RECALL, _RETURN, _DISCARD = range(1, 8)

@@ -7,12 +7,10 @@ raise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from chaski._proto.records import SampleRef
 from chaski._secrets import without_secrets
-
-if TYPE_CHECKING:
-    from chaski._proto.arguments import SampleRef
 
 __all__ = [
     "AccessError",

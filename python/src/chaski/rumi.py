@@ -38,7 +38,7 @@ from chaski._assemble import DTYPES
 from chaski._files import replace_file
 from chaski._plain import Crs, Path, absolute, crs_code
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import RumiHeader, RumiLayout
+from chaski._proto.records import RumiHeader, RumiLayout
 from chaski._read import Selection, Slice, ask
 from chaski._rpc import PIECE
 from chaski.errors import SpecError, UnsupportedError

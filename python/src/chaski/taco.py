@@ -50,7 +50,8 @@ from chaski._plain import (
     positive,
 )
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import Bands, Document, Engine, FieldLike, Float32Array, Pooled, Rows
+from chaski._proto.arguments import Engine, FieldLike, Rows
+from chaski._proto.records import Bands, Document, Float32Array, Pooled
 from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read

@@ -26,9 +26,9 @@ import numpy.typing as npt
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._ahead import Ahead, one_thread, read_ahead
-from chaski._assemble import Members
 from chaski._loader import load
 from chaski._plain import needs
+from chaski._plot import Members
 from chaski._proto.arguments import Engine, Field, Pixels, SourceLike
 from chaski._rpc import PREFETCH
 from chaski.errors import UnsupportedError

@@ -1,0 +1,142 @@
+"""Members of a batch: arrays, and what is known of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski import _show
+from chaski._plain import as_array
+from chaski._proto.records import FieldInfo
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Classes: TypeAlias = Mapping[int, str] | Sequence[str]
+"""Names or colours of classes, by their numbers."""
+
+
+class Ragged(NamedTuple):
+    """A field whose rows have different lengths: row k is `values[offsets[k]:offsets[k + 1]]`.
+
+    In batches of `chaski.torch` both are tensors.
+
+    Attributes:
+        offsets: int64, rows + 1.
+        values: the elements of all rows, such as boxes of shape (k, 4).
+    """
+
+    offsets: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
+
+    def rows(self) -> list[Any]:
+        """Returns the values of each row, as views."""
+        return [self.values[a:b] for a, b in itertools.pairwise(self.offsets.tolist())]
+
+
+def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]:
+    """Returns the shapes of a field of kind "polygons": for each row a list of shapes.
+
+    A shape is a list of polygons, a polygon a list of rings: outlines first, of which there are
+    several if the window cuts it into pieces, then holes. A ring is an array (or tensor) of
+    vertices (k, 2) of x and y, without the first one again at its end. What lies in an odd number
+    of its rings belongs to a polygon. Outlines have a positive area by the shoelace formula, holes
+    a negative one.
+
+    Args:
+        batch: a batch of `chaski.load`, or of `chaski.torch`.
+        name: the field.
+    """
+    out = []
+    for vertices, rings in zip(batch[name].rows(), batch[name + "_rings"].rows(), strict=True):
+        row: list[list[list[Any]]] = []
+        at = 0
+        for shape, part, count, _ in rings.tolist():
+            if shape == len(row):
+                row.append([])
+            if part == len(row[shape]):
+                row[shape].append([])
+            row[shape][part].append(vertices[at : at + count])
+            at += count
+        out.append(row)
+    return out
+
+
+class Described(dict[str, Any]):
+    """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
+
+    In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
+    """
+
+    dtypes: Mapping[str, str] = {}
+    axes: Mapping[str, tuple[str, ...]] = {}
+    source: str = ""
+    fields: Mapping[str, FieldInfo] = {}
+    _spec: Mapping[str, Mapping[str, Any]] = {}  # fields as in the spec
+
+    def _like(self, other: Described) -> Self:
+        """Takes over what other knows of its members."""
+        self.dtypes, self.axes = other.dtypes, other.axes
+        self.source, self.fields, self._spec = other.source, other.fields, other._spec
+        return self
+
+    def _fill(self, name: str) -> float | None:
+        """Returns the fill of a field, None without one."""
+        fill = self._spec.get(name, {}).get("fill")
+        return None if fill is None else float(fill)
+
+    def _colours(
+        self, name: str, given: Mapping[int, str] = {}, colours: Mapping[int, str] = {}
+    ) -> tuple[dict[int, str], tuple[str, ...]]:
+        """Returns the names of a field's classes and their palette; what is given goes first."""
+        names = dict(enumerate(self._spec.get(name, {}).get("vector", {}).get("classes", ()), 1))
+        info = self.fields.get(name)
+        names |= {v: n for v, n in enumerate(info.classes if info else ()) if n}
+        names |= given
+        return names, _show.palette(info.palette if info else (), names, colours)
+
+    def _rows(self) -> str:
+        """Returns how many rows there are."""
+        valid = as_array(self.get("valid", ()))
+        if not valid.ndim:
+            return f"sample {self['sample']}" if "sample" in self else "one sample"
+        return f"{np.count_nonzero(valid)} valid of {len(valid)} rows"
+
+    def _about(self) -> str:
+        """Returns what it is, without its members."""
+        return f"chaski: {self._rows()}"
+
+    def _shown(self) -> list[tuple[str, Any, str]]:
+        """Returns name, dtype and shape of the members."""
+        out: list[tuple[str, Any, str]] = []
+        for name, v in self.items():
+            if isinstance(v, Ragged):
+                shape = f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
+                out.append((name, self.dtypes.get(name) or v.values.dtype, shape))
+            elif hasattr(v, "dtype"):
+                dtype = self.dtypes.get(name) or str(v.dtype).removeprefix("torch.")
+                out.append((name, dtype, str(tuple(v.shape))))
+        return out
+
+    def __repr__(self) -> str:
+        members = "; ".join(f"{name} {dtype} {shape}" for name, dtype, shape in self._shown())
+        return f"<{self._about()}; {members}>"
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        if name == "geo" and (
+            found := {k.removeprefix("geo."): v for k, v in self.items() if k.startswith("geo.")}
+        ):
+            if isinstance(found.get("time"), np.ndarray):
+                found["time"] = found["time"].view("datetime64[us]")
+            return found
+        raise KeyError(f"{name}: there are {sorted(self)}")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f'it is a dict, without an attribute {name!r}: batch["image"] is a member; device= of '
+            "chaski.torch.IterableDataset has all tensors there"
+        )
