@@ -326,7 +326,8 @@ func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source
 	case one.Rows != nil:
 		items, row = int64(len(one.Rows)), func(i int64) int64 { return int64(one.Rows[i]) }
 	}
-	sampler, windows := &one.Sampler, d.kind().windows
+	sampler := &one.Sampler
+	windows, counts := sampler.Kind.(shuffle.Counted)
 	count := func(i int64) int64 { return int64(d.sampler.PerAsset) }
 	if d.sizes.available() {
 		count = func(i int64) int64 {
@@ -334,12 +335,12 @@ func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source
 			if size.Height < 1 || size.Width < 1 {
 				return 1 // the asset cannot be read; the run meets the error when it reads it
 			}
-			return windows(sampler, int(size.Height), int(size.Width))
+			return windows.Count(int(size.Height), int(size.Width))
 		}
 	}
 	var err error
 	switch {
-	case windows == nil:
+	case !counts:
 	case d.coverage != nil:
 		err = d.limitGrid(ctx, sampler, items, row)
 	case d.sizes.one != nil && items > 0: // no loop over the items, which may be millions
@@ -569,8 +570,6 @@ func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
 type sampling struct {
 	// compile checks the sampler of a dataset, and finishes what package shuffle needs; nil if there is nothing to do.
 	compile func(d *dataset, ctx context.Context, e *Engine, to *shuffle.Sampler) error
-	// windows returns how many windows, or visits, an asset of a size has; nil if all assets have Sampler.PerAsset.
-	windows func(s *shuffle.Sampler, height, width int) int64
 	// noRaster says that samples need no raster.
 	noRaster bool
 	// corners says that tickets may name the corners of windows of one size.
@@ -587,12 +586,10 @@ var samplings = map[string]*sampling{
 	spec.RandomWindow:   {noRaster: true, corners: true, shares: true},
 	spec.ResizedWindow:  {resamples: true, shares: true},
 	spec.WeightedWindow: {compile: (*dataset).compileWeights, shares: true},
-	spec.GridWindow: {compile: (*dataset).compileGrid, shares: true,
-		windows: func(s *shuffle.Sampler, height, width int) int64 { return s.Grid.Count(height, width) }},
-	spec.TileWindow: {compile: (*dataset).compileTiles, corners: true,
-		windows: func(s *shuffle.Sampler, height, width int) int64 { return s.Visits.Tiles(height, width) }},
-	spec.RowWindow: {compile: (*dataset).compileBoxes, resamples: true},
-	spec.GeoWindow: {compile: (*dataset).compileGround, resamples: true},
+	spec.GridWindow:     {compile: (*dataset).compileGrid, shares: true},
+	spec.TileWindow:     {compile: (*dataset).compileTiles, corners: true},
+	spec.RowWindow:      {compile: (*dataset).compileBoxes, resamples: true},
+	spec.GeoWindow:      {compile: (*dataset).compileGround, resamples: true},
 }
 
 // kind returns what is known of the kind of the dataset's sampler.
@@ -643,7 +640,7 @@ func (d *dataset) compileGrid(ctx context.Context, e *Engine, _ *shuffle.Sampler
 // compileTiles checks the tiles, chooses how many of them a pool has, and measures the assets if all their tiles are
 // visited.
 func (d *dataset) compileTiles(ctx context.Context, e *Engine, to *shuffle.Sampler) error {
-	visits := &to.Visits
+	visits := to.Kind.(*shuffle.Visits)
 	if visits.TileH < 1 || visits.TileW < 1 || visits.TileH%visits.AlignY != 0 || visits.TileW%visits.AlignX != 0 {
 		return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", visits.TileH,
 			visits.TileW, visits.AlignY, visits.AlignX)
@@ -743,8 +740,7 @@ func (d *dataset) tileBytes() int64 {
 // poolBytes returns the decoded bytes of the tiles of all pools that fill at the same time, one for
 // each stratum. It is at most maxTileBytes.
 func (d *dataset) poolBytes() int64 {
-	planned := d.sampler.Plan(d.alignY, d.alignX)
-	down, across := planned.Visits.Chunks()
+	down, across := d.sampler.Plan(d.alignY, d.alignX).Kind.(*shuffle.Visits).Chunks()
 	return upTo(maxTileBytes, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
 }
 

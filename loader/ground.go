@@ -83,7 +83,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 			"all of them", "source", d.source.Source, "scenes", set.Past)
 	}
 	d.ground, d.steps = set, sampler.Length
-	to.Kind, to.Ground = shuffle.GeoWindow, set.Ground
+	to.Kind = set.Ground
 	d.hasDigest = true
 	set.Digest(d.digest)
 	return nil

@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -107,29 +108,36 @@ func randomDataset(r *rand.Rand, number int) (*Dataset, error) {
 	}
 	d.Transforms = []Elements{0, FlipsX, Rotations, D4}[r.IntN(4)]
 	s := &d.Sampler
-	s.Kind = Kind(r.IntN(int(TileWindow) + 1))
 	s.PerItem, s.H, s.W = 1+r.Int64N(4), 16, 16
 	var err error
-	switch s.Kind {
-	case GridWindow:
-		s.Grid = Grid{
+	switch r.IntN(6) {
+	case 0:
+		s.Kind = WholeChip{}
+	case 1:
+		s.Kind = RandomWindow{}
+	case 2:
+		s.Kind = WeightedWindow{}
+	case 3:
+		grid := &Grid{
 			H: 16, W: 16, StrideY: 4 + r.IntN(20), StrideX: 4 + r.IntN(20),
 			AlignY: 1, AlignX: 1, Pad: r.IntN(2) == 0,
 		}
-		s.Runs, err = NewRuns(items, func(i int64) int64 { return s.Grid.Count(sizes(i)) })
-	case ResizedWindow:
-		s.Resized = Resized{H: 16, W: 16, Lo: 0.3, Hi: 1, Ratio: 2, OfAsset: r.IntN(2) == 0, AlignY: 1, AlignX: 1}
-	case TileWindow:
-		s.Visits = Visits{
+		s.Kind = grid
+		s.Runs, err = NewRuns(items, func(i int64) int64 { return grid.Count(sizes(i)) })
+	case 4:
+		s.Kind = &Resized{H: 16, W: 16, Lo: 0.3, Hi: 1, Ratio: 2, OfAsset: r.IntN(2) == 0, AlignY: 1, AlignX: 1}
+	case 5:
+		visits := &Visits{
 			H: 8, W: 8, TileH: 8, TileW: 16, PerVisit: 1 + r.IntN(4),
 			Pool: 1 + r.IntN(5), AlignY: 1, AlignX: 1,
 		}
+		s.Kind = visits
 		few := r.IntN(4) != 0 // or about once a tile
 		s.Runs, err = NewRuns(items, func(i int64) int64 {
 			if few {
 				return 1 + (i+items)%3
 			}
-			return s.Visits.Tiles(sizes(i))
+			return visits.Count(sizes(i))
 		})
 	}
 	return d, err
@@ -403,9 +411,8 @@ func TestElasticHistories(t *testing.T) {
 		for range histories {
 			h.run()
 		}
-		names := []string{"whole", "random", "grid", "resized", "weighted", "visits"}
 		for i := range j.plans[0].leaves {
-			kinds[names[j.plans[0].leaves[i].Sampler.Kind]]++
+			kinds[fmt.Sprintf("%T", j.plans[0].leaves[i].Sampler.Kind)]++
 		}
 		kinds["mixtures"] += min(len(j.plans[0].nodes)-len(j.plans[0].leaves), 1)
 	}

@@ -11,7 +11,7 @@ import (
 // Random windows of 64 by 64 pixels of five assets, two of each in an epoch: what the first step of rank 1 of 2 reads.
 func ExamplePlan() {
 	plan, err := shuffle.NewPlan(shuffle.Spec{Seed: 7, Shuffle: true, Source: shuffle.Source{Dataset: &shuffle.Dataset{
-		Items: 5, Sampler: shuffle.Sampler{Kind: shuffle.RandomWindow, PerItem: 2, H: 64, W: 64},
+		Items: 5, Sampler: shuffle.Sampler{Kind: shuffle.RandomWindow{}, PerItem: 2, H: 64, W: 64},
 	}}})
 	if err != nil {
 		log.Fatal(err)

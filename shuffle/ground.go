@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sort"
@@ -42,7 +43,22 @@ type Place struct {
 const maxCells = 1 << 30
 
 // compile checks the sampler, and counts the cells.
-func (g *Ground) compile() error {
+func (g *Ground) compile(lf *leaf) (height, width int, err error) {
+	if lf.Series != nil { // a window has many rows
+		return 0, 0, errors.New("ground windows of sequences")
+	}
+	if err = cmp.Or(g.count(), lf.each(0)); err == nil {
+		lf.n = g.windows()
+	}
+	return g.Side, g.Side, err
+}
+
+func (g *Ground) window(*leaf, Draw, int, int, *Weights) (Box, bool) {
+	panic("shuffle: Plan.Window of windows on the ground, which Plan.Place gives")
+}
+
+// count checks the fields, and counts the cells.
+func (g *Ground) count() error {
 	if !sides(g.Side, g.Cell) || g.Samples < 0 || g.Samples > MaxSamples || g.Scene == nil {
 		return fmt.Errorf("ground windows of %d pixels, in cells of %d, %d an epoch", g.Side, g.Cell, g.Samples)
 	}
@@ -102,5 +118,5 @@ func (g *Ground) place(d *Draw) Place {
 	}
 }
 
-// Place returns where the window of a draw of a dataset with the sampler GeoWindow begins.
-func (pl *Plan) Place(d *Draw) Place { return pl.leaves[d.Dataset].Sampler.Ground.place(d) }
+// Place returns where the window of a draw of a dataset with the sampler Ground begins.
+func (pl *Plan) Place(d *Draw) Place { return pl.leaves[d.Dataset].Sampler.Kind.(*Ground).place(d) }

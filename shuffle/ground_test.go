@@ -9,7 +9,7 @@ func groundPlan(t *testing.T, g Ground, shuffled bool) *Plan {
 	t.Helper()
 	g.Scene = func(Place) int64 { return 1 }
 	pl, err := NewPlan(Spec{Seed: 5, Shuffle: shuffled, Source: Source{Dataset: &Dataset{Items: 2,
-		Sampler: Sampler{Kind: GeoWindow, Ground: &g}}}})
+		Sampler: Sampler{Kind: &g}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

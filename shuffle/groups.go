@@ -24,7 +24,7 @@ func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 	longest := -1.0
 	for _, leader := range leaders {
 		leaf := &pl.leaves[leader.dataset]
-		pool := leaf.Sampler.Visits.PoolLen()
+		pool := leader.visits.PoolLen()
 		lasts := float64(min(pool, leaf.n)) / leader.share
 		if 4*leader.share < largest || lasts <= longest {
 			continue
@@ -38,6 +38,7 @@ func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 // leader is a dataset that has pools.
 type leader struct {
 	dataset int
+	visits  *Visits
 	share   float64       // of all positions
 	levels  []steps.Level // from the outermost mixture to it
 }
@@ -46,7 +47,8 @@ type leader struct {
 func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	nd := &pl.nodes[at]
 	if nd.word == nil { // a dataset
-		if l.dataset = nd.leaf; pl.leaves[nd.leaf].Sampler.Kind == TileWindow && nd.n > 0 {
+		l.dataset = nd.leaf
+		if l.visits, _ = pl.leaves[nd.leaf].Sampler.Kind.(*Visits); l.visits != nil && nd.n > 0 {
 			*all = append(*all, l)
 		}
 		return

@@ -8,7 +8,7 @@ import (
 // by hand.
 func TestMeasureInOrder(t *testing.T) {
 	pl, err := NewPlan(Spec{Source: Source{Dataset: &Dataset{Items: 10,
-		Sampler: Sampler{Kind: RandomWindow, PerItem: 4, H: 2, W: 2}}}})
+		Sampler: Sampler{Kind: RandomWindow{}, PerItem: 4, H: 2, W: 2}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,7 @@ func TestRunsPanicOutside(t *testing.T) {
 func TestGroundCells(t *testing.T) {
 	for runs, want := range map[int]bool{0: false, 1: true} {
 		g := Ground{Side: 8, Cell: 4, Scene: func(Place) int64 { return 0 }, Runs: []CellRun{{0, 0, 0, 1}}[:runs]}
-		_, err := NewPlan(Spec{Source: Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: GeoWindow,
-			Ground: &g}}}})
+		_, err := NewPlan(Spec{Source: Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: &g}}}})
 		if (err == nil) != want {
 			t.Errorf("%d cells: got %v; want success %v", runs, err, want)
 		}

@@ -60,55 +60,6 @@ func (d *Dataset) items() int64 {
 	}
 }
 
-// Kind is a kind of sampler.
-type Kind uint8
-
-// The kinds of samplers.
-const (
-	// WholeChip reads all of an item: one sample each.
-	WholeChip Kind = iota
-	// RandomWindow reads PerItem windows of a fixed size from each item; all corners are equally likely.
-	RandomWindow
-	// GridWindow reads the windows of a Grid.
-	GridWindow
-	// ResizedWindow reads PerItem windows of random area and aspect from each item. See Resized.
-	ResizedWindow
-	// WeightedWindow reads PerItem windows centred on pixels drawn by weight. See Weights.
-	WeightedWindow
-	// TileWindow reads windows tile by tile. See Visits.
-	TileWindow
-	// GeoWindow reads windows at places on the ground, out of all items that lie there. See Ground.
-	GeoWindow
-)
-
-// Sampler says which samples an item has, and which window of it a sample is.
-type Sampler struct {
-	Kind Kind
-	// PerItem is the samples of an item, for RandomWindow, ResizedWindow and WeightedWindow. Default 1.
-	PerItem int64
-	// H and W are the window's size in pixels, for RandomWindow and WeightedWindow.
-	H, W int
-	// Sides, if there are any, are the sides of square windows in place of H and W, for RandomWindow, ResizedWindow and
-	// WeightedWindow. Each global batch has one of them.
-	Sides []int
-	// The corner is a multiple of AlignY and AlignX, for RandomWindow and WeightedWindow. Default 1.
-	AlignY, AlignX int
-
-	Grid    Grid    // with GridWindow
-	Resized Resized // with ResizedWindow
-	Visits  Visits  // with TileWindow
-	Ground  *Ground // with GeoWindow; the plan fills in the fields that follow from its runs
-
-	// Runs holds, with GridWindow, the number of windows of every item (Grid.Count of its size, or as many as Windows
-	// has of it), and with TileWindow the number of its visits (Visits.Tiles, or any other number above 0).
-	Runs Runs
-	// Windows, with GridWindow, are the numbers of the windows that count of all items, in their order; nil for all.
-	Windows []uint32
-	// MaxNoData is the largest share of a RandomWindow that may have no data, by its weights: see Weights.Covered. nil
-	// for any.
-	MaxNoData *float64
-}
-
 // Draw is the sample at a position, and its dataset.
 type Draw struct {
 	// Dataset is the number of the dataset in the spec, counted from left to right.
@@ -123,8 +74,8 @@ type Draw struct {
 	// its first row. See Plan.Row.
 	Item int64 `json:"item"`
 	Row  int64 `json:"row"`
-	// Sub says which of the item's windows it is: its number, or with TileWindow its visit. With
-	// GeoWindow it is 0, and Item and Row are the row of the window's first scene.
+	// Sub says which of the item's windows it is: its number, or with Visits its visit. With
+	// Ground it is 0, and Item and Row are the row of the window's first scene.
 	Sub int64 `json:"sub"`
 	// Corner is y and x of a window that was asked for, in place of the drawn one (Ticket.Corners), or nil.
 	Corner *[2]int `json:"corner,omitempty"`
@@ -159,7 +110,7 @@ type node struct {
 type leaf struct {
 	Dataset
 	seed uint64
-	runs Runs // samples of items; with TileWindow visits
+	runs Runs // samples of items; with Visits visits
 	n    int64
 }
 
@@ -248,43 +199,10 @@ func (lf *leaf) compile() error {
 	sampler := &lf.Sampler
 	sampler.AlignY, sampler.AlignX, sampler.PerItem = max(sampler.AlignY, 1), max(sampler.AlignX, 1),
 		max(sampler.PerItem, 1)
-	height, width := sampler.H, sampler.W
-	var err error
-	switch sampler.Kind {
-	case WholeChip:
-		height, width = 1, 1 // only the reader knows sizes, so the check for square windows below must pass
-		lf.runs, err = EqualRuns(lf.items(), 1)
-	case RandomWindow, WeightedWindow:
-		if !sides(sampler.H, sampler.W, sampler.AlignY, sampler.AlignX) {
-			return fmt.Errorf("sampler: windows of %d by %d pixels, aligned to %d by %d", sampler.H, sampler.W,
-				sampler.AlignY, sampler.AlignX)
-		}
-		lf.runs, err = EqualRuns(lf.items(), sampler.PerItem)
-	case ResizedWindow:
-		height, width = sampler.Resized.H, sampler.Resized.W
-		if err = sampler.Resized.check(); err == nil {
-			lf.runs, err = EqualRuns(lf.items(), sampler.PerItem)
-		}
-	case GridWindow:
-		height, width, lf.runs = sampler.Grid.H, sampler.Grid.W, sampler.Runs
-		if err = sampler.Grid.check(); err == nil && sampler.Windows != nil &&
-			int64(len(sampler.Windows)) != lf.runs.Len() {
-			err = fmt.Errorf("%d windows of a grid count, for %d samples", len(sampler.Windows), lf.runs.Len())
-		}
-	case TileWindow:
-		height, width, lf.runs = sampler.Visits.H, sampler.Visits.W, sampler.Runs
-		err = sampler.Visits.check()
-	case GeoWindow:
-		if sampler.Ground == nil || lf.Series != nil { // a window has many rows
-			return errors.New("sampler: ground windows without a ground, or of sequences")
-		}
-		height, width = sampler.Ground.Side, sampler.Ground.Side
-		if err = sampler.Ground.compile(); err == nil {
-			lf.runs, err = EqualRuns(lf.items(), 0)
-		}
-	default:
-		err = fmt.Errorf("no kind %d", sampler.Kind)
+	if sampler.Kind == nil {
+		sampler.Kind = WholeChip{}
 	}
+	height, width, err := sampler.Kind.compile(lf)
 	switch {
 	case err != nil:
 		return fmt.Errorf("sampler: %w", err)
@@ -294,24 +212,14 @@ func (lf *leaf) compile() error {
 		return fmt.Errorf("sampler: windows of %d by %d pixels are not square, and a transform swaps their sides",
 			height, width)
 	}
-	return lf.size()
+	return nil
 }
 
-// size sets n.
-func (lf *leaf) size() error {
+// each gives all items as many samples.
+func (lf *leaf) each(samples int64) (err error) {
+	lf.runs, err = EqualRuns(lf.items(), samples)
 	lf.n = lf.runs.Len()
-	if lf.Sampler.Kind == GeoWindow {
-		lf.n = lf.Sampler.Ground.windows()
-	}
-	if lf.Sampler.Kind == TileWindow {
-		perVisit := int64(lf.Sampler.Visits.PerVisit)
-		if lf.n > MaxSamples/perVisit {
-			return fmt.Errorf("sampler: %d visits of %d windows are more than %d samples", lf.n, perVisit,
-				int64(MaxSamples))
-		}
-		lf.n *= perVisit
-	}
-	return nil
+	return err
 }
 
 func (lf *leaf) checkItems() error {
@@ -352,8 +260,8 @@ func (pl *Plan) DatasetLen(dataset int) int64 { return pl.leaves[dataset].n }
 func (pl *Plan) At(epoch uint64, p int64) Draw {
 	draw := pl.locate(epoch, p)
 	lf := &pl.leaves[draw.Dataset]
-	if lf.Sampler.Kind == TileWindow {
-		draw.Sample = lf.pooled(&draw, pl.shuffle)
+	if visits, ok := lf.Sampler.Kind.(*Visits); ok {
+		draw.Sample = lf.pooled(visits, &draw, pl.shuffle)
 	} else {
 		order := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
 		draw.Sample = order.At(draw.Position)
@@ -400,15 +308,15 @@ func (pl *Plan) locate(epoch uint64, p int64) Draw {
 
 // fill sets the fields that follow from the sample.
 func (lf *leaf) fill(d *Draw) {
-	if lf.Sampler.Kind == GeoWindow {
-		d.Row = lf.Sampler.Ground.Scene(lf.Sampler.Ground.place(d))
+	if ground, ok := lf.Sampler.Kind.(*Ground); ok {
+		d.Row = ground.Scene(ground.place(d))
 		d.Item = d.Row
 		d.Transform = lf.Transforms.At(d.Seed, d.Epoch, d.Position)
 		return
 	}
 	unit := d.Sample
-	if lf.Sampler.Kind == TileWindow {
-		unit /= int64(lf.Sampler.Visits.PerVisit)
+	if visits, ok := lf.Sampler.Kind.(*Visits); ok {
+		unit /= int64(visits.PerVisit)
 	}
 	d.Item, d.Sub = lf.runs.At(unit)
 	if windows := lf.Sampler.Windows; windows != nil {
@@ -427,8 +335,7 @@ func (lf *leaf) fill(d *Draw) {
 
 // pooled returns the sample at a position of the tile-aware order. Visits are permuted like samples in
 // the other orders, and the windows of Pool consecutive visits are permuted among themselves.
-func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
-	sampler := &lf.Sampler.Visits
+func (lf *leaf) pooled(sampler *Visits, d *Draw, shuffle bool) int64 {
 	perVisit, visits := int64(sampler.PerVisit), lf.runs.Len()
 	pool := sampler.PoolOf(d.Position)
 	first := pool * int64(sampler.Pool)
@@ -446,11 +353,11 @@ func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
 // positions share a pool are best served by one server. It panics unless 0 <= p < Len().
 func (pl *Plan) PoolOf(epoch uint64, p int64) (steps.Pool, bool) {
 	draw := pl.locate(epoch, p)
-	sampler := &pl.leaves[draw.Dataset].Sampler
-	if sampler.Kind != TileWindow {
+	visits, ok := pl.leaves[draw.Dataset].Sampler.Kind.(*Visits)
+	if !ok {
 		return steps.Pool{}, false
 	}
-	return steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch, Index: sampler.Visits.PoolOf(draw.Position)}, true
+	return steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch, Index: visits.PoolOf(draw.Position)}, true
 }
 
 // MaxAttempts bounds the substitutes of one position. With half of all samples bad, one position in
@@ -491,44 +398,10 @@ func (pl *Plan) Length(dataset int) int {
 	return 1
 }
 
-// crop returns the Crop of a draw.
-func (s *Sampler) crop(d *Draw, height, width int) Crop {
-	return Crop{
-		Seed: d.Seed, Epoch: d.Epoch, Position: d.Position, Height: height, Width: width,
-		H: cmp.Or(d.Side, s.H), W: cmp.Or(d.Side, s.W), AlignY: s.AlignY, AlignX: s.AlignX,
-	}
-}
-
 // Window returns the window of a draw, before its transform, in an asset of height by width pixels. w
 // holds the asset's weights for WeightedWindow, and for RandomWindow its valid pixels if MaxNoData counts.
 // flagged reports that they are nil or zero, so that the window of WeightedWindow is a plain random one.
 func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged bool) {
 	lf := &pl.leaves[d.Dataset]
-	sampler := &lf.Sampler
-	switch sampler.Kind {
-	case RandomWindow:
-		if w != nil && sampler.MaxNoData != nil {
-			return w.Covered(sampler.crop(d, height, width), *sampler.MaxNoData), false
-		}
-		return Window(sampler.crop(d, height, width)), false
-	case WeightedWindow:
-		if w == nil {
-			w = &Weights{}
-		}
-		b, weighted := w.Window(sampler.crop(d, height, width))
-		return b, !weighted
-	case GridWindow:
-		return sampler.Grid.At(d.Sub, height, width), false
-	case ResizedWindow:
-		resized := sampler.Resized
-		resized.H, resized.W = cmp.Or(d.Side, resized.H), cmp.Or(d.Side, resized.W)
-		return resized.Window(d, height, width), false
-	case TileWindow:
-		ty, tx := sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
-		return sampler.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
-	case WholeChip:
-		return Box{H: height, W: width}, false
-	default: // GeoWindow, whose windows Ground gives; compile refuses kinds that do not exist
-		panic(fmt.Sprintf("shuffle: Plan.Window of kind %d", sampler.Kind))
-	}
+	return lf.Sampler.Kind.window(lf, *d, height, width, w)
 }

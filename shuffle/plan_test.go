@@ -18,7 +18,7 @@ import (
 func TestPlanOfOneDatasetIsTheOrder(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		pl := mustPlan(t, Spec{Seed: 9, Shuffle: shuffled, Source: Source{Dataset: &Dataset{
-			Items: 37, Sampler: Sampler{Kind: RandomWindow, PerItem: 3, H: 16, W: 24, AlignY: 2},
+			Items: 37, Sampler: Sampler{Kind: RandomWindow{}, PerItem: 3, H: 16, W: 24, AlignY: 2},
 		}}})
 		for epoch := range uint64(3) {
 			o := NewOrder(9, epoch, 37*3, shuffled)
@@ -50,10 +50,10 @@ func TestEverySampleOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Sampler{Kind: GridWindow, Runs: runs, Grid: Grid{4, 4, 4, 4, 1, 1, false}}
+		s := Sampler{Runs: runs, Kind: &Grid{4, 4, 4, 4, 1, 1, false}}
 		if rapid.Bool().Draw(t, "visits") {
 			k, pool := rapid.IntRange(1, 5).Draw(t, "k"), rapid.IntRange(1, 9).Draw(t, "pool")
-			s = Sampler{Kind: TileWindow, Runs: runs, Visits: Visits{4, 4, 8, 8, k, pool, 1, 1}}
+			s = Sampler{Runs: runs, Kind: &Visits{4, 4, 8, 8, k, pool, 1, 1}}
 		}
 		pl, err := NewPlan(Spec{
 			Seed: rapid.Uint64().Draw(t, "seed"), Shuffle: rapid.Bool().Draw(t, "shuffle"),
@@ -222,7 +222,7 @@ func TestNestedSourcesHaveOrdersOfTheirOwn(t *testing.T) {
 func TestSubstitutes(t *testing.T) {
 	const n = 20
 	pl := mustPlan(t, Spec{Seed: 3, Shuffle: true, Source: Source{Dataset: &Dataset{
-		Items: n, Sampler: Sampler{Kind: RandomWindow, PerItem: 100, H: 8, W: 8}, Transforms: D4,
+		Items: n, Sampler: Sampler{Kind: RandomWindow{}, PerItem: 100, H: 8, W: 8}, Transforms: D4,
 	}}})
 	rows, sameWindow, sameElement, all := make([]int, n), 0, 0, 0
 	for p := range pl.Len() {
@@ -279,8 +279,7 @@ func TestPoolsAreTogether(t *testing.T) {
 func visitSpec(items, visits int64, k, pool int) Spec {
 	runs, _ := EqualRuns(items, visits)
 	return Spec{Seed: 4, Shuffle: true, Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{
-		Kind: TileWindow, Runs: runs,
-		Visits: Visits{H: 16, W: 16, TileH: 32, TileW: 32, PerVisit: k, Pool: pool, AlignY: 1, AlignX: 1},
+		Runs: runs, Kind: &Visits{H: 16, W: 16, TileH: 32, TileW: 32, PerVisit: k, Pool: pool, AlignY: 1, AlignX: 1},
 	}}}}
 }
 
@@ -288,7 +287,7 @@ func TestMeasure(t *testing.T) {
 	const items, k, batch = 4000, 16, 64
 	random := Spec{
 		Seed: 4, Shuffle: true,
-		Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{Kind: RandomWindow, PerItem: k, H: 1, W: 1}}},
+		Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{Kind: RandomWindow{}, PerItem: k, H: 1, W: 1}}},
 	}
 	still := random
 	still.Shuffle = false
@@ -335,24 +334,23 @@ func TestPlanRefuses(t *testing.T) {
 		{dataset(-1), "-1 rows"},
 		{dataset(MaxSamples + 1), "more than"},
 		{Source{Dataset: &Dataset{Items: 3, Rows: []uint32{0, 3}}}, "row 3 of 3"},
-		{window(Sampler{Kind: 99}), "no kind 99"},
-		{window(Sampler{Kind: RandomWindow, H: 0, W: 1}), "0 by 1 pixels"},
-		{window(Sampler{Kind: RandomWindow, H: 1 << 25, W: 1}), "pixels"},
-		{window(Sampler{Kind: WeightedWindow, H: 1, W: 1, PerItem: MaxSamples}), "more than"},
+		{window(Sampler{Kind: RandomWindow{}, H: 0, W: 1}), "0 by 1 pixels"},
+		{window(Sampler{Kind: RandomWindow{}, H: 1 << 25, W: 1}), "pixels"},
+		{window(Sampler{Kind: WeightedWindow{}, H: 1, W: 1, PerItem: MaxSamples}), "more than"},
 		{
-			window(Sampler{Kind: GridWindow, Runs: runs, Grid: Grid{1, 1, 1, 1, 1, 1, false}}),
+			window(Sampler{Runs: runs, Kind: &Grid{1, 1, 1, 1, 1, 1, false}}),
 			"windows of 3 items, for 4",
 		},
-		{window(Sampler{Kind: GridWindow, Grid: Grid{1, 1, 0, 1, 1, 1, false}}), "every 0 by 1"},
-		{window(Sampler{Kind: GridWindow, Grid: Grid{1, 1, 3, 1, 2, 1, false}}), "aligned to 2 by 1"},
-		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, math.NaN(), 1, 1, false, 1, 1}}), "NaN"},
-		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 0.4, 1, false, 1, 1}}), "scale is [0.5, 0.4]"},
-		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 2, 1, true, 1, 1}}), "scale is [0.5, 2]"},
-		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 1, 0.5, false, 1, 1}}), "ratio is 0.5"},
-		{window(Sampler{Kind: TileWindow, Visits: Visits{1, 1, 8, 8, 0, 1, 1, 1}}), "visits of 0 windows"},
-		{window(Sampler{Kind: TileWindow, Runs: many, Visits: Visits{1, 1, 8, 8, 2, 1, 1, 1}}), "more than"},
+		{window(Sampler{Kind: &Grid{1, 1, 0, 1, 1, 1, false}}), "every 0 by 1"},
+		{window(Sampler{Kind: &Grid{1, 1, 3, 1, 2, 1, false}}), "aligned to 2 by 1"},
+		{window(Sampler{Kind: &Resized{1, 1, math.NaN(), 1, 1, false, 1, 1}}), "NaN"},
+		{window(Sampler{Kind: &Resized{1, 1, 0.5, 0.4, 1, false, 1, 1}}), "scale is [0.5, 0.4]"},
+		{window(Sampler{Kind: &Resized{1, 1, 0.5, 2, 1, true, 1, 1}}), "scale is [0.5, 2]"},
+		{window(Sampler{Kind: &Resized{1, 1, 0.5, 1, 0.5, false, 1, 1}}), "ratio is 0.5"},
+		{window(Sampler{Kind: &Visits{1, 1, 8, 8, 0, 1, 1, 1}}), "visits of 0 windows"},
+		{window(Sampler{Runs: many, Kind: &Visits{1, 1, 8, 8, 2, 1, 1, 1}}), "more than"},
 		{
-			Source{Dataset: &Dataset{Items: 1, Transforms: D4, Sampler: Sampler{Kind: RandomWindow, H: 1, W: 2}}},
+			Source{Dataset: &Dataset{Items: 1, Transforms: D4, Sampler: Sampler{Kind: RandomWindow{}, H: 1, W: 2}}},
 			"not square",
 		},
 		{mixture(Mixture{}), "0 counts for 0 sources"},
@@ -369,8 +367,10 @@ func TestPlanRefuses(t *testing.T) {
 		{mixture(Mixture{Sources: two, Counts: []int64{5000, 5000}, Length: 3}), "a length of 3"},
 		{mixture(Mixture{Sources: two, Counts: []int64{5000, 5000}, Until: 9}), "no rule 9"},
 		{
-			mixture(Mixture{Sources: []Source{dataset(1), window(Sampler{Kind: 99})}, Counts: []int64{5000, 5000}}),
-			"source 1: sampler: no kind 99",
+			mixture(Mixture{
+				Sources: []Source{dataset(1), window(Sampler{Kind: &Visits{}})}, Counts: []int64{5000, 5000},
+			}),
+			"source 1: sampler: visits of 0 windows",
 		},
 		{deep, "deep"},
 	} {
@@ -402,13 +402,13 @@ func threeMillion() Spec {
 			{
 				Dataset: &Dataset{
 					Items: 250_000, Transforms: D4,
-					Sampler: Sampler{Kind: RandomWindow, PerItem: 4, H: 256, W: 256},
+					Sampler: Sampler{Kind: RandomWindow{}, PerItem: 4, H: 256, W: 256},
 				},
 			},
 			{
 				Dataset: &Dataset{
 					Items:   10_000,
-					Sampler: Sampler{Kind: TileWindow, Runs: runs, Visits: Visits{256, 256, 512, 512, 4, 256, 1, 1}},
+					Sampler: Sampler{Runs: runs, Kind: &Visits{256, 256, 512, 512, 4, 256, 1, 1}},
 				},
 			},
 			dataset(1_000_000),

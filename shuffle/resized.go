@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -107,4 +108,14 @@ func shrink(v, num, den, align int) int {
 	hi, lo := bits.Mul64(uint64(v), uint64(num))
 	quotient, _ := bits.Div64(hi, lo, uint64(den)) // num < den, so the quotient is below v
 	return align * max(int(quotient)/align, 1)
+}
+
+func (r *Resized) compile(lf *leaf) (height, width int, err error) {
+	return r.H, r.W, cmp.Or(r.check(), lf.each(lf.Sampler.PerItem))
+}
+
+func (r *Resized) window(_ *leaf, d Draw, height, width int, _ *Weights) (Box, bool) {
+	sized := *r
+	sized.H, sized.W = cmp.Or(d.Side, r.H), cmp.Or(d.Side, r.W)
+	return sized.Window(&d, height, width), false
 }

@@ -52,9 +52,9 @@ func (v *Visits) PoolWithin(quota, tileBytes int64) int {
 	return int(min(max(quota/max(tileBytes, 1)/int64(down)/int64(across), 1), maxSide))
 }
 
-// Tiles returns in how many tiles of an asset of height by width pixels a corner may lie. That many
+// Count returns in how many tiles of an asset of height by width pixels a corner may lie. That many
 // visits read about every tile once per epoch.
-func (v *Visits) Tiles(height, width int) int64 {
+func (v *Visits) Count(height, width int) int64 {
 	down := (corners(height, v.H, v.AlignY)-1)/(v.TileH/v.AlignY) + 1
 	across := (corners(width, v.W, v.AlignX)-1)/(v.TileW/v.AlignX) + 1
 	return int64(down) * int64(across)
@@ -93,4 +93,19 @@ func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int)
 func corner(hash uint64, t, tile, size, h, align int) int {
 	first := t * (tile / align)
 	return align * (first + splitmix.Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))
+}
+
+func (v *Visits) compile(lf *leaf) (height, width int, err error) {
+	lf.runs = lf.Sampler.Runs
+	if err = v.check(); err == nil && lf.runs.Len() > MaxSamples/int64(v.PerVisit) {
+		err = fmt.Errorf("%d visits of %d windows are more than %d samples", lf.runs.Len(), v.PerVisit,
+			int64(MaxSamples))
+	}
+	lf.n = lf.runs.Len() * int64(v.PerVisit)
+	return v.H, v.W, err
+}
+
+func (v *Visits) window(lf *leaf, d Draw, height, width int, _ *Weights) (Box, bool) {
+	ty, tx := v.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
+	return v.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
 }

@@ -211,7 +211,7 @@ func TestGroundVectors(t *testing.T) {
 			g.Runs = append(g.Runs, CellRun{r[0], r[1], r[2], r[3]})
 		}
 		pl, err := NewPlan(Spec{Seed: v.Seed, Source: Source{Dataset: &Dataset{Items: 1,
-			Sampler: Sampler{Kind: GeoWindow, Ground: g}}}})
+			Sampler: Sampler{Kind: g}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestVisitVectors(t *testing.T) {
 		}
 		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{
 			Items: int64(len(v.Items)),
-			Sampler: Sampler{Kind: TileWindow, Runs: runs, Visits: Visits{
+			Sampler: Sampler{Runs: runs, Kind: &Visits{
 				H: v.H, W: v.W, TileH: v.TileH, TileW: v.TileW, PerVisit: v.PerVisit,
 				Pool: v.Pool, AlignY: v.AlignY, AlignX: v.AlignX,
 			}},
@@ -249,7 +249,8 @@ func TestVisitVectors(t *testing.T) {
 		for p, want := range v.At {
 			d := pl.At(v.Epoch, int64(p))
 			size := v.Items[d.Item]
-			ty, tx := pl.leaves[0].Sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, int64(size[2]), size[0], size[1])
+			visits := pl.leaves[0].Sampler.Kind.(*Visits)
+			ty, tx := visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, int64(size[2]), size[0], size[1])
 			b, _ := pl.Window(&d, size[0], size[1], nil)
 			got := [7]int64{d.Sample, d.Item, d.Sub, int64(ty), int64(tx), int64(b.Y), int64(b.X)}
 			if got != want {
@@ -277,7 +278,7 @@ func (s jsonSource) source() Source {
 	if s.Visits > 0 {
 		v := Visits{H: 1, W: 1, TileH: 1, TileW: 1, AlignY: 1, AlignX: 1, PerVisit: s.PerVisit, Pool: s.Pool}
 		runs, _ := EqualRuns(1, s.Visits)
-		return Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: TileWindow, Runs: runs, Visits: v}}}
+		return Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Runs: runs, Kind: &v}}}
 	}
 	if s.N > 0 {
 		return Source{Dataset: &Dataset{Items: s.N}}
@@ -454,7 +455,7 @@ func TestSubstituteVectors(t *testing.T) {
 		Element Element `json:"element"`
 	}](t, "substitutes") {
 		pl := mustPlan(t, Spec{Seed: v.Seed, Source: Source{Dataset: &Dataset{
-			Items: v.N, Transforms: D4, Sampler: Sampler{Kind: RandomWindow, H: 64, W: 64},
+			Items: v.N, Transforms: D4, Sampler: Sampler{Kind: RandomWindow{}, H: 64, W: 64},
 		}}})
 		d := Draw{Seed: v.Seed, Epoch: v.Epoch, Position: v.P}
 		s := pl.Substitute(d, v.Attempt)
@@ -499,7 +500,7 @@ func TestSideVectors(t *testing.T) {
 		for i := range n {
 			list = append(list, 8*(i+1))
 		}
-		sampler := Sampler{Kind: RandomWindow, H: 8 * n, W: 8 * n, Sides: list}
+		sampler := Sampler{Kind: RandomWindow{}, H: 8 * n, W: 8 * n, Sides: list}
 		one := Source{Dataset: &Dataset{Items: 1 << 43, Sampler: sampler}}
 		other := Source{Dataset: &Dataset{Items: 1 << 43, Sampler: sampler}}
 		for _, source := range []Source{one, {Mixture: &Mixture{Sources: []Source{one, other}, Until: Given,

@@ -1,8 +1,6 @@
 package shuffle
 
-import (
-	"github.com/chaski-eo/chaski/internal/splitmix"
-)
+import "github.com/chaski-eo/chaski/internal/splitmix"
 
 // Box is a window of an asset in pixels: the corner, and the size.
 type Box struct {

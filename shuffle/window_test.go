@@ -195,7 +195,7 @@ func TestVisitsAreUniform(t *testing.T) {
 	if c := chiSquare(counts, visits*2*epochs/float64(cy*cx), int64(cy*cx-1)); c > 1.5 {
 		t.Errorf("chi-square of corners is %.2f a degree of freedom", c)
 	}
-	if n := v.Tiles(height, width); n != 6 {
+	if n := v.Count(height, width); n != 6 {
 		t.Errorf("%d tiles", n)
 	}
 }

@@ -48,7 +48,7 @@ func (w *Weights) covers(row int64, s *shuffle.Sampler) (bool, error) {
 	if err != nil || cells == nil {
 		return false, err
 	}
-	if s.Kind == shuffle.WholeChip {
+	if s.Kind == (shuffle.WholeChip{}) {
 		return cells.Covers(shuffle.Box{H: height, W: width}, height, width, *s.MaxNoData), nil
 	}
 	found := true
@@ -71,9 +71,10 @@ const maxGrid = 1 << 28
 // a window, whose reading meets the error.
 func (w *Weights) LimitGrid(ctx context.Context, s *shuffle.Sampler, items int64,
 	of func(i int64) (row int64, height, width int)) (all int64, err error) {
+	grid := s.Kind.(*shuffle.Grid)
 	for i := range items {
 		_, height, width := of(i)
-		if all += min(s.Grid.Count(height, width), maxGrid+1); all > maxGrid {
+		if all += min(grid.Count(height, width), maxGrid+1); all > maxGrid {
 			return 0, fault.New(fault.Limit, "dataset", fault.NoOffset, "the grid has over %d windows: max_nodata is "+
 				"for fewer", maxGrid)
 		}
@@ -93,8 +94,8 @@ func (w *Weights) LimitGrid(ctx context.Context, s *shuffle.Sampler, items int64
 				return 0, err
 			}
 		}
-		for j := range s.Grid.Count(height, width) {
-			if unread || cells != nil && cells.Covers(s.Grid.At(j, height, width), height, width, *s.MaxNoData) {
+		for j := range grid.Count(height, width) {
+			if unread || cells != nil && cells.Covers(grid.At(j, height, width), height, width, *s.MaxNoData) {
 				s.Windows = append(s.Windows, uint32(j))
 			}
 			if j%4096 == 0 && ctx.Err() != nil {

@@ -34,7 +34,7 @@ func windowsOf(t *testing.T, s *Set, seed uint64, n int64) (out []shuffle.Place)
 		s.Ground.Samples = n
 	}
 	pl, err := shuffle.NewPlan(shuffle.Spec{Seed: seed, Source: shuffle.Source{Dataset: &shuffle.Dataset{
-		Items: 10, Sampler: shuffle.Sampler{Kind: shuffle.GeoWindow, Ground: s.Ground}}}})
+		Items: 10, Sampler: shuffle.Sampler{Kind: s.Ground}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func TestWindowsLieInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	pl, err := shuffle.NewPlan(shuffle.Spec{Seed: 7, Source: shuffle.Source{Dataset: &shuffle.Dataset{Items: 4,
-		Sampler: shuffle.Sampler{Kind: shuffle.GeoWindow, Ground: s.Ground}}}})
+		Sampler: shuffle.Sampler{Kind: s.Ground}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

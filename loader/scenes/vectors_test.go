@@ -98,7 +98,7 @@ func TestSceneVectors(t *testing.T) {
 			}
 			pl, err := shuffle.NewPlan(shuffle.Spec{Seed: seed, Shuffle: true, Source: shuffle.Source{
 				Dataset: &shuffle.Dataset{Items: int64(len(list)), Sampler: shuffle.Sampler{
-					Kind: shuffle.GeoWindow, Ground: s.Ground}}}})
+					Kind: s.Ground}}}})
 			if err != nil || pl.Len() != v.Samples {
 				t.Fatalf("vector %d: %d samples, want %d, %v", i, pl.Len(), v.Samples, err)
 			}

@@ -56,8 +56,7 @@ func (s *Sampler) checkGrid() error {
 		"windows, give a stride", Pair{s.Height, s.Width})
 }
 
-func (s *Sampler) planGrid(to *shuffle.Sampler) {
-	to.Kind = shuffle.GridWindow
-	to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, Pad: s.Pad,
-		AlignY: to.AlignY, AlignX: to.AlignX}
+func (s *Sampler) planGrid(alignY, alignX int) shuffle.Kind {
+	return &shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, Pad: s.Pad, AlignY: alignY,
+		AlignX: alignX}
 }

@@ -75,7 +75,7 @@ var ground = samplerKind{
 	name: GeoWindow, members: func(s *Sampler) any { return &s.GeoWindows }, anySize: true, counts: true,
 	defaults: func(s *Sampler) { s.GeoWindows = s.GeoWindows.withDefaults() },
 	check:    func(s *Sampler) error { return s.GeoWindows.validate(s) },
-	plan:     func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.GeoWindow },
+	plan:     fixed(&shuffle.Ground{}), // the scenes give its members
 }
 
 // Values of GeoWindows.Mosaic and GeoWindows.CRS.

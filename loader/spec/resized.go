@@ -29,7 +29,8 @@ const ResizedWindow = "resized_window"
 
 var resized = samplerKind{
 	name: ResizedWindow, sizes: true, members: func(s *Sampler) any { return &s.ResizedWindows },
-	defaults: (*Sampler).fillResized, check: (*Sampler).checkResized, plan: (*Sampler).planResized,
+	defaults: (*Sampler).fillResized, check: (*Sampler).checkResized,
+	plan: func(s *Sampler, alignY, alignX int) shuffle.Kind { return s.resized(alignY, alignX) },
 }
 
 func (s *Sampler) fillResized() {
@@ -52,9 +53,7 @@ func (s *Sampler) checkResized() error {
 	case s.Scale != nil:
 		return fmt.Errorf("scale is [%v,%v], and scale_min or scale_max is given beside it", s.Scale[0], s.Scale[1])
 	}
-	planned := shuffle.Sampler{AlignY: 1, AlignX: 1}
-	s.planResized(&planned)
-	switch number, rule := planned.Resized.Wrong(); number {
+	switch number, rule := s.resized(1, 1).Wrong(); number {
 	case "scale":
 		return wrong(number, [2]float64{s.ScaleMin, s.ScaleMax}, "%s", rule)
 	case "ratio":
@@ -63,8 +62,7 @@ func (s *Sampler) checkResized() error {
 	return nil
 }
 
-func (s *Sampler) planResized(to *shuffle.Sampler) {
-	to.Kind = shuffle.ResizedWindow
-	to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
-		OfAsset: s.OfAsset, AlignY: to.AlignY, AlignX: to.AlignX}
+func (s *Sampler) resized(alignY, alignX int) *shuffle.Resized {
+	return &shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
+		OfAsset: s.OfAsset, AlignY: alignY, AlignX: alignX}
 }

@@ -63,8 +63,8 @@ type samplerKind struct {
 	defaults func(s *Sampler)
 	// check checks what the bounds of all numbers do not say; nil if there is nothing.
 	check func(s *Sampler) error
-	// plan sets the kind and the members of the sampler of package shuffle, beside those that all kinds have.
-	plan func(s *Sampler, to *shuffle.Sampler)
+	// plan returns the kind of package shuffle, with its members.
+	plan func(s *Sampler, alignY, alignX int) shuffle.Kind
 	// anySize says that Height and Width may be left out, and mean something else than a window.
 	anySize bool
 	// sizes says that each batch may have another size.
@@ -76,8 +76,8 @@ type samplerKind struct {
 // samplers are the kinds in the order in which they are listed.
 var samplers = []samplerKind{
 	{name: WholeChip, anySize: true, check: (*Sampler).checkChip,
-		plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.WholeChip }},
-	{name: RandomWindow, sizes: true, plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.RandomWindow }},
+		plan: fixed(shuffle.WholeChip{})},
+	{name: RandomWindow, sizes: true, plan: fixed(shuffle.RandomWindow{})},
 	grid,
 	resized,
 	weighted,
@@ -105,10 +105,13 @@ func (s *Sampler) kind() *samplerKind {
 
 // Plan returns a valid sampler for package shuffle. Sides and corners of windows are multiples of alignY and alignX.
 func (s *Sampler) Plan(alignY, alignX int) shuffle.Sampler {
-	plan := shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, Sides: s.Sizes, AlignY: alignY,
-		AlignX: alignX, MaxNoData: s.MaxNoData}
-	s.kind().plan(s, &plan)
-	return plan
+	return shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, Sides: s.Sizes, AlignY: alignY,
+		AlignX: alignX, MaxNoData: s.MaxNoData, Kind: s.kind().plan(s, alignY, alignX)}
+}
+
+// fixed is the plan of a kind without members in package shuffle.
+func fixed(kind shuffle.Kind) func(*Sampler, int, int) shuffle.Kind {
+	return func(*Sampler, int, int) shuffle.Kind { return kind }
 }
 
 func (s Sampler) withDefaults() Sampler {

@@ -63,8 +63,7 @@ func (s *Sampler) checkTiles() error {
 	return checkPair("tile", s.Tile)
 }
 
-func (s *Sampler) planTiles(to *shuffle.Sampler) {
-	to.Kind = shuffle.TileWindow
-	to.Visits = shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
-		Pool: s.Pool, AlignY: to.AlignY, AlignX: to.AlignX}
+func (s *Sampler) planTiles(alignY, alignX int) shuffle.Kind {
+	return &shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
+		Pool: s.Pool, AlignY: alignY, AlignX: alignX}
 }

@@ -25,5 +25,5 @@ var weighted = samplerKind{
 		}
 		return nil
 	},
-	plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.WeightedWindow },
+	plan: fixed(shuffle.WeightedWindow{}),
 }
