@@ -78,7 +78,6 @@ from chaski._plain import (
     RowsJson,
     Size,
     Timestamp,
-    Until,
     Where,
 )
 from chaski._proto.records import {records}
@@ -94,13 +93,14 @@ Augment: TypeAlias = {augment}
 BadSamples: TypeAlias = {bad_samples}
 Kind: TypeAlias = {kind}
 Last: TypeAlias = {last}
+Method: TypeAlias = {method}
 Missing: TypeAlias = {missing}
 Transport: TypeAlias = Literal["auto", "shm", "grpc"]
+Until: TypeAlias = {until} | int
 Wire: TypeAlias = Literal["auto", "native", "final"]
 '''
 TAIL = """
 
-Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence[float]]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
@@ -649,7 +649,9 @@ class Schema:
 
     def literal(self, of: str, name: str, without: str = "") -> str:
         """Returns the words of a member as a type."""
-        words = [json.dumps(w) for w in self.member(of, name)["enum"] if w != without]
+        member = self.member(of, name)
+        member = member.get("anyOf", [member])[0]
+        words = [json.dumps(w) for w in member["enum"] if w != without]
         return f"Literal[{', '.join(words)}]"
 
     def doc(self, of: str, name: str, text: str) -> str:
@@ -840,6 +842,8 @@ def main() -> int:
         augment=schema.literal("Spec", "augment"),
         bad_samples=schema.literal("Spec", "bad_samples"),
         last=schema.literal("Spec", "last"),
+        method=schema.literal("Normalize", "method"),
+        until=schema.literal("Spec", "until", without="length"),
         kind=schema.literal("Field", "kind", without="array"),
         missing=schema.literal("Spec", "missing"),
     )

@@ -146,6 +146,9 @@ def test_words(schema: Any) -> None:
     assert set(get_args(arguments.Augment)) == words("augment")
     assert set(get_args(arguments.BadSamples)) == words("bad_samples")
     assert set(get_args(arguments.Missing)) == words("missing")
+    assert set(get_args(arguments.Method)) == words("method", defs["Normalize"])
+    until = schema["properties"]["until"]["anyOf"][0]["enum"]
+    assert set(get_args(get_args(arguments.Until)[0])) == set(until) - {"length"}
     assert set(get_args(arguments.Kind)) == words("kind", defs["Field"]) - {"array"}
     assert {w._kind for w in WINDOWS} == words("kind", defs["Sampler"])
     assert {s.by for s in SPLITS} == words("by", defs["Split"])

@@ -212,9 +212,13 @@ class Loader:
             if options.ledger is not None:
                 self._ledger = Ledger(
                     options.ledger,
-                    **{"run": self.spec_hash, "data": d.reply.fingerprint, "samples": self.samples},
-                    **{"batch_size": self.batch_size, "steps": self._steps},
-                    **{"rank": self.rank, "world_size": self.world_size},
+                    run=self.spec_hash,
+                    data=d.reply.fingerprint,
+                    samples=self.samples,
+                    batch_size=self.batch_size,
+                    steps=self._steps,
+                    rank=self.rank,
+                    world_size=self.world_size,
                 )
                 weakref.finalize(self, self._ledger.close)
         except BaseException:
@@ -477,8 +481,14 @@ class Loader:
     def _describe(self, spec: dict[str, Any], rows: int) -> Description:
         """Has the engine describe a spec, for tickets of so many rows."""
         connection = self._connection
-        asked = {"rank": self.rank, "world_size": self.world_size, "upstream": self._upstream}
-        d = connection.describe(spec, self._options.timeout, rows=rows, **asked)
+        d = connection.describe(
+            spec,
+            self._options.timeout,
+            rows=rows,
+            rank=self.rank,
+            world_size=self.world_size,
+            upstream=self._upstream,
+        )
         if self._options.transport == "shm":
             connection.side(d.reply.shared)
         return d
@@ -1118,7 +1128,6 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         raise SpecError(
             "credentials for several servers have to be those of grpc.ssl_channel_credentials"
         )
-    same = "transport", "retries", "prefetch", "prefetch_bytes", "max_batch_bytes", "plain_token"
     return pb.Upstream(
         targets=targets,
         tls=tls,
@@ -1127,7 +1136,12 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         # The engine reads the file itself, so that a token that was renewed holds for reconnecting.
         token=token.text() if token and not token.path else "",
         token_file=token.path if token else "",
-        **{name: getattr(e, name) for name in same},
+        transport=e.transport,
+        retries=e.retries,
+        prefetch=e.prefetch,
+        prefetch_bytes=e.prefetch_bytes,
+        max_batch_bytes=e.max_batch_bytes,
+        plain_token=e.plain_token,
     )
 
 

@@ -51,15 +51,20 @@ def pack(
         columns: extensions to compute, as `chaski pack --columns`: "stac", "index", ...
     """
     listed = columns if isinstance(columns, str) else ",".join(columns)
-    flags: dict[str, Any] = {"columns": listed or None}
     with tempfile.TemporaryDirectory() as folder:
         table, about = f"{folder}/samples.parquet", f"{folder}/collection.json"
         if isinstance(collection, Mapping):
             Path(about).write_text(json_text("collection", collection))
             collection = about
-        flags |= {"output": output, "form": form, "collection": collection}
-        named = {"samples": table, "collection": about}
-        command("pack", *_sources(samples, folder, table), named=named, **flags)
+        command(
+            "pack",
+            *_sources(samples, folder, table),
+            named={"samples": table, "collection": about},
+            columns=listed or None,
+            output=output,
+            form=form,
+            collection=collection,
+        )
     return taco.load(output)
 
 
@@ -102,8 +107,15 @@ def stac(
         if not isinstance(items, str | os.PathLike):
             Path(file).write_text(json_text("items", _items(items)))
             items = file
-        flags: dict[str, Any] = {"output": path, "field": fields, "drop_missing": drop_missing}
-        command("index", items, named={"items": file}, skip_bad=skip_bad, **flags)
+        command(
+            "index",
+            items,
+            named={"items": file},
+            skip_bad=skip_bad,
+            output=path,
+            field=fields,
+            drop_missing=drop_missing,
+        )
     return path
 
 

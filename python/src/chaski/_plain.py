@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,6 @@ class ArrowStream(Protocol):
 
 
 Size: TypeAlias = int | tuple[int, int]
-Until: TypeAlias = Literal["shortest", "longest"] | int
 Path: TypeAlias = str | os.PathLike[str]
 Columns: TypeAlias = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | ArrowStream
 """A table in memory: columns, rows, or a table of another library."""

@@ -282,8 +282,10 @@ def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iter
                     yield PathPatch(path, fill=False, edgecolor=_colour(value), linewidth=1.5)
         else:
             for (x0, y0, x1, y1), value in zip(ragged[name].rows()[row], values, strict=True):
-                sides = (x0, y0), x1 - x0, y1 - y0
-                yield Rectangle(*sides, fill=False, edgecolor=_colour(value), linewidth=1.5)
+                colour = _colour(value)
+                yield Rectangle(
+                    (x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor=colour, linewidth=1.5
+                )
 
 
 class Members(Described):
@@ -348,8 +350,13 @@ class Members(Described):
         valid = np.atleast_1d(as_array(self.get("valid", ())))
         for name, dtype, shape in self._shown():
             info = self.fields.get(name)
-            pixels = as_numpy(self[name], dtype), self.axes.get(name, ()), valid
-            bands, (_, palette) = info.bands if info else (), self._colours(name)
-            look = _show.quicklook(*pixels, bands, self._fill(name), palette)
+            look = _show.quicklook(
+                as_numpy(self[name], dtype),
+                self.axes.get(name, ()),
+                valid,
+                info.bands if info else (),
+                self._fill(name),
+                self._colours(name)[1],
+            )
             rows.append((name, dtype, shape, look))
         return _show.table(self._about(), rows)

@@ -266,9 +266,12 @@ class Run:
         """Sends the tickets of jobs, and credits with the figures of `_take`."""
         requests = [pb.StreamRequest(ticket=self._ticket(job)) for job in jobs]
         if self._open or waited or stepped:
-            told = {"waited": int(1e9 * waited), "stepped": int(1e9 * stepped)}
-            welcome = batches if self._open else 0
-            requests.append(pb.StreamRequest(credit=pb.Credit(batches=welcome, **told)))
+            credit = pb.Credit(
+                batches=batches if self._open else 0,
+                waited=int(1e9 * waited),
+                stepped=int(1e9 * stepped),
+            )
+            requests.append(pb.StreamRequest(credit=credit))
         if self._came and self._pipe is not None:
             if not self._piped:
                 self._requests.put(None)  # behind all that went by the call

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from chaski._engine import check, message, run_line
-from chaski.errors import EngineError
+from chaski.errors import OF_FILES, EngineError
 
 __all__ = ["run"]
 
@@ -30,8 +30,6 @@ __all__ = ["run"]
 _AHEAD = 4096
 _LOOK = 1.0
 """Seconds between two looks at the running shards: little beside the minutes of a shard."""
-_FAULTS = ("corrupt", "unsupported", "limit", "not found", "misplaced")
-"""How the message about a file ends, which another try would only repeat."""
 
 
 def run(
@@ -142,7 +140,8 @@ def _shard(shard: int, shards: int, line: list[str], retries: int) -> str | None
             return None
         if out.returncode < 0:
             return ""
-        if not left or out.returncode > 1 or message(out).endswith(_FAULTS):
+        # Another try would only repeat the fault of a file.
+        if not left or out.returncode > 1 or message(out).endswith(OF_FILES):
             break
     return message(out)
 

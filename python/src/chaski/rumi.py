@@ -373,8 +373,15 @@ def read_many(
     """
     blobs = None if headers is None else [h.blob if isinstance(h, Header) else h for h in headers]
     files, layout = [os.fsdecode(p) for p in sources], _blanks(pattern)
-    picked: dict[str, Any] = {"t": time, "b": bands, "windows": windows, "num_threads": num_threads}
-    out = _read.read(files, layout=layout, header=blobs, **picked)
+    out = _read.read(
+        files,
+        layout=layout,
+        header=blobs,
+        t=time,
+        b=bands,
+        windows=windows,
+        num_threads=num_threads,
+    )
     # One file has no axis n by default.
     return out[None] if pattern is None and len(sources) == 1 else out
 
@@ -436,9 +443,17 @@ def read(
         picked = files[of] if isinstance(of, slice) else [files[i] for i in of if i < len(files)]
         if len(picked) == 1:  # and then without the axis n
             files, n = picked, None
-    picks: dict[str, Any] = {"n": n, "t": time, "b": b, "y": y, "x": x}
-    how: dict[str, Any] = {"num_threads": num_threads, "timeout": timeout}
-    out = _read.read(files, layout=_blanks(pattern), **picks, **how)
+    out = _read.read(
+        files,
+        layout=_blanks(pattern),
+        n=n,
+        t=time,
+        b=b,
+        y=y,
+        x=x,
+        num_threads=num_threads,
+        timeout=timeout,
+    )
     # What numpy has no name for comes as bits.
     if dtype is not None and dtype != out.dtype and dtype.itemsize == out.dtype.itemsize:
         out = out.view(dtype)

@@ -568,8 +568,8 @@ class Dataset(_Node, Document, Pooled):
 
     def _with(self, *steps: dict[str, Any], **others: Any) -> Dataset:
         """Returns the dataset with further conditions, or another order or limit of `flatten`."""
-        kept = {"order": self._order, "most": self._most}
-        return Dataset(self._source, (*self._steps, *steps), **{**kept, **others})
+        given = {"order": self._order, "most": self._most} | others
+        return Dataset(self._source, (*self._steps, *steps), **given)
 
     def _group(self) -> dict[str, Any]:
         """Returns what stands for it in a condition that joins datasets."""

@@ -87,8 +87,10 @@ class _Reads:
         if self._ahead is None:
             lists = {tuple(f) for f in (self.image_files, self.segmentation_mask_files) if f}
             pixels = Pixels(dtype="native", bands="position", validity="valid pixels")
-            how: dict[str, Any] = {"batch_size": 1, "shuffle": False, "pixels": pixels}
-            loaders = [(files, load(list(files), **how)) for files in lists]
+            loaders = [
+                (files, load(list(files), batch_size=1, shuffle=False, pixels=pixels))
+                for files in lists
+            ]
 
             def read(indices: Sequence[int]) -> dict[str, Raster]:
                 out: dict[str, Raster] = {}

@@ -22,7 +22,6 @@ from chaski._plain import (
     RowsJson,
     Size,
     Timestamp,
-    Until,
     Where,
 )
 from chaski._proto.records import FieldInfo, SourceInfo, SampleRef, BadRow
@@ -62,8 +61,10 @@ Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
 Kind: TypeAlias = Literal["raster", "number", "text", "class"]
 Last: TypeAlias = Literal["short", "drop", "pad"]
+Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 Missing: TypeAlias = Literal["error", "drop"]
 Transport: TypeAlias = Literal["auto", "shm", "grpc"]
+Until: TypeAlias = Literal["shortest", "longest"] | int
 Wire: TypeAlias = Literal["auto", "native", "final"]
 
 
@@ -875,7 +876,6 @@ class Engine(HasToken):
     ledger: str | os.PathLike[str] | None = None
 
 
-Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence[float]]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
