@@ -449,6 +449,7 @@ def write_cells(job: Job, out: Path) -> None:
     pa, pq = package("pyarrow"), package("pyarrow.parquet")
     table = pa.table({"image": list(togs(job))})
     pages = {"row_group_size": 1024, "data_page_size": 1, "write_batch_size": 1}
+    pages["write_page_index"] = True
     stored = {"use_dictionary": False, "compression": "none"}
     pq.write_table(table, out / "all.parquet", **pages, **stored)
 
