@@ -58,7 +58,7 @@ func checkRows(t *testing.T, h *Header, file []byte) {
 		if err := d.Decode(all, stored, x, i); err != nil {
 			t.Fatal(err)
 		}
-		err := d.DecodeRows(some, stored, x, i, 1)
+		err := d.DecodeFirst(some, stored, x, i, len(all)/x.ChunkH/x.DType.Size())
 		if err != nil || !bytes.Equal(some[:len(all)/x.ChunkH], all[:len(all)/x.ChunkH]) {
 			t.Errorf("the first row of chunk %d: %v", i, err)
 		}

@@ -139,19 +139,19 @@ func TestQuantisationOfTheFirstScan(t *testing.T) {
 	}
 }
 
-// checkRows: the first rows of a chunk, decoded alone, are those of the whole.
+// checkRows: the first pixels of a chunk, decoded alone, are those of the whole.
 func checkRows(t *testing.T, d *chunk.Decoder, x *chunk.Index, i int, src []byte) {
-	_, h, _ := x.Stored(i)
+	_, h, w := x.Stored(i)
 	want, got := make([]byte, x.StoredBytes(i)), make([]byte, x.StoredBytes(i))
 	if err := d.Decode(want, src, x, i); err != nil {
 		t.Fatal(err)
 	}
-	for _, rows := range []int{0, min(1, h), h / 2, h - 1, h} {
-		if err := d.DecodeRows(got, src, x, i, rows); err != nil {
+	for _, n := range []int{0, w, h / 2 * w, h/2*w + w/2, (h - 1) * w, h*w - 1, h * w} {
+		if err := d.DecodeFirst(got, src, x, i, n); err != nil {
 			t.Fatal(err)
 		}
-		if n := rows * (len(want) / h); !bytes.Equal(got[:n], want[:n]) {
-			t.Errorf("chunk %d: other samples in its first %d rows", i, rows)
+		if n := n * (len(want) / (h * w)); !bytes.Equal(got[:n], want[:n]) {
+			t.Errorf("chunk %d: other samples in its first %d pixels", i, n)
 		}
 	}
 }

@@ -64,33 +64,37 @@ func NewDecoder(codecs Codecs) *Decoder {
 // for a sparse chunk, which gives nodata or 0. Decode may overwrite up to Spare bytes of the capacity
 // of dst past its length.
 func (d *Decoder) Decode(dst, src []byte, x *Index, i int) error {
-	_, h, _ := x.Stored(i)
-	return d.DecodeRows(dst, src, x, i, h)
+	_, h, w := x.Stored(i)
+	return d.DecodeFirst(dst, src, x, i, h*w)
 }
 
-// DecodeRows is Decode for a caller who needs only the first rows of the chunk, in each of its bands. It
-// may decode fewer rows than x.Stored(i) has. dst is as large as for the whole chunk; its content past
-// these rows is arbitrary. Decompression stops after them if the codec can, except in
+// DecodeFirst is Decode for a caller who needs only the first pixels of the chunk, row by row, in each of its
+// bands. It may decode fewer than x.Stored(i) has. dst is as large as for the whole chunk; its content past
+// these pixels is arbitrary. Decompression stops after them if the codec can, except in
 // chunks of several band planes, whose last plane lies at the end.
 //
-// DecodeRows gives the same rows as Decode and accepts every chunk that Decode accepts. It may miss
-// damage past the rows: a chunk that is cut there, has too many or too few bytes, or fails the checksum
+// DecodeFirst gives the same pixels as Decode and accepts every chunk that Decode accepts. It may miss
+// damage past them: a chunk that is cut there, has too many or too few bytes, or fails the checksum
 // at its end (zstd, DEFLATE).
-func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
+func (d *Decoder) DecodeFirst(dst, src []byte, x *Index, i, pixels int) error {
 	b, h, w := x.Stored(i)
 	if len(dst) != b*h*w*x.DType.Size() {
 		panic("chunk: len(dst) is not the decoded size of the chunk")
 	}
-	if rows < 0 || rows > h {
-		panic("chunk: the chunk does not have that many rows")
+	if pixels < 0 || pixels > h*w {
+		panic("chunk: the chunk does not have that many pixels")
 	}
+	rows := (pixels + w - 1) / w
 	wanted := len(dst)
 	least := h // rows that the stored bytes must hold
 	// The capacity is cut, because a decompressor may write to all of it.
 	dst = dst[:wanted:min(cap(dst), wanted+Spare)]
 	if b == 1 || x.Inner.rowsFirst() {
-		// Predictors work row by row, so that the first rows need no others.
-		wanted = rows * (wanted / h)
+		// Predictors work row by row, and of these only that of floating point does not work from left to right.
+		if x.Predictor == FloatingPoint {
+			pixels = rows * w
+		}
+		wanted = pixels * (wanted / (h * w))
 		box := x.Box(i)
 		least = box.Y1 - box.Y0
 	}
@@ -107,7 +111,7 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		if d.Decompressed != nil {
 			d.Decompressed()
 		}
-		x.unpack(dst[:wanted], bits, b, w)
+		x.unpack(dst[:rows*(len(dst)/h)], bits, b, w)
 		return nil
 	}
 	err := d.decompress(dst, src, x, i, wanted, least*(len(dst)/h))
@@ -131,8 +135,8 @@ func inChunk(i int, err error) error {
 	return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
 }
 
-// AsStored returns the samples of chunk i as DecodeRows would decode them from src, if they are src itself or a part of
-// it: not compressed, of the byte order and the form of dst, all there, and aligned. Otherwise it returns nil.
+// AsStored returns the samples of chunk i as DecodeFirst would decode them from src, if they are src itself or a part
+// of it: not compressed, of the byte order and the form of dst, all there, and aligned. Otherwise it returns nil.
 func (x *Index) AsStored(src []byte, i int) []byte {
 	n, size := x.StoredBytes(i), x.DType.Size()/x.DType.Components()
 	changed := x.Codec != Raw || x.Predictor != NoPredictor || x.Reversed || x.isPacked()
@@ -202,7 +206,7 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 }
 
 // unpredict undoes the predictor row by row and brings the samples to little-endian. dst is the whole
-// chunk i or its first rows.
+// chunk i or its first pixels.
 //
 // The predictor's stride is the number of interleaved samples: ChunkB in a YXB chunk, 1 otherwise.
 func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
@@ -213,13 +217,12 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 		samples, stride = samples*bands, stride*bands
 	}
 	rowBytes := samples * part
-	rows := len(dst) / rowBytes
 	switch x.Predictor {
 	case FloatingPoint:
 		// No swap, since the byte planes are most significant first in files of either byte order.
 		d.tmp = slices.Grow(d.tmp[:0], rowBytes)[:rowBytes]
-		for row := range rows {
-			kernel.UndoFloatPredictor(dst[row*rowBytes:(row+1)*rowBytes], d.tmp, part, stride)
+		for row := range slices.Chunk(dst, rowBytes) {
+			kernel.UndoFloatPredictor(row, d.tmp, part, stride)
 		}
 		return
 	case Horizontal:
@@ -227,8 +230,8 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 		if x.BigEndian {
 			kernel.SwapBytes(dst, part)
 		}
-		for row := range rows {
-			kernel.UndoHorizontal(dst[row*rowBytes:(row+1)*rowBytes], part, stride)
+		for row := range slices.Chunk(dst, rowBytes) {
+			kernel.UndoHorizontal(row, part, stride)
 		}
 		return
 	}

@@ -284,12 +284,12 @@ func TestDecodeBits(t *testing.T) {
 		if p := x.Place(0); p.Len != int64(len(src)) {
 			t.Fatalf("%d by %d: %d bytes are read of %d", h, w, p.Len, len(src))
 		}
-		for rows := range h + 1 {
+		for pixels := range h*w + 1 {
 			dst := make([]byte, h*w)
-			if err := d.DecodeRows(dst, src, x, 0, rows); err != nil {
+			if err := d.DecodeFirst(dst, src, x, 0, pixels); err != nil {
 				t.Fatal(err)
 			}
-			for i := range rows * w {
+			for i := range pixels {
 				if want := src[i/w*packed+i%w/8] >> (7 - i%w%8) & 1; dst[i] != want {
 					t.Fatalf("%d by %d, pixel %d: %d, want %d", h, w, i, dst[i], want)
 				}

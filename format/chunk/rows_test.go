@@ -48,10 +48,10 @@ func layouts() []*Index {
 	return all
 }
 
-// TestDecodeRowsAreThoseOfDecode: DecodeRows yields the rows that Decode yields, for every band,
-// whatever the codec writes behind them. A codec that can stop is asked for these rows only, except
-// where the last band lies at the end.
-func TestDecodeRowsAreThoseOfDecode(t *testing.T) {
+// TestFirstPixelsAreThoseOfDecode: DecodeFirst yields the pixels that Decode yields, for every band,
+// whatever the codec writes behind them. A codec that can stop is asked for these only, except where the
+// last band lies at the end, or the predictor needs the whole row.
+func TestFirstPixelsAreThoseOfDecode(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	var asked []int
 	for _, x := range layouts() {
@@ -70,24 +70,27 @@ func TestDecodeRowsAreThoseOfDecode(t *testing.T) {
 			y := *x
 			y.Codec = codec
 			d := NewDecoder(Codecs{codec: open})
-			for rows := range x.Height + 1 {
-				what := fmt.Sprintf("%v %v of %d bands, predictor %d, order %d, big-endian %v, %d rows",
-					codec, x.DType, x.Bands, x.Predictor, x.Inner, x.BigEndian, rows)
+			b, h, w := x.Stored(0)
+			for pixels := range h*w + 1 {
+				what := fmt.Sprintf("%v %v of %d bands, predictor %d, order %d, big-endian %v, %d pixels",
+					codec, x.DType, x.Bands, x.Predictor, x.Inner, x.BigEndian, pixels)
 				dst, asks := bytes.Repeat([]byte{0xaa}, n), len(asked)
-				if err := d.DecodeRows(dst, src, &y, 0, rows); err != nil {
+				if err := d.DecodeFirst(dst, src, &y, 0, pixels); err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
-				b, h, w := x.Stored(0)
-				row, planes := w*x.DType.Size(), b
+				size, planes := x.DType.Size(), b
 				if x.Inner == YXB {
-					row, planes = row*b, 1
+					size, planes = size*b, 1
 				}
 				for k := range planes {
-					if at := k * h * row; !bytes.Equal(dst[at:at+rows*row], want[at:at+rows*row]) {
-						t.Errorf("%s: other rows in plane %d", what, k)
+					if at := k * h * w * size; !bytes.Equal(dst[at:][:pixels*size], want[at:][:pixels*size]) {
+						t.Errorf("%s: other pixels in plane %d", what, k)
 					}
 				}
-				need := rows * row
+				need := pixels * size
+				if x.Predictor == FloatingPoint {
+					need = (pixels + w - 1) / w * w * size
+				}
 				if planes > 1 {
 					need = n
 				}
@@ -99,31 +102,31 @@ func TestDecodeRowsAreThoseOfDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeRowsOfASparseChunk(t *testing.T) {
+func TestFirstPixelsOfASparseChunk(t *testing.T) {
 	v := 77.0
 	x := &Index{
 		Bands: 1, Height: 4, Width: 5, ChunkB: 1, ChunkH: 4, ChunkW: 5,
 		DType: Uint8, Predictor: Horizontal, NoData: &v, Ranges: make([]Range, 1),
 	}
 	dst := make([]byte, 20)
-	err := NewDecoder(nil).DecodeRows(dst, nil, x, 0, 3)
-	if err != nil || !bytes.Equal(dst[:15], bytes.Repeat([]byte{77}, 15)) {
+	err := NewDecoder(nil).DecodeFirst(dst, nil, x, 0, 13)
+	if err != nil || !bytes.Equal(dst[:13], bytes.Repeat([]byte{77}, 13)) {
 		t.Errorf("%v %v", dst, err)
 	}
 }
 
-func TestDecodeRowsRefuses(t *testing.T) {
+func TestDecodeFirstRefuses(t *testing.T) {
 	x := tog(1, 1, 1, 16)
 	dst := make([]byte, x.StoredBytes(0))
 	x.Codec, x.Predictor = Raw, NoPredictor
-	err := NewDecoder(nil).DecodeRows(dst, dst[:len(dst)/x.ChunkH-1], x, 0, 1)
+	err := NewDecoder(nil).DecodeFirst(dst, dst[:len(dst)/x.ChunkH-1], x, 0, x.ChunkW)
 	if fault.KindOf(err) != fault.Corrupt || err.Error()[:8] != "chunk 0:" {
 		t.Errorf("a raw chunk that is cut: %v", err)
 	}
 	for name, f := range map[string]func(d *Decoder) error{
-		"rows of another chunk": func(d *Decoder) error { return d.DecodeRows(dst, dst, x, 0, 17) },
-		"negative rows":         func(d *Decoder) error { return d.DecodeRows(dst, dst, x, 0, -1) },
-		"a short dst":           func(d *Decoder) error { return d.DecodeRows(dst[:32], dst, x, 0, 1) },
+		"pixels of another chunk": func(d *Decoder) error { return d.DecodeFirst(dst, dst, x, 0, 16*16+1) },
+		"negative pixels":         func(d *Decoder) error { return d.DecodeFirst(dst, dst, x, 0, -1) },
+		"a short dst":             func(d *Decoder) error { return d.DecodeFirst(dst[:32], dst, x, 0, 1) },
 	} {
 		func() {
 			defer func() {
@@ -136,14 +139,15 @@ func TestDecodeRowsRefuses(t *testing.T) {
 	}
 }
 
-func TestDecodeRowsNoAlloc(t *testing.T) {
+func TestDecodeFirstNoAlloc(t *testing.T) {
 	var asked []int
 	for _, p := range []Predictor{NoPredictor, Horizontal, FloatingPoint} {
 		x := tog(1, 1, 1, 64)
 		x.Predictor = p
 		src, dst := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
 		d := NewDecoder(Codecs{Zstd: func() Decompressor { return early{&asked} }})
-		if n := testing.AllocsPerRun(20, func() { asked = asked[:0]; _ = d.DecodeRows(dst, src, x, 0, 16) }); n != 0 {
+		decode := func() { asked = asked[:0]; _ = d.DecodeFirst(dst, src, x, 0, 16*64+7) }
+		if n := testing.AllocsPerRun(20, decode); n != 0 {
 			t.Errorf("predictor %d: %v allocations", p, n)
 		}
 	}

@@ -30,7 +30,7 @@ func TestDecodeOverwritesNoMoreThanSpare(t *testing.T) {
 	d := chunk.NewDecoder(nil)
 	for _, rows := range []int{side, side / 2, 1} {
 		buf := bytes.Repeat([]byte{0xa5}, 1<<20)
-		err := d.DecodeRows(buf[:len(want)], src, x, 0, rows)
+		err := d.DecodeFirst(buf[:len(want)], src, x, 0, rows*side)
 		if err != nil || !bytes.Equal(buf[:rows*side], want[:rows*side]) {
 			t.Fatal(err)
 		}

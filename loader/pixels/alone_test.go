@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
-// cutShort decodes stored bytes 'u' completely, of 'c' only the upper rows, and of 'b' nothing.
+// cutShort decodes stored bytes 'u' completely, of 'c' only a part, and of 'b' nothing.
 type cutShort struct{}
 
 func (cutShort) Decompress(dst, src []byte, t *chunk.Tile) error {
@@ -32,6 +32,7 @@ func TestWindowsFailAlone(t *testing.T) {
 		"uucc": {B1: 1, Y1: 12, X1: 16},
 		"ucuu": {B1: 1, Y1: 16, X1: 16},
 		"uucb": {B1: 1, Y1: 12, X1: 16},
+		"ucuc": {B1: 1, Y1: 16, X1: 12},
 	} {
 		x := &chunk.Index{Bands: 1, Height: 16, Width: 16, ChunkB: 1, ChunkH: 8, ChunkW: 8, DType: chunk.Uint8,
 			Codec: chunk.Zstd, Predictor: chunk.NoPredictor}

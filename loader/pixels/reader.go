@@ -99,8 +99,8 @@ func (r *Reader) GiveBack() {
 // Sink receives decoded chunks.
 type Sink interface {
 	// Put receives the samples of chunk i of x, of shape x.Stored(i) and dtype x.DType. They are valid
-	// until Put returns. Rows below the box that is read have arbitrary content, because decoding
-	// stops at its last row. x is the index that is read or, for chunks that are decoded in pieces, that
+	// until Put returns. Pixels past the last one of the box that is read have arbitrary content, because
+	// decoding stops there. x is the index that is read or, for chunks that are decoded in pieces, that
 	// of its pieces (chunk.Index.InPieces).
 	Put(x *chunk.Index, i int, samples []byte)
 }
@@ -259,12 +259,12 @@ func (r *Reader) chunks(
 	}
 	for runs := r.plan.Runs; len(runs) > 0; {
 		n := r.together(f, runs)
-		if err := r.runs(ctx, f, x, runs[:n], box.Y1, to); err != nil {
+		if err := r.runs(ctx, f, x, runs[:n], box, to); err != nil {
 			return err
 		}
 		runs = runs[n:]
 	}
-	return r.sparse(ctx, x, box.Y1, to)
+	return r.sparse(ctx, x, box, to)
 }
 
 // room makes Samples large enough for any chunk of x.
@@ -291,7 +291,7 @@ func (r *Reader) gap(f source.Reader) int64 {
 }
 
 // sparse makes the chunks that the file leaves out.
-func (r *Reader) sparse(ctx context.Context, x *chunk.Index, y1 int, to Sink) error {
+func (r *Reader) sparse(ctx context.Context, x *chunk.Index, box chunk.Box, to Sink) error {
 	if len(r.plan.Sparse) == 0 {
 		return nil
 	}
@@ -300,7 +300,7 @@ func (r *Reader) sparse(ctx context.Context, x *chunk.Index, y1 int, to Sink) er
 		if err := r.Slot.Tick(ctx); err != nil {
 			return err
 		}
-		if err := r.chunk(nil, x, i, y1, to); err != nil {
+		if err := r.chunk(nil, x, i, box, to); err != nil {
 			return err
 		}
 	}
@@ -321,8 +321,10 @@ func (r *Reader) together(f source.Reader, runs []runs.Run) int {
 	return max(n, 1)
 }
 
-// runs reads runs and decodes their chunks, up to row y1 of the image.
-func (r *Reader) runs(ctx context.Context, f source.Reader, x *chunk.Index, runs []runs.Run, y1 int, to Sink) error {
+// runs reads runs and decodes of their chunks what box needs.
+func (r *Reader) runs(
+	ctx context.Context, f source.Reader, x *chunk.Index, runs []runs.Run, box chunk.Box, to Sink,
+) error {
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
 	// caches with bytes that wait.
@@ -343,7 +345,7 @@ func (r *Reader) runs(ctx context.Context, f source.Reader, x *chunk.Index, runs
 			if err := r.Slot.Tick(ctx); err != nil {
 				return err
 			}
-			if err := r.chunk(r.stored(x.Place(i), run.Off-begin), x, i, y1, to); err != nil {
+			if err := r.chunk(r.stored(x.Place(i), run.Off-begin), x, i, box, to); err != nil {
 				return err
 			}
 		}
@@ -451,13 +453,12 @@ func present(f source.Reader, run runs.Run) error {
 	return nil
 }
 
-// chunk decodes chunk i and puts it into the sink. It decodes only the rows above row y1 of the image,
-// because a window that ends inside the chunk needs no more. stored is nil for a sparse chunk.
-func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error {
+// chunk decodes of chunk i what box needs, and puts it into the sink. stored is nil for a sparse chunk.
+func (r *Reader) chunk(stored []byte, x *chunk.Index, i int, box chunk.Box, to Sink) error {
 	samples := x.AsStored(stored, i)
 	if samples == nil {
 		samples = r.samples(x.StoredBytes(i))
-		if err := r.decode(samples, stored, x, i, y1); err != nil {
+		if err := r.decode(samples, stored, x, i, needed(x, i, box)); err != nil {
 			return err
 		}
 	} else {
@@ -468,15 +469,26 @@ func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error 
 	return nil
 }
 
-// decode fills samples with the rows of chunk i above row y1 of the image, and measures the time.
-func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error {
-	box := x.Box(i)
-	rows := min(y1, box.Y1) - box.Y0
+// needed returns how many of the first pixels of chunk i, row by row, a box needs that ends in the chunk or behind it.
+// Of a row whose last pixel in the image it needs, it needs the padding, too, and with it the end of a whole chunk.
+func needed(x *chunk.Index, i int, box chunk.Box) int {
+	part := x.Box(i)
+	_, _, width := x.Stored(i)
+	last := width
+	if box.X1 < part.X1 {
+		last = box.X1 - part.X0
+	}
+	return (min(box.Y1, part.Y1)-part.Y0-1)*width + last
+}
+
+// decode fills samples with the first pixels of chunk i, row by row, and measures the time.
+func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, pixels int) error {
 	if r.dry != nil {
-		r.dry.decoded(x, i, x.Place(i), rows)
+		_, _, width := x.Stored(i)
+		r.dry.decoded(x, i, x.Place(i), (pixels+width-1)/width)
 		return nil
 	}
-	if err := r.Decoder.DecodeRows(samples, stored, x, i, rows); err != nil {
+	if err := r.Decoder.DecodeFirst(samples, stored, x, i, pixels); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
 	r.Clock.Lap(resources.StagePredictor)

@@ -32,7 +32,8 @@ func TestRunsAreCheckedBeforeTheCacheIsAsked(t *testing.T) {
 	file := placed{(&catalog.Asset{Bytes: make([]byte, 4)}).Reader()}
 	over := make(chan error, 1)
 	go func() {
-		over <- r.runs(ctx, file, &chunk.Index{}, []runs.Run{{Len: 1 << 62, Chunks: []int{0}}}, 1, Nowhere{})
+		far := []runs.Run{{Len: 1 << 62, Chunks: []int{0}}}
+		over <- r.runs(ctx, file, &chunk.Index{}, far, chunk.Box{Y1: 1, X1: 1}, Nowhere{})
 	}()
 	select {
 	case err := <-over:

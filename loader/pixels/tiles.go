@@ -337,14 +337,14 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	}
 	for runs := r.group; len(runs) > 0; {
 		n := r.together(f, runs)
-		if err := r.ownRuns(ctx, f, x, runs[:n], wants, box.Y1, to); err != nil {
+		if err := r.ownRuns(ctx, f, x, runs[:n], wants, box, to); err != nil {
 			return err
 		}
 		runs = runs[n:]
 	}
 	return r.awaitTiles(ctx, wants, x, to, func(i int) error {
 		p := x.Place(i)
-		return r.runs(ctx, f, x, []runs.Run{{Off: p.Off, Len: p.Len, Chunks: []int{i}}}, box.Y1, to)
+		return r.runs(ctx, f, x, []runs.Run{{Off: p.Off, Len: p.Len, Chunks: []int{i}}}, box, to)
 	})
 }
 
@@ -410,8 +410,8 @@ func (r *Reader) awaitTiles(ctx context.Context, wants []want, x *chunk.Index, t
 }
 
 // ownRuns reads runs together, and calls own for each of their chunks.
-func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, runs []runs.Run, wants []want, y1 int,
-	to Sink) error {
+func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, runs []runs.Run, wants []want,
+	box chunk.Box, to Sink) error {
 	if err := r.fetch(ctx, f, runs...); err != nil {
 		return err
 	}
@@ -422,7 +422,7 @@ func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, r
 	for _, run := range runs {
 		for _, i := range run.Chunks {
 			own := slices.IndexFunc(wants, func(w want) bool { return w.i == i })
-			if err := r.own(x, &wants[own], run.Off-begin, y1, to); err != nil {
+			if err := r.own(x, &wants[own], run.Off-begin, box, to); err != nil {
 				return err
 			}
 		}
@@ -432,13 +432,14 @@ func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, r
 }
 
 // own decodes a chunk and puts it into the sink. The chunk's bytes lie in r.Stored, as if that began at offset off of
-// the file. y1 is the row of the image where the window ends.
-func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error {
+// the file. A chunk that is shared has whole rows, because the next window may lie anywhere in them.
+func (r *Reader) own(x *chunk.Index, w *want, off int64, box chunk.Box, to Sink) error {
 	stored := r.stored(x.Place(w.i), off)
 	if w.t == nil {
-		return r.chunk(stored, x, w.i, y1, to)
+		return r.chunk(stored, x, w.i, box, to)
 	}
-	if err := r.decode(w.t.Samples, stored, x, w.i, x.Box(w.i).Y0+w.t.rows); err != nil {
+	_, _, width := x.Stored(w.i)
+	if err := r.decode(w.t.Samples, stored, x, w.i, w.t.rows*width); err != nil {
 		return err
 	}
 	r.Share.Tiles.Finish(w.t, false)
