@@ -105,14 +105,7 @@ NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
-    WholeChip
-    | RandomWindow
-    | Grid
-    | ResizedWindow
-    | WeightedWindow
-    | TileWindow
-    | RowWindow
-    | GeoWindow
+    {samplers}
 )
 SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
 
@@ -827,8 +820,11 @@ def main() -> int:
     schema, folder = Schema(SCHEMA), Path(sys.argv[1])
     written: dict[str, list[str]] = {"records": [], "arguments": []}
     public: dict[str, list[str]] = {"records": [], "arguments": []}
+    samplers: dict[str, str] = {}
     for head, paragraphs, members in classes():
         called, _, kind = head.partition(", ")
+        if called.endswith(" of Sampler"):
+            samplers[kind] = re.split(r"\W", called)[0]
         module = "records" if kind in ("slots", "base", "document", "pooled") else "arguments"
         written[module] += lines(schema, head, paragraphs, members)
         if kind not in ("base", "document", "pooled"):
@@ -847,7 +843,9 @@ def main() -> int:
         kind=schema.literal("Field", "kind", without="array"),
         missing=schema.literal("Spec", "missing"),
     )
-    tail = TAIL.format(records=records)
+    if set(samplers) != set(schema.member("Sampler", "kind")["enum"]):
+        sys.exit(f"classes of windows are {samplers}: the schema has other kinds")
+    tail = TAIL.format(records=records, samplers="\n    | ".join(samplers.values()))
     for module, top, end in (("records", RECORDS, ""), ("arguments", head, tail)):
         text = "\n".join([top.rstrip(), *written[module]]) + "\n" + end
         (folder / f"{module}.py").write_text(text)
