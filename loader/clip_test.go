@@ -114,7 +114,7 @@ func TestBytesOfResampledSamples(t *testing.T) {
 			e := openFake(t, Spec{BatchSize: 1, BadSamples: spec.BadSkip,
 				Fields: []Field{{Name: "image", DType: "uint8", Resample: method}},
 				Sampler: Sampler{Kind: spec.ResizedWindow, Height: 7, Width: 7,
-					ResizedWindows: ResizedWindows{ScaleMin: 1, ScaleMax: 2}}}, tab, 1)
+					ResizedWindows: spec.ResizedWindows{ScaleMin: 1, ScaleMax: 2}}}, tab, 1)
 			b := wait(t, e.Start(context.Background(), steps.StepTicket(0, 0, 1, 0, 1), false))
 			if b.Valid[0] != (peak < 256) {
 				t.Errorf("%s of %d: the row is valid: %v, %v", method, peak, b.Valid[0], fmt.Sprint(b.Bad))

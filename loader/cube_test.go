@@ -276,7 +276,7 @@ func TestArraysIndexByIndex(t *testing.T) {
 			{},
 			{Kind: spec.RandomWindow, Height: side, Width: side, PerAsset: 3},
 			{Kind: spec.GridWindow, Height: side, Width: side},
-			{Kind: spec.TileWindow, Height: side/2 + 1, Width: side/2 + 1, TileWindows: TileWindows{PerVisit: 5}},
+			{Kind: spec.TileWindow, Height: side/2 + 1, Width: side/2 + 1, TileWindows: spec.TileWindows{PerVisit: 5}},
 		} {
 			augment := ""
 			if s.Kind != "" {
@@ -431,7 +431,7 @@ func TestFewImagesFarApart(t *testing.T) {
 	dir := corpus.Known(t, "far-apart")
 	for _, sampler := range []Sampler{
 		{Kind: spec.GridWindow, Height: 4, Width: 4},
-		{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 4, TileWidth: 4,
+		{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: spec.TileWindows{TileHeight: 4, TileWidth: 4,
 			PerVisit: 1}},
 	} {
 		var e *Engine

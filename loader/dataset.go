@@ -592,6 +592,12 @@ var samplings = map[string]*sampling{
 	spec.GeoWindow:      {compile: (*dataset).compileGround, resamples: true},
 }
 
+func init() {
+	if n := len(spec.SamplerKinds); len(samplings) != n {
+		panic(fmt.Sprintf("loader: %d kinds of samplers have an entry, of %d", len(samplings), n))
+	}
+}
+
 // kind returns what is known of the kind of the dataset's sampler.
 func (d *dataset) kind() *sampling { return samplings[d.sampler.Kind] }
 

@@ -227,9 +227,10 @@ func TestWindowField(t *testing.T) {
 	tab.broken = map[int64]error{4: fault.New(fault.Corrupt, "tile", 1, "broken")}
 	for _, s := range []Sampler{
 		{Kind: spec.RandomWindow, Height: 7, Width: 26, PerAsset: 3},
-		{Kind: spec.GridWindow, Height: 9, Width: 8, GridWindows: GridWindows{StrideY: 5, StrideX: 8, Pad: true}},
-		{Kind: spec.TileWindow, Height: 6, Width: 6, TileWindows: TileWindows{TileHeight: 8, TileWidth: 8, PerVisit: 2,
-			Pool: 2}},
+		{Kind: spec.GridWindow, Height: 9, Width: 8, GridWindows: spec.GridWindows{StrideY: 5, StrideX: 8, Pad: true}},
+		{Kind: spec.TileWindow, Height: 6, Width: 6, TileWindows: spec.TileWindows{TileHeight: 8, TileWidth: 8,
+			PerVisit: 2,
+			Pool:     2}},
 		{Kind: spec.ResizedWindow, Height: 8, Width: 8},
 		{},
 	} {

@@ -134,7 +134,7 @@ func forecastSpecs() map[string]Spec {
 	}
 	all["chip"] = base(Sampler{Kind: spec.WholeChip, Height: 20, Width: 24})
 	all["random"] = base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3})
-	all["grid"] = base(Sampler{Kind: spec.GridWindow, Height: 8, Width: 8, GridWindows: GridWindows{StrideY: 6,
+	all["grid"] = base(Sampler{Kind: spec.GridWindow, Height: 8, Width: 8, GridWindows: spec.GridWindows{StrideY: 6,
 		StrideX: 4}})
 	all["dropped"] = base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 2})
 	dropped := all["dropped"]
@@ -192,8 +192,8 @@ func TestForecastIsExact(t *testing.T) {
 func TestForecastOfAWorker(t *testing.T) {
 	for _, s := range []Sampler{
 		{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: spec.ResizedWindow, Height: 4,
-			Width: 4, PerAsset: 3, ResizedWindows: ResizedWindows{ScaleMin: 1, ScaleMax: 20}},
-		{Kind: spec.ResizedWindow, Height: 64, Width: 64, ResizedWindows: ResizedWindows{ScaleMin: 0.01,
+			Width: 4, PerAsset: 3, ResizedWindows: spec.ResizedWindows{ScaleMin: 1, ScaleMax: 20}},
+		{Kind: spec.ResizedWindow, Height: 64, Width: 64, ResizedWindows: spec.ResizedWindows{ScaleMin: 0.01,
 			ScaleMax: 0.02}},
 	} {
 		tabs := sampledTables()
@@ -377,8 +377,9 @@ func TestForecastOfFiles(t *testing.T) {
 	}
 	for _, s := range []Sampler{
 		{}, {Kind: spec.RandomWindow, Height: 50, Width: 70, PerAsset: 5},
-		{Kind: spec.GridWindow, Height: 64, Width: 64, GridWindows: GridWindows{StrideY: 40}},
-		{Kind: spec.TileWindow, Height: 32, Width: 32, TileWindows: TileWindows{PerVisit: 8, Pool: 3}, PerAsset: 6},
+		{Kind: spec.GridWindow, Height: 64, Width: 64, GridWindows: spec.GridWindows{StrideY: 40}},
+		{Kind: spec.TileWindow, Height: 32, Width: 32, TileWindows: spec.TileWindows{PerVisit: 8, Pool: 3},
+			PerAsset: 6},
 	} {
 		if testing.Short() && (s.Kind == spec.RandomWindow || s.Kind == spec.GridWindow) {
 			continue // the same worker runs for every sampler
@@ -506,10 +507,10 @@ func TestForecastOfArrays(t *testing.T) {
 		}
 		for _, s := range []Sampler{
 			{}, {Kind: spec.RandomWindow, Height: 7, Width: 5, PerAsset: 3},
-			{Kind: spec.GridWindow, Height: 6, Width: 6, GridWindows: GridWindows{StrideY: max(4, k.size[2]/7),
+			{Kind: spec.GridWindow, Height: 6, Width: 6, GridWindows: spec.GridWindows{StrideY: max(4, k.size[2]/7),
 				StrideX: max(5, k.size[3]/7)}},
 			{Kind: spec.ResizedWindow, Height: 6, Width: 6, PerAsset: 3},
-			{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 6, TileWidth: 6,
+			{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: spec.TileWindows{TileHeight: 6, TileWidth: 6,
 				PerVisit: 4, Pool: 3}, PerAsset: 5},
 		} {
 			if k.size[2] >= 8 && k.size[3] >= 8 && forecastOfArray(t, k, s) {

@@ -182,7 +182,7 @@ func TestStackReadsOverviews(t *testing.T) {
 	}{
 		{20, "", loader.Sampler{}, 1}, {40, "", loader.Sampler{}, 2}, {40, "antialias", loader.Sampler{}, 2},
 		{20, "", loader.Sampler{Kind: spec.TileWindow, Height: 16, Width: 16, PerAsset: 2,
-			TileWindows: loader.TileWindows{Pool: 8}}, 1},
+			TileWindows: spec.TileWindows{Pool: 8}}, 1},
 		{40, "nearest", loader.Sampler{}, 0}, {10, "", loader.Sampler{}, 0},
 	} {
 		t.Run(fmt.Sprintf("%v m %s %s", c.grid, c.resample, c.sampler.Kind), func(t *testing.T) {

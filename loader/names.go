@@ -13,18 +13,6 @@ type (
 	Field = spec.Field
 	// Sampler says which windows an asset gives: see spec.Sampler.
 	Sampler = spec.Sampler
-	// GridWindows are the members of a grid's Sampler: see spec.GridWindows.
-	GridWindows = spec.GridWindows
-	// ResizedWindows are the members of a Sampler of resized windows: see spec.ResizedWindows.
-	ResizedWindows = spec.ResizedWindows
-	// WeightedWindows are the members of a Sampler by weights: see spec.WeightedWindows.
-	WeightedWindows = spec.WeightedWindows
-	// TileWindows are the members of a Sampler tile by tile: see spec.TileWindows.
-	TileWindows = spec.TileWindows
-	// RowWindows are the members of a Sampler by boxes of rows: see spec.RowWindows.
-	RowWindows = spec.RowWindows
-	// GeoWindows are the members of a Sampler of windows on the ground: see spec.GeoWindows.
-	GeoWindows = spec.GeoWindows
 	// Source is a dataset of a spec: see spec.Source.
 	Source = spec.Source
 	// Subset selects rows of a dataset: see spec.Subset.

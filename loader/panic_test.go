@@ -73,7 +73,7 @@ func openTripping(t *testing.T, sp Spec, tab tripping, workers int) *Engine {
 // beside and after it, get their batches, and all memory comes back.
 func TestPanicEndsOneTicket(t *testing.T) {
 	tab := chips(5, 24)
-	tile := Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{Pool: 4}}
+	tile := Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: spec.TileWindows{Pool: 4}}
 	for name, c := range map[string]struct {
 		tab     tripping
 		policy  string

@@ -32,7 +32,8 @@ func TestSharedChunksChangeNothing(t *testing.T) {
 			continue
 		}
 		random := Sampler{Kind: spec.RandomWindow, Height: 9, Width: 7, PerAsset: 30}
-		grid := Sampler{Kind: spec.GridWindow, Height: 7, Width: 9, GridWindows: GridWindows{StrideY: 5, StrideX: 8}}
+		grid := Sampler{Kind: spec.GridWindow, Height: 7, Width: 9,
+			GridWindows: spec.GridWindows{StrideY: 5, StrideX: 8}}
 		for _, sampler := range []Sampler{random, grid} {
 			sp := Spec{Source: file, BatchSize: 6, Shuffle: true, Take: 200, Sampler: sampler, BadSamples: spec.BadFill,
 				Fields: []Field{{Name: "image", DType: "native", Pad: true}}}

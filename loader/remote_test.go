@@ -353,8 +353,8 @@ func TestForecastOverAServer(t *testing.T) {
 	for _, sampler := range []loader.Sampler{
 		{},
 		{Kind: spec.RandomWindow, Height: 100, Width: 90, PerAsset: 4},
-		{Kind: spec.GridWindow, Height: 64, Width: 64, GridWindows: loader.GridWindows{StrideY: 40}},
-		{Kind: spec.TileWindow, Height: 50, Width: 50, TileWindows: loader.TileWindows{TileHeight: 100, TileWidth: 90,
+		{Kind: spec.GridWindow, Height: 64, Width: 64, GridWindows: spec.GridWindows{StrideY: 40}},
+		{Kind: spec.TileWindow, Height: 50, Width: 50, TileWindows: spec.TileWindows{TileHeight: 100, TileWidth: 90,
 			PerVisit: 2, Pool: 2}},
 	} {
 		web, err := httpsource.New(httpsource.Options{Options: remote.Options{}})

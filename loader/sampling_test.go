@@ -613,7 +613,7 @@ func fixedSpecs() map[string]Spec {
 		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 3, Shuffle: true,
 			Sampler: s, BadSamples: spec.BadReplace, Augment: "flips"}
 	}
-	tiles := base(Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{TileHeight: 10,
+	tiles := base(Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: spec.TileWindows{TileHeight: 10,
 		TileWidth: 10, PerVisit: 4, Pool: 3}})
 	tiles.Augment = "d4"
 	resized := base(Sampler{Kind: spec.ResizedWindow, Height: 12, Width: 12, PerAsset: 2})
@@ -627,7 +627,7 @@ func fixedSpecs() map[string]Spec {
 	exact.Source, exact.Until, exact.PerBatch, exact.Take = "", spec.UntilLongest, true, 15
 	exact.Sources = []Source{{Source: "a", Weight: 3,
 		Subset: Subset{Strata: &spec.Strata{Column: "class", PerBatch: true}}}, {Source: "b", Weight: 2}}
-	inTime := base(Sampler{Kind: spec.GridWindow, Height: 12, Width: 12, GridWindows: GridWindows{StrideY: 6}})
+	inTime := base(Sampler{Kind: spec.GridWindow, Height: 12, Width: 12, GridWindows: spec.GridWindows{StrideY: 6}})
 	inTime.BadSamples = spec.BadSkip
 	inTime.Fields[0].Layout, inTime.Fields[1].Layout = "n t b y x", "(n t) y x"
 	inTime.Time = &spec.Time{Key: "site", Order: "date", Length: 3}

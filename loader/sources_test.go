@@ -337,7 +337,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		}
 		sp = Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
 			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6,
-				WeightedWindows: WeightedWindows{Weights: path}, PerAsset: 2}}
+				WeightedWindows: spec.WeightedWindows{Weights: path}, PerAsset: 2}}
 		tab.objects[path] = b.Bytes()
 		e := openFake(t, sp, tab, 2)
 		for step := range e.Steps() {
@@ -469,7 +469,7 @@ func TestTilesAreOutOfTheMemory(t *testing.T) {
 	race.SkipCovered(t)
 	const memory = 1 << 20
 	sp := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: spec.TileWindow, Height: 8,
-		Width: 8, TileWindows: TileWindows{PerVisit: 4}}}
+		Width: 8, TileWindows: spec.TileWindows{PerVisit: 4}}}
 	tab := chips(5, 5000)
 	keys := fakeColumn{kind: catalog.Int}
 	for row := range tab.rows {
@@ -508,7 +508,7 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 		tab.add(0, row, a, o)
 	}
 	sp := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 16, Shuffle: true,
-		Sampler: Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{PerVisit: 16,
+		Sampler: Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: spec.TileWindows{PerVisit: 16,
 			Pool: 1000}}}.WithDefaults()
 	var want [][]byte
 	for _, memory := range []int64{64 << 20, 40_000} {
@@ -777,24 +777,24 @@ func TestInvalidSpecs(t *testing.T) {
 		"unknown augment":   func(s *Spec) { s.Augment = "shear" },
 		"grid without size": func(s *Spec) { s.Sampler = Sampler{Kind: spec.GridWindow} },
 		"stride of a random window": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.RandomWindow, Height: 4, Width: 4, GridWindows: GridWindows{StrideY: 2}}
+			s.Sampler = Sampler{Kind: spec.RandomWindow, Height: 4, Width: 4, GridWindows: spec.GridWindows{StrideY: 2}}
 		},
 		"odd stride": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, GridWindows: GridWindows{StrideY: 3}}
+			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, GridWindows: spec.GridWindows{StrideY: 3}}
 		},
 		"grid that pads alone": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, GridWindows: GridWindows{Pad: true}}
+			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, GridWindows: spec.GridWindows{Pad: true}}
 		},
 		"weights without file": func(s *Spec) {
 			s.Sampler = Sampler{Kind: spec.WeightedWindow, Height: 4, Width: 4}
 		},
 		"odd tile": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 5,
+			s.Sampler = Sampler{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: spec.TileWindows{TileHeight: 5,
 				TileWidth: 4}}
 		},
 		"scale of nothing": func(s *Spec) {
 			s.Sampler = Sampler{Kind: spec.ResizedWindow, Height: 4, Width: 4,
-				ResizedWindows: ResizedWindows{ScaleMin: 2, ScaleMax: 1}}
+				ResizedWindows: spec.ResizedWindows{ScaleMin: 2, ScaleMax: 1}}
 		},
 		"use without split": func(s *Spec) { s.Use = "train" },
 		"split without use": func(s *Spec) {
@@ -972,7 +972,7 @@ func TestRootsOfSources(t *testing.T) {
 	}
 	weighted := func(dir string) Spec {
 		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 8,
-			WeightedWindows: WeightedWindows{Weights: filepath.Join(dir, "weights")}}}
+			WeightedWindows: spec.WeightedWindows{Weights: filepath.Join(dir, "weights")}}}
 	}
 	for i, sp := range []Spec{mixed(inside), weighted(inside), mixed(outside), weighted(outside)} {
 		e, err := Open(context.Background(), sp, Options{Roots: []string{inside}})

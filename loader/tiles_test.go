@@ -20,7 +20,7 @@ import (
 // that others wait for arrive complete. In the end no tile is held or planned, and the memory counted is
 // that of the cached tiles.
 func TestSharedTilesComeBack(t *testing.T) {
-	pool := Sampler{Kind: spec.TileWindow, Height: 12, Width: 12, TileWindows: TileWindows{TileHeight: 20,
+	pool := Sampler{Kind: spec.TileWindow, Height: 12, Width: 12, TileWindows: spec.TileWindows{TileHeight: 20,
 		TileWidth: 24, PerVisit: 5, Pool: 3}}
 	random := Sampler{Kind: spec.RandomWindow, Height: 12, Width: 12, PerAsset: 20}
 	for name, memory := range map[string]int64{"room for all": 0, "room for few": 26000} {

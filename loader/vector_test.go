@@ -169,7 +169,7 @@ func TestVectorWindows(t *testing.T) {
 		"chip":   {},
 		"random": {Kind: spec.RandomWindow, Height: 24, Width: 24, PerAsset: 3},
 		"grid":   {Kind: spec.GridWindow, Height: 24, Width: 24},
-		"tiles":  {Kind: spec.TileWindow, Height: 24, Width: 24, TileWindows: loader.TileWindows{PerVisit: 2}},
+		"tiles":  {Kind: spec.TileWindow, Height: 24, Width: 24, TileWindows: spec.TileWindows{PerVisit: 2}},
 	} {
 		s.Sampler, s.Augment = sampler, "d4"
 		e := mustOpen(t, s, loader.Options{})

@@ -95,7 +95,7 @@ func TestGroupsOfMixtures(t *testing.T) {
 	base := loader.Spec{
 		Fields: []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}}, BatchSize: 8, Shuffle: true,
 		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64,
-			TileWindows: loader.TileWindows{PerVisit: 16, Pool: 4}, PerAsset: 20},
+			TileWindows: spec.TileWindows{PerVisit: 16, Pool: 4}, PerAsset: 20},
 	}
 	mixture, strata := base, base
 	mixture.Sources = []loader.Source{{Name: "a", Source: chips, Weight: 2}, {Name: "b", Source: chips, Weight: 1}}
@@ -126,7 +126,7 @@ func TestServersDecodeWhatOneDoes(t *testing.T) {
 		Fields:    []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}},
 		BatchSize: 8, Shuffle: true,
 		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64,
-			TileWindows: loader.TileWindows{PerVisit: 16, Pool: 8}, PerAsset: 24},
+			TileWindows: spec.TileWindows{PerVisit: 16, Pool: 8}, PerAsset: 24},
 	}
 	var o batch.LoaderOptions
 	one, groups := decoded(t, spec, 1, true, o), decoded(t, spec, 3, true, o)

@@ -28,7 +28,7 @@ type GridWindows struct {
 const GridWindow = "grid"
 
 var grid = samplerKind{
-	name: GridWindow, members: func(s *Sampler) any { return &s.GridWindows }, counts: true,
+	name: GridWindow, members: func(s *Sampler) any { return &s.GridWindows }, counts: true, limited: true,
 	defaults: (*Sampler).fillGrid, check: (*Sampler).checkGrid, plan: (*Sampler).planGrid,
 }
 

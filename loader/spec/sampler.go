@@ -69,15 +69,17 @@ type samplerKind struct {
 	anySize bool
 	// sizes says that each batch may have another size.
 	sizes bool
+	// limited says that MaxNoData leaves windows out.
+	limited bool
 	// counts says that the sizes of assets decide how many samples an asset has, if PerAsset does not.
 	counts bool
 }
 
 // samplers are the kinds in the order in which they are listed.
 var samplers = []samplerKind{
-	{name: WholeChip, anySize: true, check: (*Sampler).checkChip,
+	{name: WholeChip, anySize: true, limited: true, check: (*Sampler).checkChip,
 		plan: fixed(shuffle.WholeChip{})},
-	{name: RandomWindow, sizes: true, plan: fixed(shuffle.RandomWindow{})},
+	{name: RandomWindow, sizes: true, limited: true, plan: fixed(shuffle.RandomWindow{})},
 	grid,
 	resized,
 	weighted,
@@ -86,13 +88,18 @@ var samplers = []samplerKind{
 	ground,
 }
 
-// SamplerKinds are the values of Sampler.Kind.
-var SamplerKinds = func() (names []string) {
-	for _, kind := range samplers {
-		names = append(names, kind.name)
+// SamplerKinds are the values of Sampler.Kind. A kind without a plan ends the program here.
+var SamplerKinds = kindsThat(func(k *samplerKind) bool { return k.plan(&Sampler{}, 1, 1) != nil })
+
+// kindsThat returns the kinds for which has is true.
+func kindsThat(has func(*samplerKind) bool) (names []string) {
+	for i := range samplers {
+		if has(&samplers[i]) {
+			names = append(names, samplers[i].name)
+		}
 	}
 	return names
-}()
+}
 
 // kind returns the kind of the sampler, or nil if its name is unknown.
 func (s *Sampler) kind() *samplerKind {
@@ -158,7 +165,7 @@ func (s *Sampler) validate() error {
 	if kind == nil {
 		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds, ", "))
 	}
-	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind), s.checkCoverage()); err != nil {
+	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind), s.checkCoverage(kind)); err != nil {
 		return err
 	}
 	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {
@@ -187,8 +194,8 @@ func (s *Sampler) checkSizes(kind *samplerKind) error {
 	case s.Sizes == nil:
 		return nil
 	case !kind.sizes:
-		return wrong("sizes", s.Sizes, "the kind of sampler is %q: only random, resized and weighted windows have "+
-			"several", s.Kind)
+		return wrong("sizes", s.Sizes, "the kind of sampler is %q: only %s have several", s.Kind,
+			strings.Join(kindsThat(func(k *samplerKind) bool { return k.sizes }), ", "))
 	case count == 0 || count > maxSizes || slices.Min(s.Sizes) < 1:
 		return wrong("sizes", s.Sizes, "it must have 1 to %d sides of at least 1 pixel", maxSizes)
 	case s.Height != slices.Max(s.Sizes) || s.Width != s.Height:
@@ -198,7 +205,7 @@ func (s *Sampler) checkSizes(kind *samplerKind) error {
 }
 
 // checkCoverage checks the limit of pixels without data.
-func (s *Sampler) checkCoverage() error {
+func (s *Sampler) checkCoverage(kind *samplerKind) error {
 	switch most := s.MaxNoData; {
 	case most == nil && s.Coverage == "":
 		return nil
@@ -206,10 +213,10 @@ func (s *Sampler) checkCoverage() error {
 		return fmt.Errorf("coverage is %q: it is for max_nodata", s.Coverage)
 	case !(*most >= 0 && *most <= 1):
 		return wrong("max_nodata", *most, "it must be from 0 to 1")
-	case !slices.Contains([]string{WholeChip, RandomWindow, GridWindow}, s.Kind):
-		return wrong("max_nodata", *most, "the kind of sampler is %q, and only \"chip\", \"random_window\" and "+
-			"\"grid\" leave windows out; \"weighted_window\" with the file of coverage as its weights draws them by "+
-			"their valid pixels", s.Kind)
+	case !kind.limited:
+		return wrong("max_nodata", *most, "the kind of sampler is %q, and only %s leave windows out; "+
+			"\"weighted_window\" with the file of coverage as its weights draws them by their valid pixels", s.Kind,
+			strings.Join(kindsThat(func(k *samplerKind) bool { return k.limited }), ", "))
 	case s.Coverage == "":
 		return wrong("max_nodata", *most, "it needs coverage, a file of 'chaski stats --sampling'")
 	}

@@ -303,7 +303,7 @@ def test_what_does_not_fit(folder: Path, binary, tmp_path: Path):
         (chaski.Grid(16, max_nodata=-0.5, coverage=coverage), "from 0 to 1"),
         (chaski.Grid(16, max_nodata=0.5, coverage=classes), "without classes"),
         (chaski.Grid(16, max_nodata=0.5, coverage=folder / "none"), "none"),
-        (tiles, 'only "chip", .* leave windows out; "weighted_window" with the'),
+        (tiles, 'only chip, .* leave windows out; "weighted_window" with the'),
     ]
     # The way out that the refusal of tiles names.
     away = chaski.WeightedWindow(16, weights=coverage)
