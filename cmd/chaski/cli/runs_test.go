@@ -351,6 +351,7 @@ func TestNoBytesOnATerminal(t *testing.T) {
 		{"index", "--format", "parquet", "chips"},
 		{"sql", "--format", "arrow", "SELECT id FROM data", "coast.tacozip"},
 		{"frame", "--format", "raw", "data.zl"},
+		{"stats", "--sampling", "chips"},
 		{"paste", "--like", "scene.tif", "--window", "256", "--stride", "192", "predictions.npy"},
 	} {
 		var errs bytes.Buffer

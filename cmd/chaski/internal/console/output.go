@@ -80,9 +80,15 @@ func Writable(name string) error {
 	return FileError(name, durable.Writable(name))
 }
 
+// IsTerminal reports whether out is a terminal, so that a person reads what is written to it.
+func IsTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // NotToTerminal refuses to write binary data to a terminal, which would obey some of its bytes.
 func NotToTerminal(out io.Writer, what string) error {
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if IsTerminal(out) {
 		return Usagef("%s is binary data: send it to a file or to another program, not to a terminal", what)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // Bar is a progress bar. It draws nothing if stderr is not a terminal. The zero value draws nothing
@@ -30,11 +29,10 @@ func NewBar(stderr io.Writer, what string, total int64) *Bar {
 	if os.Getenv("CHASKI_PROGRESS") != "" {
 		return &Bar{lines: stderr}
 	}
-	file, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !IsTerminal(stderr) {
 		return &Bar{}
 	}
-	return drawnBar(file, what, total)
+	return drawnBar(stderr, what, total)
 }
 
 func drawnBar(terminal io.Writer, what string, total int64) *Bar {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -50,6 +51,14 @@ func NewStats(env console.Env) *cobra.Command {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
+			if f.sampling && cmp.Or(f.out, "-") == "-" {
+				if err := console.NotToTerminal(env.Out, "a file of weights"); err != nil {
+					return err
+				}
+			}
+			if !cmd.Flags().Changed("format") && console.IsTerminal(env.Out) {
+				f.format = "text"
+			}
 			if f.metadata {
 				if flags.IsSpec(cmd.Context(), env.Files, args[0]) {
 					return console.Usagef("--from-metadata needs a container: %s is a spec", args[0])
@@ -81,7 +90,9 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 	console.Var(defined, &f.component, "component", "*")
 	// Without it pflag would print (default "*").
 	defined.Lookup("component").DefValue = ""
-	console.ChoiceVar(defined, &f.format, "format", "json", "json")
+	console.ChoiceVar(defined, &f.format, "format", "json", "text", "json")
+	// Without it pflag would print (default "json"), which is not so on a terminal.
+	defined.Lookup("format").DefValue = ""
 	console.Var(defined, &f.sampling, "sampling", false)
 	console.Var(defined, &f.weights.Field, "count", "")
 	console.Var(defined, &f.weights.Classes, "classes", nil)
@@ -123,7 +134,18 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if out.Pooled, err = dataset.Pool(ctx, key, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}
-	return console.WriteJSON(f.out, env.Out, out)
+	return f.write(env, out, report)
+}
+
+// write writes found as JSON into the output, or else as text the bands of the report.
+func (f *statsFlags) write(env console.Env, found any, report *stats.Report) error {
+	file := cmp.Or(f.out, "-")
+	if f.format == "json" || file != "-" {
+		if err := console.WriteJSON(file, env.Out, found); err != nil || f.format == "json" {
+			return err
+		}
+	}
+	return console.Print(env.Out, summaryOf(report, strings.TrimPrefix(file, "-")), false)
 }
 
 // report returns the statistics of all components under their ids or, with --field, of some under the
@@ -191,7 +213,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	case f.shards.Given() && f.sampling:
 		err = f.weightsOfShards(ctx, spec.WithDefaults(), options, bar.Set)
 	case f.shards.Given():
-		err = f.statsOfShards(ctx, spec.WithDefaults(), options, bar.Set)
+		err = f.statsOfShards(ctx, env, spec.WithDefaults(), options, bar.Set)
 	case f.sampling:
 		var b bytes.Buffer
 		if err = survey.Weights(ctx, &b, spec, options, f.weights, nil, bar.Set); err == nil {
@@ -205,7 +227,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		var report *stats.Report
 		if report, err = survey.Stats(ctx, spec, options, bar.Set); err == nil {
 			bar.Done()
-			err = console.WriteJSON(f.out, env.Out, report)
+			err = f.write(env, report, report)
 		}
 	}
 	return console.UsageUnlessFault(err)
@@ -221,7 +243,7 @@ func (f *statsFlags) work(sp loader.Spec, e survey.Extent, settings any) (shards
 }
 
 // statsOfShards measures a share of the samples, or writes the statistics of all parts.
-func (f *statsFlags) statsOfShards(ctx context.Context, spec loader.Spec, o loader.Options,
+func (f *statsFlags) statsOfShards(ctx context.Context, env console.Env, spec loader.Spec, o loader.Options,
 	progress func(done, total int64)) error {
 	extent, err := survey.Measurable(ctx, spec, o)
 	if err != nil {
@@ -253,7 +275,8 @@ func (f *statsFlags) statsOfShards(ctx context.Context, spec loader.Spec, o load
 				return err
 			}
 		}
-		return console.WriteJSON(f.out, nil, total.Report(spec.Fields))
+		report := total.Report(spec.Fields)
+		return f.write(env, report, report)
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
@@ -44,8 +43,7 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 		return err
 	}
 	defer client.Close()
-	out, ok := env.Out.(*os.File)
-	screen := !f.once && ok && term.IsTerminal(int(out.Fd()))
+	screen := !f.once && console.IsTerminal(env.Out)
 	var old []report.Figures
 	for {
 		now, err := report.ParseAll(client.Report(ctx))
