@@ -298,8 +298,8 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	// A raster of 64 KiB in a page of 2 MiB costs 32 times its bytes. Pages of 1 MiB, the usual aim, are below that.
 	if n := table.PageBytes(); n > 2<<20 {
 		o.Logger.Warn("rasters share large pages of a Parquet file, and each raster is read by reading its page: "+
-			"write smaller ones, with write_table(..., write_batch_size=1, data_page_size=65536, write_page_index=True) "+
-			"in pyarrow",
+			"write smaller ones, with write_table(..., write_batch_size=1, data_page_size=65536, "+
+			"write_page_index=True) in pyarrow",
 			"page bytes", n, "dataset", src.Source)
 	}
 	return catalogTable{table}, nil
