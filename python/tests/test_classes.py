@@ -219,7 +219,7 @@ def test_lists_of_many_classes_fit_any_dtype(eurosat, tmp_path):
     assert got.shape == (1, 300)
     assert np.flatnonzero(got[0]).tolist() == [1, 299]
     fields["y"] = Field(column="one", classes=names, dtype="uint8")
-    with pytest.raises(chaski.UnsupportedError, match='300 strings.*"uint8" can number 256'):
+    with pytest.raises(chaski.UnsupportedError, match='300 strings.*"uint8" has numbers for 256'):
         chaski.load(tmp_path / "t.parquet", batch_size=1, fields=fields)
 
 
