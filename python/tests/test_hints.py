@@ -60,6 +60,7 @@ LOAD = (
     "fields = {'image': 'images/{id}.' + sys.argv[2], 'mask': 'masks/{id}.' + sys.argv[2]}\n"
     "with chaski.load('.', batch_size=2, fields=eval(sys.argv[1])) as loader:\n"
     "    assert loader.samples == int(sys.argv[3])\n"
+    "import time; time.sleep(1)\n"  # the log of an engine comes by another pipe
 )
 
 

@@ -29,7 +29,7 @@ def rows(n: int, world_size: int = 1, **engine: Any) -> chaski.Loader:
 
 
 def test_a_batch_that_does_not_fit_is_an_error_of_load():
-    with pytest.raises(chaski.LimitError, match="16 rows.*over the 8388608 bytes of batch memory"):
+    with pytest.raises(chaski.LimitError, match="16 rows.*over the 6291456 bytes of batch memory"):
         rows(16, memory=8 << 20)
     with rows(16, memory=24 << 20, world_size=2) as loader:  # 8 rows a rank fit
         assert next(iter(loader))["image"].shape[0] == 8
