@@ -200,6 +200,14 @@ func (p *dryRun) memory() error {
 	fit := engine.options.MemoryBytes / max(batch, 1)
 	// As NewLoader has it: those that are prefetched, and the caller's.
 	memory.Batch, memory.Batches = batch, int(max(min(int64(p.options.Prefetch)+1, fit), 1))
+	last := engine.spec.Cut().Ticket(0, engine.Steps()-1, engine.samples, p.options.Rank, p.options.World)
+	short, err := engine.bytesOf(last.Rows(), false)
+	if err != nil {
+		return err
+	}
+	if short < batch {
+		memory.Short = min(short, engine.options.MemoryBytes-batch*int64(memory.Batches))
+	}
 	if engine.tiles != nil {
 		memory.Tiles = engine.tiles.Bound
 	}

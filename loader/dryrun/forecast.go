@@ -100,6 +100,8 @@ type Memory struct {
 	// many as fit, and the one that the caller holds.
 	Batch   int64 `json:"batch"`
 	Batches int   `json:"batches"`
+	// Short is the last batch of an epoch, if it has fewer rows of a rank: it lies beside the others.
+	Short int64 `json:"short,omitempty"`
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
 	// Worker is the most that one worker holds: the bytes of a run of chunks, a decoded chunk, the
@@ -113,7 +115,7 @@ type Memory struct {
 
 // Total returns the sum in bytes.
 func (m Memory) Total() int64 {
-	return m.Batch*int64(m.Batches) + m.Tiles + m.Worker*int64(m.Workers) + m.Catalog
+	return m.Batch*int64(m.Batches) + m.Short + m.Tiles + m.Worker*int64(m.Workers) + m.Catalog
 }
 
 // Forecast is the expected cost of an epoch.
