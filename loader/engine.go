@@ -140,7 +140,7 @@ type leftOut struct {
 // its entry in Engine.columnsOf; if a member of the spec adds it to batches, Spec.extras reserves its name.
 type columnKind struct {
 	reads bool // its rows are read, by column.fill
-	bytes int  // of a row, but for those of column.size and of the layout's tensors
+	bytes int  // of a row; column.size counts texts, and the layout its own tensors
 	of    func(p *Pending) column
 }
 
@@ -196,7 +196,7 @@ type rasterLayout struct {
 // released or kept. It is an equal part of the memory for each active client, and at least one batch, so that a client
 // that does not take its batches holds its own part alone. The streams of a client divide its quota.
 //
-// While other engines wait for the budget, the engine gets no more memory than it has, which may be that of two
+// While other engines wait for the budget, the engine gets no more memory than it has, which may be two
 // batches. A ticket that finds no room then waits in the queue of the budget itself, where clients take turns: see ask.
 // Otherwise it would wait until other clients of this engine take their batches.
 type queue struct {

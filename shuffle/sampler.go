@@ -72,11 +72,11 @@ func (RandomWindow) compile(lf *leaf) (height, width int, err error) {
 }
 
 func (RandomWindow) window(lf *leaf, d Draw, height, width int, w *Weights) (Box, bool) {
-	c, most := lf.Sampler.crop(&d, height, width), lf.Sampler.MaxNoData
-	if w != nil && most != nil {
-		return w.Covered(c, *most), false
+	crop, limit := lf.Sampler.crop(&d, height, width), lf.Sampler.MaxNoData
+	if w != nil && limit != nil {
+		return w.Covered(crop, *limit), false
 	}
-	return Window(c), false
+	return Window(crop), false
 }
 
 // WeightedWindow reads PerItem windows centred on pixels drawn by weight. See Weights.

@@ -90,7 +90,7 @@ func (d *Decoder) DecodeFirst(dst, src []byte, x *Index, i, pixels int) error {
 	// The capacity is cut, because a decompressor may write to all of it.
 	dst = dst[:wanted:min(cap(dst), wanted+Spare)]
 	if b == 1 || x.Inner.rowsFirst() {
-		// Predictors work row by row, and of these only that of floating point does not work from left to right.
+		// Predictors work row by row from left to right, but the one of floating point needs whole rows.
 		if x.Predictor == FloatingPoint {
 			pixels = rows * w
 		}

@@ -322,7 +322,7 @@ class Members(Described):
             ignore: values that are grey, by the member that has them: {"mask": 255}. Default: the
                 `fill` of each field.
             classes: names of classes in the legend, by the member that has them: a list from 0, or
-                a dict by number: {"mask": {1: "water", 2: "forest"}}. Default: those of the file.
+                a dict by number: {"mask": {1: "water", 2: "forest"}}. Default: the file's names.
             palette: their colours likewise, as matplotlib writes them: {"mask": {1: "#1f6fb4"}}.
             size: width of a picture in inches.
 

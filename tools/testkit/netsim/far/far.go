@@ -1,6 +1,6 @@
 // Package far serves an object to tests from a web server and from a bucket, with openers, and records the
-// requests. Under the race detector there is no bucket: its SDK takes half a minute to compile, and its goroutines are
-// those of the web server's opener.
+// requests. Under the race detector there is no bucket: its SDK takes half a minute to compile, and it
+// starts the same goroutines as the web server's opener.
 package far
 
 import (

@@ -11,10 +11,10 @@ import (
 // binds its arguments itself.
 func TestWordsOfSignatures(t *testing.T) {
 	library := &Library{Functions: map[string]*Function{}}
-	own := Define("f(value) g", "", sql.Double, nil).Bound((*Binder).WrongArguments)
-	library.Add(own)
+	bound := Define("f(value) g", "", sql.Double, nil).Bound((*Binder).WrongArguments)
+	library.Add(bound)
 	library.Add(Define("h(x[, count])", "", sql.Double, nil))
-	if library.Functions["g"] != own || library.Functions["h"] == nil {
+	if library.Functions["g"] != bound || library.Functions["h"] == nil {
 		t.Error("functions are not found by their names")
 	}
 	defer func() {
