@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -120,7 +119,7 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 	}
 	draw := shuffle.Draw{Dataset: slices.Index(c.engine.leaves, d), Row: row}
 	for i, f := range d.rasters {
-		if rows.Lacks(d.table, f.TableColumn, row) {
+		if d.table.Lacks(f.TableColumn, row) {
 			continue
 		}
 		for step := range d.files.count(i) {
@@ -137,7 +136,7 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 	}
 	if len(d.vectors) > 0 {
 		_, lead := d.leads(row)
-		asset, err := d.table.Asset(ctx, lead, row)
+		asset, err := d.table.Fields[lead].Asset(ctx, row)
 		for i := 0; i < len(d.vectors) && err == nil; i++ {
 			err = d.vectors[i].Check(ctx, row, &asset)
 		}
@@ -149,7 +148,7 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 // asset reads a step of a raster field of a row completely.
 func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *shuffle.Draw, field, step int) error {
 	raster := d.rasters[field]
-	asset, err := d.table.Asset(ctx, d.column(field, step), draw.Row)
+	asset, err := d.table.Fields[d.column(field, step)].Asset(ctx, draw.Row)
 	if err != nil {
 		return err
 	}

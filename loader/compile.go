@@ -273,7 +273,7 @@ func (e *Engine) setClasses(ctx context.Context) error {
 		if field.Classes == nil {
 			var sources []classSource
 			for _, d := range e.sets {
-				sources = append(sources, classSource{d.table, &d.source, d.extras.Selected})
+				sources = append(sources, classSource{d.table, &d.source})
 			}
 			found, err := findClasses(ctx, i, field.DType, sources)
 			if err != nil {
@@ -322,7 +322,7 @@ func (e *Engine) setHash() error {
 	e.hash = hasher.Hex()
 	data := hashed{samples: e.samples, digest: e.digest()}
 	for _, d := range e.sets {
-		data.sources = append(data.sources, hashedSource{d.name, d.table.Fingerprint(), d.table.Len()})
+		data.sources = append(data.sources, hashedSource{d.name, d.table.Fingerprint, d.table.N})
 	}
 	e.run, err = partsOf(&e.spec, data)
 	return err

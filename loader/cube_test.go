@@ -215,7 +215,7 @@ func (k *known) row(t *testing.T, e *Engine, b *batch.Batch, r, attr int, p *dry
 	if bands != k.size[1] {
 		t.Fatalf("%d bands, want %d", bands, k.size[1])
 	}
-	asset, err := e.sets[0].table.Asset(t.Context(), attr, p.Draw.Row)
+	asset, err := e.sets[0].table.Fields[attr].Asset(t.Context(), p.Draw.Row)
 	if err != nil {
 		t.Fatal(err)
 	}

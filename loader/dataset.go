@@ -116,9 +116,8 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	}
 	set.group = e.opening
 	set.group.sets = append(set.group.sets, set)
-	set.extras = set.table.Extras()
-	set.names.shared = set.extras.BandNames
-	if set.table.Len() == 0 {
+	set.names.shared = set.table.BandNames
+	if set.table.N == 0 {
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
 			src.Source)
 	}
@@ -200,7 +199,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		}
 	}
 	groups := [][]uint32{rows}
-	items := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
+	items := shuffle.Dataset{Items: d.table.N, Rows: rows}
 	if items.Transforms, err = e.spec.Elements(); err != nil {
 		return empty, err
 	}
@@ -378,7 +377,7 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
 	var columns []int
 	for i, field := range d.fields {
-		kind := d.table.Kind(i)
+		kind := d.table.Fields[i].Kind
 		if err := field.CheckKind(kind); err != nil {
 			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
 		}
@@ -404,7 +403,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 				return rows.InField(compiled.Name, err)
 			}
 		}
-		steps := rows.StepsOf(d.table, i)
+		steps := d.table.Fields[i].Steps
 		if err := d.filesAsSteps(&compiled, steps); err != nil {
 			return fault.WithFile(err, d.source.Source)
 		}
@@ -445,7 +444,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		case d.source.Time != nil:
 			field.Steps = d.source.Time.Length
 		case steps != nil:
-			field.Steps = len(steps.Columns)
+			field.Steps = len(steps.Fields)
 		}
 		d.rasters = append(d.rasters, field)
 	}
@@ -462,9 +461,9 @@ func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
 	case steps == nil:
 		return nil
 	case d.onGround():
-		return rows.Single(d.table, d.fields, "windows on the ground")
+		return d.table.Single(d.fields, "windows on the ground")
 	case d.source.Time != nil:
-		return rows.Single(d.table, d.fields, "the steps of a sequence of rows")
+		return d.table.Single(d.fields, "the steps of a sequence of rows")
 	}
 	f.Times = nil
 	if f.Layout == spec.DefaultLayout {
@@ -773,13 +772,12 @@ func (z *assetSizes) of(row int64) catalog.Size {
 // none, from the headers of the files.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].TableColumn
-	switch extras := d.extras; {
-	case extras.Size != nil:
-		size := extras.Size(column)
-		d.sizes.one = &size
-	case extras.Sizes != nil:
+	switch field := &d.table.Fields[column]; {
+	case field.Size != nil:
+		d.sizes.one = field.Size
+	case field.Sizes != nil:
 		var err error
-		if d.sizes.each, err = extras.Sizes(ctx, column); err != nil {
+		if d.sizes.each, err = field.Sizes(ctx); err != nil {
 			return err
 		}
 	}
@@ -797,17 +795,17 @@ const maxMeasured = 10_000_000
 
 // measureFiles reads the sizes of the selected assets from the headers of their files.
 func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
-	if n := d.table.Len(); n > maxMeasured {
+	if n := d.table.N; n > maxMeasured {
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: "+
 				"make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
-	d.sizes.each = make([]catalog.Size, d.table.Len())
+	d.sizes.each = make([]catalog.Size, d.table.N)
 	n, rowOf := d.selected()
 	// At least 4, because reading a header is mostly waiting.
 	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		row := rowOf(i)
-		asset, err := d.table.Asset(ctx, column, row)
+		asset, err := d.table.Fields[column].Asset(ctx, row)
 		if err != nil {
 			if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {
 				return nil // the run meets the error when it reads the sample
@@ -823,7 +821,7 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 // samplers depends on them.
 func (d *dataset) digestSizes(ctx context.Context) error {
 	d.hasDigest = true
-	for row := range d.table.Len() {
+	for row := range d.table.N {
 		size := d.sizes.of(row)
 		d.digest.Number(uint64(uint32(size.Height)) | uint64(uint32(size.Width))<<32)
 		if row%4096 == 0 && ctx.Err() != nil {
@@ -843,7 +841,7 @@ func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kin
 		known := func(element catalog.Value) bool { return !element.Null }
 		found := false
 		for k := int64(0); k < count && !found; k++ {
-			value, err := d.table.Value(ctx, i, row(k))
+			value, err := d.table.Fields[i].Value(ctx, row(k))
 			if err != nil {
 				return err
 			}
@@ -870,9 +868,9 @@ func (d *dataset) agrees(first *dataset) error {
 			d.sampler.Sizes, first.sampler.Sizes)
 	}
 	for i, f := range d.fields {
-		if d.table.Kind(i) != first.table.Kind(i) {
-			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i),
-				first.table.Kind(i))
+		if d.table.Fields[i].Kind != first.table.Fields[i].Kind {
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Fields[i].Kind,
+				first.table.Fields[i].Kind)
 		}
 	}
 	for i, field := range d.values {
@@ -909,7 +907,7 @@ func (d *dataset) agrees(first *dataset) error {
 // selected returns how many rows the subset selects, and the row of each.
 func (d *dataset) selected() (n int64, row func(i int64) int64) {
 	if d.rows == nil {
-		return d.table.Len(), func(i int64) int64 { return i }
+		return d.table.N, func(i int64) int64 { return i }
 	}
 	return int64(len(d.rows)), func(i int64) int64 { return int64(d.rows[i]) }
 }
@@ -1045,7 +1043,7 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+
 			"'chaski index' makes a catalog with transforms", "source", d.source.Source, "fields", d.boxed)
 	}
-	if len(d.rasters) < 2 || d.extras.Misplaced == nil || d.onGround() {
+	if len(d.rasters) < 2 || d.table.Misplaced == nil || d.onGround() {
 		return nil
 	}
 	lead := d.rasters[0]
@@ -1054,7 +1052,7 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 			continue
 		}
 		count, first := 0, error(nil)
-		err := d.extras.Misplaced(ctx, lead.TableColumn, field.TableColumn, d.rows, func(_ int64, err error) {
+		err := d.table.Misplaced(ctx, lead.TableColumn, field.TableColumn, d.rows, func(_ int64, err error) {
 			if count++; first == nil {
 				first = err
 			}

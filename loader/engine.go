@@ -86,8 +86,7 @@ type dataset struct {
 	sampler   Sampler          // the source's own or the spec's, with the size of the window
 	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
 	fields    []Field
-	table     rows.Table
-	extras    rows.Extras // of the table
+	table     *rows.Table
 	rasters   []*pixels.Raster
 	files     fileSteps
 	opaque    []string // raster fields whose files have an alpha band that they do not pick
@@ -388,11 +387,11 @@ func (e *Engine) State() steps.State {
 // all sources.
 func (e *Engine) Fingerprint() string {
 	if len(e.sets) == 1 {
-		return e.sets[0].table.Fingerprint()
+		return e.sets[0].table.Fingerprint
 	}
 	hasher := digest.New()
 	for _, d := range e.sets {
-		_, _ = hasher.WriteString(d.table.Fingerprint() + "\n")
+		_, _ = hasher.WriteString(d.table.Fingerprint + "\n")
 	}
 	return hasher.Hex()
 }

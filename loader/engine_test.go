@@ -445,7 +445,7 @@ func TestMemoryByTheBatch(t *testing.T) {
 		var log bytes.Buffer
 		e, err := newEngine(t.Context(), sp, Options{
 			Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		}.WithDefaults(), tab)
+		}.WithDefaults(), tab.table())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -486,7 +486,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	e, err := newEngine(context.Background(), sp, Options{
 		Workers: 2, Opener: tab, MemoryBytes: 2*one + 1,
-	}.WithDefaults(), tab)
+	}.WithDefaults(), tab.table())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -513,7 +513,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	var log bytes.Buffer
 	e, err = newEngine(context.Background(), sp, Options{
 		Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	}.WithDefaults(), tab)
+	}.WithDefaults(), tab.table())
 	if err != nil {
 		t.Fatal(err)
 	}

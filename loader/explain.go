@@ -121,7 +121,7 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 func (e *Engine) Sources() []batch.SourceInfo {
 	out := make([]batch.SourceInfo, len(e.sets))
 	for i, d := range e.sets {
-		out[i] = batch.SourceInfo{Name: d.name, Source: d.source.Source, Rows: d.table.Len(), Fields: d.group.infos}
+		out[i] = batch.SourceInfo{Name: d.name, Source: d.source.Source, Rows: d.table.N, Fields: d.group.infos}
 	}
 	for i, d := range e.leaves {
 		s := &out[d.number]
@@ -207,7 +207,7 @@ func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.As
 	out := make([]catalog.Asset, len(set.rasters))
 	for i, f := range set.rasters {
 		var err error
-		if out[i], err = set.table.Asset(ctx, f.TableColumn, draw.Row); err != nil {
+		if out[i], err = set.table.Fields[f.TableColumn].Asset(ctx, draw.Row); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +217,7 @@ func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.As
 // Data returns all columns and rows of the only source of the spec. A row of the table is the Row of a draw. It is
 // fault.Unsupported if the source has no columns, such as a directory.
 func (e *Engine) Data(ctx context.Context) (*tables.Table, error) {
-	if read := e.sets[0].extras.Data; read != nil {
+	if read := e.sets[0].table.Data; read != nil {
 		return read(ctx)
 	}
 	return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "it has no columns"),

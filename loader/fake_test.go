@@ -158,17 +158,36 @@ func (t *fakeTable) add(field int, row int64, a *fakeAsset, object []byte) {
 	t.objects[fmt.Sprintf("%d/%d", field, row)] = object
 }
 
-func (t *fakeTable) Len() int64 { return t.rows }
+// table returns the dataset as an engine reads it. The id of a row is its number.
+func (t *fakeTable) table() *rows.Table {
+	id := func(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
+	made := &rows.Table{N: t.rows, Fingerprint: "fake" + t.print, ID: id, ScanIDs: scanIDs(t.rows, id), Column: t.column,
+		Close: func() error { return nil }}
+	for f, kind := range t.kinds {
+		made.Fields = append(made.Fields, rows.Field{
+			Kind:  kind,
+			Asset: func(_ context.Context, row int64) (catalog.Asset, error) { return t.asset(f, row) },
+			Value: func(_ context.Context, row int64) (catalog.Value, error) { return t.value(f, row), nil },
+		})
+	}
+	return made
+}
 
-func (t *fakeTable) Kind(f int) catalog.Kind { return t.kinds[f] }
+// scanIDs returns rows.Table.ScanIDs of some rows.
+func scanIDs(n int64, id func(context.Context, int64) (string, error)) func(
+	context.Context, func(int64, string) error) error {
+	return func(ctx context.Context, visit func(int64, string) error) error {
+		for row := range n {
+			name, _ := id(ctx, row)
+			if err := visit(row, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
 
-func (t *fakeTable) Fingerprint() string { return "fake" + t.print }
-
-func (t *fakeTable) Close() error { return nil }
-
-func (t *fakeTable) ID(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
-
-func (t *fakeTable) Asset(_ context.Context, f int, row int64) (catalog.Asset, error) {
+func (t *fakeTable) asset(f int, row int64) (catalog.Asset, error) {
 	if err := t.broken[row]; err != nil && f == 0 {
 		return catalog.Asset{}, err
 	}
@@ -178,14 +197,14 @@ func (t *fakeTable) Asset(_ context.Context, f int, row int64) (catalog.Asset, e
 	return catalog.Asset{URI: fmt.Sprintf("%d/%d", f, row), Index: t.assets[[2]int64{int64(f), row}].index}, nil
 }
 
-func (t *fakeTable) Value(_ context.Context, f int, row int64) (catalog.Value, error) {
+func (t *fakeTable) value(f int, row int64) catalog.Value {
 	switch t.kinds[f] {
 	case catalog.Int:
-		return catalog.Value{Int: row * 10}, nil
+		return catalog.Value{Int: row * 10}
 	case catalog.Float:
-		return catalog.Value{Float: float64(row) / 4}, nil
+		return catalog.Value{Float: float64(row) / 4}
 	}
-	return catalog.Value{Text: fmt.Sprintf("chip %d", row)}, nil
+	return catalog.Value{Text: fmt.Sprintf("chip %d", row)}
 }
 
 // Open implements source.Opener over the objects.
@@ -214,7 +233,7 @@ func openFake(t testing.TB, spec Spec, tab *fakeTable, workers int) *Engine {
 	if err := spec.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: workers, Opener: tab}.WithDefaults(), tab)
+	e, err := newEngine(context.Background(), spec, Options{Workers: workers, Opener: tab}.WithDefaults(), tab.table())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +246,8 @@ func openFake(t testing.TB, spec Spec, tab *fakeTable, workers int) *Engine {
 }
 
 // newEngine returns an engine for an open table. The engine owns the table only if newEngine returns no error.
-func newEngine(ctx context.Context, spec Spec, o Options, t rows.Table) (*Engine, error) {
-	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (rows.Table, error) { return t, nil })
+func newEngine(ctx context.Context, spec Spec, o Options, t *rows.Table) (*Engine, error) {
+	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (*rows.Table, error) { return t, nil })
 	if err != nil {
 		return nil, err
 	}

@@ -87,8 +87,8 @@ func openCounted(t *testing.T, sp Spec, tabs map[string]*fakeTable, o Options) (
 	}
 	o.Opener, o.Stages = c, &resources.Stages{}
 	e, err := openEngine(t.Context(), sp, o.WithDefaults(),
-		func(_ context.Context, src Source, _ []Field) (rows.Table, error) {
-			return &placed{tabs[src.Source], src.Source}, nil
+		func(_ context.Context, src Source, _ []Field) (*rows.Table, error) {
+			return placed(tabs[src.Source], src.Source), nil
 		})
 	if err != nil {
 		t.Fatal(err)

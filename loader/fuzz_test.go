@@ -76,7 +76,7 @@ func FuzzSpec(f *testing.F) {
 			Workers: 1, Opener: tab, MemoryBytes: memory,
 			Alloc: func(n int) batch.Buffer { taken = max(taken, n); return batch.NewHeap(n) },
 		}
-		e, err := newEngine(ctx, s, o.WithDefaults(), tab)
+		e, err := newEngine(ctx, s, o.WithDefaults(), tab.table())
 		if err != nil {
 			return
 		}

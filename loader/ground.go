@@ -35,7 +35,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	switch {
 	case len(d.rasters) == 0:
 		return fmt.Errorf("spec: sampler: kind %q needs a raster", sampler.Kind)
-	case d.extras.Array:
+	case d.table.Array:
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: windows on the ground are for rasters that do")
 	}
@@ -61,7 +61,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	}
 	options := scenes.Options{Resolution: sampler.Resolution, Edge: sampler.Edge, Samples: sampler.PerEpoch,
 		CRS: string(sampler.GeoWindows.CRS), Length: sampler.Length}
-	if j := d.extras.Joined; j != nil && sampler.Cover != spec.CoverAny {
+	if j := d.table.Joined; j != nil && sampler.Cover != spec.CoverAny {
 		options.All = j.Count()
 	}
 	options.Side, options.Stride = sampler.Side()
@@ -190,13 +190,13 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	// At least 4, because reading a header is mostly waiting.
 	err := each.Of(ctx, count, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		dataset, lead := d.leads(row(i))
-		asset, err := d.table.Asset(ctx, lead, row(i))
+		asset, err := d.table.Fields[lead].Asset(ctx, row(i))
 		if err == nil {
 			err = asset.Fault(asset.Unplaced("windows on the ground need"))
 		}
 		if err == nil {
 			list[i] = scenes.Scene{Row: row(i), Name: asset.Name(), Place: *asset.Place, Dataset: dataset,
-				Beside: d.extras.Joined != nil && !d.extras.Joined.Leads(dataset)}
+				Beside: d.table.Joined != nil && !d.table.Joined.Leads(dataset)}
 			return nil
 		}
 		list[i].Row = -1
@@ -220,7 +220,7 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 // leads returns the dataset that a row belongs to, and the column of the table with the raster that has the place of
 // the scene.
 func (d *dataset) leads(row int64) (dataset, column int) {
-	joined := d.extras.Joined
+	joined := d.table.Joined
 	if joined == nil {
 		return 0, d.rasters[0].TableColumn
 	}
@@ -299,7 +299,7 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 		return nil
 	}
 	type has struct{ time, step bool }
-	found := make([]has, d.extras.Joined.Count())
+	found := make([]has, d.table.Joined.Count())
 	for i := range list {
 		scene := &list[i]
 		if d.nearest() {
@@ -318,11 +318,11 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 			case field.Match == spec.MatchStep && !known.step:
 				lacks = fmt.Sprintf("has a value of the step %q", d.sampler.Step)
 			}
-			if lacks == "" || !d.extras.Joined.Leads(place) && !d.holds(field, place) {
+			if lacks == "" || !d.table.Joined.Leads(place) && !d.holds(field, place) {
 				continue
 			}
 			what := "the dataset of the steps"
-			if !d.extras.Joined.Leads(place) {
+			if !d.table.Joined.Leads(place) {
 				what = "its dataset"
 			}
 			return rows.InField(field.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
@@ -334,7 +334,7 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 
 // holds reports whether a field has rasters in a dataset.
 func (d *dataset) holds(f *pixels.Raster, dataset int) bool {
-	j := d.extras.Joined
+	j := d.table.Joined
 	return j == nil || j.Has(f.TableColumn, dataset)
 }
 
@@ -390,7 +390,7 @@ func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raste
 	if d.sampler.Mosaic != spec.MosaicNone {
 		return d.all(p.Place(draw), f, step)
 	}
-	if d.steps == 0 && d.extras.Joined == nil {
+	if d.steps == 0 && d.table.Joined == nil {
 		return []int64{draw.Row}
 	}
 	all := d.all(p.Place(draw), f, step)
@@ -425,12 +425,12 @@ const day = 24 * 60 * 60 * 1e6
 
 // of returns the rows among some in which a field has rasters.
 func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
-	if d.extras.Joined == nil {
+	if d.table.Joined == nil {
 		return seen
 	}
 	var places []int64
 	for _, row := range seen {
-		if k, _ := d.extras.Joined.Dataset(row); d.holds(f, k) {
+		if k, _ := d.table.Joined.Dataset(row); d.holds(f, k) {
 			places = append(places, row)
 		}
 	}
@@ -448,7 +448,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 	whole := d.rasters[field]
 	sceneRows := d.sceneRows(e.plan, draw, whole, step)
 	for i, row := range sceneRows {
-		asset, err := d.table.Asset(ctx, whole.TableColumn, row)
+		asset, err := d.table.Fields[whole.TableColumn].Asset(ctx, row)
 		if err != nil {
 			return err
 		}

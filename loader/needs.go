@@ -40,7 +40,7 @@ func (e *Engine) needs(ctx context.Context, draw *shuffle.Draw) (out []pixels.Ne
 func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Draw, field int,
 	p dryrun.Asset) ([]dryrun.Asset, error) {
 	raster := d.rasters[field]
-	asset, err := d.table.Asset(ctx, d.column(field, p.Step), p.Row)
+	asset, err := d.table.Fields[d.column(field, p.Step)].Asset(ctx, p.Row)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		o.CloseOpener()
 		return nil, err
 	}
-	engine, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (rows.Table, error) {
+	engine, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (*rows.Table, error) {
 		return rows.Open(ctx, src, fields, o)
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/batch"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
@@ -39,18 +40,24 @@ func (trippingReader) ReadAt(_ context.Context, p []byte, _ int64) error {
 	return nil
 }
 
-func (t tripping) Asset(ctx context.Context, f int, row int64) (catalog.Asset, error) {
-	if row == t.asset {
-		panic("asset")
+// table returns the table of t, in which a raster and a value panic.
+func (t tripping) table() *rows.Table {
+	made := t.fakeTable.table()
+	for i, field := range made.Fields {
+		made.Fields[i].Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
+			if row == t.asset {
+				panic("asset")
+			}
+			return field.Asset(ctx, row)
+		}
+		made.Fields[i].Value = func(ctx context.Context, row int64) (catalog.Value, error) {
+			if row == t.value {
+				panic("value")
+			}
+			return field.Value(ctx, row)
+		}
 	}
-	return t.fakeTable.Asset(ctx, f, row)
-}
-
-func (t tripping) Value(ctx context.Context, f int, row int64) (catalog.Value, error) {
-	if row == t.value {
-		panic("value")
-	}
-	return t.fakeTable.Value(ctx, f, row)
+	return made
 }
 
 // openTripping opens an engine of 24 chips, of which row 7 panics.
@@ -62,7 +69,7 @@ func openTripping(t *testing.T, sp Spec, tab tripping, workers int) *Engine {
 		t.Fatal(err)
 	}
 	o := Options{Workers: workers, Opener: tab, Logger: slog.New(slog.DiscardHandler)}.WithDefaults()
-	e, err := newEngine(t.Context(), sp, o, tab)
+	e, err := newEngine(t.Context(), sp, o, tab.table())
 	if err != nil {
 		t.Fatal(err)
 	}

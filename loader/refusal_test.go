@@ -43,7 +43,7 @@ func tryEngine(sp Spec, tab *fakeTable) (*Engine, error) {
 	if err := sp.Validate(); err != nil {
 		return nil, err
 	}
-	return newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab}.WithDefaults(), tab)
+	return newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab}.WithDefaults(), tab.table())
 }
 
 // TestFieldsOfOtherResolution: windows of two rasters whose sizes have a ratio begin on whole
@@ -311,7 +311,7 @@ func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
 	}
 	e, err := newEngine(context.Background(), sp, Options{
 		Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes),
-	}.WithDefaults(), tab)
+	}.WithDefaults(), tab.table())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type fakeColumn struct {
 	unit   time.Duration
 }
 
-func (t *fakeTable) Column(_ context.Context, name string) (rows.Column, error) {
+func (t *fakeTable) column(_ context.Context, name string) (rows.Column, error) {
 	c, ok := t.columns[name]
 	if !ok {
 		return rows.Column{}, fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q", name)
@@ -48,19 +48,6 @@ func (t *fakeTable) Column(_ context.Context, name string) (rows.Column, error) 
 			}
 			return nil
 		}}, nil
-}
-
-// Extras implements rows.Table.
-func (t *fakeTable) Extras() rows.Extras { return rows.Extras{} }
-
-func (t *fakeTable) ScanIDs(ctx context.Context, visit func(int64, string) error) error {
-	for row := range t.rows {
-		id, _ := t.ID(ctx, row)
-		if err := visit(row, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (t *fakeTable) ints(name string, of func(row int64) int64) {
@@ -114,12 +101,12 @@ func tryMixed(sp Spec, tabs map[string]*fakeTable, workers int) (*Engine, error)
 		}
 	}
 	e, err := openEngine(context.Background(), sp, Options{Workers: workers, Opener: all}.WithDefaults(),
-		func(_ context.Context, src Source, _ []Field) (rows.Table, error) {
+		func(_ context.Context, src Source, _ []Field) (*rows.Table, error) {
 			tab, ok := tabs[src.Source]
 			if !ok {
 				return nil, fmt.Errorf("no table %q", src.Source)
 			}
-			return &placed{tab, src.Source}, nil
+			return placed(tab, src.Source), nil
 		})
 	if err != nil {
 		return nil, err
@@ -127,18 +114,18 @@ func tryMixed(sp Spec, tabs map[string]*fakeTable, workers int) (*Engine, error)
 	return e, nil
 }
 
-// placed is a table whose objects have its name in front.
-type placed struct {
-	*fakeTable
-	name string
-}
-
-func (p *placed) Fingerprint() string { return "fake " + p.name }
-
-func (p *placed) Asset(ctx context.Context, f int, row int64) (catalog.Asset, error) {
-	a, err := p.fakeTable.Asset(ctx, f, row)
-	a.URI = p.name + ":" + a.URI
-	return a, err
+// placed returns a table whose objects have a name in front.
+func placed(t *fakeTable, name string) *rows.Table {
+	made := t.table()
+	made.Fingerprint = "fake " + name
+	for i := range made.Fields {
+		made.Fields[i].Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
+			a, err := t.asset(i, row)
+			a.URI = name + ":" + a.URI
+			return a, err
+		}
+	}
+	return made
 }
 
 var sampledFields = []Field{
@@ -321,7 +308,7 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk steps.
 func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k int, first, last *shuffle.Draw) {
 	t.Helper()
 	ref := func(d *shuffle.Draw) *batch.SampleRef {
-		id, _ := tab.ID(context.Background(), d.Row)
+		id, _ := tab.table().ID(context.Background(), d.Row)
 		return &batch.SampleRef{Index: d.Sample, Row: d.Row, ID: id}
 	}
 	want := batch.Bad{Row: k, Position: b.Positions[k], Sample: ref(first)}
@@ -354,7 +341,7 @@ func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k in
 	var want, got []batch.Bad
 	for i, r := range rows {
 		if r >= 0 && stepBad(e, tab, draw, rows, i) {
-			id, _ := tab.ID(t.Context(), r)
+			id, _ := tab.table().ID(t.Context(), r)
 			bad := batch.Bad{Row: k, Position: b.Positions[k],
 				Sample: &batch.SampleRef{Index: draw.Sample, Row: r, ID: id}}
 			if len(e.Sources()) > 1 {

@@ -292,7 +292,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 	for _, classes := range [][]float64{nil, {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 100, 120}} {
 		sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
 		o := Options{Opener: tab, Workers: 3}.WithDefaults()
-		head, counts, err := survey.CountWeights(t.Context(), sp, o, tab,
+		head, counts, err := survey.CountWeights(t.Context(), sp, o, tab.table(),
 			survey.WeightOptions{Field: "mask", Classes: classes, Cell: 5}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -358,19 +358,12 @@ func TestWeightsAgainstCounting(t *testing.T) {
 	}
 }
 
-// renamed is a fakeTable whose rows have other ids.
-type renamed struct {
-	*fakeTable
-	ids []string
-}
-
-func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) error {
-	for row, id := range t.ids {
-		if err := visit(int64(row), id); err != nil {
-			return err
-		}
-	}
-	return nil
+// renamed returns a table whose rows have other ids.
+func renamed(t *fakeTable, ids []string) *rows.Table {
+	made := t.table()
+	made.ID = func(_ context.Context, row int64) (string, error) { return ids[row], nil }
+	made.ScanIDs = scanIDs(made.N, made.ID)
+	return made
 }
 
 // TestWeightsAreOfTheirSamples: weights belong to row numbers, so rows in another order, or other
@@ -378,9 +371,9 @@ func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) er
 func TestWeightsAreOfTheirSamples(t *testing.T) {
 	tab := chips(9, 4)
 	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.WithDefaults()
-	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
+	counted := []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}
 	sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
-	head, counts, err := survey.CountWeights(ctx, sp, o, counted, survey.WeightOptions{}, nil, nil)
+	head, counts, err := survey.CountWeights(ctx, sp, o, renamed(tab, counted), survey.WeightOptions{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,9 +382,9 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()
-	for _, ids := range [][]string{counted.ids, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"},
+	for _, ids := range [][]string{counted, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"},
 		{"b/1.tif", "b/2.tif", "bc/3.tif", "4.tif"}} {
-		if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, ids}); err != nil {
+		if _, err := rows.OpenWeights(ctx, "weights", o, renamed(tab, ids)); err != nil {
 			t.Errorf("%q: %v", ids, err)
 		}
 	}
@@ -400,7 +393,7 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 			"a/5.tif"}, {"", "", "", ""},
 		{"a/b/1.tif", "a/b/2.tif", "a/b/c3.tif", "a/4.tif"}, {"/", "//", "/", "x"},
 	} {
-		if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, ids}); fault.KindOf(err) != fault.Unsupported {
+		if _, err := rows.OpenWeights(ctx, "weights", o, renamed(tab, ids)); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%q: %v, want a fault of kind unsupported", ids, err)
 		}
 	}
@@ -410,7 +403,7 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()
-	if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, []string{"1", "2", "3", "4"}}); err != nil {
+	if _, err := rows.OpenWeights(ctx, "weights", o, renamed(tab, []string{"1", "2", "3", "4"})); err != nil {
 		t.Errorf("a file that names no samples: %v", err)
 	}
 }
@@ -484,7 +477,7 @@ func TestTilesAreOutOfTheMemory(t *testing.T) {
 		}
 		s.Source = "memory"
 		e, err := newEngine(t.Context(), s.WithDefaults(),
-			Options{Workers: 1, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
+			Options{Workers: 1, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab.table())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -514,7 +507,7 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 	for _, memory := range []int64{64 << 20, 40_000} {
 		c := &counting{fakeTable: tab, reads: map[string]int{}}
 		e, err := newEngine(context.Background(), sp,
-			Options{Workers: 7, Opener: c, MemoryBytes: memory}.WithDefaults(), tab)
+			Options{Workers: 7, Opener: c, MemoryBytes: memory}.WithDefaults(), tab.table())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 		begin := time.Now()
 		e, err := newEngine(t.Context(), spec.WithDefaults(), Options{
 			Workers: workers, Opener: tab, Stages: &s,
-		}.WithDefaults(), tab)
+		}.WithDefaults(), tab.table())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestWorkersWithoutMemory(t *testing.T) {
 	spec := windowSpec().WithDefaults()
 	var s resources.Stages
 	options := Options{Workers: 1, Opener: tab, Stages: &s, MemoryBytes: 1 << 30}.WithDefaults()
-	e, err := newEngine(t.Context(), spec, options, tab)
+	e, err := newEngine(t.Context(), spec, options, tab.table())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWorkersWithoutMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.MemoryBytes = bytes
-	if e, err = newEngine(t.Context(), spec, options, tab); err != nil {
+	if e, err = newEngine(t.Context(), spec, options, tab.table()); err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()

@@ -20,7 +20,7 @@ func (f fileSteps) some() bool {
 // count returns how many files of a row a field may have.
 func (f fileSteps) count(field int) int {
 	if s := f[field]; s != nil {
-		return len(s.Columns)
+		return len(s.Fields)
 	}
 	return 1
 }
@@ -28,7 +28,7 @@ func (f fileSteps) count(field int) int {
 // column returns the column of the table that has a step of field number i.
 func (f fileSteps) column(i, step int, field *pixels.Raster) int {
 	if s := f[i]; s != nil {
-		return s.Columns[step]
+		return s.Fields[step]
 	}
 	return field.TableColumn
 }
@@ -42,7 +42,7 @@ func (f fileSteps) padding(field, step int, row int64) bool {
 // present reports whether a row has a file for a step of a field.
 func (f fileSteps) present(step int, row int64) bool {
 	for i, s := range f {
-		if s != nil && step < len(s.Columns) && !f.padding(i, step, row) {
+		if s != nil && step < len(s.Fields) && !f.padding(i, step, row) {
 			return true
 		}
 	}

@@ -50,7 +50,7 @@ func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 		t.Fatal(err)
 	}
 	e, err := newEngine(context.Background(), spec,
-		Options{Workers: 4, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
+		Options{Workers: 4, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab.table())
 	if err != nil {
 		t.Fatal(err)
 	}

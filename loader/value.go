@@ -139,8 +139,8 @@ func (v valueField) append(data []byte, val catalog.Value) ([]byte, error) {
 
 // read returns the value of the field in a row. A number that the tensor cannot hold is an error, and so is a string
 // that is not a class.
-func (v valueField) read(ctx context.Context, t rows.Table, row int64) (catalog.Value, error) {
-	val, err := t.Value(ctx, v.column, row)
+func (v valueField) read(ctx context.Context, t *rows.Table, row int64) (catalog.Value, error) {
+	val, err := t.Fields[v.column].Value(ctx, row)
 	if err == nil && v.holds.IsList() {
 		return v.list(val)
 	}
@@ -259,26 +259,25 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) batch.Tensor {
 
 // classSource is one of the sources that have the strings of a field of classes.
 type classSource struct {
-	table    rows.Table
-	source   *Source
-	selected bool // the table has only the rows that the source selects
+	table    *rows.Table
+	source *Source
 }
 
 // findClasses returns the strings of the column of field number i in all sources, in the order of their bytes, or its
 // integers in their order.
 func findClasses(ctx context.Context, i int, dtype string, sources []classSource) ([]string, error) {
 	seen := map[string]bool{}
-	holds := sources[0].table.Kind(i)
+	holds := sources[0].table.Fields[i].Kind
 	limit := spec.ClassLimit(dtype, holds)
 	for _, dataset := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
 		conditions := len(dataset.source.Where) + len(dataset.source.Bad)
-		if dataset.selected && (conditions > 0 || dataset.source.Split.OfRows()) {
+		if dataset.table.Selected && (conditions > 0 || dataset.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
 				"only the selected rows of a container are known: give the classes"), dataset.source.Source)
 		}
-		for row := range dataset.table.Len() {
-			value, err := dataset.table.Value(ctx, i, row)
+		for row := range dataset.table.N {
+			value, err := dataset.table.Fields[i].Value(ctx, row)
 			if err != nil {
 				return nil, err
 			}

@@ -21,7 +21,7 @@ func (e *Engine) firstRaster(ctx context.Context, d *dataset, draw *shuffle.Draw
 		a := d.windowAsset(e.plan, draw)
 		return a, shuffle.Box{H: a.Index.Height, W: a.Index.Width}, nil
 	}
-	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	asset, err := d.table.Fields[d.rasters[0].TableColumn].Asset(ctx, draw.Row)
 	if err != nil {
 		return asset, shuffle.Box{}, err
 	}

@@ -48,7 +48,7 @@ func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
 		return err
 	}
 	if row := pending.engine.rowOf(draw, u.step); row >= 0 {
-		asset, failed := d.table.Asset(pending.ctx, d.column(u.field, u.step), row)
+		asset, failed := d.table.Fields[d.column(u.field, u.step)].Asset(pending.ctx, row)
 		if failed != nil {
 			return failed
 		}
@@ -72,7 +72,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		return u.ground(r, d, draw)
 	}
 	field, column := d.rasters[u.field], d.column(u.field, u.step)
-	asset, err := d.table.Asset(pending.ctx, column, row)
+	asset, err := d.table.Fields[column].Asset(pending.ctx, row)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		if d.files[0] != nil {
 			base, err = e.begin(ctx, d, draw)
 		} else {
-			base, err = d.table.Asset(ctx, lead.TableColumn, at)
+			base, err = d.table.Fields[lead.TableColumn].Asset(ctx, at)
 		}
 		if err != nil {
 			return shuffle.Box{}, err
@@ -296,14 +296,14 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 // measured before the run (GridWindow, TileWindow) the first step must have one: otherwise the
 // sequence has no window, and all its steps are bad.
 func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
-	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	asset, err := d.table.Fields[d.rasters[0].TableColumn].Asset(ctx, draw.Row)
 	if d.sizes.available() && d.sizes.of(draw.Row).Height == 0 {
 		return asset, err
 	}
 	fills := e.spec.BadSamples == spec.BadFill
 	for step := 0; step < d.span() && err != nil && fault.KindOf(err) != 0 && fills; step++ {
 		if row := e.rowOf(draw, step); step < d.rasters[0].Steps && !d.files.padding(0, step, row) {
-			asset, err = d.table.Asset(ctx, d.column(0, step), row)
+			asset, err = d.table.Fields[d.column(0, step)].Asset(ctx, row)
 		}
 	}
 	return asset, err

@@ -82,7 +82,7 @@ type ContainerFile struct {
 }
 
 // open opens the containers of a source and applies the source's conditions and split.
-func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (rows.Table, error) {
+func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table, error) {
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		Files: newContainerFiles(),
@@ -105,7 +105,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 	if err := container.open(ctx, fields); err != nil {
 		return nil, errors.Join(fault.WithFile(err, src.Source), container.Close())
 	}
-	return container, nil
+	return container.table(), nil
 }
 
 // noneOf returns the error for a list of paths in which a file or a directory, such as one of rasters, is not a
@@ -162,20 +162,33 @@ func (c *Container) addSteps() {
 		}
 		for _, k := range member.files.picks {
 			member.number = k
-			member.files.columns = append(member.files.columns, len(c.fields))
+			member.files.fields = append(member.files.fields, len(c.fields))
 			c.fields = append(c.fields, member)
 		}
 	}
 }
 
-// steps implements rows.Extras.Steps.
-func (c *Container) steps(field int) *rows.Steps {
-	sequence := c.fields[field].files
-	if sequence == nil {
-		return nil
+// table returns the samples of the container as they are selected now.
+func (c *Container) table() *rows.Table {
+	made := &rows.Table{
+		N: int64(len(c.rows)), Fingerprint: c.print, ID: c.id, ScanIDs: c.scanIDs, Column: c.columnAt, Close: c.Close,
+		Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
+		Data: func(context.Context) (*tables.Table, error) { return c.level0.Take(ints(c.rows)), nil },
 	}
-	padding := func(step int, row int64) bool { return sequence.padding(step, c.rows[row]) }
-	return &rows.Steps{Columns: sequence.columns, Padding: padding}
+	for i := range c.fields {
+		member := &c.fields[i]
+		field := rows.Field{
+			Kind:  member.kind,
+			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return c.assetOf(ctx, i, row) },
+			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return c.value(ctx, member, row) },
+		}
+		if files := member.files; files != nil {
+			field.Steps = &rows.Steps{Fields: files.fields,
+				Padding: func(step int, row int64) bool { return files.padding(step, c.rows[row]) }}
+		}
+		made.Fields = append(made.Fields, field)
+	}
+	return made
 }
 
 // row returns the row of the member's level for a sample, or -1 if it has none.
@@ -184,18 +197,6 @@ func (c *Container) row(m *member, sample int64) int32 {
 		return m.files.row(c.rows[sample], m.number)
 	}
 	return m.rows[sample]
-}
-
-// Len implements rows.Table: it returns the number of samples.
-func (c *Container) Len() int64 { return int64(len(c.rows)) }
-
-// Kind implements rows.Table.
-func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
-
-// rows.Extras implements rows.Table.
-func (c *Container) Extras() rows.Extras {
-	data := func(context.Context) (*tables.Table, error) { return c.level0.Take(ints(c.rows)), nil }
-	return rows.Extras{Centroids: c.centroids, Data: data, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
 }
 
 // bandNames returns the names that the collection gives the bands of its rasters, or their common
@@ -214,14 +215,11 @@ func (c *Container) bandNames() []string {
 	return out
 }
 
-// Fingerprint implements rows.Table. See hash for what it covers.
-func (c *Container) Fingerprint() string { return c.print }
-
-// Close implements rows.Table.
+// Close closes the files and the containers.
 func (c *Container) Close() error { return errors.Join(c.Files.Close(), c.set.Close()) }
 
-// ID implements rows.Table: it returns the id of the sample in level 0.
-func (c *Container) ID(ctx context.Context, row int64) (string, error) {
+// id returns the id of a sample in level 0.
+func (c *Container) id(ctx context.Context, row int64) (string, error) {
 	ids, err := c.ids(ctx)
 	if err != nil {
 		return "", err
@@ -238,10 +236,9 @@ func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 	return ids, fault.WithFile(err, c.src.Source)
 }
 
-// Value implements rows.Table. For a field of rasters, or of their paths as strings, it returns the path
-// of the raster in the container.
-func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
-	member := &c.fields[field]
+// value implements rows.Field.Value. For rasters, or their paths as strings, it returns the path of the raster in the
+// container.
+func (c *Container) value(ctx context.Context, member *member, row int64) (catalog.Value, error) {
 	entry := c.row(member, row)
 	switch {
 	case entry < 0:
@@ -294,9 +291,9 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	return catalog.Value{Int: v.Int(i)}
 }
 
-// Column implements rows.Table. name is a column of level 0, or "PATH@COLUMN" for the column of the
+// columnAt implements rows.Table.Column. name is a column of level 0, or "PATH@COLUMN" for the column of the
 // rows that a path leads to. Samples without such a row have null.
-func (c *Container) Column(ctx context.Context, name string) (rows.Column, error) {
+func (c *Container) columnAt(ctx context.Context, name string) (rows.Column, error) {
 	member, err := c.valueMember(ctx, name)
 	if err == nil && member.kind.IsList() {
 		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
@@ -356,8 +353,8 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 // centroidColumns are the columns in which containers have centroids. The first that exists counts.
 var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centroid"}
 
-// ScanIDs implements rows.Table.
-func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+// scanIDs implements rows.Table.ScanIDs.
+func (c *Container) scanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.ids(ctx)
 	if err != nil {
 		return err
@@ -370,8 +367,8 @@ func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string
 	return ctx.Err()
 }
 
-// Asset implements rows.Table.
-func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+// assetOf implements rows.Field.Asset.
+func (c *Container) assetOf(ctx context.Context, field int, row int64) (catalog.Asset, error) {
 	key := memberKey{field, row}
 	if a, ok := c.assets.Get(key); ok {
 		return a, nil
@@ -405,7 +402,7 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	}
 	entry := c.row(m, row)
 	if entry < 0 {
-		sample, err := c.ID(ctx, row)
+		sample, err := c.id(ctx, row)
 		if err == nil && m.files != nil {
 			err = fault.New(fault.NotFound, "sample "+sample, fault.NoOffset,
 				"has no files for the field %q that are numbered from 0 on, and no more than the container declares",
@@ -567,7 +564,7 @@ func (c *Container) hash(ctx context.Context) error {
 	_, _ = hasher.WriteString("chaski container 1\n")
 	hasher.Number(uint64(len(c.rows)))
 	hasher.Number(uint64(len(c.fields)))
-	err := c.ScanIDs(ctx, func(_ int64, id string) error {
+	err := c.scanIDs(ctx, func(_ int64, id string) error {
 		hasher.Record([]byte(id))
 		return nil
 	})
@@ -662,7 +659,7 @@ func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	for row := range c.rows {
 		c.rows[row] = int32(row)
 	}
-	sel := rows.NewSelector(c, c, c.options)
+	sel := rows.NewSelector(c.table(), c, c.options)
 	if len(visible) < count {
 		sel.Meet(rows.Int32s(visible))
 	}

@@ -12,11 +12,11 @@ const maxFiles = 1 << 16
 
 // sequence is the files of a field in each sample.
 type sequence struct {
-	level   int
-	first   []int32 // row i of level 0 has the files rows[first[i]:first[i+1]] of the level
-	rows    []int32
-	picks   []int // the number of the file of each step
-	columns []int // of the table, for each step
+	level  int
+	first  []int32 // row i of level 0 has the files rows[first[i]:first[i+1]] of the level
+	rows   []int32
+	picks  []int // the number of the file of each step
+	fields []int // the number of the field of each step
 }
 
 // newSequence returns the sequence that name means. It has a step for each file that some sample of the container has,

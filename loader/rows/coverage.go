@@ -10,7 +10,7 @@ import (
 )
 
 // OpenCoverage opens a file of weights that counts all valid pixels of the dataset t.
-func OpenCoverage(ctx context.Context, path string, o resources.Options, t Table) (*Weights, error) {
+func OpenCoverage(ctx context.Context, path string, o resources.Options, t *Table) (*Weights, error) {
 	counts, err := OpenWeights(ctx, path, o, t)
 	if err == nil && len(counts.Classes) > 0 {
 		err = fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,

@@ -10,9 +10,10 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Joined is a Table of several datasets of scenes, one after the other. A field has assets in the rows of some of them.
+// Joined are several datasets of scenes in one Table, one after the other. A field has assets in the rows of some of
+// them.
 type Joined struct {
-	tables []Table
+	tables []*Table
 	begins []int64 // row of each table, and at the end the number of rows
 	// fields has for each field its number in each table, or -1.
 	fields [][]int
@@ -60,56 +61,60 @@ func (j *Joined) first(field int, rows []uint32) (mine []uint32) {
 	return mine
 }
 
-// Len implements Table.
-func (j *Joined) Len() int64 { return j.begins[len(j.tables)] }
-
-// Kind implements Table.
-func (j *Joined) Kind(field int) catalog.Kind {
-	k := j.lead(field)
-	return j.tables[k].Kind(j.fields[field][k])
-}
-
-// Asset implements Table.
-func (j *Joined) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
-	k, r := j.Dataset(row)
-	if !j.Has(field, k) {
-		return catalog.Asset{}, fault.New(fault.NotFound, "field", fault.NoOffset, "it has no rasters in this dataset")
-	}
-	return j.tables[k].Asset(ctx, j.fields[field][k], r)
-}
-
-// Value implements Table. It is null in the rows of other datasets.
-func (j *Joined) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
-	k, r := j.Dataset(row)
-	if !j.Has(field, k) {
-		return catalog.Value{Null: true}, nil
-	}
-	return j.tables[k].Value(ctx, j.fields[field][k], r)
-}
-
-// ID implements Table.
-func (j *Joined) ID(ctx context.Context, row int64) (string, error) {
-	k, r := j.Dataset(row)
-	return j.tables[k].ID(ctx, r)
-}
-
-// Fingerprint implements Table.
-func (j *Joined) Fingerprint() string {
+// table returns the datasets as one table.
+func (j *Joined) table() *Table {
 	hasher := digest.New()
 	for _, t := range j.tables {
-		_, _ = hasher.WriteString(t.Fingerprint() + "\n")
+		_, _ = hasher.WriteString(t.Fingerprint + "\n")
 	}
-	for _, columns := range j.fields {
+	fields := make([]Field, len(j.fields))
+	for i, columns := range j.fields {
 		for _, column := range columns {
 			_, _ = hasher.Write([]byte{byte(column), byte(column >> 8)})
 		}
+		fields[i] = j.field(i)
 	}
-	return hasher.Hex()
+	return &Table{
+		N: j.begins[len(j.tables)], Fields: fields, Fingerprint: hasher.Hex(), Column: j.column, ScanIDs: j.scanIDs,
+		Close: j.close, Joined: j,
+		ID: func(ctx context.Context, row int64) (string, error) {
+			k, r := j.Dataset(row)
+			return j.tables[k].ID(ctx, r)
+		},
+	}
 }
 
-// Column implements Table. A dataset without the column has nulls; those that have it with other kinds or units are
-// fault.Unsupported.
-func (j *Joined) Column(ctx context.Context, name string) (column Column, err error) {
+// field returns a field of the table. Its values are null in the rows of datasets without it.
+func (j *Joined) field(number int) Field {
+	of := func(row int64) (field *Field, below int64) {
+		k, r := j.Dataset(row)
+		if !j.Has(number, k) {
+			return nil, r
+		}
+		return &j.tables[k].Fields[j.fields[number][k]], r
+	}
+	lead := j.lead(number)
+	return Field{
+		Kind: j.tables[lead].Fields[j.fields[number][lead]].Kind,
+		Asset: func(ctx context.Context, row int64) (catalog.Asset, error) {
+			if field, below := of(row); field != nil {
+				return field.Asset(ctx, below)
+			}
+			return catalog.Asset{}, fault.New(fault.NotFound, "field", fault.NoOffset,
+				"it has no rasters in this dataset")
+		},
+		Value: func(ctx context.Context, row int64) (catalog.Value, error) {
+			if field, below := of(row); field != nil {
+				return field.Value(ctx, below)
+			}
+			return catalog.Value{Null: true}, nil
+		},
+	}
+}
+
+// column implements Table.Column. A dataset without the column has nulls; those that have it with other kinds or units
+// are fault.Unsupported.
+func (j *Joined) column(ctx context.Context, name string) (column Column, err error) {
 	parts := make([]Column, len(j.tables))
 	known := false
 	var missing error
@@ -151,8 +156,8 @@ func (j *Joined) Column(ctx context.Context, name string) (column Column, err er
 	return column, nil
 }
 
-// ScanIDs implements Table.
-func (j *Joined) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+// scanIDs implements Table.ScanIDs.
+func (j *Joined) scanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	for k, t := range j.tables {
 		err := t.ScanIDs(ctx, func(row int64, id string) error { return visit(j.begins[k]+row, id) })
 		if err != nil {
@@ -162,11 +167,8 @@ func (j *Joined) ScanIDs(ctx context.Context, visit func(row int64, id string) e
 	return nil
 }
 
-// Extras implements Table.
-func (j *Joined) Extras() Extras { return Extras{Joined: j} }
-
-// Close implements Table.
-func (j *Joined) Close() error {
+// close closes the tables.
+func (j *Joined) close() error {
 	var errs []error
 	for _, t := range j.tables {
 		errs = append(errs, t.Close())

@@ -16,21 +16,31 @@ import (
 )
 
 // Opener opens the dataset of a source with the given fields.
-type Opener func(ctx context.Context, src spec.Source, fields []spec.Field) (Table, error)
+type Opener func(ctx context.Context, src spec.Source, fields []spec.Field) (*Table, error)
 
-// catalogTable is a catalog, a table or a directory as a Table.
-type catalogTable struct{ *catalog.Table }
-
-// Extras implements Table.
-func (t catalogTable) Extras() Extras {
-	return Extras{Data: t.Data, Sizes: t.Sizes, Misplaced: t.Misplaced, Array: t.HasStores()}
+// catalogTable returns a catalog, a table or a directory as a Table.
+func catalogTable(t *catalog.Table) *Table {
+	fields := make([]Field, t.Fields())
+	for i := range fields {
+		fields[i] = Field{
+			Kind:  t.Kind(i),
+			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return t.Asset(ctx, i, row) },
+			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
+			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
+		}
+	}
+	return &Table{
+		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), ID: t.ID, ScanIDs: t.ScanIDs, Close: t.Close,
+		Data: t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
+		Column: func(ctx context.Context, name string) (Column, error) { return catalogColumn(ctx, t, name) },
+	}
 }
 
 // errEnough stops a scan whose result is known.
 var errEnough = errors.New("loader: enough")
 
-// Column implements Table.
-func (t catalogTable) Column(ctx context.Context, name string) (Column, error) {
+// catalogColumn returns a column of a catalog by its name.
+func catalogColumn(ctx context.Context, t *catalog.Table, name string) (Column, error) {
 	// Scan returns the kind at its end, so a scan that stops at row 0 asks for it.
 	kind, err := t.Scan(ctx, name, func(int64, catalog.Value) error { return errEnough })
 	if err != nil && !errors.Is(err, errEnough) {
@@ -48,7 +58,7 @@ func (t catalogTable) Column(ctx context.Context, name string) (Column, error) {
 // calls CloseOpener after it has closed the table, and after an error. A container has the samples that meet the spec's
 // conditions and split; other datasets have all rows. An invalid spec, a mixture and a dataset that cannot be opened
 // are errors.
-func OpenTable(ctx context.Context, s *spec.Spec, o *resources.Options) (Table, error) {
+func OpenTable(ctx context.Context, s *spec.Spec, o *resources.Options) (*Table, error) {
 	*s, *o = s.WithDefaults(), o.WithDefaults()
 	s.BatchSize = max(s.BatchSize, 1) // Validate needs one, although nothing here makes batches
 	if err := cmp.Or(s.Validate(), o.Validate()); err != nil {
@@ -104,7 +114,7 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 
 // Open opens the dataset of a source with the fields from. Options that do not suit the kind of
 // dataset are errors.
-func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
+func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
 	from = spec.TableFields(from)
 	if slices.ContainsFunc(from, func(f spec.Field) bool { return f.Scenes != nil }) {
 		return openJoined(ctx, src, from, o)
@@ -114,21 +124,20 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 	if err != nil || stacks == nil {
 		return table, err
 	}
-	stacked, err := newStacked(table, flat, stacks)
-	if err != nil {
+	if err := table.stack(flat, stacks); err != nil {
 		_ = table.Close() // it was only read
 		return nil, fault.WithFile(err, src.Source)
 	}
-	return stacked, nil
+	return table, nil
 }
 
 // openJoined opens the dataset of a source and those that fields name, each with its own fields. The conditions and
 // options of the source are for its own dataset.
-func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (t Table, err error) {
+func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (t *Table, err error) {
 	joined := &Joined{begins: []int64{0}, fields: make([][]int, len(from))}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, joined.Close())
+			err = errors.Join(err, joined.close())
 		}
 	}()
 	paths := []string{""}
@@ -164,13 +173,13 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 			return nil, err
 		}
 		joined.tables = append(joined.tables, table)
-		joined.begins = append(joined.begins, joined.begins[place]+table.Len())
+		joined.begins = append(joined.begins, joined.begins[place]+table.N)
 	}
-	return joined, nil
+	return joined.table(), nil
 }
 
 // openFlat implements Open for fields that are not stacks.
-func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
+func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
 	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }
 	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, hasPattern) {
 		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: " +
@@ -184,17 +193,16 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	scaled, err := newScaled(ctx, table, from)
-	if err != nil {
+	if err := table.scale(ctx, from); err != nil {
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
-	return scaled, nil
+	return table, nil
 }
 
 // Store is what is done with the paths of a kind.
 type Store struct {
 	// Open opens a path as the dataset of a source with the given fields. The options have their defaults.
-	Open func(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (Table, error)
+	Open func(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Table, error)
 	// Image returns the one raster that a path is; nil for a kind of which a path is no raster.
 	Image func(ctx context.Context, path string, o resources.Options) (catalog.Asset, error)
 	// Member returns the raster that a name leads to in a path, CONTAINER::PATH, or a byte range; nil for a kind that
@@ -259,7 +267,7 @@ func checkImages(fields []spec.Field) error {
 }
 
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.
-func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (Table, error) {
+func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
 	fields, scales := make([]catalog.Source, len(from)), []string(nil)
 	for i, field := range from {
 		fields[i] = catalog.Source{
@@ -302,5 +310,5 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 			"write_page_index=True) in pyarrow",
 			"page bytes", n, "dataset", src.Source)
 	}
-	return catalogTable{table}, nil
+	return catalogTable(table), nil
 }

@@ -32,14 +32,14 @@ func (s *Selector) read(ctx context.Context) (err error) {
 		s.all = s.levels.Top()
 		return nil
 	}
-	read := s.table.Extras().Data
+	read := s.table.Data
 	switch {
 	case read == nil:
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"sql, select, bbox and datetime are conditions on containers, catalogs and tables; "+
 				"this dataset has no columns")
-	case s.table.Len() > math.MaxInt32: // rows are numbered in int32, which takes half the memory of int
-		return fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: queries see at most 2^31-1", s.table.Len())
+	case s.table.N > math.MaxInt32: // rows are numbered in int32, which takes half the memory of int
+		return fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: queries see at most 2^31-1", s.table.N)
 	}
 	s.all, err = read(ctx)
 	return err

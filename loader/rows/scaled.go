@@ -13,16 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// scaled is a table whose columns have the scales and offsets of rasters.
-type scaled struct {
-	Table
-	of          map[int]*linears // by field
-	fingerprint string           // of the table and these columns: a run with other ones is another run
-}
-
-// Fingerprint implements Table.
-func (t *scaled) Fingerprint() string { return t.fingerprint }
-
 // linears are the scales and offsets of a field: a column for all bands, or one for each. Without columns a file's
 // count.
 type linears struct {
@@ -35,11 +25,11 @@ type numbers struct {
 	values []float64 // by row, NaN for null
 }
 
-// newScaled returns the table with the scales and offsets that its fields have in columns, or the table itself if none
-// has.
-func newScaled(ctx context.Context, t Table, fields []spec.Field) (Table, error) {
-	known, of, hash := map[string]numbers{}, map[int]*linears{}, digest.New()
-	_, _ = hash.WriteString(t.Fingerprint())
+// scale gives rasters the scales and offsets that their fields have in columns. They are part of the fingerprint: a run
+// with other ones is another run.
+func (t *Table) scale(ctx context.Context, fields []spec.Field) error {
+	known, hash := map[string]numbers{}, digest.New()
+	_, _ = hash.WriteString(t.Fingerprint)
 	read := func(names spec.Names) (out []numbers, err error) {
 		for _, name := range names {
 			column, ok := known[name]
@@ -58,7 +48,7 @@ func newScaled(ctx context.Context, t Table, fields []spec.Field) (Table, error)
 	}
 	for i := range fields {
 		field := &fields[i]
-		if field.Scale == nil && field.Offset == nil || t.Kind(i) != catalog.Raster {
+		if field.Scale == nil && field.Offset == nil || t.Fields[i].Kind != catalog.Raster {
 			continue
 		}
 		var own linears
@@ -67,43 +57,43 @@ func newScaled(ctx context.Context, t Table, fields []spec.Field) (Table, error)
 			own.offsets, err = read(field.Offset)
 		}
 		if err != nil {
-			return nil, InField(field.Name, err)
+			return InField(field.Name, err)
 		}
-		of[i] = &own
-		if steps := StepsOf(t, i); steps != nil {
-			for _, column := range steps.Columns {
-				of[column] = &own
+		own.scale(&t.Fields[i])
+		if steps := t.Fields[i].Steps; steps != nil {
+			for _, step := range steps.Fields {
+				own.scale(&t.Fields[step])
 			}
 		}
+		t.Fingerprint = hash.Hex()
 	}
-	if len(of) == 0 {
-		return t, nil
-	}
-	return &scaled{t, of, hash.Hex()}, nil
+	return nil
 }
 
 // numbersOf reads a column of numbers.
-func numbersOf(ctx context.Context, t Table, name string) (numbers, error) {
-	if err := budget.Grow(ctx, 8*t.Len()); err != nil {
+func numbersOf(ctx context.Context, t *Table, name string) (numbers, error) {
+	if err := budget.Grow(ctx, 8*t.N); err != nil {
 		return numbers{}, err
 	}
-	out := numbers{name, make([]float64, t.Len())}
+	out := numbers{name, make([]float64, t.N)}
 	return out, scanNumbers(ctx, t, name, func(row int64, v float64) { out.values[row] = v })
 }
 
-// Asset implements Table.
-func (t *scaled) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
-	asset, err := t.Table.Asset(ctx, field, row)
-	own := t.of[field]
-	if err != nil || own == nil {
-		return asset, err
+// scale gives the rasters of a field the scales and offsets of their rows.
+func (l *linears) scale(f *Field) {
+	plain := f.Asset
+	f.Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
+		asset, err := plain(ctx, row)
+		if err != nil {
+			return asset, err
+		}
+		index := *asset.Index
+		if index.Physical, err = l.row(asset.Index, row); err != nil {
+			return asset, fault.WithFile(err, asset.URI)
+		}
+		asset.Index = &index
+		return asset, nil
 	}
-	index := *asset.Index
-	if index.Physical, err = own.row(asset.Index, row); err != nil {
-		return asset, fault.WithFile(err, asset.URI)
-	}
-	asset.Index = &index
-	return asset, nil
 }
 
 // row returns Index.Physical of an image that is the raster of a row.

@@ -24,14 +24,14 @@ import (
 
 // suit makes an operand one that a column of a table can be compared with. A string that is compared with dates or
 // timestamps becomes a number in the unit of the column.
-func (c *Column) suit(t Table, name string, o *spec.Operand) error {
+func (c *Column) suit(t *Table, name string, o *spec.Operand) error {
 	if o.IsText && c.Unit != 0 {
 		if err := o.Count(c.Unit); err != nil {
 			return fmt.Errorf("column %q: %w", name, err)
 		}
 	}
 	// Without rows nothing is compared, so that nothing can be wrong with the operand.
-	if t.Len() == 0 {
+	if t.N == 0 {
 		return nil
 	}
 	return o.Suits(c.Kind, name)
@@ -46,7 +46,7 @@ type Selector struct {
 	// Samples has the sample of each row of Data.
 	Samples []int32
 
-	table   Table
+	table   *Table
 	options resources.Options // runs queries
 	levels  Levels            // nil for a table without levels
 	all     *tables.Table     // what queries see: a row for each sample; nil before the first query
@@ -68,7 +68,7 @@ type Levels interface {
 }
 
 // NewSelector returns a selector of all samples of a table. levels is nil for a table without levels.
-func NewSelector(t Table, levels Levels, o resources.Options) *Selector {
+func NewSelector(t *Table, levels Levels, o resources.Options) *Selector {
 	return &Selector{table: t, levels: levels, options: o}
 }
 
@@ -87,7 +87,7 @@ func InPart(err error, part string) error {
 // needs no list of them.
 func (s *Selector) init() {
 	if s.Keep == nil {
-		s.Keep = slices.Repeat([]bool{true}, int(s.table.Len()))
+		s.Keep = slices.Repeat([]bool{true}, int(s.table.N))
 	}
 }
 
@@ -211,8 +211,8 @@ func (s *Selector) split(ctx context.Context, p *spec.Split, use string) error {
 }
 
 // Bounds returns the four named columns of a table for all rows, with NaN for null.
-func Bounds(ctx context.Context, t Table, names []string) ([][4]float64, error) {
-	bounds := make([][4]float64, t.Len())
+func Bounds(ctx context.Context, t *Table, names []string) ([][4]float64, error) {
+	bounds := make([][4]float64, t.N)
 	for i, name := range names {
 		if err := scanNumbers(ctx, t, name, func(row int64, v float64) { bounds[row][i] = v }); err != nil {
 			return nil, err
@@ -222,7 +222,7 @@ func Bounds(ctx context.Context, t Table, names []string) ([][4]float64, error) 
 }
 
 // scanNumbers visits the values of a column of numbers, NaN for null.
-func scanNumbers(ctx context.Context, t Table, name string, visit func(row int64, v float64)) error {
+func scanNumbers(ctx context.Context, t *Table, name string, visit func(row int64, v float64)) error {
 	return scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
 		value, err := number(c.Kind, v, name)
 		visit(row, value)
@@ -235,8 +235,8 @@ func scanNumbers(ctx context.Context, t Table, name string, visit func(row int64
 // place, and rows that were dropped before, are NaN.
 func (s *Selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float64, err error) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-	if visit := s.table.Extras().Centroids; visit != nil && fault.KindOf(err) == fault.NotFound {
-		bounds = make([][4]float64, s.table.Len())
+	if visit := s.table.Centroids; visit != nil && fault.KindOf(err) == fault.NotFound {
+		bounds = make([][4]float64, s.table.N)
 		return bounds, visit(ctx, func(row int64, x, y float64) error {
 			bounds[row] = nowhere
 			if lon, lat, ok, err := lonlat.At(4326, x, y); ok && err == nil {
@@ -295,7 +295,7 @@ func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 			found = found || s.Keep[row]
 			return nil
 		})
-		if err == nil && s.table.Len() > 0 && !found {
+		if err == nil && s.table.N > 0 && !found {
 			list, others := slices.Sorted(maps.Keys(parts)), ""
 			if len(list) > maxParts {
 				list, others = list[:maxParts], ", …"
@@ -385,10 +385,10 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 }
 
 // selectRows returns the rows that meet the conditions and the split of a subset; nil for all.
-func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
+func selectRows(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
 	// A container applies its subset when it is opened, so that nothing is looked up for other
 	// samples.
-	if t.Extras().Selected {
+	if t.Selected {
 		return nil, nil
 	}
 	sel := NewSelector(t, nil, o)
@@ -400,16 +400,16 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 
 // Selected returns the rows that meet the conditions and the split of a source, ascending; nil for
 // all. No row left is fault.NotFound.
-func Selected(ctx context.Context, t Table, src spec.Source, o resources.Options) ([]uint32, error) {
+func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Options) ([]uint32, error) {
 	var rows []uint32
 	var err error
-	if j := t.Extras().Joined; j != nil {
+	if j := t.Joined; j != nil {
 		rows, err = j.selected(ctx, &src.Subset, o)
 	} else {
 		rows, err = selectRows(ctx, t, &src.Subset, o)
 	}
 	if err == nil && rows != nil && len(rows) == 0 {
-		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.Len())
+		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.N)
 	}
 	return rows, fault.WithFile(err, src.Source)
 }
@@ -420,11 +420,11 @@ func (j *Joined) selected(ctx context.Context, s *spec.Subset, o resources.Optio
 	if err != nil || rows == nil {
 		return nil, err
 	}
-	if j.Len() > math.MaxUint32 {
+	if j.begins[len(j.tables)] > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: conditions take at most 2^32-1",
-			j.Len())
+			j.begins[len(j.tables)])
 	}
-	for row := j.begins[1]; row < j.Len(); row++ {
+	for row := j.begins[1]; row < j.begins[len(j.tables)]; row++ {
 		rows = append(rows, uint32(row))
 	}
 	return rows, nil
@@ -452,7 +452,7 @@ func (s *Selector) rows() ([]uint32, error) {
 
 // StrataOf groups rows (nil for all) by their value in a column. Rows with null are left out. A
 // column that does not exist is fault.NotFound.
-func StrataOf(ctx context.Context, t Table, column string, rows []uint32) ([]shuffle.Stratum[string], error) {
+func StrataOf(ctx context.Context, t *Table, column string, rows []uint32) ([]shuffle.Stratum[string], error) {
 	keys, present, ints, err := keysOf(ctx, t, column)
 	if err != nil {
 		return nil, err
@@ -472,8 +472,8 @@ func StrataOf(ctx context.Context, t Table, column string, rows []uint32) ([]shu
 
 // keysOf returns the values of a column as strings, and which rows are not null. ints reports
 // whether the column holds integers.
-func keysOf(ctx context.Context, t Table, column string) (keys []string, present []bool, ints bool, err error) {
-	keys, present = make([]string, t.Len()), make([]bool, t.Len())
+func keysOf(ctx context.Context, t *Table, column string) (keys []string, present []bool, ints bool, err error) {
+	keys, present = make([]string, t.N), make([]bool, t.N)
 	// A column of keys has few distinct values in many rows, so equal strings share their memory.
 	seen := map[string]string{}
 	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) error {
@@ -492,7 +492,7 @@ func keysOf(ctx context.Context, t Table, column string) (keys []string, present
 
 // GroupsOf returns a number for each row that is the same where the values of a column are, or the days of a column of
 // times. Rows without a value have -1. A column that does not exist, or holds no times, is fault.NotFound.
-func GroupsOf(ctx context.Context, t Table, column string, days bool) ([]int64, error) {
+func GroupsOf(ctx context.Context, t *Table, column string, days bool) ([]int64, error) {
 	if days {
 		const day int64 = 24 * 60 * 60 * 1e6 // microseconds
 		groups, err := Times(ctx, t, []string{column})
@@ -550,9 +550,9 @@ func pick(rows []uint32, present []bool) []uint32 {
 // SeriesOf returns the sequences of a dataset: rows (nil for all) with the same key, in order of
 // time. Rows without a key or a time are left out. Text that is no time is fault.Unsupported, and more
 // rows than uint32 can number are fault.Limit.
-func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
-	if t.Len() > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.Len())
+func SeriesOf(ctx context.Context, t *Table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
+	if t.N > math.MaxUint32 {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.N)
 	}
 	keys, present, _, err := keysOf(ctx, t, w.Key)
 	if err != nil {
@@ -571,8 +571,8 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 // Ranks returns for each row a number that orders it as the value of a column does, and which rows have a value. NaN is
 // none. Strings are ordered by their time: two of them may be in other zones, or one of them without the fraction of a
 // second. One that is no time is fault.Unsupported.
-func Ranks(ctx context.Context, t Table, column string) (ranks []int64, present []bool, err error) {
-	ranks, present = make([]int64, t.Len()), make([]bool, t.Len())
+func Ranks(ctx context.Context, t *Table, column string) (ranks []int64, present []bool, err error) {
+	ranks, present = make([]int64, t.N), make([]bool, t.N)
 	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) (err error) {
 		present[row] = !v.Null
 		switch {

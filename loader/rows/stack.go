@@ -3,7 +3,6 @@ package rows
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -11,13 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-// stacked is a table with fields that are stacks: each joins several fields of the table below.
-type stacked struct {
-	Table
-	fields []stack
-	steps  map[int]*Steps // of fields that have them, with the numbers of fields behind all others
-}
 
 // stack says which fields of the table below a field is made of.
 type stack struct {
@@ -47,80 +39,60 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 	return flat, stacks
 }
 
-// newStacked returns a table whose fields have the stacks that flatten has found. flat are the fields of t.
-func newStacked(t Table, flat []spec.Field, stacks []stack) (Table, error) {
-	out := &stacked{t, slices.Clone(stacks), map[int]*Steps{}}
+// stack joins the fields of a table to the stacks that flatten has found. flat are its fields so far. The sizes and
+// places of stacks are known where they have the grid of the first raster.
+func (t *Table) stack(flat []spec.Field, stacks []stack) error {
+	below, misplaced := t.Fields, t.Misplaced
+	fields := make([]Field, len(stacks))
 	for i, part := range stacks {
 		for place := part.first; place < part.first+part.n; place++ {
-			if err := flat[place].CheckKind(t.Kind(place)); err != nil {
-				return nil, InField(flat[place].Name, err)
+			if err := flat[place].CheckKind(below[place].Kind); err != nil {
+				return InField(flat[place].Name, err)
 			}
-			if StepsOf(t, place) != nil {
-				return nil, InField(flat[place].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			if below[place].Steps != nil {
+				return InField(flat[place].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 					"it has steps of time, and the rasters of a stack have none"))
 			}
 		}
-		if below := StepsOf(t, part.first); below != nil {
-			steps := &Steps{Padding: below.Padding}
-			for _, column := range below.Columns {
-				steps.Columns = append(steps.Columns, len(out.fields))
-				out.fields = append(out.fields, stack{first: column})
+		fields[i] = below[part.first]
+		if part.n > 0 {
+			fields[i].Asset = stacked(below[part.first:part.first+part.n], part.grid)
+		}
+		if part.grid != 0 {
+			fields[i].Size, fields[i].Sizes, misplaced = nil, nil, nil
+		}
+	}
+	for i := range stacks {
+		if steps := fields[i].Steps; steps != nil {
+			moved := &Steps{Padding: steps.Padding}
+			for _, number := range steps.Fields {
+				moved.Fields = append(moved.Fields, len(fields))
+				fields = append(fields, below[number])
 			}
-			out.steps[i] = steps
+			fields[i].Steps = moved
 		}
 	}
-	return out, nil
-}
-
-// Kind implements Table.
-func (t *stacked) Kind(field int) catalog.Kind { return t.Table.Kind(t.fields[field].first) }
-
-// Value implements Table: of a stack it is the path of the first raster.
-func (t *stacked) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
-	return t.Table.Value(ctx, t.fields[field].first, row)
-}
-
-// Extras implements Table. The sizes and places of stacks are known where they have the grid of the first raster.
-func (t *stacked) Extras() Extras {
-	extras := t.Table.Extras()
-	extras.Steps = func(field int) *Steps { return t.steps[field] }
-	size, sizes, misplaced := extras.Size, extras.Sizes, extras.Misplaced
-	for _, s := range t.fields {
-		if s.grid != 0 {
-			extras.Size, extras.Sizes, extras.Misplaced = nil, nil, nil
-			return extras
-		}
-	}
+	t.Fields, t.Misplaced = fields, nil
 	if misplaced != nil {
-		extras.Misplaced = func(ctx context.Context, first, other int, rows []uint32, visit func(int64, error)) error {
-			return misplaced(ctx, t.fields[first].first, t.fields[other].first, rows, visit)
+		t.Misplaced = func(ctx context.Context, first, other int, rows []uint32, visit func(int64, error)) error {
+			return misplaced(ctx, stacks[first].first, stacks[other].first, rows, visit)
 		}
 	}
-	if size != nil {
-		extras.Size = func(field int) catalog.Size { return size(t.fields[field].first) }
-	}
-	if sizes != nil {
-		extras.Sizes = func(ctx context.Context, field int) ([]catalog.Size, error) {
-			return sizes(ctx, t.fields[field].first)
-		}
-	}
-	return extras
+	return nil
 }
 
-// Asset implements Table.
-func (t *stacked) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
-	stack := t.fields[field]
-	if stack.n == 0 {
-		return t.Table.Asset(ctx, stack.first, row)
-	}
-	parts := make([]catalog.Asset, stack.n)
-	for k := range parts {
-		var err error
-		if parts[k], err = t.Table.Asset(ctx, stack.first+k, row); err != nil {
-			return catalog.Asset{}, err
+// stacked returns Field.Asset of a stack of fields on a grid.
+func stacked(fields []Field, grid spec.Grid) func(ctx context.Context, row int64) (catalog.Asset, error) {
+	return func(ctx context.Context, row int64) (catalog.Asset, error) {
+		parts := make([]catalog.Asset, len(fields))
+		for k := range parts {
+			var err error
+			if parts[k], err = fields[k].Asset(ctx, row); err != nil {
+				return catalog.Asset{}, err
+			}
 		}
+		return newStack(parts, grid)
 	}
-	return newStack(parts, stack.grid)
 }
 
 // newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has steps of time,

@@ -20,7 +20,7 @@ const NoTime = math.MinInt64
 // Times returns the time of each row in microseconds since 1970 UTC, or NoTime, by the first of some
 // columns that holds times: dates, timestamps, or strings of these; numbers only in one of spec.TimeColumns, as seconds
 // since 1970. It returns nil if there is no such column. It fails if a column cannot be read.
-func Times(ctx context.Context, t Table, columns []string) ([]int64, error) {
+func Times(ctx context.Context, t *Table, columns []string) ([]int64, error) {
 	for _, name := range columns {
 		times, err := timesIn(ctx, t, name)
 		switch fault.KindOf(err) {
@@ -35,8 +35,8 @@ func Times(ctx context.Context, t Table, columns []string) ([]int64, error) {
 }
 
 // timesIn returns the times of a column, or nil if it holds none.
-func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
-	out, some := make([]int64, t.Len()), false
+func timesIn(ctx context.Context, t *Table, name string) ([]int64, error) {
+	out, some := make([]int64, t.N), false
 	err := scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
 		unit := c.Unit
 		if unit == 0 && slices.Contains(spec.TimeColumns, name) {

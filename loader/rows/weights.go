@@ -99,14 +99,14 @@ const maxWeights = 2 << 30
 
 // OpenWeights reads the file of weights at path for the dataset t. A file for another number of
 // rows, or for other samples, is fault.Unsupported.
-func OpenWeights(ctx context.Context, path string, o resources.Options, t Table) (*Weights, error) {
+func OpenWeights(ctx context.Context, path string, o resources.Options, t *Table) (*Weights, error) {
 	weights, err := readWeights(ctx, path, o)
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	if weights.Rows != t.Len() {
+	if weights.Rows != t.N {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
-			"of %d rows; the dataset has %d", weights.Rows, t.Len()), path)
+			"of %d rows; the dataset has %d", weights.Rows, t.N), path)
 	}
 	if weights.Samples == "" {
 		return weights, nil
@@ -124,7 +124,7 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t Table)
 // SamplesOf returns a digest of the ids of a dataset in order, as 32 hexadecimal digits, or "" for
 // a dataset without ids. The directory that all ids share is left out, so that weights stay valid
 // after the files were moved.
-func SamplesOf(ctx context.Context, t Table) (string, error) {
+func SamplesOf(ctx context.Context, t *Table) (string, error) {
 	dir, first := "", true
 	err := t.ScanIDs(ctx, func(_ int64, id string) error {
 		if first {

@@ -43,9 +43,9 @@ type file struct {
 
 // Open opens a field, whose shapes are drawn on rasters of t, and its file unless there is one for each row. The paths
 // of these are the values of a column of t.
-func Open(ctx context.Context, f spec.Field, t rows.Table, column int, o resources.Options) (*Field, error) {
+func Open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resources.Options) (*Field, error) {
 	field := &Field{Vector: *f.Vector, Name: f.Name}
-	if t.Extras().Array {
+	if t.Array {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}

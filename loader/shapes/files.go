@@ -15,7 +15,7 @@ import (
 
 // files opens the file of shapes of each row.
 type files struct {
-	table  rows.Table
+	table  *rows.Table
 	column int // of the table, with the paths
 	opener source.Opener
 	large  *resources.LargeChunks
@@ -38,7 +38,7 @@ const (
 )
 
 // openFiles prepares the reading of a file for each row.
-func (v *Field) openFiles(ctx context.Context, t rows.Table, column int, o resources.Options) (err error) {
+func (v *Field) openFiles(ctx context.Context, t *rows.Table, column int, o resources.Options) (err error) {
 	v.each = &files{table: t, column: column, opener: o.Opener, large: o.Large(),
 		cache: lru.New[version, *file](keptBytes)}
 	if v.To, err = v.dtype(nil); err != nil {
@@ -49,7 +49,7 @@ func (v *Field) openFiles(ctx context.Context, t rows.Table, column int, o resou
 
 // fileOf returns the file of a row, or nil if it has none. A file that has changed is read again.
 func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
-	path, err := v.each.table.Value(ctx, v.each.column, row)
+	path, err := v.each.table.Fields[v.each.column].Value(ctx, row)
 	if err != nil || path.Null {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (r *PairReport) Err() error {
 // A spec without fields gets the fields of the dataset.
 func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOptions) (r *PairReport, err error) {
 	sp.AllFields = sp.AllFields || len(sp.Fields) == 0
-	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
 		r, err = comparePairs(ctx, sp, o, t, po)
 		return err
 	})
@@ -74,7 +74,7 @@ func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOption
 type pairing struct {
 	options resources.Options
 	pairs   PairOptions
-	table   rows.Table
+	table   *rows.Table
 	fields  []spec.Field
 	columns []int // of the fields to compare, the first raster field first
 
@@ -82,7 +82,7 @@ type pairing struct {
 	report PairReport
 }
 
-func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table,
+func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table,
 	po PairOptions) (*PairReport, error) {
 	selected, err := rows.Selected(ctx, t, sp.Root(), o)
 	if err != nil {
@@ -115,8 +115,8 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 }
 
 // pairColumns returns the columns of the fields to compare, the first raster field first.
-func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
-	if err := rows.Single(t, sp.Fields, "pairs"); err != nil {
+func pairColumns(t *rows.Table, sp spec.Spec) ([]int, error) {
+	if err := t.Single(sp.Fields, "pairs"); err != nil {
 		return nil, err
 	}
 	columns, err := rasterColumns(t, sp)
@@ -136,8 +136,8 @@ func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
 
 // together reports whether a dataset has rasters of two fields in its rows: of several datasets of scenes some have
 // rasters of one only.
-func together(t rows.Table, a, b int) bool {
-	datasets := t.Extras().Joined
+func together(t *rows.Table, a, b int) bool {
+	datasets := t.Joined
 	if datasets == nil {
 		return true
 	}
@@ -160,7 +160,7 @@ func (r *PairReport) cut(n int) {
 // sample compares the rasters of a sample.
 func (p *pairing) sample(ctx context.Context, row int64) error {
 	for _, column := range p.columns[1:] {
-		if rows.Lacks(p.table, p.columns[0], row) || rows.Lacks(p.table, column, row) {
+		if p.table.Lacks(p.columns[0], row) || p.table.Lacks(column, row) {
 			continue
 		}
 		if err := p.pair(ctx, row, column); err != nil {
@@ -173,10 +173,10 @@ func (p *pairing) sample(ctx context.Context, row int64) error {
 // pair compares two rasters of a sample, and adds the result to the report. It returns errors that are no fault of the
 // pair.
 func (p *pairing) pair(ctx context.Context, row int64, column int) error {
-	first, err := p.table.Asset(ctx, p.columns[0], row)
+	first, err := p.table.Fields[p.columns[0]].Asset(ctx, row)
 	var other catalog.Asset
 	if err == nil {
-		other, err = p.table.Asset(ctx, column, row)
+		other, err = p.table.Fields[column].Asset(ctx, row)
 	}
 	report, faulty := &p.report, &p.report.Unreadable
 	placed := err != nil || first.Place != nil && other.Place != nil

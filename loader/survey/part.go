@@ -22,9 +22,9 @@ type Extent struct {
 
 // Measurable returns the extent of Stats of a spec.
 func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Extent, err error) {
-	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		e = Extent{chosen(t, selected), t.Fingerprint()}
+		e = Extent{chosen(t, selected), t.Fingerprint}
 		return err
 	})
 	return e, err
@@ -73,12 +73,12 @@ type PartField struct {
 func StatsPart(
 	ctx context.Context, sp spec.Spec, o resources.Options, share *Share, progress func(done, total int64),
 ) (p *Part, err error) {
-	err = withTable(ctx, measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, measured(sp), o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
 		if err != nil {
 			return err
 		}
-		first, count, err := share.of(Extent{chosen(t, selected), t.Fingerprint()}, sp.Source)
+		first, count, err := share.of(Extent{chosen(t, selected), t.Fingerprint}, sp.Source)
 		if err != nil {
 			return err
 		}

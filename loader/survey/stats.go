@@ -48,7 +48,7 @@ func measured(sp spec.Spec) spec.Spec {
 type pass struct {
 	spec    spec.Spec
 	options resources.Options
-	table   rows.Table
+	table   *rows.Table
 	columns []int      // the columns of the raster fields
 	rasters []rasterOf // rasters to measure: of each field its raster, or the rasters of its stack
 	remote  bool       // the first assets of some columns are not local
@@ -80,7 +80,7 @@ func rastersOf(a catalog.Asset) []catalog.Asset {
 // Measure computes Stats over the given rows of an open table; nil rows are all rows. A table
 // without samples is a fault of kind not found.
 func Measure(
-	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32,
+	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, rows []uint32,
 	progress func(done, total int64),
 ) (*stats.Report, error) {
 	part, err := measure(ctx, sp, o, t, rows, 0, chosen(t, rows), progress)
@@ -91,9 +91,9 @@ func Measure(
 }
 
 // chosen returns how many rows there are; nil rows are all of t.
-func chosen(t rows.Table, rows []uint32) int64 {
+func chosen(t *rows.Table, rows []uint32) int64 {
 	if rows == nil {
-		return t.Len()
+		return t.N
 	}
 	return int64(len(rows))
 }
@@ -101,7 +101,7 @@ func chosen(t rows.Table, rows []uint32) int64 {
 // measure measures count of the given rows from first on. Names, dtypes and numbers of bands come from the first of
 // all rows, whatever is measured, so that parts fit together.
 func measure(
-	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32, first, count int64,
+	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, rows []uint32, first, count int64,
 	progress func(done, total int64),
 ) (*Part, error) {
 	made := &pass{spec: sp, options: o, table: t, bad: map[int64]error{}}
@@ -237,12 +237,12 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, adds bool) error {
 	var steps []catalog.Asset // of the field; one, but for steps of time that are files
 	for place, raster := range p.rasters {
-		if rows.Lacks(p.table, raster.field, row) {
+		if p.table.Lacks(raster.field, row) {
 			continue
 		}
 		if raster.part == 0 {
 			var err error
-			if steps, err = rows.Assets(ctx, p.table, raster.field, row); err != nil {
+			if steps, err = p.table.Assets(ctx, raster.field, row); err != nil {
 				return err
 			}
 		}
@@ -420,7 +420,7 @@ type described struct {
 // namesOf returns the names of the first bands of an asset, or those that its container has for all assets.
 func (p *pass) namesOf(ctx context.Context, a catalog.Asset, bands int) ([]string, error) {
 	names, err := pixels.BandNames(ctx, p.options.Opener, a)
-	if shared := p.table.Extras().BandNames; shared != nil && names == nil && err == nil {
+	if shared := p.table.BandNames; shared != nil && names == nil && err == nil {
 		names = shared()
 	}
 	return names[:min(len(names), bands)], err

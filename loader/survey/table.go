@@ -14,7 +14,7 @@ import (
 // withTable calls do with the open table of a spec, and with the spec and the options after their
 // checks and defaults.
 func withTable(ctx context.Context, sp spec.Spec, o resources.Options,
-	do func(sp spec.Spec, o resources.Options, t rows.Table) error) error {
+	do func(sp spec.Spec, o resources.Options, t *rows.Table) error) error {
 	table, err := rows.OpenTable(ctx, &sp, &o)
 	defer o.CloseOpener()
 	if err != nil {
@@ -25,12 +25,12 @@ func withTable(ctx context.Context, sp spec.Spec, o resources.Options,
 
 // rasterColumns returns the columns of the raster fields of a table. A table without samples is a
 // fault of kind not found.
-func rasterColumns(t rows.Table, sp spec.Spec) (columns []int, _ error) {
-	if t.Len() == 0 {
+func rasterColumns(t *rows.Table, sp spec.Spec) (columns []int, _ error) {
+	if t.N == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
 	}
 	for i := range spec.RowFields(sp.Fields) {
-		if t.Kind(i) == catalog.Raster {
+		if t.Fields[i].Kind == catalog.Raster {
 			columns = append(columns, i)
 		}
 	}

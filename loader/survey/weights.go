@@ -37,7 +37,7 @@ func Weights(
 	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions, share *Share,
 	progress func(done, total int64),
 ) error {
-	return withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	return withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
 		head, counts, err := CountWeights(ctx, sp, o, t, c, share, progress)
 		if err != nil {
 			return err
@@ -49,8 +49,8 @@ func Weights(
 // WeightsExtent returns the extent of Weights of a spec: all rows of a table, and of a container the rows that the
 // conditions leave. It refuses options that Weights refuses.
 func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c WeightOptions) (e Extent, err error) {
-	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
-		e = Extent{t.Len(), t.Fingerprint()}
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
+		e = Extent{t.N, t.Fingerprint}
 		_, err := (&weighing{options: o, table: t}).compile(ctx, sp, c)
 		return err
 	})
@@ -60,7 +60,7 @@ func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c Wei
 // weighing is one pass of Weights, shared by its workers.
 type weighing struct {
 	options resources.Options
-	table   rows.Table
+	table   *rows.Table
 	head    rows.WeightsHeader
 	lead    int            // column of the first raster field
 	field   *pixels.Raster // the field whose pixels are counted
@@ -68,10 +68,10 @@ type weighing struct {
 
 // CountWeights counts the cells of a share of the rows of an open table, for rows.WriteWeights.
 func CountWeights(
-	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, c WeightOptions, share *Share,
+	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, c WeightOptions, share *Share,
 	progress func(done, total int64),
 ) (rows.WeightsHeader, []rows.CellCounts, error) {
-	first, count, err := share.of(Extent{t.Len(), t.Fingerprint()}, sp.Source)
+	first, count, err := share.of(Extent{t.N, t.Fingerprint}, sp.Source)
 	if err != nil {
 		return rows.WeightsHeader{}, nil, err
 	}
@@ -114,10 +114,10 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	if err != nil {
 		return false, err
 	}
-	if p.table.Extras().Joined != nil {
+	if p.table.Joined != nil {
 		return false, errors.New("spec: fields have scenes of several datasets: weights are of the rows of one")
 	}
-	if err := rows.Single(p.table, sp.Fields, "weights"); err != nil {
+	if err := p.table.Single(sp.Fields, "weights"); err != nil {
 		return false, err
 	}
 	assets, err := rows.FirstAssets(ctx, p.table, columns, sp.BadSamples, nil)
@@ -159,7 +159,7 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	}
 	p.lead = columns[0]
 	p.head = rows.WeightsHeader{
-		Version: 1, Rows: p.table.Len(), CellHeight: rows.RoundUp(cell, alignY), CellWidth: rows.RoundUp(cell, alignX),
+		Version: 1, Rows: p.table.N, CellHeight: rows.RoundUp(cell, alignY), CellWidth: rows.RoundUp(cell, alignX),
 		Field: p.field.Name, Classes: c.Classes,
 	}
 	p.head.Samples, err = rows.SamplesOf(ctx, p.table)
@@ -169,11 +169,11 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 // weigh counts one asset, some rows of it at a time.
 func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w rows.CellCounts, err error) {
 	field := p.field
-	lead, err := p.table.Asset(ctx, p.lead, at)
+	lead, err := p.table.Fields[p.lead].Asset(ctx, at)
 	if err != nil {
 		return w, err
 	}
-	asset, err := p.table.Asset(ctx, field.TableColumn, at)
+	asset, err := p.table.Fields[field.TableColumn].Asset(ctx, at)
 	if err != nil {
 		return w, err
 	}

@@ -43,7 +43,7 @@ func OpenAt(ctx context.Context, path string, at *spec.Timestamp, o resources.Op
 
 // open opens a dense TileDB array as a dataset with one attribute for each field. Its rows are the images along the
 // axis n that were written.
-func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (rows.Table, error) {
+func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table, error) {
 	array, err := OpenAt(ctx, src.Source, src.Timestamp, o)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 	// The fields and the meaning of the dimensions are in the hash of the spec, so the fingerprint leaves them out.
 	found := images.Images{URI: array.URI(), Noun: "an array", Hash: array.Fingerprint()}
 	if len(attrs) == 0 {
-		return found.Table()
+		return found.Table(0)
 	}
 	// The array records which cells were written, so they are the same for all attributes.
 	first, typ := attrs[0], array.Schema.DimType
@@ -83,7 +83,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 	found.Raster = func(field int, row int64) catalog.Asset {
 		return catalog.Asset{URI: array.URI(), Index: attrs[field].Index(begin + row)}
 	}
-	return found.Table()
+	return found.Table(len(fields))
 }
 
 // attributeOf returns the images of a field's attribute: the one that column names, else the one with the

@@ -27,64 +27,50 @@ type Images struct {
 // maxImages bounds the rows of an array, because selected rows are numbered in uint32.
 const maxImages = 1 << 32
 
-// Table returns the images as a table, or fault.Limit if they are too many.
-func (t *Images) Table() (rows.Table, error) {
+// Table returns the images as a table with a number of fields, or fault.Limit if they are too many. An array keeps no
+// file open.
+func (t *Images) Table(fields int) (*rows.Table, error) {
 	if t.N > maxImages {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"%d rows, at most %d", t.N, int64(maxImages)), t.URI)
 	}
-	return table{*t}, nil
+	made := &rows.Table{
+		N: t.N, Fingerprint: t.Hash, Column: t.column, Close: func() error { return nil }, Array: true,
+		ID: func(_ context.Context, row int64) (string, error) { return t.Name(row), nil },
+		ScanIDs: func(ctx context.Context, visit func(row int64, id string) error) error {
+			return t.each(ctx, func(row int64) error { return visit(row, t.Name(row)) })
+		},
+	}
+	for i := range fields {
+		grid := t.Grid(i)
+		made.Fields = append(made.Fields, rows.Field{
+			Kind:  catalog.Raster,
+			Size:  &catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)},
+			Asset: func(_ context.Context, row int64) (catalog.Asset, error) { return t.Raster(i, row), nil },
+			Value: func(context.Context, int64) (catalog.Value, error) {
+				return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+					"%s has no metadata columns", t.Noun), t.URI)
+			},
+		})
+	}
+	return made, nil
 }
 
-// table is a rows.Table of images.
-type table struct{ images Images }
-
-// Len implements rows.Table.
-func (t table) Len() int64 { return t.images.N }
-
-// Kind implements rows.Table: all fields are rasters.
-func (t table) Kind(int) catalog.Kind { return catalog.Raster }
-
-// Close implements rows.Table. An array keeps no file open.
-func (t table) Close() error { return nil }
-
-// Fingerprint implements rows.Table.
-func (t table) Fingerprint() string { return t.images.Hash }
-
-// Asset implements rows.Table.
-func (t table) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
-	return t.images.Raster(field, row), nil
-}
-
-// Value implements rows.Table: it is an error, because arrays have no metadata columns.
-func (t table) Value(context.Context, int, int64) (catalog.Value, error) {
-	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-		"%s has no metadata columns", t.images.Noun), t.images.URI)
-}
-
-// ID implements rows.Table: it returns the coordinate along n.
-func (t table) ID(_ context.Context, row int64) (string, error) { return t.images.Name(row), nil }
-
-// ScanIDs implements rows.Table.
-func (t table) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
-	return t.each(ctx, func(row int64) error { return visit(row, t.images.Name(row)) })
-}
-
-// Column implements rows.Table.
-func (t table) Column(_ context.Context, name string) (rows.Column, error) {
-	if !t.images.IsN(name) {
+// column implements rows.Table.Column.
+func (t *Images) column(_ context.Context, name string) (rows.Column, error) {
+	if !t.IsN(name) {
 		return rows.Column{}, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-			"%s has only the coordinate along n", t.images.Noun), t.images.URI)
+			"%s has only the coordinate along n", t.Noun), t.URI)
 	}
 	scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-		return t.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: t.images.Coordinate(row)}) })
+		return t.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: t.Coordinate(row)}) })
 	}
 	return rows.Column{Kind: catalog.Int, Scan: scan}, nil
 }
 
 // each visits all rows until an error.
-func (t table) each(ctx context.Context, visit func(row int64) error) error {
-	for row := range t.images.N {
+func (t *Images) each(ctx context.Context, visit func(row int64) error) error {
+	for row := range t.N {
 		if row%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -93,13 +79,4 @@ func (t table) each(ctx context.Context, visit func(row int64) error) error {
 		}
 	}
 	return nil
-}
-
-// Extras implements rows.Table.
-func (t table) Extras() rows.Extras { return rows.Extras{Array: true, Size: t.size} }
-
-// size implements rows.Extras.Size.
-func (t table) size(field int) catalog.Size {
-	grid := t.images.Grid(field)
-	return catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)}
 }

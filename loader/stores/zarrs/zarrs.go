@@ -37,7 +37,7 @@ func OpenAt(ctx context.Context, path string, o resources.Options) (*zarr.Node, 
 
 // open opens a Zarr array or group as a dataset. Its rows are the images along the axis n, its fields are arrays,
 // or groups of arrays as bands. The fingerprint covers the metadata of the arrays, not their chunks.
-func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (rows.Table, error) {
+func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table, error) {
 	if src.Timestamp != nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"Zarr keeps no earlier states: timestamp is for TileDB arrays"), src.Source)
@@ -82,7 +82,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 	if len(rasters) > 0 {
 		found.N = rasters[0].Len()
 	}
-	return found.Table()
+	return found.Table(len(fields))
 }
 
 // rasterOf returns the array, or the group of arrays as bands, of a field.
