@@ -161,8 +161,8 @@ func (t *fakeTable) add(field int, row int64, a *fakeAsset, object []byte) {
 // table returns the dataset as an engine reads it. The id of a row is its number.
 func (t *fakeTable) table() *rows.Table {
 	id := func(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
-	made := &rows.Table{N: t.rows, Fingerprint: "fake" + t.print, ID: id, ScanIDs: scanIDs(t.rows, id), Column: t.column,
-		Close: func() error { return nil }}
+	made := &rows.Table{N: t.rows, Fingerprint: "fake" + t.print, ID: id, ScanIDs: scanIDs(t.rows, id),
+		Column: t.column, Close: func() error { return nil }}
 	for f, kind := range t.kinds {
 		made.Fields = append(made.Fields, rows.Field{
 			Kind:  kind,

@@ -15,9 +15,9 @@ import (
 // RoundUp returns the smallest multiple of a that is at least n.
 func RoundUp(n, a int) int { return (n + a - 1) / a * a }
 
-// Table is an open dataset: N samples, numbered from 0 as rows, each with the same fields. It is a catalog, a table or a
-// directory (package catalog), a container (package containers) or the images of an array. What a dataset does not know
-// or cannot do is nil. A Table is safe for concurrent use.
+// Table is an open dataset: N samples, which are rows numbered from 0, each with the same fields. It is a catalog, a
+// table or a directory (package catalog), a container (package containers) or the images of an array. What a dataset
+// does not know or cannot do is nil. A Table is safe for concurrent use.
 type Table struct {
 	N int64
 	// Fields are numbered in the order of the spec. Behind them are the steps of fields that have Field.Steps.
