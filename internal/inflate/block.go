@@ -100,9 +100,9 @@ func (d *Decoder) readSizes(sizes []uint8) error {
 			return errEnd
 		}
 		d.drop(uint(entry & 0xff))
-		symbol, value := entry>>16, uint8(entry>>16)
-		extra, times := uint(0), 1
-		switch symbol {
+		value := uint8(entry >> 16) // the symbol
+		extra, times := uint(0), 0
+		switch value {
 		case 16:
 			if i == 0 {
 				return errors.New("the first length of a code repeats one before it")
@@ -112,6 +112,10 @@ func (d *Decoder) readSizes(sizes []uint8) error {
 			extra, times, value = 3, 3, 0
 		case 18:
 			extra, times, value = 7, 11, 0
+		default:
+			sizes[i] = value
+			i++
+			continue
 		}
 		repeats, err := d.bits(extra)
 		if err != nil {

@@ -111,17 +111,22 @@ func fillTable(table []uint32, look, longest uint, sizes []uint8, order []uint16
 	code, size := 0, uint(0)
 	prefix, sub := -1, 0
 	free := 1 << look // where the next sub-table begins
+	// The first 1<<size entries hold all codes of up to size bits; each copy of them adds a bit that these do not look at.
+	grow := func(length uint) {
+		for ; size < length; size++ {
+			if code <<= 1; size < look {
+				copy(table[1<<size:2<<size], table[:1<<size])
+			}
+		}
+	}
 	for _, symbol := range order {
 		length := uint(sizes[symbol])
-		code <<= length - size
-		size = length
+		grow(length)
 		reversed := int(bits.Reverse16(uint16(code)) >> (16 - length))
 		code++
 		entry := withCode(entries[symbol], length)
 		if length <= look {
-			for i := reversed; i < 1<<look; i += 1 << length {
-				table[i] = entry
-			}
+			table[reversed] = entry
 			continue
 		}
 		// Codes with a prefix are neighbours, and two at least, because none is missing.
@@ -134,6 +139,7 @@ func fillTable(table []uint32, look, longest uint, sizes []uint8, order []uint16
 			table[sub+i] = entry
 		}
 	}
+	grow(look)
 }
 
 // withCode adds a code of s bits to the entry of a symbol.
