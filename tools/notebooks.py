@@ -59,6 +59,18 @@ def shrink(png: str) -> str:
     return base64.b64encode(out.getvalue()).decode()
 
 
+def join_prints(outputs: list[Any]) -> list[Any]:
+    """Returns outputs with neighbouring prints as one: a page draws a box for each output."""
+    joined: list[Any] = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        if output.output_type == "stream" and last.get("name") == output.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
 def tidy(notebook: Any) -> None:
     """Numbers the cells from 1, gives pictures their texts, and leaves out what says nothing."""
     number = 0
@@ -67,6 +79,7 @@ def tidy(notebook: Any) -> None:
             continue
         number += 1
         cell.execution_count = number
+        cell.outputs = join_prints(cell.outputs)
         for output in cell.outputs:
             if "execution_count" in output:
                 output.execution_count = number
