@@ -30,7 +30,22 @@ def test_few_arguments():
 @pytest.mark.parametrize(
     "args,error,match",
     [
-        ({"wher": []}, TypeError, r"load\(\) got an unexpected keyword argument 'wher'$"),
+        (
+            {"wher": []},
+            TypeError,
+            r"load\(\) got an unexpected keyword argument 'wher': "
+            r"did you mean rows=chaski.Rows\(where=...\)\?$",
+        ),
+        ({"batchsize": 2}, TypeError, r"'batchsize': did you mean batch_size=...\?$"),
+        ({"colour": 3}, TypeError, r"load\(\) got an unexpected keyword argument 'colour'$"),
+        ({"drop_last": True}, TypeError, "'drop_last': write last=\"drop\"$"),
+        ({"patch_size": 64}, TypeError, r"'patch_size': write window=chaski.RandomWindow\(...\)"),
+        ({"transforms": abs}, TypeError, "'transforms': change the batches in the loop"),
+        (
+            {"rows": chaski.Rows(split={"train": 3, "val": 1}, use="val")},
+            chaski.SpecError,
+            r"split is .*: write chaski.Split.by_hash\({'train': 3, 'val': 1}\)",
+        ),
         ({"bands": [0]}, TypeError, r"'bands': write pixels=chaski.Pixels\(bands=...\)"),
         ({"where": []}, TypeError, r"'where': write rows=chaski.Rows\(where=...\)"),
         ({"workers": 2}, TypeError, r"'workers': write engine=chaski.Engine\(workers=...\)"),

@@ -5,6 +5,7 @@ They are named, typed and given defaults once, for both. The engine checks and h
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import json
@@ -127,22 +128,39 @@ def _taking(f: Callable[..., R], options: Callable[..., object], own: int) -> Ca
 _OTHERS = {
     "transform": "change the batches in the loop; flips and turns are chaski.Pixels(augment=...)",
     "num_workers": "the engine decodes in parallel: engine=chaski.Engine(workers=...)",
+    "prefetch_factor": "the engine reads ahead: engine=chaski.Engine(prefetch=...)",
     "collate_fn": "batches are ready",
+    "pin_memory": "chaski.torch.IterableDataset(device=...) copies batches ahead of the loop",
+    "drop_last": 'write last="drop"',
+    "generator": "the order depends on seed=...",
+    "sampler": "windows are chosen by window=..., samples by rows=chaski.Rows(...)",
+    "patch_size": "write window=chaski.RandomWindow(...) or window=chaski.Grid(...)",
+    "epochs": "each loop over the loader is an epoch",
 }
 """What to write in place of arguments that other loaders have."""
+
+_OTHERS |= {"transforms": _OTHERS["transform"], "batch_sampler": _OTHERS["sampler"]}
+_OTHERS |= dict.fromkeys(("chip_size", "crop_size", "tile_size"), _OTHERS["patch_size"])
 
 
 def _instead(options: Any, given: Mapping[str, object]) -> str:
     """Returns what to write in place of the first argument that options do not have."""
-    parts = {f.name: f for f in fields(options)}
+    parts = [f.name for f in fields(options)]
+    written = {name: f"{name}=..." for name in parts}
+    for part in fields(options):
+        kind = part.default_factory
+        if isinstance(kind, type):
+            for name in inspect.signature(kind).parameters:
+                written.setdefault(name, f"{part.name}=chaski.{kind.__name__}({name}=...)")
     for name in given:
         if name in parts:
             continue
-        for part in parts.values():
-            kind = part.default_factory
-            if isinstance(kind, type) and name in inspect.signature(kind).parameters:
-                return f": write {part.name}=chaski.{kind.__name__}({name}=...)"
-        return f": {_OTHERS[name]}" if name in _OTHERS else ""
+        if name in written:
+            return f": write {written[name]}"
+        if name in _OTHERS:
+            return f": {_OTHERS[name]}"
+        near = difflib.get_close_matches(name, written, n=1, cutoff=0.75)
+        return f": did you mean {written[near[0]]}?" if near else ""
     return ""
 
 
@@ -166,7 +184,8 @@ def paths(source: object) -> list[Path]:
     """Returns the paths of a source that is no mixture."""
     if isinstance(source, Mapping):
         raise SpecError(
-            "source is a dict, whose values are not columns; several sources are a Mixture"
+            "source is a dict, whose values are not columns; several sources are a Mixture, and "
+            "patterns of images and masks are fields: load(directory, fields=...)"
         )
     if isinstance(source, Source):
         raise SpecError("a Source is part of a Mixture; give its members to load")
@@ -249,6 +268,8 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
 
 def _rows(rows: Rows, source: str) -> dict[str, Any]:
     """Returns the members that say which rows are samples, of a source of a mixture or without."""
+    if isinstance(rows.split, Mapping) and "by" not in rows.split:
+        raise SpecError(f"split is {rows.split!r}: write chaski.Split.by_hash({rows.split!r})")
     bad = [] if rows.bad is None else bad_ids(rows.bad, source)
     return rows.to_json() | ({"bad": bad} if bad else {})
 
