@@ -35,6 +35,7 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`unknown command "hlep" for "chaski": did you mean help?`, []string{"hlep"}},
 		{`unknown command "xyz" for "chaski"`, []string{"xyz"}},
 		{"unknown flag: --jsn: did you mean --json?", []string{"info", "--jsn", "x.tif"}},
+		{"unknown flag: --batch-size: did you mean --batch?", []string{"plan", "--batch-size", "8", "x.tif"}},
 		{"--batch is 0: it must be at least 1", []string{"plan", "--batch", "0", "x"}},
 		{`--sampler is "x": it must be chip, random_window, grid, resized_window, weighted_window, tile_window, ` +
 			`row_window or geo_window`, []string{"plan", "--sampler", "x", "x"}},

@@ -77,11 +77,15 @@ func Verb(cmd *cobra.Command, args []string) error {
 }
 
 // similar returns a question about the names that are near to one that does not exist, such as ": did you mean info?",
-// or "".
+// or "". A name whose first word is another one is near, too: --batch to --batch-size.
 func similar(names []string, name string) string {
 	cmd := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands only
 	for _, n := range names {
-		cmd.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
+		below := &cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}}
+		if strings.HasPrefix(name, n+"-") {
+			below.SuggestFor = []string{name}
+		}
+		cmd.AddCommand(below)
 	}
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		return fmt.Sprintf(": did you mean %s?", orList(near))
