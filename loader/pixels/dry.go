@@ -65,15 +65,12 @@ func NewDryReader(o resources.Options) *DryReader {
 	return d
 }
 
-// compare sets Loose if the link may decide which chunks of a window are read as one.
-func (d *DryReader) compare(x *chunk.Index, box chunk.Box, bands []int) {
-	if !d.Measured || d.Loose {
-		return
+// compare sets Loose if the link may decide which chunks are read as one.
+func (d *DryReader) compare(x *chunk.Index, chunks []int) {
+	if d.Measured && !d.Loose {
+		most := len(d.plan.Join(x, chunks, source.MinGap, MaxRun))
+		d.Loose = len(d.plan.Join(x, chunks, source.MaxGap, MaxRun)) != most
 	}
-	d.plan.Reset(x, box, bands, source.MinGap, MaxRun)
-	most := len(d.plan.Runs)
-	d.plan.Reset(x, box, bands, source.MaxGap, MaxRun)
-	d.Loose = len(d.plan.Runs) != most
 }
 
 // read notes a read of an array's file.
@@ -98,24 +95,29 @@ func (d *DryReader) fetched(run runs.Run) {
 	d.Runs = append(d.Runs, read)
 }
 
-// decoded notes that the first rows of a chunk whose bytes lie at a place are decoded.
-func (d *DryReader) decoded(x *chunk.Index, i int, place chunk.Range, rows int) {
+// decoded notes that the first pixels of a chunk whose bytes lie at a place are decoded.
+func (d *DryReader) decoded(x *chunk.Index, i int, place chunk.Range, pixels int) {
 	n := x.StoredBytes(i)
-	d.Chunks = append(d.Chunks, ReadChunk{Chunk: i, Mask: d.Share.Key.Mask, Off: place.Off, Len: place.Len, Decoded: n,
-		Rows: rows, Held: int64(n) + chunk.Spare})
+	_, _, width := x.Stored(i)
+	d.note(i, place, ReadChunk{Decoded: n, Rows: (pixels + width - 1) / width, Held: int64(n) + chunk.Spare})
 }
 
-// inPieces notes that the rows of a chunk down to the last one of box are decoded, in pieces.
-func (d *DryReader) inPieces(x, pieces *chunk.Index, i int, place chunk.Range, box chunk.Box) {
+// decodedRows notes that the first rows of a chunk are decoded, in pieces.
+func (d *DryReader) decodedRows(x, pieces *chunk.Index, i, rows int) {
+	place := x.Place(i)
 	if place.Len > 0 {
 		requests := (place.Len-1)/MaxRun + 1
 		d.Runs = append(d.Runs, ReadRange{Off: place.Off, Len: place.Len, Requests: requests})
 		d.Loose = d.Loose || requests > 1
 	}
-	part := x.Box(i)
 	bands, _, width := x.Stored(i)
-	d.Chunks = append(d.Chunks, ReadChunk{Chunk: i, Mask: d.Share.Key.Mask, Off: place.Off, Len: place.Len,
-		Decoded: (min(box.Y1, part.Y1) - part.Y0) * bands * width * x.DType.Size(), Held: pieceBytes(x, pieces)})
+	d.note(i, place, ReadChunk{Decoded: rows * bands * width * x.DType.Size(), Held: pieceBytes(x, pieces)})
+}
+
+// note adds a chunk whose bytes lie at a place.
+func (d *DryReader) note(i int, place chunk.Range, c ReadChunk) {
+	c.Chunk, c.Mask, c.Off, c.Len = i, d.Share.Key.Mask, place.Off, place.Len
+	d.Chunks = append(d.Chunks, c)
 }
 
 // dryArray is the dry run of a reader of an array.
@@ -126,22 +128,11 @@ type dryArray struct {
 
 // openDry returns the dry run of a new reader of an array.
 func (d *DryReader) openDry(a chunk.BlockArray) chunk.BlockReader {
+	reader := dryArray{dry: d}
 	if planner, ok := a.(chunk.BlockPlanner); ok {
-		return dryArray{d, planner.Plan()}
+		reader.plan = planner.Plan()
 	}
-	return dryArray{d, nil}
-}
-
-// note records the memory of all readers of arrays, and whether a read was exact.
-func (a dryArray) note(exact bool) {
-	held := int64(0)
-	for _, r := range a.dry.arrays {
-		if plan := r.reader.(dryArray).plan; plan != nil {
-			held += plan.Held()
-		}
-	}
-	a.dry.Held = max(a.dry.Held, held)
-	a.dry.Loose = a.dry.Loose || !exact
+	return reader
 }
 
 // Ahead implements chunk.Prefetcher.
@@ -152,12 +143,17 @@ func (a dryArray) Ahead(ctx context.Context, image int64, boxes []chunk.Box) err
 	return nil
 }
 
-// ReadBox implements chunk.BlockReader: it fills nothing.
+// ReadBox implements chunk.BlockReader: it fills nothing, and notes the reads and the memory of all readers of arrays.
 func (a dryArray) ReadBox(ctx context.Context, _ []byte, image int64, b chunk.Box) (err error) {
-	exact := false
+	exact, held := false, int64(0)
 	if a.plan != nil {
 		exact, err = a.plan.PlanBox(ctx, image, b, a.dry.read)
 	}
-	a.note(exact)
+	for _, r := range a.dry.arrays {
+		if plan := r.reader.(dryArray).plan; plan != nil {
+			held += plan.Held()
+		}
+	}
+	a.dry.Held, a.dry.Loose = max(a.dry.Held, held), a.dry.Loose || !exact
 	return err
 }

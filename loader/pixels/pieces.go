@@ -31,53 +31,32 @@ func pieceBytes(x, pieces *chunk.Index) int64 {
 	return n + 64<<10 // DEFLATE: a window of 32 KiB and tables; LZW: a table of 28 KiB
 }
 
-// inPieces reads the chunks of index x from file f, whose pieces have the index pieces.
-func (r *Reader) inPieces(
-	ctx context.Context, f source.Reader, x, pieces *chunk.Index, box chunk.Box, bands []int, to Sink,
-) error {
-	if r.dry == nil && resources.IsLarge(pieces) { // rows of more than DefaultMaxChunkBytes
-		r.Slot.Rest() // others may need a turn to free the room
-		done, err := r.large.Take(ctx, pieces)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			r.Samples = nil // before the room goes: see chunks
-			done()
-		}()
-	}
-	r.room(pieces)
-	r.plan.Reset(x, box, bands, 0, 0) // every chunk is a run of its own
-	for _, i := range r.plan.Sparse {
-		r.plan.Runs = append(r.plan.Runs, runs.Run{Chunks: []int{i}})
-	}
-	for _, run := range r.plan.Runs {
-		if r.dry != nil {
-			r.dry.inPieces(x, pieces, run.Chunks[0], chunk.Range{Off: run.Off, Len: run.Len}, box)
-			continue
-		}
-		if err := present(f, run); err != nil {
-			return err
-		}
-		if err := r.rows(ctx, f, x, pieces, run.Chunks[0], box, to); err != nil {
-			return err
+// inPieces decodes the chunks of the plan in pieces, one chunk after the other.
+func (w *walk) inPieces(ctx context.Context) error {
+	for _, list := range [...][]int{w.plan.Chunks, w.plan.Sparse} {
+		for _, i := range list {
+			if err := w.rows(ctx, i); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// rows decodes chunk i down to the last row of box, and puts the pieces that meet box into the sink.
-func (r *Reader) rows(
-	ctx context.Context, f source.Reader, x, pieces *chunk.Index, i int, box chunk.Box, to Sink,
-) error {
-	read, rows, err := r.openRows(ctx, f, x, i)
+// rows decodes chunk i down to the last row of the box, and puts the pieces that meet the box into the sink.
+func (w *walk) rows(ctx context.Context, i int) error {
+	x, pieces, part := w.x, w.pieces, w.x.Box(i)
+	top, bottom := max(w.box.Y0, part.Y0)-part.Y0, min(w.box.Y1, part.Y1)-part.Y0
+	if w.dry != nil {
+		w.dry.decodedRows(x, pieces, i, bottom)
+		return nil
+	}
+	read, rows, err := w.openRows(ctx, w.file, x, i)
 	if err != nil {
 		return err
 	}
 	defer read.close(rows)
-	part, height := x.Box(i), pieces.ChunkH
-	top, bottom := max(box.Y0, part.Y0)-part.Y0, min(box.Y1, part.Y1)-part.Y0
-	for line := 0; line < bottom; line += height {
+	for line, height := 0, pieces.ChunkH; line < bottom; line += height {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -89,25 +68,20 @@ func (r *Reader) rows(
 			continue
 		}
 		piece := x.Piece(pieces, i, line)
-		samples := r.Samples[:pieces.StoredBytes(piece)]
+		samples := w.Samples[:pieces.StoredBytes(piece)]
 		if err := rows.Next(samples[:count*rows.Bytes()]); err != nil {
 			return read.fault(err)
 		}
-		r.Clock.Lap(resources.StagePredictor)
-		to.Put(pieces, piece, samples)
-		r.Clock.Lap(resources.StageScatter)
+		w.Clock.Lap(resources.StagePredictor)
+		w.put(pieces, piece, samples)
 	}
-	r.Clock.Decoded(bottom * rows.Bytes())
+	w.Clock.Decoded(bottom * rows.Bytes())
 	return nil
 }
 
 // Check decodes all rows of chunk i of x from file f, also those below the image, and keeps none. The chunk
 // must be one that is decoded in pieces.
 func (r *Reader) Check(ctx context.Context, f source.Reader, x *chunk.Index, i int) error {
-	place := x.Ranges[i]
-	if err := present(f, runs.Run{Off: place.Off, Len: place.Len, Chunks: []int{i}}); err != nil {
-		return err
-	}
 	read, rows, err := r.openRows(ctx, f, x, i)
 	if err != nil {
 		return err
@@ -141,7 +115,13 @@ type parts struct {
 
 // openRows begins to decode the rows of chunk i of x in file f.
 func (r *Reader) openRows(ctx context.Context, f source.Reader, x *chunk.Index, i int) (*parts, *chunk.Rows, error) {
-	opened := &parts{ctx: ctx, r: r, f: f, rest: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
+	place := x.Ranges[i]
+	if place.Len > 0 {
+		if err := present(f, runs.Run{Off: place.Off, Len: place.Len, Chunks: []int{i}}); err != nil {
+			return nil, nil, err
+		}
+	}
+	opened := &parts{ctx: ctx, r: r, f: f, rest: place, off: place.Off, turn: keepTurn}
 	if r.parts == nil {
 		r.parts = bufio.NewReaderSize(nil, MaxRun)
 	}
@@ -188,7 +168,7 @@ func (p *parts) Read(b []byte) (int, error) {
 
 func (p *parts) endTurn() {
 	p.turn()
-	p.turn = func() {}
+	p.turn = keepTurn
 }
 
 // fault returns the error of a decoder that got its bytes from p: the failed read, if there was one.

@@ -33,7 +33,9 @@ func TestRunsAreCheckedBeforeTheCacheIsAsked(t *testing.T) {
 	over := make(chan error, 1)
 	go func() {
 		far := []runs.Run{{Len: 1 << 62, Chunks: []int{0}}}
-		over <- r.runs(ctx, file, &chunk.Index{}, far, chunk.Box{Y1: 1, X1: 1}, Nowhere{})
+		w := walk{Reader: r, file: file, x: &chunk.Index{}, box: chunk.Box{Y1: 1, X1: 1}, sink: Nowhere{}}
+		_, err := w.read(ctx, far, nil)
+		over <- err
 	}()
 	select {
 	case err := <-over:

@@ -2,17 +2,13 @@ package pixels
 
 import (
 	"container/list"
-	"context"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // TileCache shares decoded chunks among windows, so that each chunk is decoded once. There are two kinds of windows.
@@ -307,166 +303,4 @@ type Shared struct {
 	Tiles *TileCache
 	Key   TileKey // names the asset; the reader sets Chunk and Mask
 	Order int64   // of a window that announces its chunks (TileCache.Plan); 0 for one of a pool
-}
-
-// want is a chunk that a window needs, and its tile.
-type want struct {
-	t      *tile // nil: the cache has no room, so this reader decodes the chunk and does not share it
-	i      int   // the chunk's number
-	decode bool  // this reader decodes the chunk for all
-	open   bool  // decode, and Finish is still to be called
-}
-
-// fromTiles puts the chunks of the reader's plan into the sink, sharing them through the tile cache.
-// First it decodes the chunks that are its own, then it takes those that other readers decode. In the
-// other order two readers could each wait for a chunk of the other, forever.
-func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, to Sink) error {
-	r.planned = r.planned[:0]
-	for _, run := range r.plan.Runs {
-		r.planned = append(r.planned, run.Chunks...)
-	}
-	wants, done := r.want(x, r.planned, box.Y1)
-	defer done()
-	r.group = r.group[:0]
-	for start, gap := 0, r.gap(f); start < len(wants); {
-		run, end := nextRun(x, wants, start, gap)
-		if len(run.Chunks) > 0 {
-			r.group = append(r.group, run)
-		}
-		start = end
-	}
-	for runs := r.group; len(runs) > 0; {
-		n := r.together(f, runs)
-		if err := r.ownRuns(ctx, f, x, runs[:n], wants, box, to); err != nil {
-			return err
-		}
-		runs = runs[n:]
-	}
-	return r.awaitTiles(ctx, wants, x, to, func(i int) error {
-		p := x.Place(i)
-		return r.runs(ctx, f, x, []runs.Run{{Off: p.Off, Len: p.Len, Chunks: []int{i}}}, box, to)
-	})
-}
-
-// want gets the tiles of chunks, with their rows above row y1 of the image. done puts them back, and marks
-// those that are not decoded by then as failed, so that no other reader waits for them forever.
-func (r *Reader) want(x *chunk.Index, chunks []int, y1 int) (wants []want, done func()) {
-	tileCache, key, order := r.Share.Tiles, r.Share.Key, r.Share.Order
-	wants = r.wants[:0]
-	for _, i := range chunks {
-		key.Chunk = i
-		box := x.Box(i)
-		rows := box.Y1 - box.Y0
-		if order > 0 { // windows of a pool need all rows sooner or later
-			rows = min(y1, box.Y1) - box.Y0
-		}
-		t, decode := tileCache.Get(key, x.StoredBytes(i), order, rows)
-		wants = append(wants, want{t, i, decode, decode})
-	}
-	r.wants = wants
-	return wants, func() {
-		for _, want := range wants {
-			if want.open {
-				tileCache.Finish(want.t, true)
-			}
-			if want.t != nil {
-				tileCache.Put(want.t)
-			}
-		}
-		// The reader keeps the slice, which would otherwise keep evicted tiles alive.
-		clear(wants)
-	}
-}
-
-// awaitTiles waits for the chunks that other readers decode, and puts them into the sink. If one failed, it
-// calls read to read the chunk here, because the other reader may have failed for a reason of its own,
-// such as a cancelled context.
-func (r *Reader) awaitTiles(ctx context.Context, wants []want, x *chunk.Index, to Sink, read func(i int) error) error {
-	for _, want := range wants {
-		if want.t == nil || want.decode {
-			continue
-		}
-		select {
-		case <-want.t.Ready:
-		default:
-			r.Slot.Rest() // the other reader may need the turn
-			select {
-			case <-want.t.Ready:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		r.Clock.Lap(resources.StageTurn)
-		if !want.t.Failed {
-			to.Put(x, want.i, want.t.Samples)
-			r.Clock.Lap(resources.StageScatter)
-			continue
-		}
-		if err := read(want.i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ownRuns reads runs together, and calls own for each of their chunks.
-func (r *Reader) ownRuns(ctx context.Context, f source.Reader, x *chunk.Index, runs []runs.Run, wants []want,
-	box chunk.Box, to Sink) error {
-	if err := r.fetch(ctx, f, runs...); err != nil {
-		return err
-	}
-	// The turn ends here, before awaitTiles waits: a reader that waits with a turn would keep the reader
-	// that it waits for from decoding.
-	defer r.decoding()()
-	begin := int64(0) // of the run in Stored
-	for _, run := range runs {
-		for _, i := range run.Chunks {
-			own := slices.IndexFunc(wants, func(w want) bool { return w.i == i })
-			if err := r.own(x, &wants[own], run.Off-begin, box, to); err != nil {
-				return err
-			}
-		}
-		begin += run.Len
-	}
-	return nil
-}
-
-// own decodes a chunk and puts it into the sink. The chunk's bytes lie in r.Stored, as if that began at offset off of
-// the file. A chunk that is shared has whole rows, because the next window may lie anywhere in them.
-func (r *Reader) own(x *chunk.Index, w *want, off int64, box chunk.Box, to Sink) error {
-	stored := r.stored(x.Place(w.i), off)
-	if w.t == nil {
-		return r.chunk(stored, x, w.i, box, to)
-	}
-	_, _, width := x.Stored(w.i)
-	if err := r.decode(w.t.Samples, stored, x, w.i, w.t.rows*width); err != nil {
-		return err
-	}
-	r.Share.Tiles.Finish(w.t, false)
-	w.open = false
-	to.Put(x, w.i, w.t.Samples)
-	r.Clock.Lap(resources.StageScatter)
-	return nil
-}
-
-// nextRun returns the next run of chunks that this reader decodes, from wants[from] on, and the number
-// of the first want behind it. Gaps in a run have at most gap bytes, and a run of several chunks at most
-// MaxRun. The plan's runs cannot be used as they are, because they hold chunks of other readers, too.
-func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run runs.Run, end int) {
-	join := runs.Join{MaxGap: gap, MaxLen: MaxRun}
-	for end = from; end < len(wants); end++ {
-		want := wants[end]
-		if want.t != nil && !want.decode {
-			continue
-		}
-		place := x.Place(want.i)
-		if len(run.Chunks) == 0 {
-			join.Span = place
-		} else if !join.Take(place) {
-			break
-		}
-		run.Chunks = append(run.Chunks, want.i)
-	}
-	run.Off, run.Len = join.Span.Off, join.Span.Len
-	return run, end
 }

@@ -35,9 +35,9 @@ func BenchmarkWindows(b *testing.B) {
 	for b.Loop() {
 		y0, x0 := rnd.IntN(x.Height-255), rnd.IntN(x.Width-255)
 		box := chunk.Box{B1: x.Bands, Y0: y0, Y1: y0 + 256, X0: x0, X1: x0 + 256}
-		plan.Reset(x, box, nil, 0, 0)
+		plan.Reset(x, box, nil)
 		var boxes []chunk.Box
-		for _, i := range plan.Blocks {
+		for _, i := range plan.Chunks {
 			part := x.Box(i)
 			part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
 			boxes = append(boxes, part)

@@ -15,28 +15,22 @@ type Run struct {
 	Chunks []int // chunk numbers, by offset; their bytes are at Index.Place(i).Off-Off
 }
 
-// Plan lists what to read for a window of an image. Reset keeps its memory, so that a plan in use
-// allocates nothing. The zero value is ready to use. The lists are valid until the next Reset.
+// Plan lists the chunks that a window of an image needs, and the reads that fetch them. Its methods keep its memory, so
+// that a plan in use allocates nothing. The zero value is ready to use.
 type Plan struct {
-	Runs   []Run // by offset; no chunk is in two of them
-	Sparse []int // chunks of the window that have no bytes
-	// Blocks lists all chunks of the window in Blocks.Order, for an index with Blocks, which has no
-	// Runs and Sparse.
-	Blocks []int
+	// Chunks are the chunks of the window that have bytes, by offset. For an index with Blocks they are all chunks of
+	// the window, in Blocks.Order. Sparse are the chunks without bytes. Both lists are valid until the next Reset.
+	Chunks, Sparse []int
 
-	chunks []int
+	runs   []Run
 	groups []bool // the wanted groups, by number; empty if all are wanted
 }
 
-// Reset plans to read the chunks of x that meet box. bands lists the bands to read, in any order, with
+// Reset lists the chunks of x that meet box. bands lists the bands to read, in any order, with
 // or without repeats, each within the image; nil means the bands of the box. Rows and columns of the
 // box are cut to the image, and so are its bands if bands is nil.
-//
-// Chunks that lie at most maxGap bytes apart are read as one run, as long as the run has at most maxRun
-// bytes; a larger chunk is a run of its own. Chunks that overlap in the file (a writer may store equal
-// chunks once) share a run under the same rule.
-func (p *Plan) Reset(x *chunk.Index, box chunk.Box, bands []int, maxGap, maxRun int64) {
-	p.Runs, p.Sparse, p.Blocks, p.chunks = p.Runs[:0], p.Sparse[:0], p.Blocks[:0], p.chunks[:0]
+func (p *Plan) Reset(x *chunk.Index, box chunk.Box, bands []int) {
+	p.Chunks, p.Sparse = p.Chunks[:0], p.Sparse[:0]
 	g0, g1 := p.selectGroups(x, box, bands) // from g0 up to g1, as for the rows and columns below
 	y0, y1 := max(box.Y0, 0), min(box.Y1, x.Height)
 	x0, x1 := max(box.X0, 0), min(box.X1, x.Width)
@@ -57,13 +51,12 @@ func (p *Plan) Reset(x *chunk.Index, box chunk.Box, bands []int, maxGap, maxRun 
 				case x.Ranges[first+group].Len == 0:
 					p.Sparse = append(p.Sparse, first+group)
 				default:
-					p.chunks = append(p.chunks, first+group)
+					p.Chunks = append(p.Chunks, first+group)
 				}
 			}
 		}
 	}
 	p.sort(x)
-	p.merge(x, maxGap, maxRun)
 }
 
 // blocks lists the chunks from lo up to hi along bands, rows and columns, in the order in which they
@@ -80,7 +73,7 @@ func (p *Plan) blocks(x *chunk.Index, lo, hi [3]int) {
 		for pos[middle] = lo[middle]; pos[middle] < hi[middle]; pos[middle]++ {
 			for pos[inner] = lo[inner]; pos[inner] < hi[inner]; pos[inner]++ {
 				if len(p.groups) == 0 || p.groups[pos[0]] {
-					p.Blocks = append(p.Blocks, (pos[1]*across+pos[2])*groups+pos[0])
+					p.Chunks = append(p.Chunks, (pos[1]*across+pos[2])*groups+pos[0])
 				}
 			}
 		}
@@ -113,9 +106,9 @@ func (p *Plan) selectGroups(x *chunk.Index, box chunk.Box, bands []int) (g0, g1 
 // sort orders the chunks by offset.
 func (p *Plan) sort(x *chunk.Index) {
 	// One pass looks first, because the chunks of a TOG or a rumi file are in order already.
-	for k := 1; k < len(p.chunks); k++ {
-		if x.Ranges[p.chunks[k]].Off < x.Ranges[p.chunks[k-1]].Off {
-			slices.SortFunc(p.chunks, func(a, b int) int {
+	for k := 1; k < len(p.Chunks); k++ {
+		if x.Ranges[p.Chunks[k]].Off < x.Ranges[p.Chunks[k-1]].Off {
+			slices.SortFunc(p.Chunks, func(a, b int) int {
 				return cmp.Or(cmp.Compare(x.Ranges[a].Off, x.Ranges[b].Off), cmp.Compare(a, b))
 			})
 			return
@@ -123,21 +116,24 @@ func (p *Plan) sort(x *chunk.Index) {
 	}
 }
 
-// merge joins the chunks to runs.
-func (p *Plan) merge(x *chunk.Index, maxGap, maxRun int64) {
+// Join returns the runs that read chunks of x, which are in the order of Plan.Chunks. They are valid until the next
+// Join, and so long as chunks is not changed.
+//
+// Chunks that lie at most maxGap bytes apart are read as one run, as long as the run has at most maxRun
+// bytes; a larger chunk is a run of its own. Chunks that overlap in the file (a writer may store equal
+// chunks once) share a run under the same rule.
+func (p *Plan) Join(x *chunk.Index, chunks []int, maxGap, maxRun int64) []Run {
+	p.runs = p.runs[:0]
 	join := Join{MaxGap: maxGap, MaxLen: maxRun}
-	start := 0
-	for k, i := range p.chunks {
+	start := 0 // of the last run in chunks
+	for k, i := range chunks {
 		place := x.Place(i)
-		if k > start && join.Take(place) {
+		if k > 0 && join.Take(place) {
+			p.runs[len(p.runs)-1] = Run{join.Span.Off, join.Span.Len, chunks[start : k+1 : k+1]}
 			continue
 		}
-		if k > start {
-			p.Runs = append(p.Runs, Run{join.Span.Off, join.Span.Len, p.chunks[start:k:k]})
-		}
 		start, join.Span = k, place
+		p.runs = append(p.runs, Run{place.Off, place.Len, chunks[k : k+1 : k+1]})
 	}
-	if n := len(p.chunks); n > 0 {
-		p.Runs = append(p.Runs, Run{join.Span.Off, join.Span.Len, p.chunks[start:n:n]})
-	}
+	return p.runs
 }

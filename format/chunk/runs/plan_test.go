@@ -12,6 +12,8 @@ import (
 // checkPlan checks a plan chunk by chunk, the slow way.
 func checkPlan(t *testing.T, x *chunk.Index, p *Plan, box chunk.Box, bands []int, maxGap, maxRun int64) {
 	t.Helper()
+	p.Reset(x, box, bands)
+	joined := p.Join(x, p.Chunks, maxGap, maxRun)
 	var want, wantSparse, got []int
 	for i := range x.Ranges {
 		c := x.Box(i)
@@ -29,7 +31,7 @@ func checkPlan(t *testing.T, x *chunk.Index, p *Plan, box chunk.Box, bands []int
 		}
 	}
 	last := int64(-1)
-	for k, r := range p.Runs {
+	for k, r := range joined {
 		if len(r.Chunks) == 0 || x.Ranges[r.Chunks[0]].Off != r.Off {
 			t.Errorf("run %d does not start with its first chunk", k)
 		}
@@ -48,7 +50,7 @@ func checkPlan(t *testing.T, x *chunk.Index, p *Plan, box chunk.Box, bands []int
 			t.Errorf("run %d ends at %d, its chunks at %d", k, r.Off+r.Len, end)
 		}
 		if k > 0 {
-			before := p.Runs[k-1]
+			before := joined[k-1]
 			if r.Off-before.Off-before.Len <= maxGap &&
 				max(before.Off+before.Len, x.Place(r.Chunks[0]).Off+x.Place(r.Chunks[0]).Len)-before.Off <= maxRun {
 				t.Errorf("runs %d and %d could be one", k-1, k)
@@ -81,7 +83,6 @@ func TestPlanReadsWhatTheWindowTouches(t *testing.T) {
 					}
 				}
 				gap, run := int64(rnd.IntN(3)*8), int64(1)<<(10+rnd.IntN(12))
-				p.Reset(x, box, bands, gap, run)
 				checkPlan(t, x, &p, box, bands, gap, run)
 			}
 		})
@@ -92,9 +93,9 @@ func TestPlanReadsWhatTheWindowTouches(t *testing.T) {
 func TestPlanMergesAPositionOfATOG(t *testing.T) {
 	x := layouts.TOG(13, 4, 4, 64)
 	var p Plan
-	p.Reset(x, chunk.Box{B0: 0, B1: 13, Y0: 70, Y1: 100, X0: 70, X1: 100}, nil, 8, 1<<30)
-	if len(p.Runs) != 1 || len(p.Runs[0].Chunks) != 13 || p.Runs[0].Chunks[0] != 5*13 {
-		t.Errorf("runs %+v", p.Runs)
+	p.Reset(x, chunk.Box{B0: 0, B1: 13, Y0: 70, Y1: 100, X0: 70, X1: 100}, nil)
+	if got := p.Join(x, p.Chunks, 8, 1<<30); len(got) != 1 || len(got[0].Chunks) != 13 || got[0].Chunks[0] != 5*13 {
+		t.Errorf("runs %+v", got)
 	}
 }
 
@@ -102,9 +103,9 @@ func TestPlanReadsOnlyTheNeededBytesOfARawChunk(t *testing.T) {
 	x := layouts.TOG(1, 1, 1, 16)
 	x.Codec, x.Predictor, x.Ranges[0].Len = chunk.Raw, chunk.NoPredictor, 1<<40
 	var p Plan
-	p.Reset(x, chunk.Box{B0: 0, B1: 1, Y0: 0, Y1: 16, X0: 0, X1: 16}, nil, 0, 1)
-	if len(p.Runs) != 1 || p.Runs[0].Len != 512 {
-		t.Errorf("runs %+v", p.Runs)
+	p.Reset(x, chunk.Box{B0: 0, B1: 1, Y0: 0, Y1: 16, X0: 0, X1: 16}, nil)
+	if got := p.Join(x, p.Chunks, 0, 1); len(got) != 1 || got[0].Len != 512 {
+		t.Errorf("runs %+v", got)
 	}
 }
 
@@ -114,7 +115,12 @@ func TestPlanNoAlloc(t *testing.T) {
 	bands := []int{2, 0, 2}
 	for _, x := range []*chunk.Index{sorted, shuffled} {
 		box := chunk.Box{B0: 0, B1: 3, Y0: 10, Y1: 200, X0: 10, X1: 200}
-		n := testing.AllocsPerRun(50, func() { p.Reset(x, box, nil, 8, 1<<20); p.Reset(x, box, bands, 8, 1<<20) })
+		n := testing.AllocsPerRun(50, func() {
+			for _, list := range [][]int{nil, bands} {
+				p.Reset(x, box, list)
+				p.Join(x, p.Chunks, 8, 1<<20)
+			}
+		})
 		if n != 0 {
 			t.Errorf("%v allocations", n)
 		}
@@ -126,18 +132,18 @@ func TestPlanOfBlocks(t *testing.T) {
 	x := chunk.Index{Bands: 3, Height: 50, Width: 40, ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: chunk.Uint8,
 		CutEdge: true, CutRight: true, Blocks: &chunk.Blocks{}}
 	var p Plan
-	p.Reset(&x, chunk.Box{B0: 0, B1: 3, Y0: 10, Y1: 17, X0: 33, X1: 40}, []int{2, 0}, 0, 1<<20)
+	p.Reset(&x, chunk.Box{B0: 0, B1: 3, Y0: 10, Y1: 17, X0: 33, X1: 40}, []int{2, 0})
 	// Rows 0 and 1 of chunks, column 2 of 3: chunks (0*3+2)*3 + band, and (1*3+2)*3 + band.
-	if want := []int{6, 8, 15, 17}; !slices.Equal(p.Blocks, want) || len(p.Runs)+len(p.Sparse) > 0 {
-		t.Errorf("%v, want %v; runs %v, sparse %v", p.Blocks, want, p.Runs, p.Sparse)
+	if want := []int{6, 8, 15, 17}; !slices.Equal(p.Chunks, want) || len(p.Sparse) > 0 {
+		t.Errorf("%v, want %v; sparse %v", p.Chunks, want, p.Sparse)
 	}
 	x.Blocks.Order = [3]uint8{0, 2, 1} // bands slowest, rows fastest
-	p.Reset(&x, chunk.Box{B0: 0, B1: 3, Y0: 10, Y1: 17, X0: 31, X1: 40}, []int{2, 0}, 0, 1<<20)
-	if want := []int{3, 12, 6, 15, 5, 14, 8, 17}; !slices.Equal(p.Blocks, want) {
-		t.Errorf("%v, want %v", p.Blocks, want)
+	p.Reset(&x, chunk.Box{B0: 0, B1: 3, Y0: 10, Y1: 17, X0: 31, X1: 40}, []int{2, 0})
+	if want := []int{3, 12, 6, 15, 5, 14, 8, 17}; !slices.Equal(p.Chunks, want) {
+		t.Errorf("%v, want %v", p.Chunks, want)
 	}
-	p.Reset(&x, chunk.Box{}, nil, 0, 1<<20)
-	if len(p.Blocks) > 0 {
-		t.Errorf("of nothing: %v", p.Blocks)
+	p.Reset(&x, chunk.Box{}, nil)
+	if len(p.Chunks) > 0 {
+		t.Errorf("of nothing: %v", p.Chunks)
 	}
 }

@@ -1,0 +1,390 @@
+package pixels
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
+	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// walk takes a reader through the chunks of an index that meet a box. A chunk comes from runs of a file, from an array,
+// or from another reader that shares it; a file's large chunk comes in pieces of rows. All go to the sink. A dry reader
+// takes the same way: it notes reads and chunks where others read and decode.
+type walk struct {
+	*Reader
+	file   source.Reader     // nil for an array
+	array  chunk.BlockReader // nil for a file
+	x      *chunk.Index
+	pieces *chunk.Index // of chunks that are decoded in pieces; nil if chunks are decoded whole
+	box    chunk.Box
+	sink   Sink
+}
+
+// want is a chunk that a window needs, and its tile.
+type want struct {
+	i    int   // the chunk's number
+	t    *tile // nil if the chunk is not shared
+	open bool  // this reader decodes the chunk for all, and Finish is still to be called
+}
+
+// chunks puts the chunks of index x that meet box into a sink. For arrays f is nil, because their readers open files
+// themselves.
+func (r *Reader) chunks(
+	ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink,
+) error {
+	w := walk{Reader: r, file: f, x: x, box: box, sink: to}
+	decoded := x // the index of what is decoded at once: of chunks, or of pieces
+	if !x.ChunkFits(r.maxChunk) {
+		if decoded = x.InPieces(r.maxChunk); decoded == nil {
+			return x.OverLimit(r.maxChunk)
+		}
+		w.pieces = decoded
+	}
+	large := resources.IsLarge(decoded)
+	if large {
+		done, err := r.takeRoom(ctx, decoded)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	r.room(decoded)
+	r.plan.Reset(x, box, bands)
+	if w.pieces != nil {
+		return w.inPieces(ctx)
+	}
+	if x.Blocks != nil {
+		w.array = r.reader(x.Blocks.Array)
+	}
+	tiles := r.Share.Tiles
+	// A shared chunk may be one that another worker decodes. That worker may itself wait for the room that this one
+	// holds, so waiting for it would be a deadlock. Chunks of arrays are not announced.
+	if large || x.Blocks != nil && r.Share.Order > 0 {
+		tiles = nil
+	}
+	err := w.decodeAll(ctx, tiles)
+	if tiles != nil && fault.KindOf(err) != 0 {
+		// If a shared chunk is damaged, the reader reads the window again, without sharing. Otherwise the result would
+		// depend on the number of workers: which damaged chunk is found first follows from which worker decodes it, and
+		// shared chunks are decoded to their last row, where damage may lie below the rows of this window.
+		return w.decodeAll(ctx, nil)
+	}
+	return err
+}
+
+// decodeAll puts the chunks of the plan into the sink: first those that this reader decodes, then those that others
+// decode. In the other order two readers could each wait for a chunk of the other, forever.
+func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
+	w.want(tiles)
+	defer w.putBack(tiles)
+	if err := w.decode(ctx, w.own); err != nil {
+		return err
+	}
+	for _, other := range w.others {
+		if err := w.await(ctx, other); err != nil {
+			return err
+		}
+	}
+	return w.sparse(ctx)
+}
+
+// want divides the chunks of the plan into those that this reader decodes and those that others decode. The caller must
+// call putBack.
+func (w *walk) want(tiles *TileCache) {
+	w.own, w.others = w.own[:0], w.others[:0]
+	key, order := w.Share.Key, w.Share.Order
+	for _, i := range w.plan.Chunks {
+		if tiles == nil {
+			w.own = append(w.own, want{i: i})
+			continue
+		}
+		key.Chunk = i
+		part := w.x.Box(i)
+		rows := part.Y1 - part.Y0
+		if order > 0 { // windows of a pool need all rows sooner or later
+			rows = min(w.box.Y1, part.Y1) - part.Y0
+		}
+		if t, decode := tiles.Get(key, w.x.StoredBytes(i), order, rows); t == nil || decode {
+			w.own = append(w.own, want{i, t, decode})
+		} else {
+			w.others = append(w.others, want{i, t, false})
+		}
+	}
+}
+
+// putBack puts back the tiles that want got. It marks those that are not decoded as failed, so that no other reader
+// waits for them forever.
+func (w *walk) putBack(tiles *TileCache) {
+	for _, list := range [...][]want{w.own, w.others} {
+		for _, want := range list {
+			if want.open {
+				tiles.Finish(want.t, true)
+			}
+			if want.t != nil {
+				tiles.Put(want.t)
+			}
+		}
+		clear(list) // the reader keeps the slice, which would otherwise keep evicted tiles alive
+	}
+}
+
+// decode reads and decodes chunks.
+func (w *walk) decode(ctx context.Context, wants []want) error {
+	if w.array != nil {
+		return w.blocks(ctx, wants)
+	}
+	return w.runs(ctx, wants)
+}
+
+// await waits for a chunk that another reader decodes. If that failed, it decodes the chunk here, because the other
+// reader may have failed for a reason of its own, such as a cancelled context.
+func (w *walk) await(ctx context.Context, other want) error {
+	select {
+	case <-other.t.Ready:
+	default:
+		w.Slot.Rest() // the other reader may need the turn
+		select {
+		case <-other.t.Ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	w.Clock.Lap(resources.StageTurn)
+	if other.t.Failed {
+		return w.decode(ctx, []want{{i: other.i}})
+	}
+	w.put(w.x, other.i, other.t.Samples)
+	return nil
+}
+
+// sparse makes the chunks that the file leaves out.
+func (w *walk) sparse(ctx context.Context) error {
+	if len(w.plan.Sparse) == 0 {
+		return nil
+	}
+	defer w.decoding()()
+	for _, i := range w.plan.Sparse {
+		if err := w.Slot.Tick(ctx); err != nil {
+			return err
+		}
+		if err := w.chunk(nil, &want{i: i}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk decodes a chunk of the file and puts it into the sink. stored is nil for a sparse chunk.
+func (w *walk) chunk(stored []byte, c *want) error {
+	x := w.x
+	if samples := x.AsStored(stored, c.i); samples != nil && c.t == nil {
+		w.finish(c, samples)
+		return nil
+	}
+	samples, pixels := w.memory(c), needed(x, c.i, w.box)
+	if _, _, width := x.Stored(c.i); c.t != nil { // whole rows, because the next window may lie anywhere in them
+		pixels = c.t.rows * width
+	}
+	if w.dry != nil {
+		w.dry.decoded(x, c.i, x.Place(c.i), pixels)
+	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
+		return fault.AtOffset(err, x.Ranges[c.i].Off)
+	}
+	w.Clock.Lap(resources.StagePredictor)
+	w.finish(c, samples)
+	return nil
+}
+
+// memory returns where the samples of a chunk go. A dry reader has none.
+func (w *walk) memory(c *want) []byte {
+	switch {
+	case c.t != nil:
+		return c.t.Samples
+	case w.dry != nil:
+		return nil
+	}
+	return w.Samples[:w.x.StoredBytes(c.i)]
+}
+
+// needed returns how many of the first pixels of chunk i, row by row, a box needs that ends in the chunk or behind it.
+// Of a row whose last pixel in the image it needs, it needs the padding, too, and with it the end of a whole chunk.
+func needed(x *chunk.Index, i int, box chunk.Box) int {
+	part := x.Box(i)
+	_, _, width := x.Stored(i)
+	last := width
+	if box.X1 < part.X1 {
+		last = box.X1 - part.X0
+	}
+	return (min(box.Y1, part.Y1)-part.Y0-1)*width + last
+}
+
+// finish puts a chunk that this reader has decoded into the sink, and lets others have it.
+func (w *walk) finish(c *want, samples []byte) {
+	if c.open {
+		w.Share.Tiles.Finish(c.t, false)
+		c.open = false
+	}
+	w.Clock.Decoded(len(samples))
+	w.put(w.x, c.i, samples)
+}
+
+// put puts a chunk, or a piece of one, into the sink.
+func (w *walk) put(x *chunk.Index, i int, samples []byte) {
+	w.sink.Put(x, i, samples)
+	w.Clock.Lap(resources.StageScatter)
+}
+
+// runs reads chunks of the file in runs, and decodes them.
+func (w *walk) runs(ctx context.Context, wants []want) error {
+	w.numbers = w.numbers[:0]
+	for i := range wants {
+		w.numbers = append(w.numbers, wants[i].i)
+	}
+	gap := source.Gap(w.file)
+	if w.dry != nil {
+		w.dry.compare(w.x, w.numbers)
+		gap = w.dry.Gap
+	}
+	for left := w.plan.Join(w.x, w.numbers, gap, MaxRun); len(left) > 0; {
+		n := w.together(left)
+		count, err := w.read(ctx, left[:n], wants)
+		if err != nil {
+			return err
+		}
+		left, wants = left[n:], wants[count:]
+	}
+	return nil
+}
+
+// runsTogether bounds the runs that are requested together.
+const runsTogether = 32
+
+// together returns how many of the next runs are read together: of remote files as many as fit into MaxRun, so that
+// their answers come in one round trip; else one, and one that the cache on disk has.
+func (w *walk) together(list []runs.Run) int {
+	n, total := 0, int64(0)
+	for w.waits && n < min(len(list), runsTogether) && list[n].Len <= MaxRun-total && !w.isNear(list[n]) {
+		total += list[n].Len
+		n++
+	}
+	return max(n, 1)
+}
+
+// read reads runs and decodes their chunks, which are the first of wants. It returns how many these are.
+func (w *walk) read(ctx context.Context, list []runs.Run, wants []want) (count int, _ error) {
+	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
+	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
+	// caches with bytes that wait.
+	near, reading := w.waits && w.isNear(list[0]), ctx
+	if near {
+		defer w.decoding()()
+		reading = turns.With(ctx, w.Slot) // which rests if the range is gone meanwhile
+	}
+	if err := w.fetch(reading, list); err != nil {
+		return 0, err
+	}
+	if !near {
+		defer w.decoding()()
+	}
+	begin := int64(0) // of the run in Stored
+	for _, run := range list {
+		for range run.Chunks {
+			if err := w.Slot.Tick(ctx); err != nil {
+				return 0, err
+			}
+			c := &wants[count]
+			var stored []byte // a dry reader has none
+			if place := w.x.Place(c.i); w.dry == nil {
+				stored = w.Stored[begin+place.Off-run.Off:][:place.Len]
+			}
+			if err := w.chunk(stored, c); err != nil {
+				return 0, err
+			}
+			count++
+		}
+		begin += run.Len
+	}
+	return count, nil
+}
+
+// isNear reports whether the cache on disk has a run of the file.
+func (w *walk) isNear(run runs.Run) bool {
+	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
+	if w.disk == nil || w.allowed(run) != nil {
+		return false
+	}
+	object, start := source.Place(w.file)
+	return w.disk.Has(object, source.Range{Off: start + run.Off, Len: run.Len})
+}
+
+// fetch reads the bytes of runs into Stored, one behind the other, all at the same time.
+func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, run := range list {
+		if err := w.allowed(run); err != nil {
+			return err
+		}
+		if total += run.Len; w.dry != nil {
+			w.dry.fetched(run)
+		}
+	}
+	if w.dry != nil {
+		return nil
+	}
+	w.Stored = slices.Grow(w.Stored[:0], int(total))[:total]
+	w.Clock.Lap(resources.StageOther)
+	defer w.Clock.Lap(resources.StageRead)
+	if len(list) == 1 {
+		return w.file.ReadAt(ctx, w.Stored, list[0].Off)
+	}
+	file, stored := w.file, w.Stored // so that the walk stays off the heap
+	return each.Of(ctx, int64(len(list)), len(list), func(ctx context.Context, i int64) error {
+		begin := int64(0)
+		for _, run := range list[:i] {
+			begin += run.Len
+		}
+		return file.ReadAt(ctx, stored[begin:][:list[i].Len], list[i].Off)
+	})
+}
+
+// allowed checks a run. Offset and length come from the file's header, which may lie. They are checked before memory is
+// allocated, so that a small hostile file cannot claim gigabytes.
+func (w *walk) allowed(run runs.Run) error {
+	if w.dry == nil { // which has no file
+		if err := present(w.file, run); err != nil {
+			return err
+		}
+	}
+	if run.Len > int64(max(w.maxChunk, MaxRun)) {
+		return fault.New(fault.Limit, partOf(run), run.Off,
+			"%d stored bytes, over max_chunk, which is %d", run.Len, w.maxChunk)
+	}
+	return nil
+}
+
+// present checks that a run lies in file f.
+func present(f source.Reader, run runs.Run) error {
+	// The comparison subtracts, because run.Off+run.Len could overflow.
+	if run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off {
+		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
+	}
+	return nil
+}
+
+// partOf names the chunks of a run in errors.
+func partOf(run runs.Run) string {
+	if len(run.Chunks) == 1 {
+		return "chunk " + strconv.Itoa(run.Chunks[0])
+	}
+	return "chunks " + strconv.Itoa(run.Chunks[0]) + " and following"
+}
