@@ -16,7 +16,8 @@
 #            that is called by its name, such as --only histories
 # SOAKKILLS  kills of each trainer of `make soak-training`, default 30, and of engines of `make soak-cache`, default 300
 # INTRUDERS  tries of each kind of `make soak-hostile` to get in; default: 100000
-# INTEROPFLAGS  flags of `make interop`: --short, with which `make test` calls it, leaves a third of random cases
+# INTEROPFLAGS  flags of `make interop`: --short, with which `make test` calls it where .interop is, leaves a third of
+#               random cases
 # SOAKCOUNT  damaged frames of `make soak-hostile`
 
 PYTHON ?=

@@ -12,7 +12,7 @@ variable. All of them must pass. One that is skipped is a failure, and so is a v
 script does not set. The library is for Linux on x86-64: if it cannot be installed or loaded, its
 test is left out, and the last line says so.
 
-With --short, as in `make test`, random tests have a third of their cases.
+With --short, as in `make test` where .interop is, random tests have a third of their cases.
 
 pip's own settings (an index, a cache, a proxy) apply. Needs Python 3.12 or newer, for rasterio 1.5.
 """

@@ -203,23 +203,25 @@ def test_training_that_is_stopped(data, tmp_path):
     code = block.replace("/data/chips", str(data / "chips"))
     torn = code.replace("dataset.load_state_dict", "dataset.state_dict and print")
     stop = "        import sys; sys.exit(9)\n"
-    seen = {}
-    for name, last in (("good", code), ("torn", torn)):
-        folder = tmp_path / name
-        folder.mkdir()
-        out = ""
-        for program, status in ((code + stop, 9), (last, 0)):
-            (folder / "train.py").write_text(program)
-            env = {**os.environ, "PYTHONPATH": str(ROOT / "python/src")}
-            done = subprocess.run(
-                [sys.executable, "train.py"], cwd=folder, env=env, capture_output=True, text=True
-            )
-            assert done.returncode == status, done.stderr
-            out += done.stdout
-        seen[name] = re.findall(r"^samples (\[.*\])$", out, re.MULTILINE)
-    steps = [json.loads(text) for text in seen["good"]]
-    assert [sorted(sum(steps[i : i + 2], [])) for i in (0, 2)] == [[0, 1, 2, 3]] * 2
-    assert len(steps) == 4 and len(seen["torn"]) == 5  # without the state, an epoch begins again
+
+    def steps(folder, program, status):
+        (folder / "train.py").write_text(program)
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "python/src")}
+        done = subprocess.run(
+            [sys.executable, "train.py"], cwd=folder, env=env, capture_output=True, text=True
+        )
+        assert done.returncode == status, done.stderr
+        found = re.findall(r"^samples (\[.*\])$", done.stdout, re.MULTILINE)
+        return [json.loads(text) for text in found]
+
+    good, other = tmp_path / "good", tmp_path / "torn"
+    good.mkdir()
+    first = steps(good, code + stop, 9)
+    shutil.copytree(good, other)
+    seen = first + steps(good, code, 0)
+    assert [sorted(sum(seen[i : i + 2], [])) for i in (0, 2)] == [[0, 1, 2, 3]] * 2
+    assert len(seen) == 4
+    assert len(first + steps(other, torn, 0)) == 5  # without the state, an epoch begins again
 
 
 def test_commands_of_resuming_and_operating(data, binary):
