@@ -111,7 +111,7 @@ func fillTable(table []uint32, look, longest uint, sizes []uint8, order []uint16
 	code, size := 0, uint(0)
 	prefix, sub := -1, 0
 	free := 1 << look // where the next sub-table begins
-	// The first 1<<size entries hold all codes of up to size bits; each copy of them adds a bit that these do not look at.
+	// The first 1<<size entries hold all codes of up to size bits; a copy behind them adds a bit that these ignore.
 	grow := func(length uint) {
 		for ; size < length; size++ {
 			if code <<= 1; size < look {
