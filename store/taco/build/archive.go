@@ -172,8 +172,7 @@ func (a *archive) reserve() (*zip.FileHeader, error) {
 // close writes the parts that depend on the other entries: the CRC-32s of large entries, the entry h (TACO_HEADER)
 // with the places of the tables and of COLLECTION.json, and the directory of the ZIP.
 func (a *archive) close(h *zip.FileHeader, places []span) error {
-	buf := make([]byte, taco2.HeaderBytes)
-	taco2.PutPlaces(buf, places)
+	buf := taco2.HeaderOf(places)
 	h.CRC32 = crc32.ChecksumIEEE(buf)
 	a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
 	a.patch(int64(taco2.HeaderAt), buf)

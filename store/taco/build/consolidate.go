@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
 // Consolidate writes an index of one or several ZIPs to path: their tables with the place of every sample in its ZIP
@@ -47,11 +48,15 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 	if form, err = newest(ctx, o.Opener, names, form); err != nil {
 		return nil, err
 	}
-	x := indexOf(form)
-	if err := gather(ctx, names, path, x, o); err != nil {
+	x := &index{generation: &treeIndex{}, of: ZIP, rule: "an index is of ZIPs"}
+	if form == CozipCatalog {
+		x = &index{generation: &namedIndex{ids: map[string]string{}}, of: Cozip,
+			rule: "an index of TACO 3 is of ZIPs of TACO 3"}
+	}
+	if err := x.gather(ctx, names, path, o); err != nil {
 		return nil, err
 	}
-	return x.counts(), writeIndex(ctx, x, path, form)
+	return &x.result, x.write(ctx, path, form)
 }
 
 // ZIPs returns the paths among which folders stand for the ZIPs in them: see ZIPsIn.
@@ -73,21 +78,22 @@ func ZIPs(paths []string) (zips []string, err error) {
 	return zips, nil
 }
 
-// contents is the content of several ZIPs of one generation.
-type contents interface {
-	// add adds a ZIP, which has a name in the index.
-	add(ctx context.Context, d *taco.Dataset, name string) error
-	// encoded returns the files of an index of a form: tables, and COLLECTION.json at the end.
-	encoded(ctx context.Context, form Form) ([]entry, error)
-	counts() *Result
+// index is the joined content of several ZIPs of one generation of TACO.
+type index struct {
+	generation
+	of     Form   // of the ZIPs
+	rule   string // the sentence about a file of another form
+	result Result
+	names  []string          // of the tables
+	parts  [][]*tables.Table // by table, those of each ZIP
 }
 
-// indexOf returns what joins ZIPs for an index of a form.
-func indexOf(form Form) contents {
-	if form == CozipCatalog {
-		return &cozips{ids: map[string]string{}}
-	}
-	return &index{}
+// generation is what differs between ZIPs of TACO 2 and of TACO 3.
+type generation interface {
+	// add adds the tables and the counts of a ZIP, which has a name in the index, to x.
+	add(ctx context.Context, x *index, d *taco.Dataset, name string) error
+	// document returns the COLLECTION.json of an index of a form.
+	document(x *index, form Form) ([]byte, error)
 }
 
 // newest returns CozipCatalog for an index .tacocat of ZIPs of TACO 3, as the first one says, and form for all others.
@@ -118,8 +124,7 @@ func indexForm(path string, form Form) (Form, error) {
 }
 
 // gather adds ZIPs to an index that will be in the folder of path.
-func gather(ctx context.Context, zips []string, path string, x contents, o Options) error {
-	defer o.open()()
+func (x *index) gather(ctx context.Context, zips []string, path string, o Options) error {
 	if len(zips) == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
 	}
@@ -127,7 +132,7 @@ func gather(ctx context.Context, zips []string, path string, x contents, o Optio
 	for i, zip := range zips {
 		name, err := zipName(pathname.Dir(path), zip, taken)
 		if err == nil {
-			err = addZIP(ctx, x, o.Opener, zip, name)
+			err = x.open(ctx, o.Opener, zip, name)
 		}
 		if err != nil {
 			return fault.WithFile(err, zip)
@@ -139,43 +144,35 @@ func gather(ctx context.Context, zips []string, path string, x contents, o Optio
 	return nil
 }
 
-// addZIP opens a ZIP and adds it.
-func addZIP(ctx context.Context, x contents, o source.Opener, zip, name string) (err error) {
+// open opens a ZIP and adds it.
+func (x *index) open(ctx context.Context, o source.Opener, zip, name string) (err error) {
 	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dataset.Close()) }()
-	return x.add(ctx, dataset, name)
+	if dataset.Form() != x.of || len(dataset.Parts()) != 1 {
+		return unsupported("file", "is a %s: %s", dataset.Form(), x.rule)
+	}
+	return x.add(ctx, x, dataset, name)
 }
 
-// index is the joined content of several ZIPs of TACO 2.
-type index struct {
-	result Result
-	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
-	// repeats says that some of the ids repeat.
-	repeats bool
-	first   string // the ZIP that says what columns and what tree there are
-
+// treeIndex joins the descriptions of ZIPs of TACO 2. The first one says what columns and what tree there are.
+type treeIndex struct {
 	collection Collection // of the first
 	pit        *model.Tree
 	sources    sources
-	levels     [][]*tables.Table // by level, the tables of each ZIP
 }
 
 // sources is taco:sources: which files there are, and what place and time each is about.
 type sources struct {
-	Count   int            `json:"count"`
-	IDs     []string       `json:"ids"`
-	Files   []string       `json:"files"`
-	Extents []taco2.Extent `json:"extents"`
+	Count int      `json:"count"`
+	IDs   []string `json:"ids"`
+	taco2.Sources
 }
 
-// add implements contents.
-func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) error {
-	if parts := dataset.Parts(); len(parts) != 1 || dataset.Form() != ZIP {
-		return unsupported("file", "is a %s: an index is of ZIPs", dataset.Form())
-	}
+// add implements generation.
+func (g *treeIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, name string) error {
 	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return err
@@ -184,20 +181,18 @@ func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) err
 	if w.levels, err = wholeLevels(ctx, dataset); err != nil {
 		return err
 	}
-	return x.join(ctx, w, name)
-}
-
-// join adds the levels of a ZIP, which has a name in the index.
-func (x *index) join(ctx context.Context, w *writer, name string) error {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
-	tree := pit(w.levels)
-	if x.pit == nil {
-		x.first, x.levels = name, make([][]*tables.Table, len(w.levels))
+	if g.pit == nil {
+		x.parts = make([][]*tables.Table, len(w.levels))
+		for k := range w.levels {
+			x.names = append(x.names, levelName(k))
+		}
 	}
-	if len(w.levels) != len(x.levels) {
-		return unsupported("pit_schema", "it has %d levels, and %q has %d", len(w.levels), x.first, len(x.levels))
+	if len(w.levels) != len(x.parts) {
+		return unsupported("pit_schema", "it has %d levels, and %q has %d", len(w.levels), g.sources.Files[0],
+			len(x.parts))
 	}
 	for k, level := range w.levels {
 		level.takePlaces()
@@ -206,41 +201,23 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 				x.result.Files++
 				x.result.Bytes += level.spans[i].Size
 			}
+			if k == 0 && !level.Rows[i].Padding {
+				x.result.Samples++
+			}
 		}
 		n, source := len(level.Rows), func(int) string { return name }
 		table := tables.Join(w.consolidated(k), new(columns).add(taco.SourceColumn, Texts(n, source)).table(n))
-		if len(x.levels[k]) > 0 {
-			if err := sameColumns(x.levels[k][0], table, levelName(k), x.first); err != nil {
+		if len(x.parts[k]) > 0 {
+			if err := sameColumns(x.parts[k][0], table, levelName(k), g.sources.Files[0]); err != nil {
 				return err
 			}
 		}
-		x.levels[k] = append(x.levels[k], table)
+		x.parts[k] = append(x.parts[k], table)
 	}
-	if err := x.count(tree); err != nil {
+	if err := g.count(pit(w.levels)); err != nil {
 		return err
 	}
-	for i := range w.levels[0].Rows {
-		if w.levels[0].Rows[i].Padding {
-			continue
-		}
-		x.result.Samples++
-		if err := unique(x.ids, w.levels[0].Rows[i].ID, name); err != nil && !x.repeats {
-			return err
-		}
-	}
-	return x.describe(ctx, w, name)
-}
-
-// unique adds the id of a sample of level 0, and refuses it if another ZIP has it. ids is nil if they may repeat.
-func unique(ids map[string]string, id, zip string) error {
-	if ids == nil {
-		return nil
-	}
-	if in, found := ids[id]; found {
-		return unsupported("sample "+strconv.Quote(id), "%q has one of this id", in)
-	}
-	ids[id] = zip
-	return nil
+	return g.describe(ctx, w, name)
 }
 
 // sameColumns checks that a table has the columns of the first, which is of the file name. Their order may differ.
@@ -265,16 +242,16 @@ func sameColumns(first, t *tables.Table, part, name string) error {
 }
 
 // count adds the numbers of samples of a tree, which must equal the tree of the first ZIP.
-func (x *index) count(tree *model.Tree) error {
-	if x.pit == nil {
-		x.pit = tree
+func (g *treeIndex) count(tree *model.Tree) error {
+	if g.pit == nil {
+		g.pit = tree
 		return nil
 	}
-	if !x.pit.Same(tree) {
-		return unsupported("pit_schema", "the tree of its samples differs from the tree of %q", x.first)
+	if !g.pit.Same(tree) {
+		return unsupported("pit_schema", "the tree of its samples differs from the tree of %q", g.sources.Files[0])
 	}
-	x.pit.Root.N += tree.Root.N
-	for level, folders := range x.pit.Hierarchy {
+	g.pit.Root.N += tree.Root.N
+	for level, folders := range g.pit.Hierarchy {
 		for i := range folders {
 			folders[i].N += tree.Hierarchy[level][i].N
 		}
@@ -283,7 +260,7 @@ func (x *index) count(tree *model.Tree) error {
 }
 
 // describe adds the description of a ZIP.
-func (x *index) describe(ctx context.Context, w *writer, name string) error {
+func (g *treeIndex) describe(ctx context.Context, w *writer, name string) error {
 	if err := w.collection.Check(); err != nil {
 		return err
 	}
@@ -291,13 +268,13 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 		return err
 	}
 	extent, id := *w.collection.Extent, w.collection.ID
-	if len(x.sources.Files) == 0 {
-		x.collection = w.collection
-		x.collection.Extent = &Extent{Spatial: extent.Spatial, Temporal: extent.Temporal}
+	if len(g.sources.Files) == 0 {
+		g.collection = w.collection
+		g.collection.Extent = &Extent{Spatial: extent.Spatial, Temporal: extent.Temporal}
 	} else {
-		x.collection.Extent.cover(&extent)
+		g.collection.Extent.cover(&extent)
 	}
-	sources := &x.sources
+	sources := &g.sources
 	sources.Count++
 	sources.IDs, sources.Files = append(sources.IDs, id), append(sources.Files, name)
 	sources.Extents = append(sources.Extents,
@@ -305,25 +282,22 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 	return nil
 }
 
-// document returns the COLLECTION.json of all ZIPs.
-func (x *index) document(form Form) ([]byte, error) {
-	levels := make([]*tables.Table, len(x.levels))
-	for k, parts := range x.levels {
+// document implements generation.
+func (g *treeIndex) document(x *index, form Form) ([]byte, error) {
+	levels := make([]*tables.Table, len(x.parts))
+	for k, parts := range x.parts {
 		levels[k] = parts[0].Without(taco.SourceColumn)
 	}
-	members := append(x.collection.ofTables(x.pit, levels), member{sourcesMember, x.sources})
+	members := append(g.collection.ofTables(g.pit, levels), member{sourcesMember, g.sources})
 	if form == TacocatFile {
-		members = append(members, member{tacocatMember, map[string]any{"version": 1, "num_datasets": x.sources.Count,
-			"dataset_sources": x.sources.Files}})
+		members = append(members, member{tacocatMember, map[string]any{"version": 1, "num_datasets": g.sources.Count,
+			"dataset_sources": g.sources.Files}})
 	}
-	return x.collection.document(members...)
+	return g.collection.document(members...)
 }
 
-// counts implements contents.
-func (x *index) counts() *Result { return &x.result }
-
-// writeIndex writes an index of a form.
-func writeIndex(ctx context.Context, x contents, path string, form Form) (err error) {
+// write writes an index of a form.
+func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
 	switch {
@@ -337,20 +311,28 @@ func writeIndex(ctx context.Context, x contents, path string, form Form) (err er
 
 // encoded returns the tables of an index, none for Tacollection, and its COLLECTION.json.
 func (x *index) encoded(ctx context.Context, form Form) (out []entry, err error) {
-	doc, err := x.document(form)
+	doc, err := x.document(x, form)
 	if err != nil || form == Tacollection {
 		return []entry{{collName, doc}}, err
 	}
-	for k, parts := range x.levels {
-		table, err := tables.Concat(parts, tables.Strict)
+	for i, name := range x.names {
+		table, err := tables.Concat(x.parts[i], tables.Strict)
 		if err != nil {
-			return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
+			return nil, fault.WithPart(err, name, fault.NoOffset)
 		}
-		data, err := encoded(ctx, table, false)
+		var data []byte
+		if form == CozipCatalog {
+			// Concat leaves out what taco:metadata says of the types, so that they are set again.
+			first := x.parts[i][0].Columns()
+			table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
+			data, err = encodedNamed(ctx, name, table)
+		} else {
+			data, err = encoded(ctx, table, false)
+		}
 		if err != nil {
-			return nil, err
+			return nil, fault.WithPart(err, name, fault.NoOffset)
 		}
-		out = append(out, entry{levelName(k) + ".parquet", data})
+		out = append(out, entry{taco3.TableName(name), data})
 	}
 	return append(out, entry{collName, doc}), nil
 }
@@ -451,14 +433,13 @@ func realPath(path string) (string, error) {
 
 // oneFile returns an index that is one file, of its tables and its description.
 func oneFile(form Form, entries []entry) []byte {
-	doc := entries[len(entries)-1].data
 	if form == Tacollection {
-		return doc
+		return entries[len(entries)-1].data
 	}
 	var lengths []int
 	var contents [][]byte
 	for _, e := range entries {
 		lengths, contents = append(lengths, len(e.data)), append(contents, e.data)
 	}
-	return slices.Concat(taco2.TacocatHeader(lengths[:len(entries)-1], len(doc)), slices.Concat(contents...))
+	return slices.Concat(taco2.TacocatHeader(lengths...), slices.Concat(contents...))
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
@@ -14,16 +15,13 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
-// cozips are the joined tables of several ZIPs of TACO 3.
-type cozips struct {
-	names   []string
-	parts   [][]*tables.Table
+// namedIndex joins the descriptions of ZIPs of TACO 3.
+type namedIndex struct {
 	members map[string]json.RawMessage // of the first ZIP
 	extent  *Extent
 	bases   []int // rows of each level in the ZIPs so far
 	sources []partition
 	ids     map[string]string // samples, with the ZIP of each
-	result  Result
 }
 
 // partition is what taco:sources says of a ZIP.
@@ -34,58 +32,54 @@ type partition struct {
 	Temporal json.RawMessage `json:"temporal,omitempty"`
 }
 
-// add implements contents.
-func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) error {
-	if dataset.Form() != Cozip || len(dataset.Parts()) != 1 {
-		return unsupported("file", "is a %s: an index of TACO 3 is of ZIPs of TACO 3", dataset.Form())
-	}
+// add implements generation.
+func (g *namedIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, name string) error {
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
 		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	metadata, err := x.same(doc)
+	metadata, err := g.same(doc)
 	if err != nil {
 		return err
 	}
-	names := dataset.LevelNames()
-	x.names = names
-	if x.bases == nil {
-		x.bases, x.parts = make([]int, len(names)), make([][]*tables.Table, len(names))
+	if x.names = dataset.LevelNames(); g.bases == nil {
+		g.bases, x.parts = make([]int, len(x.names)), make([][]*tables.Table, len(x.names))
 	}
-	rows := make([]int, len(names))
-	for i, level := range names {
+	rows := make([]int, len(x.names))
+	for i, level := range x.names {
 		table, err := dataset.LevelTable(ctx, level)
 		if err != nil {
 			return err
 		}
 		rows[i] = table.Len()
-		if err := x.level(ctx, i, table, name, metadata[level]); err != nil {
+		if err := g.level(ctx, x, i, table, name, metadata[level]); err != nil {
 			return fault.WithPart(err, level, fault.NoOffset)
 		}
 	}
 	for i, n := range rows {
-		x.bases[i] += n
+		g.bases[i] += n
 	}
-	return x.source(doc, name, rows[0])
+	x.result.Samples += rows[0]
+	return g.source(doc, name, rows[0])
 }
 
 // same checks that a ZIP is described as the first one, but for the extent. It returns taco:metadata.
-func (x *cozips) same(doc map[string]json.RawMessage) (metadata map[string]map[string]taco3.Declared, err error) {
+func (g *namedIndex) same(doc map[string]json.RawMessage) (metadata map[string]map[string]taco3.Declared, err error) {
 	if err := json.Unmarshal(doc["taco:metadata"], &metadata); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	if x.members == nil {
-		x.members = doc
+	if g.members == nil {
+		g.members = doc
 		return metadata, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
-		if !ofOne(name) && !sameValue(doc[name], x.members[name]) {
-			return nil, unsupported(collName, "%s differs from %[1]s of %q", name, x.sources[0].File)
+		if !ofOne(name) && !sameValue(doc[name], g.members[name]) {
+			return nil, unsupported(collName, "%s differs from %[1]s of %q", name, g.sources[0].File)
 		}
 	}
-	for name := range x.members {
+	for name := range g.members {
 		if doc[name] == nil && !ofOne(name) {
-			return nil, unsupported(collName, "has no %s, which %q has", name, x.sources[0].File)
+			return nil, unsupported(collName, "has no %s, which %q has", name, g.sources[0].File)
 		}
 	}
 	return metadata, nil
@@ -103,12 +97,12 @@ func sameValue(a, b json.RawMessage) bool {
 }
 
 // level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
-func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
+func (g *namedIndex) level(ctx context.Context, x *index, i int, t *tables.Table, name string,
 	declared map[string]taco3.Declared) error {
 	columns := &columns{}
 	above := 0
 	if i > 0 {
-		above = x.bases[slices.Index(x.names, taco3.Above(x.names[i]))]
+		above = g.bases[slices.Index(x.names, taco3.Above(x.names[i]))]
 	}
 	for k, column := range t.Columns() {
 		values, err := t.At(ctx, k)
@@ -118,7 +112,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		typ := portable(column.Type)
 		switch column.Name {
 		case model.ColumnCurrent, model.ColumnParent:
-			base := x.bases[i]
+			base := g.bases[i]
 			if column.Name == model.ColumnParent {
 				base = above
 			}
@@ -132,9 +126,11 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		case model.ColumnID:
 			typ = nameType
 			for row := range values.Len() {
-				if err := unique(x.ids, values.Str(row), name); err != nil {
-					return err
+				id := values.Str(row)
+				if in, found := g.ids[id]; found {
+					return unsupported("sample "+strconv.Quote(id), "%q has one of this id", in)
 				}
+				g.ids[id] = name
 			}
 		default:
 			if d, ok := declared[column.Name]; ok {
@@ -149,7 +145,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 }
 
 // count counts the files of a table.
-func (x *cozips) count(ctx context.Context, t *tables.Table) error {
+func (x *index) count(ctx context.Context, t *tables.Table) error {
 	if t.Index(model.ColumnSize) < 0 {
 		return nil // of samples
 	}
@@ -164,9 +160,8 @@ func (x *cozips) count(ctx context.Context, t *tables.Table) error {
 }
 
 // source adds what taco:sources says of a ZIP.
-func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int) error {
+func (g *namedIndex) source(doc map[string]json.RawMessage, name string, samples int) error {
 	part := partition{File: name, Samples: samples}
-	x.result.Samples += samples
 	if doc["extent"] != nil {
 		var e Extent
 		var texts struct{ Spatial, Temporal json.RawMessage }
@@ -178,46 +173,28 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 		}
 		switch {
 		case len(e.Spatial) != 4:
-		case x.extent == nil:
-			x.extent = &e
+		case g.extent == nil:
+			g.extent = &e
 		default:
-			x.extent.cover(&e)
+			g.extent.cover(&e)
 		}
 	}
-	x.sources = append(x.sources, part)
+	g.sources = append(g.sources, part)
 	return nil
 }
 
-// counts implements contents.
-func (x *cozips) counts() *Result { return &x.result }
-
-// encoded implements contents: there is one form.
-func (x *cozips) encoded(ctx context.Context, _ Form) (out []entry, err error) {
-	for i, level := range x.names {
-		table, err := tables.Concat(x.parts[i], tables.Strict)
-		if err != nil {
-			return nil, fault.WithPart(err, level, fault.NoOffset)
-		}
-		// Concat leaves out what taco:metadata says of the types, so that they are set again.
-		first := x.parts[i][0].Columns()
-		table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
-		data, err := encodedNamed(ctx, level, table)
-		if err != nil {
-			return nil, fault.WithPart(err, level, fault.NoOffset)
-		}
-		out = append(out, entry{taco3.TableName(level), data})
-	}
+// document implements generation: there is one form.
+func (g *namedIndex) document(x *index, _ Form) ([]byte, error) {
 	members := []member{}
-	for _, name := range slices.Sorted(maps.Keys(x.members)) {
+	for _, name := range slices.Sorted(maps.Keys(g.members)) {
 		if !ofOne(name) && name != sourcesMember {
-			members = append(members, member{name, x.members[name]})
+			members = append(members, member{name, g.members[name]})
 		}
 	}
-	if x.extent != nil {
-		members = append(members, member{"extent", x.extent})
+	if g.extent != nil {
+		members = append(members, member{"extent", g.extent})
 	}
 	members = append(members, member{sourcesMember,
-		object{{"samples", x.result.Samples}, {"partitions", x.sources}}})
-	doc, err := object(members).lines()
-	return append(out, entry{collName, doc}), err
+		object{{"samples", x.result.Samples}, {"partitions", g.sources}}})
+	return object(members).lines()
 }

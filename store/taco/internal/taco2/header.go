@@ -126,22 +126,34 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 	return spans[:deepest+1], spans[catLevels], nil
 }
 
-// TacocatHeader returns the header of a __TACOCAT__ with levels and a COLLECTION.json of these lengths, which follow it
-// in that order.
-func TacocatHeader(levels []int, collection int) []byte {
-	buf := append(make([]byte, 0, catDataAt), catMagic...)
-	buf = binary.LittleEndian.AppendUint32(buf, catVersion)
-	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(levels)-1))
-	pos := catDataAt
-	put := func(size int) {
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(pos))
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(size))
-		pos += size
+// appendPlaces appends offset and size of each place.
+func appendPlaces(b []byte, places []span) []byte {
+	for _, p := range places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(p.Off))
+		b = binary.LittleEndian.AppendUint64(b, uint64(p.Size))
 	}
-	for _, size := range levels {
-		put(size)
+	return b
+}
+
+// HeaderOf returns the content of TACO_HEADER for the places of the tables of levels and of COLLECTION.json.
+func HeaderOf(places []span) []byte {
+	buf := appendPlaces([]byte{byte(len(places)), 0, 0, 0}, places)
+	return append(buf, make([]byte, HeaderBytes-len(buf))...)
+}
+
+// TacocatHeader returns the header of a __TACOCAT__ of the tables of levels and a COLLECTION.json of these lengths,
+// which follow it in that order.
+func TacocatHeader(lengths ...int) []byte {
+	levels := len(lengths) - 1
+	places := make([]span, catLevels+1) // levels that do not exist have zeros
+	pos := int64(catDataAt)
+	for i, size := range lengths {
+		if i == levels {
+			i = catLevels
+		}
+		places[i] = span{Off: pos, Size: int64(size)}
+		pos += int64(size)
 	}
-	buf = buf[:16+16*catLevels] // levels that are not there have zeros
-	put(collection)
-	return buf
+	buf := binary.LittleEndian.AppendUint32([]byte(catMagic), catVersion)
+	return appendPlaces(binary.LittleEndian.AppendUint32(buf, uint32(levels-1)), places)
 }
