@@ -74,7 +74,7 @@ type format struct {
 	is func(head []byte) bool
 	// inside is a file that tells a directory, or "".
 	inside string
-	open   func(ctx context.Context, from model.Source) (*model.Container, error)
+	open   func(ctx context.Context, c *model.Container) error
 }
 
 // formats are the formats of containers. The first that recognises a file or a directory counts.
@@ -85,9 +85,9 @@ var formats = []format{
 	{model.TortillaFile, begins(tortilla.MagicTortilla), "", tortilla.Open}, // or a TACO 0.2: the file says which
 	{model.PlainTaco, begins(tortilla.MagicTACO), "", tortilla.Open},
 	{model.TacoFolder, nil, "METADATA/level0.parquet", taco2.OpenFolder},
-	{model.Tacocat, nil, "level0.parquet", taco2.OpenTacocatFolder},
-	{model.CozipFolder, nil, "METADATA/sample.parquet", taco3.OpenDirectory(model.CozipFolder)},
-	{model.CozipCatalog, nil, "sample.parquet", taco3.OpenDirectory(model.CozipCatalog)},
+	{model.Tacocat, nil, "level0.parquet", taco2.OpenFolder},
+	{model.CozipFolder, nil, "METADATA/sample.parquet", taco3.OpenDirectory},
+	{model.CozipCatalog, nil, "sample.parquet", taco3.OpenDirectory},
 	{model.TacoFolder, nil, "COLLECTION.json", taco2.OpenFolder},
 	{model.Tacollection, isJSON, "", nil}, // its files are opened, one by one
 }
@@ -300,7 +300,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case format.form == Tacollection:
 		return d.openCollection(ctx, from, o)
 	}
-	c, err := format.open(ctx, from)
+	c, err := model.Open(ctx, from, format.form, format.open)
 	if err != nil {
 		return nil, err
 	}

@@ -307,9 +307,14 @@ func New(from Source, form Form) *Container {
 	return c
 }
 
-// Failed closes the files of a container that cannot be opened.
-func (c *Container) Failed(err error) error {
-	return errors.Join(fault.WithFile(err, c.URI), c.closeFiles())
+// Open returns a container of a form that open has opened. It closes the files after an error.
+func Open(ctx context.Context, from Source, form Form,
+	open func(context.Context, *Container) error) (*Container, error) {
+	c := New(from, form)
+	if err := open(ctx, c); err != nil {
+		return nil, errors.Join(fault.WithFile(err, c.URI), c.closeFiles())
+	}
+	return c, nil
 }
 
 // File returns an open object, which stays open until Close, because each level of a directory is read from the same
@@ -330,6 +335,21 @@ func (c *Container) File(ctx context.Context, uri string) (source.Reader, error)
 		c.absent[uri] = err
 	}
 	return file, err
+}
+
+// Place is a range of an object, or the whole object if its size is 0.
+type Place struct {
+	URI string
+	Span
+}
+
+// Locate returns the open object and the range of a place.
+func (c *Container) Locate(ctx context.Context, p Place) (source.Reader, Span, error) {
+	file, err := c.File(ctx, p.URI)
+	if err == nil && p.Size == 0 {
+		p.Span = Span{Size: file.Size()}
+	}
+	return file, p.Span, err
 }
 
 // IsMissing reports whether an error says that a file does not exist.
@@ -414,7 +434,13 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 	return kinds, fault.WithFile(fault.WithPart(level.Table.Check(ctx), LevelName(k), 0), c.URI)
 }
 
-// InRow returns an error about a value in a row.
+// InRow returns an error about a value in a row of a level.
 func (c *Container) InRow(k, row int, format string, args ...any) error {
-	return fault.WithFile(fault.New(fault.Corrupt, RowName(k, row), fault.NoOffset, format, args...), c.URI)
+	return c.InTable(LevelName(k), row, format, args...)
+}
+
+// InTable returns an error about a value in a row of a table with a name.
+func (c *Container) InTable(name string, row int, format string, args ...any) error {
+	return fault.WithFile(fault.New(fault.Corrupt, name+" row "+strconv.Itoa(row), fault.NoOffset, format, args...),
+		c.URI)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -158,8 +157,7 @@ func (p *Places) At(kind tables.Kind) []Want {
 // Place sets where the bytes of a row are.
 func (c *Container) Place(p *Places, row int, e *Entry) error {
 	bad := func(format string, args ...any) error {
-		part := p.Name + " row " + strconv.Itoa(row)
-		return fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, format, args...), c.URI)
+		return c.InTable(p.Name, row, format, args...)
 	}
 	end := c.Object.Size
 	e.URI, e.Object = c.URI, c.Object
@@ -189,6 +187,12 @@ type Tail struct {
 	source.Reader
 	Off   int64
 	Bytes []byte
+}
+
+// ReadTail reads an object from an offset to its end. The caller limits how much that is.
+func ReadTail(ctx context.Context, r source.Reader, off int64) (*Tail, error) {
+	t := &Tail{Reader: r, Off: off, Bytes: make([]byte, r.Size()-off)}
+	return t, r.ReadAt(ctx, t.Bytes, off)
 }
 
 // ReadAt implements source.Reader.

@@ -13,24 +13,22 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// MetaName is the name of a folder's own table of children.
-const MetaName = "__meta__"
-
-// place is the place of a table: a range of an object, or the whole object.
-type place struct {
-	uri  string
-	span span // size 0: the whole object
-}
+const (
+	// MetaName is the name of a folder's own table of children.
+	MetaName = "__meta__"
+	collName = "COLLECTION.json"
+)
 
 // reader is a model.Reader of TACO 2.
 type reader struct {
 	container *model.Container
 	coll      *Collection
-	places    []place
-	collAt    span // the place of COLLECTION.json in a ZIP
+	places    []model.Place // of the tables
+	collAt    span          // the place of COLLECTION.json in a ZIP
 	levels    []*level
 	// sources are the names of the source files of a catalog, and numbers the places of names in it. The first is "",
 	// the container itself.
@@ -47,89 +45,99 @@ type level struct {
 	trusted bool    // the offsets and sizes, or spans, were checked
 }
 
-// OpenZIP opens a ZIP.
-func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{container: model.New(from, model.ZIP)}
-	levels, coll, err := parseHeader(from.Head, from.File.Size())
-	if err == nil {
-		var file source.Reader
-		c.coll, file, err = readCollectionAhead(ctx, from.File, coll)
-		c.container.Hold(file)
+func newReader(c *model.Container) *reader {
+	return &reader{container: c, sources: []string{""}, numbers: map[string]int32{"": 0}}
+}
+
+// maxAhead limits a COLLECTION.json that is read together with what follows it.
+const maxAhead = 4 << 20
+
+// OpenZIP opens a ZIP. If COLLECTION.json is small, the directory behind it is read in the same request, because it is
+// needed if the offsets in the tables may be wrong.
+func OpenZIP(ctx context.Context, c *model.Container) error {
+	levels, at, err := parseHeader(c.From.Head, c.Object.Size)
+	if err != nil {
+		return err
 	}
-	c.collAt = coll
-	return c.located(levels, err)
+	if at.Size <= maxAhead && c.Object.Size-at.End() <= zipdir.MaxTail {
+		tail, err := model.ReadTail(ctx, c.From.File, at.Off)
+		if err != nil {
+			return fault.WithPart(err, collName, 0)
+		}
+		c.Hold(tail)
+	}
+	return newReader(c).inFile(ctx, levels, at)
 }
 
 // OpenTacocat opens a __TACOCAT__ file.
-func OpenTacocat(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{container: model.New(from, model.TacocatFile)}
-	levels, coll, err := parseTacocat(from.Head, from.File.Size())
-	if err == nil {
-		c.coll, err = readCollection(ctx, from.File, coll, "COLLECTION.json")
-	}
-	return c.located(levels, err)
-}
-
-// located finishes a container whose levels are ranges of one file.
-func (c *reader) located(levels []span, err error) (*model.Container, error) {
-	for _, s := range levels {
-		c.places = append(c.places, place{c.container.URI, s})
-	}
-	return c.opened(err)
-}
-
-// opened finishes a container, or closes its files after an error.
-func (c *reader) opened(err error) (*model.Container, error) {
+func OpenTacocat(ctx context.Context, c *model.Container) error {
+	levels, at, err := parseTacocat(c.From.Head, c.Object.Size)
 	if err != nil {
-		return nil, c.container.Failed(err)
+		return err
 	}
-	c.levels, c.sources, c.numbers = make([]*level, len(c.places)), []string{""}, map[string]int32{"": 0}
+	return newReader(c).inFile(ctx, levels, at)
+}
+
+// inFile opens a container whose levels and COLLECTION.json are ranges of one file.
+func (c *reader) inFile(ctx context.Context, levels []span, collection span) error {
+	c.collAt = collection
+	for _, s := range levels {
+		c.places = append(c.places, model.Place{URI: c.container.URI, Span: s})
+	}
+	return c.open(ctx, model.Place{URI: c.container.URI, Span: collection})
+}
+
+// open reads the COLLECTION.json at a place.
+func (c *reader) open(ctx context.Context, collection model.Place) error {
+	file, at, err := c.container.Locate(ctx, collection)
+	if err == nil {
+		c.coll, err = readCollection(ctx, file, at, collName)
+	}
+	if err != nil {
+		return err
+	}
 	c.container.Document, c.container.Tree = c.coll.Raw, c.coll.Tree
-	return c.container.Open(c, len(c.places)), nil
+	if c.places == nil {
+		err = c.listLevels(ctx)
+	}
+	c.levels = make([]*level, len(c.places))
+	c.container.Open(c, len(c.places))
+	return err
 }
 
-// OpenFolder opens a FOLDER.
-func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{container: model.New(from, model.TacoFolder)}
-	return c.openFolder(ctx, source.Join(from.URI, "METADATA"))
-}
-
-// OpenTacocatFolder opens a .tacocat directory.
-func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{container: model.New(from, model.Tacocat)}
-	return c.openFolder(ctx, from.URI)
+// OpenFolder opens a FOLDER, or a .tacocat directory.
+func OpenFolder(ctx context.Context, c *model.Container) error {
+	return newReader(c).open(ctx, model.Place{URI: source.Join(c.URI, collName)})
 }
 
 // MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room for.
 const MaxLevels = catLevels
 
-func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
-	r, err := c.container.File(ctx, source.Join(c.container.URI, "COLLECTION.json"))
-	if err == nil {
-		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
-	}
-	if err != nil {
-		return c.opened(err)
-	}
+// listLevels finds the tables of a directory.
+func (c *reader) listLevels(ctx context.Context) error {
 	known := 0 // the number of levels, if the collection has it
 	if c.coll.Tree != nil {
 		known = c.coll.Tree.Levels()
 	}
 	if known > MaxLevels {
-		return c.opened(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset,
-			"it has %d levels, at most %d are supported", known, MaxLevels))
+		return fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset,
+			"it has %d levels, at most %d are supported", known, MaxLevels)
+	}
+	folder := c.container.URI
+	if c.container.Form == model.TacoFolder {
+		folder = source.Join(folder, "METADATA")
 	}
 	for k := range MaxLevels {
-		uri := source.Join(tables, model.LevelName(k)+".parquet")
+		uri := source.Join(folder, model.LevelName(k)+".parquet")
 		if _, err := c.container.File(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
 				break
 			}
-			return c.opened(err)
+			return err
 		}
-		c.places = append(c.places, place{uri: uri})
+		c.places = append(c.places, model.Place{URI: uri})
 	}
-	return c.opened(nil)
+	return nil
 }
 
 // Bytes implements model.Reader.
@@ -149,15 +157,11 @@ func (c *reader) inLevel(err error, k int) error {
 
 // Level implements model.Reader.
 func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
-	place := c.places[k]
-	file, err := c.container.File(ctx, place.uri)
+	file, at, err := c.container.Locate(ctx, c.places[k])
 	if err != nil {
 		return nil, err
 	}
-	if place.span.Size == 0 {
-		place.span.Size = file.Size()
-	}
-	table, err := model.ReadTable(ctx, file, place.span, 0)
+	table, err := model.ReadTable(ctx, file, at, 0)
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}

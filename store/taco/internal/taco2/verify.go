@@ -302,7 +302,7 @@ func (v *verifier) tables(ctx context.Context) error {
 	}
 	spans := map[string]span{"COLLECTION.json": c.collAt}
 	for k, p := range c.places {
-		spans["METADATA/"+model.LevelName(k)+".parquet"] = p.span
+		spans["METADATA/"+model.LevelName(k)+".parquet"] = p.Span
 	}
 	for _, name := range slices.Sorted(maps.Keys(spans)) {
 		listed, ok := v.directory[name]

@@ -85,7 +85,7 @@ func TestColumnsOfFolders(t *testing.T) {
 			"d/DATA/a/__meta__": c.tables[0], "d/DATA/b/__meta__": c.tables[1],
 			"d/DATA/a/x": {1}, "d/DATA/b/x": {2},
 		}
-		d, err := OpenFolder(t.Context(), model.Source{Opener: m, URI: "d"})
+		d, err := model.Open(t.Context(), model.Source{Opener: m, URI: "d"}, model.TacoFolder, OpenFolder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,8 @@ func TestSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := OpenZIP(t.Context(), model.Source{Opener: m, URI: "a.tacozip", File: r, Head: b[:zipDataAt]})
+		from := model.Source{Opener: m, URI: "a.tacozip", File: r, Head: b[:zipDataAt]}
+		d, err := model.Open(t.Context(), from, model.ZIP, OpenZIP)
 		if err != nil {
 			return err
 		}

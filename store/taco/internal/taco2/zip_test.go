@@ -196,9 +196,9 @@ func openBytes(ctx context.Context, b []byte) (*model.Container, error) {
 	}
 	from := model.Source{Opener: m, URI: "x", File: r, Head: b[:min(len(b), 256)]}
 	if strings.HasPrefix(string(from.Head), catMagic) {
-		return OpenTacocat(ctx, from)
+		return model.Open(ctx, from, model.TacocatFile, OpenTacocat)
 	}
-	return OpenZIP(ctx, from)
+	return model.Open(ctx, from, model.ZIP, OpenZIP)
 }
 
 // walk verifies a container and reads everything of every row. Every entry must be inside its file.
@@ -340,13 +340,13 @@ func TestMisplacedOffsets(t *testing.T) {
 		b := containers(t)[name]
 		cat := catalogOf(t, b, "a.tacozip", "absent.tacozip", "b.tacozip")
 		m := memory{"z.tacozip": b, "dir/a.tacozip": b, "dir/b.tacozip": b}
-		zip, err := OpenZIP(t.Context(), model.Source{Opener: m, URI: "z.tacozip", File: &corpus.Mem{B: b},
-			Head: b[:256]})
+		from := model.Source{Opener: m, URI: "z.tacozip", File: &corpus.Mem{B: b}, Head: b[:256]}
+		zip, err := model.Open(t.Context(), from, model.ZIP, OpenZIP)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := OpenTacocat(t.Context(), model.Source{Opener: m, URI: "x", Base: "dir/",
-			File: &corpus.Mem{B: cat}, Head: cat[:256]})
+		from = model.Source{Opener: m, URI: "x", Base: "dir/", File: &corpus.Mem{B: cat}, Head: cat[:256]}
+		all, err := model.Open(t.Context(), from, model.TacocatFile, OpenTacocat)
 		if err != nil {
 			t.Fatal(err)
 		}

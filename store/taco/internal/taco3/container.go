@@ -10,7 +10,6 @@ package taco3
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -48,31 +47,30 @@ type level struct {
 }
 
 // OpenZIP opens a cozip, of profile TACO or Flat.
-func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
-	of := model.New(from, model.Cozip)
-	index, tail, err := readIndex(ctx, from.File, from.Head)
+func OpenZIP(ctx context.Context, c *model.Container) error {
+	index, tail, err := readIndex(ctx, c.From.File, c.From.Head)
 	if err != nil {
-		return nil, of.Failed(err)
+		return err
 	}
-	of.Hold(tail)
+	c.Hold(tail)
 	if index.profile == profileFlat {
-		return openFlat(ctx, of, index)
+		return openFlat(ctx, c, index)
 	}
-	c := &reader{container: of, index: index}
 	place, ok := index.spans[CollectionName]
 	if !ok {
-		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
-	} else {
-		c.coll, err = readCollection(ctx, tail, place)
+		return fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
 	}
-	if err == nil {
-		c.layOut()
-		err = c.listed()
+	r := &reader{container: c, index: index}
+	if err := r.open(ctx, model.Place{URI: c.URI, Span: place}); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, of.Failed(err)
-	}
-	return c.container, nil
+	return r.listed()
+}
+
+// OpenDirectory opens a directory: COLLECTION.json with METADATA and DATA, or with the tables of the ZIPs in its base.
+func OpenDirectory(ctx context.Context, c *model.Container) error {
+	r := &reader{container: c}
+	return r.open(ctx, model.Place{URI: source.Join(c.URI, CollectionName)})
 }
 
 // listed checks that the index lists the table of every level, and no other.
@@ -89,25 +87,15 @@ func (c *reader) listed() error {
 	return nil
 }
 
-// OpenDirectory opens a directory of a form: COLLECTION.json with METADATA and DATA, or with the tables of many ZIPs,
-// which are in its base.
-func OpenDirectory(form model.Form) func(ctx context.Context, from model.Source) (*model.Container, error) {
-	return func(ctx context.Context, from model.Source) (*model.Container, error) {
-		c := &reader{container: model.New(from, form)}
-		file, err := c.container.File(ctx, source.Join(from.URI, CollectionName))
-		if err == nil {
-			c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
-		}
-		if err != nil {
-			return nil, c.container.Failed(err)
-		}
-		c.layOut()
-		return c.container, nil
+// open reads the COLLECTION.json at a place, and makes the levels of taco:structure.
+func (c *reader) open(ctx context.Context, collection model.Place) error {
+	file, at, err := c.container.Locate(ctx, collection)
+	if err == nil {
+		c.coll, err = readCollection(ctx, file, at)
 	}
-}
-
-// layOut makes the levels of taco:structure.
-func (c *reader) layOut() {
+	if err != nil {
+		return err
+	}
 	byName := map[string]*level{}
 	for _, name := range c.coll.structure.Levels {
 		l := &level{name: name, folder: FolderOf(name), depth: Depth(name), above: byName[Above(name)],
@@ -122,6 +110,7 @@ func (c *reader) layOut() {
 	c.container.Named = &model.Named{Names: slices.Clone(c.coll.structure.Levels), Rows: c.rows, Files: c.filePaths(),
 		Sequence: c.sequence, Wide: c.wide}
 	c.container.Open(c, len(c.byDepth))
+	return nil
 }
 
 // entry returns the name of the table in a ZIP and in a FOLDER.
@@ -257,6 +246,5 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 
 // inRow returns an error for a value in a row.
 func (c *reader) inRow(l *level, row int, format string, args ...any) error {
-	return fault.WithFile(corrupt(l.name+" row "+strconv.Itoa(row), format, args...),
-		c.container.URI)
+	return c.container.InTable(l.name, row, format, args...)
 }

@@ -90,16 +90,16 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	if err != nil {
 		return nil, r, err
 	}
-	end := &model.Tail{Reader: r, Off: size - TailBytes}
+	off := size - TailBytes
 	for _, s := range parsed.spans {
-		end.Off = min(end.Off, s.Off)
+		off = min(off, s.Off)
 	}
 	// Tables that large would make opening slow: they are read when they are asked for.
-	if size-end.Off > maxBlock {
-		end.Off = size - TailBytes
+	if size-off > maxBlock {
+		off = size - TailBytes
 	}
-	end.Bytes = make([]byte, size-end.Off)
-	if err := r.ReadAt(ctx, end.Bytes, end.Off); err != nil {
+	end, err := model.ReadTail(ctx, r, off)
+	if err != nil {
 		return nil, r, err
 	}
 	want, sum := binary.LittleEndian.Uint64(head[ChecksumAt:]), Checksum(data, end.Bytes[size-TailBytes-end.Off:], size)

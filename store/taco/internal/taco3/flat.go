@@ -2,7 +2,6 @@ package taco3
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
@@ -22,14 +21,15 @@ type flat struct {
 }
 
 // openFlat reads the table of a Flat archive.
-func openFlat(ctx context.Context, of *model.Container, x *index) (*model.Container, error) {
+func openFlat(ctx context.Context, of *model.Container, x *index) error {
 	archive := &flat{container: of, Places: model.Places{Name: metadataName, First: indexAt}}
 	of.Form, of.IDColumn = model.Flat, "name"
 	of.Named = &model.Named{Names: []string{"sample"}, Rows: archive.rows, Wide: archive.wide}
 	if err := archive.read(ctx, x); err != nil {
-		return nil, of.Failed(err)
+		return err
 	}
-	return of.Open(archive, 1), nil
+	of.Open(archive, 1)
+	return nil
 }
 
 func (f *flat) read(ctx context.Context, x *index) error {
@@ -66,7 +66,7 @@ func (f *flat) Level(context.Context, int) (*model.Level, error) {
 func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
 	e := model.Entry{ID: f.names.Str(row)}
 	if f.names.Null(row) {
-		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row), "name is null"), f.container.URI)
+		return e, f.container.InTable(metadataName, row, "name is null")
 	}
 	err := f.container.Place(&f.Places, row, &e)
 	return e, err

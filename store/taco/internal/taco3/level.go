@@ -47,23 +47,21 @@ func (c *reader) readLevel(ctx context.Context, l *level) error {
 }
 
 func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error) {
-	uri := c.container.URI
+	place := model.Place{URI: c.container.URI}
 	switch c.container.Form {
 	case model.CozipFolder:
-		uri = source.Join(uri, l.entry())
+		place.URI = source.Join(place.URI, l.entry())
 	case model.CozipCatalog:
-		uri = source.Join(uri, TableName(l.name))
+		place.URI = source.Join(place.URI, TableName(l.name))
+	default:
+		place.Span = c.index.spans[l.entry()]
 	}
-	// File keeps it open, because the table is read when its columns are asked for.
-	file, err := c.container.File(ctx, uri)
+	// Locate keeps the file open, because the table is read when its columns are asked for.
+	file, at, err := c.container.Locate(ctx, place)
 	if err != nil {
 		return nil, err
 	}
-	place := span{Size: file.Size()}
-	if c.index != nil {
-		place = c.index.spans[l.entry()]
-	}
-	return model.ReadTable(ctx, file, place, 0)
+	return model.ReadTable(ctx, file, at, 0)
 }
 
 // columns reads the columns of places, and checks what other rows are found by.

@@ -54,8 +54,8 @@ func seal(b []byte, n int) []byte {
 
 func open(t testing.TB, b []byte) (*model.Container, error) {
 	t.Helper()
-	return OpenZIP(t.Context(), model.Source{Opener: memory{"a.zip": b}, URI: "a.zip", File: &corpus.Mem{B: b},
-		Head: b[:min(len(b), 256)]})
+	from := model.Source{Opener: memory{"a.zip": b}, URI: "a.zip", File: &corpus.Mem{B: b}, Head: b[:min(len(b), 256)]}
+	return model.Open(t.Context(), from, model.Cozip, OpenZIP)
 }
 
 // TestIndex promises that an archive with a wrong header, index or checksum is refused where it is opened, by its kind.

@@ -30,25 +30,23 @@ func (f *file) size() int64 { return f.container.Object.Size }
 
 // Open opens a container. It reads the footer, the collection of a TACO, and the first nested sample of each level.
 // These are mostly one request, because they are at the end of the file.
-func Open(ctx context.Context, from model.Source) (*model.Container, error) {
-	f := &file{container: model.New(from, model.TortillaFile)}
-	f.container.IDColumn = ColID
-	if err := f.open(ctx, from); err != nil {
-		return nil, f.container.Failed(err)
-	}
-	return f.container, nil
-}
-
-func (f *file) open(ctx context.Context, from model.Source) (err error) {
-	if f.header, err = ParseHeader(from.Head, f.size()); err != nil {
+func Open(ctx context.Context, c *model.Container) (err error) {
+	c.IDColumn = ColID
+	f := &file{container: c}
+	if f.header, err = ParseHeader(c.From.Head, f.size()); err != nil {
 		return err
 	}
-	f.container.Partitions = int(min(f.header.Partitions, model.MaxRows))
-	if f.requests, err = readTail(ctx, from.File, f.header.Footer.Off); err != nil {
-		return err
+	c.Partitions = int(min(f.header.Partitions, model.MaxRows))
+	f.requests = c.From.File
+	// A longer tail is read piece by piece, because a hostile footer offset could otherwise make one read fetch the
+	// whole file.
+	if footer := f.header.Footer.Off; f.size()-footer <= maxTail {
+		if f.requests, err = model.ReadTail(ctx, c.From.File, footer); err != nil {
+			return fault.WithPart(err, "footer", 0)
+		}
 	}
 	if f.header.TACO {
-		f.container.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION")
+		c.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION")
 		if err != nil {
 			return err
 		}
@@ -68,18 +66,3 @@ func (f *file) fail(err error) error { return fault.WithFile(err, f.container.UR
 
 // maxTail limits the bytes that are read ahead at the end of a file.
 const maxTail = 4 << 20
-
-// readTail reads a file from an offset to its end, unless that is too much.
-func readTail(ctx context.Context, r source.Reader, off int64) (source.Reader, error) {
-	n := r.Size() - off
-	// A longer tail is read piece by piece, because a hostile footer offset could otherwise make
-	// one read fetch the whole file.
-	if n > maxTail {
-		return r, nil
-	}
-	data := make([]byte, n)
-	if err := r.ReadAt(ctx, data, off); err != nil {
-		return nil, fault.WithPart(err, "footer", 0)
-	}
-	return &model.Tail{Reader: r, Off: off, Bytes: data}, nil
-}

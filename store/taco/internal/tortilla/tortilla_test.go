@@ -81,7 +81,8 @@ func TestPointer(t *testing.T) {
 
 func openBytes(ctx context.Context, b []byte) (*model.Container, *corpus.Mem, error) {
 	r := &corpus.Mem{B: b}
-	c, err := Open(ctx, model.Source{URI: "x", File: r, Head: b[:min(len(b), 256)]})
+	from := model.Source{URI: "x", File: r, Head: b[:min(len(b), 256)]}
+	c, err := model.Open(ctx, from, model.TortillaFile, Open)
 	return c, r, err
 }
 
