@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/shapes"
@@ -1070,37 +1069,4 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 		}
 	}
 	return nil
-}
-
-// fieldNumber returns the number of the raster field with a name.
-func (d *dataset) fieldNumber(name string) int {
-	return slices.IndexFunc(d.rasters, func(r *pixels.Raster) bool { return r.Name == name })
-}
-
-// tileKey returns the key of the chunks of an asset, but for Chunk and Mask.
-func (d *dataset) tileKey(a *dryrun.Asset) pixels.TileKey {
-	field := d.fieldNumber(a.Field)
-	key := pixels.TileKey{Set: d.number, Column: d.column(field, a.Step), Part: a.Stack, Row: a.Row}
-	if a.Overview != nil {
-		key.Level = 1 + *a.Overview
-	}
-	return key
-}
-
-// needs returns the chunks of assets that windows need and may share.
-func (d *dataset) needs(assets []dryrun.Asset) (out []pixels.Need) {
-	for i := range assets {
-		asset := &assets[i]
-		if len(asset.Chunks) == 0 {
-			continue
-		}
-		key := d.tileKey(asset)
-		for _, c := range asset.Chunks {
-			if c.Len > 0 && c.Rows > 0 { // sparse chunks, those of arrays and those in pieces are not shared
-				key.Chunk, key.Mask = c.Chunk, c.Mask
-				out = append(out, pixels.Need{Key: key, Rows: c.Rows})
-			}
-		}
-	}
-	return out
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -101,18 +100,16 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	}
 	for i, step := range d.images() {
 		row := e.rowRead(d, draw, i, step)
-		asset := dryrun.Asset{Field: d.rasters[i].Name, Step: step, Row: row}
-		read := []dryrun.Asset{asset}
-		if row >= 0 {
-			var err error
-			if read, err = explain(ctx, d, draw, i, asset); err != nil {
-				if stop, err := r.Note(err); stop {
-					return true, err
-				}
-				continue
-			}
+		if row < 0 {
+			r.Assets = append(r.Assets, dryrun.Asset{Field: d.rasters[i].Name, Step: step, Row: row})
+			continue
 		}
-		r.Assets = append(r.Assets, read...)
+		read, err := explain(ctx, d, draw, i, step, row)
+		if err == nil {
+			r.Assets = append(r.Assets, read...)
+		} else if stop, err := r.Note(err); stop {
+			return true, err
+		}
 	}
 	return false, nil
 }
@@ -131,37 +128,18 @@ func (e *Engine) Sources() []batch.SourceInfo {
 	return out
 }
 
-// explainGround adds the reads of the scenes of a window. Headers do not show all: scenes are read one after the other
-// until no pixel is missing, so a run may skip those after the first.
-func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int,
-	p dryrun.Asset) (out []dryrun.Asset, _ error) {
-	f := d.rasters[field]
-	names := f.Field.Parts()
-	err := eachPiece(f, func(part int, of *pixels.Raster) error {
+// explainGround describes the reads of a window on the ground. Headers do not show all: scenes are read one after the
+// other until no pixel is missing, so a run may skip those after the first.
+func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int,
+	_ int64) (out []dryrun.Asset, _ error) {
+	err := eachPiece(d.rasters[field], func(part int, of *pixels.Raster) error {
 		seen := make([]byte, of.H*of.W)
 		left := len(seen)
-		return e.eachScene(ctx, d, draw, field, part, p.Step, func(row int64, a *catalog.Asset, bands []int,
-			m *warp.Mapping, _ bool) (bool, error) {
-			taken, copied := of.Taken(m)
-			if taken.Y0 >= taken.Y1 || taken.X0 >= taken.X1 {
-				return true, nil
-			}
-			asset := p
-			asset.Row, asset.URI, asset.Resampled = row, a.URI, !copied
-			if a.Raster != nil {
-				asset.Overview = &a.Overview
-			}
-			if part >= 0 {
-				asset.Part, asset.Stack = names[part].Column+names[part].Pattern, part
-			}
-			asset.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
-			asset.Window = shuffle.Box{Y: taken.Y0, X: taken.X0, H: taken.Y1 - taken.Y0, W: taken.X1 - taken.X0}
-			if err := e.explainReads(ctx, d, *a, bands, true, taken, &asset); err != nil {
-				return false, err
-			}
+		return e.eachScene(ctx, d, draw, field, part, step, func(rd *read) (bool, error) {
+			asset, err := e.explainRead(ctx, d, field, step, rd)
 			out = append(out, asset)
-			left -= m.Cover(seen)
-			return left > 0 || of.BlendsScenes(d.sampler.Mosaic), nil
+			left -= rd.mapping.Cover(seen)
+			return left > 0 || of.BlendsScenes(d.sampler.Mosaic), err
 		})
 	})
 	return out, err

@@ -373,7 +373,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 	}
 	set := p.engine.set(&r.Draw)
 	if p.lastUse != nil && set.sharesChunks(false) {
-		p.noteShared(set, r)
+		p.noteShared(r)
 	}
 	for i := range r.Assets {
 		asset := &r.Assets[i]
@@ -383,11 +383,10 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		w.Opens++
 		p.out.Gap = max(p.out.Gap, asset.Gap)
 		w.Needed += int64(len(asset.Chunks))
-		field := set.rasters[set.fieldNumber(asset.Field)]
-		p.noteWorkerMemory(asset, set, field, len(r.Assets))
+		p.noteWorkerMemory(asset, set, len(r.Assets))
 		p.reader.Share = pixels.Shared{}
 		if p.cache != nil && set.byTile() {
-			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: set.tileKey(asset)}
+			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: asset.Key}
 		}
 		if err := p.count(ctx, asset.Again, &w); err != nil {
 			return w, err
@@ -400,10 +399,10 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 }
 
 // noteShared finds out whether a row shares chunks with rows that are in work at the same time: a run reads less then.
-func (p *dryRun) noteShared(d *dataset, r *dryrun.Row) {
+func (p *dryRun) noteShared(r *dryrun.Row) {
 	p.rows++
 	together := int64(p.out.Memory.Batches * steps.LocalRows(p.engine.spec.BatchSize, p.options.World))
-	for _, need := range d.needs(r.Assets) {
+	for _, need := range needs(r.Assets) {
 		last, used := p.lastUse[need.Key]
 		p.out.Loose = p.out.Loose || used && p.rows-last < together
 		p.lastUse[need.Key] = p.rows
@@ -422,7 +421,7 @@ func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.
 
 // noteWorkerMemory records the memory of a worker for an asset. Buffers grow to the largest use and are kept, so
 // the maximum of each counts. scenes is at least how many scenes a window on the ground has.
-func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster, scenes int) {
+func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, scenes int) {
 	for _, r := range a.Runs {
 		if r.Held { // readers of arrays, and of pieces, have memory of their own
 			p.maxRun = max(p.maxRun, r.Len)
@@ -431,27 +430,17 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster,
 	for _, c := range a.Chunks {
 		p.maxChunk = max(p.maxChunk, c.Held)
 	}
-	p.maxColours = max(p.maxColours, f.ColourBytes())
-	if d.ground != nil {
-		if a.Part != "" {
-			f = f.Parts[a.Stack]
-		}
-		in := chunk.Box{Y1: a.Window.H, X1: a.Window.W}
-		limit := p.engine.options.MaxChunkBytes
-		p.maxResampled = max(p.maxResampled, f.MosaicBytes(in, limit, d.sampler.Mosaic, scenes))
-		return
+	p.maxColours = max(p.maxColours, a.Raster.ColourBytes())
+	in, limit, held := chunk.Box{Y1: a.Window.H, X1: a.Window.W}, p.engine.options.MaxChunkBytes, int64(0)
+	switch {
+	case d.ground != nil:
+		held = a.Raster.MosaicBytes(in, limit, d.sampler.Mosaic, scenes)
+	case a.Part != "" && a.Resampled:
+		held = a.Raster.WarpedBytes(in, limit)
+	case a.Part == "" && d.resamples():
+		held = a.Raster.ResampledBytes(a.Window, limit)
 	}
-	if a.Part != "" {
-		if a.Resampled {
-			in := chunk.Box{Y1: a.Window.H, X1: a.Window.W}
-			p.maxResampled = max(p.maxResampled, f.Parts[a.Stack].WarpedBytes(in, p.engine.options.MaxChunkBytes))
-		}
-		return
-	}
-	if d.resamples() {
-		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W},
-			p.engine.options.MaxChunkBytes))
-	}
+	p.maxResampled = max(p.maxResampled, held)
 }
 
 // finish scales the sums up to the epoch.

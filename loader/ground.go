@@ -437,14 +437,12 @@ func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
 	return places
 }
 
-// eachScene calls do for the scenes that a draw's window takes pixels of a raster field from, the preferred ones first:
-// with the window's mapping to the scene, the bands that the field takes of it, and whether no scene follows. Where the
-// window is coarser, a scene is one of its overviews. part is the part of a stack that the field is, or -1. It stops
-// when do returns false.
+// eachScene calls do for the reads of a draw's window on the ground from the scenes that it sees, the preferred ones
+// first. Where the window is coarser, a scene is one of its overviews. part is the part of a stack that the field is,
+// or -1. It stops when do returns false.
 func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part, step int,
-	do func(row int64, a *catalog.Asset, bands []int, m *warp.Mapping, last bool) (more bool, _ error)) error {
-	place := e.plan.Place(draw)
-	window := d.ground.Window(place)
+	do func(*read) (more bool, _ error)) error {
+	window := d.ground.Window(e.plan.Place(draw))
 	whole := d.rasters[field]
 	sceneRows := d.sceneRows(e.plan, draw, whole, step)
 	for i, row := range sceneRows {
@@ -452,32 +450,36 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if err != nil {
 			return err
 		}
-		raster, bands := whole, []int(nil)
+		rd := &read{raster: whole, part: part, row: row, last: i == len(sceneRows)-1}
 		if part >= 0 {
 			if asset.Parts == nil {
 				return asset.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
 			}
-			raster, asset = whole.Parts[part], asset.Parts[part]
-			bands = raster.Picked
+			rd.raster, asset = whole.Parts[part], asset.Parts[part]
+			rd.bands = &rd.raster.PickedBands
 		}
-		if err := raster.Fits(&asset); err != nil {
+		if err := rd.raster.Fits(&asset); err != nil {
 			return asset.Fault(err)
 		}
 		if part < 0 {
-			picked, err := d.names.bandsOf(ctx, whole, asset)
-			if err != nil {
+			if rd.bands, err = d.names.bandsOf(ctx, whole, asset); err != nil {
 				return err
 			}
-			bands = picked.Picked
 		}
+		rd.index = asset.Index
 		mapping, err := pixels.OnGround(window, &asset)
 		if err != nil {
 			return err
 		}
-		if asset, mapping, err = d.coarser(ctx, e, raster, window, asset, mapping); err != nil {
+		if rd.asset, rd.mapping, err = d.coarser(ctx, e, rd.raster, window, asset, mapping); err != nil {
 			return err
 		}
-		if goesOn, err := do(row, &asset, bands, mapping, i == len(sceneRows)-1); err != nil || !goesOn {
+		var copied bool
+		rd.in, copied = rd.raster.Taken(rd.mapping)
+		if rd.resampled = !copied; rd.empty() {
+			continue
+		}
+		if goesOn, err := do(rd); err != nil || !goesOn {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -24,84 +23,65 @@ func (e *Engine) needs(ctx context.Context, draw *shuffle.Draw) (out []pixels.Ne
 			if row < 0 {
 				continue
 			}
-			read := dryrun.Asset{Field: owner.rasters[i].Name, Step: step, Row: row}
-			assets, err := e.explainWindow(ctx, owner, draw, i, read)
+			assets, err := e.explainWindow(ctx, owner, draw, i, step, row)
 			if err != nil {
 				return err
 			}
-			out = append(out, owner.needs(assets)...)
+			out = append(out, needs(assets)...)
 		}
 		return nil
 	})
 	return out, err
 }
 
-// explainWindow adds the reads of a window of an asset; of a stack, the reads of each part.
-func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Draw, field int,
-	p dryrun.Asset) ([]dryrun.Asset, error) {
-	raster := d.rasters[field]
-	asset, err := d.table.Fields[d.column(field, p.Step)].Asset(ctx, p.Row)
-	if err != nil {
-		return nil, err
+// needs returns the chunks of assets that windows need and may share.
+func needs(assets []dryrun.Asset) (out []pixels.Need) {
+	for i := range assets {
+		key := assets[i].Key
+		for _, c := range assets[i].Chunks {
+			if c.Len > 0 && c.Rows > 0 { // sparse chunks, those of arrays and those in pieces are not shared
+				key.Chunk, key.Mask = c.Chunk, c.Mask
+				out = append(out, pixels.Need{Key: key, Rows: c.Rows})
+			}
+		}
 	}
-	win, err := e.windowOf(ctx, d, draw, field, p.Row, asset)
-	if err != nil {
-		return nil, asset.Fault(err)
-	}
-	p.URI, p.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
-	p.Window = win
-	if asset.Parts != nil {
-		return e.explainStack(ctx, d, field, &asset, p)
-	}
-	inside := d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)
-	picked, err := d.names.bandsOf(ctx, raster, asset)
-	if err != nil {
-		return nil, err
-	}
-	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, inside, &p)
-	return []dryrun.Asset{p}, err
+	return out
 }
 
-// explainStack adds the reads of the parts of a stack for a window.
-func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *catalog.Asset,
-	p dryrun.Asset) (out []dryrun.Asset, _ error) {
-	f, names := d.rasters[field], d.rasters[field].Field.Parts()
-	err := eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		planned, asset := p, a.Parts[k]
-		planned.Part, planned.Stack = names[k].Column+names[k].Pattern, k
-		inside := l.Inside(p.Window)
-		if planned.Resampled = !l.Same || d.resamples(); planned.Resampled && !l.Whole() {
-			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
-			if err != nil {
-				return err
-			}
-			if asset = overview; asset.Raster != nil {
-				planned.Overview = &asset.Overview
-			}
-			inside = part.Source(mapping)
-		}
-		planned.URI, planned.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
-		planned.Window = shuffle.Box{
-			Y: inside.Y0, X: inside.X0, H: max(inside.Y1-inside.Y0, 0), W: max(inside.X1-inside.X0, 0),
-		}
-		if planned.Window.H > 0 && planned.Window.W > 0 {
-			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, inside, &planned); err != nil {
-				return err
-			}
-		}
-		out = append(out, planned)
-		return nil
-	})
-	return out, err
-}
-
-// explainReads adds the reads of box in of an asset, and of its mask if the field uses it, by a reader that has read
-// nothing yet.
-func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, bands []int, masked bool, in chunk.Box,
-	p *dryrun.Asset) error {
-	file, err := e.pixelFile(ctx, a, p)
-	if err != nil {
+// explainWindow describes the reads of a window of a field, from a row of the table.
+func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int,
+	row int64) (out []dryrun.Asset, _ error) {
+	err := e.eachRead(ctx, d, draw, field, step, row, func(rd *read) error {
+		asset, err := e.explainRead(ctx, d, field, step, rd)
+		out = append(out, asset)
 		return err
+	})
+	return out, err
+}
+
+// explainRead describes a read by a reader that has read nothing yet.
+func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, rd *read) (dryrun.Asset, error) {
+	a, in := &rd.asset, rd.in
+	p := dryrun.Asset{Field: d.rasters[field].Name, Step: step, Row: rd.row, URI: a.URI, Window: rd.win,
+		Size:      shuffle.Box{H: a.Index.Height, W: a.Index.Width},
+		Resampled: rd.resampled, Raster: rd.raster, Key: d.tileKey(field, step, rd),
+		Again: func(context.Context, *pixels.DryReader) error { return nil }}
+	if rd.part >= 0 {
+		part := d.rasters[field].Field.Parts()[rd.part]
+		p.Part = part.Column + part.Pattern
+	}
+	if rd.part >= 0 || d.ground != nil {
+		p.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
+	}
+	if a.Raster != nil {
+		p.Overview = &a.Overview
+	}
+	if rd.part >= 0 && rd.empty() {
+		return p, nil
+	}
+	file, err := e.pixelFile(ctx, *a, &p)
+	if err != nil {
+		return p, err
 	}
 	gap, headers, loose := source.Gap(file), source.Held(file), false
 	// The head of a chip is in memory when its pixels are read, for that comes next. A later window may come too late,
@@ -110,7 +90,7 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 		headers, loose = nil, true
 	}
 	var mask pixels.Sink
-	if masked {
+	if d.ground != nil || rd.raster.Final.Nodata {
 		mask = pixels.Nowhere{}
 	}
 	if p.Remote = a.Bytes == nil && a.Remote(); p.Remote {
@@ -118,10 +98,11 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	}
 	p.Kept = p.Remote && (a.Size == 0 || a.ETag != "")
 	p.Known = p.Kept && a.Size > 0 && a.Index.Blocks == nil
+	measured := p.Remote && p.Object == nil
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
-		r.Gap, r.Headers, r.Measured = gap, headers, p.Remote && p.Object == nil
+		r.Gap, r.Headers, r.Measured = gap, headers, measured
 		r.Loose = r.Loose || loose
-		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
+		return r.Read(ctx, *a, in, rd.bands.Picked, pixels.Nowhere{}, mask)
 	}
 	reader := pixels.NewDryReader(e.options)
 	if d.byTile() && e.tiles != nil { // tiles are shared, and so decoded whole
@@ -129,7 +110,7 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	}
 	err = p.Again(ctx, reader)
 	p.Runs, p.Chunks = reader.Runs, reader.Chunks
-	return err
+	return p, err
 }
 
 // pixelFile opens the file of an asset as a run does before it reads pixels, and notes in p where it is in a cache. It

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
@@ -262,5 +263,23 @@ func TestStackRefusals(t *testing.T) {
 		if fault.KindOf(err) != c.kind {
 			t.Errorf("%s on %s by %v: %v, want kind %v", c.second, c.first, c.grid, err, c.kind)
 		}
+	}
+}
+
+// TestForecastOfWindowsThatMissAPart: a part that covers one of 16 windows is read for that one alone.
+func TestForecastOfWindowsThatMissAPart(t *testing.T) {
+	dir := t.TempDir()
+	flat := func(_, _, _ int) uint16 { return 9 }
+	scene{1, 64, 10, 0, 32630, flat}.write(t, filepath.Join(dir, "0-a.tif"))
+	scene{1, 64, 10, 480, 32630, flat}.write(t, filepath.Join(dir, "0-b.tif"))
+	e := mustOpen(t, loader.Spec{Source: dir, BatchSize: 4,
+		Fields:  []loader.Field{{Name: "image", Patterns: []string{"{id}-a.tif", "{id}-b.tif"}}},
+		Sampler: spec.Sampler{Kind: spec.GridWindow, Height: 16, Width: 16}}, loader.Options{})
+	f, err := e.Forecast(t.Context(), dryrun.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Total.Rows != 16 || f.Total.Chunks != 17 || f.Total.Bad != 0 {
+		t.Errorf("a forecast of %+v, want 16 windows of one tile, and one of two", f.Total)
 	}
 }

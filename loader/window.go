@@ -2,12 +2,10 @@ package loader
 
 import (
 	"context"
-	"slices"
 
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -71,139 +69,73 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if d.ground != nil {
 		return u.ground(r, d, draw)
 	}
-	field, column := d.rasters[u.field], d.column(u.field, u.step)
-	asset, err := d.table.Fields[column].Asset(pending.ctx, row)
-	if err != nil {
-		return err
-	}
-	r.Clock.Lap(resources.StageRead) // of the header, if this is the first time
-	win, err := engine.windowOf(pending.ctx, d, draw, u.field, row, asset)
-	if err != nil {
-		return asset.Fault(err)
-	}
-	key := pixels.TileKey{Set: d.number, Column: column, Row: row}
-	switch {
-	case d.byTile():
-		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
-	case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
-		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
-	}
-	if asset.Parts != nil {
-		return u.stack(r, d, field, &asset, win)
-	}
-	bands, err := d.names.bandsOf(pending.ctx, field, asset)
-	if err != nil {
-		return err
-	}
-	in := d.inside(draw, field, win, asset.Index.Height, asset.Index.Width)
-	target, err := pending.row(u, asset.Index, bands, win, in)
+	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *read) error {
+		r.Clock.Lap(resources.StageRead) // of headers, if this is the first time
+		key := d.tileKey(u.field, u.step, rd)
+		switch {
+		case d.byTile():
+			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
+		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
+			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
+		}
+		if rd.part >= 0 {
+			return u.readPart(r, d, rd)
+		}
+		return u.readWindow(r, d, rd)
+	})
+}
+
+// readWindow decodes a read of a field into its place in the batch.
+func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
+	pending, field, asset := u.p, rd.raster, &rd.asset
+	target, err := pending.row(u, asset.Index, rd.bands, rd.win, rd.in)
 	if err != nil {
 		return asset.Fault(err)
 	}
 	convs := pending.converters(u.row, u.field)
 	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
-		to.Bands = bands
+		to.Bands = rd.bands
 		if d.resamples() {
 			// The sink is the resampled window, which has the field's size and begins at 0, 0.
 			to.Win = shuffle.Box{H: field.H, W: field.W}
-			return r.Resampled(pending.ctx, asset, win, to, engine.options.MaxChunkBytes)
+			return r.Resampled(pending.ctx, *asset, rd.win, to, pending.engine.options.MaxChunkBytes)
 		}
-		if err := r.Read(pending.ctx, asset, in, bands.Picked, to, to.Masked(convs, in)); err != nil {
+		if err := r.Read(pending.ctx, *asset, rd.in, rd.bands.Picked, to, to.Masked(convs, rd.in)); err != nil {
 			return err
 		}
-		to.Pad(in) // last, because a chunk also has pixels of the window that are not inside
+		to.Pad(rd.in) // last, because a chunk also has pixels of the window that are not inside
 		return nil
 	})
 	if field.Coloured() {
 		if err == nil && !d.resamples() {
-			target.Pad(in) // past the edge there is no colour
+			target.Pad(rd.in) // past the edge there is no colour
 		}
 		return asset.Fault(err)
 	}
 	return err
 }
 
-// eachPart calls do for every part of a stack that a field takes bands of, with how it lies in the stack.
-func eachPart(f *pixels.Raster, a *catalog.Asset,
-	do func(k int, part *pixels.Raster, l *pixels.Lay) error) error {
-	for place, part := range f.Parts {
-		if part == nil {
-			continue
-		}
-		if err := part.Fits(&a.Parts[place]); err != nil {
-			return a.Parts[place].Fault(err)
-		}
-		lay, err := part.NewLay(a, place)
-		if err != nil {
-			return err
-		}
-		if err := do(place, part, &lay); err != nil {
-			return err
-		}
+// readPart decodes a read of a part of a stack into its place in the batch.
+func (u unit) readPart(r *pixels.Reader, d *dataset, rd *read) error {
+	pending, part, limit := u.p, rd.raster, u.p.engine.options.MaxChunkBytes
+	convs := part.Final
+	if pending.layout.rasters[u.field].native {
+		convs = part.Wire
 	}
-	return nil
-}
-
-// stack decodes window win of a stack, part by part, into its place in the batch.
-func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.Asset, win shuffle.Box) error {
-	engine, pending := u.p.engine, u.p
-	share := r.Share
-	return eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		asset := a.Parts[k]
-		convs := part.Final
-		if pending.layout.rasters[u.field].native {
-			convs = part.Wire
-		}
-		cv, err := convs.Get(asset.Index, &part.PickedBands)
-		if err != nil {
-			return asset.Fault(err)
-		}
-		target := pending.sink(u.field, u.row, u.step, cv, win, true)
-		target.Field = part
-		r.Share = share
-		r.Share.Key.Part = k
-		switch {
-		case !d.resamples() && l.Same:
-			return r.Aligned(pending.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
-		case l.Whole():
-			target.Win = shuffle.Box{H: part.H, W: part.W}
-			return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
-		}
-		asset, l, mapping, err := engine.coarserPart(pending.ctx, d, part, a, k, l, win)
-		if err != nil {
-			return err
-		}
-		if asset.Raster != nil {
-			r.Share.Key.Level = 1 + asset.Overview
-		}
-		target.Win = shuffle.Box{H: part.H, W: part.W}
-		return r.Warped(pending.ctx, asset, l, mapping, win, target, engine.options.MaxChunkBytes)
-	})
-}
-
-// coarserPart returns the raster that window win of a stack reads for part k, which lies on another grid as l
-// describes: the part itself or, if the stack is coarser, the overview of that resolution. It also returns how that
-// raster lies, and the mapping to it.
-func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raster, a *catalog.Asset, k int,
-	l *pixels.Lay, win shuffle.Box) (catalog.Asset, *pixels.Lay, *warp.Mapping, error) {
-	asset := a.Parts[k]
-	mapping, err := l.Warp(win, part.H, part.W)
+	cv, err := convs.Get(rd.index, rd.bands)
 	if err != nil {
-		return asset, l, mapping, asset.Fault(err)
+		return rd.asset.Fault(err)
 	}
-	overview, err := d.overviewFor(ctx, e, part, spec.AutoOverviews, asset, mapping)
-	if overview == nil {
-		return asset, l, mapping, err
+	target := pending.sink(u.field, u.row, u.step, cv, rd.win, true)
+	target.Field = part
+	if !rd.resampled {
+		return r.Aligned(pending.ctx, rd.asset, rd.lay, rd.win, target, target.Masked(convs, rd.in))
 	}
-	stack := *a
-	stack.Parts = slices.Clone(a.Parts)
-	stack.Parts[k] = *overview
-	lay, err := part.NewLay(&stack, k)
-	if err != nil {
-		return asset, l, mapping, err
+	target.Win = shuffle.Box{H: part.H, W: part.W}
+	if rd.mapping == nil {
+		return r.Resampled(pending.ctx, rd.asset, rd.win, target, limit)
 	}
-	mapping, err = lay.Warp(win, part.H, part.W)
-	return *overview, &lay, mapping, overview.Fault(err)
+	return r.Warped(pending.ctx, rd.asset, rd.lay, rd.mapping, rd.win, target, limit)
 }
 
 // rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
@@ -362,9 +294,9 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		target.Field = made
 		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
 			mosaic := r.Mosaic(to, d.sampler.Mosaic)
-			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset,
-				bands []int, at *warp.Mapping, last bool) (bool, error) {
-				err := mosaic.Add(pending.ctx, *a, bands, at, last, engine.options.MaxChunkBytes)
+			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *read) (bool, error) {
+				err := mosaic.Add(pending.ctx, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
+					engine.options.MaxChunkBytes)
 				return !mosaic.Full(), err
 			})
 			if err == nil {

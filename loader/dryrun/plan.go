@@ -31,9 +31,11 @@ type Row struct {
 type Asset struct {
 	Field string `json:"field"`
 	Step  int    `json:"step"` // of a sequence
-	// Part is the column or pattern of a part of a stack, and Stack its number in it; empty and 0 for other assets.
-	Part  string `json:"part,omitempty"`
-	Stack int    `json:"-"`
+	// Part is the column or pattern of a part of a stack; empty for other assets.
+	Part string `json:"part,omitempty"`
+	// Raster is the field, or the part of a stack. Key names the asset among those that share chunks.
+	Raster *pixels.Raster `json:"-"`
+	Key    pixels.TileKey `json:"-"`
 	// Resampled is true for a part that lies on another grid than its stack, and for a scene that lies on another grid
 	// than a window on the ground. Window is then the box of the part or scene that it needs.
 	Resampled bool `json:"resampled,omitempty"`

@@ -1,0 +1,120 @@
+package loader
+
+import (
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/crs/warp"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// read says which pixels of which raster a window takes. A window of a field takes one read; of a stack it takes one of
+// each part, and on the ground one of each scene. Workers and forecasts use the same reads.
+type read struct {
+	raster *pixels.Raster      // the field, or a part of its stack
+	part   int                 // of a stack; -1 for other assets
+	row    int64               // of the table
+	asset  catalog.Asset       // the raster, or an overview of it
+	index  *chunk.Index        // of the raster itself
+	bands  *pixels.PickedBands // of the asset
+	in     chunk.Box           // the pixels that are read, without bands; empty if the window misses the asset
+	win    shuffle.Box         // the window, in pixels of the asset or of its stack; not set on the ground
+
+	resampled bool          // a part or a scene lies on another grid than the window
+	lay       *pixels.Lay   // of a part in its stack; nil for other assets
+	mapping   *warp.Mapping // from the window to a part on another grid, or to a scene; nil for other assets
+	last      bool          // no scene follows
+}
+
+// empty reports whether a read has no pixel.
+func (rd *read) empty() bool { return rd.in.Y0 >= rd.in.Y1 || rd.in.X0 >= rd.in.X1 }
+
+// eachRead calls do for the reads of a window of a field, from a row of the table.
+func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int, row int64,
+	do func(*read) error) error {
+	raster := d.rasters[field]
+	asset, err := d.table.Fields[d.column(field, step)].Asset(ctx, row)
+	if err != nil {
+		return err
+	}
+	win, err := e.windowOf(ctx, d, draw, field, row, asset)
+	if err != nil {
+		return asset.Fault(err)
+	}
+	if asset.Parts == nil {
+		bands, err := d.names.bandsOf(ctx, raster, asset)
+		if err != nil {
+			return err
+		}
+		return do(&read{raster: raster, part: -1, row: row, asset: asset, index: asset.Index, bands: bands, win: win,
+			in: d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)})
+	}
+	return eachPart(raster, &asset, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		rd := &read{raster: part, part: k, row: row, asset: asset.Parts[k], index: asset.Parts[k].Index,
+			bands: &part.PickedBands, win: win, in: l.Inside(win), lay: l, resampled: !l.Same || d.resamples()}
+		if rd.resampled && !l.Whole() {
+			if err := e.coarserPart(ctx, d, &asset, rd); err != nil {
+				return err
+			}
+			rd.in = part.Source(rd.mapping)
+		}
+		return do(rd)
+	})
+}
+
+// eachPart calls do for every part of a stack that a field takes bands of, with how it lies in the stack.
+func eachPart(f *pixels.Raster, a *catalog.Asset,
+	do func(k int, part *pixels.Raster, l *pixels.Lay) error) error {
+	for place, part := range f.Parts {
+		if part == nil {
+			continue
+		}
+		if err := part.Fits(&a.Parts[place]); err != nil {
+			return a.Parts[place].Fault(err)
+		}
+		lay, err := part.NewLay(a, place)
+		if err != nil {
+			return err
+		}
+		if err := do(place, part, &lay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coarserPart sets the mapping of a read of stack a from a part on another grid. If the stack is coarser than the part,
+// it is read from the overview of the stack's resolution.
+func (e *Engine) coarserPart(ctx context.Context, d *dataset, a *catalog.Asset, rd *read) (err error) {
+	height, width := rd.raster.H, rd.raster.W
+	if rd.mapping, err = rd.lay.Warp(rd.win, height, width); err != nil {
+		return rd.asset.Fault(err)
+	}
+	overview, err := d.overviewFor(ctx, e, rd.raster, spec.AutoOverviews, rd.asset, rd.mapping)
+	if overview == nil {
+		return err
+	}
+	stack := *a
+	stack.Parts = slices.Clone(a.Parts)
+	stack.Parts[rd.part] = *overview
+	lay, err := rd.raster.NewLay(&stack, rd.part)
+	if err != nil {
+		return err
+	}
+	rd.asset, rd.lay = *overview, &lay
+	rd.mapping, err = lay.Warp(rd.win, height, width)
+	return overview.Fault(err)
+}
+
+// tileKey returns the key of the chunks of a read, but for Chunk and Mask.
+func (d *dataset) tileKey(field, step int, rd *read) pixels.TileKey {
+	key := pixels.TileKey{Set: d.number, Column: d.column(field, step), Part: max(rd.part, 0), Row: rd.row}
+	if rd.asset.Raster != nil {
+		key.Level = 1 + rd.asset.Overview
+	}
+	return key
+}
