@@ -37,7 +37,7 @@ func NewCache(env console.Env) *cobra.Command {
 	console.Var(list.Flags(), &asJSON, "json", false)
 	cmd.AddCommand(newWarm(env))
 	verb("verify DIR", func(dir string) error {
-		bar := console.NewBar(env.Err, "verifying", -1)
+		bar := console.NewBar(env.Err, "verifying")
 		ranges, damaged, err := diskcache.Verify(dir, func(done int64) { bar.Set(done, -1) })
 		bar.Done()
 		if err == nil && damaged > 0 {
@@ -99,7 +99,7 @@ func warm(ctx context.Context, env console.Env, engine *loader.Engine, folder *d
 		return err
 	}
 	defer batches.Close()
-	bar := console.NewBar(env.Err, "warming", folder.Quota())
+	bar := console.NewBar(env.Err, "warming")
 	defer bar.Done()
 	for {
 		switch s := folder.Stats(); {

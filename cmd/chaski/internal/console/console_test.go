@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -141,17 +143,24 @@ deep:
 	}
 }
 
-// TestBarBeginsWithAStep: a bar shows no rate before a step is done, also when the total changes.
+// TestBarBeginsWithAStep: a bar shows no rate before a step is done, nor one over its first microseconds, also when the
+// total changes.
 func TestBarBeginsWithAStep(t *testing.T) {
-	var terminal bytes.Buffer
-	bar := drawnBar(&terminal, "stats", -1)
-	bar.Set(0, 7)
-	bar.Set(0, 9)
-	if terminal.Len() > 0 {
-		t.Errorf("a bar without a step drew %q", terminal.String())
-	}
-	bar.Set(3, 9)
-	if text := terminal.String(); !strings.Contains(text, "(3/") || strings.Contains(text, " 0 it/") {
-		t.Errorf("3 steps of 9: %q", text)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var terminal bytes.Buffer
+		bar := drawnBar(&terminal, "stats")
+		bar.Set(0, 7)
+		bar.Set(0, 9)
+		bar.Set(1, 8)
+		bar.Set(3, 9)
+		if terminal.Len() > 0 {
+			t.Errorf("a bar without a rate drew %q", terminal.String())
+		}
+		time.Sleep(2 * redraw)
+		bar.Set(4, 9)
+		if text := terminal.String(); !strings.Contains(text, "(4/9, 20 it/s)") || strings.Count(text, "it/s") > 1 {
+			t.Errorf("4 steps of 9 in 200 ms: %q", text)
+		}
+		bar.Done()
+	})
 }

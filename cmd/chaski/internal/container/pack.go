@@ -62,7 +62,7 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if options.Form, err = formAt(f.form, f.out); err != nil {
 		return err
 	}
-	bar := console.NewBar(env.Err, "pack", 0)
+	bar := console.NewBar(env.Err, "packing")
 	if !f.quiet {
 		options.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}

@@ -60,7 +60,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if f.all {
 		f.options.Samples = -1
 	}
-	bar := console.NewBar(env.Err, "planning", -1)
+	bar := console.NewBar(env.Err, "planning")
 	defer bar.Done()
 	f.options.Progress = bar.Set
 	forecast, err := engine.Forecast(cmd.Context(), f.options)

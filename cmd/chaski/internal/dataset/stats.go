@@ -206,7 +206,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	if err != nil {
 		return err
 	}
-	bar := console.NewBar(env.Err, "reading", -1)
+	bar := console.NewBar(env.Err, "reading")
 	defer bar.Done()
 	options := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files}
 	switch {

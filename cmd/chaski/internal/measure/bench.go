@@ -78,7 +78,7 @@ func (f *roundFlags) run(env console.Env, measure func(rounds bench.Rounds) (*be
 	if !(f.seconds > 0 && f.seconds <= 3600) {
 		return console.Usagef("--seconds is %v: it must be above 0 and at most 3600", f.seconds)
 	}
-	bar := console.NewBar(env.Err, "measuring", int64(f.rounds))
+	bar := console.NewBar(env.Err, "measuring")
 	report, err := measure(bench.Rounds{Count: f.rounds, Time: time.Duration(f.seconds * float64(time.Second)),
 		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }})
 	bar.Done()

@@ -105,7 +105,7 @@ func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []c
 	// other's slowest tile.
 	atOnce := min(f.workers, len(jobs))
 	f.o.Workers = max(1, f.workers/max(atOnce, 1))
-	bar := console.NewBar(env.Err, "converting", -1)
+	bar := console.NewBar(env.Err, "converting")
 	defer bar.Done()
 	if len(jobs) == 1 {
 		f.o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }

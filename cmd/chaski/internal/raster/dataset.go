@@ -61,7 +61,7 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 		}
 		return badSamples(cmd.Context(), env, of, lo, out, limit)
 	}
-	bar := console.NewBar(env.Err, "comparing", -1)
+	bar := console.NewBar(env.Err, "comparing")
 	report, err := survey.Pairs(cmd.Context(), of, lo, survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
 	bar.Done()
 	if err != nil {
@@ -82,7 +82,7 @@ func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.O
 		return console.UsageUnlessFault(err)
 	}
 	defer engine.Close()
-	bar := console.NewBar(env.Err, "reading", -1)
+	bar := console.NewBar(env.Err, "reading")
 	found, err := engine.Check(ctx, loader.CheckOptions{MaxBad: limit, Progress: bar.Set})
 	bar.Done()
 	if err != nil {

@@ -124,7 +124,7 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 
 // parquet writes a catalog, and prints the numbers of files it left out on standard error.
 func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []string) error {
-	bar := console.NewBar(env.Err, "indexing", -1)
+	bar := console.NewBar(env.Err, "indexing")
 	var counts build.Counts
 	var skipped, leftOut []string
 	options := f.options

@@ -58,7 +58,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
 		return err
 	}
-	bar := console.NewBar(env.Err, "verifying", -1)
+	bar := console.NewBar(env.Err, "verifying")
 	defer bar.Done()
 	o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	o.Opener = env.Files

@@ -112,7 +112,7 @@ func isDataset(ctx context.Context, files source.Opener, path string) (bool, err
 // files makes a picture of each file.
 func (f *viewFlags) files(ctx context.Context, env console.Env, paths []string, o draw.Options) (
 	[]*image.NRGBA, error) {
-	bar := console.NewBar(env.Err, "reading", int64(len(paths)))
+	bar := console.NewBar(env.Err, "reading")
 	defer bar.Done()
 	var pictures []*image.NRGBA
 	for i, p := range paths {
