@@ -1,11 +1,13 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -384,6 +386,43 @@ func (c *Container) Verify(ctx context.Context, r *Report) error {
 		}
 	}
 	return c.Reader.Verify(ctx, r)
+}
+
+// EachObject calls check for every row that has bytes, with the open object that they are in. It lists the missing
+// source files of an index in r, whose rows it leaves out. It is for readers: the container is locked.
+func (c *Container) EachObject(ctx context.Context, r *Report,
+	check func(ctx context.Context, e Entry, file source.Reader) error) error {
+	for k, level := range c.levels {
+		for row := range level.Table.Len() {
+			e, err := c.EntryOf(ctx, k, row)
+			if err = cmp.Or(ctx.Err(), err); err != nil {
+				return err
+			}
+			if e.URI == "" || slices.Contains(r.Absent, e.URI) {
+				continue
+			}
+			open := c.File
+			if e.Offset == Whole { // one of many files, which cannot all stay open
+				open = c.From.Opener.Open
+			}
+			file, err := open(ctx, e.URI)
+			if c.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
+				r.Absent = append(r.Absent, e.URI)
+				continue
+			}
+			if err != nil {
+				return fault.WithFile(err, e.URI)
+			}
+			err = check(ctx, e, file)
+			if e.Offset == Whole {
+				err = errors.Join(err, fault.WithFile(file.Close(), e.URI))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // sibling is what differs between the rows below one row. At level 0 of an index the rows of each object do.

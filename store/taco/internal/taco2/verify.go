@@ -3,7 +3,6 @@ package taco2
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -40,10 +39,8 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	if err := v.tables(ctx); err != nil {
 		return err
 	}
-	for k := range c.places {
-		if err := v.samples(ctx, k); err != nil {
-			return err
-		}
+	if err := c.container.EachObject(ctx, r, v.sample); err != nil {
+		return err
 	}
 	if v.unlisted > 0 {
 		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs "+
@@ -190,54 +187,6 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 // isVerified selects the entries whose bytes are checked.
 func isVerified(name []byte) bool {
 	return isData(name) || bytes.HasPrefix(name, []byte("METADATA/")) || string(name) == "COLLECTION.json"
-}
-
-// samples checks the bytes of the samples of a level, and the tables of its folders.
-func (v *verifier) samples(ctx context.Context, k int) error {
-	for i := range v.c.levels[k].Table.Len() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		entry, err := v.c.container.EntryOf(ctx, k, i)
-		if err != nil {
-			return err
-		}
-		file, err := v.open(ctx, entry)
-		if err != nil {
-			return err
-		}
-		if file == nil {
-			continue
-		}
-		err = v.sample(ctx, entry, file)
-		if v.c.container.Form == model.TacoFolder {
-			err = errors.Join(err, file.Close())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
-func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
-	if v.c.container.Form == model.TacoFolder {
-		file, err := v.c.container.From.Opener.Open(ctx, e.URI)
-		if err != nil {
-			return nil, fault.WithFile(err, e.URI)
-		}
-		return file, nil
-	}
-	if slices.Contains(v.r.Absent, e.URI) {
-		return nil, nil
-	}
-	reader, err := v.c.container.File(ctx, e.URI)
-	if err != nil && v.c.container.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
-		v.r.Absent = append(v.r.Absent, e.URI)
-		return nil, nil
-	}
-	return reader, err
 }
 
 // sample checks one sample, whose bytes r has.

@@ -219,15 +219,20 @@ func (c *reader) Entry(_ context.Context, depth, row int) (model.Entry, error) {
 		}
 		return e, nil
 	}
-	in := func(l *level) bool { return row >= l.base && row < l.base+l.tbl.Len() }
-	l := c.byDepth[depth][slices.IndexFunc(c.byDepth[depth], in)]
-	row -= l.base
+	l, row := c.tableRow(depth, row)
 	e := model.Entry{ID: l.ids[row], Kind: c.kind(l, row)}
 	if e.Kind == model.Folder {
 		return e, nil
 	}
 	err := c.place(l, row, &e)
 	return e, err
+}
+
+// tableRow returns the table of a row of a depth, and the row there.
+func (c *reader) tableRow(depth, row int) (l *level, rowThere int) {
+	in := func(l *level) bool { return row >= l.base && row < l.base+l.tbl.Len() }
+	l = c.byDepth[depth][slices.IndexFunc(c.byDepth[depth], in)]
+	return l, row - l.base
 }
 
 // place sets where the bytes of a file are.

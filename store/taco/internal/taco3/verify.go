@@ -237,27 +237,18 @@ func (c *reader) verifyChildren(l *level, p int, rows []int32) error {
 // verifyFiles checks that DATA of a directory has the files of the rows, and no others.
 func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 	named := map[string]bool{}
-	for _, level := range c.levels[1:] {
-		for i := range level.tbl.Len() {
-			if c.kind(level, i) == model.Folder {
-				continue
-			}
-			uri := source.Join(c.container.URI, "DATA/"+level.paths.Str(i))
-			file, err := c.container.From.Opener.Open(ctx, uri)
-			if err != nil {
-				return fault.WithFile(err, uri)
-			}
-			size := file.Size()
-			if err := file.Close(); err != nil {
-				return fault.WithFile(err, uri)
-			}
-			if size == 0 {
-				return fault.WithFile(corrupt("file", "has no bytes"), uri)
-			}
-			named[level.paths.Str(i)] = true
-			r.Files++
-			r.Bytes += size
+	err := c.container.EachObject(ctx, r, func(_ context.Context, e model.Entry, file source.Reader) error {
+		if file.Size() == 0 {
+			return fault.WithFile(corrupt("file", "has no bytes"), e.URI)
 		}
+		level, i := c.tableRow(e.Level, e.Row)
+		named[level.paths.Str(i)] = true
+		r.Files++
+		r.Bytes += file.Size()
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return c.verifyListing(ctx, named)
 }
