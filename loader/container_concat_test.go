@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
@@ -55,7 +56,7 @@ func TestConcatOfConditions(t *testing.T) {
 		`[{"column": "rank", "op": ">", "value": 2}, ` +
 			`{"select": "SELECT d.id, count(*) AS n FROM data d JOIN l2 ON d.id = \"l0:id\" GROUP BY 1"}]`,
 	}
-	for _, mode := range []tables.Mode{tables.Intersection, tables.FillMissing, tables.Strict} {
+	for _, mode := range []column.Mode{column.Intersection, column.FillMissing, column.Strict} {
 		for i, x := range wheres {
 			for k, y := range wheres {
 				if testing.Short() && (2*i+k)%5 != 0 {
@@ -63,11 +64,11 @@ func TestConcatOfConditions(t *testing.T) {
 				}
 				var told []string
 				a, b := groups["north"], groups["others"]
-				if (i+k)%3 == 0 && mode != tables.Strict { // the levels of a FOLDER have other columns
+				if (i+k)%3 == 0 && mode != column.Strict { // the levels of a FOLDER have other columns
 					a, b = groups["folder"], groups["north"]
 				}
 				name := fmt.Sprintf("mode %d, %s and %s", mode, x, y)
-				open := func(mode tables.Mode, chosen bool, paths ...string) *taco.Dataset {
+				open := func(mode column.Mode, chosen bool, paths ...string) *taco.Dataset {
 					t.Helper()
 					d, err := taco.Open(t.Context(), files, paths, taco.Options{
 						Mode: mode, Chosen: chosen,
@@ -104,7 +105,7 @@ func TestConcatOfConditions(t *testing.T) {
 				for _, c := range append(slices.Clone(have[0]), have[1]...) {
 					both := slices.Contains(have[0], c) && slices.Contains(have[1], c)
 					differ = differ || !both
-					if !slices.Contains(columns, c) && (both || mode == tables.FillMissing) {
+					if !slices.Contains(columns, c) && (both || mode == column.FillMissing) {
 						columns = append(columns, c)
 					}
 				}
@@ -114,7 +115,7 @@ func TestConcatOfConditions(t *testing.T) {
 				where := fmt.Sprintf(`[{"concat": [{"paths": %d, "where": %s}, {"paths": %d, "where": %s}]}]`,
 					len(a), x, len(b), y)
 				s, err := choose(d, where)
-				if differ && mode == tables.Strict {
+				if differ && mode == column.Strict {
 					if fault.KindOf(err) != fault.Unsupported {
 						t.Errorf("%s: %v", name, err)
 					}

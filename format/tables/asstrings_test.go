@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+
+	"github.com/chaski-eo/chaski/format/column"
 )
 
 // TestConcatWithStrings promises that values joined with strings become what DuckDB 1.5 makes of them in SELECT x FROM
@@ -45,7 +47,7 @@ func TestConcatWithStrings(t *testing.T) {
 			if swapped {
 				tables, want = []*Table{b, a}, append([]string{"t", ""}, x.want...)
 			}
-			got, err := Concat(tables, Intersection)
+			got, err := Concat(tables, column.Intersection)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -63,14 +65,14 @@ func TestConcatWithStrings(t *testing.T) {
 				!strings.Contains(messages[0], `"x" is joined as strings: it is `+x.v.Type().String()) {
 				t.Errorf("%s: %q", name, messages)
 			}
-			if _, err := Concat(tables, Strict); fault.KindOf(err) != fault.Unsupported ||
+			if _, err := Concat(tables, column.Strict); fault.KindOf(err) != fault.Unsupported ||
 				!strings.Contains(err.Error(), "x") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	mixed, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{ints(Bool, 0, 1, 0)}),
-		FromVectors([]string{"x"}, []*Vector{ints(Int64, 64, 7)})}, Strict)
+		FromVectors([]string{"x"}, []*Vector{ints(Int64, 64, 7)})}, column.Strict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestStringsAndNulls(t *testing.T) {
 	a := FromVectors([]string{"x"}, []*Vector{NewStrings([]string{"a"}, nil)})
 	b := FromVectors([]string{"x"}, []*Vector{NewNulls(Type{}, 2)})
 	for _, tables := range [][]*Table{{a, b}, {b, a}, {a, b, a}, {b, a, b}} {
-		for _, mode := range []Mode{Intersection, FillMissing, Strict, Mixed} {
+		for _, mode := range []column.Mode{column.Intersection, column.FillMissing, column.Strict, column.Mixed} {
 			joined, err := Concat(tables, mode)
 			if err != nil {
 				t.Errorf("mode %d: %v", mode, err)
@@ -119,7 +121,7 @@ func TestListsOfStrings(t *testing.T) {
 	}
 	strs, ints, none := one(NewStrings([]string{"a"}, nil)),
 		one(NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, 2}, nil)), one(NewNulls(Type{}, 1))
-	joined, err := Concat([]*Table{strs, none, ints}, Intersection)
+	joined, err := Concat([]*Table{strs, none, ints}, column.Intersection)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,17 +138,17 @@ func TestListsOfStrings(t *testing.T) {
 			t.Errorf("row %d: %s, want %s", i, got, want)
 		}
 	}
-	if _, err := Concat([]*Table{strs, ints}, Strict); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{strs, ints}, column.Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("strict: %v", err)
 	}
-	mixed, err := Concat([]*Table{strs, ints}, Mixed)
+	mixed, err := Concat([]*Table{strs, ints}, column.Mixed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := mixed.At(t.Context(), 0); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("mixed: %v", err)
 	}
-	for _, mode := range []Mode{Strict, Mixed} {
+	for _, mode := range []column.Mode{column.Strict, column.Mixed} {
 		joined, err := Concat([]*Table{strs, none}, mode)
 		if err == nil {
 			_, err = joined.At(t.Context(), 0)

@@ -11,17 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 )
 
-// Mode says what becomes of columns that some tables lack.
-type Mode = column.Mode
-
-// Modes, as of package column.
-const (
-	Intersection = column.Intersection
-	FillMissing  = column.FillMissing
-	Strict       = column.Strict
-	Mixed        = column.Mixed
-)
-
 // Concat returns the rows of several tables one after the other, with the columns that mode selects, in the order in
 // which they first appear. It joins columns by name; MissingColumns and JoinedAsStrings report what that changes.
 //
@@ -29,7 +18,7 @@ const (
 // values. Numbers and times are joined with strings as strings, written as DuckDB writes them; with mode Strict or
 // Mixed that is fault.Unsupported. All other mixtures are fault.Unsupported. Integers join floats if floats hold all of
 // them exactly, which is known, and refused, only when the column is loaded.
-func Concat(tables []*Table, mode Mode) (*Table, error) {
+func Concat(tables []*Table, mode column.Mode) (*Table, error) {
 	rows := 0
 	for _, t := range tables {
 		if rows += t.n; rows > math.MaxInt32 {
@@ -43,7 +32,7 @@ func Concat(tables []*Table, mode Mode) (*Table, error) {
 	result := joined{tables: tables, cols: make([]Column, len(names)), mixed: make([]error, len(names))}
 	for i, name := range names {
 		typ, err := joinedType(tables, name, mode)
-		if err != nil && mode != Mixed {
+		if err != nil && mode != column.Mixed {
 			return nil, err
 		}
 		result.cols[i], result.mixed[i] = Column{Name: name, Type: typ}, err
@@ -52,7 +41,7 @@ func Concat(tables []*Table, mode Mode) (*Table, error) {
 }
 
 // joinedNames returns the names of the columns that mode selects.
-func joinedNames(tables []*Table, mode Mode) (names []string, err error) {
+func joinedNames(tables []*Table, mode column.Mode) (names []string, err error) {
 	lacking := map[string]bool{} // by name: some table lacks it
 	for _, t := range tables {
 		for _, column := range t.cols {
@@ -64,14 +53,14 @@ func joinedNames(tables []*Table, mode Mode) (names []string, err error) {
 		}
 	}
 	switch mode {
-	case Strict:
+	case column.Strict:
 		if refused := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 			return !lacking[name]
 		}); len(refused) > 0 {
 			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s",
 				strings.Join(refused, ", "))
 		}
-	case Intersection:
+	case column.Intersection:
 		names = slices.DeleteFunc(names, func(name string) bool { return lacking[name] })
 	}
 	return names, nil
@@ -154,7 +143,7 @@ func JoinedAsStrings(joined *Table, tables []*Table, names []string) (messages [
 }
 
 // joinedType returns the type that holds a column's values of all tables.
-func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
+func joinedType(tables []*Table, name string, mode column.Mode) (Type, error) {
 	var typ Type
 	for _, tbl := range tables {
 		i := tbl.Index(name)
@@ -163,7 +152,7 @@ func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
 		}
 		next := tbl.cols[i].Type
 		both, ok := common(typ, next)
-		if ok && (mode == Strict || mode == Mixed) {
+		if ok && (mode == column.Strict || mode == column.Mixed) {
 			ok = !typ.BecomesString(both) && !next.BecomesString(both)
 		}
 		if !ok {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+
+	"github.com/chaski-eo/chaski/format/column"
 )
 
 // TestConcatAnyTypes promises that columns of any two types, nested as they like, are joined or refused in both orders,
@@ -18,8 +20,8 @@ func TestConcatAnyTypes(t *testing.T) {
 		a := FromVectors([]string{"x"}, []*Vector{anyVector(r, 3)})
 		b := FromVectors([]string{"x"}, []*Vector{anyVector(r, 3)})
 		types := fmt.Sprint(a.Columns()[0].Type.ArrowName(), " and ", b.Columns()[0].Type.ArrowName())
-		both, err := Concat([]*Table{a, b}, Strict)
-		other, again := Concat([]*Table{b, a}, Strict)
+		both, err := Concat([]*Table{a, b}, column.Strict)
+		other, again := Concat([]*Table{b, a}, column.Strict)
 		if (err == nil) != (again == nil) {
 			t.Fatalf("%s: %v, in the other order %v", types, err, again)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	pqgo "github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/format/column"
 )
 
 // TestNanoseconds promises that timestamps with nanoseconds keep them through selections and joins, and that others are
@@ -83,7 +85,7 @@ func TestNanoseconds(t *testing.T) {
 	micro := read().Select([]int{2}).Rename(func(string) string { return "t" })
 	for _, tables := range [][]*Table{{tab, micro}, {micro, tab},
 		{micro, micro, tab, FromVectors([]string{"t"}, []*Vector{NewNulls(Type{}, 1)}), tab}} {
-		joined, err := Concat(tables, Intersection)
+		joined, err := Concat(tables, column.Intersection)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+
+	"github.com/chaski-eo/chaski/format/column"
 )
 
 // nestedRow is row() of testdata/make.py as JSON, a map as a list of key and value.
@@ -125,11 +127,11 @@ func TestNested(t *testing.T) {
 			checkNested(t, tab, upTo(100))
 			some := []int{99, 3, 3, -1, 50, 0}
 			checkNested(t, tab.Take(some), some)
-			both, err := Concat([]*Table{tab, tab.Take(some), FromVectors(nil, nil)}, Intersection)
+			both, err := Concat([]*Table{tab, tab.Take(some), FromVectors(nil, nil)}, column.Intersection)
 			if err != nil || len(both.Columns()) != 0 {
 				t.Fatal(both.Columns(), err)
 			}
-			if both, err = Concat([]*Table{tab, tab.Take(some)}, Strict); err != nil {
+			if both, err = Concat([]*Table{tab, tab.Take(some)}, column.Strict); err != nil {
 				t.Fatal(err)
 			}
 			checkNested(t, both, append(upTo(100), some...))
@@ -208,9 +210,10 @@ func TestConcat(t *testing.T) {
 		}
 		return s
 	}
-	for mode, want := range map[Mode]string{
-		Intersection: "x int64 1 2 1099511627776; n float32 null null 0.5; ",
-		FillMissing:  `x int64 1 2 1099511627776; y text "p" null null; n float32 null null 0.5; z int64 null null 7; `,
+	for mode, want := range map[column.Mode]string{
+		column.Intersection: "x int64 1 2 1099511627776; n float32 null null 0.5; ",
+		column.FillMissing: `x int64 1 2 1099511627776; y text "p" null null; n float32 null null 0.5; ` +
+			"z int64 null null 7; ",
 	} {
 		got, err := Concat([]*Table{a, b}, mode)
 		if err != nil {
@@ -224,12 +227,12 @@ func TestConcat(t *testing.T) {
 	if !slices.Equal(columns, []string{"y", "z"}) || !slices.Equal(without, []string{"b", "a"}) {
 		t.Errorf("columns %q are not in %q", columns, without)
 	}
-	if _, err := Concat([]*Table{a, b}, Strict); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{a, b}, column.Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 	bytes := NewBytes(Type{Kind: Binary}, []byte("1"), []uint32{0, 1}, nil)
 	if _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{bytes})},
-		Intersection); fault.KindOf(err) != fault.Unsupported {
+		column.Intersection); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 }
@@ -288,7 +291,7 @@ func TestNullStructsJoined(t *testing.T) {
 		}
 		return tab
 	}
-	tab, err := Concat([]*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}, Strict)
+	tab, err := Concat([]*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}, column.Strict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +312,7 @@ func TestConcatIntegersWithFloats(t *testing.T) {
 	floats := NewFloats(Type{Kind: Float64, Bits: 64}, []float64{0.5, 0}, []bool{false, true})
 	join := func(v *Vector) (s string, err error) {
 		tab, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{v}),
-			FromVectors([]string{"x"}, []*Vector{floats})}, Intersection)
+			FromVectors([]string{"x"}, []*Vector{floats})}, column.Intersection)
 		if err != nil {
 			return "", err
 		}
@@ -352,10 +355,10 @@ func TestMixed(t *testing.T) {
 		FromVectors([]string{"x", "y"}, []*Vector{number, number}), FromVectors([]string{"x"}, []*Vector{text}),
 	}
 	if _, err := Concat([]*Table{tables[2], FromVectors([]string{"x"}, []*Vector{number})},
-		Strict); fault.KindOf(err) != fault.Unsupported {
+		column.Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
-	got, err := Concat(tables, Mixed)
+	got, err := Concat(tables, column.Mixed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
-	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/arrow"
 	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -279,7 +278,7 @@ func (q *asking) read(begin []byte, c *chaskiv1.Containers,
 
 // use opens containers and calls answer with their dataset. Errors without a file get the first container's.
 func (q *asking) use(c *chaskiv1.Containers, where []loader.Condition, answer func(d *taco.Dataset) error) error {
-	mode := tables.Intersection
+	mode := column.Intersection
 	if c.GetColumns() != "" {
 		var err error
 		if mode, err = column.ParseMode(c.GetColumns()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source/refcache"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -18,7 +18,7 @@ import (
 type Set struct {
 	Paths    []string
 	BasePath string      // see taco.Options
-	Mode     tables.Mode // see taco.Options
+	Mode     column.Mode // see taco.Options
 	Chosen   bool        // see taco.Options
 }
 

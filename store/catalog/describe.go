@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -73,19 +74,19 @@ func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
 }
 
 // Kind is the kind of a field of a sample.
-type Kind = columns.Kind
+type Kind = column.Kind
 
 // Kinds. All integers are read as 64-bit integers, and all floats as float64.
 const (
-	Raster = columns.Raster // a path or URI
-	Int    = columns.Int
-	Float  = columns.Float
-	Text   = columns.Text // UTF-8
-	List   = columns.List // of another: Int | List
+	Raster = column.Raster // a path or URI
+	Int    = column.Int
+	Float  = column.Float
+	Text   = column.Text // UTF-8
+	List   = column.List // of another: Int | List
 )
 
 // Value is the value of a metadata column, in the member that its field's Kind names. Of a null all of them are zero.
-type Value = columns.Value
+type Value = column.Value
 
 // ReadTable opens a Parquet or CSV file (.csv, .tsv), or STAC items as JSON, with all of its columns and their types.
 // Columns of a CSV file that raw names stay strings. The table reads from the file until closer is closed. Errors do

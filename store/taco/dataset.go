@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -23,7 +24,7 @@ type Dataset struct {
 	all        *model.Container // the rows of all parts
 	joined     *joined          // its reader, if there are several parts
 	ends       []int            // the end of the parts of each opened path, with a leading 0
-	mode       tables.Mode
+	mode       column.Mode
 	chosen     bool
 	warn       func(string)
 	collection *taco2.Collection // the document of a TACOLLECTION.json
@@ -42,7 +43,7 @@ type Dataset struct {
 // group is a range of opened paths, and how their columns are joined.
 type group struct {
 	from, to int
-	mode     tables.Mode
+	mode     column.Mode
 	chosen   bool
 }
 
@@ -50,14 +51,14 @@ type group struct {
 func (d *Dataset) Paths() int { return len(d.ends) - 1 }
 
 // Mode returns Options.Mode.
-func (d *Dataset) Mode() tables.Mode { return d.mode }
+func (d *Dataset) Mode() column.Mode { return d.mode }
 
 // Warn calls Options.Warn.
 func (d *Dataset) Warn(message string) { d.warn(message) }
 
 // Group returns a dataset of the containers of paths [from, to), whose columns are joined by mode; chosen is
 // Options.Chosen. Its first row of level 0 is row first of d. It must not be closed, and is valid until d is closed.
-func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, chosen bool) (of *Dataset,
+func (d *Dataset) Group(ctx context.Context, from, to int, mode column.Mode, chosen bool) (of *Dataset,
 	first int, err error) {
 	if from < 0 || from >= to || to > d.Paths() {
 		return nil, 0, d.missing("", fmt.Sprintf("no paths %d to %d of %d", from, to-1, d.Paths()))

@@ -164,8 +164,8 @@ func TestEveryCallFailsOnce(t *testing.T) {
 // TestWarnings: what is left out or filled is named, with the files that lack it, once.
 func TestWarnings(t *testing.T) {
 	paths := []string{testdata(t, "taco-v2/spec200/concat_a.tacozip"), testdata(t, "taco-v2/spec200/concat_b.tacozip")}
-	for mode, what := range map[tables.Mode]string{tables.Intersection: "left out",
-		tables.FillMissing: "filled with null"} {
+	for mode, what := range map[column.Mode]string{column.Intersection: "left out",
+		column.FillMissing: "filled with null"} {
 		var warnings []string
 		d, err := open(t, paths, taco.Options{Mode: mode, Warn: func(m string) { warnings = append(warnings, m) }})
 		if err != nil {
@@ -180,7 +180,7 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (tab.Index("only_a") >= 0) != (mode == tables.FillMissing) {
+		if (tab.Index("only_a") >= 0) != (mode == column.FillMissing) {
 			t.Errorf("mode %v: columns %s", mode, tables.Names(tab.Columns()))
 		}
 		n := 0

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/source"
@@ -20,7 +21,7 @@ const SourceColumn = "internal:source_file"
 type joined struct {
 	container *model.Container
 	parts     []*model.Container
-	mode      tables.Mode
+	mode      column.Mode
 	chosen    bool
 	warn      func(string)
 	// bases has for each level the first row of each part, and the number of rows.
@@ -31,7 +32,7 @@ type joined struct {
 const openAtOnce = 8
 
 // join returns the container that has the rows of all parts. Its reader is nil if it is the only part.
-func join(parts []*model.Container, mode tables.Mode, chosen bool, warn func(string)) (*model.Container, *joined) {
+func join(parts []*model.Container, mode column.Mode, chosen bool, warn func(string)) (*model.Container, *joined) {
 	if len(parts) == 1 {
 		return parts[0], nil
 	}
@@ -147,8 +148,8 @@ func (j *joined) tables(ctx context.Context, name string, chosen bool,
 		}
 	}
 	mode := j.mode
-	if chosen && mode == tables.Strict {
-		mode = tables.Intersection
+	if chosen && mode == column.Strict {
+		mode = column.Intersection
 	}
 	t, err = tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool { return t == nil }), mode)
 	if err != nil {

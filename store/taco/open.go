@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/lru"
@@ -29,11 +29,11 @@ type Options struct {
 	// BasePath is the directory of the source files of a catalog (__TACOCAT__, .tacocat,
 	// TACOLLECTION.json), if they are not beside it.
 	BasePath string
-	// Mode decides about columns that some of several containers lack. Default tables.Intersection.
-	Mode tables.Mode
+	// Mode decides about columns that some of several containers lack. Default column.Intersection.
+	Mode column.Mode
 	// Chosen says that the caller selects rows of level 0 for each container, or for groups of
 	// them, and joins their columns itself. Columns of level 0 that some containers lack are then
-	// neither reported nor an error; with tables.Strict the levels below must still agree.
+	// neither reported nor an error; with column.Strict the levels below must still agree.
 	Chosen bool
 	// Filters are filters that the caller will all apply to the dataset. Files of a TACOLLECTION.json are not opened if
 	// their extents prove that none of their rows matches one of the filters. Open does not apply the filters to rows.
@@ -236,7 +236,7 @@ func Open(ctx context.Context, opener source.Opener, paths []string, o Options) 
 
 // strict reads the tables of all levels if all containers must have the same columns.
 func (d *Dataset) strict(ctx context.Context) error {
-	for k := 0; d.mode == tables.Strict && len(d.parts) > 1 && k < d.Levels(); k++ {
+	for k := 0; d.mode == column.Strict && len(d.parts) > 1 && k < d.Levels(); k++ {
 		if _, err := d.Level(ctx, k); err != nil {
 			return err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
-	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -1057,7 +1056,7 @@ func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, _, err := d.Group(t.Context(), 1, 2, tables.Intersection, false)
+	g, _, err := d.Group(t.Context(), 1, 2, column.Intersection, false)
 	if err != nil {
 		t.Fatal(err)
 	}

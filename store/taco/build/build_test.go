@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -99,7 +100,7 @@ func (m *maker) columns(context.Context, []build.Level) (out []*tables.Table, er
 	for _, parts := range m.tables {
 		var table *tables.Table
 		if parts != nil {
-			if table, err = tables.Concat(parts, tables.Strict); err != nil {
+			if table, err = tables.Concat(parts, column.Strict); err != nil {
 				return nil, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -316,7 +317,7 @@ func (x *index) encoded(ctx context.Context, form Form) (out []entry, err error)
 		return []entry{{collName, doc}}, err
 	}
 	for i, name := range x.names {
-		table, err := tables.Concat(x.parts[i], tables.Strict)
+		table, err := tables.Concat(x.parts[i], column.Strict)
 		if err != nil {
 			return nil, fault.WithPart(err, name, fault.NoOffset)
 		}

@@ -12,22 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
-type (
-	// Kind is the kind of a field of a sample.
-	Kind = column.Kind
-	// Value is the value of a metadata column.
-	Value = column.Value
-)
-
-// Kinds, as of package column.
-const (
-	Raster = column.Raster
-	Int    = column.Int
-	Float  = column.Float
-	Text   = column.Text
-	List   = column.List
-)
-
 // Cell is a Value whose string is bytes, which the caller must not change.
 type Cell struct {
 	Int   int64
@@ -38,10 +22,10 @@ type Cell struct {
 }
 
 // Value copies the cell.
-func (c Cell) Value() Value {
-	v := Value{Int: c.Int, Float: c.Float, Text: string(c.Text), Null: c.Null}
+func (c Cell) Value() column.Value {
+	v := column.Value{Int: c.Int, Float: c.Float, Text: string(c.Text), Null: c.Null}
 	if c.List != nil {
-		v.List = make([]Value, len(c.List))
+		v.List = make([]column.Value, len(c.List))
 	}
 	for i, element := range c.List {
 		v.List[i] = element.Value()
@@ -51,7 +35,7 @@ func (c Cell) Value() Value {
 
 // Column is one column of a table. It is safe for concurrent use.
 type Column struct {
-	Kind Kind
+	Kind column.Kind
 	// Unit is the unit of dates and timestamps, else 0.
 	Unit time.Duration
 	// Bytes says that the values are not marked as strings but may be, and Opaque that they are not strings.
@@ -109,13 +93,13 @@ func (c *Column) PageBytes(ctx context.Context) (int64, error) {
 
 // InMemory returns the column of integers, timestamps, floats or strings, or of lists of these, that are in memory.
 func InMemory(values *tables.Vector) *Column {
-	c := &Column{Kind: Int, rows: int64(values.Len())}
+	c := &Column{Kind: column.Int, rows: int64(values.Len())}
 	set := func(cell *Cell, i int) { cell.Int = values.Int(i) }
 	switch values.Kind() {
 	case tables.String:
-		c.Kind, set = Text, func(cell *Cell, i int) { cell.Text = values.Bytes(i) }
+		c.Kind, set = column.Text, func(cell *Cell, i int) { cell.Text = values.Bytes(i) }
 	case tables.Float64:
-		c.Kind, set = Float, func(cell *Cell, i int) { cell.Float = values.Float(i) }
+		c.Kind, set = column.Float, func(cell *Cell, i int) { cell.Float = values.Float(i) }
 	case tables.Timestamp:
 		c.Unit = time.Microsecond
 	case tables.List:
@@ -132,14 +116,14 @@ func InMemory(values *tables.Vector) *Column {
 
 // Paths is the column of the paths of a listing.
 func Paths(paths []string) *Column {
-	return &Column{Kind: Text, rows: int64(len(paths)), cell: func(_ context.Context, row int64) (Cell, error) {
+	return &Column{Kind: column.Text, rows: int64(len(paths)), cell: func(_ context.Context, row int64) (Cell, error) {
 		return Cell{Text: []byte(paths[row])}, nil
 	}}
 }
 
 // Nulls is a column of so many rows without a value.
 func Nulls(rows int64) *Column {
-	return &Column{Kind: Text, rows: rows, cell: func(context.Context, int64) (Cell, error) {
+	return &Column{Kind: column.Text, rows: rows, cell: func(context.Context, int64) (Cell, error) {
 		return Cell{Null: true}, nil
 	}}
 }
@@ -147,7 +131,7 @@ func Nulls(rows int64) *Column {
 // Map returns a column of strings: what convert returns for the cells of another column.
 func Map(c *Column, convert func(row int64, c Cell) Cell) *Column {
 	return &Column{
-		Kind: Text, rows: c.rows,
+		Kind: column.Text, rows: c.rows,
 		cell: func(ctx context.Context, row int64) (Cell, error) {
 			cell, err := c.Cell(ctx, row)
 			return convert(row, cell), err

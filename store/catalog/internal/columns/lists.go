@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 )
 
@@ -36,7 +37,7 @@ func Transform(ctx context.Context, c *Column, row int64) (*[6]float64, error) {
 }
 
 // listAt returns the cell of a column of lists in a row of the file.
-func (f *File) listAt(ctx context.Context, leaf int, kind Kind, row int64) (Cell, error) {
+func (f *File) listAt(ctx context.Context, leaf int, kind column.Kind, row int64) (Cell, error) {
 	group, in := f.Group(row)
 	pages, err := f.pagesOf(ctx, leaf, group)
 	if err != nil {
@@ -76,7 +77,7 @@ func (f *File) listAt(ctx context.Context, leaf int, kind Kind, row int64) (Cell
 func heldLists(c *Column, values *tables.Vector) {
 	child, offs := values.Offsets()
 	elements := InMemory(child)
-	c.Kind = elements.Kind | List
+	c.Kind = elements.Kind | column.List
 	c.cell = func(ctx context.Context, row int64) (cell Cell, err error) {
 		if values.Null(int(row)) {
 			return Cell{Null: true}, nil

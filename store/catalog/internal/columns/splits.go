@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -39,7 +40,7 @@ func OpenSplits(ctx context.Context, o source.Opener, names, folders []string) (
 		}
 		parts[i] = inFolder(rows, folders[i])
 	}
-	all, err := tables.Concat(parts, tables.FillMissing)
+	all, err := tables.Concat(parts, column.FillMissing)
 	if err != nil {
 		return nil, err
 	}

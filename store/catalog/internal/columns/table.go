@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -328,7 +329,7 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	if len(parts) == 1 && t.Files[0].Name == "" {
 		return parts[0], nil
 	}
-	return tables.Concat(parts, tables.Mixed)
+	return tables.Concat(parts, column.Mixed)
 }
 
 // describe returns what a column of the file holds. leaf is its number, or -1.
@@ -336,35 +337,35 @@ func (f *File) describe(name string, leaf int) (*Column, error) {
 	if leaf < 0 {
 		return nil, f.NoColumn(name)
 	}
-	column, err := f.elements(name, leaf)
+	described, err := f.elements(name, leaf)
 	if err == nil && f.Columns[leaf].Repeated {
-		column.Kind |= List
+		described.Kind |= column.List
 	}
-	return column, err
+	return described, err
 }
 
 // elements is describe of the elements of lists.
 func (f *File) elements(name string, leaf int) (*Column, error) {
-	column := &f.Columns[leaf]
+	stored := &f.Columns[leaf]
 	unsupported := func(what string) (*Column, error) {
 		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %s", what)
 	}
 	switch {
-	case column.Nested():
+	case stored.Nested():
 		return unsupported("lists in lists")
-	case column.Type == parquet.Int96:
+	case stored.Type == parquet.Int96:
 		return unsupported("INT96")
-	case column.Note.Kind == parquet.Half && column.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: Float}, nil
-	case column.Type == parquet.ByteArray || column.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: Text, Bytes: !column.Note.Text(),
-			Opaque: column.Note.Opaque() || column.Type == parquet.FixedLenByteArray}, nil
-	case column.Note.Opaque():
+	case stored.Note.Kind == parquet.Half && stored.Type == parquet.FixedLenByteArray:
+		return &Column{Kind: column.Float}, nil
+	case stored.Type == parquet.ByteArray || stored.Type == parquet.FixedLenByteArray:
+		return &Column{Kind: column.Text, Bytes: !stored.Note.Text(),
+			Opaque: stored.Note.Opaque() || stored.Type == parquet.FixedLenByteArray}, nil
+	case stored.Note.Opaque():
 		return unsupported("decimals")
-	case column.Type == parquet.Float || column.Type == parquet.Double:
-		return &Column{Kind: Float}, nil
+	case stored.Type == parquet.Float || stored.Type == parquet.Double:
+		return &Column{Kind: column.Float}, nil
 	}
-	return &Column{Kind: Int, Unit: unitOf(column.Note, column.Type)}, nil
+	return &Column{Kind: column.Int, Unit: unitOf(stored.Note, stored.Type)}, nil
 }
 
 // Day is the unit of dates.
@@ -382,7 +383,7 @@ func unitOf(n parquet.Note, t parquet.Physical) time.Duration {
 }
 
 // cellAt returns the cell of a column in a row of the file.
-func (f *File) cellAt(ctx context.Context, leaf int, kind Kind, row int64) (Cell, error) {
+func (f *File) cellAt(ctx context.Context, leaf int, kind column.Kind, row int64) (Cell, error) {
 	group, in := f.Group(row)
 	pages, err := f.pagesOf(ctx, leaf, group)
 	if err != nil {
@@ -401,14 +402,14 @@ func (f *File) cellAt(ctx context.Context, leaf int, kind Kind, row int64) (Cell
 }
 
 // cellOf returns cell i of a page.
-func (f *File) cellOf(v *parquet.Values, i, leaf int, kind Kind, row int64) (Cell, error) {
+func (f *File) cellOf(v *parquet.Values, i, leaf int, kind column.Kind, row int64) (Cell, error) {
 	if v.Null(i) {
 		return Cell{Null: true}, nil
 	}
 	switch kind {
-	case Text:
+	case column.Text:
 		return Cell{Text: v.Raw(i)}, nil
-	case Float:
+	case column.Float:
 		return Cell{Float: v.Float(i)}, nil
 	}
 	n, ok := v.Int(i)
@@ -425,7 +426,7 @@ func (f *File) part(leaf int, row int64) string {
 }
 
 // scan visits the cells of a column, page by page.
-func (f *File) scan(ctx context.Context, leaf int, kind Kind, visit func(int64, Cell) error) error {
+func (f *File) scan(ctx context.Context, leaf int, kind column.Kind, visit func(int64, Cell) error) error {
 	for group := range f.Groups {
 		pages, err := f.pagesOf(ctx, leaf, group)
 		if err != nil {

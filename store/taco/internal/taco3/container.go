@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -159,7 +160,7 @@ func (c *reader) Level(ctx context.Context, depth int) (*model.Level, error) {
 	stored := tbls[0]
 	if len(tbls) > 1 {
 		var err error
-		if stored, err = tables.Concat(tbls, tables.Mixed); err != nil {
+		if stored, err = tables.Concat(tbls, column.Mixed); err != nil {
 			return nil, fault.WithFile(err, c.container.URI)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/source"
@@ -192,7 +193,7 @@ func (c *plain) Level(ctx context.Context, level int) (*model.Level, error) {
 	if level == 0 {
 		return c.levels[0][0].asLevel(), nil
 	}
-	table, err := tables.Concat(list, tables.Mixed)
+	table, err := tables.Concat(list, column.Mixed)
 	var ids *tables.Vector
 	if err == nil {
 		ids, err = table.Column(ctx, ColID)
