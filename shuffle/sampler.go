@@ -80,11 +80,7 @@ func (RandomWindow) window(lf *leaf, d Draw, height, width int, w *Weights) (Box
 }
 
 // WeightedWindow reads PerItem windows centred on pixels drawn by weight. See Weights.
-type WeightedWindow struct{}
-
-func (WeightedWindow) compile(lf *leaf) (height, width int, err error) {
-	return RandomWindow{}.compile(lf)
-}
+type WeightedWindow struct{ RandomWindow }
 
 func (WeightedWindow) window(lf *leaf, d Draw, height, width int, w *Weights) (Box, bool) {
 	if w == nil {
