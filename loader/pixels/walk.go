@@ -98,7 +98,8 @@ func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
 // want divides the chunks of the plan into those that this reader decodes and those that others decode. The caller must
 // call putBack.
 func (w *walk) want(tiles *TileCache) {
-	w.own, w.others = w.own[:0], w.others[:0]
+	// Grown once, because the dry reader of a window serves no other.
+	w.own, w.others = slices.Grow(w.own[:0], len(w.plan.Chunks)), w.others[:0]
 	key, order := w.Share.Key, w.Share.Order
 	for _, i := range w.plan.Chunks {
 		if tiles == nil {
@@ -243,7 +244,7 @@ func (w *walk) put(x *chunk.Index, i int, samples []byte) {
 
 // runs reads chunks of the file in runs, and decodes them.
 func (w *walk) runs(ctx context.Context, wants []want) error {
-	w.numbers = w.numbers[:0]
+	w.numbers = slices.Grow(w.numbers[:0], len(wants))
 	for i := range wants {
 		w.numbers = append(w.numbers, wants[i].i)
 	}
