@@ -110,13 +110,13 @@ func newRoot(env console.Env) *cobra.Command {
 		}
 		return disk.Set(env.Cache)
 	}
+	addGroup(root, "Train:", dataset.NewStats(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
+		ledger.NewLedger(env))
 	addGroup(root, "Look at data:", inspect.NewInfo(env), view.NewView(env), raster.NewCat(env), container.NewLs(env),
 		container.NewSQL(env), container.NewLocate(env), container.NewExtract(env), array.NewArray(env),
 		raster.NewFrame(env))
 	addGroup(root, "Prepare data:", raster.NewIndex(env), raster.NewConvert(env), container.NewPack(env),
 		raster.NewVerify(env), raster.NewPaste(env))
-	addGroup(root, "Train:", dataset.NewStats(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
-		ledger.NewLedger(env))
 	addGroup(root, "Serve:", serve.NewServe(env), serve.NewToken(env), cache.NewCache(env))
 	addGroup(root, "Measure:", serve.NewTop(env), measure.NewBench(env))
 	root.AddCommand(&cobra.Command{
