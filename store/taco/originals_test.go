@@ -1,12 +1,8 @@
 package taco_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tools/testkit/oracle"
 )
 
 // original is a container as testdata/originals.py describes it.
@@ -29,38 +26,17 @@ type original struct {
 }
 
 // TestOriginals: random containers of the original writers are read as what was put into them, and as
-// their reader reads them. CHASKI_ORACLE_PYTHON_TACO is a Python with the originals, CHASKI_ORACLE_SEED
-// another seed.
+// their reader reads them.
 func TestOriginals(t *testing.T) {
-	python := os.Getenv("CHASKI_ORACLE_PYTHON_TACO")
-	if python == "" {
-		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with tacotoolbox, tacoreader and pytortilla")
-	}
-	seed := os.Getenv("CHASKI_ORACLE_SEED")
-	if seed == "" {
-		seed = "0"
-	}
-	t.Log("CHASKI_ORACLE_SEED=" + seed)
+	python, seed := oracle.TACO(t)
 	const count = 18
-	var errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, "testdata/originals.py", t.TempDir(), seed, fmt.Sprint(count))
-	cmd.Env = append(os.Environ(), "TZ=UTC")
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.String())
-	}
-	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	lines, warnings := oracle.Lines(t, python, "testdata/originals.py", t.TempDir(), seed, fmt.Sprint(count))
 	if len(lines) < count*2/3 { // what a writer refuses is not there
-		t.Fatalf("%d of %d containers: %s", len(lines), count, errs.String())
+		t.Fatalf("%d of %d containers: %s", len(lines), count, warnings)
 	}
 	for _, line := range lines {
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.UseNumber()
 		var want original
-		if err := d.Decode(&want); err != nil {
-			t.Fatal(err)
-		}
+		oracle.Decode(t, line, &want)
 		t.Run(filepath.Join(filepath.Base(filepath.Dir(want.Paths[0])), filepath.Base(want.Paths[0])), want.compare)
 	}
 }
@@ -141,41 +117,11 @@ func compareRow(t *testing.T, tab *tables.Table, k, i int, want map[string]any) 
 			t.Fatal(err)
 		}
 		var got any
-		dec := json.NewDecoder(bytes.NewReader(v.AppendJSON(nil, i)))
-		dec.UseNumber()
-		if err := dec.Decode(&got); err != nil {
-			t.Fatal(err)
-		}
-		if !sameJSON(got, w) {
+		oracle.Decode(t, v.AppendJSON(nil, i), &got)
+		if !oracle.Same(got, w) {
 			t.Errorf("level %d row %d %q (%v): %v, want %v", k, i, name, v.Type(), got, w)
 		}
 	}
-}
-
-// sameJSON compares values, numbers by what they are: 1.0 is 1.
-func sameJSON(a, b any) bool {
-	switch x := a.(type) {
-	case json.Number:
-		y, ok := b.(json.Number)
-		if !ok { // pyarrow's decimals are text
-			text, _ := b.(string)
-			return text == x.String()
-		}
-		f, err := x.Float64()
-		g, err2 := y.Float64()
-		return x == y || err == nil && err2 == nil && f == g && math.Abs(f) < 1<<53
-	case []any:
-		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, sameJSON)
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		for name, v := range x {
-			w, there := y[name]
-			ok = ok && there && sameJSON(v, w)
-		}
-		return ok && len(x) == len(y)
-	}
-	return a == b
 }
 
 func (o *original) compareTimes(t *testing.T, d *taco.Dataset, f [3]any) {

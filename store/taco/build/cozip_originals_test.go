@@ -1,12 +1,8 @@
 package build_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/oracle"
 )
 
 // told is what taco-eo says of a container: see store/taco/testdata/taco3.py.
@@ -27,17 +24,8 @@ type told struct {
 
 // TestTACO3OfOthers promises that random containers of the original writer are read as its reader reads them, and that
 // copies of them in each form have the same rows, types and files for that reader, which finds nothing wrong in them.
-// CHASKI_ORACLE_PYTHON_TACO is a Python with taco-eo, CHASKI_ORACLE_SEED another seed.
 func TestTACO3OfOthers(t *testing.T) {
-	python := os.Getenv("CHASKI_ORACLE_PYTHON_TACO")
-	if python == "" {
-		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with taco-eo")
-	}
-	seed := os.Getenv("CHASKI_ORACLE_SEED")
-	if seed == "" {
-		seed = "0"
-	}
-	t.Log("CHASKI_ORACLE_SEED=" + seed)
+	python, seed := oracle.TACO(t)
 	count := 100
 	if testing.Short() {
 		count = 30
@@ -75,21 +63,10 @@ func TestTACO3OfOthers(t *testing.T) {
 // tellTACO3 runs the script.
 func tellTACO3(t *testing.T, python string, args ...string) (all []told) {
 	t.Helper()
-	var errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, append([]string{"../testdata/taco3.py"}, args...)...)
-	cmd.Env = append(os.Environ(), "TZ=UTC")
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.String())
-	}
-	for line := range bytes.Lines(out) {
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.UseNumber()
+	lines, _ := oracle.Lines(t, python, "../testdata/taco3.py", args...)
+	for _, line := range lines {
 		var one told
-		if err := d.Decode(&one); err != nil {
-			t.Fatal(err)
-		}
+		oracle.Decode(t, line, &one)
 		all = append(all, one)
 	}
 	return all
@@ -176,41 +153,11 @@ func compareLevel3(t *testing.T, d *taco.Dataset, level string, columns map[stri
 			t.Fatalf("%s: %d rows, want %d", level, v.Len(), len(values))
 		}
 		for i, w := range values {
-			dec := json.NewDecoder(bytes.NewReader(v.AppendJSON(nil, i)))
-			dec.UseNumber()
 			var got any
-			if err := dec.Decode(&got); err != nil {
-				t.Fatal(err)
-			}
-			if !equalJSON(got, w) {
+			oracle.Decode(t, v.AppendJSON(nil, i), &got)
+			if !oracle.Same(got, w) {
 				t.Errorf("%s row %d %q (%v): got %v, want %v", level, i, name, v.Type(), got, w)
 			}
 		}
 	}
-}
-
-// equalJSON compares values, numbers by what they are: 1.0 is 1, and decimals are text in Python.
-func equalJSON(a, b any) bool {
-	switch x := a.(type) {
-	case json.Number:
-		y, ok := b.(json.Number)
-		if !ok {
-			text, _ := b.(string)
-			return text == x.String()
-		}
-		f, err := x.Float64()
-		g, err2 := y.Float64()
-		return x == y || err == nil && err2 == nil && f == g && math.Abs(f) < 1<<53
-	case []any:
-		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, equalJSON)
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		for name, v := range x {
-			w, there := y[name]
-			ok = ok && there && equalJSON(v, w)
-		}
-		return ok && len(x) == len(y)
-	}
-	return a == b
 }

@@ -1,7 +1,6 @@
 package build_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -17,13 +16,14 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/oracle"
 )
 
 // TestTheOriginalReaderReadsIt: tacoreader finds in random containers, of both forms and of any nesting, the rows,
-// values and bytes that were put into them. CHASKI_ORACLE_PYTHON_TACO is a Python with it, CHASKI_ORACLE_SEED
-// another seed.
+// values and bytes that were put into them.
 func TestTheOriginalReaderReadsIt(t *testing.T) {
-	python, seed := original(t)
+	python, text := oracle.TACO(t)
+	seed, _ := strconv.Atoi(text)
 	const count = 40
 	dir := t.TempDir()
 	var paths []string
@@ -52,38 +52,13 @@ func TestTheOriginalReaderReadsIt(t *testing.T) {
 			paths, made = append(paths, index), append(made, m)
 		}
 	}
-	lines := readByOriginal(t, python, "testdata/read.py", paths)
+	lines, warnings := oracle.Lines(t, python, "testdata/read.py", paths...)
+	if len(lines) != len(paths) {
+		t.Fatalf("%d lines for %d containers: %s", len(lines), len(paths), warnings)
+	}
 	for i, line := range lines {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { made[i].compareOriginal(t, line) })
 	}
-}
-
-// original returns a Python with the original packages, and the seed of random containers.
-func original(t *testing.T) (python string, seed int) {
-	t.Helper()
-	if python = os.Getenv("CHASKI_ORACLE_PYTHON_TACO"); python == "" {
-		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with tacoreader")
-	}
-	seed, _ = strconv.Atoi(os.Getenv("CHASKI_ORACLE_SEED"))
-	t.Logf("CHASKI_ORACLE_SEED=%d", seed)
-	return python, seed
-}
-
-// readByOriginal returns what a script of testdata prints of containers: a line for each.
-func readByOriginal(t *testing.T, python, script string, paths []string) [][]byte {
-	t.Helper()
-	var errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, append([]string{script}, paths...)...)
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.String())
-	}
-	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
-	if len(lines) != len(paths) {
-		t.Fatalf("%d lines for %d containers: %s", len(lines), len(paths), errs.String())
-	}
-	return lines
 }
 
 // hashes returns the SHA-256 of each leaf.
