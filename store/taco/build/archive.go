@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -19,7 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
@@ -159,27 +159,22 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	return place, nil
 }
 
-// reserve writes the entry TACO_HEADER, which is first, without its content.
-func (a *archive) reserve() (*zip.FileHeader, error) {
-	header, writer, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0, nil)
+// reserve writes the first entry, with content of the size of the one that seal gets.
+func (a *archive) reserve(name string, content, extra []byte) (*zip.FileHeader, error) {
+	header, writer, err := a.begin(name, int64(len(content)), 0, extra)
 	if err != nil {
 		return nil, err
 	}
-	_, err = writer.Write(make([]byte, taco2.HeaderBytes))
+	_, err = writer.Write(content)
 	return header, err
 }
 
-// close writes the parts that depend on the other entries: the CRC-32s of large entries, the entry h (TACO_HEADER)
-// with the places of the tables and of COLLECTION.json, and the directory of the ZIP.
-func (a *archive) close(h *zip.FileHeader, places []span) error {
-	buf := taco2.HeaderOf(places)
-	h.CRC32 = crc32.ChecksumIEEE(buf)
-	a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
-	a.patch(int64(taco2.HeaderAt), buf)
-	if err := a.zip.Close(); err != nil {
-		return err
-	}
-	return a.finish()
+// seal writes the directory of the ZIP, and sets the CRC-32 of the first entry, whose content has the places of others.
+// The caller patches the content.
+func (a *archive) seal(first *zip.FileHeader, content []byte) error {
+	first.CRC32 = crc32.ChecksumIEEE(content)
+	a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, first.CRC32))
+	return errors.Join(a.zip.Close(), a.out.Flush())
 }
 
 // Bytes of ZIP: a local header, an entry of the directory and the end, without names (APPNOTE 6.3, 4.3).

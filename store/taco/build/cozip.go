@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
-	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -30,10 +28,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	}
 	// Without places so far, because only the length of the index is known: it depends on the names alone.
 	index := taco3.AppendIndex(nil, names, make([]span, len(names)))
-	head, body, err := archive.begin(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
-	if err == nil {
-		_, err = body.Write(index)
-	}
+	head, err := archive.reserve(taco3.IndexName, index, taco3.IndexExtra(0))
 	if err != nil {
 		return err
 	}
@@ -49,12 +44,10 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 		return err
 	}
 	index = taco3.AppendIndex(nil, names, places)
-	head.CRC32 = crc32.ChecksumIEEE(index)
-	if err := errors.Join(archive.zip.Close(), archive.out.Flush()); err != nil {
+	if err := archive.seal(head, index); err != nil {
 		return err
 	}
 	sum := taco3.Checksum(index, archive.file.last(), archive.at())
-	archive.patch(crcAt, binary.LittleEndian.AppendUint32(nil, head.CRC32))
 	archive.patch(taco3.ChecksumAt, append(binary.LittleEndian.AppendUint64(nil, sum), index...))
 	return archive.finish()
 }

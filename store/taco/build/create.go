@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
 // Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not exist. An error or a kill
@@ -114,7 +115,7 @@ func writable(path string, form Form) error {
 // zip writes the container as a ZIP: TACO_HEADER, then what taco2 writes.
 func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	archive := newArchive(f)
-	head, err := archive.reserve()
+	head, err := archive.reserve(taco2.HeaderName, make([]byte, taco2.HeaderBytes), nil)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,12 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	return archive.close(head, places)
+	header := taco2.HeaderOf(places)
+	if err := archive.seal(head, header); err != nil {
+		return err
+	}
+	archive.patch(int64(taco2.HeaderAt), header)
+	return archive.finish()
 }
 
 // taco2 writes the files, then the tables of folders, then the tables of levels, and COLLECTION.json. It returns the

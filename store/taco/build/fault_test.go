@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
 // numbered is a dataset whose files and columns tell its number.
@@ -303,7 +304,7 @@ func TestSizesBeyond32Bits(t *testing.T) {
 	const size = 1<<32 + 5
 	s := &sparse{head: map[int64][]byte{}}
 	a := newArchive(s)
-	head, err := a.reserve()
+	head, err := a.reserve(taco2.HeaderName, make([]byte, taco2.HeaderBytes), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +322,7 @@ func TestSizesBeyond32Bits(t *testing.T) {
 	if want := big.Off + size + int64(30+len("DATA/small")); small.Off != want {
 		t.Fatalf("the next is at %d, want %d", small.Off, want)
 	}
-	if err := a.close(head, []span{small, small}); err != nil {
+	if err := errors.Join(a.seal(head, taco2.HeaderOf([]span{small, small})), a.finish()); err != nil {
 		t.Fatal(err)
 	}
 	var all []byte
