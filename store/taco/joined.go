@@ -15,7 +15,7 @@ import (
 )
 
 // SourceColumn is the column with the file that a row of several containers comes from.
-const SourceColumn = "internal:source_file"
+const SourceColumn = model.ColumnSource
 
 // joined is a model.Reader of containers whose rows follow each other, so that they are one container.
 type joined struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/yamljson"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
@@ -92,7 +93,7 @@ func isComputed(name string) bool { return slices.Contains(computed, name) }
 func (c *Collection) Set(b []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
-		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	rest := maps.Clone(c.More)
 	for count, counted := range taco2.Counts {
@@ -139,9 +140,9 @@ func decodeInto(field reflect.Value, name string, b []byte) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		return unsupported(collName, "%s", wrongType(name, wrong))
+		return unsupported(model.CollectionName, "%s", wrongType(name, wrong))
 	case err != nil:
-		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	field.Set(v.Elem())
 	return nil
@@ -169,7 +170,7 @@ func wrongType(name string, e *json.UnmarshalTypeError) string {
 func (c *Collection) SetYAML(b []byte) error {
 	members, err := yamljson.Object(b)
 	if err != nil {
-		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	replaced, err := spread(members)
 	if err != nil {
@@ -184,7 +185,7 @@ func (c *Collection) SetYAML(b []byte) error {
 		c.unset(namespace)
 	}
 	if b, err = json.Marshal(members); err != nil {
-		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	return c.Set(b)
 }
@@ -238,7 +239,7 @@ func (c *Collection) Check() error {
 	}
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	if err := firstOf(taco2.CoreViolations(doc)); err != nil {
 		return err
@@ -282,7 +283,7 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &members); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	if taco3.Version(doc) != "" {
 		collection.modern(members)
@@ -316,13 +317,10 @@ func plainJSON(v any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, fault.Wrap(fault.Unsupported, collName, fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Unsupported, model.CollectionName, fault.NoOffset, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
-
-// collName is the name of the file of a Collection.
-const collName = "COLLECTION.json"
 
 // member is a member of a JSON object.
 type member struct {
@@ -381,7 +379,9 @@ func quoted(text string) json.RawMessage {
 }
 
 // badMember returns an error about COLLECTION.json.
-func badMember(format string, args ...any) error { return unsupported(collName, format, args...) }
+func badMember(format string, args ...any) error {
+	return unsupported(model.CollectionName, format, args...)
+}
 
 // extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times come from the
 // first level that has times.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
@@ -41,7 +42,7 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 		return nil, err
 	}
 	if err := taco3.CheckCollection(doc); err != nil {
-		return nil, unsupported(collName, "cannot be that of TACO 3: %v", err)
+		return nil, unsupported(model.CollectionName, "cannot be that of TACO 3: %v", err)
 	}
 	return doc, nil
 }

@@ -188,7 +188,7 @@ func (g *treeIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, na
 	if g.pit == nil {
 		x.parts = make([][]*tables.Table, len(w.levels))
 		for k := range w.levels {
-			x.names = append(x.names, levelName(k))
+			x.names = append(x.names, model.LevelName(k))
 		}
 	}
 	if len(w.levels) != len(x.parts) {
@@ -209,7 +209,7 @@ func (g *treeIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, na
 		n, source := len(level.Rows), func(int) string { return name }
 		table := tables.Join(w.consolidated(k), new(columns).add(taco.SourceColumn, Texts(n, source)).table(n))
 		if len(x.parts[k]) > 0 {
-			if err := sameColumns(x.parts[k][0], table, levelName(k), g.sources.Files[0]); err != nil {
+			if err := sameColumns(x.parts[k][0], table, model.LevelName(k), g.sources.Files[0]); err != nil {
 				return err
 			}
 		}
@@ -314,7 +314,7 @@ func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 func (x *index) encoded(ctx context.Context, form Form) (out []entry, err error) {
 	doc, err := x.document(x, form)
 	if err != nil || form == Tacollection {
-		return []entry{{collName, doc}}, err
+		return []entry{{model.CollectionName, doc}}, err
 	}
 	for i, name := range x.names {
 		table, err := tables.Concat(x.parts[i], column.Strict)
@@ -335,7 +335,7 @@ func (x *index) encoded(ctx context.Context, form Form) (out []entry, err error)
 		}
 		out = append(out, entry{taco3.TableName(name), data})
 	}
-	return append(out, entry{collName, doc}), nil
+	return append(out, entry{model.CollectionName, doc}), nil
 }
 
 // replaceFile writes a file, which may replace one.
@@ -354,8 +354,8 @@ func writeTacocat(ctx context.Context, path string, files []entry) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
 		return unsupported("folder", "exists and is not a folder")
 	} else if err == nil {
-		if _, err := os.Lstat(pathname.Join(path, collName)); err != nil {
-			return unsupported("folder", "exists and is not an index: it has no %s", collName)
+		if _, err := os.Lstat(pathname.Join(path, model.CollectionName)); err != nil {
+			return unsupported("folder", "exists and is not an index: it has no %s", model.CollectionName)
 		}
 	}
 	return durable.ReplaceFolder(path, func(folder string) error {

@@ -22,7 +22,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	}
 	archive := newArchive(f)
 	archive.utf8 = true
-	names := []string{taco3.CollectionName}
+	names := []string{model.CollectionName}
 	for _, l := range w.named.levels {
 		names = append(names, metadataFolder+taco3.TableName(l.Name))
 	}
@@ -74,7 +74,7 @@ func (w *writer) name(ctx context.Context) (err error) {
 
 // block returns COLLECTION.json and the tables, in the order of the index.
 func (w *writer) block(ctx context.Context) ([]entry, error) {
-	out := []entry{{name: taco3.CollectionName}}
+	out := []entry{{name: model.CollectionName}}
 	metadata := make([]member, len(w.named.levels))
 	for i, level := range w.named.levels {
 		columns, err := w.columnsOf(ctx, level)

@@ -36,7 +36,7 @@ type partition struct {
 func (g *namedIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, name string) error {
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
-		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	metadata, err := g.same(doc)
 	if err != nil {
@@ -66,7 +66,7 @@ func (g *namedIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, n
 // same checks that a ZIP is described as the first one, but for the extent. It returns taco:metadata.
 func (g *namedIndex) same(doc map[string]json.RawMessage) (metadata map[string]map[string]taco3.Declared, err error) {
 	if err := json.Unmarshal(doc["taco:metadata"], &metadata); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
 	}
 	if g.members == nil {
 		g.members = doc
@@ -74,12 +74,12 @@ func (g *namedIndex) same(doc map[string]json.RawMessage) (metadata map[string]m
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
 		if !ofOne(name) && !sameValue(doc[name], g.members[name]) {
-			return nil, unsupported(collName, "%s differs from %[1]s of %q", name, g.sources[0].File)
+			return nil, unsupported(model.CollectionName, "%s differs from %[1]s of %q", name, g.sources[0].File)
 		}
 	}
 	for name := range g.members {
 		if doc[name] == nil && !ofOne(name) {
-			return nil, unsupported(collName, "has no %s, which %q has", name, g.sources[0].File)
+			return nil, unsupported(model.CollectionName, "has no %s, which %q has", name, g.sources[0].File)
 		}
 	}
 	return metadata, nil

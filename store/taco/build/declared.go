@@ -118,7 +118,7 @@ func typed(ctx context.Context, declared map[string]Declared, levels []*tables.T
 			have = append(have, keyOf(depth, c.Name))
 		}
 	}
-	return fault.New(fault.NotFound, collName, fault.NoOffset, "columns has %q, and the samples have %s",
+	return fault.New(fault.NotFound, model.CollectionName, fault.NoOffset, "columns has %q, and the samples have %s",
 		slices.Sorted(maps.Keys(left))[0], strings.Join(have, ", "))
 }
 
@@ -192,7 +192,7 @@ func saidOf(fields json.RawMessage) map[string]string {
 	}
 	texts := map[string]string{}
 	for k := range taco2.MaxLevels {
-		for _, f := range levels[levelName(k)] {
+		for _, f := range levels[model.LevelName(k)] {
 			if len(f) == 3 && f[2] != "" {
 				texts[keyOf(k, fmt.Sprint(f[0]))] = fmt.Sprint(f[2])
 			}

@@ -101,8 +101,6 @@ func path(levels []*Level, k, row int) string {
 	return id
 }
 
-func levelName(k int) string { return model.LevelName(k) }
-
 // replaced returns a table with further columns, which take the places of columns of the same names.
 func replaced(t, by *tables.Table) *tables.Table {
 	n := len(t.Columns())

@@ -124,13 +124,13 @@ func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry{metadataFolder + levelName(k) + ".parquet", data})
+		entries = append(entries, entry{metadataFolder + model.LevelName(k) + ".parquet", data})
 	}
 	doc, err := w.document(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return putAll(ctx, t, "", append(entries, entry{collName, doc}))
+	return putAll(ctx, t, "", append(entries, entry{model.CollectionName, doc}))
 }
 
 // document returns COLLECTION.json.
@@ -149,7 +149,7 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 func (c *Collection) ofTables(tree *model.Tree, levels []*tables.Table) []member {
 	fields := make([]member, len(levels))
 	for k, table := range levels {
-		fields[k] = member{levelName(k), fieldsOf(c, k, table)}
+		fields[k] = member{model.LevelName(k), fieldsOf(c, k, table)}
 	}
 	return []member{{pitMember, tree}, {fieldsMember, object(fields)}}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
@@ -193,7 +194,7 @@ func (w *writer) add(added []*tables.Table) error {
 		}
 		level := w.levels[depth]
 		if table.Len() != len(level.Rows) {
-			return unsupported(levelName(depth), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
+			return unsupported(model.LevelName(depth), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
 		}
 		if err := checkColumns(table, depth); err != nil {
 			return err

@@ -95,6 +95,9 @@ func Columns(ctx context.Context, t *tables.Table, all ...Want) (err error) {
 	return nil
 }
 
+// CollectionName is the file of the document about a container of TACO 2 and 3.
+const CollectionName = "COLLECTION.json"
+
 // maxDocument limits COLLECTION.json and the like, in bytes, as taco-eo does.
 const maxDocument = 64 << 20
 

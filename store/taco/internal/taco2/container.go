@@ -17,11 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-const (
-	// MetaName is the name of a folder's own table of children.
-	MetaName = "__meta__"
-	collName = "COLLECTION.json"
-)
+// MetaName is the name of a folder's own table of children.
+const MetaName = "__meta__"
 
 // reader is a model.Reader of TACO 2.
 type reader struct {
@@ -62,7 +59,7 @@ func OpenZIP(ctx context.Context, c *model.Container) error {
 	if at.Size <= maxAhead && c.Object.Size-at.End() <= zipdir.MaxTail {
 		tail, err := model.ReadTail(ctx, c.From.File, at.Off)
 		if err != nil {
-			return fault.WithPart(err, collName, 0)
+			return fault.WithPart(err, model.CollectionName, 0)
 		}
 		c.Hold(tail)
 	}
@@ -91,7 +88,7 @@ func (c *reader) inFile(ctx context.Context, levels []span, collection span) err
 func (c *reader) open(ctx context.Context, collection model.Place) error {
 	file, at, err := c.container.Locate(ctx, collection)
 	if err == nil {
-		c.coll, err = readCollection(ctx, file, at, collName)
+		c.coll, err = readCollection(ctx, file, at, model.CollectionName)
 	}
 	if err != nil {
 		return err
@@ -107,7 +104,7 @@ func (c *reader) open(ctx context.Context, collection model.Place) error {
 
 // OpenFolder opens a FOLDER, or a .tacocat directory.
 func OpenFolder(ctx context.Context, c *model.Container) error {
-	return newReader(c).open(ctx, model.Place{URI: source.Join(c.URI, collName)})
+	return newReader(c).open(ctx, model.Place{URI: source.Join(c.URI, model.CollectionName)})
 }
 
 // MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room for.

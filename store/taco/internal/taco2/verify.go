@@ -249,7 +249,7 @@ func (v *verifier) tables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spans := map[string]span{"COLLECTION.json": c.collAt}
+	spans := map[string]span{model.CollectionName: c.collAt}
 	for k, p := range c.places {
 		spans["METADATA/"+model.LevelName(k)+".parquet"] = p.Span
 	}

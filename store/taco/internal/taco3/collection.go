@@ -18,8 +18,6 @@ import (
 // Current is taco:version of all collections that are read and written.
 const Current = "3.0.0"
 
-const CollectionName = "COLLECTION.json"
-
 // collection is the document about a container.
 type collection struct {
 	raw       json.RawMessage
@@ -59,7 +57,7 @@ func Version(doc []byte) string {
 
 // readCollection reads the document at a place of an object.
 func readCollection(ctx context.Context, r source.Reader, place span) (*collection, error) {
-	data, err := model.ReadDocument(ctx, r, place, CollectionName)
+	data, err := model.ReadDocument(ctx, r, place, model.CollectionName)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +65,7 @@ func readCollection(ctx context.Context, r source.Reader, place span) (*collecti
 }
 
 func collectionFault(format string, args ...any) error {
-	return corrupt(CollectionName, format, args...)
+	return corrupt(model.CollectionName, format, args...)
 }
 
 // parseCollection checks a document in UTF-8 by the rules of taco-eo, which refuses what breaks one.
@@ -78,7 +76,7 @@ func parseCollection(b []byte) (*collection, error) {
 	}
 	c := &collection{raw: b}
 	if have := doc["taco:version"]; string(have) != `"`+Current+`"` {
-		return nil, fault.New(fault.Unsupported, CollectionName, fault.NoOffset, "taco:version is %.40s: %s is read",
+		return nil, fault.New(fault.Unsupported, model.CollectionName, fault.NoOffset, "taco:version is %.40s: %s is read",
 			orMissing(have), Current)
 	}
 	var paths []string
@@ -144,7 +142,7 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 			case declared.Nullable == nil || declared.Description == nil:
 				return collectionFault("taco:metadata: %.80q in the level %q lacks a member", name, level)
 			case typeName(declared.Type) == "":
-				return fault.New(fault.Unsupported, CollectionName, fault.NoOffset,
+				return fault.New(fault.Unsupported, model.CollectionName, fault.NoOffset,
 					"taco:metadata: %.80q in the level %q has the type %.80q", name, level, declared.Type)
 			}
 			seen[low] = true

@@ -57,9 +57,9 @@ func OpenZIP(ctx context.Context, c *model.Container) error {
 	if index.profile == profileFlat {
 		return openFlat(ctx, c, index)
 	}
-	place, ok := index.spans[CollectionName]
+	place, ok := index.spans[model.CollectionName]
 	if !ok {
-		return fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
+		return fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", model.CollectionName)
 	}
 	r := &reader{container: c, index: index}
 	if err := r.open(ctx, model.Place{URI: c.URI, Span: place}); err != nil {
@@ -71,7 +71,7 @@ func OpenZIP(ctx context.Context, c *model.Container) error {
 // OpenDirectory opens a directory: COLLECTION.json with METADATA and DATA, or with the tables of the ZIPs in its base.
 func OpenDirectory(ctx context.Context, c *model.Container) error {
 	r := &reader{container: c}
-	return r.open(ctx, model.Place{URI: source.Join(c.URI, CollectionName)})
+	return r.open(ctx, model.Place{URI: source.Join(c.URI, model.CollectionName)})
 }
 
 // listed checks that the index lists the table of every level, and no other.
@@ -83,7 +83,7 @@ func (c *reader) listed() error {
 	}
 	if n := len(c.levels) + 1; len(c.index.names) != n {
 		return fault.New(fault.Corrupt, indexPart, indexAt, "lists %d entries: %s and %d tables are declared",
-			len(c.index.names), CollectionName, n-1)
+			len(c.index.names), model.CollectionName, n-1)
 	}
 	return nil
 }
