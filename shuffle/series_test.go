@@ -1,8 +1,12 @@
 package shuffle
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestSeriesRefuses(t *testing.T) {
@@ -91,4 +95,70 @@ func TestTemperature(t *testing.T) {
 	if _, err := Temperature(sizes, 0); err == nil {
 		t.Error("temperature 0 was accepted")
 	}
+}
+
+// TestSeriesAgainstASlowOne: the sequences of each group, in the order of its first row, begin at every stride of its
+// rows in order of time. With cut they are those that are full, otherwise they go on until all rows are in one.
+func TestSeriesAgainstASlowOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 12).Draw(t, "rows")
+		keys := rapid.SliceOfN(rapid.IntRange(0, 2), n, n).Draw(t, "keys")
+		times := rapid.SliceOfN(rapid.Int64Range(0, 5), n, n).Draw(t, "times")
+		length, stride := rapid.IntRange(1, 5).Draw(t, "length"), rapid.IntRange(1, 5).Draw(t, "stride")
+		cut := rapid.Bool().Draw(t, "cut")
+		var rows []uint32
+		for row := range uint32(n) {
+			rows = append(rows, row)
+		}
+		series, err := NewSeries(keys, times, nil, length, stride, cut)
+		if n > 0 && rapid.Bool().Draw(t, "listed") {
+			rows = rapid.Permutation(rows).Draw(t, "order")[:rapid.IntRange(1, n).Draw(t, "count")]
+			series, err = NewSeries(keys, times, rows, length, stride, cut)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []int // keys in the order of their first row
+		groups := map[int][]uint32{}
+		for _, row := range rows {
+			if _, seen := groups[keys[row]]; !seen {
+				order = append(order, keys[row])
+			}
+			groups[keys[row]] = append(groups[keys[row]], row)
+		}
+		var want [][]int64
+		for _, key := range order {
+			group := groups[key]
+			slices.SortFunc(group, func(a, b uint32) int {
+				return cmp.Or(cmp.Compare(times[a], times[b]), cmp.Compare(a, b))
+			})
+			for start := 0; start < len(group); start += stride {
+				if cut && start+length > len(group) || !cut && start > 0 && start-stride+length >= len(group) {
+					break
+				}
+				sequence := slices.Repeat([]int64{-1}, length)
+				for k := range length {
+					if start+k < len(group) {
+						sequence[k] = int64(group[start+k])
+					}
+				}
+				want = append(want, sequence)
+			}
+		}
+		if series.Len() != int64(len(want)) || series.Length() != length {
+			t.Fatalf("%d sequences of %d, want %d", series.Len(), series.Length(), len(want))
+		}
+		for i, sequence := range want {
+			got := make([]int64, length)
+			series.Rows(int64(i), got)
+			if !slices.Equal(got, sequence) || series.First(int64(i)) != sequence[0] {
+				t.Fatalf("sequence %d is %v from row %d, want %v", i, got, series.First(int64(i)), sequence)
+			}
+			for k := range length {
+				if row := series.Row(int64(i), k); row != sequence[k] {
+					t.Fatalf("row %d of sequence %d is %d, want %d", k, i, row, sequence[k])
+				}
+			}
+		}
+	})
 }
