@@ -259,7 +259,7 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) batch.Tensor {
 
 // classSource is one of the sources that have the strings of a field of classes.
 type classSource struct {
-	table    *rows.Table
+	table  *rows.Table
 	source *Source
 }
 
