@@ -291,7 +291,8 @@ func TestNullStructsJoined(t *testing.T) {
 		}
 		return tab
 	}
-	tab, err := Concat([]*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}, column.Strict)
+	parts := []*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}
+	tab, err := Concat(parts, column.Strict)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,8 @@ func (w *writer) add(added []*tables.Table) error {
 		}
 		level := w.levels[depth]
 		if table.Len() != len(level.Rows) {
-			return unsupported(model.LevelName(depth), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
+			return unsupported(model.LevelName(depth), "%d rows of columns for %d samples", table.Len(),
+				len(level.Rows))
 		}
 		if err := checkColumns(table, depth); err != nil {
 			return err

@@ -76,8 +76,8 @@ func parseCollection(b []byte) (*collection, error) {
 	}
 	c := &collection{raw: b}
 	if have := doc["taco:version"]; string(have) != `"`+Current+`"` {
-		return nil, fault.New(fault.Unsupported, model.CollectionName, fault.NoOffset, "taco:version is %.40s: %s is read",
-			orMissing(have), Current)
+		return nil, fault.New(fault.Unsupported, model.CollectionName, fault.NoOffset,
+			"taco:version is %.40s: %s is read", orMissing(have), Current)
 	}
 	var paths []string
 	if json.Unmarshal(doc["taco:structure"], &paths) != nil {

@@ -61,6 +61,17 @@ func Open(ctx context.Context, c *model.Container) (err error) {
 	return openPlain(ctx, f, top)
 }
 
+// entry returns the sample in a row of a table, whose bytes are at place(row). part names the table in errors.
+func (f *file) entry(t *rows, row int, place func(row int) (span, error), part string) (model.Entry, error) {
+	entry, err := t.entry(row)
+	var s span
+	if err == nil {
+		s, err = place(row)
+	}
+	entry.URI, entry.Object, entry.Offset, entry.Size = f.container.URI, f.container.Object, s.Off, s.Size
+	return entry, f.fail(fault.WithPart(err, part, fault.NoOffset))
+}
+
 // fail adds the file to an error.
 func (f *file) fail(err error) error { return fault.WithFile(err, f.container.URI) }
 

@@ -217,13 +217,7 @@ func (c *plain) Parents(_ context.Context, level int) ([]int32, error) {
 func (c *plain) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	blobs := c.levels[level]
 	blob := blobs[sort.Search(len(blobs), func(i int) bool { return blobs[i].first > row })-1]
-	entry, err := blob.entry(row - blob.first)
-	var s span
-	if err == nil {
-		s, err = blob.span(row - blob.first)
-	}
-	entry.URI, entry.Object, entry.Offset, entry.Size = c.container.URI, c.container.Object, s.Off, s.Size
-	return entry, c.fail(fault.WithPart(err, blob.part, fault.NoOffset))
+	return c.entry(blob.rows, row-blob.first, blob.span, blob.part)
 }
 
 // Verify implements model.Reader.

@@ -129,16 +129,8 @@ func (c *stream) sampleChunks() (rows []int) {
 // Entry implements model.Reader.
 func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	rows := c.levels[level]
-	entry, err := rows.entry(row)
-	var s span
-	if err == nil {
-		s, err = c.span(rows, row)
-	}
-	if err != nil {
-		return model.Entry{}, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
-	}
-	entry.URI, entry.Object, entry.Offset, entry.Size = c.container.URI, c.container.Object, s.Off, s.Size
-	return entry, nil
+	span := func(i int) (span, error) { return c.span(rows, i) }
+	return c.entry(rows, row, span, model.LevelName(level))
 }
 
 // span returns the place of a row's bytes.
