@@ -281,7 +281,7 @@ def test_one_command_measures_and_writes_the_report(tmp_path, binary):
     assert {"torch", "rasterio", "GDAL"} <= result["machine"]["versions"].keys()
     (shape,) = result["shapes"]
     assert [row["peer"] for row in shape["rows"]] == PEERS
-    for row in shape["rows"]:
+    for row in nonempty(shape["rows"]):
         assert row["status"] == "ok", row
         (measured,) = row["rounds"]
         assert row["samples_per_s"]["median"] == measured["samples_per_s"] > 0
