@@ -78,3 +78,19 @@ func TestUnpack24(t *testing.T) {
 		}
 	}
 }
+
+// TestUnpack24Rows: samples of 24 bits follow each other without gaps.
+func TestUnpack24Rows(t *testing.T) {
+	const rows, cols, bands = 2, 3, 2
+	var packed []byte
+	for i := range uint32(rows * cols * bands) {
+		packed = append(packed, byte(i+1), byte(7*i), byte(31*i))
+	}
+	dst := make([]byte, 4*rows*cols*bands)
+	(&Index{DType: Uint32, Packed: 24}).unpack(dst, packed, bands, cols)
+	for i := range uint32(rows * cols * bands) {
+		if got, want := binary.LittleEndian.Uint32(dst[4*i:]), (i+1)<<16|7*i<<8|31*i&0xff; got != want {
+			t.Errorf("sample %d: got %#x; want %#x", i, got, want)
+		}
+	}
+}
