@@ -271,6 +271,8 @@ func writeFloat(b []byte, d chunk.DType, v float64) {
 		}
 	case chunk.Int64:
 		le.PutUint64(b, uint64(int64(v)))
+	case chunk.Uint16: // for a fill, which is one
+		le.PutUint16(b, uint16(v))
 	case chunk.Uint8:
 		b[0] = 0
 		if v == v {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/einops"
@@ -132,5 +133,24 @@ func TestTableOfIntegers(t *testing.T) {
 	c = einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: make([]float32, 1<<15)}
 	if _, err := einops.NewTable(c, make([]int, 1<<16), make([][]float64, 1<<16)); fault.KindOf(err) != fault.Limit {
 		t.Errorf("a table of 2^31 elements: %v", err)
+	}
+}
+
+// TestTableWithNodataOfOneBand: a band without nodata has the value of each sample, also after a band with some.
+func TestTableWithNodataOfOneBand(t *testing.T) {
+	data := []byte{1, 2, 1, 2, 1, 2, 1, 2}
+	for _, missing := range [][][]float64{{{1}, {}}, {{}, {1}}, {{1}, {2}}, {{}, {}}, {{1, 2}, {}}} {
+		c := einops.Convert{From: chunk.Uint8, To: chunk.Uint8, Fill: 9, FillNoData: true, Missing: missing}
+		got, mask := tabled(t, c, []int{1, 2}, [][]float64{{3}, {4}}, data, false)
+		for i, sample := range data {
+			want, valid := sample+2, byte(1)
+			if slices.Contains(missing[i/4], float64(sample)) {
+				want, valid = 9, 0
+			}
+			if got[i] != want || mask[i] != valid {
+				t.Errorf("nodata %v: sample %d of band %d is %d (%d), want %d (%d)", missing, sample, i/4, got[i],
+					mask[i], want, valid)
+			}
+		}
 	}
 }
