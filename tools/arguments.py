@@ -255,13 +255,13 @@ class WholeChip of Sampler, chip
     coverage: Path | None = field(default=None, kw_only=True)
 
 class RandomWindow of Sampler, random_window
-        Windows at corners that are all as likely.
+        Windows at random corners, each as likely as any other.
     size: Size | None = None
         Height and width in pixels of the first raster field, or the side of a square.
     per_asset: int = 1
         Samples that an epoch takes from each asset.
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
-        Sides of squares in place of `size`: each batch has one of them, drawn by its number.
+        Sides of squares in place of `size`: each batch has one of them, at random.
     max_nodata: float | None = field(default=None, kw_only=True)
     coverage: Path | None = field(default=None, kw_only=True)
 
@@ -290,7 +290,7 @@ class ResizedWindow of Sampler, resized_window
     per_asset: int = 1
         Samples that an epoch takes from each asset.
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
-        Sides of squares in place of `size`: each batch has one of them, drawn by its number.
+        Sides of squares in place of `size`: each batch has one of them, at random.
 
 class WeightedWindow of Sampler, weighted_window
         Windows about pixels that count: valid ones, or those of a class of a mask.
@@ -301,7 +301,7 @@ class WeightedWindow of Sampler, weighted_window
     per_asset: int = 1
         Samples that an epoch takes from each asset.
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
-        Sides of squares in place of `size`: each batch has one of them, drawn by its number.
+        Sides of squares in place of `size`: each batch has one of them, at random.
 
 class TileWindow of Sampler, tile_window
         Random windows in an order in which a tile is decoded once for many of them.

@@ -132,7 +132,7 @@ class WholeChip:
 
 @dataclass(frozen=True)
 class RandomWindow:
-    """Windows of h by w pixels at corners that are all as likely, per_item each."""
+    """Windows of h by w pixels at random corners, each as likely as any other, per_item each."""
 
     h: int
     w: int

@@ -418,12 +418,12 @@ class WholeChip(Argument):
 
 @dataclass(frozen=True, repr=False)
 class RandomWindow(Argument):
-    """Windows at corners that are all as likely.
+    """Windows at random corners, each as likely as any other.
 
     Attributes:
         size: height and width in pixels of the first raster field, or the side of a square.
         per_asset: samples that an epoch takes from each asset.
-        sizes: sides of squares in place of `size`: each batch has one of them, drawn by its number.
+        sizes: sides of squares in place of `size`: each batch has one of them, at random.
         max_nodata: the largest share of a window, from 0 to 1, that may have no data, for "chip",
             "random_window" and "grid": other windows are not in the dataset. It needs `coverage`,
             which says it by cells: exactly for windows of whole cells, and else as if the valid
@@ -481,7 +481,7 @@ class ResizedWindow(Argument):
             result: from 1/`ratio` to `ratio`. Default 4/3.
         of_asset: makes `scale` relative to the area of the asset.
         per_asset: samples that an epoch takes from each asset.
-        sizes: sides of squares in place of `size`: each batch has one of them, drawn by its number.
+        sizes: sides of squares in place of `size`: each batch has one of them, at random.
     """
 
     _kind = "resized_window"
@@ -501,7 +501,7 @@ class WeightedWindow(Argument):
         size: height and width in pixels of the first raster field, or the side of a square.
         weights: file that `chaski stats --sampling` wrote. The spec hash covers its content.
         per_asset: samples that an epoch takes from each asset.
-        sizes: sides of squares in place of `size`: each batch has one of them, drawn by its number.
+        sizes: sides of squares in place of `size`: each batch has one of them, at random.
     """
 
     _kind = "weighted_window"
