@@ -1,0 +1,181 @@
+package rows
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// drawCounts draws a file of weights, in which some rows could not be read, and the valid pixels of each row.
+func drawCounts(t *rapid.T) (w *Weights, valid [][][]bool) {
+	head := WeightsHeader{Version: 1, CellHeight: rapid.IntRange(1, 3).Draw(t, "cell rows"),
+		CellWidth: rapid.IntRange(1, 3).Draw(t, "cell columns"), Field: "x"}
+	var counts []CellCounts
+	for range rapid.IntRange(1, 4).Draw(t, "rows") {
+		if rapid.IntRange(0, 4).Draw(t, "unread") == 0 {
+			counts, valid = append(counts, CellCounts{}), append(valid, nil)
+			continue
+		}
+		height, width := rapid.IntRange(1, 9).Draw(t, "height"), rapid.IntRange(1, 9).Draw(t, "width")
+		pixels := make([][]bool, height)
+		for y := range pixels {
+			pixels[y] = make([]bool, width)
+		}
+		row := CellCounts{Height: uint32(height), Width: uint32(width)}
+		for top := 0; top < height; top += head.CellHeight {
+			for left := 0; left < width; left += head.CellWidth {
+				cell, full := uint32(0), rapid.Bool().Draw(t, "full")
+				for y := top; full && y < min(top+head.CellHeight, height); y++ {
+					for x := left; x < min(left+head.CellWidth, width); x++ {
+						pixels[y][x] = true
+						cell++
+					}
+				}
+				row.Cells = append(row.Cells, cell)
+			}
+		}
+		counts, valid = append(counts, row), append(valid, pixels)
+	}
+	head.Rows = int64(len(counts))
+	var file bytes.Buffer
+	if err := WriteWeights(&file, head, counts); err != nil {
+		t.Fatal(err)
+	}
+	w, err := ParseWeights(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, valid
+}
+
+// missing counts the pixels of a window that have no data.
+func missing(valid [][]bool, b shuffle.Box) (n int) {
+	for y := b.Y; y < b.Y+b.H; y++ {
+		for x := b.X; x < b.X+b.W; x++ {
+			if y >= len(valid) || x >= len(valid[y]) || !valid[y][x] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestLimitsOfCoverage: a grid has the windows, and a dataset the rows, of which one counts few enough pixels without
+// data. A grid keeps a window of a row whose size is not known; a row that was not counted is left out.
+func TestLimitsOfCoverage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, valid := drawCounts(t)
+		side := rapid.IntRange(1, 4).Draw(t, "side")
+		limit := float64(rapid.IntRange(0, side*side).Draw(t, "limit")) / float64(side*side)
+		grid := &shuffle.Grid{H: side, W: side, StrideY: side, StrideX: side, AlignY: 1, AlignX: 1}
+		sampler := &shuffle.Sampler{Kind: grid, MaxNoData: &limit}
+		unknown := rapid.Bool().Draw(t, "unknown")
+		sizes := func(i int64) (row int64, height, width int) {
+			height, width = w.Size(i)
+			if unknown && i == 0 {
+				height, width = 0, 0
+			}
+			return i, height, width
+		}
+		all, err := w.LimitGrid(context.Background(), sampler, w.Rows, sizes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []uint32
+		wantAll := int64(0)
+		for i := range w.Rows {
+			_, height, width := sizes(i)
+			before := len(want)
+			for j := range grid.Count(height, width) {
+				box := grid.At(j, height, width)
+				if wantAll++; height == 0 || float64(missing(valid[i], box)) <= limit*float64(side*side) {
+					want = append(want, uint32(j))
+				}
+			}
+			if got := sampler.Runs.Count(i); got != int64(len(want)-before) {
+				t.Fatalf("row %d has %d windows, want %d", i, got, len(want)-before)
+			}
+		}
+		if all != wantAll || !slices.Equal(sampler.Windows, want) {
+			t.Fatalf("windows %v of %d, want %v of %d", sampler.Windows, all, want, wantAll)
+		}
+		var rows []uint32
+		for i, pixels := range valid {
+			if len(pixels) == 0 {
+				continue
+			}
+			whole := shuffle.Box{H: len(pixels), W: len(pixels[0])}
+			if float64(missing(pixels, whole)) <= limit*float64(whole.H*whole.W) {
+				rows = append(rows, uint32(i))
+			}
+		}
+		chips := &shuffle.Sampler{Kind: shuffle.WholeChip{}, MaxNoData: &limit}
+		got, err := w.Covered(context.Background(), chips, w.Rows, func(i int64) int64 { return i })
+		if err != nil || !slices.Equal(got, rows) {
+			t.Fatalf("rows %v, want %v; %v", got, rows, err)
+		}
+		cancelled, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err = w.Covered(cancelled, chips, w.Rows, func(i int64) int64 { return i })
+		_, gridErr := w.LimitGrid(cancelled, sampler, w.Rows, sizes)
+		if !errors.Is(err, context.Canceled) || !errors.Is(gridErr, context.Canceled) {
+			t.Fatalf("after the end: %v, %v", err, gridErr)
+		}
+	})
+}
+
+// TestWeightsAtTheBounds: a header at its bounds is read, and one beyond them is refused.
+func TestWeightsAtTheBounds(t *testing.T) {
+	file := func(version, rows, cellH, cellW int, height, width uint32, cells ...uint32) []byte {
+		var b bytes.Buffer
+		head := WeightsHeader{Version: version, Rows: int64(rows), CellHeight: cellH, CellWidth: cellW, Field: "x"}
+		if err := WriteWeights(&b, head, []CellCounts{{height, width, cells}}); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	const most = spec.MaxWindow
+	for _, c := range []struct {
+		accepted, refused []byte
+		kind              fault.Kind
+	}{
+		{file(1, 1, 1, 1, 1, 1, 5), file(2, 1, 1, 1, 1, 1, 5), fault.Unsupported},
+		{file(1, 1, most, 1, 1, 1, 5), file(1, 1, most+1, 1, 1, 1, 5), fault.Corrupt},
+		{file(1, 1, 1, most, 1, 1, 5), file(1, 1, 1, most+1, 1, 1, 5), fault.Corrupt},
+		{file(1, 1, 1, 1, 1, 1, 5), file(1, 1, 0, 1, 1, 1, 5), fault.Corrupt},
+		{file(1, 1, 1, 1, 1, 1, 5), file(1, 1, 1, 0, 1, 1, 5), fault.Corrupt},
+		{file(1, 1, 2, 2, 3, 2, 5, 6), file(1, 1, 2, 2, 3, 2, 5), fault.Corrupt},
+		{file(1, 1, 2, 2, 2, 3, 5, 6), file(1, 1, 2, 2, 2, 3, 5, 6, 7), fault.Corrupt},
+		{file(1, 1, 2, 2, 0, math.MaxInt32), file(1, 1, 2, 2, 0, math.MaxInt32+1), fault.Corrupt},
+		{file(1, 1, 2, 2, math.MaxInt32, 0), file(1, 1, 2, 2, math.MaxInt32+1, 0), fault.Corrupt},
+		{file(1, 1, 2, 2, 0, 0), file(1, -1, 2, 2, 0, 0), fault.Corrupt},
+		{file(1, 1, 2, 2, 0, 0), file(1, 2, 2, 2, 0, 0), fault.Corrupt},
+	} {
+		if _, err := ParseWeights(c.accepted); err != nil {
+			t.Errorf("%q: %v", c.accepted, err)
+		}
+		if _, err := ParseWeights(c.refused); fault.KindOf(err) != c.kind {
+			t.Errorf("%q: %v, want %v", c.refused, err, c.kind)
+		}
+	}
+	w, err := ParseWeights(file(1, 1, 2, 2, 3, 2, 5, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range [][2]int{{3, 2}, {2, 2}, {3, 3}, {2, 3}} {
+		cells, err := w.Of(0, size[0], size[1])
+		if same := size == [2]int{3, 2}; same != (err == nil) || same && fmt.Sprint(cells.Sums) != "[5 11]" {
+			t.Errorf("an asset of %v: %+v, %v", size, cells, err)
+		}
+	}
+}
