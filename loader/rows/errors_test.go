@@ -1,0 +1,119 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// TestSelectedRows: without conditions all rows are selected, which nil says, and it is an error if none is left.
+func TestSelectedRows(t *testing.T) {
+	table := inMemory(3, 0, map[string]listed{"part": {catalog.Text, 0, []any{"a", "b", "a"}}})
+	for _, c := range []struct {
+		bad  []string
+		want []uint32
+		kind fault.Kind
+	}{{nil, nil, 0}, {[]string{"1", "7"}, []uint32{0, 2}, 0}, {[]string{"0", "1", "2"}, nil, fault.NotFound}} {
+		source := spec.Source{Source: "here", Subset: spec.Subset{Bad: c.bad}}
+		got, err := Selected(t.Context(), table, source, resources.Options{})
+		same := slices.Equal(got, c.want) && (got == nil) == (c.want == nil)
+		if fault.KindOf(err) != c.kind || err == nil && !same {
+			t.Errorf("without %q: %v, %v", c.bad, got, err)
+		}
+	}
+	table.Selected = true
+	got, err := Selected(t.Context(), table, spec.Source{Subset: spec.Subset{Bad: []string{"0"}}}, resources.Options{})
+	if got != nil || err != nil {
+		t.Errorf("a container that has selected its rows: %v, %v", got, err)
+	}
+}
+
+// TestCellsOfCentroids: a table without columns of bounds is divided by its centroids, and a row without one is in no
+// part.
+func TestCellsOfCentroids(t *testing.T) {
+	const n = 60
+	table := inMemory(n, 0, nil)
+	place := func(row int) (lon, lat float64) {
+		if row%7 == 3 {
+			return math.NaN(), math.NaN()
+		}
+		return float64(row*row%300) - 150, float64(row%80) - 40
+	}
+	table.Centroids = func(_ context.Context, visit func(row int64, lon, lat float64) error) error {
+		for row := range n {
+			lon, lat := place(row)
+			if err := visit(int64(row), lon, lat); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	parts := shuffle.Split{Seed: 3, Shares: []shuffle.Share{{Name: "a", Parts: 1 << 31}, {Name: "b", Parts: 1 << 31}}}
+	split := &spec.Split{By: "cell", LonLat: true, Size: 2, Seed: 3, Columns: []string{"x0", "y0", "x1", "y1"},
+		Shares: []spec.Share{{Name: "a", Parts: 1 << 31}, {Name: "b", Parts: 1 << 31}}}
+	for number, use := range []string{"a", "b"} {
+		var want []uint32
+		for row := range n {
+			lon, lat := place(row)
+			if parts.OfCell([4]float64{lon, lat, lon, lat}, 2) == number {
+				want = append(want, uint32(row))
+			}
+		}
+		got, err := selectRows(t.Context(), table, &spec.Subset{Split: split, Use: use}, resources.Options{})
+		if err != nil || !slices.Equal(got, want) || len(want) == 0 {
+			t.Errorf("part %s: %v, want %v; %v", use, got, want, err)
+		}
+	}
+	table.Centroids = nil
+	_, err := selectRows(t.Context(), table, &spec.Subset{Split: split, Use: "a"}, resources.Options{})
+	if fault.KindOf(err) != fault.NotFound {
+		t.Errorf("neither bounds nor centroids: %v", err)
+	}
+}
+
+// TestErrorsEndAScan: an error of the visitor, of a column, of a bound or of a header is returned.
+func TestErrorsEndAScan(t *testing.T) {
+	stop := errors.New("stop")
+	first := inMemory(1, 0, map[string]listed{"c": {catalog.Int, 0, []any{int64(1)}}})
+	joined := &Joined{tables: []*Table{first, inMemory(2, 1, nil)}, begins: []int64{0, 1, 3}}
+	column, err := joined.column(t.Context(), "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for last := range int64(3) {
+		visits := int64(0)
+		err := column.Scan(t.Context(), func(row int64, _ catalog.Value) error {
+			if visits++; row == last {
+				return stop
+			}
+			return nil
+		})
+		if !errors.Is(err, stop) || visits != last+1 {
+			t.Errorf("an error at row %d: %v after %d visits", last, err, visits)
+		}
+	}
+	broken := inMemory(2, 0, nil)
+	broken.Column = func(context.Context, string) (Column, error) { return Column{}, stop }
+	if times, err := Times(t.Context(), broken, []string{"a", "b"}); !errors.Is(err, stop) || times != nil {
+		t.Errorf("times of a column that cannot be read: %v, %v", times, err)
+	}
+	for _, bound := range []string{"{", "[1]", `"text"`} {
+		split := &spec.Split{By: "date", Column: "c", Ranges: []spec.Range{{Name: "a", From: []byte(bound)}}}
+		_, err := selectRows(t.Context(), first, &spec.Subset{Split: split, Use: "a"}, resources.Options{})
+		if err == nil {
+			t.Errorf("a range from %s of a column of integers", bound)
+		}
+	}
+	if WriteWeights(io.Discard, WeightsHeader{Classes: []float64{math.NaN()}}, nil) == nil {
+		t.Error("a header that JSON cannot hold was written")
+	}
+}
