@@ -117,3 +117,33 @@ func TestErrorsEndAScan(t *testing.T) {
 		t.Error("a header that JSON cannot hold was written")
 	}
 }
+
+// TestStackedFields: a field that is a stack takes the place of its parts, and places of rasters are looked up by the
+// first part. Steps of a field move behind all fields.
+func TestStackedFields(t *testing.T) {
+	below := make([]Field, 7)
+	for i := range below {
+		below[i] = Field{Kind: catalog.Raster, Size: &catalog.Size{Height: int32(i) + 1, Width: 1}}
+	}
+	below[3].Steps = &Steps{Fields: []int{6}}
+	var asked [2]int
+	table := &Table{Fields: below, Misplaced: func(_ context.Context, first, other int, _ []uint32,
+		_ func(row int64, err error)) error {
+		asked = [2]int{first, other}
+		return nil
+	}}
+	stacks := []stack{{first: 0}, {first: 1, n: 2}, {first: 3}, {first: 4, n: 2}}
+	if err := table.stack(slices.Repeat([]spec.Field{{DType: "native"}}, 6), stacks); err != nil {
+		t.Fatal(err)
+	}
+	var heights []int32
+	for _, field := range table.Fields {
+		heights = append(heights, field.Size.Height)
+	}
+	if !slices.Equal(heights, []int32{1, 2, 4, 5, 7}) || !slices.Equal(table.Fields[2].Steps.Fields, []int{4}) {
+		t.Errorf("fields of %v, and steps %v", heights, table.Fields[2].Steps.Fields)
+	}
+	if err := table.Misplaced(t.Context(), 1, 3, nil, nil); err != nil || asked != [2]int{1, 4} {
+		t.Errorf("places of %v were asked for; %v", asked, err)
+	}
+}
