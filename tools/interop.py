@@ -122,7 +122,11 @@ def library(python: str) -> str:
 
 def check_variables() -> None:
     """Ends the script if tests name a variable that it does not set, or that it does not run."""
-    go = [f for f in ROOT.rglob("*_test.go") if not hidden(f)]
+    files = [f for f in ROOT.rglob("*.go") if not hidden(f)]
+    go = [f for f in files if f.name.endswith("_test.go")]
+    for f in set(files) - set(go):
+        if re.search(VARIABLE, f.read_text()):
+            sys.exit(f"interop: {f} names a variable: no test that uses it can be told")
     python = list((ROOT / "python" / "tests").glob("*.py"))
     names = {f: set(VARIABLE.findall(f.read_text())) for f in go + python}
     if unknown := set().union(*names.values()) - set(VARIABLES):

@@ -28,7 +28,7 @@ type original struct {
 // TestOriginals: random containers of the original writers are read as what was put into them, and as
 // their reader reads them.
 func TestOriginals(t *testing.T) {
-	python, seed := oracle.TACO(t)
+	python, seed := oracle.TACO(t, "CHASKI_ORACLE_PYTHON_TACO")
 	const count = 18
 	lines, warnings := oracle.Lines(t, python, "testdata/originals.py", t.TempDir(), seed, fmt.Sprint(count))
 	if len(lines) < count*2/3 { // what a writer refuses is not there

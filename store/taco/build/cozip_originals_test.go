@@ -25,7 +25,7 @@ type told struct {
 // TestTACO3OfOthers promises that random containers of the original writer are read as its reader reads them, and that
 // copies of them in each form have the same rows, types and files for that reader, which finds nothing wrong in them.
 func TestTACO3OfOthers(t *testing.T) {
-	python, seed := oracle.TACO(t)
+	python, seed := oracle.TACO(t, "CHASKI_ORACLE_PYTHON_TACO")
 	count := 100
 	if testing.Short() {
 		count = 30

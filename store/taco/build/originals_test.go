@@ -22,7 +22,7 @@ import (
 // TestTheOriginalReaderReadsIt: tacoreader finds in random containers, of both forms and of any nesting, the rows,
 // values and bytes that were put into them.
 func TestTheOriginalReaderReadsIt(t *testing.T) {
-	python, text := oracle.TACO(t)
+	python, text := oracle.TACO(t, "CHASKI_ORACLE_PYTHON_TACO")
 	seed, _ := strconv.Atoi(text)
 	const count = 40
 	dir := t.TempDir()

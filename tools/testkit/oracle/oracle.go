@@ -11,12 +11,13 @@ import (
 	"testing"
 )
 
-// TACO returns a Python with the original writers and readers of TACO, and the seed of random containers. It skips the
-// test if CHASKI_ORACLE_PYTHON_TACO names no such Python. CHASKI_ORACLE_SEED is another seed than 0.
-func TACO(t testing.TB) (python, seed string) {
+// TACO returns the Python that an environment variable names, with the original writers and readers of TACO, and the
+// seed of random containers. It skips the test without the variable, which a test names itself: tools/interop.py runs
+// those that name one. CHASKI_ORACLE_SEED is another seed than 0.
+func TACO(t testing.TB, variable string) (python, seed string) {
 	t.Helper()
-	if python = os.Getenv("CHASKI_ORACLE_PYTHON_TACO"); python == "" {
-		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with tacotoolbox, tacoreader, pytortilla and taco-eo")
+	if python = os.Getenv(variable); python == "" {
+		t.Skip(variable + " names no Python with tacotoolbox, tacoreader, pytortilla and taco-eo")
 	}
 	if seed = os.Getenv("CHASKI_ORACLE_SEED"); seed == "" {
 		seed = "0"
