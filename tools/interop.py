@@ -126,7 +126,8 @@ def check_variables() -> None:
     go = [f for f in files if f.name.endswith("_test.go")]
     for f in set(files) - set(go):
         if re.search(VARIABLE, f.read_text()):
-            sys.exit(f"interop: {f} names a variable: no test that uses it can be told")
+            name = f.relative_to(ROOT)
+            sys.exit(f"interop: {name} is no test: name the variable in those that need it")
     python = list((ROOT / "python" / "tests").glob("*.py"))
     names = {f: set(VARIABLE.findall(f.read_text())) for f in go + python}
     if unknown := set().union(*names.values()) - set(VARIABLES):

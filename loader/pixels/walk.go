@@ -253,13 +253,13 @@ func (w *walk) runs(ctx context.Context, wants []want) error {
 		w.dry.compare(w.x, w.numbers)
 		gap = w.dry.Gap
 	}
-	for left := w.plan.Join(w.x, w.numbers, gap, MaxRun); len(left) > 0; {
-		n := w.together(left)
-		count, err := w.read(ctx, left[:n], wants)
+	for queue := w.plan.Join(w.x, w.numbers, gap, MaxRun); len(queue) > 0; {
+		n := w.together(queue)
+		count, err := w.read(ctx, queue[:n], wants)
 		if err != nil {
 			return err
 		}
-		left, wants = left[n:], wants[count:]
+		queue, wants = queue[n:], wants[count:]
 	}
 	return nil
 }

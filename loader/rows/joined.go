@@ -86,7 +86,7 @@ func (j *Joined) table() *Table {
 
 // field returns a field of the table. Its values are null in the rows of datasets without it.
 func (j *Joined) field(number int) Field {
-	of := func(row int64) (field *Field, below int64) {
+	fieldAt := func(row int64) (field *Field, below int64) {
 		k, r := j.Dataset(row)
 		if !j.Has(number, k) {
 			return nil, r
@@ -97,14 +97,14 @@ func (j *Joined) field(number int) Field {
 	return Field{
 		Kind: j.tables[lead].Fields[j.fields[number][lead]].Kind,
 		Asset: func(ctx context.Context, row int64) (catalog.Asset, error) {
-			if field, below := of(row); field != nil {
+			if field, below := fieldAt(row); field != nil {
 				return field.Asset(ctx, below)
 			}
 			return catalog.Asset{}, fault.New(fault.NotFound, "field", fault.NoOffset,
 				"it has no rasters in this dataset")
 		},
 		Value: func(ctx context.Context, row int64) (catalog.Value, error) {
-			if field, below := of(row); field != nil {
+			if field, below := fieldAt(row); field != nil {
 				return field.Value(ctx, below)
 			}
 			return catalog.Value{Null: true}, nil

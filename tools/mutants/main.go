@@ -119,7 +119,7 @@ func test(packages []string, overlay string, limit time.Duration) (string, error
 		args = append(args, "-overlay", overlay)
 	}
 	command := exec.CommandContext(ctx, "go", append(args, packages...)...)
-	command.Env = append(os.Environ(), "RAPID_NOFAILFILE=1") // in the tree
+	command.Env = append(os.Environ(), "RAPID_NOFAILFILE=1") // else failures are files in the tree
 	command.WaitDelay = time.Second
 	text, err := command.CombinedOutput()
 	return string(text), err
