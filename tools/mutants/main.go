@@ -2,8 +2,8 @@
 //
 //	go run ./tools/mutants [-n N] [-seed S] [-tests PACKAGES] PACKAGE...
 //
-// It changes nothing in the tree: each mutant is an overlay of the compiler. A mutant is killed if a test fails or runs
-// four times as long as without it; one that does not compile does not count. It prints each survivor as FILE:LINE and
+// It changes nothing in the tree: each mutant is an overlay of the compiler. A mutant is killed if a test fails, or if the
+// tests of a package run over four times as long as without it; one that does not compile does not count. It prints each survivor as FILE:LINE and
 // the change, and the share that was killed. A line of tools/mutants/equivalent.txt, FILE: TEXT OF THE LINE => CHANGE,
 // with a reason above it, names a mutant that does the same as the original.
 package main
@@ -81,12 +81,13 @@ func run(out *os.File, packages []string, tests string, count int, seed uint64) 
 // try runs the tests for each mutant, and prints what survives.
 func try(out *os.File, dir string, mutants []mutant, tests []string, same map[string]bool) error {
 	const patience = 4 // times the tests of the original
-	if text, err := test(tests, "", 10*time.Minute); err != nil {
+	const longest = 10 * time.Minute
+	if text, err := test(tests, "", longest); err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, text)
 	}
 	began := time.Now() // compiled by now
-	_, _ = test(tests, "", 10*time.Minute)
-	limit := patience*time.Since(began) + 30*time.Second // for compiling
+	_, _ = test(tests, "", longest)
+	limit := patience * time.Since(began)
 	var killed, survived, equal int
 	for i := range mutants {
 		m := &mutants[i]
@@ -110,16 +111,19 @@ func try(out *os.File, dir string, mutants []mutant, tests []string, same map[st
 	return nil
 }
 
-// test runs the tests of packages with an overlay, which may be empty, and returns what they print.
+// test runs the tests of packages with an overlay, which may be empty, and returns what they print. Tests of a package
+// end themselves after limit: the tests would outlive a go command that is stopped, and loop beside later ones.
 func test(packages []string, overlay string, limit time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	const compiling = 5 * time.Minute
+	ctx, cancel := context.WithTimeout(context.Background(), limit+compiling)
 	defer cancel()
-	args := []string{"test", "-vet=off", "-failfast", "-count=1"}
+	args := []string{"test", "-vet=off", "-failfast", "-count=1", "-timeout", limit.String()}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
 	command := exec.CommandContext(ctx, "go", append(args, packages...)...)
-	command.Env = append(os.Environ(), "RAPID_NOFAILFILE=1") // else failures are files in the tree
+	// Otherwise failures are files in the tree, and rapid looks 30 s for the smallest one.
+	command.Env = append(os.Environ(), "RAPID_NOFAILFILE=1", "RAPID_SHRINKTIME=1ms")
 	command.WaitDelay = time.Second
 	text, err := command.CombinedOutput()
 	return string(text), err

@@ -8,12 +8,15 @@ import (
 )
 
 // TestMutants: of a function with a test that looks only at half of it, the mutants of that half are killed, and those
-// of the other one survive.
+// of the other one survive. A mutant that loops for ever is killed, and its process ends.
 func TestMutants(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod": "module example\n\ngo 1.26\n",
-		"m/m.go": "package m\n\nfunc Seen(a int) bool { return a < 3 }\n\nfunc Unseen(a int) bool { return a < 5 }\n",
+		"go.mod":       "module example\n\ngo 1.26\n",
+		"m/m.go":       "package m\n\nfunc Seen(a int) bool { return a < 3 }\n\nfunc Unseen(a int) bool { return a < 5 }\n",
+		"endless/m.go": "package endless\n\nfunc Down(a int) int {\n\tfor a != 0 {\n\t\ta--\n\t}\n\treturn a\n}\n",
+		"endless/m_test.go": "package endless\n\nimport \"testing\"\n\nfunc TestDown(t *testing.T) {\n" +
+			"\tif Down(9) != 0 {\n\t\tt.Fail()\n\t}\n}\n",
 		"m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestSeen(t *testing.T) {\n" +
 			"\tif !Seen(2) || Seen(3) {\n\t\tt.Fail()\n\t}\n}\n",
 		"tools/mutants/equivalent.txt": "# the reason\nm/m.go: func Unseen(a int) bool { return a < 5 } => 6\n",
@@ -32,7 +35,7 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run(out, []string{"m"}, "", 0, 1); err != nil {
+	if err := run(out, []string{"m", "endless"}, "", 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.Close(); err != nil {
@@ -43,7 +46,7 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "m/m.go:5: < => <=\n\tm/m.go: func Unseen(a int) bool { return a < 5 } => <=\n" +
-		"m: 2 of 3 mutants killed, 1 equivalent\n"
+		"m: 2 of 3 mutants killed, 1 equivalent\nendless: 3 of 3 mutants killed, 0 equivalent\n"
 	if got := string(text); got != want {
 		t.Errorf("got %s; want %s", strings.TrimSpace(got), want)
 	}
