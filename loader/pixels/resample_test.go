@@ -1,0 +1,159 @@
+package pixels
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
+)
+
+// plane is one band of a window, of which some samples are missing.
+type plane struct {
+	height, width int
+	sample        func(y, x int) (value float64, valid bool)
+}
+
+// floorOf returns floor(a / b).
+func floorOf(a, b int) int {
+	q := new(big.Int).Div(big.NewInt(int64(a)), big.NewInt(int64(b))) // Euclidean: floor for b > 0
+	return int(q.Int64())
+}
+
+// nearest is Nearest of docs/order.md.
+func (p *plane) nearest(y, x, h, w int) (float64, bool) {
+	return p.sample(floorOf((2*y+1)*p.height, 2*h), floorOf((2*x+1)*p.width, 2*w))
+}
+
+// bilinear is Bilinear of docs/order.md.
+func (p *plane) bilinear(y, x, h, w int) (float64, bool) {
+	near, valid := p.nearest(y, x, h, w)
+	if !valid {
+		return 0, false
+	}
+	side := func(i, m, n int) (a, b int, weight float32) {
+		num := (2*i+1)*m - n
+		low := floorOf(num, 2*n)
+		return min(max(low, 0), m-1), min(max(low+1, 0), m-1), float32(num-low*2*n) / float32(2*n)
+	}
+	ay, by, ty := side(y, p.height, h)
+	ax, bx, tx := side(x, p.width, w)
+	between := func(p, q, t float32) float32 {
+		if t == 0 || p == q {
+			return p
+		}
+		difference := q - p
+		product := t * difference
+		return p + product
+	}
+	of := func(y, x int) float32 {
+		if value, valid := p.sample(y, x); valid {
+			return float32(value)
+		}
+		return float32(near)
+	}
+	return float64(between(between(of(ay, ax), of(ay, bx), tx), between(of(by, ax), of(by, bx), tx), ty)), true
+}
+
+// antialias is Antialias of docs/order.md, over all samples of the window. Sums of small whole numbers are exact in any
+// order.
+func (p *plane) antialias(y, x, h, w int) (float64, bool) {
+	weight := func(i, j, m, n int) float64 {
+		return math.Max(0, float64(2*max(m, n))-math.Abs(float64((2*j+1)*n-(2*i+1)*m)))
+	}
+	sum, there, total := 0.0, 0.0, 0.0
+	for row := range p.height {
+		for column := range p.width {
+			k := weight(y, row, p.height, h) * weight(x, column, p.width, w)
+			total += k
+			if value, valid := p.sample(row, column); valid {
+				sum, there = sum+k*value, there+k
+			}
+		}
+	}
+	if 2*there < total {
+		return 0, false
+	}
+	return float64(float32(sum / there)), true
+}
+
+// TestResampledAgainstSlow: a window that is resampled, with as many bands at a time as fit into the limit, has the
+// values of docs/order.md, sample by sample.
+func TestResampledAgainstSlow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawImage(t)
+		x := m.asset.Index
+		way := rapid.SampledFrom([]string{"", spec.Nearest, spec.Bilinear, spec.Antialias}).Draw(t, "way")
+		f, err := drawField(t, m, way)
+		if err != nil { // a float would be rounded to an integer
+			if way != spec.Bilinear && way != spec.Antialias || !x.DType.Integer() ||
+				fault.KindOf(err) != fault.Unsupported || !strings.HasPrefix(err.Error(), "resample: "+way) {
+				t.Fatal(err)
+			}
+			return
+		}
+		win := shuffle.Box{Y: rapid.IntRange(-3, x.Height-1).Draw(t, "y"), X: rapid.IntRange(-3, x.Width-1).Draw(t, "x")}
+		win.H = rapid.IntRange(max(1, 1-win.Y), 14).Draw(t, "h")
+		win.W = rapid.IntRange(max(1, 1-win.X), 14).Draw(t, "w")
+		f.SetSize(rapid.IntRange(1, 16).Draw(t, "rows"), rapid.IntRange(1, 16).Draw(t, "columns"))
+		h, w := f.H, f.W
+		turn := shuffle.Element(rapid.IntRange(0, 7).Draw(t, "turn"))
+		s := newTensor(t, m, f, shuffle.Box{H: h, W: w}, turn&^shuffle.Transpose)
+		if h == w {
+			s.row.Turn = turn
+		}
+		r := NewReader(resources.Options{Opener: folder.OneFile(m.file)}.WithDefaults())
+		limit := (f.rawSize() + 1) * win.H * win.W * rapid.IntRange(1, 6).Draw(t, "bands at a time")
+		if f.smooths { // its rows and weights have a limit of their own
+			limit += 1 << 20
+		}
+		if err := r.Resampled(t.Context(), m.asset, win, s.row, limit); err != nil {
+			t.Fatal(err)
+		}
+		want, there := map[[3]int]float64{}, map[[3]int]bool{}
+		for j, b := range f.Picked {
+			p := plane{win.H, win.W, func(y, c int) (float64, bool) {
+				value, valid := m.at(b, win.Y+y, win.X+c)
+				outside := win.Y+y < 0 || win.X+c < 0 || win.Y+y >= x.Height || win.X+c >= x.Width
+				if !valid && (outside || f.Blends) {
+					value = 0
+				}
+				return value, valid
+			}}
+			of := p.nearest
+			switch {
+			case way == spec.Antialias:
+				of = p.antialias
+			case way == spec.Bilinear || way == "" && f.To == chunk.Float32:
+				of = p.bilinear
+			}
+			for y := range h {
+				for c := range w {
+					value, valid := of(y, c, h, w)
+					if f.Blends && f.To == chunk.Uint8 { // the cast rounds
+						value = math.RoundToEven(value)
+					}
+					if !valid && f.Final.Base.FillNoData {
+						value = f.FillValue
+					}
+					ty, tx := turned(s.row.Turn, s.row.Win, y, c)
+					want[[3]int{j, ty, tx}], there[[3]int{j, ty, tx}] = value, valid
+				}
+			}
+		}
+		s.check(t, func(j, y, x int) (float64, bool) { return want[[3]int{j, y, x}], there[[3]int{j, y, x}] })
+		over := (f.rawSize()+1)*win.H*win.W - 1
+		err = r.Resampled(t.Context(), m.asset, win, s.row, over)
+		if fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "to resample are over") {
+			t.Fatalf("a band over the limit: %v", err)
+		}
+	})
+}

@@ -1,0 +1,332 @@
+package pixels
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+	_ "github.com/chaski-eo/chaski/tiff" // decodes DEFLATE
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
+)
+
+// image is a small raster with all of its samples, which a slow reader takes one by one.
+type image struct {
+	asset   catalog.Asset
+	file    []byte
+	samples []float64 // by band, row and column, alpha among the bands
+	mask    []byte    // by band, row and column; one band counts for all; nil: no mask
+	numbers int       // samples are from 0 to numbers-1
+}
+
+// at returns a sample, and whether it is there.
+func (m *image) at(b, y, x int) (value float64, valid bool) {
+	index := m.asset.Index
+	if y < 0 || y >= index.Height || x < 0 || x >= index.Width {
+		return 0, false
+	}
+	pixel, plane := y*index.Width+x, index.Height*index.Width
+	value, valid = m.samples[b*plane+pixel], true
+	switch {
+	case index.Mask != nil:
+		valid = m.mask[b%index.Mask.Bands*plane+pixel] != 0
+	case index.NoData != nil:
+		valid = value != *index.NoData
+	case index.Alpha:
+		valid = m.samples[(index.Bands-1)*plane+pixel] != 0
+	}
+	return value, valid
+}
+
+// drawGrid draws the chunks of an index that has bands, height, width and dtype.
+func drawGrid(t *rapid.T, x *chunk.Index, name string) {
+	x.ChunkB, x.Predictor = 1, chunk.NoPredictor
+	if rapid.Bool().Draw(t, name+" bands together") {
+		x.ChunkB = x.Bands
+		if x.Bands > 1 && rapid.Bool().Draw(t, name+" by pixel") {
+			x.Inner = chunk.YXB
+		}
+	}
+	x.ChunkH, x.ChunkW = rapid.IntRange(1, 7).Draw(t, name+" rows"), rapid.IntRange(1, 7).Draw(t, name+" columns")
+	x.CutEdge, x.CutRight = rapid.Bool().Draw(t, name+" cut edge"), rapid.Bool().Draw(t, name+" cut right")
+	if rapid.Bool().Draw(t, name+" compressed") {
+		x.Codec = chunk.Deflate
+	}
+}
+
+// encode appends the chunks of an index to a file. sample returns a sample of the image, sparse whether a chunk is left
+// out.
+func encode(t *rapid.T, file []byte, x *chunk.Index, sample func(b, y, x int) float64, sparse func(i int) bool) []byte {
+	for i := range x.Across() * x.Down() * x.Groups() {
+		file = append(file, 0xee) // between chunks
+		if sparse(i) {
+			x.Ranges = append(x.Ranges, chunk.Range{})
+			continue
+		}
+		box := x.Box(i)
+		bands, height, width := x.Stored(i)
+		raw := make([]byte, x.StoredBytes(i))
+		for b := range bands {
+			for row := range height {
+				for column := range width {
+					value := float64(1) // past the edge of the image
+					if box.Y0+row < x.Height && box.X0+column < x.Width {
+						value = sample(box.B0+b, box.Y0+row, box.X0+column)
+					}
+					pos := (b*height+row)*width + column
+					if x.Inner == chunk.YXB {
+						pos = (row*width+column)*bands + b
+					}
+					put(raw, x.DType, pos, value)
+				}
+			}
+		}
+		if x.Codec == chunk.Deflate {
+			var out bytes.Buffer
+			w := zlib.NewWriter(&out)
+			if _, err := w.Write(raw); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			raw = out.Bytes()
+		}
+		x.Ranges = append(x.Ranges, chunk.Range{Off: int64(len(file)), Len: int64(len(raw))})
+		file = append(file, raw...)
+	}
+	return file
+}
+
+// put writes a number as sample pos.
+func put(out []byte, d chunk.DType, pos int, value float64) {
+	switch d {
+	case chunk.Uint8:
+		out[pos] = byte(value)
+	case chunk.Uint16:
+		binary.LittleEndian.PutUint16(out[2*pos:], uint16(value))
+	case chunk.Int32:
+		binary.LittleEndian.PutUint32(out[4*pos:], uint32(int32(value)))
+	case chunk.Float32:
+		binary.LittleEndian.PutUint32(out[4*pos:], math.Float32bits(float32(value)))
+	}
+}
+
+// number reads sample pos.
+func number(data []byte, d chunk.DType, pos int) float64 {
+	switch d {
+	case chunk.Uint8:
+		return float64(data[pos])
+	case chunk.Uint16:
+		return float64(binary.LittleEndian.Uint16(data[2*pos:]))
+	case chunk.Int32:
+		return float64(int32(binary.LittleEndian.Uint32(data[4*pos:])))
+	}
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*pos:])))
+}
+
+// drawImage draws an image, with or without nodata, mask or alpha.
+func drawImage(t *rapid.T) *image {
+	x := &chunk.Index{
+		Bands: rapid.IntRange(1, 4).Draw(t, "bands"), Height: rapid.IntRange(1, 14).Draw(t, "height"),
+		Width: rapid.IntRange(1, 14).Draw(t, "width"),
+		DType: rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int32, chunk.Float32}).Draw(t, "dtype"),
+	}
+	m := &image{asset: catalog.Asset{URI: "f", Index: x}, numbers: rapid.IntRange(2, 200).Draw(t, "numbers")}
+	source, random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "samples"), 0)), make([]byte, 997)
+	for i := range random {
+		random[i] = byte(source.Uint32())
+	}
+	drawGrid(t, x, "image")
+	switch rapid.IntRange(0, 4).Draw(t, "missing") {
+	case 1, 2:
+		value := float64(rapid.IntRange(0, 2).Draw(t, "nodata"))
+		x.NoData = &value
+	case 3:
+		x.Mask = &chunk.Index{Bands: rapid.SampledFrom([]int{1, x.Bands}).Draw(t, "mask bands"), Height: x.Height,
+			Width: x.Width, DType: chunk.Uint8}
+		drawGrid(t, x.Mask, "mask")
+	}
+	x.Alpha = x.Bands > 1 && x.DType.Size() < 4 && rapid.Bool().Draw(t, "alpha")
+	plane := x.Height * x.Width
+	m.samples = make([]float64, x.Bands*plane)
+	for i := range m.samples {
+		m.samples[i] = float64(int(random[i%len(random)]) % m.numbers)
+		if x.Alpha && i >= (x.Bands-1)*plane { // of 16 bits also where one byte is 0
+			m.samples[i] = [...]float64{0, 1, 0, 255, math.Ldexp(1, 8*x.DType.Size()-1)}[int(random[i%len(random)])%5]
+		}
+	}
+	holes := rapid.Uint64().Draw(t, "sparse") & rapid.Uint64().Draw(t, "sparse, too")
+	m.file = encode(t, nil, x, func(b, y, c int) float64 {
+		return m.samples[b*plane+y*x.Width+c]
+	}, func(i int) bool { return holes>>(i%64)&1 == 1 })
+	for i, place := range x.Ranges {
+		if place.Len > 0 {
+			continue
+		}
+		box, value := x.Box(i), float64(0)
+		if x.NoData != nil {
+			value = *x.NoData
+		}
+		for b := box.B0; b < box.B1; b++ {
+			for y := box.Y0; y < box.Y1; y++ {
+				for c := box.X0; c < box.X1; c++ {
+					m.samples[b*plane+y*x.Width+c] = value
+				}
+			}
+		}
+	}
+	if mask := x.Mask; mask != nil {
+		m.mask = make([]byte, mask.Bands*plane)
+		for i := range m.mask {
+			m.mask[i] = [...]byte{0, 0, 1, 255}[random[(i+400)%len(random)]%4]
+			if random[(i/x.Width+200)%len(random)]%3 == 0 { // a whole row
+				m.mask[i] = 0
+			}
+		}
+		m.file = encode(t, m.file, mask, func(b, y, c int) float64 {
+			return float64(m.mask[b*plane+y*x.Width+c])
+		}, func(int) bool { return false })
+	}
+	return m
+}
+
+// turned returns where a transform puts pixel (y, x) of a window.
+func turned(turn shuffle.Element, win shuffle.Box, y, x int) (int, int) {
+	if turn&shuffle.FlipX != 0 {
+		x = win.W - 1 - x
+	}
+	if turn&shuffle.FlipY != 0 {
+		y = win.H - 1 - y
+	}
+	if turn&shuffle.Transpose != 0 {
+		y, x = x, y
+	}
+	return y, x
+}
+
+// drawField draws a field of an image, without a size, that is resampled in some way.
+func drawField(t *rapid.T, m *image, way string) (*Raster, error) {
+	x := m.asset.Index
+	field := spec.Field{Name: "x", DType: rapid.SampledFrom([]string{"native", "float32"}).Draw(t, "to"), Resample: way}
+	if rapid.Bool().Draw(t, "picks") {
+		field.Bands = rapid.SliceOfN(rapid.IntRange(0, x.Bands-1), 1, 5).Draw(t, "picked")
+	}
+	if rapid.Bool().Draw(t, "fills") {
+		fill := spec.Float(rapid.IntRange(0, 9).Draw(t, "fill"))
+		field.Fill = &fill
+	}
+	field.Layout = rapid.SampledFrom([]string{"n b y x", "n y x b", "(n y) x b"}).Draw(t, "layout")
+	field.Validity = "valid"
+	return NewRaster(field, 0, x)
+}
+
+// tensor is the second of two rows of a tensor.
+type tensor struct {
+	row  *Row
+	plan *einops.Plan
+}
+
+// newTensor returns a row for windows, all bytes of which are dirty.
+func newTensor(t *rapid.T, m *image, f *Raster, win shuffle.Box, turn shuffle.Element) *tensor {
+	plan, err := f.LayoutPattern.Plan(f.Axes(2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	convert, err := f.Final.Get(m.asset.Index, &f.PickedBands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := einops.Target{Data: bytes.Repeat([]byte{0x5a}, plan.Len()*f.To.Size()),
+		Mask: bytes.Repeat([]byte{0x5a}, plan.Len())}
+	return &tensor{&Row{Field: f, Plan: plan, Dst: dst, Cv: convert, N: 1, Win: win, Turn: turn}, plan}
+}
+
+// check compares the row with want, which returns an element and whether it is there, and looks that the other row is
+// untouched. Without a fill the value of a missing pixel is not compared.
+func (s *tensor) check(t *rapid.T, want func(j, y, x int) (float64, bool)) {
+	f, row := s.row.Field, s.row
+	if n := bytes.Count(row.Dst.Mask, []byte{0x5a}); n != s.plan.Len()/2 {
+		t.Fatalf("%d elements of %d are untouched", n, s.plan.Len())
+	}
+	for j := range f.Picked {
+		for y := range f.H {
+			for x := range f.W {
+				pos := s.plan.Offset("n", 1) + s.plan.Offset("b", j) + s.plan.Offset("y", y) + s.plan.Offset("x", x)
+				value, valid := want(j, y, x)
+				got, gotValid := number(row.Dst.Data, f.To, pos), row.Dst.Mask[pos]
+				if gotValid > 1 || valid != (gotValid == 1) || got != value {
+					t.Fatalf("band %d, row %d, column %d: %v, %v; want %v, %v", j, y, x, got, gotValid, value, valid)
+				}
+			}
+		}
+	}
+}
+
+// TestWindowsAgainstSlow: a window of any bands has the pixels of the image that are there, transformed, and the fill
+// value elsewhere, whether chunks are shared, decoded whole or in pieces.
+func TestWindowsAgainstSlow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawImage(t)
+		x := m.asset.Index
+		f, err := drawField(t, m, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		win := shuffle.Box{Y: rapid.IntRange(-5, x.Height+2).Draw(t, "y"), X: rapid.IntRange(-5, x.Width+2).Draw(t, "x"),
+			H: rapid.IntRange(1, 16).Draw(t, "h"), W: rapid.IntRange(1, 16).Draw(t, "w")}
+		turn := shuffle.Element(rapid.IntRange(0, 7).Draw(t, "turn"))
+		f.SetSize(win.H, win.W)
+		if turn&shuffle.Transpose != 0 {
+			f.SetSize(win.W, win.H)
+		}
+		largest := x.MaxStoredBytes()
+		if x.Codec == chunk.Deflate && x.InPieces(largest/2) != nil && rapid.Bool().Draw(t, "pieces") {
+			largest /= 2
+		}
+		if x.Mask != nil {
+			largest = max(largest, x.Mask.MaxStoredBytes())
+		}
+		r := NewReader(resources.Options{Opener: folder.OneFile(m.file), MaxChunkBytes: largest}.WithDefaults())
+		if rapid.Bool().Draw(t, "share") {
+			r.Share.Tiles = NewTileCache(int64(rapid.IntRange(0, 10*largest).Draw(t, "memory of tiles")))
+		}
+		in := Inside(win, x.Height, x.Width)
+		for range 2 { // the second time chunks are there, or the reader's memory is dirty
+			s := newTensor(t, m, f, win, turn)
+			s.row.Pad(in)
+			if in.Y0 < in.Y1 && in.X0 < in.X1 {
+				err := r.Read(t.Context(), m.asset, in, f.Picked, s.row, s.row.Masked(f.Final, in))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := map[[3]int]float64{}
+			there := map[[3]int]bool{}
+			for j, b := range f.Picked {
+				for y := range win.H {
+					for c := range win.W {
+						value, valid := m.at(b, win.Y+y, win.X+c)
+						outside := win.Y+y < 0 || win.X+c < 0 || win.Y+y >= x.Height || win.X+c >= x.Width
+						if !valid && (outside || f.Final.Base.FillNoData) {
+							value = f.FillValue
+						}
+						ty, tx := turned(turn, win, y, c)
+						want[[3]int{j, ty, tx}], there[[3]int{j, ty, tx}] = value, valid
+					}
+				}
+			}
+			s.check(t, func(j, y, x int) (float64, bool) { return want[[3]int{j, y, x}], there[[3]int{j, y, x}] })
+		}
+	})
+}
