@@ -135,12 +135,14 @@ func number(data []byte, d chunk.DType, pos int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*pos:])))
 }
 
-// drawImage draws an image, with or without nodata, mask or alpha.
-func drawImage(t *rapid.T) *image {
+// dtypes are the dtypes of images.
+var dtypes = rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int32, chunk.Float32})
+
+// drawImage draws an image of some dtype, with or without nodata, mask or alpha.
+func drawImage(t *rapid.T, dtype chunk.DType) *image {
 	x := &chunk.Index{
 		Bands: rapid.IntRange(1, 4).Draw(t, "bands"), Height: rapid.IntRange(1, 14).Draw(t, "height"),
-		Width: rapid.IntRange(1, 14).Draw(t, "width"),
-		DType: rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int32, chunk.Float32}).Draw(t, "dtype"),
+		Width: rapid.IntRange(1, 14).Draw(t, "width"), DType: dtype,
 	}
 	m := &image{asset: catalog.Asset{URI: "f", Index: x}, numbers: rapid.IntRange(2, 200).Draw(t, "numbers")}
 	source, random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "samples"), 0)), make([]byte, 997)
@@ -215,9 +217,8 @@ func turned(turn shuffle.Element, win shuffle.Box, y, x int) (int, int) {
 	return y, x
 }
 
-// drawField draws a field of an image, without a size, that is resampled in some way.
-func drawField(t *rapid.T, m *image, way string) (*Raster, error) {
-	x := m.asset.Index
+// drawField draws a field of images with an index, without a size, that is resampled in some way.
+func drawField(t *rapid.T, x *chunk.Index, way string) (*Raster, error) {
 	field := spec.Field{Name: "x", DType: rapid.SampledFrom([]string{"native", "float32"}).Draw(t, "to"), Resample: way}
 	if rapid.Bool().Draw(t, "picks") {
 		field.Bands = rapid.SliceOfN(rapid.IntRange(0, x.Bands-1), 1, 5).Draw(t, "picked")
@@ -238,12 +239,12 @@ type tensor struct {
 }
 
 // newTensor returns a row for windows, all bytes of which are dirty.
-func newTensor(t *rapid.T, m *image, f *Raster, win shuffle.Box, turn shuffle.Element) *tensor {
+func newTensor(t *rapid.T, x *chunk.Index, f *Raster, win shuffle.Box, turn shuffle.Element) *tensor {
 	plan, err := f.LayoutPattern.Plan(f.Axes(2), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	convert, err := f.Final.Get(m.asset.Index, &f.PickedBands)
+	convert, err := f.Final.Get(x, &f.PickedBands)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,9 +278,9 @@ func (s *tensor) check(t *rapid.T, want func(j, y, x int) (float64, bool)) {
 // value elsewhere, whether chunks are shared, decoded whole or in pieces.
 func TestWindowsAgainstSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := drawImage(t)
+		m := drawImage(t, dtypes.Draw(t, "dtype"))
 		x := m.asset.Index
-		f, err := drawField(t, m, "")
+		f, err := drawField(t, x, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +304,7 @@ func TestWindowsAgainstSlow(t *testing.T) {
 		}
 		in := Inside(win, x.Height, x.Width)
 		for range 2 { // the second time chunks are there, or the reader's memory is dirty
-			s := newTensor(t, m, f, win, turn)
+			s := newTensor(t, x, f, win, turn)
 			s.row.Pad(in)
 			if in.Y0 < in.Y1 && in.X0 < in.X1 {
 				err := r.Read(t.Context(), m.asset, in, f.Picked, s.row, s.row.Masked(f.Final, in))
