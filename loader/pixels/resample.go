@@ -157,7 +157,7 @@ func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win
 func (r *Reader) Planes(ctx context.Context, a catalog.Asset, bands []int, win shuffle.Box, c *Converters,
 	size int) error {
 	field := &Raster{H: win.H, W: win.W}
-	field.Picked = bands
+	field.Picked, field.StepBands = bands, a.Index.StepBands()
 	field.PlaceBands()
 	convert, err := c.Get(a.Index, &field.PickedBands)
 	if err != nil {

@@ -89,7 +89,7 @@ func (p *plane) antialias(y, x, h, w int) (float64, bool) {
 // values of docs/order.md, sample by sample.
 func TestResampledAgainstSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := drawImage(t, dtypes.Draw(t, "dtype"))
+		m := drawSteps(t, dtypes.Draw(t, "dtype"), rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "times"))
 		x := m.asset.Index
 		way := rapid.SampledFrom([]string{"", spec.Nearest, spec.Bilinear, spec.Antialias}).Draw(t, "way")
 		f, err := drawField(t, x, way)

@@ -3,14 +3,18 @@ package pixels
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -53,8 +57,12 @@ func drawGrid(t *rapid.T, x *chunk.Index, name string) {
 	x.ChunkB, x.Predictor = 1, chunk.NoPredictor
 	if rapid.Bool().Draw(t, name+" bands together") {
 		x.ChunkB = x.Bands
-		if x.Bands > 1 && rapid.Bool().Draw(t, name+" by pixel") {
-			x.Inner = chunk.YXB
+		orders := []chunk.Inner{chunk.BYX, chunk.YXB}
+		if x.Times > 0 && x.Times < x.Bands {
+			orders = append(orders, chunk.BTYX, chunk.YXBT, chunk.BYXT, chunk.TYXB)
+		}
+		if x.Bands > 1 {
+			x.Inner = rapid.SampledFrom(orders).Draw(t, name+" order")
 		}
 	}
 	x.ChunkH, x.ChunkW = rapid.IntRange(1, 7).Draw(t, name+" rows"), rapid.IntRange(1, 7).Draw(t, name+" columns")
@@ -63,6 +71,9 @@ func drawGrid(t *rapid.T, x *chunk.Index, name string) {
 		x.Codec = chunk.Deflate
 	}
 }
+
+// deflater is made once, since that takes longer than a test.
+var deflater = zlib.NewWriter(nil)
 
 // encode appends the chunks of an index to a file. sample returns a sample of the image, sparse whether a chunk is left
 // out.
@@ -83,21 +94,15 @@ func encode(t *rapid.T, file []byte, x *chunk.Index, sample func(b, y, x int) fl
 					if box.Y0+row < x.Height && box.X0+column < x.Width {
 						value = sample(box.B0+b, box.Y0+row, box.X0+column)
 					}
-					pos := (b*height+row)*width + column
-					if x.Inner == chunk.YXB {
-						pos = (row*width+column)*bands + b
-					}
-					put(raw, x.DType, pos, value)
+					put(raw, x.DType, placeIn(x, [3]int{bands, height, width}, [3]int{b, row, column}), value)
 				}
 			}
 		}
 		if x.Codec == chunk.Deflate {
 			var out bytes.Buffer
-			w := zlib.NewWriter(&out)
-			if _, err := w.Write(raw); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
+			deflater.Reset(&out)
+			_, err := deflater.Write(raw)
+			if err = errors.Join(err, deflater.Close()); err != nil {
 				t.Fatal(err)
 			}
 			raw = out.Bytes()
@@ -106,6 +111,20 @@ func encode(t *rapid.T, file []byte, x *chunk.Index, sample func(b, y, x int) fl
 		file = append(file, raw...)
 	}
 	return file
+}
+
+// placeIn returns the place of a sample in a chunk of so many planes, rows and columns, by the names of its axes.
+func placeIn(x *chunk.Index, shape, at [3]int) (pos int) {
+	lengths := map[string]int{"b": shape[0], "y": shape[1], "x": shape[2]}
+	places := map[string]int{"b": at[0], "y": at[1], "x": at[2]}
+	if axes := x.Inner.String(); strings.Contains(axes, "t") {
+		lengths["t"], lengths["b"] = x.Times, x.StepBands()
+		places["t"], places["b"] = at[0]/x.StepBands(), at[0]%x.StepBands()
+	}
+	for axis := range strings.FieldsSeq(x.Inner.String()) {
+		pos = pos*lengths[axis] + places[axis]
+	}
+	return pos
 }
 
 // put writes a number as sample pos.
@@ -139,10 +158,13 @@ func number(data []byte, d chunk.DType, pos int) float64 {
 var dtypes = rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int32, chunk.Float32})
 
 // drawImage draws an image of some dtype, with or without nodata, mask or alpha.
-func drawImage(t *rapid.T, dtype chunk.DType) *image {
+func drawImage(t *rapid.T, dtype chunk.DType) *image { return drawSteps(t, dtype, 0) }
+
+// drawSteps draws an image with steps of time, or without time if there are 0.
+func drawSteps(t *rapid.T, dtype chunk.DType, times int) *image {
 	x := &chunk.Index{
-		Bands: rapid.IntRange(1, 4).Draw(t, "bands"), Height: rapid.IntRange(1, 14).Draw(t, "height"),
-		Width: rapid.IntRange(1, 14).Draw(t, "width"), DType: dtype,
+		Bands: rapid.IntRange(1, 4).Draw(t, "bands") * max(times, 1), Height: rapid.IntRange(1, 14).Draw(t, "height"),
+		Width: rapid.IntRange(1, 14).Draw(t, "width"), DType: dtype, Times: times,
 	}
 	m := &image{asset: catalog.Asset{URI: "f", Index: x}, numbers: rapid.IntRange(2, 200).Draw(t, "numbers")}
 	source, random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "samples"), 0)), make([]byte, 997)
@@ -150,16 +172,16 @@ func drawImage(t *rapid.T, dtype chunk.DType) *image {
 		random[i] = byte(source.Uint32())
 	}
 	drawGrid(t, x, "image")
-	switch rapid.IntRange(0, 4).Draw(t, "missing") {
-	case 1, 2:
+	switch missing := rapid.IntRange(0, 4).Draw(t, "missing"); {
+	case missing == 1 || missing == 2:
 		value := float64(rapid.IntRange(0, 2).Draw(t, "nodata"))
 		x.NoData = &value
-	case 3:
+	case missing == 3 && times == 0:
 		x.Mask = &chunk.Index{Bands: rapid.SampledFrom([]int{1, x.Bands}).Draw(t, "mask bands"), Height: x.Height,
 			Width: x.Width, DType: chunk.Uint8}
 		drawGrid(t, x.Mask, "mask")
 	}
-	x.Alpha = x.Bands > 1 && x.DType.Size() < 4 && rapid.Bool().Draw(t, "alpha")
+	x.Alpha = times == 0 && x.Bands > 1 && x.DType.Size() < 4 && rapid.Bool().Draw(t, "alpha")
 	plane := x.Height * x.Width
 	m.samples = make([]float64, x.Bands*plane)
 	for i := range m.samples {
@@ -203,6 +225,35 @@ func drawImage(t *rapid.T, dtype chunk.DType) *image {
 	return m
 }
 
+// memoryArray is an array that has its samples in memory.
+type memoryArray struct{ m *image }
+
+func (a memoryArray) Open() chunk.BlockReader { return a }
+
+func (a memoryArray) ReadBox(_ context.Context, dst []byte, number int64, b chunk.Box) error {
+	x, pos := a.m.asset.Index, 0
+	for band := b.B0; band < b.B1; band++ {
+		for y := b.Y0; y < b.Y1; y++ {
+			for column := b.X0; column < b.X1; column++ {
+				put(dst, x.DType, pos, a.m.samples[(band*x.Height+y)*x.Width+column])
+				pos++
+			}
+		}
+	}
+	if number != 7 || pos*x.DType.Size() != len(dst) {
+		return fault.New(fault.Corrupt, "array", fault.NoOffset, "image %d, %d bytes for %+v", number, len(dst), b)
+	}
+	return nil
+}
+
+// asArray makes the image one of an array, and returns its index.
+func (m *image) asArray() *chunk.Index {
+	x := *m.asset.Index
+	x.Ranges, x.Inner, x.Codec, x.CutEdge, x.CutRight = nil, chunk.BYX, chunk.Raw, true, true
+	m.asset.Index = x.WithBlocks(chunk.Blocks{Array: memoryArray{m}, Image: 7})
+	return m.asset.Index
+}
+
 // turned returns where a transform puts pixel (y, x) of a window.
 func turned(turn shuffle.Element, win shuffle.Box, y, x int) (int, int) {
 	if turn&shuffle.FlipX != 0 {
@@ -221,13 +272,19 @@ func turned(turn shuffle.Element, win shuffle.Box, y, x int) (int, int) {
 func drawField(t *rapid.T, x *chunk.Index, way string) (*Raster, error) {
 	field := spec.Field{Name: "x", DType: rapid.SampledFrom([]string{"native", "float32"}).Draw(t, "to"), Resample: way}
 	if rapid.Bool().Draw(t, "picks") {
-		field.Bands = rapid.SliceOfN(rapid.IntRange(0, x.Bands-1), 1, 5).Draw(t, "picked")
+		field.Bands = rapid.SliceOfN(rapid.IntRange(0, x.StepBands()-1), 1, 5).Draw(t, "picked")
 	}
 	if rapid.Bool().Draw(t, "fills") {
 		fill := spec.Float(rapid.IntRange(0, 9).Draw(t, "fill"))
 		field.Fill = &fill
 	}
 	field.Layout = rapid.SampledFrom([]string{"n b y x", "n y x b", "(n y) x b"}).Draw(t, "layout")
+	if x.Times > 0 {
+		field.Layout = rapid.SampledFrom([]string{"n t b y x", "n y x (b t)"}).Draw(t, "layout of steps")
+		if rapid.Bool().Draw(t, "picks steps") {
+			field.Times = rapid.SliceOfN(rapid.IntRange(0, x.Times-1), 1, 4).Draw(t, "steps")
+		}
+	}
 	field.Validity = "valid"
 	return NewRaster(field, 0, x)
 }
@@ -263,7 +320,12 @@ func (s *tensor) check(t *rapid.T, want func(j, y, x int) (float64, bool)) {
 	for j := range f.Picked {
 		for y := range f.H {
 			for x := range f.W {
-				pos := s.plan.Offset("n", 1) + s.plan.Offset("b", j) + s.plan.Offset("y", y) + s.plan.Offset("x", x)
+				pos := s.plan.Offset("n", 1) + s.plan.Offset("y", y) + s.plan.Offset("x", x)
+				if bands := len(f.Picked) / max(f.TimeSteps, 1); f.TimeAxis {
+					pos += s.plan.Offset("t", j/bands) + s.plan.Offset("b", j%bands)
+				} else {
+					pos += s.plan.Offset("b", j)
+				}
 				value, valid := want(j, y, x)
 				got, gotValid := number(row.Dst.Data, f.To, pos), row.Dst.Mask[pos]
 				if gotValid > 1 || valid != (gotValid == 1) || got != value {
@@ -278,8 +340,11 @@ func (s *tensor) check(t *rapid.T, want func(j, y, x int) (float64, bool)) {
 // value elsewhere, whether chunks are shared, decoded whole or in pieces.
 func TestWindowsAgainstSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := drawImage(t, dtypes.Draw(t, "dtype"))
+		m := drawSteps(t, dtypes.Draw(t, "dtype"), rapid.SampledFrom([]int{0, 0, 2, 3}).Draw(t, "times"))
 		x := m.asset.Index
+		if x.Mask == nil && rapid.IntRange(0, 3).Draw(t, "array") == 0 {
+			x = m.asArray()
+		}
 		f, err := drawField(t, x, "")
 		if err != nil {
 			t.Fatal(err)
