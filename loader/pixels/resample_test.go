@@ -125,6 +125,8 @@ func TestResampledAgainstSlow(t *testing.T) {
 				outside := win.Y+y < 0 || win.X+c < 0 || win.Y+y >= x.Height || win.X+c >= x.Width
 				if outside {
 					value = 0
+				} else if valid {
+					value = physical(f, x, b, value)
 				}
 				return value, valid
 			}}
@@ -144,16 +146,48 @@ func TestResampledAgainstSlow(t *testing.T) {
 					if !valid && f.Final.Base.FillNoData {
 						value = f.FillValue
 					}
+					if valid {
+						value = normalized(f, j, value)
+					}
 					ty, tx := turned(s.row.Turn, s.row.Win, y, c)
 					want[[3]int{j, ty, tx}], there[[3]int{j, ty, tx}] = value, valid
 				}
 			}
 		}
 		s.check(t, func(j, y, x int) (float64, bool) { return want[[3]int{j, y, x}], there[[3]int{j, y, x}] })
+		checkMemory(t, r, f, win, limit)
 		over := (f.rawSize()+1)*win.H*win.W - 1
 		err = r.Resampled(t.Context(), m.asset, win, s.row, over)
 		if fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "to resample are over") {
 			t.Fatalf("a band over the limit: %v", err)
 		}
 	})
+}
+
+// checkMemory compares the memory that a reader holds after it has resampled a window with what was said before.
+func checkMemory(t *rapid.T, r *Reader, f *Raster, win shuffle.Box, limit int) {
+	s := &r.Resample
+	buffers := int64(cap(s.In) + cap(s.InValid) + cap(s.Out) + cap(s.OutValid) + 4*len(s.picks))
+	said := f.ResampledBytes(win, limit)
+	if !f.smooths && said != buffers {
+		t.Fatalf("%d bytes are held, %d were said", buffers, said)
+	}
+	if f.smooths {
+		sides := win.H + win.W + f.H + f.W
+		smooth := &s.Smooth
+		tents := 32*(len(smooth.y.spans)+len(smooth.x.spans)) + 8*(len(smooth.y.weights)+len(smooth.x.weights))
+		held := buffers + int64(8*(len(smooth.Rows)+len(smooth.sums))+tents)
+		if said < held || said > held+int64(tents+32*sides) {
+			t.Fatalf("%d bytes are held, %d were said", held, said)
+		}
+		need := int64(max(8*len(smooth.Rows), 32*sides))
+		enough := smooth.Prepare(win.H, win.W, f.H, f.W, need)
+		if err := smooth.Prepare(win.H, win.W, f.H, f.W, need-1); enough != nil || fault.KindOf(err) != fault.Limit {
+			t.Fatalf("up to %d bytes: %v, %v", need, enough, err)
+		}
+	}
+	kept := int64(cap(r.Stored)+cap(r.Samples)) + buffers - int64(4*len(s.picks))
+	if said := r.HeldBytes() - ReaderBytes; said < kept || said > 4*kept {
+		t.Fatalf("%d bytes are kept for the next window, %d were said", kept, said)
+	}
 }

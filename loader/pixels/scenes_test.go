@@ -42,14 +42,20 @@ func (s *scene) place() {
 }
 
 // at returns the value of a pixel of 10 m, whether it is valid, and whether it lies on the scene.
-func (s *scene) at(b, y, x int, blends bool) (value float64, valid, covered bool) {
+func (s *scene) at(f *Raster, b, y, x int, blends bool) (value float64, valid, covered bool) {
 	index := s.asset.Index
 	y, x = y-s.y, x-s.x
 	h, w := index.Height*s.factor, index.Width*s.factor
 	if y < 0 || x < 0 || y >= h || x >= w {
 		return 0, false, false
 	}
-	band := plane{index.Height, index.Width, func(y, x int) (float64, bool) { return s.image.at(b, y, x) }}
+	band := plane{index.Height, index.Width, func(y, x int) (float64, bool) {
+		value, valid := s.image.at(b, y, x)
+		if valid {
+			value = physical(f, index, b, value)
+		}
+		return value, valid
+	}}
 	if blends {
 		if value, valid = band.bilinear(y, x, h, w); !valid {
 			value = 0
@@ -68,21 +74,21 @@ func (f files) Open(ctx context.Context, uri string) (source.Reader, error) {
 }
 
 // slowMosaic returns a pixel of a mosaic of scenes by a rule.
-func slowMosaic(scenes []*scene, rule string, blends bool, b, y, x int) (value float64, valid bool) {
+func slowMosaic(f *Raster, scenes []*scene, rule string, b, y, x int) (value float64, valid bool) {
 	var all []float64
 	for _, s := range scenes {
-		v, ok, covered := s.at(b, y, x, blends)
+		v, ok, covered := s.at(f, b, y, x, f.Blends)
 		switch {
 		case ok:
 			all = append(all, v)
-		case covered && value == 0 && !blends && len(all) == 0: // of missing pixels the first one that is not 0
+		case covered && value == 0 && !f.Blends && len(all) == 0: // of missing pixels the first one that is not 0
 			value = v
 		}
 	}
 	switch {
 	case len(all) == 0:
 		return value, false
-	case !blends || rule == spec.MosaicFirst:
+	case !f.Blends || rule == spec.MosaicFirst:
 		return all[0], true
 	case rule == spec.MosaicMean:
 		sum := 0.0
@@ -124,6 +130,7 @@ func TestMosaicAgainstSlow(t *testing.T) {
 		if rule == spec.MosaicFirst {
 			limit = 8 * 14 * 14
 		}
+		said := int64(0)
 		for range 2 { // the second time the reader's memory is dirty
 			mosaic := r.Mosaic(s.row, rule)
 			for i, scene := range scenes {
@@ -131,6 +138,8 @@ func TestMosaicAgainstSlow(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				in, _ := f.Taken(mapping)
+				said = max(said, f.MosaicBytes(in, limit, rule, len(scenes)))
 				last := i == len(scenes)-1
 				if err := mosaic.Add(t.Context(), scene.asset, f.Picked, mapping, last, limit); err != nil {
 					t.Fatal(err)
@@ -141,12 +150,21 @@ func TestMosaicAgainstSlow(t *testing.T) {
 			}
 			mosaic.End()
 			s.check(t, func(j, y, x int) (float64, bool) {
-				value, valid := slowMosaic(scenes, rule, f.Blends, f.Picked[j], y, x)
+				value, valid := slowMosaic(f, scenes, rule, f.Picked[j], y, x)
 				if !valid && f.Final.Base.FillNoData {
 					value = f.FillValue
 				}
+				if valid {
+					value = normalized(f, j, value)
+				}
 				return value, valid
 			})
+		}
+		blend, resampler := &r.Resample.scenes, &r.Resample
+		held := cap(resampler.In) + cap(resampler.InValid) + cap(resampler.Out) + cap(resampler.OutValid) + 4*(len(resampler.picks)+len(resampler.places)) +
+			cap(resampler.next) + cap(resampler.nextValid) + 8*len(blend.sums) + 4*len(blend.counts) + 4*len(blend.values)
+		if said < int64(held) {
+			t.Fatalf("%d bytes are held, %d were said", held, said)
 		}
 		if f.BlendsScenes(rule) && rule == spec.MosaicMedian { // all samples of all scenes are held
 			mosaic, n := r.Mosaic(s.row, rule), 4*len(f.Picked)*f.H*f.W
@@ -213,10 +231,13 @@ func TestStackAgainstSlow(t *testing.T) {
 				b, from = b-n, other
 			}
 			if y >= 0 && c >= 0 && y < x.Height && c < x.Width {
-				value, valid, _ = from.at(b, y, c, f.To == chunk.Float32 && from.factor == 2)
+				value, valid, _ = from.at(f, b, y, c, f.To == chunk.Float32 && from.factor == 2)
 			}
 			if !valid && f.Final.Base.FillNoData {
 				value = f.FillValue
+			}
+			if valid {
+				value = normalized(f, j, value)
 			}
 			return value, valid
 		})
@@ -245,5 +266,11 @@ func readPart(t *rapid.T, r *Reader, s *scene, part *Raster, lay *Lay, win shuff
 	row.Win = shuffle.Box{H: part.H, W: part.W}
 	if err := r.Warped(t.Context(), s.asset, lay, mapping, win, &row, 8*14*14); err != nil {
 		t.Fatal(err)
+	}
+	resampler := &r.Resample
+	buffers := cap(resampler.In) + cap(resampler.InValid) + cap(resampler.Out) + cap(resampler.OutValid) +
+		4*(len(resampler.picks)+len(resampler.places))
+	if said := part.WarpedBytes(part.Source(mapping), 8*14*14); said != int64(buffers) {
+		t.Fatalf("%d bytes are held, %d were said", buffers, said)
 	}
 }

@@ -154,6 +154,9 @@ func number(data []byte, d chunk.DType, pos int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*pos:])))
 }
 
+// dyadics are numbers whose products and sums with samples are exact.
+var dyadics = rapid.SampledFrom([]float64{0.5, 1, 2, -1, 4, -0.25})
+
 // dtypes are the dtypes of images.
 var dtypes = rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int32, chunk.Float32})
 
@@ -189,6 +192,13 @@ func drawSteps(t *rapid.T, dtype chunk.DType, times int) *image {
 		if x.Alpha && i >= (x.Bands-1)*plane { // of 16 bits also where one byte is 0
 			m.samples[i] = [...]float64{0, 1, 0, 255, math.Ldexp(1, 8*x.DType.Size()-1)}[int(random[i%len(random)])%5]
 		}
+	}
+	if rapid.Bool().Draw(t, "has units") {
+		for range x.StepBands() {
+			x.Physical = append(x.Physical, chunk.Linear{Scale: dyadics.Draw(t, "file's scale"),
+				Offset: dyadics.Draw(t, "file's offset")})
+		}
+		x.Physical = chunk.Linears(x.Physical)
 	}
 	holes := rapid.Uint64().Draw(t, "sparse") & rapid.Uint64().Draw(t, "sparse, too")
 	m.file = encode(t, nil, x, func(b, y, c int) float64 {
@@ -254,6 +264,26 @@ func (m *image) asArray() *chunk.Index {
 	return m.asset.Index
 }
 
+// checkPieces compares the memory that a reader holds for pieces with what was said before.
+func checkPieces(t *rapid.T, r *Reader, x *chunk.Index) {
+	pieces := x.InPieces(r.maxChunk)
+	if pieces == nil || x.ChunkFits(r.maxChunk) || r.parts == nil {
+		return
+	}
+	buffers := int64(r.parts.Size()) + int64(pieces.MaxStoredBytes()) + chunk.Spare
+	if said := pieceBytes(x, pieces) - buffers; said < 60<<10 || said > 100<<10 { // 32 KiB and tables
+		t.Fatalf("%d bytes for the decoder", said)
+	}
+	zstd := *x
+	zstd.Codec = chunk.Zstd
+	if said := pieceBytes(&zstd, pieces) - buffers - maxWindow; said < 1500<<10 || said > 4<<20 {
+		t.Fatalf("%d bytes for the decoder of zstd", said)
+	}
+	if n := r.HeldBytes(); n < MaxRun {
+		t.Fatalf("%d bytes are kept", n)
+	}
+}
+
 // turned returns where a transform puts pixel (y, x) of a window.
 func turned(turn shuffle.Element, win shuffle.Box, y, x int) (int, int) {
 	if turn&shuffle.FlipX != 0 {
@@ -286,7 +316,46 @@ func drawField(t *rapid.T, x *chunk.Index, way string) (*Raster, error) {
 		}
 	}
 	field.Validity = "valid"
+	if field.DType == "float32" {
+		bands := len(field.Bands)
+		if bands == 0 {
+			bands = x.DataBands()
+		}
+		field.Physical = rapid.Bool().Draw(t, "physical")
+		if rapid.Bool().Draw(t, "normalizes") {
+			n := rapid.SampledFrom([]int{1, bands}).Draw(t, "numbers of bands")
+			normalize := &spec.Normalize{Scale: rapid.SliceOfN(dyadics, n, n).Draw(t, "scale"),
+				Offset: rapid.SliceOfN(dyadics, n, n).Draw(t, "offset")}
+			if rapid.Bool().Draw(t, "clips") {
+				normalize.Clip = &[2]spec.Float{-20, 30}
+			}
+			field.Normalize = normalize
+		}
+	}
 	return NewRaster(field, 0, x)
+}
+
+// physical returns the physical value of a sample of a plane of an image, if the field asks for it.
+func physical(f *Raster, x *chunk.Index, plane int, value float64) float64 {
+	if !f.Physical || len(x.Physical) == 0 {
+		return value
+	}
+	linear := x.Physical[min(plane%x.StepBands(), len(x.Physical)-1)]
+	return value*linear.Scale + linear.Offset
+}
+
+// normalized returns the element of plane j of the tensor that has a valid value.
+func normalized(f *Raster, j int, value float64) float64 {
+	n := f.Normalize
+	if n == nil {
+		return value
+	}
+	band := min(j%(len(f.Picked)/max(f.TimeSteps, 1)), len(n.Scale)-1)
+	value = value*n.Scale[band] + n.Offset[band]
+	if n.Clip != nil {
+		value = min(max(value, float64(n.Clip[0])), float64(n.Clip[1]))
+	}
+	return float64(float32(value))
 }
 
 // tensor is the second of two rows of a tensor.
@@ -377,6 +446,7 @@ func TestWindowsAgainstSlow(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			checkPieces(t, r, x)
 			want := map[[3]int]float64{}
 			there := map[[3]int]bool{}
 			for j, b := range f.Picked {
@@ -386,6 +456,8 @@ func TestWindowsAgainstSlow(t *testing.T) {
 						outside := win.Y+y < 0 || win.X+c < 0 || win.Y+y >= x.Height || win.X+c >= x.Width
 						if !valid && (outside || f.Final.Base.FillNoData) {
 							value = f.FillValue
+						} else {
+							value = normalized(f, j, physical(f, x, b, value))
 						}
 						ty, tx := turned(turn, win, y, c)
 						want[[3]int{j, ty, tx}], there[[3]int{j, ty, tx}] = value, valid

@@ -1,0 +1,129 @@
+package pixels
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
+)
+
+// drawColours draws a look-up table of colours of so many bands.
+func drawColours(t *rapid.T, bands, numbers int) *spec.LUT {
+	table, seen := &spec.LUT{}, map[string]bool{}
+	for range rapid.IntRange(1, 30).Draw(t, "colours") {
+		colour := rapid.SliceOfN(rapid.IntRange(0, numbers-1), bands, bands).Draw(t, "colour")
+		key := make([]byte, 0, bands)
+		for _, number := range colour {
+			key = append(key, byte(number))
+		}
+		if !seen[string(key)] {
+			seen[string(key)] = true
+			table.Colours = append(table.Colours, colour)
+			table.To = append(table.To, spec.Values{float64(rapid.IntRange(0, 99).Draw(t, "value"))})
+		}
+	}
+	return table
+}
+
+// TestColoursAgainstSlow: a pixel has the value of its colour. It is nodata if it is missing in all bands, or if its
+// colour has no value and the field a fill; without a fill such a pixel is an error, which names it.
+func TestColoursAgainstSlow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawImage(t, dtypes.Draw(t, "dtype"))
+		x, bands := m.asset.Index, 0
+		field := spec.Field{Name: "x", DType: rapid.SampledFrom([]string{"native", "float32"}).Draw(t, "to"),
+			Layout: "n b y x", Validity: "valid"}
+		field.Bands = rapid.SliceOfN(rapid.IntRange(0, x.DataBands()-1), 1, 4).Draw(t, "picked")
+		bands = len(field.Bands)
+		field.LUT = drawColours(t, bands, min(m.numbers, 3))
+		if fills := rapid.Bool().Draw(t, "fills"); fills {
+			fill := spec.Float(7)
+			field.Fill = &fill
+		}
+		if rapid.IntRange(0, 9).Draw(t, "wrong") == 0 {
+			field.Bands = append(field.Bands, 0)
+		}
+		f, err := NewRaster(field, 0, x)
+		if x.DType.Size() > 2 || len(field.Bands) != bands {
+			if fault.KindOf(err) != fault.Unsupported || !strings.HasPrefix(err.Error(), "look-up table: ") {
+				t.Fatalf("%v with %d bands, colours of %d: %v", x.DType, len(field.Bands), bands, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.SetSize(x.Height, x.Width)
+		made := f.Tensor()
+		plan, err := made.LayoutPattern.Plan(made.Axes(2), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		convert, err := made.Final.Get(&chunk.Index{Height: x.Height, Width: x.Width}, &made.PickedBands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := einops.Target{Data: bytes.Repeat([]byte{0x5a}, plan.Len()*made.To.Size()),
+			Mask: bytes.Repeat([]byte{0x5a}, plan.Len())}
+		whole := shuffle.Box{H: x.Height, W: x.Width}
+		row := &Row{Field: made, Plan: plan, Dst: dst, Cv: convert, N: 1, Win: whole}
+		r := NewReader(resources.Options{Opener: folder.OneFile(m.file)}.WithDefaults())
+		box := chunk.Box{Y1: x.Height, X1: x.Width}
+		err = r.Coloured(f, x, row, made.Final, func(to *Row, c *Converters) error {
+			return r.Read(t.Context(), m.asset, box, f.Picked, to, to.Masked(c, box))
+		})
+		unknown := 0
+		value := func(y, column int) (float64, bool) {
+			some, colour := false, []int{}
+			for _, b := range f.Picked {
+				number, valid := m.at(b, y, column)
+				colour, some = append(colour, int(number)), some || valid
+			}
+			for i, listed := range field.LUT.Colours {
+				if some && slices.Equal(listed, colour) {
+					return field.LUT.To[i][0], true
+				}
+			}
+			if some {
+				unknown++
+			}
+			return f.coded.FillValue, false
+		}
+		for y := range x.Height {
+			for column := range x.Width {
+				value(y, column)
+			}
+		}
+		if field.Fill == nil && unknown > 0 {
+			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "have colours without a value") {
+				t.Fatalf("%d pixels of other colours: %v", unknown, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&tensor{row, plan}).check(t, func(_, y, column int) (float64, bool) {
+			got, valid := value(y, column)
+			if !valid && !made.Final.Base.FillNoData {
+				got = number(dst.Data, made.To, plan.Offset("n", 1)+plan.Offset("y", y)+plan.Offset("x", column)) // any
+			}
+			return got, valid
+		})
+		s := &r.Resample
+		held := int64(cap(r.colours) + cap(s.Out) + cap(s.OutValid))
+		if said := f.ColourBytes(); said != held || made.ColourBytes() != 0 || !f.Coloured() || made.Coloured() {
+			t.Fatalf("%d bytes are held, %d were said", held, said)
+		}
+	})
+}
