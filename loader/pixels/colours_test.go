@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // drawColours draws a look-up table of colours of so many bands.
@@ -77,7 +76,7 @@ func TestColoursAgainstSlow(t *testing.T) {
 			Mask: bytes.Repeat([]byte{0x5a}, plan.Len())}
 		whole := shuffle.Box{H: x.Height, W: x.Width}
 		row := &Row{Field: made, Plan: plan, Dst: dst, Cv: convert, N: 1, Win: whole}
-		r := NewReader(resources.Options{Opener: folder.OneFile(m.file)}.WithDefaults())
+		r := NewReader(resources.Options{Opener: m}.WithDefaults())
 		box := chunk.Box{Y1: x.Height, X1: x.Width}
 		err = r.Coloured(f, x, row, made.Final, func(to *Row, c *Converters) error {
 			return r.Read(t.Context(), m.asset, box, f.Picked, to, to.Masked(c, box))

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // noted opens files that note what is read of them.
@@ -62,7 +62,7 @@ func TestDryReaderAgainstReader(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawImage(t, dtypes.Draw(t, "dtype"))
 		x := m.asset.Index
-		opener := &noted{Opener: folder.OneFile(m.file), gap: int64(rapid.IntRange(0, 80).Draw(t, "gap"))}
+		opener := &noted{Opener: m, gap: int64(rapid.IntRange(0, 80).Draw(t, "gap"))}
 		o := resources.Options{Opener: opener}.WithDefaults()
 		r, dry := NewReader(o), NewDryReader(o)
 		dry.Gap = opener.gap
@@ -134,5 +134,93 @@ func checkChunks(t *rapid.T, got, want []ReadChunk) {
 	slices.SortFunc(want, order)
 	if !slices.Equal(got, want) {
 		t.Fatalf("chunks %+v\nwant %+v", got, want)
+	}
+}
+
+// plannedArray is an array whose reads are known.
+type plannedArray struct {
+	memoryArray
+	held  int64
+	exact bool
+}
+
+func (a plannedArray) Plan() chunk.BlockPlan { return a }
+
+func (a plannedArray) Held() int64 { return a.held }
+
+func (a plannedArray) PlanBox(_ context.Context, image int64, b chunk.Box, read func(string, int64, int64)) (bool,
+	error) {
+	read("tile", image, int64(b.Y1-b.Y0))
+	return a.exact, nil
+}
+
+// TestDryReaderOfArrays: a dry reader notes the reads that arrays plan, their memory together, and whether they may be
+// fewer.
+func TestDryReaderOfArrays(t *testing.T) {
+	x := small(chunk.Uint8, 0)
+	box := chunk.Box{B1: 3, Y0: 1, Y1: 3, X1: 2}
+	dry := NewDryReader(resources.Options{}.WithDefaults())
+	total := int64(0)
+	for i, exact := range []bool{true, true, false} {
+		total += int64(i + 1)
+		index := x.WithBlocks(chunk.Blocks{Array: plannedArray{memoryArray{&image{}}, int64(i + 1), exact}, Image: 7})
+		dry.Reads = Reads{}
+		if err := dry.Read(t.Context(), catalog.Asset{Index: index}, box, []int{2}, Nowhere{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		want := []ReadRange{{File: "tile", Off: 7, Len: 2, Requests: 1}}
+		chunks := []ReadChunk{{Chunk: 2, Decoded: 16, Held: 16 + chunk.Spare}}
+		if !slices.Equal(dry.Runs, want) || !slices.Equal(dry.Chunks, chunks) || dry.Held != total || dry.Loose == exact {
+			t.Errorf("%+v, %d bytes held", dry.Reads, dry.Held)
+		}
+	}
+	dry.Reads = Reads{}
+	index := x.WithBlocks(chunk.Blocks{Array: memoryArray{&image{}}})
+	err := dry.Read(t.Context(), catalog.Asset{Index: index}, box, []int{2}, Nowhere{}, nil)
+	if err != nil || len(dry.Runs) > 0 || !dry.Loose || dry.Held != total {
+		t.Errorf("an array without a plan: %v, %+v", err, dry.Reads)
+	}
+}
+
+// TestDryReaderOfPieces: of a chunk that is decoded in pieces the whole range is read, and the rows above the end of
+// the window are decoded. It may read less if it takes several reads.
+func TestDryReaderOfPieces(t *testing.T) {
+	for _, stored := range []int64{0, 1, MaxRun, MaxRun + 1, 3 * MaxRun} {
+		x := &chunk.Index{Bands: 1, Height: 100, Width: 10, ChunkB: 1, ChunkH: 100, ChunkW: 10, DType: chunk.Uint16,
+			Codec: chunk.Deflate, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 5, Len: stored}}}
+		dry := NewDryReader(resources.Options{MaxChunkBytes: 200}.WithDefaults())
+		box := chunk.Box{B1: 1, Y0: 3, Y1: 40, X1: 2}
+		if err := dry.Read(t.Context(), catalog.Asset{Index: x}, box, nil, Nowhere{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		var runs []ReadRange
+		requests := int64(0)
+		for rest := stored; rest > 0; rest -= MaxRun {
+			requests++
+		}
+		if stored > 0 {
+			runs = []ReadRange{{Off: 5, Len: stored, Requests: requests}}
+		}
+		chunks := []ReadChunk{{Off: 5, Len: stored, Decoded: 40 * 10 * 2, Held: pieceBytes(x, x.InPieces(200))}}
+		if !slices.Equal(dry.Runs, runs) || !slices.Equal(dry.Chunks, chunks) || dry.Loose != (requests > 1) {
+			t.Errorf("%d stored bytes: %+v", stored, dry.Reads)
+		}
+	}
+}
+
+// TestDryReaderOfAnUnknownLink: reads are loose where another gap than the least joins more chunks.
+func TestDryReaderOfAnUnknownLink(t *testing.T) {
+	for gap, loose := range map[int64]bool{0: false, source.MinGap: false, source.MinGap + 1: true, source.MaxGap: true,
+		source.MaxGap + 1: false} {
+		x := &chunk.Index{Bands: 1, Height: 2, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: chunk.Uint8,
+			Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 0, Len: 1}, {Off: 1 + gap, Len: 1}}}
+		for _, measured := range []bool{false, true} {
+			dry := NewDryReader(resources.Options{}.WithDefaults())
+			dry.Measured = measured
+			err := dry.Read(t.Context(), catalog.Asset{Index: x}, chunk.Box{B1: 1, Y1: 2, X1: 1}, nil, Nowhere{}, nil)
+			if err != nil || dry.Loose != (measured && loose) {
+				t.Errorf("a gap of %d bytes, measured %v: loose %v, %v", gap, measured, dry.Loose, err)
+			}
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // plane is one band of a window, of which some samples are missing.
@@ -110,7 +109,7 @@ func TestResampledAgainstSlow(t *testing.T) {
 		if h == w {
 			s.row.Turn = turn
 		}
-		r := NewReader(resources.Options{Opener: folder.OneFile(m.file)}.WithDefaults())
+		r := NewReader(resources.Options{Opener: m}.WithDefaults())
 		limit := (f.rawSize() + 1) * win.H * win.W * rapid.IntRange(1, 6).Draw(t, "bands at a time")
 		if f.smooths { // its rows and weights have a limit of their own
 			limit += 1 << 20

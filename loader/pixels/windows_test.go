@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	_ "github.com/chaski-eo/chaski/tiff" // decodes DEFLATE
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -28,9 +29,18 @@ import (
 type image struct {
 	asset   catalog.Asset
 	file    []byte
+	beside  []byte    // the file of the mask, if that is another one
 	samples []float64 // by band, row and column, alpha among the bands
 	mask    []byte    // by band, row and column; one band counts for all; nil: no mask
 	numbers int       // samples are from 0 to numbers-1
+}
+
+// Open opens the image and its mask.
+func (m *image) Open(ctx context.Context, uri string) (source.Reader, error) {
+	if uri == "mask" {
+		return folder.OneFile(m.beside).Open(ctx, uri)
+	}
+	return folder.OneFile(m.file).Open(ctx, uri)
 }
 
 // at returns a sample, and whether it is there.
@@ -228,7 +238,11 @@ func drawSteps(t *rapid.T, dtype chunk.DType, times int) *image {
 				m.mask[i] = 0
 			}
 		}
-		m.file = encode(t, m.file, mask, func(b, y, c int) float64 {
+		file := &m.file
+		if rapid.Bool().Draw(t, "mask beside") {
+			file, m.asset.MaskFile = &m.beside, &catalog.Asset{URI: "mask", Index: mask}
+		}
+		*file = encode(t, *file, mask, func(b, y, c int) float64 {
 			return float64(m.mask[b*plane+y*x.Width+c])
 		}, func(int) bool { return false })
 	}
@@ -432,7 +446,7 @@ func TestWindowsAgainstSlow(t *testing.T) {
 		if x.Mask != nil {
 			largest = max(largest, x.Mask.MaxStoredBytes())
 		}
-		r := NewReader(resources.Options{Opener: folder.OneFile(m.file), MaxChunkBytes: largest}.WithDefaults())
+		r := NewReader(resources.Options{Opener: m, MaxChunkBytes: largest}.WithDefaults())
 		if rapid.Bool().Draw(t, "share") {
 			r.Share.Tiles = NewTileCache(int64(rapid.IntRange(0, 10*largest).Draw(t, "memory of tiles")))
 		}
