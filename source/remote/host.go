@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,19 +17,28 @@ type host struct {
 	retries  float64 // how many requests may be repeated
 	copies   float64 // how many late ones may be sent once more
 	link     link
-	most     int   // simultaneous requests
-	requests int   // in flight
-	bytes    int64 // that these have not brought yet
+	most     int      // simultaneous requests
+	requests int      // in flight
+	bytes    int64    // that these have not brought yet
+	batches  []*batch // with requests in flight, the oldest first
 	waiting  waiting
 	count    int64 // requests so far
+}
+
+// batch counts the requests in flight with one order, and the bytes that they have not brought yet.
+type batch struct {
+	order    int64
+	requests int
+	bytes    int64
 }
 
 // flight is one request.
 type flight struct {
 	host  *host
-	order int64 // of its batch; the lowest first
-	count int64 // among those of one batch
-	rest  int64 // bytes that have not arrived
+	batch *batch // nil while it waits
+	order int64  // of its batch; the lowest first
+	count int64  // among those of one batch
+	rest  int64  // bytes that have not arrived
 	ready chan struct{}
 	place int // in host.waiting; -1 once it is in flight
 }
@@ -104,18 +114,38 @@ func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
 
 // admit lets waiting requests begin. It needs the lock. The last one may exceed the limit, so that one request that is
 // larger than it can begin.
+//
+// All answers share the link, so a request of a newer batch slows the oldest one down. It waits until what the oldest
+// has in flight fills the link no longer than the new answer takes to begin.
 func (h *host) admit() {
 	for len(h.waiting) > 0 && h.requests < h.most {
 		if h.requests > 0 && h.bytes >= h.link.limit() {
 			h.link.hadWait = true
 			return
 		}
+		if len(h.batches) > 0 && h.batches[0].order < h.waiting[0].order && h.batches[0].bytes > h.link.full() {
+			return
+		}
 		f := heap.Pop(&h.waiting).(*flight)
 		h.link.begin(time.Now(), h.requests)
+		f.batch = h.batch(f.order)
+		f.batch.requests++
+		f.batch.bytes += f.rest
 		h.requests++
 		h.bytes += f.rest
 		close(f.ready)
 	}
+}
+
+// batch returns the batch with an order, added if none of its requests is in flight. It needs the lock.
+func (h *host) batch(order int64) *batch {
+	i, found := slices.BinarySearchFunc(h.batches, order, func(b *batch, order int64) int {
+		return cmp.Compare(b.order, order)
+	})
+	if !found {
+		h.batches = slices.Insert(h.batches, i, &batch{order: order})
+	}
+	return h.batches[i]
 }
 
 // answered notes how long the answer took to begin.
@@ -133,6 +163,7 @@ func (f *flight) brought(n int) {
 	h.link.brought(time.Now(), int64(n))
 	known := min(int64(n), f.rest) // a wrong answer may bring more
 	f.rest -= known
+	f.batch.bytes -= known
 	h.bytes -= known
 	h.admit()
 }
@@ -143,8 +174,12 @@ func (f *flight) leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.bytes -= f.rest
+	f.batch.bytes -= f.rest
 	f.rest = 0
 	h.requests--
+	if f.batch.requests--; f.batch.requests == 0 {
+		h.batches = slices.DeleteFunc(h.batches, func(b *batch) bool { return b == f.batch })
+	}
 	h.admit()
 }
 

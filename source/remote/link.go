@@ -36,7 +36,7 @@ type link struct {
 	trips [2]time.Duration // the shortest time to an answer, in the current period and in the one before; 0: none
 	rates [2]float64       // the highest rate, in bytes a second; 0: none
 
-	intervalStart time.Time // of the interval in which bytes are counted
+	intervalStart time.Time // of the interval in which bytes are counted; zero until the first bytes after an idle time
 	arrived       int64     // bytes in it
 	hadWait       bool      // a request waited in it because of the bytes in flight
 
@@ -79,7 +79,7 @@ func (l *link) answered(now time.Time, trip time.Duration) {
 // begin notes that a request begins beside others.
 func (l *link) begin(now time.Time, others int) {
 	if others == 0 { // the link was idle
-		l.intervalStart, l.arrived, l.hadWait = now, 0, false
+		l.intervalStart, l.arrived, l.hadWait = time.Time{}, 0, false
 	}
 	if l.flying == 0 {
 		l.flying = startFlying
@@ -89,6 +89,10 @@ func (l *link) begin(now time.Time, others int) {
 
 // brought notes bytes of a body.
 func (l *link) brought(now time.Time, n int64) {
+	if l.intervalStart.IsZero() {
+		l.intervalStart = now // the round trip before is no sign of a low rate, after which a boost seems to work
+		return
+	}
 	l.arrived += n
 	spent := now.Sub(l.intervalStart)
 	if spent < interval {
@@ -130,6 +134,9 @@ func (l *link) holds() float64 {
 func (l *link) limit() int64 {
 	return int64(min(max(fill*l.holds(), minFlight)*max(l.boost, 1), maxFlight))
 }
+
+// full returns how many bytes in flight keep the link busy until the answer to a new request begins.
+func (l *link) full() int64 { return int64(float64(l.limit()) / fill) }
 
 // gap returns the gap that costs as much as another request: while an answer is on the way, the requests in flight
 // share what the link brings in that time.

@@ -62,6 +62,7 @@ func TestMoreBytesInFlightAreTried(t *testing.T) {
 		var l link
 		now := time.Now()
 		l.begin(now, 0)
+		l.brought(now, 0) // the first interval begins
 		for range 200 {
 			rate := 40e6
 			if !full { // 30 ms to the middle answer, up to 600 MB/s
@@ -73,6 +74,17 @@ func TestMoreBytesInFlightAreTried(t *testing.T) {
 		if limit := l.limit(); full && limit > minFlight*3/2 || !full && limit < 12<<20 {
 			t.Errorf("full %v: %d bytes in flight", full, limit)
 		}
+	}
+}
+
+// TestARoundTripIsNoLowRate: the rate of a link that was idle counts from its first bytes.
+func TestARoundTripIsNoLowRate(t *testing.T) {
+	var l link
+	now := time.Now()
+	l.begin(now, 0)
+	stream(&l, now.Add(interval/2), interval+20*time.Millisecond, 30*time.Millisecond, 20e6, 4)
+	if rate := l.rates[0]; rate < 19e6 || rate > 21e6 {
+		t.Errorf("%.0f bytes a second, want 20 MB/s", rate)
 	}
 }
 
@@ -116,6 +128,40 @@ func TestOlderBatchesGoFirst(t *testing.T) {
 	}
 	if h.requests != 0 || h.bytes != 0 || len(h.waiting) != 0 {
 		t.Errorf("%d requests of %d bytes are left", h.requests, h.bytes)
+	}
+}
+
+// TestNewerBatchesWaitForTheOldest: requests of newer batches begin when the oldest one in flight no longer keeps the
+// link busy; its own do not wait for that.
+func TestNewerBatchesWaitForTheOldest(t *testing.T) {
+	h := &host{most: 100}
+	full := h.link.full()
+	in := enterAll(t, h, []int64{1, 1, 2, 3, 1}, full*3/4)
+	begun := []*flight{<-in, <-in, <-in}
+	for i, f := range begun {
+		if f.order != 1 {
+			t.Errorf("request %d is of batch %d", i, f.order)
+		}
+	}
+	bring := func(n int64, waiting int) {
+		t.Helper()
+		begun[0].brought(int(n))
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if len(h.waiting) != waiting {
+			t.Errorf("%d requests wait, want %d", len(h.waiting), waiting)
+		}
+	}
+	begun[1].leave() // the other two of the batch have 3/2 of what fills the link
+	bring(full/2-full/20, 2)
+	bring(full/10, 0)
+	for _, f := range append(begun, <-in, <-in) {
+		if f != begun[1] {
+			f.leave()
+		}
+	}
+	if h.requests != 0 || h.bytes != 0 || len(h.batches) != 0 {
+		t.Errorf("%d requests of %d bytes, %d batches are left", h.requests, h.bytes, len(h.batches))
 	}
 }
 
