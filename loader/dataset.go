@@ -6,14 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"path"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/digest"
-	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -97,6 +95,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if src.Sampler != nil {
 		set.sampler = *src.Sampler
 	}
+	set.kind = samplings[set.sampler.Kind]
 	var err error
 	template := *src
 	template.Sampler = &set.sampler // the table has the columns that it needs
@@ -471,31 +470,6 @@ func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
 	return nil
 }
 
-// span returns the number of steps that rows have: of a sequence, or of the field with the most files; 0 without time.
-func (d *dataset) span() int {
-	n := d.steps
-	for _, r := range d.rasters {
-		n = max(n, r.Steps)
-	}
-	return n
-}
-
-// images yields the raster fields of a row by their numbers, each in all of its steps: step by step, as they are read.
-func (d *dataset) images() iter.Seq2[int, int] {
-	return func(yield func(field, step int) bool) {
-		for step := range max(d.span(), 1) {
-			for i, r := range d.rasters {
-				if step < max(r.Steps, 1) && !yield(i, step) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// column returns the column of the table that has a step of a raster field.
-func (d *dataset) column(field, step int) int { return d.files.column(field, step, d.rasters[field]) }
-
 // compileSize computes the size of windows in every field. first is the asset of the first raster
 // field, or nil without raster fields.
 func (d *dataset) compileSize(first *chunk.Index) error {
@@ -504,7 +478,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		if len(d.vectors) > 0 {
 			return errors.New("spec: shapes lie in the windows of a raster, and there is none")
 		}
-		if !d.kind().noRaster {
+		if !d.kind.noRaster {
 			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
 		}
 		return nil
@@ -563,21 +537,6 @@ func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
 	return &out, out.setSize(side, side)
 }
 
-// sampling is what opening and reading know of a kind of sampler, beside its members (package spec) and its order
-// (package shuffle).
-type sampling struct {
-	// compile checks the sampler of a dataset, and finishes what package shuffle needs; nil if there is nothing to do.
-	compile func(d *dataset, ctx context.Context, e *Engine, to *shuffle.Sampler) error
-	// noRaster says that samples need no raster.
-	noRaster bool
-	// corners says that tickets may name the corners of windows of one size.
-	corners bool
-	// resamples says that windows have another size in the tensor.
-	resamples bool
-	// shares says that windows of an asset may need the same chunk, and say which before they are read.
-	shares bool
-}
-
 // samplings are the kinds of samplers, by their names.
 var samplings = map[string]*sampling{
 	spec.WholeChip:      {noRaster: true},
@@ -596,33 +555,10 @@ func init() {
 	}
 }
 
-// kind returns what is known of the kind of the dataset's sampler.
-func (d *dataset) kind() *sampling { return samplings[d.sampler.Kind] }
-
-// resamples reports whether windows have another size in the tensor.
-func (d *dataset) resamples() bool {
-	return d.kind().resamples && (d.boxes == nil || d.sampler.Fit == spec.FitResize)
-}
-
-// byTile reports whether windows are drawn tile by tile, out of tiles that workers share.
-func (d *dataset) byTile() bool { return d.sampler.Kind == spec.TileWindow }
-
-// onGround reports whether windows lie at places on the ground.
-func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GeoWindow }
-
-// drawsNoCorner reports whether tickets may not name the corners of windows.
-func (d *dataset) drawsNoCorner() bool { return !d.kind().corners || len(d.sampler.Sizes) > 0 }
-
-// sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read. named
-// is for windows whose corners a ticket names.
-func (d *dataset) sharesChunks(named bool) bool {
-	return d.kind().shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
-}
-
 // compileSampler compiles the sampler for package shuffle.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, to *shuffle.Sampler) error {
 	*to = d.sampler.Plan(d.alignY, d.alignX)
-	if compile := d.kind().compile; compile != nil {
+	if compile := d.kind.compile; compile != nil {
 		return compile(d, ctx, e, to)
 	}
 	return nil
@@ -756,80 +692,6 @@ func upTo(bound int64, factors ...int) int64 {
 	return bound
 }
 
-// available reports whether the sizes were measured.
-func (z *assetSizes) available() bool { return z.each != nil || z.one != nil }
-
-// of returns the size of the asset of a row.
-func (z *assetSizes) of(row int64) catalog.Size {
-	if z.one != nil {
-		return *z.one
-	}
-	return z.each[row]
-}
-
-// measure learns the sizes of all selected assets: from the columns of the table or, if it has
-// none, from the headers of the files.
-func (d *dataset) measure(ctx context.Context, e *Engine) error {
-	column := d.rasters[0].TableColumn
-	switch field := &d.table.Fields[column]; {
-	case field.Size != nil:
-		d.sizes.one = field.Size
-	case field.Sizes != nil:
-		var err error
-		if d.sizes.each, err = field.Sizes(ctx); err != nil {
-			return err
-		}
-	}
-	if !d.sizes.available() {
-		if err := d.measureFiles(ctx, e, column); err != nil {
-			return err
-		}
-	}
-	return d.digestSizes(ctx)
-}
-
-// maxMeasured bounds the files whose headers are read to learn their sizes. Larger datasets need a
-// catalog, which holds the sizes.
-const maxMeasured = 10_000_000
-
-// measureFiles reads the sizes of the selected assets from the headers of their files.
-func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
-	if n := d.table.N; n > maxMeasured {
-		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: "+
-				"make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
-	}
-	d.sizes.each = make([]catalog.Size, d.table.N)
-	n, rowOf := d.selected()
-	// At least 4, because reading a header is mostly waiting.
-	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
-		row := rowOf(i)
-		asset, err := d.table.Fields[column].Asset(ctx, row)
-		if err != nil {
-			if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {
-				return nil // the run meets the error when it reads the sample
-			}
-			return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
-		}
-		d.sizes.each[row] = catalog.Size{Height: int32(asset.Index.Height), Width: int32(asset.Index.Width)}
-		return nil
-	})
-}
-
-// digestSizes adds the sizes of all assets to the digest of the data, because the order of these
-// samplers depends on them.
-func (d *dataset) digestSizes(ctx context.Context) error {
-	d.hasDigest = true
-	for row := range d.table.N {
-		size := d.sizes.of(row)
-		d.digest.Number(uint64(uint32(size.Height)) | uint64(uint32(size.Width))<<32)
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
 // addValue compiles field number i, whose column holds values of a kind. All lists of numbers must be as long as the
 // first one that has any.
 func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kind) error {
@@ -901,74 +763,6 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 	}
 	return nil
-}
-
-// selected returns how many rows the subset selects, and the row of each.
-func (d *dataset) selected() (n int64, row func(i int64) int64) {
-	if d.rows == nil {
-		return d.table.N, func(i int64) int64 { return i }
-	}
-	return int64(len(d.rows)), func(i int64) int64 { return int64(d.rows[i]) }
-}
-
-// window returns the window of a draw, in an asset of height by width pixels of the first raster
-// field. An asset that is too small, or for whole chips too large, is unsupported; one whose size
-// changed during the run is corrupt.
-func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
-	sampler := &d.sampler
-	window := shuffle.Box{H: sampler.Height, W: sampler.Width}
-	if !d.resamples() && (height < window.H || width < window.W) && !pad {
-		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
-			window.W)
-	}
-	if draw.Corner != nil {
-		return d.windowAt(draw.Corner, window, height, width, pad)
-	}
-	switch {
-	case sampler.Kind == spec.WholeChip:
-		if height > window.H || width > window.W {
-			return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, window.H, window.W)
-		}
-		return window, nil
-	case d.boxes != nil:
-		return d.boxWindow(draw.Row, height, width)
-	case d.sizes.available():
-		// The plan has counted the windows of the measured size, so another size would put windows
-		// where no pixels are.
-		if size := d.sizes.of(draw.Row); int(size.Height) != height || int(size.Width) != width {
-			return window, fault.New(fault.Corrupt, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, size.Height,
-				size.Width)
-		}
-	}
-	var weights *shuffle.Weights
-	if d.weights != nil {
-		var err error
-		if weights, err = d.weights.Of(draw.Row, height, width); err != nil {
-			return window, err
-		}
-	}
-	b, _ := p.Window(draw, height, width, weights)
-	return b, nil
-}
-
-// windowAt returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
-func (d *dataset) windowAt(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
-	window.Y, window.X = corner[0], corner[1]
-	if window.Y%d.alignY != 0 || window.X%d.alignX != 0 {
-		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"its corner is at row %d and column %d: with fields of other resolutions, they must be multiples of %d "+
-				"and %d", window.Y, window.X, d.alignY, d.alignX)
-	}
-	outside := window.Y > height-window.H || window.X > width-window.W
-	if window.Y >= height || window.X >= width || outside && !pad {
-		return window, fault.New(fault.NotFound, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, and the window %d by %d at row %d and column %d", height, width, window.H,
-			window.W, window.Y, window.X)
-	}
-	return window, nil
 }
 
 // notPaths explains an error about a file whose name has no extension, if a member of a field makes it a raster: its

@@ -84,6 +84,7 @@ type dataset struct {
 	number    int    // index in Engine.sets
 	source    Source
 	sampler   Sampler          // the source's own or the spec's, with the size of the window
+	kind      *sampling        // of the sampler
 	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
 	fields    []Field
 	table     *rows.Table
@@ -123,6 +124,21 @@ type dataset struct {
 type assetSizes struct {
 	each []catalog.Size // one for each row; 0 by 0 for an asset that cannot be read
 	one  *catalog.Size  // of every asset, if all have the same
+}
+
+// sampling is what opening and reading know of a kind of sampler, beside its members (package spec) and its order
+// (package shuffle).
+type sampling struct {
+	// compile checks the sampler of a dataset, and finishes what package shuffle needs; nil if there is nothing to do.
+	compile func(d *dataset, ctx context.Context, e *Engine, to *shuffle.Sampler) error
+	// noRaster says that samples need no raster.
+	noRaster bool
+	// corners says that tickets may name the corners of windows of one size.
+	corners bool
+	// resamples says that windows have another size in the tensor.
+	resamples bool
+	// shares says that windows of an asset may need the same chunk, and say which before they are read.
+	shares bool
 }
 
 // overviewKey names an asset.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -13,20 +12,15 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crs"
-	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/internal/each"
-	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // compileGround finds out where windows on the ground may lie.
@@ -217,22 +211,6 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	return list, nil
 }
 
-// leads returns the dataset that a row belongs to, and the column of the table with the raster that has the place of
-// the scene.
-func (d *dataset) leads(row int64) (dataset, column int) {
-	joined := d.table.Joined
-	if joined == nil {
-		return 0, d.rasters[0].TableColumn
-	}
-	k, _ := joined.Dataset(row)
-	for _, r := range d.rasters {
-		if joined.Has(r.TableColumn, k) {
-			return k, r.TableColumn
-		}
-	}
-	panic("loader: a dataset of scenes without a field") // openJoined opens those that fields name
-}
-
 // add counts a scene, or returns its error: under the policy "error", or if it is not a fault of the scene.
 func (l *leftOut) add(e *Engine, err error) error {
 	if e.spec.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
@@ -287,11 +265,6 @@ func (d *dataset) stepped(ctx context.Context, list []scenes.Scene) error {
 	return nil
 }
 
-// nearest reports whether a field takes scenes by their times.
-func (d *dataset) nearest() bool {
-	return slices.ContainsFunc(d.fields, func(f Field) bool { return f.Match == spec.MatchNearest })
-}
-
 // matchable records the times of scenes if a field selects scenes by time. It fails with kind not found if no scene of
 // a dataset has the value that Field.Match compares, since the field would be missing in all steps.
 func (d *dataset) matchable(list []scenes.Scene) error {
@@ -332,12 +305,6 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 	return nil
 }
 
-// holds reports whether a field has rasters in a dataset.
-func (d *dataset) holds(f *pixels.Raster, dataset int) bool {
-	j := d.table.Joined
-	return j == nil || j.Has(f.TableColumn, dataset)
-}
-
 // preferred sorts scenes by a rule such as Pick. Equal ones stay in their order, and those without a value come last.
 func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule string) error {
 	pick, err := spec.ParsePick(rule)
@@ -373,198 +340,4 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 	}
 	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(dates(&a), dates(&b)) })
 	return nil
-}
-
-// windowAsset returns the window of a draw as an asset that lies where it lies and has no pixels.
-func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset {
-	place := p.Place(draw)
-	side, _ := d.sampler.Side()
-	return catalog.Asset{
-		URI: d.source.Source, Place: d.ground.Place(place), Index: &chunk.Index{Height: side, Width: side},
-	}
-}
-
-// sceneRows returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones
-// first: in a sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first one.
-func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
-	if d.sampler.Mosaic != spec.MosaicNone {
-		return d.all(p.Place(draw), f, step)
-	}
-	if d.steps == 0 && d.table.Joined == nil {
-		return []int64{draw.Row}
-	}
-	all := d.all(p.Place(draw), f, step)
-	return all[:min(len(all), 1)]
-}
-
-// all returns what sceneRows returns with every mosaic but "none".
-func (d *dataset) all(place shuffle.Place, f *pixels.Raster, step int) []int64 {
-	if f.Steps == 0 {
-		return d.of(f, d.ground.Rows(nil, place))
-	}
-	steps := d.ground.Steps(place)
-	if step >= len(steps) {
-		return nil
-	}
-	if f.Match == "" {
-		return d.of(f, steps[step].Rows)
-	}
-	has := func(dataset int) bool { return d.holds(f, dataset) }
-	if f.Match == spec.MatchStep {
-		return d.ground.SameStep(place, &steps[step], has)
-	}
-	limit := int64(math.MaxInt64)
-	if f.MatchDays > 0 {
-		limit = int64(f.MatchDays * day)
-	}
-	return d.ground.Nearest(place, &steps[step], has, limit)
-}
-
-// day is a day in microseconds, as scenes.Scene.Time counts.
-const day = 24 * 60 * 60 * 1e6
-
-// of returns the rows among some in which a field has rasters.
-func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
-	if d.table.Joined == nil {
-		return seen
-	}
-	var places []int64
-	for _, row := range seen {
-		if k, _ := d.table.Joined.Dataset(row); d.holds(f, k) {
-			places = append(places, row)
-		}
-	}
-	return places
-}
-
-// eachScene calls do for the reads of a draw's window on the ground from the scenes that it sees, the preferred ones
-// first. Where the window is coarser, a scene is one of its overviews. part is the part of a stack that the field is,
-// or -1. It stops when do returns false.
-func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part, step int,
-	do func(*read) (more bool, _ error)) error {
-	window := d.ground.Window(e.plan.Place(draw))
-	whole := d.rasters[field]
-	sceneRows := d.sceneRows(e.plan, draw, whole, step)
-	for i, row := range sceneRows {
-		asset, err := d.table.Fields[whole.TableColumn].Asset(ctx, row)
-		if err != nil {
-			return err
-		}
-		rd := &read{raster: whole, part: part, row: row, last: i == len(sceneRows)-1}
-		if part >= 0 {
-			if asset.Parts == nil {
-				return asset.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
-			}
-			rd.raster, asset = whole.Parts[part], asset.Parts[part]
-			rd.bands = &rd.raster.PickedBands
-		}
-		if err := rd.raster.Fits(&asset); err != nil {
-			return asset.Fault(err)
-		}
-		if part < 0 {
-			if rd.bands, err = d.names.bandsOf(ctx, whole, asset); err != nil {
-				return err
-			}
-		}
-		rd.index = asset.Index
-		mapping, err := pixels.OnGround(window, &asset)
-		if err != nil {
-			return err
-		}
-		if rd.asset, rd.mapping, err = d.coarser(ctx, e, rd.raster, window, asset, mapping); err != nil {
-			return err
-		}
-		var copied bool
-		rd.in, copied = rd.raster.Taken(rd.mapping)
-		if rd.resampled = !copied; rd.empty() {
-			continue
-		}
-		if goesOn, err := do(rd); err != nil || !goesOn {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachPiece calls do for a field, or for each part of a stack that it takes bands of, with the part's number or -1.
-func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) error {
-	if f.Parts == nil {
-		return do(-1, f)
-	}
-	for k, part := range f.Parts {
-		if part == nil {
-			continue
-		}
-		if err := do(k, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// coarser returns the overview of a scene that has the resolution of a window on the ground, and the mapping to it. m
-// is the mapping to the full raster. Without a fitting overview it returns the raster and m.
-func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, window warp.Raster, a catalog.Asset,
-	m *warp.Mapping) (catalog.Asset, *warp.Mapping, error) {
-	overview, err := d.overviewFor(ctx, e, f, string(d.sampler.Overviews), a, m)
-	if overview == nil {
-		return a, m, err
-	}
-	mapping, err := pixels.OnGround(window, overview)
-	return *overview, mapping, err
-}
-
-// overviewFor returns the overview of an asset that a field reads by a rule (spec.AutoOverviews) for a window with this
-// mapping to the asset, or nil if it reads the asset itself.
-func (d *dataset) overviewFor(ctx context.Context, e *Engine, f *pixels.Raster, rule string, a catalog.Asset,
-	m *warp.Mapping) (*catalog.Asset, error) {
-	// Overviews were made with what the file declares.
-	if !f.WantsOverview(rule, m) || f.NoData != nil {
-		return nil, nil
-	}
-	levels, err := d.overviewsOf(ctx, e.options, a)
-	if err != nil {
-		return nil, err
-	}
-	level := pixels.Coarsest(levels.Indexes, m)
-	if level < 0 {
-		return nil, nil
-	}
-	overview := pixels.AtOverview(a, levels, level)
-	return &overview, nil
-}
-
-// overviewBytes bounds the memory of the indexes of overviews, for each dataset. A scene of 10,980 × 10,980 pixels in
-// tiles of 512 has four of 11² + 6² + 3² + 2² = 170 chunks, which take 16 bytes each: 8 MiB hold the indexes of about
-// 2,000.
-const overviewBytes = 8 << 20
-
-// overviewsOf returns the overviews of an asset, from the largest to the smallest. If one is unsupported, such as one
-// of other bands, it returns none: the raster itself can be read. One without the mask that the raster has is left out,
-// because its masked pixels would count as valid.
-func (d *dataset) overviewsOf(ctx context.Context, o resources.Options, a catalog.Asset) (pixels.Levels, error) {
-	key := overviewKey{a.URI, a.Member}
-	if levels, ok := d.overviews.Get(key); ok { // catalogs have only the indexes of the rasters
-		return levels, nil
-	}
-	levels, err := pixels.Overviews(ctx, o, a)
-	if fault.KindOf(err) == fault.Unsupported {
-		levels, err = pixels.Levels{}, nil
-	}
-	if err != nil {
-		return levels, a.Fault(err)
-	}
-	levels.Indexes = slices.DeleteFunc(levels.Indexes,
-		func(index *chunk.Index) bool { return a.Index.Mask != nil && index.Mask == nil })
-	cost := int64(len(a.URI) + len(a.Member) + 64)
-	for _, index := range levels.Indexes {
-		for ; index != nil; index = index.Mask {
-			cost += 256 + int64(cap(index.Ranges))*16
-		}
-	}
-	if f := levels.File; f != nil {
-		cost += 512 + int64(len(f.URI)) + int64(cap(f.Index.Ranges))*16 // with the index that checks its time
-	}
-	d.overviews.Add(key, levels, cost)
-	return levels, nil
 }

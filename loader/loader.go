@@ -17,9 +17,6 @@ type (
 	LoaderOptions = batch.LoaderOptions
 )
 
-// ErrClosed is the error of a loader that was closed, and of tickets that were unfinished when the engine was closed.
-var ErrClosed = batch.ErrClosed
-
 // NewLoader returns a loader that begins at o.State, or at the start of epoch 0. The engine
 // outlives it. A rank outside of the world, an epoch without a whole batch, and a state of another
 // run are errors without a kind.

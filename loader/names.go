@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
@@ -25,3 +26,6 @@ type (
 
 // ParseSpec reads the JSON of a spec, and checks it: see spec.ParseSpec.
 func ParseSpec(b []byte) (Spec, error) { return spec.ParseSpec(b) }
+
+// ErrClosed is the error of a loader that was closed, and of tickets that were unfinished when the engine was closed.
+var ErrClosed = batch.ErrClosed

@@ -3,14 +3,10 @@ package loader
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/shuffle/steps"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -64,53 +60,4 @@ func (e *Engine) lookAhead() {
 		look: e.announcing, work: e.done.Go, log: e.options.Logger}
 	ahead.ctx, ahead.stop = context.WithCancel(context.Background())
 	e.ahead = ahead
-}
-
-// announcing returns what announces the reads of a step, or nil.
-func (e *Engine) announcing(ctx context.Context, of steps.Ticket, expect expect) (announceStep, error) {
-	if foresees, err := e.foresees(ctx); !foresees || err != nil {
-		return nil, err
-	}
-	dry := e.newDryRun(dryrun.Options{Rank: of.RowStart, World: of.RowStride})
-	dry.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
-		at := place(e.samples, dry.options.Epoch, position)
-		for _, run := range runs {
-			expect(at, a.Object, source.Range{Off: a.Start + run.Off, Len: run.Len})
-		}
-	}
-	return func(ctx context.Context, epoch uint64, step int64) {
-		dry.options.Epoch = epoch
-		_ = dry.announce(ctx, step) // what cannot be explained is for a worker to report
-	}, nil
-}
-
-// repeats reports whether an epoch may read a range several times. Otherwise the first ranges that a cache has are as
-// good as any others.
-func (e *Engine) repeats() bool {
-	different := int64(0)
-	for i := range e.leaves {
-		different += e.plan.DatasetLen(i)
-	}
-	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
-		once := d.sampler.PerAsset == 1 && !d.byTile()
-		again := d.steps > 0 || d.weights != nil || e.samples > different
-		return d.remote && (again || !once)
-	})
-}
-
-// foresees reports whether a cache on disk is told what is read next: if ranges are read several times in an epoch, and
-// a catalog knows the files, so that looking ahead takes no requests. The first samples stand for all.
-func (e *Engine) foresees(ctx context.Context) (bool, error) {
-	if !e.repeats() {
-		return false, nil
-	}
-	known := true
-	run := e.newDryRun(dryrun.Options{World: 1})
-	run.reads = func(_ int64, a *dryrun.Asset, _ []dryrun.Range) { known = known && a.Known }
-	for step := range min(e.Steps(), 4) {
-		if err := run.announce(ctx, step); err != nil {
-			return false, err
-		}
-	}
-	return known, nil
 }

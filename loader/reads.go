@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -117,4 +118,69 @@ func (d *dataset) tileKey(field, step int, rd *read) pixels.TileKey {
 		key.Level = 1 + rd.asset.Overview
 	}
 	return key
+}
+
+// eachScene calls do for the reads of a draw's window on the ground from the scenes that it sees, the preferred ones
+// first. Where the window is coarser, a scene is one of its overviews. part is the part of a stack that the field is,
+// or -1. It stops when do returns false.
+func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part, step int,
+	do func(*read) (more bool, _ error)) error {
+	window := d.ground.Window(e.plan.Place(draw))
+	whole := d.rasters[field]
+	sceneRows := d.sceneRows(e.plan, draw, whole, step)
+	for i, row := range sceneRows {
+		asset, err := d.table.Fields[whole.TableColumn].Asset(ctx, row)
+		if err != nil {
+			return err
+		}
+		rd := &read{raster: whole, part: part, row: row, last: i == len(sceneRows)-1}
+		if part >= 0 {
+			if asset.Parts == nil {
+				return asset.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
+			}
+			rd.raster, asset = whole.Parts[part], asset.Parts[part]
+			rd.bands = &rd.raster.PickedBands
+		}
+		if err := rd.raster.Fits(&asset); err != nil {
+			return asset.Fault(err)
+		}
+		if part < 0 {
+			if rd.bands, err = d.names.bandsOf(ctx, whole, asset); err != nil {
+				return err
+			}
+		}
+		rd.index = asset.Index
+		mapping, err := pixels.OnGround(window, &asset)
+		if err != nil {
+			return err
+		}
+		if rd.asset, rd.mapping, err = d.coarser(ctx, e, rd.raster, window, asset, mapping); err != nil {
+			return err
+		}
+		var copied bool
+		rd.in, copied = rd.raster.Taken(rd.mapping)
+		if rd.resampled = !copied; rd.empty() {
+			continue
+		}
+		if goesOn, err := do(rd); err != nil || !goesOn {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachPiece calls do for a field, or for each part of a stack that it takes bands of, with the part's number or -1.
+func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) error {
+	if f.Parts == nil {
+		return do(-1, f)
+	}
+	for k, part := range f.Parts {
+		if part == nil {
+			continue
+		}
+		if err := do(k, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }

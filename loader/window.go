@@ -3,174 +3,70 @@ package loader
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// do decodes one field of one row, or of one step of it, into its place in the batch.
-func (u unit) do(r *pixels.Reader) error {
-	draw := &u.p.draws[u.row]
-	set := u.p.set(u.row)
-	if u.field < 0 {
-		for _, c := range u.p.parts {
-			if c.fill == nil {
-				continue
-			}
-			if err := c.fill(r, set, draw, u.row); err != nil {
-				return err
-			}
-		}
-		return nil
+// window returns the window of a draw, in an asset of height by width pixels of the first raster
+// field. An asset that is too small, or for whole chips too large, is unsupported; one whose size
+// changed during the run is corrupt.
+func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
+	sampler := &d.sampler
+	window := shuffle.Box{H: sampler.Height, W: sampler.Width}
+	if !d.resamples() && (height < window.H || width < window.W) && !pad {
+		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
+			window.W)
 	}
-	if err := u.pixels(r, set, draw); err != nil || !set.rasters[u.field].Checked() {
-		return err
+	if draw.Corner != nil {
+		return d.windowAt(draw.Corner, window, height, width, pad)
 	}
-	return u.fits(set, draw)
-}
-
-// fits checks that the pixels of a raster field have no value that its tensor cannot hold.
-func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
-	pending := u.p
-	cv, err := pending.converters(u.row, u.field).Get(&chunk.Index{}, nil)
-	if err != nil {
-		return err
-	}
-	err = pending.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).Fits()
-	if err == nil || d.ground != nil {
-		return err
-	}
-	if row := pending.engine.rowOf(draw, u.step); row >= 0 {
-		asset, failed := d.table.Fields[d.column(u.field, u.step)].Asset(pending.ctx, row)
-		if failed != nil {
-			return failed
-		}
-		return asset.Fault(err)
-	}
-	return err
-}
-
-// pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
-func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	engine, pending := u.p.engine, u.p
-	row := engine.rowRead(d, draw, u.field, u.step)
-	if row < 0 {
-		pending.clearStep(u.field, u.row, u.step)
-		return nil
-	}
-	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
-	// last unit's raster would be used.
-	r.Share = pixels.Shared{}
-	if d.ground != nil {
-		return u.ground(r, d, draw)
-	}
-	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *read) error {
-		r.Clock.Lap(resources.StageRead) // of headers, if this is the first time
-		key := d.tileKey(u.field, u.step, rd)
-		switch {
-		case d.byTile():
-			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
-		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
-			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
-		}
-		if rd.part >= 0 {
-			return u.readPart(r, d, rd)
-		}
-		return u.readWindow(r, d, rd)
-	})
-}
-
-// readWindow decodes a read of a field into its place in the batch.
-func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
-	pending, field, asset := u.p, rd.raster, &rd.asset
-	target, err := pending.row(u, asset.Index, rd.bands, rd.win, rd.in)
-	if err != nil {
-		return asset.Fault(err)
-	}
-	convs := pending.converters(u.row, u.field)
-	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
-		to.Bands = rd.bands
-		if d.resamples() {
-			// The sink is the resampled window, which has the field's size and begins at 0, 0.
-			to.Win = shuffle.Box{H: field.H, W: field.W}
-			return r.Resampled(pending.ctx, *asset, rd.win, to, pending.engine.options.MaxChunkBytes)
-		}
-		if err := r.Read(pending.ctx, *asset, rd.in, rd.bands.Picked, to, to.Masked(convs, rd.in)); err != nil {
-			return err
-		}
-		to.Pad(rd.in) // last, because a chunk also has pixels of the window that are not inside
-		return nil
-	})
-	if field.Coloured() {
-		if err == nil && !d.resamples() {
-			target.Pad(rd.in) // past the edge there is no colour
-		}
-		return asset.Fault(err)
-	}
-	return err
-}
-
-// readPart decodes a read of a part of a stack into its place in the batch.
-func (u unit) readPart(r *pixels.Reader, d *dataset, rd *read) error {
-	pending, part, limit := u.p, rd.raster, u.p.engine.options.MaxChunkBytes
-	convs := part.Final
-	if pending.layout.rasters[u.field].native {
-		convs = part.Wire
-	}
-	cv, err := convs.Get(rd.index, rd.bands)
-	if err != nil {
-		return rd.asset.Fault(err)
-	}
-	target := pending.sink(u.field, u.row, u.step, cv, rd.win, true)
-	target.Field = part
-	if !rd.resampled {
-		return r.Aligned(pending.ctx, rd.asset, rd.lay, rd.win, target, target.Masked(convs, rd.in))
-	}
-	target.Win = shuffle.Box{H: part.H, W: part.W}
-	if rd.mapping == nil {
-		return r.Resampled(pending.ctx, rd.asset, rd.win, target, limit)
-	}
-	return r.Warped(pending.ctx, rd.asset, rd.lay, rd.mapping, rd.win, target, limit)
-}
-
-// rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
-func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
-	set := e.set(draw)
 	switch {
-	case set.steps == 0:
-		return draw.Row
-	case set.ground == nil:
-		return e.plan.Row(draw, step)
+	case sampler.Kind == spec.WholeChip:
+		if height > window.H || width > window.W {
+			return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
+				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, window.H, window.W)
+		}
+		return window, nil
+	case d.boxes != nil:
+		return d.boxWindow(draw.Row, height, width)
+	case d.sizes.available():
+		// The plan has counted the windows of the measured size, so another size would put windows
+		// where no pixels are.
+		if size := d.sizes.of(draw.Row); int(size.Height) != height || int(size.Width) != width {
+			return window, fault.New(fault.Corrupt, "window", fault.NoOffset,
+				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, size.Height,
+				size.Width)
+		}
 	}
-	if steps := set.ground.Steps(e.plan.Place(draw)); step < len(steps) {
-		return steps[step].Rows[0]
+	var weights *shuffle.Weights
+	if d.weights != nil {
+		var err error
+		if weights, err = d.weights.Of(draw.Row, height, width); err != nil {
+			return window, err
+		}
 	}
-	return -1
+	b, _ := p.Window(draw, height, width, weights)
+	return b, nil
 }
 
-// rowRead returns the row of the table whose raster of a field is read for a step of a draw, on the ground the row of
-// the first scene that is read, or -1 for padding.
-func (e *Engine) rowRead(d *dataset, draw *shuffle.Draw, field, step int) int64 {
-	if d.ground == nil {
-		row := e.rowOf(draw, step)
-		if d.files.padding(field, step, row) {
-			return -1
-		}
-		return row
+// windowAt returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
+func (d *dataset) windowAt(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
+	window.Y, window.X = corner[0], corner[1]
+	if window.Y%d.alignY != 0 || window.X%d.alignX != 0 {
+		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"its corner is at row %d and column %d: with fields of other resolutions, they must be multiples of %d "+
+				"and %d", window.Y, window.X, d.alignY, d.alignX)
 	}
-	f := d.rasters[field]
-	if f.Steps == 0 {
-		return draw.Row
+	outside := window.Y > height-window.H || window.X > width-window.W
+	if window.Y >= height || window.X >= width || outside && !pad {
+		return window, fault.New(fault.NotFound, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, and the window %d by %d at row %d and column %d", height, width, window.H,
+			window.W, window.Y, window.X)
 	}
-	if scenes := d.sceneRows(e.plan, draw, f, step); len(scenes) > 0 {
-		return scenes[0]
-	}
-	return -1
+	return window, nil
 }
 
 // windowOf returns the window of a draw, in pixels of a raster field whose asset, of the table's
@@ -241,77 +137,17 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	return asset, err
 }
 
-// row returns the sink for a unit of a raster field, which has some bands of the asset and shows the pixels of box in
-// of its window. It writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
-// this substitute may have written it.
-func (p *Pending) row(u unit, x *chunk.Index, bands *pixels.PickedBands, win shuffle.Box,
-	in chunk.Box) (*pixels.Row, error) {
-	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
-	if p.set(u.row).rasters[u.field].Coloured() {
-		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
+// rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
+func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
+	set := e.set(draw)
+	switch {
+	case set.steps == 0:
+		return draw.Row
+	case set.ground == nil:
+		return e.plan.Row(draw, step)
 	}
-	convert, err := convs.Get(x, bands)
-	if err != nil {
-		return nil, err
+	if steps := set.ground.Steps(e.plan.Place(draw)); step < len(steps) {
+		return steps[step].Rows[0]
 	}
-	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
-	mask := !layout.native || !whole || convs.Miss(x) || p.draws[u.row].Attempt > 0
-	return p.sink(u.field, u.row, u.step, convert, win, mask), nil
-}
-
-// converters returns the casts from a field's stored pixels to the dtype of its tensor in this
-// batch.
-func (p *Pending) converters(k, field int) *pixels.Converters {
-	raster := p.set(k).rasters[field].Tensor()
-	if p.layout.rasters[field].native {
-		return raster.Wire
-	}
-	return raster.Final
-}
-
-// sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
-// the tensor has one.
-func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
-	layout := p.layout.rasters[field]
-	dst := einops.Target{Data: p.buf[layout.data:layout.end]}
-	if layout.mask >= 0 && masked {
-		dst.Mask = p.mask(field)
-	}
-	return &pixels.Row{Field: p.set(k).rasters[field].Tensor(), Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step,
-		Win: win, Turn: p.draws[k].Transform}
-}
-
-// ground decodes the window of a raster field out of the scenes that it sees.
-func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	engine, pending := u.p.engine, u.p
-	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
-		made := of.Tensor()
-		cv, err := made.Final.Get(&chunk.Index{}, nil)
-		if err != nil {
-			return err
-		}
-		target := pending.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
-		target.Field = made
-		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
-			mosaic := r.Mosaic(to, d.sampler.Mosaic)
-			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *read) (bool, error) {
-				err := mosaic.Add(pending.ctx, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
-					engine.options.MaxChunkBytes)
-				return !mosaic.Full(), err
-			})
-			if err == nil {
-				mosaic.End()
-			}
-			return err
-		})
-	})
-}
-
-// clearStep fills one step of a raster field of a row.
-func (p *Pending) clearStep(field, k, step int) {
-	cv, err := p.converters(k, field).Get(&chunk.Index{}, nil)
-	if err != nil {
-		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
-	}
-	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
+	return -1
 }

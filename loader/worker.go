@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"iter"
 
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -104,20 +103,6 @@ func (p *Pending) hand(send func(unit)) {
 	_ = p.complete(nil) // hand is done; Wait returns the error
 }
 
-// units yields the units of a row.
-func (p *Pending) units(row int) iter.Seq[unit] {
-	return func(yield func(unit) bool) {
-		for field, step := range p.group.lead().images() {
-			if !yield(unit{p, row, field, step}) {
-				return
-			}
-		}
-		if p.group.readsColumns() {
-			yield(unit{p, row, -1, 0})
-		}
-	}
-}
-
 // work runs units until the dispatcher closes the channel.
 func (e *Engine) work(ctx context.Context) {
 	reader := e.newReader()
@@ -184,20 +169,6 @@ func (e *Engine) nextUnit(r *pixels.Reader) (u unit, ok bool) {
 		_ = r.Slot.Tick(u.p.ctx) // work looks at the context itself
 	}
 	return u, ok
-}
-
-// endReader ends the use of a reader.
-func endReader(r *pixels.Reader) {
-	r.Clock.Stop()
-	r.Slot.Rest()
-}
-
-// newReader returns a reader for one worker. The caller must end it with endReader.
-func (e *Engine) newReader() *pixels.Reader {
-	reader := pixels.NewReader(e.options)
-	reader.SetClock(e.options.Stages.Clock())
-	reader.Slot.Urgent() // somebody waits for the batch
-	return reader
 }
 
 // complete counts one unit as done. The last unit finishes the batch, and complete returns its error.

@@ -1,0 +1,115 @@
+package loader
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// windowAsset returns the window of a draw as an asset that lies where it lies and has no pixels.
+func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset {
+	place := p.Place(draw)
+	side, _ := d.sampler.Side()
+	return catalog.Asset{
+		URI: d.source.Source, Place: d.ground.Place(place), Index: &chunk.Index{Height: side, Width: side},
+	}
+}
+
+// sceneRows returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones
+// first: in a sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first one.
+func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
+	if d.sampler.Mosaic != spec.MosaicNone {
+		return d.all(p.Place(draw), f, step)
+	}
+	if d.steps == 0 && d.table.Joined == nil {
+		return []int64{draw.Row}
+	}
+	all := d.all(p.Place(draw), f, step)
+	return all[:min(len(all), 1)]
+}
+
+// all returns what sceneRows returns with every mosaic but "none".
+func (d *dataset) all(place shuffle.Place, f *pixels.Raster, step int) []int64 {
+	if f.Steps == 0 {
+		return d.of(f, d.ground.Rows(nil, place))
+	}
+	steps := d.ground.Steps(place)
+	if step >= len(steps) {
+		return nil
+	}
+	if f.Match == "" {
+		return d.of(f, steps[step].Rows)
+	}
+	has := func(dataset int) bool { return d.holds(f, dataset) }
+	if f.Match == spec.MatchStep {
+		return d.ground.SameStep(place, &steps[step], has)
+	}
+	limit := int64(math.MaxInt64)
+	if f.MatchDays > 0 {
+		limit = int64(f.MatchDays * day)
+	}
+	return d.ground.Nearest(place, &steps[step], has, limit)
+}
+
+// day is a day in microseconds, as scenes.Scene.Time counts.
+const day = 24 * 60 * 60 * 1e6
+
+// of returns the rows among some in which a field has rasters.
+func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
+	if d.table.Joined == nil {
+		return seen
+	}
+	var places []int64
+	for _, row := range seen {
+		if k, _ := d.table.Joined.Dataset(row); d.holds(f, k) {
+			places = append(places, row)
+		}
+	}
+	return places
+}
+
+// holds reports whether a field has rasters in a dataset.
+func (d *dataset) holds(f *pixels.Raster, dataset int) bool {
+	j := d.table.Joined
+	return j == nil || j.Has(f.TableColumn, dataset)
+}
+
+// leads returns the dataset that a row belongs to, and the column of the table with the raster that has the place of
+// the scene.
+func (d *dataset) leads(row int64) (dataset, column int) {
+	joined := d.table.Joined
+	if joined == nil {
+		return 0, d.rasters[0].TableColumn
+	}
+	k, _ := joined.Dataset(row)
+	for _, r := range d.rasters {
+		if joined.Has(r.TableColumn, k) {
+			return k, r.TableColumn
+		}
+	}
+	panic("loader: a dataset of scenes without a field") // openJoined opens those that fields name
+}
+
+// rowRead returns the row of the table whose raster of a field is read for a step of a draw, on the ground the row of
+// the first scene that is read, or -1 for padding.
+func (e *Engine) rowRead(d *dataset, draw *shuffle.Draw, field, step int) int64 {
+	if d.ground == nil {
+		row := e.rowOf(draw, step)
+		if d.files.padding(field, step, row) {
+			return -1
+		}
+		return row
+	}
+	f := d.rasters[field]
+	if f.Steps == 0 {
+		return draw.Row
+	}
+	if scenes := d.sceneRows(e.plan, draw, f, step); len(scenes) > 0 {
+		return scenes[0]
+	}
+	return -1
+}

@@ -1,0 +1,89 @@
+package loader
+
+import "github.com/chaski-eo/chaski/loader/batch"
+
+// member returns a client of the engine or a stream of a client, which it creates if it is new.
+func (s *share) member(key any) *share {
+	found := s.members[key]
+	if found == nil {
+		found = &share{key: key, of: s}
+		if s.members == nil {
+			s.members = map[any]*share{}
+		}
+		s.members[key] = found
+	}
+	return found
+}
+
+// wait gives s a place among those that take turns, if it has none.
+func (s *share) wait(turn int) {
+	if s.place == nil {
+		s.place, s.rows = s.of.turns.PushBack(s), turn
+	}
+}
+
+// room reports whether the quota of s, one of the equal parts of bound, has room for n bytes.
+func (s *share) room(n, bound int64) bool {
+	members := int64(len(s.of.members))
+	return members == 1 || s.bytesInUse == 0 || s.bytesInUse+n <= bound/members
+}
+
+// remove takes the first ticket of a stream out of the queue, and the stream and its client out of the turns if it was
+// their last one.
+func (s *share) remove() {
+	p := s.first
+	s.first, p.next = p.next, nil
+	for ; s.of != nil && s.first == nil && s.turns.Len() == 0; s = s.of {
+		s.of.turns.Remove(s.place)
+		s.place = nil
+	}
+}
+
+// spend ends the turn of s if it has no rows left. Rows beyond its turn are taken off its next turn.
+func (s *share) spend(rows, turn int) {
+	if s.rows -= rows; s.rows <= 0 && s.place != nil {
+		s.rows += turn
+		s.of.turns.MoveToBack(s.place)
+	}
+}
+
+// end forgets a stream, and then perhaps its client, that has neither tickets nor memory.
+func (s *share) end() {
+	for ; s.of != nil && s.place == nil && s.bytesInUse == 0 && len(s.members) == 0; s = s.of {
+		delete(s.of.members, s.key)
+	}
+}
+
+// end takes the claim off its quotas. Only the first call counts. c may be nil.
+func (c *claim) end() {
+	if c == nil {
+		return
+	}
+	queue := c.queue
+	queue.mu.Lock()
+	defer queue.mu.Unlock()
+	if c.bytes == 0 {
+		return
+	}
+	c.share.bytesInUse -= c.bytes
+	c.share.of.bytesInUse -= c.bytes
+	c.bytes = 0
+	c.share.end()
+	queue.poke() // its quota has room, and so have all others if it was the last one
+}
+
+// giveBack ends the claim and gives its memory back.
+func (c *claim) giveBack(b batch.Buffer, keep bool) {
+	c.queue.coming.Add(1)
+	defer c.queue.coming.Add(-1)
+	c.end()
+	c.queue.memory.give(b, keep)
+}
+
+// poke wakes take. It never blocks, because take looks at all tickets.
+func (q *queue) poke() {
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+}

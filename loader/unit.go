@@ -1,0 +1,239 @@
+package loader
+
+import (
+	"iter"
+
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// do decodes one field of one row, or of one step of it, into its place in the batch.
+func (u unit) do(r *pixels.Reader) error {
+	draw := &u.p.draws[u.row]
+	set := u.p.set(u.row)
+	if u.field < 0 {
+		for _, c := range u.p.parts {
+			if c.fill == nil {
+				continue
+			}
+			if err := c.fill(r, set, draw, u.row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := u.pixels(r, set, draw); err != nil || !set.rasters[u.field].Checked() {
+		return err
+	}
+	return u.fits(set, draw)
+}
+
+// fits checks that the pixels of a raster field have no value that its tensor cannot hold.
+func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
+	pending := u.p
+	cv, err := pending.converters(u.row, u.field).Get(&chunk.Index{}, nil)
+	if err != nil {
+		return err
+	}
+	err = pending.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).Fits()
+	if err == nil || d.ground != nil {
+		return err
+	}
+	if row := pending.engine.rowOf(draw, u.step); row >= 0 {
+		asset, failed := d.table.Fields[d.column(u.field, u.step)].Asset(pending.ctx, row)
+		if failed != nil {
+			return failed
+		}
+		return asset.Fault(err)
+	}
+	return err
+}
+
+// pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
+func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+	engine, pending := u.p.engine, u.p
+	row := engine.rowRead(d, draw, u.field, u.step)
+	if row < 0 {
+		pending.clearStep(u.field, u.row, u.step)
+		return nil
+	}
+	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
+	// last unit's raster would be used.
+	r.Share = pixels.Shared{}
+	if d.ground != nil {
+		return u.ground(r, d, draw)
+	}
+	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *read) error {
+		r.Clock.Lap(resources.StageRead) // of headers, if this is the first time
+		key := d.tileKey(u.field, u.step, rd)
+		switch {
+		case d.byTile():
+			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
+		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
+			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
+		}
+		if rd.part >= 0 {
+			return u.readPart(r, d, rd)
+		}
+		return u.readWindow(r, d, rd)
+	})
+}
+
+// readWindow decodes a read of a field into its place in the batch.
+func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
+	pending, field, asset := u.p, rd.raster, &rd.asset
+	target, err := pending.row(u, asset.Index, rd.bands, rd.win, rd.in)
+	if err != nil {
+		return asset.Fault(err)
+	}
+	convs := pending.converters(u.row, u.field)
+	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
+		to.Bands = rd.bands
+		if d.resamples() {
+			// The sink is the resampled window, which has the field's size and begins at 0, 0.
+			to.Win = shuffle.Box{H: field.H, W: field.W}
+			return r.Resampled(pending.ctx, *asset, rd.win, to, pending.engine.options.MaxChunkBytes)
+		}
+		if err := r.Read(pending.ctx, *asset, rd.in, rd.bands.Picked, to, to.Masked(convs, rd.in)); err != nil {
+			return err
+		}
+		to.Pad(rd.in) // last, because a chunk also has pixels of the window that are not inside
+		return nil
+	})
+	if field.Coloured() {
+		if err == nil && !d.resamples() {
+			target.Pad(rd.in) // past the edge there is no colour
+		}
+		return asset.Fault(err)
+	}
+	return err
+}
+
+// readPart decodes a read of a part of a stack into its place in the batch.
+func (u unit) readPart(r *pixels.Reader, d *dataset, rd *read) error {
+	pending, part, limit := u.p, rd.raster, u.p.engine.options.MaxChunkBytes
+	convs := part.Final
+	if pending.layout.rasters[u.field].native {
+		convs = part.Wire
+	}
+	cv, err := convs.Get(rd.index, rd.bands)
+	if err != nil {
+		return rd.asset.Fault(err)
+	}
+	target := pending.sink(u.field, u.row, u.step, cv, rd.win, true)
+	target.Field = part
+	if !rd.resampled {
+		return r.Aligned(pending.ctx, rd.asset, rd.lay, rd.win, target, target.Masked(convs, rd.in))
+	}
+	target.Win = shuffle.Box{H: part.H, W: part.W}
+	if rd.mapping == nil {
+		return r.Resampled(pending.ctx, rd.asset, rd.win, target, limit)
+	}
+	return r.Warped(pending.ctx, rd.asset, rd.lay, rd.mapping, rd.win, target, limit)
+}
+
+// row returns the sink for a unit of a raster field, which has some bands of the asset and shows the pixels of box in
+// of its window. It writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
+// this substitute may have written it.
+func (p *Pending) row(u unit, x *chunk.Index, bands *pixels.PickedBands, win shuffle.Box,
+	in chunk.Box) (*pixels.Row, error) {
+	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
+	if p.set(u.row).rasters[u.field].Coloured() {
+		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
+	}
+	convert, err := convs.Get(x, bands)
+	if err != nil {
+		return nil, err
+	}
+	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
+	mask := !layout.native || !whole || convs.Miss(x) || p.draws[u.row].Attempt > 0
+	return p.sink(u.field, u.row, u.step, convert, win, mask), nil
+}
+
+// converters returns the casts from a field's stored pixels to the dtype of its tensor in this
+// batch.
+func (p *Pending) converters(k, field int) *pixels.Converters {
+	raster := p.set(k).rasters[field].Tensor()
+	if p.layout.rasters[field].native {
+		return raster.Wire
+	}
+	return raster.Final
+}
+
+// sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
+// the tensor has one.
+func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
+	layout := p.layout.rasters[field]
+	dst := einops.Target{Data: p.buf[layout.data:layout.end]}
+	if layout.mask >= 0 && masked {
+		dst.Mask = p.mask(field)
+	}
+	return &pixels.Row{Field: p.set(k).rasters[field].Tensor(), Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step,
+		Win: win, Turn: p.draws[k].Transform}
+}
+
+// ground decodes the window of a raster field out of the scenes that it sees.
+func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+	engine, pending := u.p.engine, u.p
+	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
+		made := of.Tensor()
+		cv, err := made.Final.Get(&chunk.Index{}, nil)
+		if err != nil {
+			return err
+		}
+		target := pending.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
+		target.Field = made
+		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
+			mosaic := r.Mosaic(to, d.sampler.Mosaic)
+			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *read) (bool, error) {
+				err := mosaic.Add(pending.ctx, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
+					engine.options.MaxChunkBytes)
+				return !mosaic.Full(), err
+			})
+			if err == nil {
+				mosaic.End()
+			}
+			return err
+		})
+	})
+}
+
+// clearStep fills one step of a raster field of a row.
+func (p *Pending) clearStep(field, k, step int) {
+	cv, err := p.converters(k, field).Get(&chunk.Index{}, nil)
+	if err != nil {
+		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
+	}
+	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
+}
+
+// units yields the units of a row.
+func (p *Pending) units(row int) iter.Seq[unit] {
+	return func(yield func(unit) bool) {
+		for field, step := range p.group.lead().images() {
+			if !yield(unit{p, row, field, step}) {
+				return
+			}
+		}
+		if p.group.readsColumns() {
+			yield(unit{p, row, -1, 0})
+		}
+	}
+}
+
+// newReader returns a reader for one worker. The caller must end it with endReader.
+func (e *Engine) newReader() *pixels.Reader {
+	reader := pixels.NewReader(e.options)
+	reader.SetClock(e.options.Stages.Clock())
+	reader.Slot.Urgent() // somebody waits for the batch
+	return reader
+}
+
+// endReader ends the use of a reader.
+func endReader(r *pixels.Reader) {
+	r.Clock.Stop()
+	r.Slot.Rest()
+}
