@@ -2,6 +2,7 @@ package pixels
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +18,14 @@ import (
 )
 
 // drawColours draws a look-up table of colours of so many bands.
-func drawColours(t *rapid.T, bands, numbers int) *spec.LUT {
+func drawColours(t *rapid.T, bands, numbers, unit int) *spec.LUT {
 	table, seen := &spec.LUT{}, map[string]bool{}
 	for range rapid.IntRange(1, 30).Draw(t, "colours") {
 		colour := rapid.SliceOfN(rapid.IntRange(0, numbers-1), bands, bands).Draw(t, "colour")
 		key := make([]byte, 0, bands)
-		for _, number := range colour {
+		for i, number := range colour {
 			key = append(key, byte(number))
+			colour[i] *= unit
 		}
 		if !seen[string(key)] {
 			seen[string(key)] = true
@@ -44,7 +46,7 @@ func TestColoursAgainstSlow(t *testing.T) {
 			Layout: "n b y x", Validity: "valid"}
 		field.Bands = rapid.SliceOfN(rapid.IntRange(0, x.DataBands()-1), 1, 4).Draw(t, "picked")
 		bands = len(field.Bands)
-		field.LUT = drawColours(t, bands, min(m.numbers, 3))
+		field.LUT = drawColours(t, bands, min(m.numbers, 3), m.unit)
 		if fills := rapid.Bool().Draw(t, "fills"); fills {
 			fill := spec.Float(7)
 			field.Fill = &fill
@@ -81,7 +83,7 @@ func TestColoursAgainstSlow(t *testing.T) {
 		err = r.Coloured(f, x, row, made.Final, func(to *Row, c *Converters) error {
 			return r.Read(t.Context(), m.asset, box, f.Picked, to, to.Masked(c, box))
 		})
-		unknown := 0
+		unknown, first := 0, "" // pixels, and how an error names one
 		value := func(y, column int) (float64, bool) {
 			some, colour := false, []int{}
 			for _, b := range f.Picked {
@@ -94,7 +96,10 @@ func TestColoursAgainstSlow(t *testing.T) {
 				}
 			}
 			if some {
-				unknown++
+				if unknown++; unknown == 1 {
+					first = fmt.Sprintf("(%s) at row %d, column %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(colour), " ", ", "),
+						"[]"), y, column)
+				}
 			}
 			return f.coded.FillValue, false
 		}
@@ -104,8 +109,9 @@ func TestColoursAgainstSlow(t *testing.T) {
 			}
 		}
 		if field.Fill == nil && unknown > 0 {
-			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "have colours without a value") {
-				t.Fatalf("%d pixels of other colours: %v", unknown, err)
+			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "have colours without a value") ||
+				!strings.Contains(err.Error(), first) {
+				t.Fatalf("%d pixels of other colours, the first %s: %v", unknown, first, err)
 			}
 			return
 		}

@@ -165,3 +165,37 @@ func TestPiecesNameWhereAStripIsDamaged(t *testing.T) {
 		t.Errorf("a codec without pieces: %v", err)
 	}
 }
+
+// TestWindowsOfFrames: a frame of zstd that is decoded in pieces may claim a window as large as the largest chunk, and
+// no larger one. All rows of a chunk are checked, also when no window asks for them.
+func TestWindowsOfFrames(t *testing.T) {
+	const rows, width, window = 17 << 10, 1024, 16 << 20
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 14 << 3} // RFC 8878: a window of 2^14 KiB; the content's size is unknown
+	for rest := rows * width; rest > 0; rest -= 128 << 10 {
+		header := uint32(min(rest, 128<<10)<<3 | 1<<1) // a block of one byte, repeated
+		if rest <= 128<<10 {
+			header |= 1 // the last one
+		}
+		frame = append(frame, byte(header), byte(header>>8), byte(header>>16), 7)
+	}
+	x := &chunk.Index{Bands: 1, Height: rows, Width: width, ChunkB: 1, ChunkH: rows, ChunkW: width, DType: chunk.Uint8,
+		Codec: chunk.Zstd, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: int64(len(frame))}}}
+	for most, kind := range map[int]fault.Kind{window - 1: fault.Limit, window: 0, window + 1: 0} {
+		got, err := samplesOf(x, frame, chunk.Box{B1: 1, Y1: 1, X1: width}, most)
+		if fault.KindOf(err) != kind || kind == 0 && len(got) != width {
+			t.Errorf("a window of 16 MiB, chunks up to %d: %d samples, %v", most, len(got), err)
+		}
+	}
+	file := folder.OneFile(frame)
+	for n, kind := range map[int64]fault.Kind{int64(len(frame)): 0, int64(len(frame)) - 1: fault.Corrupt} {
+		x.Ranges[0].Len = n
+		r := pixels.NewReader(resources.Options{Opener: file, MaxChunkBytes: window}.WithDefaults())
+		f, err := file.Open(t.Context(), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(t.Context(), f, x, 0); fault.KindOf(err) != kind {
+			t.Errorf("%d bytes of %d: %v", n, len(frame), err)
+		}
+	}
+}

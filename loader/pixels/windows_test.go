@@ -32,7 +32,8 @@ type image struct {
 	beside  []byte    // the file of the mask, if that is another one
 	samples []float64 // by band, row and column, alpha among the bands
 	mask    []byte    // by band, row and column; one band counts for all; nil: no mask
-	numbers int       // samples are from 0 to numbers-1
+	numbers int       // samples are from 0 to numbers-1, times unit
+	unit    int       // of uint16 so large that low bytes do not tell samples apart
 }
 
 // Open opens the image and its mask.
@@ -179,7 +180,10 @@ func drawSteps(t *rapid.T, dtype chunk.DType, times int) *image {
 		Bands: rapid.IntRange(1, 4).Draw(t, "bands") * max(times, 1), Height: rapid.IntRange(1, 14).Draw(t, "height"),
 		Width: rapid.IntRange(1, 14).Draw(t, "width"), DType: dtype, Times: times,
 	}
-	m := &image{asset: catalog.Asset{URI: "f", Index: x}, numbers: rapid.IntRange(2, 200).Draw(t, "numbers")}
+	m := &image{asset: catalog.Asset{URI: "f", Index: x}, numbers: rapid.IntRange(2, 200).Draw(t, "numbers"), unit: 1}
+	if dtype == chunk.Uint16 {
+		m.unit = 128
+	}
 	source, random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "samples"), 0)), make([]byte, 997)
 	for i := range random {
 		random[i] = byte(source.Uint32())
@@ -187,7 +191,7 @@ func drawSteps(t *rapid.T, dtype chunk.DType, times int) *image {
 	drawGrid(t, x, "image")
 	switch missing := rapid.IntRange(0, 4).Draw(t, "missing"); {
 	case missing == 1 || missing == 2:
-		value := float64(rapid.IntRange(0, 2).Draw(t, "nodata"))
+		value := float64(rapid.IntRange(0, 2).Draw(t, "nodata") * m.unit)
 		x.NoData = &value
 	case missing == 3 && times == 0:
 		x.Mask = &chunk.Index{Bands: rapid.SampledFrom([]int{1, x.Bands}).Draw(t, "mask bands"), Height: x.Height,
@@ -198,7 +202,7 @@ func drawSteps(t *rapid.T, dtype chunk.DType, times int) *image {
 	plane := x.Height * x.Width
 	m.samples = make([]float64, x.Bands*plane)
 	for i := range m.samples {
-		m.samples[i] = float64(int(random[i%len(random)]) % m.numbers)
+		m.samples[i] = float64(int(random[i%len(random)]) % m.numbers * m.unit)
 		if x.Alpha && i >= (x.Bands-1)*plane { // of 16 bits also where one byte is 0
 			m.samples[i] = [...]float64{0, 1, 0, 255, math.Ldexp(1, 8*x.DType.Size()-1)}[int(random[i%len(random)])%5]
 		}
