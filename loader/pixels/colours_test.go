@@ -97,8 +97,9 @@ func TestColoursAgainstSlow(t *testing.T) {
 			}
 			if some {
 				if unknown++; unknown == 1 {
-					first = fmt.Sprintf("(%s) at row %d, column %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(colour), " ", ", "),
-						"[]"), y, column)
+					first = fmt.Sprintf("(%s) at row %d, column %d",
+						strings.Trim(strings.ReplaceAll(fmt.Sprint(colour), " ", ", "),
+							"[]"), y, column)
 				}
 			}
 			return f.coded.FillValue, false
@@ -109,7 +110,8 @@ func TestColoursAgainstSlow(t *testing.T) {
 			}
 		}
 		if field.Fill == nil && unknown > 0 {
-			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "have colours without a value") ||
+			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(),
+				"have colours without a value") ||
 				!strings.Contains(err.Error(), first) {
 				t.Fatalf("%d pixels of other colours, the first %s: %v", unknown, first, err)
 			}

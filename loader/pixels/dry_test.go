@@ -67,7 +67,8 @@ func TestDryReaderAgainstReader(t *testing.T) {
 		r, dry := NewReader(o), NewDryReader(o)
 		dry.Gap = opener.gap
 		size := int64(len(m.file))
-		header := source.Range{Off: rapid.Int64Range(0, size).Draw(t, "header"), Len: rapid.Int64Range(0, size).Draw(t, "of")}
+		header := source.Range{Off: rapid.Int64Range(0, size).Draw(t, "header"), Len: rapid.Int64Range(0,
+			size).Draw(t, "of")}
 		dry.Headers = []source.Range{header}
 		shares := rapid.Bool().Draw(t, "share")
 		if shares {
@@ -170,7 +171,8 @@ func TestDryReaderOfArrays(t *testing.T) {
 		}
 		want := []ReadRange{{File: "tile", Off: 7, Len: 2, Requests: 1}}
 		chunks := []ReadChunk{{Chunk: 2, Decoded: 16, Held: 16 + chunk.Spare}}
-		if !slices.Equal(dry.Runs, want) || !slices.Equal(dry.Chunks, chunks) || dry.Held != total || dry.Loose == exact {
+		if !slices.Equal(dry.Runs, want) || !slices.Equal(dry.Chunks, chunks) || dry.Held != total ||
+			dry.Loose == exact {
 			t.Errorf("%+v, %d bytes held", dry.Reads, dry.Held)
 		}
 	}

@@ -56,7 +56,8 @@ func TestFieldsRefused(t *testing.T) {
 		{spec.Field{DType: "float32", Normalize: &spec.Normalize{Scale: two, Offset: two}}, small(chunk.Uint8, 0),
 			"have 2 values for 3 bands"},
 		{spec.Field{LUT: &spec.LUT{To: []spec.Values{two, two}}, Fill: &fill}, small(chunk.Uint8, 0), "pick one"},
-		{spec.Field{LUT: &spec.LUT{To: []spec.Values{two, two}}, Fill: &fill, Bands: []int{1}}, small(chunk.Uint8, 0), ""},
+		{spec.Field{LUT: &spec.LUT{To: []spec.Values{two, two}}, Fill: &fill, Bands: []int{1}}, small(chunk.Uint8,
+			0), ""},
 		{spec.Field{LUT: &spec.LUT{To: []spec.Values{one, one}}, Bands: []int{1}}, small(chunk.Uint8, 0),
 			"others need a fill"},
 	} {
@@ -80,7 +81,8 @@ func TestAssetsThatFitAField(t *testing.T) {
 		d := rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16})
 		draw := func(name string) *chunk.Index {
 			times := rapid.SampledFrom([]int{0, 2, 3}).Draw(t, name+" times")
-			return &chunk.Index{DType: d.Draw(t, name+" dtype"), Times: times, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1,
+			return &chunk.Index{DType: d.Draw(t, name+" dtype"), Times: times, Height: 1, Width: 1, ChunkB: 1,
+				ChunkH: 1,
 				ChunkW: 1, Bands: rapid.IntRange(1, 3).Draw(t, name+" bands") * max(times, 1)}
 		}
 		x, other := draw("first"), draw("other")
@@ -162,7 +164,8 @@ func TestNativePayloads(t *testing.T) {
 		"validity":         {func(f *spec.Field) { f.Validity = "v" }, chunk.Uint8, false, true},
 		"physical":         {func(f *spec.Field) { f.Physical = true }, chunk.Uint8, false, true},
 		"no axis of bands": {func(f *spec.Field) { f.Layout = "n (b y) x" }, chunk.Uint8, false, true},
-		"one scale": {func(f *spec.Field) { f.Layout, f.Normalize = "n (b y) x", normal(spec.Values{1}, nil) }, chunk.Uint8,
+		"one scale": {func(f *spec.Field) { f.Layout, f.Normalize = "n (b y) x", normal(spec.Values{1}, nil) },
+			chunk.Uint8,
 			true, false},
 		"another scale": {func(f *spec.Field) { f.Normalize = normal(spec.Values{1, 2, 4}, base.Normalize.Clip) },
 			chunk.Uint8, true, false},
@@ -241,7 +244,8 @@ func TestValuesThatATensorCannotHold(t *testing.T) {
 // if they are at least a quarter larger than the raster's.
 func TestOverviewsThatAWindowWants(t *testing.T) {
 	for _, factor := range []float64{0.5, 1, 1.2, 1.3, 1.9, 1.97, 2, 3.9, 4, 7} {
-		window := warp.Raster{CRS: sameCRS, Transform: [6]float64{0, 10 * factor, 0, 0, 0, -10 * factor}, Height: 8, Width: 8}
+		window := warp.Raster{CRS: sameCRS, Transform: [6]float64{0, 10 * factor, 0, 0, 0, -10 * factor}, Height: 8,
+			Width: 8}
 		raster := warp.Raster{CRS: sameCRS, Transform: [6]float64{0, 10, 0, 0, 0, -10}, Height: 256, Width: 256}
 		m, err := warp.NewMapping(window, raster)
 		if err != nil {
@@ -309,8 +313,9 @@ func TestFilesThatWereRewritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := catalog.Asset{URI: "f", Index: made.Index.Shift(off), Member: member, Offset: off, Length: int64(len(content)),
-			Size: off + int64(len(content)), MTime: then}
+		a := catalog.Asset{URI: "f", Index: made.Index.Shift(off), Member: member, Offset: off,
+			Length: int64(len(content)),
+			Size:   off + int64(len(content)), MTime: then}
 		if member == "" {
 			a.Length = 0
 		}
@@ -319,7 +324,8 @@ func TestFilesThatWereRewritten(t *testing.T) {
 		if err := s.check(t.Context(), &a, same, 1<<20); err != nil || same.reads != 0 {
 			t.Errorf("member %q of the same time: %v after %d reads", member, err, same.reads)
 		}
-		if err := s.check(t.Context(), &a, open(folder.TIFF(5, 3, 1), then), 1<<20); fault.KindOf(err) != fault.Corrupt {
+		if err := s.check(t.Context(), &a, open(folder.TIFF(5, 3, 1), then),
+			1<<20); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("member %q of another size: %v", member, err)
 		}
 		later := then.Add(time.Second)

@@ -74,7 +74,8 @@ func TestOverviewsOfFiles(t *testing.T) {
 					t.Fatalf("%s: %v", entry.Path, err)
 				}
 				sum := sha256.Sum256(sink.out)
-				if got := hex.EncodeToString(sum[:]); got != want.Samples || want.Shape != [3]int{x.Bands, x.Height, x.Width} ||
+				if got := hex.EncodeToString(sum[:]); got != want.Samples || want.Shape != [3]int{x.Bands, x.Height,
+					x.Width} ||
 					level.Place != a.Place || level.Overview != k || (level.Raster == a.Index) != (levels.File == nil) {
 					t.Errorf("%s: overview %d of %+v has other samples, or another place", entry.Path, k, want.Shape)
 				}
@@ -87,7 +88,8 @@ func TestOverviewsOfFiles(t *testing.T) {
 		}
 		const off = 40 // of the member
 		inside := resources.Options{Opener: folder.OneFile(append(make([]byte, off), content...))}.WithDefaults()
-		member := catalog.Asset{URI: "f", Member: "m", Offset: off, Length: int64(len(content)), Index: a.Index.Shift(off),
+		member := catalog.Asset{URI: "f", Member: "m", Offset: off, Length: int64(len(content)),
+			Index: a.Index.Shift(off),
 			Place: a.Place}
 		if levels, err = Overviews(t.Context(), inside, member); err != nil || (len(levels.Indexes) == 0) != beside {
 			t.Errorf("%s as a member: %d overviews, %v", entry.Path, len(levels.Indexes), err)
@@ -138,7 +140,8 @@ func TestBandsByName(t *testing.T) {
 		}
 	}
 	for n, all := range map[int]bool{1: true, 63: true, 64: true, 65: false, 1000: false} {
-		if text := listed(make([]string, n)); strings.HasSuffix(text, `""]`) != all || strings.Count(text, `""`) != min(n, 64) {
+		if text := listed(make([]string, n)); strings.HasSuffix(text, `""]`) != all || strings.Count(text,
+			`""`) != min(n, 64) {
 			t.Errorf("%d names are listed as %s", n, text)
 		}
 	}

@@ -99,7 +99,9 @@ func TestResampledAgainstSlow(t *testing.T) {
 			}
 			return
 		}
-		win := shuffle.Box{Y: rapid.IntRange(-3, x.Height-1).Draw(t, "y"), X: rapid.IntRange(-3, x.Width-1).Draw(t, "x")}
+		win := shuffle.Box{
+			Y: rapid.IntRange(-3, x.Height-1).Draw(t, "y"), X: rapid.IntRange(-3, x.Width-1).Draw(t, "x"),
+		}
 		win.H = rapid.IntRange(max(1, 1-win.Y), 14).Draw(t, "h")
 		win.W = rapid.IntRange(max(1, 1-win.X), 14).Draw(t, "w")
 		f.SetSize(rapid.IntRange(1, 16).Draw(t, "rows"), rapid.IntRange(1, 16).Draw(t, "columns"))

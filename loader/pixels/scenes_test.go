@@ -132,7 +132,8 @@ func TestMosaicAgainstSlow(t *testing.T) {
 		f.OnGround()
 		most := rapid.SampledFrom([]int{3, 12}).Draw(t, "most") // small windows lie in a scene wholly
 		f.SetSize(rapid.IntRange(1, most).Draw(t, "h"), rapid.IntRange(1, most).Draw(t, "w"))
-		window := warp.Raster{CRS: sameCRS, Transform: [6]float64{500000, 10, 0, 5000000, 0, -10}, Height: f.H, Width: f.W}
+		window := warp.Raster{CRS: sameCRS, Transform: [6]float64{500000, 10, 0, 5000000, 0, -10}, Height: f.H,
+			Width: f.W}
 		s := newTensor(t, &chunk.Index{}, f, shuffle.Box{H: f.H, W: f.W}, 0)
 		r := NewReader(resources.Options{Opener: filesOf(scenes...)}.WithDefaults())
 		limit := 1 << 20
@@ -171,7 +172,8 @@ func TestMosaicAgainstSlow(t *testing.T) {
 		}
 		blend, resampler := &r.Resample.scenes, &r.Resample
 		held := cap(resampler.In) + cap(resampler.InValid) + cap(resampler.Out) + cap(resampler.OutValid) +
-			4*(len(resampler.picks)+len(resampler.places)) + cap(resampler.next) + cap(resampler.nextValid) + 8*len(blend.sums) + 4*len(blend.counts) + 4*len(blend.values)
+			4*(len(resampler.picks)+len(resampler.places)) + cap(resampler.next) + cap(resampler.nextValid) +
+			8*len(blend.sums) + 4*len(blend.counts) + 4*len(blend.values)
 		if said < int64(held) {
 			t.Fatalf("%d bytes are held, %d were said", held, said)
 		}
@@ -206,8 +208,10 @@ func TestStackAgainstSlow(t *testing.T) {
 		if f.CopiesParts() != (f.To == dtype && f.To != chunk.Float32) {
 			t.Fatalf("%v to %v: parts are copied: %v", dtype, f.To, f.CopiesParts())
 		}
-		win := shuffle.Box{Y: rapid.IntRange(-3, x.Height-1).Draw(t, "y"), X: rapid.IntRange(-3, x.Width-1).Draw(t, "x"),
-			H: rapid.IntRange(1, 12).Draw(t, "h"), W: rapid.IntRange(1, 12).Draw(t, "w")}
+		win := shuffle.Box{
+			Y: rapid.IntRange(-3, x.Height-1).Draw(t, "y"), X: rapid.IntRange(-3, x.Width-1).Draw(t, "x"),
+			H: rapid.IntRange(1, 12).Draw(t, "h"), W: rapid.IntRange(1, 12).Draw(t, "w"),
+		}
 		f.SetSize(win.H, win.W)
 		s := newTensor(t, x, f, win, 0)
 		r := NewReader(resources.Options{Opener: filesOf(lead, other)}.WithDefaults())
@@ -227,7 +231,8 @@ func TestStackAgainstSlow(t *testing.T) {
 				return
 			}
 			readPart(t, r, scenes[k], part, &lay, win, s)
-			if grid := scenes[k].factor == 1; lay.Same != grid || grid && (lay.Y != -scenes[k].y || lay.X != -scenes[k].x) ||
+			if grid := scenes[k].factor == 1; lay.Same != grid || grid && (lay.Y != -scenes[k].y ||
+				lay.X != -scenes[k].x) ||
 				lay.Whole() != (grid && lay.Y == 0 && lay.X == 0 && scenes[k].asset.Index.Height == x.Height &&
 					scenes[k].asset.Index.Width == x.Width) {
 				t.Fatalf("%+v of a part at %d, %d", lay, scenes[k].y, scenes[k].x)

@@ -111,7 +111,8 @@ func (c *slowCache) get(t *rapid.T, key TileKey, n int, order int64, rows int) {
 	fits := heldBytes+int64(n) <= c.Bound && (c.Planned == nil || heldBytes+int64(n) <= free)
 	if fits != (got != nil) || got != nil && !decode || c.Evicted-evicted < int64(gone) ||
 		c.Evicted-evicted > int64(gone)+1 || (c.Evicted-evicted > int64(gone)) != (got == nil) {
-		t.Fatalf("%d bytes beside %d of %d, %d free: %v, %v; evicted %d of %d", n, heldBytes, c.Bound, free, got, decode,
+		t.Fatalf("%d bytes beside %d of %d, %d free: %v, %v; evicted %d of %d", n, heldBytes, c.Bound, free, got,
+			decode,
 			c.Evicted-evicted, gone)
 	}
 	if got == nil {
@@ -223,7 +224,8 @@ func TestTileCacheAgainstSlow(t *testing.T) {
 			"": c.check, "get": get, "get too": get, "get again": get,
 			"put": func(t *rapid.T) {
 				if len(c.held) > 0 {
-					c.putBack(t, rapid.IntRange(0, len(c.held)-1).Draw(t, "held"), rapid.IntRange(0, 3).Draw(t, "failed") == 0)
+					c.putBack(t, rapid.IntRange(0, len(c.held)-1).Draw(t, "held"), rapid.IntRange(0, 3).Draw(t,
+						"failed") == 0)
 				}
 			},
 			"plan": func(t *rapid.T) {
@@ -231,7 +233,8 @@ func TestTileCacheAgainstSlow(t *testing.T) {
 					if !planned {
 						return
 					}
-					plan := plannedNeed{int64(rapid.IntRange(1, 5).Draw(t, "order")), Need{key.Draw(t, "key"), rows.Draw(t, "rows")}}
+					plan := plannedNeed{int64(rapid.IntRange(1, 5).Draw(t, "order")), Need{key.Draw(t, "key"),
+						rows.Draw(t, "rows")}}
 					c.plans = append(c.plans, plan)
 					c.Plan(plan.order, []Need{plan.Need})
 				}
@@ -247,7 +250,8 @@ func TestTileCacheAgainstSlow(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(t, "often") > 0 {
 					return
 				}
-				if more := c.Reclaim(budget.Idle); more || c.Used.Len() > 0 || planned && c.budget.Used() != c.Held+taken ||
+				if more := c.Reclaim(budget.Idle); more || c.Used.Len() > 0 || planned &&
+					c.budget.Used() != c.Held+taken ||
 					planned && c.allowance != c.Held || !planned && c.allowance != bound {
 					t.Fatalf("%d idle tiles, %d bytes charged for %d", c.Used.Len(), c.budget.Used()-taken, c.Held)
 				}

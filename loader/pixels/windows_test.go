@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	_ "github.com/chaski-eo/chaski/tiff" // decodes DEFLATE
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 // image is a small raster with all of its samples, which a slow reader takes one by one.
@@ -436,8 +437,10 @@ func TestWindowsAgainstSlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		win := shuffle.Box{Y: rapid.IntRange(-5, x.Height+2).Draw(t, "y"), X: rapid.IntRange(-5, x.Width+2).Draw(t, "x"),
-			H: rapid.IntRange(1, 16).Draw(t, "h"), W: rapid.IntRange(1, 16).Draw(t, "w")}
+		win := shuffle.Box{
+			Y: rapid.IntRange(-5, x.Height+2).Draw(t, "y"), X: rapid.IntRange(-5, x.Width+2).Draw(t, "x"),
+			H: rapid.IntRange(1, 16).Draw(t, "h"), W: rapid.IntRange(1, 16).Draw(t, "w"),
+		}
 		turn := shuffle.Element(rapid.IntRange(0, 7).Draw(t, "turn"))
 		f.SetSize(win.H, win.W)
 		if turn&shuffle.Transpose != 0 {

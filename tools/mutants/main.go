@@ -2,10 +2,10 @@
 //
 //	go run ./tools/mutants [-n N] [-seed S] [-tests PACKAGES] PACKAGE...
 //
-// It changes nothing in the tree: each mutant is an overlay of the compiler. A mutant is killed if a test fails, or if the
-// tests of a package run over four times as long as without it; one that does not compile does not count. It prints each survivor as FILE:LINE and
-// the change, and the share that was killed. A line of tools/mutants/equivalent.txt, FILE: TEXT OF THE LINE => CHANGE,
-// with a reason above it, names a mutant that does the same as the original.
+// It changes nothing in the tree: each mutant is an overlay of the compiler. A mutant is killed if a test fails, or if
+// the tests of a package run over four times as long as without it; one that does not compile does not count. It prints
+// each survivor as FILE:LINE and the change, and the share that was killed. A line of tools/mutants/equivalent.txt,
+// FILE: TEXT OF THE LINE => CHANGE, with a reason above it, names a mutant that does the same as the original.
 package main
 
 import (

@@ -12,9 +12,10 @@ import (
 func TestMutants(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":       "module example\n\ngo 1.26\n",
-		"m/m.go":       "package m\n\nfunc Seen(a int) bool { return a < 3 }\n\nfunc Unseen(a int) bool { return a < 5 }\n",
-		"endless/m.go": "package endless\n\nfunc Down(a int) int {\n\tfor a != 0 {\n\t\ta--\n\t}\n\treturn a\n}\n",
+		"go.mod": "module example\n\ngo 1.26\n",
+		"m/m.go": "package m\n\nfunc Seen(a int) bool { return a < 3 }\n\nfunc Unseen(a int) bool { return a < 5 }\n",
+		"endless/m.go": "package endless\n\nfunc Down(a int) int {\n" +
+			"\tfor a != 0 {\n\t\ta--\n\t}\n\treturn a\n}\n",
 		"endless/m_test.go": "package endless\n\nimport \"testing\"\n\nfunc TestDown(t *testing.T) {\n" +
 			"\tif Down(9) != 0 {\n\t\tt.Fail()\n\t}\n}\n",
 		"m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestSeen(t *testing.T) {\n" +
