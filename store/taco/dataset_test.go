@@ -1,7 +1,9 @@
 package taco_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
 // spy is an opener of files that counts and can fail.
@@ -89,30 +92,61 @@ func (r *spyReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return r.Reader.ReadAt(ctx, p, off)
 }
 
-// TestRequests: opening a ZIP takes two reads, and each level one more, however much is asked of it.
+// apart returns a ZIP with a gap in front of COLLECTION.json, its last entry, so that the tables are far from the end.
+func apart(t *testing.T, b []byte, gap int) []byte {
+	t.Helper()
+	le := binary.LittleEndian
+	end := bytes.LastIndex(b, []byte("PK\x05\x06"))
+	directory := int(le.Uint32(b[end+16:]))
+	entry := bytes.LastIndex(b[:directory], []byte("PK\x03\x04"))
+	listed := bytes.LastIndex(b[:end], []byte("PK\x01\x02"))
+	if int(le.Uint32(b[listed+42:])) != entry || !bytes.HasPrefix(b[entry+30:], []byte("COLLECTION.json")) {
+		t.Fatal("COLLECTION.json is not the last entry")
+	}
+	out := slices.Concat(b[:entry], make([]byte, gap), b[entry:])
+	le.PutUint32(out[gap+end+16:], uint32(directory+gap))
+	le.PutUint32(out[gap+listed+42:], uint32(entry+gap))
+	header := out[taco2.HeaderAt:]
+	pair := header[4+16*(int(header[0])-1):]
+	le.PutUint64(pair, le.Uint64(pair)+uint64(gap))
+	return out
+}
+
+// TestRequests: opening a ZIP takes two reads. Each level takes one more, however much is asked of it, unless the
+// tables are near the end of the file.
 func TestRequests(t *testing.T) {
-	s := &spy{}
-	defer s.files.Close()
-	d, err := taco.Open(t.Context(), s, []string{testdata(t, "taco-v2/current/three_level.tacozip")}, taco.Options{})
+	b, err := os.ReadFile(testdata(t, "taco-v2/current/three_level.tacozip"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
-	if len(s.opens) != 1 || len(s.reads) != 2 {
-		t.Fatalf("opens %q, reads %q", s.opens, s.reads)
-	}
-	for k := range d.Levels() {
-		if _, err := d.Visible(t.Context(), k); err != nil {
+	for gap, each := range map[int]int{0: 0, 1 << 20: 1} {
+		name := filepath.Join(t.TempDir(), "a.tacozip")
+		if err := os.WriteFile(name, apart(t, b, gap), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, err := range d.Leaves(t.Context(), true) {
+		s := &spy{}
+		defer s.files.Close()
+		d, err := taco.Open(t.Context(), s, []string{name}, taco.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if len(s.opens) != 1 || len(s.reads) != 2+d.Levels() {
-		t.Errorf("opens %q, reads %q", s.opens, s.reads)
+		defer d.Close()
+		if len(s.opens) != 1 || len(s.reads) != 2 {
+			t.Fatalf("gap %d: opens %q, reads %q", gap, s.opens, s.reads)
+		}
+		for k := range d.Levels() {
+			if _, err := d.Visible(t.Context(), k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, err := range d.Leaves(t.Context(), true) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(s.opens) != 1 || len(s.reads) != 2+each*d.Levels() {
+			t.Errorf("gap %d: opens %q, reads %q", gap, s.opens, s.reads)
+		}
 	}
 }
 
