@@ -2,6 +2,8 @@ package pixels
 
 import (
 	"context"
+	"math"
+	"math/big"
 	"testing"
 	"time"
 
@@ -44,5 +46,20 @@ func TestRunsAreCheckedBeforeTheCacheIsAsked(t *testing.T) {
 		}
 	case <-ctx.Done():
 		t.Fatal("it looks for a range of 2^62 bytes")
+	}
+}
+
+// TestRangesOfAFile: a range that begins before a file or ends behind it is corrupt, however large its numbers are.
+func TestRangesOfAFile(t *testing.T) {
+	file := (&catalog.Asset{Bytes: make([]byte, 4)}).Reader()
+	for _, off := range []int64{math.MinInt64, -1, 0, 1, 3, 4, 5, math.MaxInt64} {
+		for _, n := range []int64{math.MinInt64, -1, 0, 1, 3, 4, 5, math.MaxInt64} {
+			end := new(big.Int).Add(big.NewInt(off), big.NewInt(n))
+			inside := off >= 0 && n >= 0 && end.Cmp(big.NewInt(4)) <= 0
+			err := present(file, runs.Run{Off: off, Len: n, Chunks: []int{0}})
+			if inside != (err == nil) || err != nil && fault.KindOf(err) != fault.Corrupt {
+				t.Errorf("%d bytes at %d: %v", n, off, err)
+			}
+		}
 	}
 }

@@ -142,6 +142,13 @@ func TestMosaicAgainstSlow(t *testing.T) {
 		}
 		said := int64(0)
 		for range 2 { // the second time the reader's memory is dirty
+			dirty := &r.Resample
+			for _, b := range [][]byte{dirty.In, dirty.InValid, dirty.Out, dirty.OutValid, dirty.next,
+				dirty.nextValid} {
+				for i := range b[:cap(b)] {
+					b[:cap(b)][i] = 0x5a
+				}
+			}
 			mosaic := r.Mosaic(s.row, rule)
 			for i, scene := range scenes {
 				mapping, err := OnGround(window, &scene.asset)

@@ -282,11 +282,9 @@ func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int, 
 	}
 	values, done := floats(out)
 	src := warp.Plane[float32]{Box: boxOf(in), Pix: cast.Values[float32](data), Valid: valid}
-	if err := warp.Sample(m, f.kernel(), src, values, outValid); err != nil {
-		return err
-	}
+	err := warp.Sample(m, f.kernel(), src, values, outValid)
 	done()
-	return nil
+	return err
 }
 
 // pickAll sets picks to where the nearest of n pixels lie in box in: 0 off the raster, else 1 more than their number.
