@@ -43,6 +43,8 @@ type Engine struct {
 	tiles   *pixels.TileCache // nil if windows share no decoded chunks
 	toPlan  chan planned      // tickets whose chunks planTiles announces to tiles; nil for windows drawn tile by tile
 	ahead   *lookahead        // says to Options.Disk what is read next; nil if that would change nothing
+	// announces is true if a field of a table has Announce.
+	announces bool
 	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
 	// layouts at the same time.
 	layoutMu sync.Mutex
@@ -282,8 +284,10 @@ type Pending struct {
 	order   int64          // of its first row in Engine.tiles
 	plan    tilePlan
 	run     *runAhead // nil unless its reads were announced
-	done    chan struct{}
-	err     error
+	// announced end what Start has said to tables about the rasters that the ticket reads.
+	announced []func()
+	done      chan struct{}
+	err       error
 
 	state atomic.Int32
 }

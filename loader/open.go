@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
@@ -48,6 +49,9 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		return nil, errors.Join(err, engine.closeTables())
 	}
 	engine.lookAhead()
+	engine.announces = slices.ContainsFunc(engine.sets, func(d *dataset) bool {
+		return slices.ContainsFunc(d.table.Fields, func(f rows.Field) bool { return f.Announce != nil })
+	})
 	return engine, nil
 }
 

@@ -34,6 +34,10 @@ func (p *Pending) finish(err error) {
 	p.cancel()
 	p.plan.end(p.engine.tiles)
 	p.run.endTicket(p.ticket)
+	for _, over := range p.announced {
+		over()
+	}
+	p.announced = nil
 	// All units are done by now, so no worker writes to the memory and another batch may use it.
 	if err != nil && p.memory != nil {
 		p.claim.giveBack(p.memory, true)

@@ -32,10 +32,36 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 		pending.finish(err)
 		return pending
 	}
+	pending.announce()
 	if !e.queue.put(pending) {
 		pending.finish(ErrClosed)
 	}
 	return pending
+}
+
+// announce says to tables which rasters the ticket reads. It comes before the ticket waits for memory, so that a read
+// for one ticket serves all that the caller has started.
+func (p *Pending) announce() {
+	engine := p.engine
+	if !engine.announces {
+		return
+	}
+	for k := range p.ticket.Rows() {
+		if p.ticket.Position(k, engine.samples) < 0 {
+			continue
+		}
+		draw := engine.plan.Draw(p.ticket, k)
+		set := engine.set(&draw)
+		if set.ground != nil {
+			continue
+		}
+		for field, step := range set.images() {
+			announce := set.table.Fields[set.column(field, step)].Announce
+			if row := engine.rowRead(set, &draw, field, step); announce != nil && row >= 0 {
+				p.announced = append(p.announced, announce(row))
+			}
+		}
+	}
 }
 
 // check returns the group of a ticket, or an error if it asks for positions or rows that do not exist, or that cannot

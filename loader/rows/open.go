@@ -28,6 +28,9 @@ func catalogTable(t *catalog.Table) *Table {
 			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
 			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
 		}
+		if t.PageBytes() > 0 {
+			fields[i].Announce = func(row int64) (over func()) { return t.Announce(i, row) }
+		}
 	}
 	return &Table{
 		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), ID: t.ID, ScanIDs: t.ScanIDs, Close: t.Close,

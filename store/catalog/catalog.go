@@ -597,6 +597,16 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 	return paths, nil
 }
 
+// Announce says that the raster of a field in a row is read soon, after those that were announced before, until the
+// caller calls over. Rasters in cells that share large pages are copied then when their page is read for another one.
+func (t *Table) Announce(field int, row int64) (over func()) {
+	f := &t.fields[field]
+	if f.cells == nil || t.pageBytes == 0 {
+		return func() {}
+	}
+	return f.cells.bytes.Announce(f.tableRow(row))
+}
+
 // notePages notes the largest page of rasters in cells, unless the table's cache holds all of the column.
 func (t *Table) notePages(ctx context.Context, c *columns.Column) error {
 	total := int64(0)

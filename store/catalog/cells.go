@@ -76,6 +76,12 @@ var errStop = errors.New("catalog: stop")
 
 // firstBytes returns the head of the first value of a column that is not null, or nil if all are.
 func firstBytes(ctx context.Context, c *columns.Column) (head []byte, err error) {
+	if c.Rows() > 0 { // mostly the first has one, whose page may be of 22 MB: the cache keeps that for the first sample
+		first, err := c.Cell(ctx, 0)
+		if err != nil || !first.Null {
+			return bytes.Clone(first.Text[:min(len(first.Text), magic.Head)]), err
+		}
+	}
 	err = c.Scan(ctx, func(_ int64, v columns.Cell) error {
 		if v.Null {
 			return nil

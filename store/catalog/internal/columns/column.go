@@ -46,10 +46,15 @@ type Column struct {
 	scan   func(ctx context.Context, visit func(row int64, c Cell) error) error // nil: cell by cell
 	stored func() []int64                                                       // nil if it is not of Parquet files
 	paged  func(ctx context.Context) (int64, error)                             // nil, too
+
+	announce func(row int64) (over func()) // nil, too
 }
 
 // Cell returns a row's cell.
 func (c *Column) Cell(ctx context.Context, row int64) (Cell, error) { return c.cell(ctx, row) }
+
+// Rows returns the number of rows.
+func (c *Column) Rows() int64 { return c.rows }
 
 // Scan visits the cells of all rows in order, without keeping them in a cache. An error of visit ends it and is
 // returned.
@@ -89,6 +94,15 @@ func (c *Column) PageBytes(ctx context.Context) (int64, error) {
 		return 0, nil
 	}
 	return c.paged(ctx)
+}
+
+// Announce says that the cell of a row is read soon, after those that were announced before, until the caller calls
+// over: when another row of a heavy page is read, a copy of the cell is kept for that.
+func (c *Column) Announce(row int64) (over func()) {
+	if c.announce == nil {
+		return func() {}
+	}
+	return c.announce(row)
 }
 
 // InMemory returns the column of integers, timestamps, floats or strings, or of lists of these, that are in memory.

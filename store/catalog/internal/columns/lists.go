@@ -47,7 +47,7 @@ func (f *File) listAt(ctx context.Context, leaf int, kind column.Kind, row int64
 	list, first := []Cell{}, int(in-pages.Pages[page].First)
 	// A list may go on in the pages after the one in which it begins.
 	for last := true; last && page < len(pages.Pages); page++ {
-		few, err := f.page(ctx, pageKey{f.number, leaf, group, page}, pages)
+		few, err := f.page(ctx, pageKey{file: f.number, column: leaf, group: group, page: page}, pages, nil)
 		if err != nil {
 			return Cell{}, err
 		}

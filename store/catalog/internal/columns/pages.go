@@ -11,22 +11,28 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
-// pageCache keeps the decoded pages of the files of a table.
+// pageCache keeps the decoded pages of the files of a table, and copies of cells that are read soon.
 type pageCache struct {
 	Pages *lru.Cache[pageKey, decoded]
+
+	announced announced
 
 	account *budget.Account // of the opening, for memory that the cache does not count
 
 	mu    sync.Mutex
 	large map[int]largePage // by column
 
-	// heavy is held while a page is decoded that takes much of the cache, so that workers do not decode the same one
-	// at once, each into memory of its own.
-	heavy sync.Mutex
+	// heavy is true while a page is decoded that takes much of the cache, so that workers do not decode the same one
+	// at once, each into memory of its own. heavyMu guards it; heavyOver wakes those that wait.
+	heavyMu   sync.Mutex
+	heavyOver *sync.Cond
+	heavy     bool
 }
 
 func newPageCache(ctx context.Context, bytes int64) *pageCache {
-	return &pageCache{Pages: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: budget.Of(ctx)}
+	c := &pageCache{Pages: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: budget.Of(ctx)}
+	c.heavyOver = sync.NewCond(&c.heavyMu)
+	return c
 }
 
 // largePage is the page of a column that was used last of those that are larger than the cache. Otherwise each row of
@@ -37,13 +43,18 @@ type largePage struct {
 	cost int64
 }
 
-// decoded is a page, or a dictionary.
+// decoded is a page, a dictionary, or the copy of an announced cell.
 type decoded struct {
 	few  *parquet.Few
 	dict *parquet.Values
+	cell *Cell
 }
 
-type pageKey struct{ file, column, group, page int }
+// pageKey names a page or, by the number of its row in the file plus 1, an announced cell of a column.
+type pageKey struct {
+	file, column, group, page int
+	cell                      int64
+}
 
 // dictPage is the page number of a dictionary.
 const dictPage = -1
@@ -67,32 +78,29 @@ func (f *File) pagesOf(ctx context.Context, column, group int) (*parquet.Pages, 
 	return pages, nil
 }
 
-// page returns a decoded page, from the cache if possible.
+// page returns a decoded page, from the cache if possible. If it waits for the page of another worker, and arrived
+// reports true then, it returns nil: the caller has its cell. arrived may be nil.
 //
 // A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
 // that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
-func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Few, error) {
-	cache, dictKey := f.Cache, pageKey{key.file, key.column, key.group, dictPage}
-	if page, ok := cache.Pages.Get(key); ok {
-		if page.few.Dictionary() != nil {
-			cache.Pages.Get(dictKey)
-		}
-		return page.few, nil
-	}
-	if few := cache.largeOf(key); few != nil {
+func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages, arrived func() bool) (*parquet.Few, error) {
+	cache, dictKey := f.Cache, key.dictionary()
+	if few := cache.page(key); few != nil {
 		return few, nil
 	}
-	if cache.isHeavy(pages.Pages[key.page]) || cache.isHeavy(pages.Dict) {
+	heavy := cache.isHeavy(pages.Pages[key.page]) || cache.isHeavy(pages.Dict)
+	if heavy {
 		// The worker that decodes may wait for the turn that this one would otherwise keep.
 		turns.Rest(ctx)
-		cache.heavy.Lock()
-		defer cache.heavy.Unlock()
-		if page, ok := cache.Pages.Get(key); ok { // another worker decoded it meanwhile
-			return page.few, nil
-		}
-		if few := cache.largeOf(key); few != nil {
+		var few *parquet.Few
+		over := cache.takeHeavy(func() bool {
+			few = cache.page(key)
+			return few != nil || arrived != nil && arrived()
+		})
+		if over == nil {
 			return few, nil
 		}
+		defer over()
 	}
 	var dictErr error
 	few, err := f.ReadFew(ctx, key.group, key.column, pages, key.page, func() (dict *parquet.Values, _ error) {
@@ -110,13 +118,62 @@ func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages) (*pa
 	}
 	if cost += int64(few.Cost()); cost+lru.Overhead > cache.Pages.Bound() {
 		cache.keepLarge(largePage{key, few, cost})
-		return few, nil
-	}
-	cache.Pages.Add(key, decoded{few: few}, cost)
-	if dict != nil {
+	} else if cache.add(key, decoded{few: few}, cost); dict != nil {
 		cache.Pages.Get(dictKey)
 	}
+	if heavy {
+		f.copyCells(key, pages, few)
+	}
 	return few, nil
+}
+
+// page returns a page that is in memory, or nil.
+func (c *pageCache) page(key pageKey) *parquet.Few {
+	page, ok := c.Pages.Get(key)
+	if !ok {
+		return c.largeOf(key)
+	}
+	if page.few.Dictionary() != nil {
+		c.Pages.Get(key.dictionary())
+	}
+	return page.few
+}
+
+// takeHeavy waits until no other worker decodes a heavy page, or until found reports true. It returns nil if found did,
+// else the function that the caller must call when it has decoded.
+func (c *pageCache) takeHeavy(found func() bool) (over func()) {
+	c.heavyMu.Lock()
+	defer c.heavyMu.Unlock()
+	for !found() {
+		if !c.heavy {
+			c.heavy = true
+			return c.endHeavy
+		}
+		c.heavyOver.Wait()
+	}
+	return nil
+}
+
+func (c *pageCache) endHeavy() {
+	c.heavyMu.Lock()
+	defer c.heavyMu.Unlock()
+	c.heavy = false
+	c.heavyOver.Broadcast() // all, as each may have its cell now
+}
+
+// add keeps a page or a dictionary. A heavy one displaces nothing while cells are announced: these are needed soon, and
+// those of the page have copies.
+func (c *pageCache) add(key pageKey, d decoded, cost int64) {
+	free := c.Pages.Bound() - c.Pages.Used()
+	if cost > c.Pages.Bound()/8 && cost+lru.Overhead > free && c.announced.some() {
+		return
+	}
+	c.Pages.Add(key, d, cost)
+}
+
+// dictionary returns the key of the dictionary of a page.
+func (k pageKey) dictionary() pageKey {
+	return pageKey{file: k.file, column: k.column, group: k.group, page: dictPage}
 }
 
 // isHeavy reports whether a page takes at least an eighth of the cache: with eight such pages it is full. Pages of
@@ -133,7 +190,7 @@ func (f *File) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages
 	}
 	dict, err := f.Dictionary(ctx, key.group, key.column, pages)
 	if err == nil {
-		f.Cache.Pages.Add(key, decoded{dict: dict}, int64(dict.Cost()))
+		f.Cache.add(key, decoded{dict: dict}, int64(dict.Cost()))
 	}
 	return dict, err
 }

@@ -227,6 +227,10 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		}
 		return nil
 	}
+	out.announce = func(row int64) (over func()) {
+		file, in := t.find(row)
+		return file.Cache.announce(file.cellKey(leaves[file.number], in))
+	}
 	out.stored = func() (sizes []int64) {
 		for i, file := range t.Files {
 			for group := range file.Groups {
@@ -390,10 +394,19 @@ func (f *File) cellAt(ctx context.Context, leaf int, kind column.Kind, row int64
 		return Cell{}, err
 	}
 	page := pages.Find(in)
-	few, err := f.page(ctx, pageKey{f.number, leaf, group, page}, pages)
-	if err != nil {
-		return Cell{}, err
+	var copied Cell
+	take := func() (ok bool) {
+		copied, ok = f.Cache.take(f.cellKey(leaf, row))
+		return ok
 	}
+	if take() {
+		return copied, nil
+	}
+	few, err := f.page(ctx, pageKey{file: f.number, column: leaf, group: group, page: page}, pages, take)
+	if few == nil || err != nil {
+		return copied, err
+	}
+	f.Cache.read(f.cellKey(leaf, row))
 	values, i, err := few.Find(int(in - pages.Pages[page].First))
 	if err != nil {
 		return Cell{}, err

@@ -1,0 +1,188 @@
+package loader_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/source/httpsource"
+)
+
+const (
+	cellSide  = 64
+	pageCells = 40
+	cellPages = 10
+)
+
+// cellRow is a row of a table of rasters in cells.
+type cellRow struct {
+	Image []byte `parquet:"image,plain"`
+	Label int64  `parquet:"label"`
+}
+
+// cellTable returns a Parquet file of cellPages row groups, each with one page of pageCells NumPy files of random
+// pixels, and the pixels of each.
+func cellTable(t *testing.T) (file []byte, pixels [][]byte) {
+	t.Helper()
+	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (1, %d, %d), }", cellSide, cellSide)
+	head = "\x93NUMPY\x01\x00\x76\x00" + head + strings.Repeat(" ", 117-len(head)) + "\n"
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[cellRow](&b, parquet.PageBufferSize(1<<30), parquet.DataPageStatistics(false))
+	random := rand.NewChaCha8([32]byte{7})
+	for k := range pageCells * cellPages {
+		one := make([]byte, cellSide*cellSide)
+		_, _ = random.Read(one)
+		pixels = append(pixels, one)
+		if _, err := w.Write([]cellRow{{append([]byte(head), one...), int64(k)}}); err != nil {
+			t.Fatal(err)
+		}
+		if (k+1)%pageCells == 0 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), pixels
+}
+
+// pageServer serves a file, and counts the requests that take at least a half of a page, and their bytes. They wait at
+// the gate.
+type pageServer struct {
+	file []byte
+	gate sync.RWMutex
+	mu   sync.Mutex
+	n    int
+	sum  int64
+}
+
+func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var first, last int64
+	_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
+	if n := last - first + 1; err == nil && n >= pageCells*cellSide*cellSide/2 && n < int64(len(s.file))/2 {
+		s.gate.RLock()
+		defer s.gate.RUnlock()
+		s.mu.Lock()
+		s.n, s.sum = s.n+1, s.sum+n
+		s.mu.Unlock()
+	}
+	http.ServeContent(w, r, "t.parquet", time.Unix(1e9, 0), bytes.NewReader(s.file))
+}
+
+// openCells opens a table of cells on a server, with a cache of so many bytes and so many workers.
+func openCells(t *testing.T, server *pageServer, cache int64, workers int) *loader.Engine {
+	t.Helper()
+	web := httptest.NewServer(server)
+	t.Cleanup(web.Close)
+	opener, err := httpsource.New(httpsource.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opener.Close() })
+	e, err := loader.Open(t.Context(), loader.Spec{
+		Source: web.URL + "/t.parquet", BatchSize: cellBatch, Shuffle: true, Seed: 3,
+		Fields: []loader.Field{{Name: "image", DType: "native"}},
+	}, loader.Options{CacheBytes: cache, Workers: workers, Fetchers: workers, Opener: opener})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	server.n, server.sum = 0, 0
+	return e
+}
+
+const (
+	cellBatch = 10
+	pageBytes = pageCells * (cellSide*cellSide + 128 + 4)
+)
+
+// readTogether reads steps from first to end, which are all started before a page is read. It returns the samples.
+func (s *pageServer) readTogether(t *testing.T, e *loader.Engine, first, end int64, pixels [][]byte) (samples []int64) {
+	t.Helper()
+	s.gate.Lock()
+	var pending []*loader.Pending
+	for step := first; step < min(end, e.Steps()); step++ {
+		ticket := steps.Ticket{First: step * cellBatch, Count: cellBatch, RowStride: 1}
+		pending = append(pending, e.Start(t.Context(), ticket, false))
+	}
+	s.gate.Unlock()
+	for _, p := range pending {
+		b, err := p.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, sample := range b.Samples {
+			if got := b.Tensors[0].Data[k*cellSide*cellSide:][:cellSide*cellSide]; !bytes.Equal(got, pixels[sample]) {
+				t.Errorf("sample %d has other pixels", sample)
+			}
+		}
+		samples = append(samples, b.Samples...)
+		b.Release()
+	}
+	return samples
+}
+
+// TestCellsOfLargePages: samples of the batches that are in work together, and whose cells lie in one page, take one
+// read of it, with a cache of one page and with one of less.
+func TestCellsOfLargePages(t *testing.T) {
+	file, pixels := cellTable(t)
+	for _, cache := range []int64{640 << 10, 256 << 10} { // half of it is for pages
+		server := &pageServer{file: file}
+		e := openCells(t, server, cache, 4)
+		const together = 3
+		most := 0
+		for first := int64(0); first < e.Steps(); first += together {
+			pages := map[int64]bool{}
+			for _, sample := range server.readTogether(t, e, first, first+together, pixels) {
+				pages[sample/pageCells] = true
+			}
+			most += len(pages)
+		}
+		if server.n > most || server.sum > int64(most)*(pageBytes+100) {
+			t.Errorf("cache %d: %d reads of %d bytes, at most %d of %d", cache, server.n, server.sum, most, pageBytes)
+		}
+	}
+}
+
+// TestMoreCellsThanTheCache: of batches in work whose cells are more than the cache has room for, those that are read
+// first are kept.
+func TestMoreCellsThanTheCache(t *testing.T) {
+	file, pixels := cellTable(t)
+	server := &pageServer{file: file}
+	const cache = 512 << 10
+	e := openCells(t, server, cache, 1)
+	order := server.readTogether(t, e, 0, e.Steps(), pixels)
+	// The slow way: after each read of a page, all cells of it that are still to come, and those that are kept, are put
+	// in their order, and as many are kept as have room.
+	const room = cache / 2 / (cellSide*cellSide + 128 + 400)
+	kept, reads := map[int64]bool{}, 0
+	for i, sample := range order {
+		if kept[sample] {
+			continue
+		}
+		reads++
+		now := map[int64]bool{}
+		for _, later := range order[i+1:] {
+			if len(now) < room && (kept[later] || later/pageCells == sample/pageCells) {
+				now[later] = true
+			}
+		}
+		kept = now
+	}
+	t.Logf("%d reads for %d samples; %d counted", server.n, len(order), reads)
+	if server.n > reads+reads/20 || server.n < cellPages {
+		t.Errorf("%d reads, where %d are needed", server.n, reads)
+	}
+}
