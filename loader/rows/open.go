@@ -28,7 +28,7 @@ func catalogTable(t *catalog.Table) *Table {
 			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
 			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
 		}
-		if t.PageBytes() > 0 {
+		if _, n := t.PageBytes(); n > 0 {
 			fields[i].Announce = func(row int64) (over func()) { return t.Announce(i, row) }
 		}
 	}
@@ -307,11 +307,11 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 			"image", h[0], "mask", h[1], "dataset", src.Source)
 	}
 	// A raster of 64 KiB in a page of 2 MiB costs 32 times its bytes. Pages of 1 MiB, the usual aim, are below that.
-	if n := table.PageBytes(); n > 2<<20 {
-		o.Logger.Warn("rasters share large pages of a Parquet file, and each raster is read by reading its page: "+
-			"write smaller ones, with write_table(..., write_batch_size=1, data_page_size=65536, "+
+	if file, n := table.PageBytes(); n > 2<<20 {
+		o.Logger.Warn("rasters share large pages of a Parquet file, and reading one of them reads its page, for all "+
+			"samples in work: write smaller ones, with write_table(..., write_batch_size=1, data_page_size=65536, "+
 			"write_page_index=True) in pyarrow",
-			"page bytes", n, "dataset", src.Source)
+			"page bytes", n, "file", file)
 	}
 	return catalogTable(table), nil
 }

@@ -56,7 +56,7 @@ type Field struct {
 	Kind catalog.Kind // a raster, or the type of a metadata column
 	// Asset returns the raster of a row.
 	Asset func(ctx context.Context, row int64) (catalog.Asset, error)
-	// Announce says that the raster of a row is read soon, until over is called. It is nil if reads do not depend on it.
+	// Announce says that the raster of a row is read soon, until over is called. It is nil if that changes no read.
 	Announce func(row int64) (over func())
 	// Value returns the value of a metadata column or, for rasters, the path of the raster as the dataset has it.
 	Value func(ctx context.Context, row int64) (catalog.Value, error)

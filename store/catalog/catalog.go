@@ -621,6 +621,12 @@ func (t *Table) notePages(ctx context.Context, c *columns.Column) error {
 	return err
 }
 
-// PageBytes returns the stored bytes of the largest page that rasters in cells share: reading one of them reads all of
-// its page. It is 0 if no rasters share pages, or if the cache holds all of them.
-func (t *Table) PageBytes() int64 { return t.pageBytes }
+// PageBytes returns the stored bytes of the largest page that rasters in cells share, and its file: reading one of them
+// reads all of its page. It is 0 if no rasters share pages, or if the cache holds all of them.
+func (t *Table) PageBytes() (file string, n int64) {
+	if t.pageBytes == 0 {
+		return "", 0
+	}
+	file, _ = t.table.FileOf(0) // whose first row group stands for all
+	return cmp.Or(file, t.src), t.pageBytes
+}
