@@ -149,6 +149,12 @@ func TestNativePayloads(t *testing.T) {
 		}
 		return r, plan
 	}
+	negative := spec.Float(math.Copysign(0, -1))
+	zero, _ := compile(spec.Field{DType: "float32", Fill: &negative,
+		Normalize: normal(spec.Values{1}, &[2]spec.Float{negative, negative})}, chunk.Uint8)
+	if c := zero.Final.Base; math.Signbit(c.Fill) || math.Signbit(float64(c.Lo)) || math.Signbit(float64(c.Hi)) {
+		t.Errorf("-0, which messages cannot hold, stays: %+v", c)
+	}
 	base := spec.Field{DType: "float32", Normalize: normal(spec.Values{1, 2, 3}, &[2]spec.Float{0, 1}), Fill: &fill}
 	first, _ := compile(base, chunk.Uint8)
 	for name, c := range map[string]struct {

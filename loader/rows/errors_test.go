@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -123,7 +124,10 @@ func TestErrorsEndAScan(t *testing.T) {
 func TestStackedFields(t *testing.T) {
 	below := make([]Field, 7)
 	for i := range below {
-		below[i] = Field{Kind: catalog.Raster, Size: &catalog.Size{Height: int32(i) + 1, Width: 1}}
+		below[i] = Field{Kind: catalog.Raster, Size: &catalog.Size{Height: int32(i) + 1, Width: 1},
+			Asset: func(context.Context, int64) (catalog.Asset, error) {
+				return catalog.Asset{Index: &chunk.Index{Height: i + 1, Width: 1, Bands: 1}}, nil
+			}}
 	}
 	below[3].Steps = &Steps{Fields: []int{6}}
 	var asked [2]int
@@ -142,6 +146,20 @@ func TestStackedFields(t *testing.T) {
 	}
 	if !slices.Equal(heights, []int32{1, 2, 4, 5, 7}) || !slices.Equal(table.Fields[2].Steps.Fields, []int{4}) {
 		t.Errorf("fields of %v, and steps %v", heights, table.Fields[2].Steps.Fields)
+	}
+	for i, parts := range []int{0, 2, 0, 2, 0} {
+		a, err := table.Fields[i].Asset(t.Context(), 0)
+		if err != nil || len(a.Parts) != parts || a.Index.Height != int(heights[i]) || a.Index.Bands != max(parts, 1) {
+			t.Errorf("field %d has %d parts, %v", i, len(a.Parts), err)
+		}
+	}
+	text := &Table{Fields: []Field{{Kind: catalog.Raster}, {Kind: catalog.Text}}}
+	if err := text.stack(make([]spec.Field, 2), []stack{{n: 2}}); err == nil {
+		t.Error("a stack of strings")
+	}
+	stepped := &Table{Fields: []Field{{Kind: catalog.Raster}, {Kind: catalog.Raster, Steps: &Steps{}}}}
+	if err := stepped.stack(slices.Repeat([]spec.Field{{DType: "native"}}, 2), []stack{{n: 2}}); err == nil {
+		t.Error("a stack of steps of time")
 	}
 	if err := table.Misplaced(t.Context(), 1, 3, nil, nil); err != nil || asked != [2]int{1, 4} {
 		t.Errorf("places of %v were asked for; %v", asked, err)

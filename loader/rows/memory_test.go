@@ -78,6 +78,9 @@ func TestMicrosAgainstBigNumbers(t *testing.T) {
 		unit := rapid.SampledFrom(units).Draw(t, "unit")
 		number := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-5000, 5000), rapid.Int64Range(-1<<52, 1<<52))
 		n := number.Draw(t, "number")
+		if rapid.Bool().Draw(t, "whole") { // microseconds
+			n -= n % 1000
+		}
 		exact := new(big.Int).Mul(big.NewInt(n), big.NewInt(int64(unit)))
 		exact.Div(exact, big.NewInt(int64(time.Microsecond))) // rounded down, since the divisor is positive
 		got := micros(n, unit)
@@ -105,7 +108,9 @@ func TestTimesOfAColumn(t *testing.T) {
 		"datetime": {catalog.Int, 0, []any{int64(3), int64(-1), nil, int64(math.MaxInt64)}},
 		"days":     {catalog.Int, 24 * time.Hour, []any{int64(1), nil, int64(-1), int64(0)}},
 		"float":    {catalog.Float, time.Millisecond, []any{1.0004, -0.0006, math.NaN(), math.Inf(1)}},
-		"seconds":  {catalog.Float, 0, []any{1.0, 1.0, 1.0, 1.0}},
+		"far": {catalog.Float, time.Microsecond, []any{math.Ldexp(1, 63), -math.Ldexp(1, 63), math.Ldexp(1,
+			62), 0.0}},
+		"seconds": {catalog.Float, 0, []any{1.0, 1.0, 1.0, 1.0}},
 	})
 	const day = 86_400_000_000
 	for _, c := range []struct {
@@ -118,6 +123,7 @@ func TestTimesOfAColumn(t *testing.T) {
 		{[]string{"datetime"}, []int64{3e6, -1e6, NoTime, NoTime}},
 		{[]string{"days", "text"}, []int64{day, NoTime, -day, 0}},
 		{[]string{"float"}, []int64{1000, -1, NoTime, NoTime}},
+		{[]string{"far"}, []int64{NoTime, NoTime, 1 << 62, 0}},
 	} {
 		if got, err := Times(t.Context(), table, c.columns); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v, %v; want %v", c.columns, got, err, c.want)
@@ -393,6 +399,21 @@ func checkFirst(t *rapid.T, joined *Joined, owners []int) {
 	}
 	if got := joined.first(1, even); even != nil && !slices.Equal(got, some) {
 		t.Fatalf("rows %v of %v with the second field, want %v", got, even, some)
+	}
+}
+
+// TestFirstRowsAreFew: as many first rows of a dataset are returned as are tried.
+func TestFirstRowsAreFew(t *testing.T) {
+	for _, n := range []int64{firstTries - 1, firstTries, firstTries + 1, 2 * firstTries} {
+		joined := &Joined{begins: []int64{0, n, n + 5}, fields: [][]int{{0, -1}}}
+		all := make([]uint32, n)
+		for i := range all {
+			all[i] = uint32(i)
+		}
+		want := all[:min(n, firstTries)]
+		if !slices.Equal(joined.first(0, nil), want) || !slices.Equal(joined.first(0, all), want) {
+			t.Errorf("of %d rows, %d and %d", n, len(joined.first(0, nil)), len(joined.first(0, all)))
+		}
 	}
 }
 

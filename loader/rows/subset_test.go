@@ -156,6 +156,12 @@ func TestConditionsRefused(t *testing.T) {
 	}
 	s := NewSelector(table, nil, resources.Options{})
 	s.Keep = []bool{true, false}
+	stop := errors.New("stop")
+	broken := tables.New(1, tables.FromVectors([]string{rowColumn}, []*tables.Vector{ints(0)}).Columns(),
+		func(context.Context, int) (*tables.Vector, error) { return nil, stop })
+	if _, err := s.named(t.Context(), broken); !errors.Is(err, stop) {
+		t.Errorf("rows that cannot be read: %v", err)
+	}
 	for name, c := range map[string]struct {
 		column string
 		values *tables.Vector

@@ -52,7 +52,7 @@ func timesIn(ctx context.Context, t *Table, name string) ([]int64, error) {
 		case kind == catalog.Int:
 			out[row] = micros(v.Int, unit)
 		case kind == catalog.Float:
-			if us := math.Round(v.Float * float64(unit/time.Microsecond)); unit > 0 && math.Abs(us) < 1<<62 {
+			if us := math.Round(v.Float * float64(unit/time.Microsecond)); unit > 0 && math.Abs(us) < 1<<63 {
 				out[row] = int64(us)
 			}
 		}
