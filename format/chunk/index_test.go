@@ -90,3 +90,20 @@ func TestDTypeNames(t *testing.T) {
 		t.Error("invalid is a type")
 	}
 }
+
+// TestNamesOfNumbersThatDoNotExist: what a file may have in place of a codec, an axis order or a dtype has a name in
+// errors.
+func TestNamesOfNumbersThatDoNotExist(t *testing.T) {
+	for name, last := range map[string]interface{ String() string }{
+		"codec": numCodecs - 1, "axis order": numInner - 1, "dtype": numDTypes - 1} {
+		if last.String() == "invalid" {
+			t.Errorf("the last %s has no name", name)
+		}
+	}
+	for name, beyond := range map[string]interface{ String() string }{
+		"codec": numCodecs, "axis order": numInner, "dtype": numDTypes} {
+		if beyond.String() != "invalid" {
+			t.Errorf("a %s that does not exist is called %s", name, beyond)
+		}
+	}
+}

@@ -164,6 +164,15 @@ func TestReceiverGivesMemoryBack(t *testing.T) {
 	}
 }
 
+// TestReceiverOfAnEmptyHeader: a header of no bytes is corrupt, in one piece or byte by byte.
+func TestReceiverOfAnEmptyHeader(t *testing.T) {
+	for _, step := range []int{1, 4, 8} {
+		if _, err := received(make([]byte, 8), step, &counted{}); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("pieces of %d: %v", step, err)
+		}
+	}
+}
+
 // TestReceiverMutated: headers with one changed byte.
 func TestReceiverMutated(t *testing.T) {
 	p := encode(t, sample())
