@@ -137,7 +137,9 @@ func TestWeightsRefuse(t *testing.T) {
 		{12, 10, 10, 17, 25},
 		{0, 10, 10, 17, 25},
 		{6, 0, 10, 17, 25},
-		{6, 10, 10, 0, 25},
+		{6, 10, 0, 17, 25},
+		{3, 10, 10, 0, 25}, // as many weights as divisions that round towards 0 would give cells
+		{2, 10, 10, 17, 0},
 	} {
 		if _, err := NewWeights(make([]uint32, c.n), c.cellH, c.cellW, c.height, c.width, nil); err == nil {
 			t.Errorf("%+v was accepted", c)
