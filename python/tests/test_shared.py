@@ -415,8 +415,16 @@ def test_what_stalls_leave_goes(binary):
             held = int(needed) + 4 + 2 * stall
             go(held + 16, held)
             assert server.figure("segments") >= held  # or there was no stall
-            go(600, 1)
-            assert server.figure("segments") <= needed, stall
+            # They go after 256 steps without a stall: TestIdleForLong of loader/batch counts them.
+            # A busy machine stalls by itself, which begins the count anew.
+            for _ in range(10):
+                go(300, 1)
+                if (count := server.figure("segments")) <= needed:
+                    break
+            else:
+                raise AssertionError(
+                    f"{count:.0f} segments after stall {stall}, needed {needed:.0f}"
+                )
         assert eventually(lambda: mapped() <= needed)
     server.close()
 
