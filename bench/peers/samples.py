@@ -151,7 +151,8 @@ def as_dtype(image: Image, dtype: str, bands: int) -> Image:
         return np.asarray((a - b) / np.maximum(a + b, 1), np.float32)
     top = np.percentile(image, 99.5)
     limit = np.iinfo(dtype).max if dtype == "uint8" else 10000
-    return np.clip(image.astype(np.float64) * limit / top, 0, limit).astype(dtype)
+    stretched: npt.NDArray[Any] = np.clip(image.astype(np.float64) * limit / top, 0, limit)
+    return stretched.astype(dtype)
 
 
 def with_bands(image: Image, bands: int) -> Image:
@@ -185,7 +186,7 @@ def chips(shape: Shape, scene: Image) -> Iterator[Image]:
         y = r.integers(0, scene.shape[1] - side)
         x = r.integers(0, scene.shape[2] - side)
         crop = scene[:, y : y + side, x : x + side]
-        yield np.ascontiguousarray(np.rot90(crop, r.integers(4), axes=(1, 2)))
+        yield np.ascontiguousarray(np.rot90(crop, int(r.integers(4)), axes=(1, 2)))
 
 
 def scenes(shape: Shape, scene: Image) -> Iterator[Image]:

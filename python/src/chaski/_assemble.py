@@ -49,7 +49,8 @@ _BITS = {
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     if name in _COMPLEX:
         return np.dtype([("re", _COMPLEX[name]), ("im", _COMPLEX[name])])
-    return np.dtype(_BITS.get(name, name)).newbyteorder("<")
+    dtype: np.dtype[Any] = np.dtype(_BITS.get(name, name)).newbyteorder("<")
+    return dtype
 
 
 DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {

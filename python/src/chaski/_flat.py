@@ -99,7 +99,8 @@ class Table:
         """Returns a copy of a vector of numbers, empty where it is absent."""
         t = np.dtype(dtype)
         start, n = self._vector(slot, t.itemsize, most)
-        return np.frombuffer(self._buf, t, n, start).copy()
+        numbers: npt.NDArray[np.generic] = np.frombuffer(self._buf, t, n, start).copy()
+        return numbers
 
     def table(self, slot: int) -> Table | None:
         """Returns a table, or None."""

@@ -161,7 +161,7 @@ def _pieces(where: npt.NDArray[Any] | None, windows: Any, order: Any) -> Iterato
     if where is None:
         head, write_header = io.BytesIO(), np.lib.format.write_array_header_1_0
         said = {"descr": "<f4", "fortran_order": False, "shape": windows.shape}
-        write_header(head, said)  # type: ignore[no-untyped-call]
+        write_header(head, said)  # type: ignore[no-untyped-call, unused-ignore]
         yield head.getvalue()
     each = max(1, PIECE // windows[0].nbytes)
     for i in range(0, len(order), each):

@@ -93,7 +93,7 @@ def plain(name: str, v: Any) -> Any:
     if isinstance(v, (bytes, type)):
         raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
     if isinstance(v, (np.ndarray, np.generic)) and v.dtype.kind == "M":
-        v = np.datetime_as_string(v)  # type: ignore[arg-type]
+        v = np.datetime_as_string(v)  # type: ignore[arg-type, unused-ignore]
     if hasattr(v, "isoformat"):
         return v.isoformat()
     if is_dataclass(v):
@@ -180,7 +180,8 @@ def dtype_name(name: str, v: DTypeLike) -> str:
         raise SpecError(f"{name} is {v!r}: it must be a dtype") from None
     if not dtype.isnative:
         raise SpecError(f"{name} is {v!r}: batches are in the byte order of this machine")
-    return dtype.name
+    found: str = dtype.name
+    return found
 
 
 def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:

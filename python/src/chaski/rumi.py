@@ -317,10 +317,11 @@ def _dtype(name: str) -> np.dtype[Any]:
     if name not in _ML_DTYPES:
         return _NAMED[name]
     try:
-        return np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+        dtype: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
     except (ImportError, AttributeError):
         message = f"{name} needs the package ml_dtypes"
         raise UnsupportedError(message, part="header blob") from None
+    return dtype
 
 
 def index_file(path: AnyPath) -> bytes:

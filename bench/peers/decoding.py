@@ -1,6 +1,6 @@
 """Decoding speed by codec: chaski, GDAL and imagecodecs on the same tiled GeoTIFFs, one core each.
 
-    python codecs.py --chaski bin/chaski --imagery imagery/s2.npy --work .peers/codecs --rounds 5
+    python decoding.py --chaski bin/chaski --imagery imagery/s2.npy --work .peers/codecs --rounds 5
 
 It writes the imagery, uint16 bands of (b y x), with GDAL: as uint16, as uint8 (the high bits of
 three bands) and as float32, in tiles of 256 by 256 pixels, with every codec that other people's
