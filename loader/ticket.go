@@ -25,6 +25,9 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 		if pending.group, err = e.check(t); err == nil {
 			pending.layout, err = e.layout(layoutKey{pending.group, t.Rows(), native})
 		}
+		if err == nil {
+			pending.announce()
+		}
 		return err
 	})
 	if err != nil {
@@ -32,7 +35,6 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 		pending.finish(err)
 		return pending
 	}
-	pending.announce()
 	if !e.queue.put(pending) {
 		pending.finish(ErrClosed)
 	}
