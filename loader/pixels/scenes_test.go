@@ -179,6 +179,7 @@ func TestMosaicAgainstSlow(t *testing.T) {
 		}
 		blend, resampler := &r.Resample.scenes, &r.Resample
 		held := cap(resampler.In) + cap(resampler.InValid) + cap(resampler.Out) + cap(resampler.OutValid) +
+			cap(resampler.picksValid) +
 			4*(len(resampler.picks)+len(resampler.places)) + cap(resampler.next) + cap(resampler.nextValid) +
 			8*len(blend.sums) + 4*len(blend.counts) + 4*len(blend.values)
 		if said < int64(held) {
@@ -290,7 +291,7 @@ func readPart(t *rapid.T, r *Reader, s *scene, part *Raster, lay *Lay, win shuff
 	}
 	resampler := &r.Resample
 	buffers := cap(resampler.In) + cap(resampler.InValid) + cap(resampler.Out) + cap(resampler.OutValid) +
-		4*(len(resampler.picks)+len(resampler.places))
+		cap(resampler.picksValid) + 4*(len(resampler.picks)+len(resampler.places))
 	if said := part.WarpedBytes(part.Source(mapping), 8*14*14); said != int64(buffers) {
 		t.Fatalf("%d bytes are held, %d were said", buffers, said)
 	}

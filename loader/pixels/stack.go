@@ -333,7 +333,7 @@ func (r *Raster) WarpedBytes(in chunk.Box, limit int) int64 {
 	}
 	n := r.ResampledBytes(shuffle.Box{H: height, W: width}, limit)
 	if !r.Blends {
-		n += 4 * int64(height) * int64(width) // of places
+		n += 4*int64(height)*int64(width) + int64(r.H)*int64(r.W) // of places and of picksValid
 	}
 	return n
 }
