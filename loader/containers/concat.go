@@ -173,9 +173,6 @@ func (c *Container) SQLTable(ctx context.Context, name string) (*tables.Table, e
 	return table.Take(rows), nil
 }
 
-// SQLTables implements rows.Levels.
-func (c *Container) SQLTables() []string { return c.set.SQLTables() }
-
 // IDColumn implements rows.Levels.
 func (c *Container) IDColumn() string { return c.set.IDColumn() }
 

@@ -74,10 +74,12 @@ func (w *Weights) LimitGrid(ctx context.Context, s *shuffle.Sampler, items int64
 	grid := s.Kind.(*shuffle.Grid)
 	for i := range items {
 		_, height, width := of(i)
-		if all += min(grid.Count(height, width), maxGrid+1); all > maxGrid {
+		count := grid.Count(height, width)
+		if count > maxGrid-all {
 			return 0, fault.New(fault.Limit, "dataset", fault.NoOffset, "the grid has over %d windows: max_nodata is "+
 				"for fewer", maxGrid)
 		}
+		all += count
 	}
 	if err := budget.Grow(ctx, 4*all+8*items); err != nil {
 		return 0, err

@@ -12,8 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // drawCounts draws a file of weights, in which some rows could not be read, and the valid pixels of each row.
@@ -168,6 +171,16 @@ func TestWeightsAtTheBounds(t *testing.T) {
 			t.Errorf("%q: %v, want %v", c.refused, err, c.kind)
 		}
 	}
+	head := file(1, 0, 2, 2, 0, 0)
+	head = head[:len(head)-8] // no row
+	if w, err := ParseWeights(head); err != nil || w.Rows != 0 {
+		t.Errorf("a file without rows: %v", err)
+	}
+	for _, short := range []int{0, 7, 11, 12, len(head) - 1} {
+		if _, err := ParseWeights(head[:short]); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("the first %d bytes: %v", short, err)
+		}
+	}
 	w, err := ParseWeights(file(1, 1, 2, 2, 3, 2, 5, 6))
 	if err != nil {
 		t.Fatal(err)
@@ -177,5 +190,45 @@ func TestWeightsAtTheBounds(t *testing.T) {
 		if same := size == [2]int{3, 2}; same != (err == nil) || same && fmt.Sprint(cells.Sums) != "[5 11]" {
 			t.Errorf("an asset of %v: %+v, %v", size, cells, err)
 		}
+	}
+}
+
+// TestMemoryOfWeights: a file of weights takes its bytes and as many for the ends of its rows, and the rows that a
+// sampler draws from take 4 bytes each. Without room for them they are refused.
+func TestMemoryOfWeights(t *testing.T) {
+	var b bytes.Buffer
+	head := WeightsHeader{Version: 1, Rows: 2, CellHeight: 2, CellWidth: 2, Field: "x"}
+	if err := WriteWeights(&b, head, []CellCounts{{2, 2, []uint32{4}}, {2, 2, []uint32{0}}}); err != nil {
+		t.Fatal(err)
+	}
+	o := resources.Options{Opener: folder.Memory{Name: "w", Data: b.Bytes()}}
+	nothing := 0.0
+	sampler := &shuffle.Sampler{Kind: shuffle.WholeChip{}, MaxNoData: &nothing}
+	same := func(i int64) int64 { return i }
+	account, err := budget.New(1<<20, nil).Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer account.Close()
+	ctx := budget.With(t.Context(), account)
+	w, err := OpenCoverage(ctx, "w", o, inMemory(2, 0, nil))
+	if size := int64(b.Len()); err != nil || account.Held() != 2*size {
+		t.Fatalf("a file of %d bytes takes %d, %v", size, account.Held(), err)
+	}
+	before := account.Held()
+	if rows, err := w.Covered(ctx, sampler, 2, same); err != nil || !slices.Equal(rows, []uint32{0}) ||
+		account.Held() != before+4*2 {
+		t.Errorf("rows %v of 2 take %d bytes, %v", rows, account.Held()-before, err)
+	}
+	small, err := budget.New(1, nil).Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer small.Close()
+	ctx = budget.With(t.Context(), small)
+	_, opened := OpenCoverage(ctx, "w", o, inMemory(2, 0, nil))
+	_, covered := w.Covered(ctx, sampler, 2, same)
+	if fault.KindOf(opened) != fault.Limit || fault.KindOf(covered) != fault.Limit {
+		t.Errorf("without memory: %v, %v", opened, covered)
 	}
 }

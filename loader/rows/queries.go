@@ -110,10 +110,7 @@ func (s *Selector) selects(ctx context.Context, sql string) error {
 	for i, row := range samples {
 		numbers[i] = int64(row)
 	}
-	data, names := withRows(data, numbers), []string{"data"}
-	if s.levels != nil {
-		names = s.levels.SQLTables()
-	}
+	data = withRows(data, numbers)
 	engine, err := tables.FindSQL()
 	if err != nil {
 		return err
@@ -125,7 +122,7 @@ func (s *Selector) selects(ctx context.Context, sql string) error {
 		case s.levels != nil:
 			return s.levels.SQLTable(ctx, name)
 		}
-		return nil, tables.NoTable(name, names)
+		return nil, tables.NoTable(name, []string{"data"})
 	}, s.options.SQLLimits)
 	if err != nil {
 		return err

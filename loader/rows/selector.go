@@ -60,9 +60,8 @@ type Levels interface {
 	Near(ctx context.Context, f spacetime.Filter) ([]int, error)
 	// Concat applies conditions to each group of the files of the dataset, and joins what remains.
 	Concat(ctx context.Context, s *Selector, groups []spec.Group) error
-	// SQLTable returns a table that queries know by name, but not data. SQLTables lists their names.
+	// SQLTable returns a table that queries know by name, but not data.
 	SQLTable(ctx context.Context, name string) (*tables.Table, error)
-	SQLTables() []string
 	// IDColumn names the column of level 0 with the ids.
 	IDColumn() string
 }

@@ -202,7 +202,7 @@ func readWeightsHeader(read func(p []byte, off int64) error, size int64) (h Weig
 	switch {
 	case string(start[:8]) != WeightsMagic:
 		return h, 0, errNotWeights
-	case n == 0 || n > min(maxWeightsHeader, size-weightsStart):
+	case n > min(maxWeightsHeader, size-weightsStart):
 		return h, 0, fault.New(fault.Corrupt, "weights", 8, "a header of %d bytes in %d", n, size-weightsStart)
 	}
 	text := make([]byte, n)
