@@ -38,6 +38,35 @@ func (c *Classes) Legend() chunk.Legend {
 	return chunk.Legend{Palette: chunk.Colours(c.Colours), Names: names}
 }
 
+// FileClasses returns what the GDAL_METADATA of a TIFF says of the classes of its first band: since 3.12, GDAL writes
+// the attribute table there, and not into NAME.aux.xml. What is not XML says nothing.
+func FileClasses(metadata string) *Classes {
+	var in firstBand
+	if len(metadata) > maxMetadata || xml.Unmarshal([]byte(metadata), &in) != nil {
+		return &Classes{}
+	}
+	return &in.Classes
+}
+
+// maxMetadata bounds the GDAL_METADATA that is parsed, as package tiff does: a table has 32,000 rows of 130 bytes.
+const maxMetadata = 4 << 20
+
+// firstBand is the attribute table of the first band in GDAL_METADATA.
+type firstBand struct{ Classes Classes }
+
+// UnmarshalXML implements xml.Unmarshaler.
+func (b *firstBand) UnmarshalXML(d *xml.Decoder, _ xml.StartElement) error {
+	return children(d, func(e xml.StartElement) error {
+		has := func(name, value string) bool {
+			return slices.Contains(e.Attr, xml.Attr{Name: xml.Name{Local: name}, Value: value})
+		}
+		if has("role", "rat") && has("sample", "0") {
+			return d.DecodeElement(&b.Classes, &e)
+		}
+		return d.Skip()
+	})
+}
+
 // children calls f, which must read the element to its end, with each element inside the one that d has begun.
 func children(d *xml.Decoder, f func(xml.StartElement) error) error {
 	for {

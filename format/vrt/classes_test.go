@@ -69,3 +69,41 @@ func TestLegendOfHostileFiles(t *testing.T) {
 		}
 	}
 }
+
+// written returns GDAL_METADATA as GDAL 3.12.2 writes it, with an attribute table of band 2 before that of band 1.
+func written(table string) string {
+	item := `<Item name="DEFAULT_RASTER_ATTRIBUTE_TABLE" sample="%d" role="rat">%s</Item>`
+	return "<GDALMetadata>\n  <Item name=\"A\">b &amp; c</Item>\n  " +
+		fmt.Sprintf(item, 1, strings.ReplaceAll(table, "wood", "stone")) + fmt.Sprintf(item, 0, table) +
+		"\n</GDALMetadata>\n"
+}
+
+// TestFileClasses: the names are those of the first band's attribute table in GDAL_METADATA, and of nothing else.
+func TestFileClasses(t *testing.T) {
+	rows := table([][2]string{{"Count", "1"}, {"Value", "5"}, {"Class_Name", "2"}}, []string{"0", "2", "wood &lt;"})
+	other := strings.ReplaceAll(written(rows), `sample="0"`, `sample="2"`)
+	for text, want := range map[string][]string{
+		written(rows):                          {"", "", "wood <"},
+		written("<Other>" + rows + "</Other>"): nil,
+		written(""):                            nil,
+		other:                                  nil,
+		written(rows)[:300]:                    nil,
+		rows:                                   nil,
+		"":                                     nil,
+		written(rows + strings.Repeat(" ", 4<<20)): nil,
+	} {
+		if got := vrt.FileClasses(text).Legend().Names; !slices.Equal(got, want) {
+			t.Errorf("%.600s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// FuzzFileClasses: no text makes the parser panic, or a legend without bounds.
+func FuzzFileClasses(f *testing.F) {
+	f.Add(written(table([][2]string{{"Value", "5"}, {"Class", "2"}}, []string{"2", "wood"}, []string{"9", "field"})))
+	f.Fuzz(func(t *testing.T, text string) {
+		if names := vrt.FileClasses(text).Legend().Names; len(names) > chunk.MaxClasses {
+			t.Fatalf("%d names", len(names))
+		}
+	})
+}

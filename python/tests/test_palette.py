@@ -149,7 +149,8 @@ def gdal() -> ctypes.CDLL:
 def named(path: Path, table: bool) -> None:
     """GDAL names the classes of a raster, by an attribute table or by CategoryNames."""
     lib = gdal()
-    dataset = ctypes.c_void_p(lib.GDALOpen(str(path).encode(), 0))
+    # New versions write tables into files that are open for it, and others beside them.
+    dataset = ctypes.c_void_p(lib.GDALOpen(str(path).encode(), int(table)))
     band = ctypes.c_void_p(lib.GDALGetRasterBand(dataset, 1))
     if table:
         rows = ctypes.c_void_p(lib.GDALCreateRasterAttributeTable())

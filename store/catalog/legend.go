@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // HasLegend reports whether Legend may say something of an array of one band.
@@ -29,13 +30,20 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 	case magic.Picture:
 		legend.Palette = pictures.Palette(ctx, r)
 	case magic.Raster:
-		if file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD()); err == nil && a.Index.Classes {
-			legend.Palette = tiff.Palette(ctx, file)
+		if file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD()); err == nil {
+			if a.Index.Classes {
+				legend.Palette = tiff.Palette(ctx, file)
+			}
+			tags := file.Tags(ctx, &file.Dirs[0])
+			legend.Names = vrt.FileClasses(tags.Value(ifd.TagGDALMetadata).Text()).Legend().Names
 		}
 	}
 	if a.hasBeside(pamExt) {
 		beside := a.classesBeside(ctx, o).Legend()
-		if legend.Names = beside.Names; beside.Palette != nil {
+		if beside.Names != nil {
+			legend.Names = beside.Names
+		}
+		if beside.Palette != nil {
 			legend.Palette = beside.Palette
 		}
 	}

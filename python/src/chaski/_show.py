@@ -136,8 +136,12 @@ def class_colours(
     given = [f"{c[1:]:f<8}" for c in palette] + ["000000ff"] if palette else _PALETTE.split()
     table = np.array([list(bytes.fromhex(c)) for c in given], np.uint8)
     last = len(table) - 1
-    known = (a >= 0) & (a < last)
-    number = np.where(known, a, last).astype(np.int64) if palette else a.astype(np.int64) % CLASSES
+    known = (a >= 0) & (a < last) if palette else np.isfinite(a)
+    number = np.where(known, a, 0).astype(np.int64)
+    if palette:
+        number[~known] = last
+    else:
+        number %= CLASSES
     return np.where((a == fill)[..., None], grey, table[number])
 
 
