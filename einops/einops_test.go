@@ -1013,17 +1013,27 @@ func TestScatterPanicsOnMistakes(t *testing.T) {
 	blk := einops.Block{make([]byte, 16), chunk.Uint8, 16, 4, 1, 0}
 	plan.Scatter(dst, cv, good, blk)
 	for name, f := range map[string]func(){
-		"box":    func() { plan.Scatter(dst, cv, einops.Box{B1: 1, Y1: 5, X1: 4}, blk) },
-		"row":    func() { plan.Scatter(dst, cv, einops.Box{N: 1, B1: 1, Y1: 4, X1: 4}, blk) },
-		"target": func() { plan.Scatter(einops.Target{Data: dst.Data[:31]}, cv, good, blk) },
-		"mask":   func() { plan.Scatter(einops.Target{Data: dst.Data, Mask: make([]byte, 31)}, cv, good, blk) },
-		"dtype":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Int8, 16, 4, 1, 0}) },
-		"block":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data[:15], chunk.Uint8, 16, 4, 1, 0}) },
-		"huge":   func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0}) },
-		"stride": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
-		"first":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
-		"before": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
-		"fill":   func() { plan.FillBox(dst, perBand, good) },
+		"box":            func() { plan.Scatter(dst, cv, einops.Box{B1: 1, Y1: 5, X1: 4}, blk) },
+		"row":            func() { plan.Scatter(dst, cv, einops.Box{N: 1, B1: 1, Y1: 4, X1: 4}, blk) },
+		"step":           func() { plan.Scatter(dst, cv, einops.Box{T: 1, B1: 1, Y1: 4, X1: 4}, blk) },
+		"before row":     func() { plan.FillBox(dst, cv, einops.Box{N: -1, B1: 1, Y1: 4, X1: 4}) },
+		"before step":    func() { plan.FillBox(dst, cv, einops.Box{T: -1, B1: 1, Y1: 4, X1: 4}) },
+		"bands":          func() { plan.FillBox(dst, cv, einops.Box{B1: 3, Y1: 4, X1: 4}) },
+		"before bands":   func() { plan.FillBox(dst, cv, einops.Box{B0: -1, B1: 1, Y1: 4, X1: 4}) },
+		"rows":           func() { plan.FillBox(dst, cv, einops.Box{B1: 1, Y1: 5, X1: 4}) },
+		"before rows":    func() { plan.FillBox(dst, cv, einops.Box{B1: 1, Y0: -1, Y1: 4, X1: 4}) },
+		"columns":        func() { plan.FillBox(dst, cv, einops.Box{B1: 1, Y1: 4, X1: 5}) },
+		"before columns": func() { plan.FillBox(dst, cv, einops.Box{B1: 1, Y1: 4, X0: -1, X1: 4}) },
+		"end first":      func() { plan.FillBox(dst, cv, einops.Box{B1: 1, Y0: 3, Y1: 2, X1: 4}) },
+		"target":         func() { plan.Scatter(einops.Target{Data: dst.Data[:31]}, cv, good, blk) },
+		"mask":           func() { plan.Scatter(einops.Target{Data: dst.Data, Mask: make([]byte, 31)}, cv, good, blk) },
+		"dtype":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Int8, 16, 4, 1, 0}) },
+		"block":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data[:15], chunk.Uint8, 16, 4, 1, 0}) },
+		"huge":           func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0}) },
+		"stride":         func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
+		"first":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
+		"before":         func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
+		"fill":           func() { plan.FillBox(dst, perBand, good) },
 	} {
 		func() {
 			defer func() {
