@@ -367,6 +367,28 @@ func TestMixtureAgainstASlowOne(t *testing.T) {
 	})
 }
 
+// TestMixturesOverManyWords: in epochs of more than WordLen blocks, too, each source goes on where it was.
+func TestMixturesOverManyWords(t *testing.T) {
+	for _, block := range []int64{0, 3} {
+		unit := max(block, 1)
+		mix := &Mixture{Block: block, Counts: []int64{WordLen / 2, WordLen/2 - 7, 7}, Until: Given,
+			Sources: []Source{dataset(5003), dataset(101), dataset(17)}, Length: unit * (2*WordLen + 11)}
+		pl := mustPlan(t, Spec{Seed: 3, Source: Source{Mixture: mix}})
+		drawn := [3]int64{}
+		for epoch := range uint64(3) {
+			for p := range pl.Len() {
+				draw := pl.At(epoch, p)
+				i := draw.Dataset
+				if got := int64(draw.Epoch)*mix.Sources[i].Dataset.Items + draw.Position; got != drawn[i] {
+					t.Fatalf("blocks of %d, epoch %d, position %d: draw %d of source %d, want %d", block, epoch, p, got, i,
+						drawn[i])
+				}
+				drawn[i]++
+			}
+		}
+	}
+}
+
 // TestGridHasTheWindowsThatCount: with a list of windows, sample i is window number Windows[i] of its item, and there
 // must be as many numbers as samples.
 func TestGridHasTheWindowsThatCount(t *testing.T) {

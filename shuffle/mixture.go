@@ -3,7 +3,6 @@ package shuffle
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -297,7 +296,7 @@ func (m *Mixture) checkSource(i int) error {
 
 // check validates the sources before they are compiled.
 func (m *Mixture) check() error {
-	if len(m.Sources) == 0 || len(m.Sources) != len(m.Counts) || len(m.Sources) > math.MaxUint16 {
+	if len(m.Sources) == 0 || len(m.Sources) != len(m.Counts) {
 		return fmt.Errorf("mixture: %d counts for %d sources", len(m.Counts), len(m.Sources))
 	}
 	return nil
