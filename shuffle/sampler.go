@@ -66,7 +66,7 @@ type RandomWindow struct{}
 func (RandomWindow) compile(lf *leaf) (height, width int, err error) {
 	s := &lf.Sampler
 	if !sides(s.H, s.W, s.AlignY, s.AlignX) {
-		return 0, 0, fmt.Errorf("windows of %d by %d pixels, aligned to %d by %d", s.H, s.W, s.AlignY, s.AlignX)
+		return s.H, s.W, fmt.Errorf("windows of %d by %d pixels, aligned to %d by %d", s.H, s.W, s.AlignY, s.AlignX)
 	}
 	return s.H, s.W, lf.each(s.PerItem)
 }
