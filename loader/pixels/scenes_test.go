@@ -161,6 +161,15 @@ func TestMosaicAgainstSlow(t *testing.T) {
 				if err := mosaic.Add(t.Context(), scene.asset, f.Picked, mapping, last, limit); err != nil {
 					t.Fatal(err)
 				}
+				full := !f.BlendsScenes(rule)
+				for pixel := range len(f.Picked) * f.H * f.W {
+					j, y, x := pixel/(f.H*f.W), pixel/f.W%f.H, pixel%f.W
+					_, valid := slowMosaic(f, scenes[:i+1], rule, f.Picked[j], y, x)
+					full = full && valid
+				}
+				if mosaic.Full() != full && !last {
+					t.Fatalf("after scene %d it is full: %v", i, !full)
+				}
 				if mosaic.Full() {
 					break
 				}
