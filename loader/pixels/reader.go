@@ -62,8 +62,11 @@ func (r *Reader) set(o resources.Options) {
 
 // SetClock sets the clock that measures the stages of the reader. nil stops measuring.
 func (r *Reader) SetClock(c *resources.Clock) {
-	if r.Clock = c; c != nil {
+	if r.Clock, r.Decoder.Decompressed = c, nil; c != nil {
 		r.Decoder.Decompressed = func() { c.Lap(resources.StageDecode) }
+	}
+	if r.below != nil {
+		r.below.SetClock(c)
 	}
 }
 

@@ -56,6 +56,11 @@ func TestRatioAgainstFractions(t *testing.T) {
 
 // TestNumbersOfSizes: sizes are rounded, multiplied and bounded as large numbers are.
 func TestNumbersOfSizes(t *testing.T) {
+	for size := range 200 {
+		if n := Align64(size); n%64 != 0 || n < size || n-size >= 64 {
+			t.Fatalf("%d is aligned to %d", size, n)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.IntRange(1, 99).Draw(t, "a"), rapid.IntRange(1, 99).Draw(t, "b")
 		least := a
@@ -64,9 +69,6 @@ func TestNumbersOfSizes(t *testing.T) {
 		}
 		if Lcm(a, b) != least {
 			t.Fatalf("of %d and %d: %d, want %d", a, b, Lcm(a, b), least)
-		}
-		if n := Align64(a); n%64 != 0 || n < a || n-a >= 64 {
-			t.Fatalf("%d is aligned to %d", a, n)
 		}
 		factor := rapid.OneOf(rapid.IntRange(-2, 9), rapid.Int())
 		factors := rapid.SliceOfN(factor, 0, 5).Draw(t, "factors")
