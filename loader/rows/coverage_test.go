@@ -220,6 +220,11 @@ func TestMemoryOfWeights(t *testing.T) {
 		account.Held() != before+4*2 {
 		t.Errorf("rows %v of 2 take %d bytes, %v", rows, account.Held()-before, err)
 	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := OpenCoverage(cancelled, "w", o, inMemory(2, 0, nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
 	small, err := budget.New(1, nil).Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)

@@ -334,6 +334,27 @@ func TestStacksRefused(t *testing.T) {
 	}
 }
 
+// TestStacksOfColumns: a stack has rasters of several columns, and a column of numbers is none.
+func TestStacksOfColumns(t *testing.T) {
+	file := filepath.Join(folder.Of(t, "a.tif", "b.tif", "t.csv=one,two,n\na.tif,b.tif,1\nb.tif,a.tif,2\n"), "t.csv")
+	for second, want := range map[string]string{"two": "", "n": "field stack.n"} {
+		fields := []spec.Field{{Name: "stack", Kind: spec.RasterField, DType: "native", Columns: []string{"one", second}}}
+		table, err := Open(t.Context(), spec.Source{Source: file}, fields, resources.Options{}.WithDefaults())
+		if (err == nil) != (want == "") || err != nil && (fault.KindOf(err) != fault.Unsupported ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file)) {
+			t.Errorf("one and %s: %v", second, err)
+		}
+		if err != nil {
+			continue
+		}
+		a, err := table.Assets(t.Context(), 0, 1)
+		if err != nil || len(a) != 1 || len(a[0].Parts) != 2 || a[0].Index.Height != 2 || a[0].Index.Bands != 2 {
+			t.Errorf("one and %s: %+v, %v", second, a, err)
+		}
+		_ = table.Close()
+	}
+}
+
 // TestOneRaster: a name leads to a file, also one whose name looks like a path in a container; a directory or a table
 // is no raster.
 func TestOneRaster(t *testing.T) {

@@ -99,7 +99,7 @@ func micros(n int64, unit time.Duration) int64 {
 		}
 		return q
 	}
-	if per := int64(unit / time.Microsecond); n < math.MaxInt64/per && n > math.MinInt64/per {
+	if per := int64(unit / time.Microsecond); n <= math.MaxInt64/per && n >= math.MinInt64/per {
 		return n * per
 	}
 	return NoTime
