@@ -1029,11 +1029,13 @@ func TestScatterPanicsOnMistakes(t *testing.T) {
 		"mask":           func() { plan.Scatter(einops.Target{Data: dst.Data, Mask: make([]byte, 31)}, cv, good, blk) },
 		"dtype":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Int8, 16, 4, 1, 0}) },
 		"block":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data[:15], chunk.Uint8, 16, 4, 1, 0}) },
-		"huge":           func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0}) },
-		"stride":         func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
-		"first":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
-		"before":         func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
-		"fill":           func() { plan.FillBox(dst, perBand, good) },
+		"huge": func() {
+			plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0})
+		},
+		"stride": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
+		"first":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
+		"before": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
+		"fill":   func() { plan.FillBox(dst, perBand, good) },
 	} {
 		func() {
 			defer func() {

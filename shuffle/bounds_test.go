@@ -380,8 +380,8 @@ func TestMixturesOverManyWords(t *testing.T) {
 				draw := pl.At(epoch, p)
 				i := draw.Dataset
 				if got := int64(draw.Epoch)*mix.Sources[i].Dataset.Items + draw.Position; got != drawn[i] {
-					t.Fatalf("blocks of %d, epoch %d, position %d: draw %d of source %d, want %d", block, epoch, p, got, i,
-						drawn[i])
+					t.Fatalf("blocks of %d, epoch %d, position %d: draw %d of source %d, want %d", block, epoch, p,
+						got, i, drawn[i])
 				}
 				drawn[i]++
 			}
