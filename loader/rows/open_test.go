@@ -17,6 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
@@ -334,11 +336,38 @@ func TestStacksRefused(t *testing.T) {
 	}
 }
 
+// TestDimensionsAndTimesOfAStore: only a kind that has dimensions, or times, takes their options.
+func TestDimensionsAndTimesOfAStore(t *testing.T) {
+	isFlat := func(p source.Path) bool { return p.Base() == "flat" }
+	flat := store.Register(&store.Kind{Noun: "a flat store", Flat: true, Named: isFlat,
+		Is: func(_ context.Context, _ source.Opener, p source.Path) bool { return isFlat(p) }})
+	dir := folder.Of(t, "flat=x", "a.tif")
+	o := resources.Options{}.WithDefaults()
+	at := &spec.Timestamp{}
+	for _, c := range []struct {
+		source spec.Source
+		kind   *store.Kind
+		want   string // "": it is not refused
+	}{
+		{spec.Source{Source: "flat"}, flat, ""}, {spec.Source{Source: "a.tif"}, store.Other, ""},
+		{spec.Source{Source: "flat", Dims: "y x"}, nil, "a flat store has no dimensions"},
+		{spec.Source{Source: "flat", Timestamp: at}, nil, "a flat store has no times"},
+		{spec.Source{Source: "a.tif", Dims: "y x", Timestamp: at}, arrays(), ""},
+	} {
+		c.source.Source = filepath.Join(dir, c.source.Source)
+		kind, err := storeOf(t.Context(), &c.source, o)
+		if kind != c.kind || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, %v", c.source, kind, err)
+		}
+	}
+}
+
 // TestStacksOfColumns: a stack has rasters of several columns, and a column of numbers is none.
 func TestStacksOfColumns(t *testing.T) {
 	file := filepath.Join(folder.Of(t, "a.tif", "b.tif", "t.csv=one,two,n\na.tif,b.tif,1\nb.tif,a.tif,2\n"), "t.csv")
 	for second, want := range map[string]string{"two": "", "n": "field stack.n"} {
-		fields := []spec.Field{{Name: "stack", Kind: spec.RasterField, DType: "native", Columns: []string{"one", second}}}
+		fields := []spec.Field{{Name: "stack", Kind: spec.RasterField, DType: "native",
+			Columns: []string{"one", second}}}
 		table, err := Open(t.Context(), spec.Source{Source: file}, fields, resources.Options{}.WithDefaults())
 		if (err == nil) != (want == "") || err != nil && (fault.KindOf(err) != fault.Unsupported ||
 			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file)) {
