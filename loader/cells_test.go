@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/httpsource"
 )
@@ -30,23 +33,23 @@ type cellRow struct {
 	Label int64  `parquet:"label"`
 }
 
-// cellTable returns a Parquet file of cellPages row groups, each with one page of pageCells NumPy files of random
-// pixels, and the pixels of each.
-func cellTable(t *testing.T) (file []byte, pixels [][]byte) {
+// cellTable returns a Parquet file of pageCells × cellPages NumPy files of random pixels, in row groups of one page of
+// so many cells each, and the pixels of each.
+func cellTable(t *testing.T, cells, side int) (file []byte, pixels [][]byte) {
 	t.Helper()
-	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (1, %d, %d), }", cellSide, cellSide)
+	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (1, %d, %d), }", side, side)
 	head = "\x93NUMPY\x01\x00\x76\x00" + head + strings.Repeat(" ", 117-len(head)) + "\n"
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[cellRow](&b, parquet.PageBufferSize(1<<30), parquet.DataPageStatistics(false))
 	random := rand.NewChaCha8([32]byte{7})
 	for k := range pageCells * cellPages {
-		one := make([]byte, cellSide*cellSide)
+		one := make([]byte, side*side)
 		_, _ = random.Read(one)
 		pixels = append(pixels, one)
 		if _, err := w.Write([]cellRow{{append([]byte(head), one...), int64(k)}}); err != nil {
 			t.Fatal(err)
 		}
-		if (k+1)%pageCells == 0 {
+		if (k+1)%cells == 0 {
 			if err := w.Flush(); err != nil {
 				t.Fatal(err)
 			}
@@ -58,20 +61,22 @@ func cellTable(t *testing.T) (file []byte, pixels [][]byte) {
 	return b.Bytes(), pixels
 }
 
-// pageServer serves a file, and counts the requests that take at least a half of a page, and their bytes. They wait at
-// the gate.
+// pageServer serves a file, and counts the requests that take at least so many bytes, half a page if that is 0, and
+// their bytes. They wait at the gate.
 type pageServer struct {
-	file []byte
-	gate sync.RWMutex
-	mu   sync.Mutex
-	n    int
-	sum  int64
+	file  []byte
+	least int64
+	gate  sync.RWMutex
+	mu    sync.Mutex
+	n     int
+	sum   int64
 }
 
 func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var first, last int64
 	_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
-	if n := last - first + 1; err == nil && n >= pageCells*cellSide*cellSide/2 && n < int64(len(s.file))/2 {
+	least := cmp.Or(s.least, pageCells*cellSide*cellSide/2)
+	if n := last - first + 1; err == nil && n >= least && n < int64(len(s.file))/2 {
 		s.gate.RLock()
 		defer s.gate.RUnlock()
 		s.mu.Lock()
@@ -82,7 +87,7 @@ func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // openCells opens a table of cells on a server, with a cache of so many bytes and so many workers.
-func openCells(t *testing.T, server *pageServer, cache int64, workers int) *loader.Engine {
+func openCells(t *testing.T, server *pageServer, sampler loader.Sampler, cache int64, workers int) *loader.Engine {
 	t.Helper()
 	web := httptest.NewServer(server)
 	t.Cleanup(web.Close)
@@ -93,7 +98,7 @@ func openCells(t *testing.T, server *pageServer, cache int64, workers int) *load
 	t.Cleanup(func() { _ = opener.Close() })
 	e, err := loader.Open(t.Context(), loader.Spec{
 		Source: web.URL + "/t.parquet", BatchSize: cellBatch, Shuffle: true, Seed: 3,
-		Fields: []loader.Field{{Name: "image", DType: "native"}},
+		Fields: []loader.Field{{Name: "image", DType: "native"}}, Sampler: sampler,
 	}, loader.Options{CacheBytes: cache, Workers: workers, Fetchers: workers, Opener: opener})
 	if err != nil {
 		t.Fatal(err)
@@ -137,10 +142,10 @@ func (s *pageServer) readTogether(t *testing.T, e *loader.Engine, first, end int
 // TestCellsOfLargePages: samples of the batches that are in work together, and whose cells lie in one page, take one
 // read of it, with a cache of one page and with one of less.
 func TestCellsOfLargePages(t *testing.T) {
-	file, pixels := cellTable(t)
+	file, pixels := cellTable(t, pageCells, cellSide)
 	for _, cache := range []int64{640 << 10, 256 << 10} { // half of it is for pages
 		server := &pageServer{file: file}
-		e := openCells(t, server, cache, 4)
+		e := openCells(t, server, loader.Sampler{}, cache, 4)
 		const together = 3
 		most := 0
 		for first := int64(0); first < e.Steps(); first += together {
@@ -159,10 +164,10 @@ func TestCellsOfLargePages(t *testing.T) {
 // TestMoreCellsThanTheCache: of batches in work whose cells are more than the cache has room for, those that are read
 // first are kept.
 func TestMoreCellsThanTheCache(t *testing.T) {
-	file, pixels := cellTable(t)
+	file, pixels := cellTable(t, pageCells, cellSide)
 	server := &pageServer{file: file}
 	const cache = 512 << 10
-	e := openCells(t, server, cache, 1)
+	e := openCells(t, server, loader.Sampler{}, cache, 1)
 	order := server.readTogether(t, e, 0, e.Steps(), pixels)
 	// The slow way: after each read of a page, all cells of it that are still to come, and those that are kept, are put
 	// in their order, and as many are kept as have room.
@@ -184,5 +189,58 @@ func TestMoreCellsThanTheCache(t *testing.T) {
 	t.Logf("%d reads for %d samples; %d counted", server.n, len(order), reads)
 	if server.n > reads+reads/20 || server.n < cellPages {
 		t.Errorf("%d reads, where %d are needed", server.n, reads)
+	}
+}
+
+// TestForecastOfPages: the forecast of a table of rasters in cells counts the pages that a run reads, by a server, for
+// pages of many cells and of one, whole chips and windows, and several sizes of the cache. It reads no more than the
+// first page.
+func TestForecastOfPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		cells, side int // of a page, and of a cell
+		cache       int64
+		perRaster   int
+	}{
+		"large":             {pageCells, 64, 640 << 10, 0},
+		"larger than cache": {pageCells, 64, 256 << 10, 0},
+		"several":           {10, 128, 1 << 20, 0},
+		"light":             {10, 128, 3 << 20, 0},
+		"of a block":        {1, 256, 1 << 20, 0},
+		"windows":           {pageCells, 64, 640 << 10, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, _ := cellTable(t, c.cells, c.side)
+			server := &pageServer{file: file, least: 1}
+			var sampler loader.Sampler
+			if c.perRaster > 0 {
+				sampler = loader.Sampler{Kind: spec.RandomWindow, PerAsset: c.perRaster, Height: 16, Width: 16}
+			}
+			e := openCells(t, server, sampler, c.cache, 1)
+			f, err := e.Forecast(t.Context(), dryrun.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if server.sum > int64(len(file))/5 {
+				t.Errorf("the forecast read %d bytes of %d", server.sum, len(file))
+			}
+			e = openCells(t, server, sampler, c.cache, 1)
+			l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			for range e.Steps() {
+				b, err := l.Next(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Release()
+			}
+			ratio := float64(server.sum) / float64(f.Total.Bytes)
+			t.Logf("%d requests of %d bytes, forecast %d of %d", server.n, server.sum, f.Total.Requests, f.Total.Bytes)
+			if ratio < 1/1.05 || ratio > 1.05 {
+				t.Errorf("a run reads %.3f times the bytes of the forecast", ratio)
+			}
+		})
 	}
 }

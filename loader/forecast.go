@@ -22,9 +22,10 @@ import (
 // forecastBlocks is how many ranges of steps stand for a whole epoch. They are spread evenly.
 const forecastBlocks = 16
 
-// Forecast returns the cost of an epoch. It uses headers, tables and the order alone, and reads no pixel. It
-// reads the headers that the catalog lacks as a run would, but does not count them. A sample on which a run would end
-// gives the error of the run. Invalid options are errors without a kind.
+// Forecast returns the cost of an epoch. It uses headers, tables and the order alone, and reads no pixel. It reads the
+// headers that the catalog lacks as a run would, but does not count them. Of rasters in cells of a table that is larger
+// than its cache, the first stands for all, and the sizes of pages are counted. A sample on which a run would end gives
+// the error of the run. Invalid options are errors without a kind.
 func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Forecast, error) {
 	o.World = cmp.Or(o.World, 1)
 	o.Prefetch = cmp.Or(o.Prefetch, e.Prefetch(o.World))
@@ -52,6 +53,10 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if err := run.memory(); err != nil {
 		return nil, err
 	}
+	ctx, err := run.pages.open(ctx, e.sets)
+	if err != nil {
+		return nil, err
+	}
 	if e.toPlan != nil {
 		run.lastUse = map[pixels.TileKey]int64{}
 	}
@@ -63,7 +68,6 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 			allHit, allMissed := o.Cache.Found()
 			run.out.Cached = dryrun.CachedEpoch{Epoch: o.Epoch, Cache: allHit - hit, Store: allMissed - missed}
 		}()
-		var err error
 		if foresees, err = e.foresees(ctx); err != nil {
 			return nil, err
 		}
@@ -145,6 +149,7 @@ type dryRun struct {
 	total   int64
 	// lastUse has for each chunk that windows may share the last row that needs it, by number.
 	lastUse   map[pixels.TileKey]int64
+	pages     pageWork
 	rows      int64 // that were counted
 	planned   int64 // rows at a time
 	allowance int64 // bytes of memory that are charged
@@ -254,9 +259,11 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 			if errs[i] != nil { // of the first step, not the first in time
 				return errs[i]
 			}
+			p.pages.begin(p.engine, &p.options, first+int64(i), max(p.out.Memory.Batches-1, 1))
 			if err := p.step(ctx, rows); err != nil {
 				return err
 			}
+			p.pages.end(first + int64(i))
 		}
 	}
 	return nil
@@ -388,8 +395,16 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		if p.cache != nil && set.byTile() {
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: asset.Key}
 		}
+		requests, bytes := w.Requests, w.Bytes
 		if err := p.count(ctx, asset.Again, &w); err != nil {
 			return w, err
+		}
+		if pages := p.pages.counters[set]; pages != nil && pages.Counts(asset.Key.Column) {
+			n, read, err := pages.Read(ctx, asset.Key.Column, asset.Row)
+			if err != nil {
+				return w, err
+			}
+			w.Requests, w.Bytes, p.out.Loose = requests+n, bytes+read, true
 		}
 		if asset.Remote && p.reads != nil {
 			p.reads(r.Position, asset, p.reader.Runs)

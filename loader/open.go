@@ -49,9 +49,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		return nil, errors.Join(err, engine.closeTables())
 	}
 	engine.lookAhead()
-	engine.announces = slices.ContainsFunc(engine.sets, func(d *dataset) bool {
-		return slices.ContainsFunc(d.table.Fields, func(f rows.Field) bool { return f.Announce != nil })
-	})
+	engine.announces = slices.ContainsFunc(engine.sets, (*dataset).announces)
 	return engine, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -112,4 +113,23 @@ func (e *Engine) rowRead(d *dataset, draw *shuffle.Draw, field, step int) int64 
 		return scenes[0]
 	}
 	return -1
+}
+
+// eachRaster visits the rasters that a ticket reads, but for windows on the ground: their columns and rows of a table.
+func (e *Engine) eachRaster(t steps.Ticket, visit func(d *dataset, column int, row int64)) {
+	for k := range t.Rows() {
+		if t.Position(k, e.samples) < 0 {
+			continue
+		}
+		draw := e.plan.Draw(t, k)
+		set := e.set(&draw)
+		if set.ground != nil {
+			continue
+		}
+		for field, step := range set.images() {
+			if row := e.rowRead(set, &draw, field, step); row >= 0 {
+				visit(set, set.column(field, step), row)
+			}
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package loader
 
 import (
+	"slices"
+
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
@@ -19,7 +22,13 @@ func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GeoWindow }
 func (d *dataset) drawsNoCorner() bool { return !d.kind.corners || len(d.sampler.Sizes) > 0 }
 
 // sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read. named
-// is for windows whose corners a ticket names.
+// is for windows whose corners a ticket names. Rasters in large pages say nothing before: that would read their pages
+// once more.
 func (d *dataset) sharesChunks(named bool) bool {
-	return d.kind.shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
+	return !d.announces() && d.kind.shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
+}
+
+// announces reports whether a field of the table has Announce.
+func (d *dataset) announces() bool {
+	return slices.ContainsFunc(d.table.Fields, func(f rows.Field) bool { return f.Announce != nil })
 }

@@ -44,26 +44,14 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 // announce says to tables which rasters the ticket reads. It comes before the ticket waits for memory, so that a read
 // for one ticket serves all that the caller has started.
 func (p *Pending) announce() {
-	engine := p.engine
-	if !engine.announces {
+	if !p.engine.announces {
 		return
 	}
-	for k := range p.ticket.Rows() {
-		if p.ticket.Position(k, engine.samples) < 0 {
-			continue
+	p.engine.eachRaster(p.ticket, func(d *dataset, column int, row int64) {
+		if announce := d.table.Fields[column].Announce; announce != nil {
+			p.announced = append(p.announced, announce(row))
 		}
-		draw := engine.plan.Draw(p.ticket, k)
-		set := engine.set(&draw)
-		if set.ground != nil {
-			continue
-		}
-		for field, step := range set.images() {
-			announce := set.table.Fields[set.column(field, step)].Announce
-			if row := engine.rowRead(set, &draw, field, step); announce != nil && row >= 0 {
-				p.announced = append(p.announced, announce(row))
-			}
-		}
-	}
+	})
 }
 
 // check returns the group of a ticket, or an error if it asks for positions or rows that do not exist, or that cannot

@@ -147,7 +147,7 @@ type Forecast struct {
 	// chunks, which are read and decoded once if they are known early enough: Chunks counts them for each. And it is
 	// true for windows of remote files that no catalog knows, and for members of remote containers: the bytes that came
 	// with their headers are not read again while they are in memory. And it is true if the link decides which ranges
-	// are read as one.
+	// are read as one. And it is true if pages of tables are counted, by the sizes of the first raster in a cell.
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`

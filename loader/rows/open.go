@@ -28,13 +28,14 @@ func catalogTable(t *catalog.Table) *Table {
 			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
 			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
 		}
-		if _, n := t.PageBytes(); n > 0 {
+		if t.Announces() {
 			fields[i].Announce = func(row int64) (over func()) { return t.Announce(i, row) }
 		}
 	}
 	return &Table{
 		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), ID: t.ID, ScanIDs: t.ScanIDs, Close: t.Close,
-		Data: t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
+		Pages: t.NewPageCounter,
+		Data:  t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
 		Column: func(ctx context.Context, name string) (Column, error) { return catalogColumn(ctx, t, name) },
 	}
 }

@@ -30,6 +30,8 @@ type Table struct {
 	ScanIDs func(ctx context.Context, visit func(row int64, id string) error) error
 	// Column returns a column by its name. One that does not exist is fault.NotFound.
 	Column func(ctx context.Context, name string) (Column, error)
+	// Pages returns a counter of the pages that reads of rasters in cells take, or nil if no rasters need one.
+	Pages func(ctx context.Context) (*catalog.PageCounter, error)
 	// Close closes the dataset. Assets that it has returned stay valid.
 	Close func() error
 

@@ -541,6 +541,9 @@ func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 	if f.kind != Raster {
 		return Asset{}, errNoRaster
 	}
+	if a, ok := t.standIn(ctx, field, row); ok {
+		return a, nil
+	}
 	key := assetKey{field, f.tableRow(row)}
 	if a, ok := t.assets.Get(key); ok {
 		return a, nil
@@ -601,22 +604,22 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 // caller calls over. Rasters in cells that share large pages are copied then when their page is read for another one.
 func (t *Table) Announce(field int, row int64) (over func()) {
 	f := &t.fields[field]
-	if f.cells == nil || t.pageBytes == 0 {
+	if f.cells == nil || !t.Announces() {
 		return func() {}
 	}
 	return f.cells.bytes.Announce(f.tableRow(row))
 }
 
+// Announces reports whether Announce changes any reads: if some page takes so much of the cache that its cells are
+// copied.
+func (t *Table) Announces() bool { return t.table != nil && t.table.IsHeavy(t.pageBytes) }
+
 // notePages notes the largest page of rasters in cells, unless the table's cache holds all of the column.
-func (t *Table) notePages(ctx context.Context, c *columns.Column) error {
-	total := int64(0)
-	for _, n := range c.Stored() {
-		total += n
-	}
-	if total <= t.pageCache {
+func (t *Table) notePages(ctx context.Context, c *cells) error {
+	if c.stored() <= t.pageCache {
 		return nil
 	}
-	most, err := c.PageBytes(ctx)
+	most, err := c.bytes.PageBytes(ctx)
 	t.pageBytes = max(t.pageBytes, most)
 	return err
 }

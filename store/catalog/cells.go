@@ -110,6 +110,14 @@ func (c *cells) names() *columns.Column {
 	})
 }
 
+// stored returns how many bytes the files store of the rasters.
+func (c *cells) stored() (total int64) {
+	for _, n := range c.bytes.Stored() {
+		total += n
+	}
+	return total
+}
+
 // cellName returns the name of a raster in a cell: ROW/COLUMN.
 func cellName(row int64, column string) string { return strconv.FormatInt(row, 10) + "/" + column }
 

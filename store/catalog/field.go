@@ -85,7 +85,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 		}
 		if result.cells != nil {
 			result.kind, result.main = Raster, result.cells.names()
-			err = t.notePages(ctx, result.cells.bytes)
+			err = t.notePages(ctx, result.cells)
 			return result, err
 		}
 	}

@@ -101,9 +101,8 @@ func (c *pageCache) read(key pageKey) {
 const cellCost = 96
 
 // copyCells copies the announced cells of a page into the cache. Of these and of the copies that it has, those that are
-// read first stay, as many as it has room for.
-func (f *File) copyCells(key pageKey, pages *parquet.Pages, page *parquet.Few) {
-	cache := f.Cache
+// read first stay, as many as it has room for. cellOf returns a cell of the page and its size, or nil.
+func (f *File) copyCells(cache *pageCache, key pageKey, pages *parquet.Pages, cellOf func(in int) (*Cell, int64)) {
 	a := &cache.announced
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,14 +119,7 @@ func (f *File) copyCells(key pageKey, pages *parquet.Pages, page *parquet.Few) {
 		found, ok := cache.Pages.Get(k)
 		one := copied{key: k, decoded: found}
 		if in := k.cell - 1 - first; !ok && k.file == key.file && k.column == key.column && in >= 0 && in < rows {
-			values, i, err := page.Find(int(in))
-			if err != nil {
-				continue // whoever reads the cell reports it
-			}
-			one.decoded.cell = &Cell{Null: values.Null(i)}
-			if !values.Null(i) {
-				one.decoded.cell.Text = values.Raw(i)
-			}
+			one.decoded.cell, one.decoded.size = cellOf(int(in))
 			one.new = true
 		}
 		if one.decoded.cell == nil {
@@ -158,4 +150,4 @@ type copied struct {
 }
 
 // cost is about what the copy takes.
-func (c *copied) cost() int64 { return cellCost + int64(len(c.decoded.cell.Text)) }
+func (c *copied) cost() int64 { return cellCost + c.decoded.size }

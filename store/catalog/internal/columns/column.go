@@ -47,7 +47,9 @@ type Column struct {
 	stored func() []int64                                                       // nil if it is not of Parquet files
 	paged  func(ctx context.Context) (int64, error)                             // nil, too
 
-	announce func(row int64) (over func()) // nil, too
+	// These are nil, too. A nil cache is the one of the files.
+	announce func(cache *pageCache, row int64) (over func())
+	count    func(ctx context.Context, p *PageCounter, row int64) (PageReads, error)
 }
 
 // Cell returns a row's cell.
@@ -102,7 +104,7 @@ func (c *Column) Announce(row int64) (over func()) {
 	if c.announce == nil {
 		return func() {}
 	}
-	return c.announce(row)
+	return c.announce(nil, row)
 }
 
 // InMemory returns the column of integers, timestamps, floats or strings, or of lists of these, that are in memory.

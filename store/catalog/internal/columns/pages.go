@@ -29,8 +29,8 @@ type pageCache struct {
 	heavy     bool
 }
 
-func newPageCache(ctx context.Context, bytes int64) *pageCache {
-	c := &pageCache{Pages: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: budget.Of(ctx)}
+func newPageCache(account *budget.Account, bytes int64) *pageCache {
+	c := &pageCache{Pages: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: account}
 	c.heavyOver = sync.NewCond(&c.heavyMu)
 	return c
 }
@@ -43,11 +43,12 @@ type largePage struct {
 	cost int64
 }
 
-// decoded is a page, a dictionary, or the copy of an announced cell.
+// decoded is a page with its dictionary, a dictionary alone, or the copy of an announced cell.
 type decoded struct {
 	few  *parquet.Few
 	dict *parquet.Values
 	cell *Cell
+	size int64 // of the cell, in bytes
 }
 
 // pageKey names a page or, by the number of its row in the file plus 1, an announced cell of a column.
@@ -110,21 +111,38 @@ func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages, arri
 	if err = cmp.Or(dictErr, err); err != nil { // the first names the dictionary, not the page
 		return nil, err
 	}
-	cost := int64(0)
-	// A large dictionary is counted with each page, because it may be evicted before its pages, which keep it alive.
-	dict := few.Dictionary()
-	if dict != nil && int64(dict.Cost()) > cache.Pages.Bound()/8 {
-		cost = int64(dict.Cost())
+	page, dictCost := decoded{few: few, dict: few.Dictionary()}, int64(0)
+	if page.dict != nil {
+		dictCost = int64(page.dict.Cost())
 	}
-	if cost += int64(few.Cost()); cost+lru.Overhead > cache.Pages.Bound() {
-		cache.keepLarge(largePage{key, few, cost})
-	} else if cache.add(key, decoded{few: few}, cost); dict != nil {
-		cache.Pages.Get(dictKey)
-	}
+	cache.keep(key, page, int64(few.Cost()), dictCost)
 	if heavy {
-		f.copyCells(key, pages, few)
+		f.copyCells(cache, key, pages, func(in int) (*Cell, int64) {
+			values, i, err := few.Find(in)
+			switch {
+			case err != nil: // whoever reads the cell reports it
+				return nil, 0
+			case values.Null(i):
+				return &Cell{Null: true}, 0
+			}
+			text := values.Raw(i)
+			return &Cell{Text: text}, int64(len(text))
+		})
 	}
 	return few, nil
+}
+
+// keep keeps a decoded page, of which cost and dictCost are the bytes of the page and of its dictionary.
+func (c *pageCache) keep(key pageKey, page decoded, cost, dictCost int64) {
+	// A large dictionary is counted with each page, because it may be evicted before its pages, which keep it alive.
+	if dictCost > c.Pages.Bound()/8 {
+		cost += dictCost
+	}
+	if cost+lru.Overhead > c.Pages.Bound() {
+		c.keepLarge(largePage{key, page.few, cost})
+	} else if c.add(key, page, cost); page.dict != nil {
+		c.Pages.Get(key.dictionary())
+	}
 }
 
 // page returns a page that is in memory, or nil.
@@ -133,7 +151,7 @@ func (c *pageCache) page(key pageKey) *parquet.Few {
 	if !ok {
 		return c.largeOf(key)
 	}
-	if page.few.Dictionary() != nil {
+	if page.dict != nil {
 		c.Pages.Get(key.dictionary())
 	}
 	return page.few
@@ -179,6 +197,11 @@ func (k pageKey) dictionary() pageKey {
 // isHeavy reports whether a page takes at least an eighth of the cache: with eight such pages it is full. Pages of
 // bytes have about the size that is stored.
 func (c *pageCache) isHeavy(p parquet.Page) bool { return int64(p.Len) > c.Pages.Bound()/8 }
+
+// IsHeavy reports whether a page of so many bytes is heavy for the cache of the table's files.
+func (t *Table) IsHeavy(pageBytes int64) bool {
+	return len(t.Files) > 0 && pageBytes > t.Files[0].Cache.Pages.Bound()/8
+}
 
 // dictionary returns the dictionary of a column in a row group, from the cache if possible, or nil if it has none.
 func (f *File) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Values, error) {

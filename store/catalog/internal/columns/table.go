@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -51,7 +52,7 @@ type File struct {
 
 // OpenParquet opens a Parquet file. Its decoded pages take at most about cacheBytes.
 func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Table, error) {
-	file, err := openFile(ctx, r, newPageCache(ctx, cacheBytes))
+	file, err := openFile(ctx, r, newPageCache(budget.Of(ctx), cacheBytes))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes
 			listing.MaxShards)
 	}
 	files := make([]*File, len(names))
-	cache := newPageCache(ctx, cacheBytes)
+	cache := newPageCache(budget.Of(ctx), cacheBytes)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openShards)
 	for i, name := range names {
@@ -227,9 +228,14 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		}
 		return nil
 	}
-	out.announce = func(row int64) (over func()) {
+	out.announce = func(cache *pageCache, row int64) (over func()) {
 		file, in := t.find(row)
-		return file.Cache.announce(file.cellKey(leaves[file.number], in))
+		return cmp.Or(cache, file.Cache).announce(file.cellKey(leaves[file.number], in))
+	}
+	out.count = func(ctx context.Context, p *PageCounter, row int64) (PageReads, error) {
+		file, in := t.find(row)
+		reads, err := file.count(ctx, p, leaves[file.number], in)
+		return reads, fault.WithFile(err, file.Name)
 	}
 	out.stored = func() (sizes []int64) {
 		for i, file := range t.Files {
