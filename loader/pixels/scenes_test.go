@@ -194,6 +194,11 @@ func TestMosaicAgainstSlow(t *testing.T) {
 		if said < int64(held) {
 			t.Fatalf("%d bytes are held, %d were said", held, said)
 		}
+		kept := cap(resampler.In) + cap(resampler.InValid) + cap(resampler.Out) + cap(resampler.OutValid) +
+			cap(r.Stored) + cap(r.Samples)
+		if r.HeldBytes() < ReaderBytes+int64(kept) {
+			t.Fatalf("%d bytes stay for the next window, %d are said", kept, r.HeldBytes())
+		}
 		if f.BlendsScenes(rule) && rule == spec.MosaicMedian { // all samples of all scenes are held
 			mosaic, n := r.Mosaic(s.row, rule), 4*len(f.Picked)*f.H*f.W
 			if !mosaic.all.grow(n) || mosaic.all.grow(2*n-1) || mosaic.all.grow(3*n-1) {

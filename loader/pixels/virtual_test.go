@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -97,6 +98,39 @@ func TestNaNWithoutAMask(t *testing.T) {
 					t.Errorf("%v, %d masks, NaN is missing %v: %+v, may miss %v", d, mask, says, c.key(x), c.Miss(x))
 				}
 			}
+		}
+	}
+}
+
+// TestCRSsOfAStack: a part lies in a stack if both have one CRS, or CRSs with codes that can be converted. A CRS that is
+// not known may be the other one.
+func TestCRSsOfAStack(t *testing.T) {
+	const zone30, zone31 = "tmerc lon_0=-3 k_0=0.9996 x_0=500000 base=4326",
+		"tmerc lon_0=3 k_0=0.9996 x_0=500000 base=4326"
+	for _, c := range []struct {
+		stack, part       int
+		stackCRS, partCRS string
+		kind              fault.Kind // 0: it lies there
+		same              bool       // on the same grid
+	}{
+		{32630, 32630, "", "", 0, true}, {0, 0, "", "", 0, true}, {32630, 0, "", "", 0, true},
+		{0, 0, zone30, zone30, 0, true}, {0, 0, zone30, zone31, fault.Misplaced, false},
+		{32630, 0, "", zone30, 0, true}, {32630, 0, "", zone31, fault.Misplaced, false},
+		{0, 32630, zone30, "", 0, true}, {0, 32630, zone31, "", fault.Misplaced, false},
+		{32630, 32631, "", "", fault.Misplaced, false}, // 6 degrees away
+		{25830, 32630, "", "", 0, false}, {32630, 999999, "", "", fault.Unsupported, false},
+		{999999, 32630, "", "", fault.Unsupported, false}, {999999, 999999, "", "", 0, true},
+	} {
+		place := func(epsg int, parameters string) *catalog.Place {
+			place := catalog.NewPlace(epsg, &[6]float64{500000, 10, 0, 5000000, 0, -10}, 4, 4)
+			place.CRS = parameters
+			return place
+		}
+		a := catalog.Asset{URI: "a", Index: small(chunk.Uint8, 0), Place: place(c.stack, c.stackCRS)}
+		a.Parts = []catalog.Asset{{URI: "b", Index: small(chunk.Uint8, 0), Place: place(c.part, c.partCRS)}}
+		lay, err := (&Raster{}).NewLay(&a, 0)
+		if fault.KindOf(err) != c.kind || err == nil && c.same && !lay.Same || c.kind == 0 && err != nil {
+			t.Errorf("%+v: %+v, %v", c, lay.Same, err)
 		}
 	}
 }
