@@ -273,3 +273,38 @@ func TestRowsEnd(t *testing.T) {
 		t.Errorf("a codec that the program lacks: %v", err)
 	}
 }
+
+// mostStream decodes nothing, and keeps how many bytes it is asked for at once, and in all.
+type mostStream struct{ most, all *int }
+
+func (s mostStream) Decompress([]byte, []byte, *Tile) error    { return nil }
+func (s mostStream) Stream(*bufio.Reader, int) (Stream, error) { return s, nil }
+func (s mostStream) End() error                                { return nil }
+func (s mostStream) Close()                                    {}
+func (s mostStream) Fill(p []byte) error {
+	*s.most, *s.all = max(*s.most, len(p)), *s.all+len(p)
+	return nil
+}
+
+// TestSkippedRowsNeedLittleMemory: rows that are passed over are decoded into 64 KiB, or one by one if they are longer.
+func TestSkippedRowsNeedLittleMemory(t *testing.T) {
+	for _, width := range []int{1, 1000, 1 << 15, 1<<15 + 1, 1 << 16, 1<<16 + 1, 1 << 20} {
+		for _, skipped := range []int{1, 3, 64, 1000} {
+			var most, all int
+			d := NewDecoder(Codecs{Zstd: func() Decompressor { return mostStream{&most, &all} }})
+			x := &Index{Bands: 1, Height: 1 << 12, Width: width, ChunkB: 1, ChunkH: 1 << 12, ChunkW: width,
+				DType: Uint8, Codec: Zstd, Predictor: NoPredictor, Ranges: []Range{{Len: 1}}}
+			rows, err := d.Rows(nil, x, 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := rows.Skip(skipped); err != nil || all != skipped*width || rows.Left() != 1<<12-skipped {
+				t.Errorf("%d rows of %d bytes: %d bytes are decoded, %v", skipped, width, all, err)
+			}
+			if at := max(1, 1<<16/width); most != min(at, skipped)*width {
+				t.Errorf("%d rows of %d bytes: %d bytes at a time, want %d rows", skipped, width, most,
+					min(at, skipped))
+			}
+		}
+	}
+}

@@ -97,10 +97,8 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 				return err
 			}
 		}
-		if first == 0 && !m.any {
-			samples := len(field.Picked) * plane
-			resampler.Out, resampler.OutValid = Grown(resampler.Out, samples*size), Grown(resampler.OutValid, samples)
-		}
+		samples := len(field.Picked) * plane // after the first bands of the first scene there is room for all
+		resampler.Out, resampler.OutValid = Grown(resampler.Out, samples*size), Grown(resampler.OutValid, samples)
 		return m.bands(first, n, taken, at)
 	})
 	m.any = m.any || err == nil

@@ -102,8 +102,8 @@ func TestNaNWithoutAMask(t *testing.T) {
 	}
 }
 
-// TestCRSsOfAStack: a part lies in a stack if both have one CRS, or CRSs with codes that can be converted. A CRS that is
-// not known may be the other one.
+// TestCRSsOfAStack: a part lies in a stack if both have one CRS, or CRSs with codes that can be converted. A CRS that
+// is not known may be the other one.
 func TestCRSsOfAStack(t *testing.T) {
 	const zone30, zone31 = "tmerc lon_0=-3 k_0=0.9996 x_0=500000 base=4326",
 		"tmerc lon_0=3 k_0=0.9996 x_0=500000 base=4326"
