@@ -118,7 +118,12 @@ type Ref struct {
 func (r *Ref) Set(path string, quota int64) { r.path, r.quota = path, quota }
 
 // Quota returns the most bytes that the folder may take, also where Set named none.
-func (r *Ref) Quota() int64 { return r.quota }
+func (r *Ref) Quota() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.quota
+}
 
 // Get returns the folder, or nil, and the error of its opening. A folder that the disk does not let be used, as it is
 // full or read-only, has nothing and keeps nothing.

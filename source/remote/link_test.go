@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 // stream lets answers come over a link of a round trip and a rate, with n requests in flight, for some time.
@@ -52,6 +53,34 @@ func TestGapFollowsTheLink(t *testing.T) {
 	stream(&l, now, 3*period, time.Millisecond, 1e6, 20)
 	if l.gap() != source.MinGap {
 		t.Errorf("1 ms, 1 MB/s: a gap of %d", l.gap())
+	}
+}
+
+// TestGapOfACache: the gap stays the same for a run with a cache on disk, and for a plan that names its quota alone,
+// while that of other readers follows the link.
+func TestGapOfACache(t *testing.T) {
+	unset, folder, quota := new(diskcache.Ref), new(diskcache.Ref), new(diskcache.Ref)
+	folder.Set(t.TempDir(), 1<<20)
+	quota.Set("", 1<<20)
+	for name, c := range map[string]struct {
+		disk *diskcache.Ref
+		want int64
+	}{
+		"no cache": {nil, source.MaxGap}, "unset": {unset, source.MaxGap}, "folder": {folder, StartGap},
+		"quota": {quota, StartGap},
+	} {
+		o, err := New(&lagging{}, Options{Disk: c.disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream(&o.hosts.get("host", &o.options).link, time.Now(), 5*time.Second, 100*time.Millisecond, 100e6, 2)
+		r, err := o.OpenKnown(t.Context(), "http://host/x", source.Known{Size: 100, ETag: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := source.Gap(r); got != c.want {
+			t.Errorf("%s: a gap of %d, want %d", name, got, c.want)
+		}
 	}
 }
 

@@ -127,8 +127,9 @@ func (r *reader) Close() error { return nil }
 // Gap implements source.Gapped. With a cache on disk it stays the same, so that ranges that were kept are asked for
 // again.
 func (r *reader) Gap() int64 {
-	disk, err := r.o.options.Disk.Get()
-	if kept := disk != nil && err == nil; r.o.options.Gap > 0 || kept {
+	_, err := r.o.options.Disk.Get()
+	// A quota without a folder is that of a plan, which counts what a run with a folder reads.
+	if kept := r.o.options.Disk.Quota() > 0 && err == nil; r.o.options.Gap > 0 || kept {
 		return cmp.Or(r.o.options.Gap, StartGap)
 	}
 	return r.o.hosts.get(r.o.backend.Host(r.x.uri), &r.o.options).gap()
