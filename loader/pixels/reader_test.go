@@ -2,10 +2,13 @@ package pixels
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/big"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -62,4 +65,69 @@ func TestRangesOfAFile(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMaskFilesThatCannotBeOpened: the error names the file of the mask, and a read without the mask does not need it.
+func TestMaskFilesThatCannotBeOpened(t *testing.T) {
+	x := &chunk.Index{Bands: 1, Height: 2, Width: 2, ChunkB: 1, ChunkH: 2, ChunkW: 2, DType: chunk.Uint8,
+		Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 4}}}
+	mask := *x
+	x.Mask = &mask
+	a := catalog.Asset{URI: "image", Index: x, MaskFile: &catalog.Asset{URI: "mask", Index: &mask}}
+	for _, missing := range []string{"mask", "image", ""} {
+		r := NewReader(resources.Options{Opener: without{missing}}.WithDefaults())
+		for _, masked := range []Sink{nil, Nowhere{}} {
+			err := r.Read(t.Context(), a, chunk.Box{B1: 1, Y1: 2, X1: 2}, nil, Nowhere{}, masked)
+			fails := missing == "image" || missing == "mask" && masked != nil
+			var cause *fault.Error
+			if fails != (err != nil) || fails && (!errors.As(err, &cause) || cause.Kind != fault.NotFound ||
+				cause.File != missing) {
+				t.Errorf("without %q, with a sink for the mask %v: %v", missing, masked != nil, err)
+			}
+		}
+	}
+}
+
+// without opens files of 4 bytes, but for one that is missing.
+type without struct{ missing string }
+
+func (w without) Open(_ context.Context, uri string) (source.Reader, error) {
+	if uri == w.missing {
+		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "it is not there")
+	}
+	return source.Memory(make([]byte, 4)), nil
+}
+
+// countedArray counts its readers.
+type countedArray struct{ opened int }
+
+func (a *countedArray) Open() chunk.BlockReader {
+	a.opened++
+	return a
+}
+
+func (*countedArray) ReadBox(context.Context, []byte, int64, chunk.Box) error { return nil }
+
+// TestArraysStayOpen: a reader opens an array again only if it has read maxArrays others since.
+func TestArraysStayOpen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		arrays := make([]countedArray, 6)
+		r := NewReader(resources.Options{}.WithDefaults())
+		var order []int // of all reads
+		opened := make([]int, len(arrays))
+		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(arrays)-1), 1, 30).Draw(t, "reads") {
+			since := map[int]bool{}
+			place := len(order) - 1
+			for ; place >= 0 && order[place] != i; place-- {
+				since[order[place]] = true
+			}
+			if place < 0 || len(since) >= maxArrays {
+				opened[i]++
+			}
+			order = append(order, i)
+			if r.reader(&arrays[i]) != chunk.BlockReader(&arrays[i]) || arrays[i].opened != opened[i] {
+				t.Fatalf("reads of %v: array %d is opened %d times, want %d", order, i, arrays[i].opened, opened[i])
+			}
+		}
+	})
 }
