@@ -59,9 +59,13 @@ func TestRangesOfAFile(t *testing.T) {
 		for _, n := range []int64{math.MinInt64, -1, 0, 1, 3, 4, 5, math.MaxInt64} {
 			end := new(big.Int).Add(big.NewInt(off), big.NewInt(n))
 			inside := off >= 0 && n >= 0 && end.Cmp(big.NewInt(4)) <= 0
-			err := present(file, runs.Run{Off: off, Len: n, Chunks: []int{0}})
-			if inside != (err == nil) || err != nil && fault.KindOf(err) != fault.Corrupt {
-				t.Errorf("%d bytes at %d: %v", n, off, err)
+			for part, chunks := range map[string][]int{"chunk 7": {7}, "chunks 7 and following": {7, 8}} {
+				err := present(file, runs.Run{Off: off, Len: n, Chunks: chunks})
+				var cause *fault.Error
+				if inside != (err == nil) || err != nil && (!errors.As(err, &cause) || cause.Kind != fault.Corrupt ||
+					cause.Part != part || cause.Off != off) {
+					t.Errorf("%d bytes at %d of %s: %v", n, off, part, err)
+				}
 			}
 		}
 	}

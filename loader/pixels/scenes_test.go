@@ -280,7 +280,7 @@ func TestStackAgainstSlow(t *testing.T) {
 	})
 }
 
-// readPart reads the part of a stack into its bands of a row.
+// readPart reads the part of a stack into its bands of a row. A part without a pixel in the window is not opened.
 func readPart(t *rapid.T, r *Reader, s *scene, part *Raster, lay *Lay, win shuffle.Box, to *tensor) {
 	convert, err := part.Final.Get(s.asset.Index, &part.PickedBands)
 	if err != nil {
@@ -288,8 +288,16 @@ func readPart(t *rapid.T, r *Reader, s *scene, part *Raster, lay *Lay, win shuff
 	}
 	row := *to.row
 	row.Field, row.Cv = part, convert
+	unopened := func(in chunk.Box) {
+		if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+			r.opener = without{s.asset.URI}
+		}
+	}
+	opener := r.opener
+	defer func() { r.opener = opener }()
 	if lay.Same {
 		in := lay.Inside(win)
+		unopened(in)
 		if err := r.Aligned(t.Context(), s.asset, lay, win, &row, row.Masked(part.Final, in)); err != nil {
 			t.Fatal(err)
 		}
@@ -300,6 +308,7 @@ func readPart(t *rapid.T, r *Reader, s *scene, part *Raster, lay *Lay, win shuff
 		t.Fatal(err)
 	}
 	row.Win = shuffle.Box{H: part.H, W: part.W}
+	unopened(part.Source(mapping))
 	if err := r.Warped(t.Context(), s.asset, lay, mapping, win, &row, 8*14*14); err != nil {
 		t.Fatal(err)
 	}
