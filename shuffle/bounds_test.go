@@ -168,6 +168,12 @@ func TestBoundsOfSamplers(t *testing.T) {
 			Scene: func(Place) int64 { return 0 }}})
 	}
 	cells := func(run CellRun) Spec { return ground(8, 4, 0, run) }
+	series, err := NewSeries([]int{0}, []int64{0}, nil, 1, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTime := cells(CellRun{N: 1})
+	inTime.Source.Dataset.Series = series
 	checkBounds(t, []bound{
 		{random(1, 1, 1, 1), random(1, 0, 1, 1), "windows of 1 by 0"},
 		{random(maxSide, 1, 1, 1), random(maxSide+1, 1, 1, 1), "windows of 16777217 by 1"},
@@ -192,6 +198,7 @@ func TestBoundsOfSamplers(t *testing.T) {
 		{cells(CellRun{N: 1, X: maxCells}), cells(CellRun{N: 1, X: maxCells + 1}), "run 0"},
 		{cells(CellRun{N: 1, X: -maxCells}), cells(CellRun{N: 1, X: -maxCells - 1}), "run 0"},
 		{cells(CellRun{N: 1}), cells(CellRun{N: 1, Map: -1}), "run 0"},
+		{cells(CellRun{N: 1}), inTime, "ground windows of sequences"},
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -180,6 +181,10 @@ func TestWeightsAtTheBounds(t *testing.T) {
 		if _, err := ParseWeights(head[:short]); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("the first %d bytes: %v", short, err)
 		}
+	}
+	const counted = "12 bytes of cells, where there should be 8"
+	if _, err := ParseWeights(file(1, 1, 2, 2, 2, 3, 5, 6, 7)); !strings.Contains(fmt.Sprint(err), counted) {
+		t.Errorf("3 cells in place of 2: %v", err)
 	}
 	w, err := ParseWeights(file(1, 1, 2, 2, 3, 2, 5, 6))
 	if err != nil {
