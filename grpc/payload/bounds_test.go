@@ -281,3 +281,23 @@ func TestRefusedBeforeItIsAllocated(t *testing.T) {
 		t.Errorf("%d bytes are allocated for a header of %d", n, len(p))
 	}
 }
+
+// TestFillsOutOfRange: a fill value that the dtype of the tensor cannot hold is refused, and names the tensor.
+func TestFillsOutOfRange(t *testing.T) {
+	for _, c := range []struct {
+		dtype chunk.DType
+		fill  float64
+		fits  bool
+	}{
+		{chunk.Uint8, 255, true}, {chunk.Uint8, 256, false}, {chunk.Uint8, -1, false}, {chunk.Int64, -1, true},
+		{chunk.Int64, 1 << 62, true}, {chunk.Int64, 1 << 63, false}, {chunk.Float32, 1e300, true},
+	} {
+		x := batch.Tensor{Name: "image", DType: chunk.Uint8,
+			Convert: &batch.Convert{To: c.dtype, Fill: c.fill, Mask: []byte{0, 1}}}
+		err := converted(&x, make([]byte, 2*c.dtype.Size()))
+		if c.fits != (err == nil) || !c.fits && !strings.Contains(err.Error(), `tensor "image"`) ||
+			c.fits != (x.Convert == nil) {
+			t.Errorf("%v in %v: %v", c.fill, c.dtype, err)
+		}
+	}
+}
