@@ -18,8 +18,8 @@ const (
 	autoBatches = busyBatches + batch.DefaultPrefetch + 1
 )
 
-// memory lends batch buffers within a bound. It keeps returned buffers for the next batch of the same size; they count
-// within the bound.
+// memory lends batch buffers within a bound. It keeps returned buffers for the next batches of about the same size;
+// they count within the bound.
 //
 // All of it is charged to the budget of the process. The floor belongs to the engine while it is open, so batches of
 // that size never wait for others. More memory is taken when the budget has some free, or for a ticket that has waited
@@ -50,8 +50,8 @@ func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, fl
 	return m
 }
 
-// take reserves n bytes, if there is room for them. It returns a buffer of n bytes with any content for a batch of an
-// owner (resources.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks.
+// take reserves n bytes, if there is room for them. It returns a buffer for a batch of an owner (resources.WithOwner),
+// as Idle.Take does, or nil if the caller is to make it by alloc, which may clear many pages, without locks.
 // charged bytes of the budget come with the batch: they are the caller's if there is no room. It never waits.
 func (m *memory) take(n int, owner batch.Owner, charged int64) (b batch.Buffer, ok bool) {
 	m.mu.Lock()

@@ -110,6 +110,9 @@ func (q *queue) next() *Pending {
 				full = true
 				continue
 			}
+			if pending.memory != nil {
+				size = int64(len(pending.memory.Bytes())) // an idle buffer may be larger than the ticket
+			}
 			stream.remove()
 			for _, m := range []*share{stream, client} {
 				m.spend(pending.ticket.Rows(), q.turn)

@@ -3,9 +3,11 @@ package loader
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -110,6 +112,63 @@ func TestGreedyClientLeavesOthersTheirPart(t *testing.T) {
 				t.Errorf("the modest one has %d batches of 400, want 0.4 of them", count[modest])
 			}
 		})
+	}
+}
+
+// TestClaimsCountLargerBuffers: tickets of many sizes share buffers. The quotas of clients count the bytes of the
+// buffers that they hold, and the memory counts all buffers that exist, within its bound.
+func TestClaimsCountLargerBuffers(t *testing.T) {
+	const bound, limit, floor = 1200, 2000, 400
+	b := budget.New(limit, nil)
+	alloc, sum, most := tally()
+	q := newQueue(bound, 32)
+	q.memory = budgeted(t, b, alloc, bound, floor)
+	clients := []*asker{newAsker(t, q, "a", "", 0), newAsker(t, q, "b", "", 0)}
+	r := rand.New(rand.NewPCG(3, 4))
+	var held []*Pending
+	larger := 0
+	for step := range 5000 {
+		for _, a := range clients {
+			if len(held) < 8 && r.IntN(2) == 0 {
+				a.rows = 10 + r.IntN(11)
+				a.ask(1)
+			}
+			give(t, q, clients...)
+		}
+		for _, a := range clients {
+			for _, p := range a.taken {
+				if p.memory == nil {
+					p.memory = alloc(p.size())
+				} else if len(p.memory.Bytes()) > p.size() {
+					larger++
+				}
+				held = append(held, p)
+			}
+			a.taken = nil
+		}
+		if len(held) > 0 && r.IntN(3) > 0 {
+			k := r.IntN(len(held))
+			held[k].claim.giveBack(held[k].memory, r.IntN(8) > 0)
+			held = slices.Delete(held, k, k+1)
+		}
+		byClient, out := map[any]int64{}, int64(0)
+		for _, p := range held {
+			byClient[p.client] += int64(len(p.memory.Bytes()))
+			out += int64(len(p.memory.Bytes()))
+		}
+		for _, client := range []string{"a", "b"} {
+			if share := q.all.members[client]; share != nil && share.bytesInUse != byClient[client] {
+				t.Fatalf("step %d: %q has %d bytes, not %d", step, client, share.bytesInUse, byClient[client])
+			}
+		}
+		m := q.memory
+		if m.buffers != sum.Load() || m.idle.Bytes() != sum.Load()-out || m.allowance < sum.Load() {
+			t.Fatalf("step %d: %d bytes are counted, %d idle, %d charged; there are %d, and %d are out", step,
+				m.buffers, m.idle.Bytes(), m.allowance, sum.Load(), out)
+		}
+	}
+	if most.Load() > bound || larger < 100 {
+		t.Errorf("%d bytes of %d; %d buffers were larger than their tickets", most.Load(), bound, larger)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Memory makes the memory of batches and takes it back.
 type Memory interface {
-	// Take returns memory of n bytes with any content.
+	// Take returns memory of n bytes or more with any content.
 	Take(n int) batch.Buffer
 	// Give takes memory back; with keep it may be used for another batch.
 	Give(m batch.Buffer, keep bool)

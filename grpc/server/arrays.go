@@ -23,7 +23,7 @@ const (
 )
 
 // arrays is the memory of the arrays that Read lends. It keeps segments that clients have returned for their next
-// arrays of the same size, since new memory costs a fault for each page here and at the client.
+// arrays of about the same size, since new memory costs a fault for each page here and at the client.
 type arrays struct {
 	shared *shared
 	budget *resources.Budget
@@ -75,7 +75,7 @@ func (a *arrays) alloc(c *leaseConn) func(n int) batch.Buffer {
 			memory = a.shared.alloc(n)
 		}
 		if g, ok := memory.(*segment); ok {
-			return &array{segment: g, arrays: a}
+			return &array{segment: g, arrays: a, spare: int64(len(g.Bytes()) - n)}
 		}
 		return nil
 	}
@@ -85,7 +85,8 @@ func (a *arrays) alloc(c *leaseConn) func(n int) batch.Buffer {
 type array struct {
 	*segment
 	arrays  *arrays
-	discard bool // another process may use the memory: it is not used again
+	spare   int64 // bytes beyond the read's own, which stay charged to the budget until Free
+	discard bool  // another process may use the memory: it is not used again
 }
 
 // Free implements batch.Buffer.
@@ -93,6 +94,7 @@ func (b *array) Free() {
 	if b.discard || !b.arrays.keep(b.segment) {
 		b.segment.Free()
 	}
+	b.arrays.budget.Release(b.spare)
 }
 
 // keep takes a segment for the next read of its client, if there is memory for it.

@@ -181,6 +181,36 @@ func (r *running) leases() int {
 	return n
 }
 
+// TestArraysInLargerMemory: an array lies in the memory of a larger one that its client has returned, and all bytes of
+// that memory are charged as long as it is there.
+func TestArraysInLargerMemory(t *testing.T) {
+	total := resources.NewBudget(64 << 20)
+	r, client := arrayServer(t, Options{Loader: loader.Options{Budget: total}})
+	defer r.stop(t)
+	want, err := raster.Read(t.Context(), arrayRequest(t, 4), raster.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := client()
+	large, _ := a.read(5)
+	size := int64(len(a.memory(large)))
+	for _, end := range []shm.Kind{shm.Return, shm.Discard} {
+		a.give(shm.Return, large)
+		eventually(t, "the memory is idle, and charged", func() bool { return idle(r) == 1 && total.Used() == size })
+		small, _ := a.read(4)
+		if small.GetSegment() != large.GetSegment() || !bytes.HasPrefix(a.memory(small), want.Data) {
+			t.Errorf("segment %d, want %d with the bytes of the array", small.GetSegment(), large.GetSegment())
+		}
+		eventually(t, "all of the memory is charged, but for a part of a page", func() bool {
+			return idle(r) == 0 && total.Used() <= size && total.Used() > size-pageOf
+		})
+		if large = small; end == shm.Discard {
+			a.give(end, small)
+		}
+	}
+	eventually(t, "all is given back", func() bool { return idle(r) == 0 && total.Used() == 0 })
+}
+
 // TestIdleArraysAreFew: segments of ever other sizes are freed when there are too many, and all of them after a while
 // without a read.
 func TestIdleArraysAreFew(t *testing.T) {

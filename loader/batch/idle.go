@@ -6,13 +6,13 @@ import (
 	"github.com/chaski-eo/chaski/internal/invariants"
 )
 
-// Idle keeps the buffers of released batches, by size, for the next batch of the same size. A new buffer of shared
-// memory costs a page fault every 4 KiB, and every client has to map it. The zero value is empty. It has no lock of
-// its own, because its users count its bytes together with others under theirs.
+// Idle keeps the buffers of released batches for the next batches of about the same size. A new buffer of shared memory
+// costs a page fault every 4 KiB, and every client has to map it. The zero value is empty. It has no lock of its own,
+// because its users count its bytes together with others under theirs.
 type Idle struct {
-	buffers map[int][]idleBuffer // by size, the one used last at the end
-	bytes   int64                // of all of them
-	count   int                  // of calls of Keep
+	buffers []idleBuffer // the one used last at the end
+	bytes   int64        // of all of them
+	count   int          // of calls of Keep
 }
 
 // idleBuffer is a buffer, and how many calls of Keep there were when it came.
@@ -21,45 +21,47 @@ type idleBuffer struct {
 	count int
 }
 
-// idleBatches is after how many batches that come back a buffer goes that none of them took: a stall of a client or of
-// a store leaves more buffers than batches need.
-const idleBatches = 256
+const (
+	// idleBatches is after how many batches that come back a buffer goes that none of them took: a stall of a client or
+	// of a store leaves more buffers than batches need.
+	idleBatches = 256
+	// spareShare is the part of a batch by which its buffer may be larger. Batches of 16 to 20 rows share buffers then,
+	// and at most a fifth of a buffer is unused: 1/4 / (1 + 1/4).
+	spareShare = 4
+)
 
 // Bytes returns the bytes of the buffers that are kept.
 func (i *Idle) Bytes() int64 { return i.bytes }
 
 // Len returns how many buffers are kept.
-func (i *Idle) Len() (n int) {
-	for _, l := range i.buffers {
-		n += len(l)
-	}
-	return n
-}
+func (i *Idle) Len() int { return len(i.buffers) }
 
-// Take returns a buffer of n bytes with any content for a batch of an owner (nil: of nobody), or nil if none is kept.
-// The buffer has this owner or none: another owner could write into the batch.
+// Take returns a buffer with any content for a batch of n bytes of an owner (nil: of nobody), or nil if none is kept.
+// It has n bytes, or up to a part of spareShare more: callers count the bytes that it has. It is the smallest of the
+// owner, or else of those without an owner: another owner could write into the batch.
 func (i *Idle) Take(n int, owner Owner) Buffer {
-	list, best := i.buffers[n], -1
-	for last := len(list) - 1; last >= 0; last-- { // the one used last first, which caches are most likely to hold
-		holder := ownerOf(list[last].Buffer)
-		if holder == owner {
-			best = last
-			break
+	best, owned := -1, false
+	for k, idle := range slices.Backward(i.buffers) { // the one used last first, which caches are most likely to hold
+		size, holder := len(idle.Bytes()), ownerOf(idle.Buffer)
+		if size < n || size > n+n/spareShare || holder != nil && holder != owner {
+			continue
 		}
-		if holder == nil && best < 0 {
-			best = last
+		own := holder == owner
+		if best < 0 || own && !owned || own == owned && size < len(i.buffers[best].Bytes()) {
+			best, owned = k, own
 		}
 	}
 	if best < 0 {
 		return nil
 	}
-	buffer := list[best].Buffer
-	i.buffers[n] = slices.Delete(list, best, best+1)
-	i.bytes -= int64(n)
+	buffer := i.buffers[best].Buffer
+	i.buffers = slices.Delete(i.buffers, best, best+1)
+	i.bytes -= int64(len(buffer.Bytes()))
 	return buffer
 }
 
-// FreeSome frees buffers until they had n bytes or none is left. It returns their bytes.
+// FreeSome frees buffers, the one unused for longest first, until they had n bytes or none is left. It returns their
+// bytes.
 func (i *Idle) FreeSome(n int64) (freed int64) {
 	return i.free(func(idleBuffer) bool { return true }, n)
 }
@@ -73,13 +75,9 @@ func (i *Idle) Forget(o Owner) (freed int64) {
 func (i *Idle) Keep(b Buffer) (freed int64) {
 	i.CheckOut(b)
 	invariants.Overwrite(b.Bytes())
-	size := len(b.Bytes())
-	if i.buffers == nil {
-		i.buffers = map[int][]idleBuffer{}
-	}
 	i.count++
-	i.buffers[size] = append(i.buffers[size], idleBuffer{b, i.count})
-	i.bytes += int64(size)
+	i.buffers = append(i.buffers, idleBuffer{b, i.count})
+	i.bytes += int64(len(b.Bytes()))
 	return i.free(func(k idleBuffer) bool { return i.count-k.count > idleBatches }, i.bytes)
 }
 
@@ -88,29 +86,25 @@ func (i *Idle) CheckOut(b Buffer) {
 	if !invariants.Enabled || len(b.Bytes()) == 0 {
 		return
 	}
-	n := len(b.Bytes())
-	again := slices.ContainsFunc(i.buffers[n], func(idle idleBuffer) bool { return &idle.Bytes()[0] == &b.Bytes()[0] })
-	invariants.Check(!again, "a buffer of %d bytes is given back twice", n)
+	again := slices.ContainsFunc(i.buffers, func(idle idleBuffer) bool {
+		return len(idle.Bytes()) > 0 && &idle.Bytes()[0] == &b.Bytes()[0]
+	})
+	invariants.Check(!again, "a buffer of %d bytes is given back twice", len(b.Bytes()))
 }
 
 // Free frees all buffers that are kept.
-func (i *Idle) Free() {
-	i.FreeSome(i.bytes)
-	clear(i.buffers)
-}
+func (i *Idle) Free() { i.FreeSome(i.bytes) }
 
 // free frees buffers for which which holds, until they had n bytes. It returns their bytes.
 func (i *Idle) free(which func(idleBuffer) bool, n int64) (freed int64) {
-	for size, l := range i.buffers {
-		i.buffers[size] = slices.DeleteFunc(l, func(b idleBuffer) bool {
-			if freed >= n || !which(b) {
-				return false
-			}
-			freed += int64(size)
-			b.Free()
-			return true
-		})
-	}
+	i.buffers = slices.DeleteFunc(i.buffers, func(b idleBuffer) bool {
+		if freed >= n || !which(b) {
+			return false
+		}
+		freed += int64(len(b.Bytes()))
+		b.Free()
+		return true
+	})
 	i.bytes -= freed
 	return freed
 }

@@ -2,9 +2,9 @@ package batch
 
 import "sync"
 
-// Pool makes the memory of batches and keeps it, up to a bound, for the next batch of the same size. It never waits for
-// memory: whoever asks for batches bounds how many are in use. The zero value keeps nothing. It is safe for concurrent
-// use.
+// Pool makes the memory of batches and keeps it, up to a bound, for the next batches of about the same size. It never
+// waits for memory: whoever asks for batches bounds how many are in use. The zero value keeps nothing. It is safe for
+// concurrent use.
 type Pool struct {
 	Alloc func(n int) Buffer // nil: NewHeap
 	Bound int64              // bytes that are kept at most; not changed once the pool is used
@@ -14,7 +14,7 @@ type Pool struct {
 	closed bool // nothing is kept any more
 }
 
-// Take returns memory of n bytes with any content, for a batch without an owner.
+// Take returns memory of n bytes, or somewhat more as Idle.Take does, with any content for a batch without an owner.
 func (p *Pool) Take(n int) Buffer { return p.take(n, nil) }
 
 func (p *Pool) take(n int, owner Owner) Buffer {
