@@ -3,6 +3,7 @@ package pixels
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -405,6 +406,29 @@ func TestSweepVisitsOnce(t *testing.T) {
 					t.Errorf("%d visits, %d counted", len(visits), len(counted))
 				}
 			}
+		}
+	}
+}
+
+// TestAxesOfFields: rows of a batch have the axis t if files have steps of time or samples are sequences, whose steps
+// then follow each other.
+func TestAxesOfFields(t *testing.T) {
+	for _, c := range []struct {
+		times, steps int
+		want         string
+	}{
+		{0, 0, "[{n 5} {b 3} {y 6} {x 7}]"}, {2, 0, "[{n 5} {t 2} {b 3} {y 6} {x 7}]"},
+		{1, 0, "[{n 5} {t 1} {b 3} {y 6} {x 7}]"}, {0, 1, "[{n 5} {t 1} {b 3} {y 6} {x 7}]"},
+		{0, 4, "[{n 5} {t 4} {b 3} {y 6} {x 7}]"}, {2, 4, "[{n 5} {t 8} {b 3} {y 6} {x 7}]"},
+	} {
+		field := spec.Field{Name: "image", Kind: spec.RasterField, DType: "native", Layout: spec.DefaultLayout}
+		r, err := newRaster(field, 0, small(chunk.Uint8, c.times))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.H, r.W, r.Steps = 6, 7, c.steps
+		if got := fmt.Sprint(r.Axes(5)); got != c.want {
+			t.Errorf("%d steps in files, %d in sequences: %s, want %s", c.times, c.steps, got, c.want)
 		}
 	}
 }
