@@ -22,16 +22,17 @@ type pageCache struct {
 	mu    sync.Mutex
 	large map[int]largePage // by column
 
-	// heavy is true while a page is decoded that takes much of the cache, so that workers do not decode the same one
-	// at once, each into memory of its own. heavyMu guards it; heavyOver wakes those that wait.
-	heavyMu   sync.Mutex
-	heavyOver *sync.Cond
-	heavy     bool
+	// busy has what is read, so that workers do not read the same at once: the first batch of 64 rows would read the
+	// locations and the first page of each column 64 times. busyMu guards it; busyOver wakes those that wait.
+	busyMu   sync.Mutex
+	busyOver *sync.Cond
+	busy     map[pageKey]bool
 }
 
 func newPageCache(account *budget.Account, bytes int64) *pageCache {
-	c := &pageCache{Pages: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: account}
-	c.heavyOver = sync.NewCond(&c.heavyMu)
+	c := &pageCache{Pages: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: account,
+		busy: map[pageKey]bool{}}
+	c.busyOver = sync.NewCond(&c.busyMu)
 	return c
 }
 
@@ -57,18 +58,31 @@ type pageKey struct {
 	cell                      int64
 }
 
-// dictPage is the page number of a dictionary.
-const dictPage = -1
+// Page numbers that are not of pages.
+const (
+	dictPage  = -1 // of a dictionary
+	locations = -2 // of the locations of pages
+	heavyPage = -3 // of any page that takes much of the cache: one is decoded at a time
+)
 
 // pagesOf returns the locations of a column's pages in a row group.
 func (f *File) pagesOf(ctx context.Context, column, group int) (*parquet.Pages, error) {
 	key := pageKey{column: column, group: group}
-	f.mu.Lock()
-	pages := f.pages[key]
-	f.mu.Unlock()
-	if pages != nil {
+	var pages *parquet.Pages
+	known := func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		pages = f.pages[key]
+		return pages != nil
+	}
+	if known() {
 		return pages, nil
 	}
+	over := f.Cache.alone(ctx, pageKey{file: f.number, column: column, group: group, page: locations}, known)
+	if over == nil {
+		return pages, nil
+	}
+	defer over()
 	pages, err := f.Pages(ctx, group, column)
 	if err != nil {
 		return nil, err
@@ -89,20 +103,19 @@ func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages, arri
 	if few := cache.page(key); few != nil {
 		return few, nil
 	}
-	heavy := cache.isHeavy(pages.Pages[key.page]) || cache.isHeavy(pages.Dict)
+	heavy, alone := cache.isHeavy(pages.Pages[key.page]) || cache.isHeavy(pages.Dict), key
 	if heavy {
-		// The worker that decodes may wait for the turn that this one would otherwise keep.
-		turns.Rest(ctx)
-		var few *parquet.Few
-		over := cache.takeHeavy(func() bool {
-			few = cache.page(key)
-			return few != nil || arrived != nil && arrived()
-		})
-		if over == nil {
-			return few, nil
-		}
-		defer over()
+		alone = pageKey{page: heavyPage}
 	}
+	var few *parquet.Few
+	over := cache.alone(ctx, alone, func() bool {
+		few = cache.page(key)
+		return few != nil || arrived != nil && arrived()
+	})
+	if over == nil {
+		return few, nil
+	}
+	defer over()
 	var dictErr error
 	few, err := f.ReadFew(ctx, key.group, key.column, pages, key.page, func() (dict *parquet.Values, _ error) {
 		dict, dictErr = f.dictionary(ctx, dictKey, pages)
@@ -157,26 +170,28 @@ func (c *pageCache) page(key pageKey) *parquet.Few {
 	return page.few
 }
 
-// takeHeavy waits until no other worker decodes a heavy page, or until found reports true. It returns nil if found did,
-// else the function that the caller must call when it has decoded.
-func (c *pageCache) takeHeavy(found func() bool) (over func()) {
-	c.heavyMu.Lock()
-	defer c.heavyMu.Unlock()
+// alone waits until no other worker reads what key names, or until found reports true. It returns nil if found did,
+// else the function that the caller must call when it has read.
+func (c *pageCache) alone(ctx context.Context, key pageKey, found func() bool) (over func()) {
+	c.busyMu.Lock()
+	defer c.busyMu.Unlock()
 	for !found() {
-		if !c.heavy {
-			c.heavy = true
-			return c.endHeavy
+		if !c.busy[key] {
+			c.busy[key] = true
+			return func() { c.end(key) }
 		}
-		c.heavyOver.Wait()
+		turns.Rest(ctx) // the worker that reads may wait for the turn that this one would otherwise keep
+		c.busyOver.Wait()
 	}
 	return nil
 }
 
-func (c *pageCache) endHeavy() {
-	c.heavyMu.Lock()
-	defer c.heavyMu.Unlock()
-	c.heavy = false
-	c.heavyOver.Broadcast() // all, as each may have its cell now
+// end ends what alone began.
+func (c *pageCache) end(key pageKey) {
+	c.busyMu.Lock()
+	defer c.busyMu.Unlock()
+	delete(c.busy, key)
+	c.busyOver.Broadcast() // all, as each may have its cell now
 }
 
 // add keeps a page or a dictionary. A heavy one displaces nothing while cells are announced: these are needed soon, and
@@ -208,9 +223,16 @@ func (f *File) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages
 	if pages.Dict.Off == 0 {
 		return nil, nil
 	}
-	if page, ok := f.Cache.Pages.Get(key); ok {
-		return page.dict, nil
+	var dict *parquet.Values
+	over := f.Cache.alone(ctx, key, func() bool {
+		page, _ := f.Cache.Pages.Get(key)
+		dict = page.dict
+		return dict != nil
+	})
+	if over == nil {
+		return dict, nil
 	}
+	defer over()
 	dict, err := f.Dictionary(ctx, key.group, key.column, pages)
 	if err == nil {
 		f.Cache.add(key, decoded{dict: dict}, int64(dict.Cost()))
