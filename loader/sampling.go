@@ -25,7 +25,7 @@ func (d *dataset) drawsNoCorner() bool { return !d.kind.corners || len(d.sampler
 // is for windows whose corners a ticket names. Rasters in large pages say nothing before: that would read their pages
 // once more.
 func (d *dataset) sharesChunks(named bool) bool {
-	return !d.announces() && d.kind.shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
+	return d.kind.shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner()) && !d.announces()
 }
 
 // announces reports whether a field of the table has Announce.

@@ -180,10 +180,10 @@ func TestWindowsOfFrames(t *testing.T) {
 	}
 	x := &chunk.Index{Bands: 1, Height: rows, Width: width, ChunkB: 1, ChunkH: rows, ChunkW: width, DType: chunk.Uint8,
 		Codec: chunk.Zstd, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: int64(len(frame))}}}
-	for most, kind := range map[int]fault.Kind{window - 1: fault.Limit, window: 0, window + 1: 0} {
-		got, err := samplesOf(x, frame, chunk.Box{B1: 1, Y1: 1, X1: width}, most)
+	for limit, kind := range map[int]fault.Kind{window - 1: fault.Limit, window: 0, window + 1: 0} {
+		got, err := samplesOf(x, frame, chunk.Box{B1: 1, Y1: 1, X1: width}, limit)
 		if fault.KindOf(err) != kind || kind == 0 && len(got) != width {
-			t.Errorf("a window of 16 MiB, chunks up to %d: %d samples, %v", most, len(got), err)
+			t.Errorf("a window of 16 MiB, chunks up to %d: %d samples, %v", limit, len(got), err)
 		}
 	}
 	file := folder.OneFile(frame)

@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// plane is one band of a window, of which some samples are missing.
+// plane is one band of a window. Some of its samples are missing.
 type plane struct {
 	height, width int
 	sample        func(y, x int) (value float64, valid bool)
@@ -53,13 +53,13 @@ func (p *plane) bilinear(y, x, h, w int) (float64, bool) {
 		product := t * difference
 		return p + product
 	}
-	of := func(y, x int) float32 {
+	at := func(y, x int) float32 {
 		if value, valid := p.sample(y, x); valid {
 			return float32(value)
 		}
 		return float32(near)
 	}
-	return float64(between(between(of(ay, ax), of(ay, bx), tx), between(of(by, ax), of(by, bx), tx), ty)), true
+	return float64(between(between(at(ay, ax), at(ay, bx), tx), between(at(by, ax), at(by, bx), tx), ty)), true
 }
 
 // antialias is Antialias of docs/order.md, over all samples of the window. Sums of small whole numbers are exact in any

@@ -309,8 +309,8 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	}
 	// A raster of 64 KiB in a page of 2 MiB costs 32 times its bytes. Pages of 1 MiB, the usual aim, are below that.
 	if file, n := table.PageBytes(); n > 2<<20 {
-		o.Logger.Warn("rasters share large pages of a Parquet file, and reading one of them reads its page, for all "+
-			"samples in work: write smaller ones, with write_table(..., write_batch_size=1, data_page_size=65536, "+
+		o.Logger.Warn("rasters share large pages of a Parquet file: reading a raster reads its whole page, once for "+
+			"all samples in work. Write smaller pages: write_table(..., write_batch_size=1, data_page_size=65536, "+
 			"write_page_index=True) in pyarrow",
 			"page bytes", n, "file", file)
 	}

@@ -362,7 +362,7 @@ func TestDimensionsAndTimesOfAStore(t *testing.T) {
 	}
 }
 
-// TestStacksOfColumns: a stack has rasters of several columns, and a column of numbers is none.
+// TestStacksOfColumns: a stack has rasters of several columns, and a column of numbers is refused.
 func TestStacksOfColumns(t *testing.T) {
 	file := filepath.Join(folder.Of(t, "a.tif", "b.tif", "t.csv=one,two,n\na.tif,b.tif,1\nb.tif,a.tif,2\n"), "t.csv")
 	for second, want := range map[string]string{"two": "", "n": "field stack.n"} {
@@ -508,6 +508,6 @@ func TestFiltersThatFilesAreRuledOutBy(t *testing.T) {
 		}
 	}
 	if _, err := Only(&spec.Source{Subset: spec.Subset{Where: []spec.Condition{{Datetime: "spring"}}}}); err == nil {
-		t.Error("a time that is none")
+		t.Error("a text that is no time is read as one")
 	}
 }

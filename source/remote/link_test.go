@@ -56,8 +56,8 @@ func TestGapFollowsTheLink(t *testing.T) {
 	}
 }
 
-// TestGapOfACache: the gap stays the same for a run with a cache on disk, and for a plan that names its quota alone,
-// while that of other readers follows the link.
+// TestGapOfACache: a run with a cache on disk and a plan that names only its quota have a fixed gap. The gap of other
+// readers follows the link.
 func TestGapOfACache(t *testing.T) {
 	unset, folder, quota := new(diskcache.Ref), new(diskcache.Ref), new(diskcache.Ref)
 	folder.Set(t.TempDir(), 1<<20)

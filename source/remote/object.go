@@ -128,7 +128,7 @@ func (r *reader) Close() error { return nil }
 // again.
 func (r *reader) Gap() int64 {
 	_, err := r.o.options.Disk.Get()
-	// A quota without a folder is that of a plan, which counts what a run with a folder reads.
+	// A plan has a quota and no folder, and counts what a run with a folder reads.
 	if kept := r.o.options.Disk.Quota() > 0 && err == nil; r.o.options.Gap > 0 || kept {
 		return cmp.Or(r.o.options.Gap, StartGap)
 	}

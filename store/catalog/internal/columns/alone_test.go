@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
-// slow is a file whose reads take a while, so that those of several workers overlap. It counts them.
+// slow is a file that takes 2 ms for a read, so that the reads of several workers overlap. It counts reads.
 type slow struct {
 	source.Reader
 	reads, bytes atomic.Int64
@@ -71,9 +71,9 @@ func TestWorkersReadAPageOnce(t *testing.T) {
 			for k := range workers {
 				group.Go(func() {
 					if k == 0 && workers > 1 { // whoever comes first may be cancelled: others read then
-						gone, cancel := context.WithCancel(t.Context())
+						cancelled, cancel := context.WithCancel(t.Context())
 						cancel()
-						_, _ = c.Cell(gone, picks[0])
+						_, _ = c.Cell(cancelled, picks[0])
 					}
 					for i := k; i < len(picks); i += workers {
 						cell, err := c.Cell(t.Context(), picks[i])

@@ -13,10 +13,10 @@ type PageCounter struct {
 	least int64 // bytes of a read
 }
 
-// PageReads are reads of pages, for a cell of about so many bytes.
+// PageReads are how many reads of pages a cell takes, their bytes, and about how many bytes the cell has.
 type PageReads struct{ Requests, Bytes, Cell int64 }
 
-// NewPageCounter returns a counter whose cache is empty. A read takes at least so many bytes. The table must be of
+// NewPageCounter returns a counter whose cache is empty. A read takes at least least bytes. The table must be of
 // Parquet files.
 func (t *Table) NewPageCounter(least int64) *PageCounter {
 	return &PageCounter{newPageCache(nil, t.Files[0].Cache.Pages.Bound()), least}
@@ -53,15 +53,15 @@ func (f *File) count(ctx context.Context, p *PageCounter, leaf int, row int64) (
 	}
 	if cache.page(key) == nil {
 		reads.add(page, p.least)
-		decoded, dictCost := decoded{few: &parquet.Few{}}, int64(0)
+		entry, dictCost := decoded{few: &parquet.Few{}}, int64(0)
 		if hasDict {
-			decoded.dict, dictCost = &parquet.Values{}, int64(pages.Dict.Len)
+			entry.dict, dictCost = &parquet.Values{}, int64(pages.Dict.Len)
 			if _, ok := cache.Pages.Get(key.dictionary()); !ok {
 				reads.add(pages.Dict, p.least)
-				cache.add(key.dictionary(), decoded, dictCost)
+				cache.add(key.dictionary(), entry, dictCost)
 			}
 		}
-		cache.keep(key, decoded, int64(page.Len), dictCost)
+		cache.keep(key, entry, int64(page.Len), dictCost)
 		if cache.isHeavy(page) || cache.isHeavy(pages.Dict) {
 			f.copyCells(cache, key, pages, func(int) (*Cell, int64) { return &Cell{}, reads.Cell })
 		}
@@ -70,7 +70,7 @@ func (f *File) count(ctx context.Context, p *PageCounter, leaf int, row int64) (
 	return reads, nil
 }
 
-// add adds a page, of which the header and the body are two reads if it is large: see parquet.File.load.
+// add adds the reads of a page. The header and the body of a large page are two reads: see parquet.File.load.
 func (r *PageReads) add(p parquet.Page, least int64) {
 	r.Bytes += max(int64(p.Len), least)
 	if r.Requests++; p.Len > 1<<20 {

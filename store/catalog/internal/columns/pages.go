@@ -145,7 +145,7 @@ func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages, arri
 	return few, nil
 }
 
-// keep keeps a decoded page, of which cost and dictCost are the bytes of the page and of its dictionary.
+// keep adds a decoded page to the cache. The page takes cost bytes, its dictionary dictCost.
 func (c *pageCache) keep(key pageKey, page decoded, cost, dictCost int64) {
 	// A large dictionary is counted with each page, because it may be evicted before its pages, which keep it alive.
 	if dictCost > c.Pages.Bound()/8 {
