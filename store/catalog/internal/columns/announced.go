@@ -23,9 +23,8 @@ type announced struct {
 
 // announcedCell is a cell that is read soon.
 type announcedCell struct {
-	order int64 // those that are announced first are read first
-	uses  int   // announcements that are not over
-	read  bool  // since the last announcement
+	uses   int     // announcements that are not over
+	unread []int64 // the order of those without a read, the first one first: it is read first
 }
 
 // some reports whether any cells are announced.
@@ -47,26 +46,30 @@ func (c *pageCache) announce(key pageKey) (over func()) {
 		if a.cells == nil {
 			a.cells = map[pageKey]*announcedCell{}
 		}
-		cell = &announcedCell{order: a.order}
+		cell = &announcedCell{}
 		a.cells[key] = cell
 		a.count.Add(1)
 	}
-	if cell.read {
-		cell.read, cell.order = false, a.order
-	}
 	cell.uses++
-	return func() { c.forget(key, cell) }
+	cell.unread = append(cell.unread, a.order)
+	order := a.order
+	return func() { c.forget(key, cell, order) }
 }
 
 // forget ends an announcement of a cell.
-func (c *pageCache) forget(key pageKey, cell *announcedCell) {
+func (c *pageCache) forget(key pageKey, cell *announcedCell, order int64) {
 	a := &c.announced
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if i, ok := slices.BinarySearch(cell.unread, order); ok {
+		cell.unread = slices.Delete(cell.unread, i, i+1)
+	}
+	if len(cell.unread) == 0 {
+		c.Pages.Remove(key)
+	}
 	if cell.uses--; cell.uses == 0 {
 		delete(a.cells, key)
 		a.count.Add(-1)
-		c.Pages.Remove(key)
 	}
 }
 
@@ -83,7 +86,7 @@ func (c *pageCache) take(key pageKey) (cell Cell, ok bool) {
 	return cell, ok
 }
 
-// read says that an announced cell is read: a copy of it makes room for others.
+// read says that an announced cell is read: a copy of it makes room for others, if no other read of it is announced.
 func (c *pageCache) read(key pageKey) {
 	a := &c.announced
 	if !a.some() {
@@ -91,10 +94,13 @@ func (c *pageCache) read(key pageKey) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if cell := a.cells[key]; cell != nil {
-		cell.read = true
+	cell := a.cells[key]
+	if cell != nil && len(cell.unread) > 0 {
+		cell.unread = cell.unread[1:]
 	}
-	c.Pages.Remove(key)
+	if cell == nil || len(cell.unread) == 0 {
+		c.Pages.Remove(key)
+	}
 }
 
 // cellCost is about what the copy of a cell takes, beside its bytes.
@@ -108,11 +114,11 @@ func (f *File) copyCells(cache *pageCache, key pageKey, pages *parquet.Pages, ce
 	defer a.mu.Unlock()
 	keys := make([]pageKey, 0, len(a.cells))
 	for k, cell := range a.cells {
-		if !cell.read {
+		if len(cell.unread) > 0 {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(x, y pageKey) int { return cmp.Compare(a.cells[x].order, a.cells[y].order) })
+	slices.SortFunc(keys, func(x, y pageKey) int { return cmp.Compare(a.cells[x].unread[0], a.cells[y].unread[0]) })
 	first, rows := f.Groups[key.group].First+pages.Pages[key.page].First, int64(pages.Rows(key.page))
 	stay, free := make([]copied, 0, len(keys)), cache.Pages.Bound()
 	for _, k := range keys {
