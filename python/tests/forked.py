@@ -1,6 +1,6 @@
 """Runs scripts in forks of a process that has imported libraries already.
 
-    forked.py SOCKET MODULE...     the process, which tests start by `Forks`
+    forked.py FD MODULE...     the process, which tests start by `Forks`
 
 PyTorch takes 2 s of a core to import, and Lightning as much again. Tests of separate processes
 start many of them, whose Python is otherwise fresh: chaski and gRPC are imported in the fork.
@@ -18,10 +18,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-SRC = str(Path(__file__).resolve().parents[1] / "src")
+HERE = Path(__file__).resolve().parent
+SRC = str(HERE.parent / "src")
 
 
 class Forks:
@@ -48,10 +51,7 @@ class Forks:
             "cwd": str(cwd),
             "env": {**os.environ, **env, "PYTHONPATH": os.pathsep.join([SRC, *sys.path])},
         }
-        s = socket.socket(socket.AF_UNIX)
-        s.connect(self._path)
-        s.sendall(json.dumps(what).encode() + b"\n")
-        return Run(s)
+        return Run(ask(self._path, what))
 
     def ranks(
         self, commands: Sequence[Sequence[object]], logs: Sequence[Path], cwd: Path, **env: str
@@ -73,6 +73,15 @@ class Forks:
             for rank, (command, log) in enumerate(zip(commands, logs, strict=True))
         ]
 
+    def interpreter(self, path: Path) -> Path:
+        """Writes a command that runs a script as Python does. Errors go to its output, too."""
+        path.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(HERE)!r})\n"
+            f"import forked\nforked.run_as_python({self._path!r}, sys.argv[1:])\n"
+        )
+        path.chmod(0o755)
+        return path
+
     def close(self) -> None:
         """Ends the process. Runs go on."""
         self._process.kill()
@@ -87,7 +96,7 @@ class Run:
         self._socket = s
         self._code: int | None = None
 
-    def wait(self, timeout: float) -> int:
+    def wait(self, timeout: float | None) -> int:
         """Returns the exit code, negative for a signal.
 
         Raises:
@@ -104,6 +113,25 @@ class Run:
             self._socket.shutdown(socket.SHUT_WR)
             self.wait(300)
         self._socket.close()
+
+
+def ask(path: str, what: dict[str, Any]) -> socket.socket:
+    """Requests a run, and returns the socket that belongs to it."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    s.sendall(json.dumps(what).encode() + b"\n")
+    return s
+
+
+def run_as_python(path: str, args: list[str]) -> None:
+    """Runs the script of a command line of Python, and exits as it does."""
+    while args[0].startswith("-"):  # -W and its value: the fork prints warnings
+        args = args[2:]
+    with tempfile.NamedTemporaryFile() as log:
+        what = {"command": args, "log": log.name, "cwd": os.getcwd(), "env": dict(os.environ)}
+        code = Run(ask(path, what)).wait(None)
+        sys.stdout.buffer.write(Path(log.name).read_bytes())
+    sys.exit(code)
 
 
 def serve(listener: socket.socket) -> None:

@@ -245,12 +245,16 @@ def test_a_peer_that_cannot_says_why(tmp_path, monkeypatch):
     assert "cannot: windows: it is set up" in (tmp_path / "out" / "peers.md").read_text()
 
 
-@pytest.mark.timeout(900)  # some processes import PyTorch
-def test_a_store_is_read_through_its_link(tmp_path, binary):
-    pytest.importorskip("torch")
-    pytest.importorskip("rasterio")
+@pytest.fixture
+def python(forks, tmp_path) -> str:
+    """A Python for a dozen processes that would take 2 s of a processor each to import PyTorch."""
+    return str(forks("torch", "rasterio").interpreter(tmp_path / "python"))
+
+
+@pytest.mark.timeout(900)
+def test_a_store_is_read_through_its_link(tmp_path, binary, python):
     work, out = tmp_path / "work", tmp_path / "report"
-    args = ["--quick", "--python", sys.executable, "--work", str(work), "-o", str(out)]
+    args = ["--quick", "--python", python, "--work", str(work), "-o", str(out)]
     args += ["--engine", binary, "--shapes", "store-30ms-8kb", "--peers", "chaski,rasterio"]
     assert run.main(args) == 0
     (shape,) = json.loads((out / "peers.json").read_text())["shapes"]
@@ -264,13 +268,11 @@ def test_a_store_is_read_through_its_link(tmp_path, binary):
     assert "| of the link | requests a sample |" in (out / "peers.md").read_text()
 
 
-@pytest.mark.timeout(1800)  # a dozen processes import PyTorch
-def test_one_command_measures_and_writes_the_report(tmp_path, binary):
-    pytest.importorskip("torch")
-    pytest.importorskip("rasterio")
+@pytest.mark.timeout(1800)
+def test_one_command_measures_and_writes_the_report(tmp_path, binary, python):
     out = tmp_path / "report"
     command = [sys.executable, str(ROOT / "bench" / "peers" / "run.py"), "--quick"]
-    command += ["--python", sys.executable, "--work", str(tmp_path / "work"), "-o", str(out)]
+    command += ["--python", python, "--work", str(tmp_path / "work"), "-o", str(out)]
     command += ["--engine", binary, "--shapes", "index-1x64", "--peers", ",".join(PEERS)]
     command += ["--seconds", "0.05"]
     p = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
