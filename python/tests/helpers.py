@@ -16,12 +16,11 @@ from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flatbuffers
 import grpc
 import numpy as np
-import pytest
 
 import chaski
 from chaski import _engine
@@ -31,6 +30,9 @@ from chaski._proto import chaski_pb2_grpc
 from chaski._proto.fbs import Bad, Batch, Convert, Span, Tensor
 from chaski._spec import SpecOptions
 from chaski.order import Ticket
+
+if TYPE_CHECKING:  # fake engines import this module: pytest would take a third of their start
+    import pytest
 
 OBJECTS: dict[str, Any] = {
     "pixels": chaski.Pixels,
