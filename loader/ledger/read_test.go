@@ -215,17 +215,17 @@ func TestForged(t *testing.T) {
 			return len(run.Epochs) == MaxExceptions && run.EpochsLeftOut == 1<<16+1-MaxExceptions &&
 				run.Missing == 10*(1<<16)
 		}},
-		"many lives": {repeated(300_000, func(i int) string { return record(i, 0, `,"restored":true`) }), 160,
+		"many lives": {repeated(100_000, func(i int) string { return record(i, 0, `,"restored":true`) }), 160,
 			func(r *Report) bool {
 				run := r.Runs[0]
 				return len(run.Starts) == MaxExceptions && run.StartsLeftOut > 0 && len(r.Damaged) == 1 &&
 					strings.Contains(r.Damaged[0], "too often")
 			}},
-		"jumps": {repeated(300_000, func(i int) string { return record(0, i%2, "") }), 160,
+		"jumps": {repeated(100_000, func(i int) string { return record(0, i%2, "") }), 160,
 			func(r *Report) bool { return len(r.Damaged) == 0 && r.Runs[0].Twice > 0 }},
-		"more jumps": {repeated(700_000, func(i int) string { return record(0, 2*(i%2), "") }), 160,
+		"more jumps": {repeated(600_000, func(i int) string { return record(0, 2*(i%2), "") }), 160,
 			func(r *Report) bool { return len(r.Damaged) == 1 && strings.Contains(r.Damaged[0], "too often") }},
-		"wrong records": {repeated(100_000, func(i int) string {
+		"wrong records": {repeated(70_000, func(i int) string {
 			return fmt.Sprintf(`{"epoch":%d,"step":%d,"first":7,"samples":9}`, i/3, i%3)
 		}), 64, func(r *Report) bool {
 			return r.Runs[0].Wrong == maxWrong+1 && strings.Contains(r.Damaged[0], "contradict the order")
