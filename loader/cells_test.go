@@ -221,6 +221,9 @@ func TestForecastOfPages(t *testing.T) {
 		"windows":           {pageCells, 64, 640 << 10, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "larger than cache" {
+				t.Skip("the others run the same goroutines")
+			}
 			file, _ := cellTable(t, c.cells, c.side)
 			server := &pageServer{file: file, least: 1}
 			var sampler loader.Sampler

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // almostBytes returns chips of uint16 whose samples fit uint8, but for a few in some of them. Some chips have a nodata
@@ -41,6 +42,7 @@ func almostBytes(r *rand.Rand) *fakeTable {
 // TestBytesOfWiderSamples promises that no sample becomes another number in a tensor of uint8 without Clip: a row with
 // one that does not fit is bad, unless the sample is outside the window, or is filled.
 func TestBytesOfWiderSamples(t *testing.T) {
+	race.SkipCovered(t)
 	ctx := context.Background()
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 5))

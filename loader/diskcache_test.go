@@ -63,7 +63,7 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 func runBesideForecast(t *testing.T, name, text string) (over string) {
 	images, roundTrip, rate := 150, 30*time.Millisecond, 100e6
 	if testing.Short() {
-		images, roundTrip, rate = 75, 0, 1e9
+		images, roundTrip, rate = 40, 0, 1e9
 	}
 	memory := int64(images) * 40 << 10 // a quarter of the set, so that decoded chunks are no cache of their own
 	b := newBucket(t, images, 2, 192, 64, roundTrip, rate)

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
@@ -665,6 +666,7 @@ func slowConvert(t batch.Tensor) []byte {
 // TestDecodeAllocatesNothingPerChunk: batches whose assets have many chunks allocate no more than
 // batches whose assets have few.
 func TestDecodeAllocatesNothingPerChunk(t *testing.T) {
+	race.SkipCovered(t)
 	allocs := func(tile int) float64 {
 		r := rand.New(rand.NewPCG(1, 1))
 		tab := &fakeTable{rows: 4, kinds: []catalog.Kind{catalog.Raster}}

@@ -241,6 +241,7 @@ func TestForecastOfAWorker(t *testing.T) {
 // tile is evicted. With room for few tiles it is exact for one worker, higher than with room for
 // all, and never higher than without sharing.
 func TestForecastOfTiles(t *testing.T) {
+	race.SkipCovered(t)
 	sp := fixedSpecs()["tiles"]
 	sp.BadSamples, sp.Sampler.Pool = spec.BadSkip, 4
 	roomy, c := openCounted(t, sp, sampledTables(), Options{Workers: 4})
@@ -381,7 +382,7 @@ func TestForecastOfFiles(t *testing.T) {
 		{Kind: spec.TileWindow, Height: 32, Width: 32, TileWindows: spec.TileWindows{PerVisit: 8, Pool: 3},
 			PerAsset: 6},
 	} {
-		if testing.Short() && (s.Kind == spec.RandomWindow || s.Kind == spec.GridWindow) {
+		if testing.Short() && s.Kind != spec.TileWindow {
 			continue // the same worker runs for every sampler
 		}
 		for k, from := range []string{name, folder, name} {

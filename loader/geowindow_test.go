@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestGeoWindow: windows of two scenes side by side have at each place the value that the scene has there, wherever
@@ -218,6 +219,7 @@ func floatsOf(t *batch.Tensor) []float64 {
 // of the last polygon that its middle, by the transform that the batch says, lies in. Boxes and polygons are those of
 // the same windows.
 func TestGeoWindowShapes(t *testing.T) {
+	race.SkipCovered(t)
 	const n = 32
 	dir, path := t.TempDir(), onlyPolygons(t)
 	for i := range 2 {

@@ -120,6 +120,9 @@ func TestOpeningsEndWithTheirCaller(t *testing.T) {
 	if race.Enabled {
 		n, most = 4_000, time.Second
 	}
+	if testing.Short() {
+		n, most = 1_000, time.Second/4
+	}
 	rnd := rand.New(rand.NewPCG(4, 5))
 	for name, s := range largeOpenings(t, n) {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // orientations are the first column of the pixel steps of a raster at a place, without its origin: north up, its seven
@@ -87,6 +88,7 @@ func pairsCatalog(t *testing.T, dir string) string {
 // TestCatalogsKeepOrientation promises that a catalog gives the same batches as its files, however the rasters lie:
 // pixels, places and shapes of every sampler, drawn and cut.
 func TestCatalogsKeepOrientation(t *testing.T) {
+	race.SkipCovered(t)
 	dir, pairs := writeOriented(t, 64)
 	shapes := filepath.Join(vectorFiles, "utm.parquet")
 	for name, sampler := range map[string]loader.Sampler{
@@ -112,6 +114,7 @@ func TestCatalogsKeepOrientation(t *testing.T) {
 // TestCatalogsRefuseMirroredMasks promises that a mask stored upside down beside its image is misplaced in a catalog,
 // too, with the same error as in the directory.
 func TestCatalogsRefuseMirroredMasks(t *testing.T) {
+	race.SkipCovered(t)
 	for mirrored := range orientations(1) {
 		dir, pairs := writeOriented(t, 16, mirrored)
 		s := loader.Spec{Source: dir, BatchSize: 16, Fields: []loader.Field{

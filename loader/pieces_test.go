@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // endless is a TIFF of one PackBits strip of any size, which is made while it is read: every sample is its row
@@ -78,6 +79,7 @@ func allocated(f func()) int64 {
 // TestPiecesHoldLittle: of a strip of 256 MiB, as large in the file, a window takes a few MiB of memory, in reads of
 // 4 MiB, and nothing behind it is read.
 func TestPiecesHoldLittle(t *testing.T) {
+	race.SkipCovered(t)
 	const h, w = 1 << 16, 4096
 	e := newEndless(h, w)
 	for _, y := range []int{0, 1 << 13} {

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // asker is a stream of a test, which numbers its tickets.
@@ -336,6 +337,7 @@ func TestCancelledTicketsLeaveAtOnce(t *testing.T) {
 // TestQueueLosesNothing: whatever comes, goes and is cancelled, all tickets leave in the order of their stream, windows
 // are kept, and nothing is left.
 func TestQueueLosesNothing(t *testing.T) {
+	race.SkipCovered(t)
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		q := newQueue(1000, 16)

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // chipsOf reads an epoch of whole chips, and returns the samples and their bytes.
@@ -230,6 +231,7 @@ func epochOfChips(t *testing.T, o loader.Options, s loader.Spec, prefetch int) (
 // TestWindowsReadWhatTheyNeed: windows of a wide image read its tiles, not what lies between the rows of tiles, and ask
 // for all of them at the same time.
 func TestWindowsReadWhatTheyNeed(t *testing.T) {
+	race.SkipCovered(t)
 	const side, tile, window, windows = 2048, 128, 180, 32
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.tif"), netsim.Chip(1, 1, side, tile), 0o600); err != nil {

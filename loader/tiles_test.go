@@ -60,11 +60,15 @@ func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 		want[step].Tensors[0].Data = append([]byte(nil), want[step].Tensors[0].Data...)
 		want[step].Release()
 	}
+	tries := 150
+	if testing.Short() {
+		tries = 50
+	}
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(g), 5))
-			for range 150 {
+			for range tries {
 				step := r.Int64N(e.Steps())
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(500))*time.Microsecond)
 				p := e.Start(context.Background(), steps.StepTicket(0, step, 4, 0, 1), false)

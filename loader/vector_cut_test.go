@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // textShape is a feature of a GeoJSON file of the tests.
@@ -157,6 +158,7 @@ func (c *cutRow) paint(t *testing.T, n int) (mask []byte, near []bool) {
 // TestPolygonsOfWindows promises that polygons, drawn by a slow version, cover the pixels of the mask of the same
 // window, and that boxes are those around them: in every sampler, flipped, turned and resized, for all ranks.
 func TestPolygonsOfWindows(t *testing.T) {
+	race.SkipCovered(t)
 	const n = 64
 	dir, path := t.TempDir(), onlyPolygons(t)
 	for i := range 5 {
