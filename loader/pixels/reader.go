@@ -108,28 +108,22 @@ type Sink interface {
 // Read decodes the chunks of asset a that meet box and hold one of bands, and puts each into sink to.
 // If bands is nil, the box says which bands. If a has a mask and masked is not nil, Read also puts the
 // mask's chunks that meet box into masked, after the chunks of the image there. Errors name the asset's file.
-func (r *Reader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
-	err := r.readAsset(ctx, a, box, bands, to, masked)
-	if err != nil {
-		return a.Fault(err)
-	}
-	return nil
-}
-
-func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
+func (r *Reader) Read(
+	ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink,
+) (err error) {
+	defer func() { err = a.Fault(err) }()
 	if a.Parts != nil {
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "a stack of rasters is not read here")
 	}
 	var file source.Reader
 	if a.Index.Blocks == nil {
 		r.Clock.Lap(resources.StageOther)
-		opened, err := r.open(ctx, &a)
+		file, err = r.open(ctx, &a)
 		r.Clock.Lap(resources.StageRead)
 		if err != nil {
 			return err
 		}
-		defer opened.Close()
-		file = opened
+		defer file.Close()
 	}
 	r.Share.Key.Mask = false
 	mask := a.Index.Masking()

@@ -120,126 +120,12 @@ func (w *walk) want(tiles *TileCache) {
 	}
 }
 
-// putBack puts back the tiles that want got. It marks those that are not decoded as failed, so that no other reader
-// waits for them forever.
-func (w *walk) putBack(tiles *TileCache) {
-	for _, list := range [...][]want{w.own, w.others} {
-		for _, want := range list {
-			if want.open {
-				tiles.Finish(want.t, true)
-			}
-			if want.t != nil {
-				tiles.Put(want.t)
-			}
-		}
-		clear(list) // the reader keeps the slice, which would otherwise keep evicted tiles alive
-	}
-}
-
 // decode reads and decodes chunks.
 func (w *walk) decode(ctx context.Context, wants []want) error {
 	if w.array != nil {
 		return w.blocks(ctx, wants)
 	}
 	return w.runs(ctx, wants)
-}
-
-// await waits for a chunk that another reader decodes. If that failed, it decodes the chunk here, because the other
-// reader may have failed for a reason of its own, such as a cancelled context.
-func (w *walk) await(ctx context.Context, other want) error {
-	select {
-	case <-other.t.Ready:
-	default:
-		w.Slot.Rest() // the other reader may need the turn
-		select {
-		case <-other.t.Ready:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	w.Clock.Lap(resources.StageTurn)
-	if other.t.Failed {
-		return w.decode(ctx, []want{{i: other.i}})
-	}
-	w.put(w.x, other.i, other.t.Samples)
-	return nil
-}
-
-// sparse makes the chunks that the file leaves out.
-func (w *walk) sparse(ctx context.Context) error {
-	if len(w.plan.Sparse) == 0 {
-		return nil
-	}
-	defer w.decoding()()
-	for _, i := range w.plan.Sparse {
-		if err := w.Slot.Tick(ctx); err != nil {
-			return err
-		}
-		if err := w.chunk(nil, &want{i: i}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// chunk decodes a chunk of the file and puts it into the sink. stored is nil for a sparse chunk.
-func (w *walk) chunk(stored []byte, c *want) error {
-	x := w.x
-	if samples := x.AsStored(stored, c.i); samples != nil && c.t == nil {
-		w.finish(c, samples)
-		return nil
-	}
-	samples, pixels := w.memory(c), needed(x, c.i, w.box)
-	if _, _, width := x.Stored(c.i); c.t != nil { // whole rows, because the next window may lie anywhere in them
-		pixels = c.t.rows * width
-	}
-	if w.dry != nil {
-		w.dry.decoded(x, c.i, x.Place(c.i), pixels)
-	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
-		return fault.AtOffset(err, x.Ranges[c.i].Off)
-	}
-	w.Clock.Lap(resources.StagePredictor)
-	w.finish(c, samples)
-	return nil
-}
-
-// memory returns where the samples of a chunk go. A dry reader has none.
-func (w *walk) memory(c *want) []byte {
-	switch {
-	case c.t != nil:
-		return c.t.Samples
-	case w.dry != nil:
-		return nil
-	}
-	return w.Samples[:w.x.StoredBytes(c.i)]
-}
-
-// needed returns how many of the first pixels of chunk i, row by row, a box needs that ends in the chunk or behind it.
-// Of a row whose last pixel in the image it needs, it needs the padding, too, and with it the end of a whole chunk.
-func needed(x *chunk.Index, i int, box chunk.Box) int {
-	part := x.Box(i)
-	_, _, width := x.Stored(i)
-	last := width
-	if box.X1 < part.X1 {
-		last = box.X1 - part.X0
-	}
-	return (min(box.Y1, part.Y1)-part.Y0-1)*width + last
-}
-
-// finish puts a chunk that this reader has decoded into the sink, and lets others have it.
-func (w *walk) finish(c *want, samples []byte) {
-	if c.open {
-		w.Share.Tiles.Finish(c.t, false)
-		c.open = false
-	}
-	w.Clock.Decoded(len(samples))
-	w.put(w.x, c.i, samples)
-}
-
-// put puts a chunk, or a piece of one, into the sink.
-func (w *walk) put(x *chunk.Index, i int, samples []byte) {
-	w.sink.Put(x, i, samples)
-	w.Clock.Lap(resources.StageScatter)
 }
 
 // runs reads chunks of the file in runs, and decodes them.
@@ -315,16 +201,6 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []want) (count i
 	return count, nil
 }
 
-// isNear reports whether the cache on disk has a run of the file.
-func (w *walk) isNear(run runs.Run) bool {
-	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
-	if w.disk == nil || w.allowed(run) != nil {
-		return false
-	}
-	object, start := source.Place(w.file)
-	return w.disk.Has(object, source.Range{Off: start + run.Off, Len: run.Len})
-}
-
 // fetch reads the bytes of runs into Stored, one behind the other, all at the same time.
 func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 	if err := ctx.Err(); err != nil {
@@ -356,6 +232,130 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 		}
 		return file.ReadAt(ctx, stored[begin:][:list[i].Len], list[i].Off)
 	})
+}
+
+// chunk decodes a chunk of the file and puts it into the sink. stored is nil for a sparse chunk.
+func (w *walk) chunk(stored []byte, c *want) error {
+	x := w.x
+	if samples := x.AsStored(stored, c.i); samples != nil && c.t == nil {
+		w.finish(c, samples)
+		return nil
+	}
+	samples, pixels := w.memory(c), needed(x, c.i, w.box)
+	if _, _, width := x.Stored(c.i); c.t != nil { // whole rows, because the next window may lie anywhere in them
+		pixels = c.t.rows * width
+	}
+	if w.dry != nil {
+		w.dry.decoded(x, c.i, x.Place(c.i), pixels)
+	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
+		return fault.AtOffset(err, x.Ranges[c.i].Off)
+	}
+	w.Clock.Lap(resources.StagePredictor)
+	w.finish(c, samples)
+	return nil
+}
+
+// memory returns where the samples of a chunk go. A dry reader has none.
+func (w *walk) memory(c *want) []byte {
+	switch {
+	case c.t != nil:
+		return c.t.Samples
+	case w.dry != nil:
+		return nil
+	}
+	return w.Samples[:w.x.StoredBytes(c.i)]
+}
+
+// needed returns how many of the first pixels of chunk i, row by row, a box needs that ends in the chunk or behind it.
+// Of a row whose last pixel in the image it needs, it needs the padding, too, and with it the end of a whole chunk.
+func needed(x *chunk.Index, i int, box chunk.Box) int {
+	part := x.Box(i)
+	_, _, width := x.Stored(i)
+	last := width
+	if box.X1 < part.X1 {
+		last = box.X1 - part.X0
+	}
+	return (min(box.Y1, part.Y1)-part.Y0-1)*width + last
+}
+
+// finish puts a chunk that this reader has decoded into the sink, and lets others have it.
+func (w *walk) finish(c *want, samples []byte) {
+	if c.open {
+		w.Share.Tiles.Finish(c.t, false)
+		c.open = false
+	}
+	w.Clock.Decoded(len(samples))
+	w.put(w.x, c.i, samples)
+}
+
+// put puts a chunk, or a piece of one, into the sink.
+func (w *walk) put(x *chunk.Index, i int, samples []byte) {
+	w.sink.Put(x, i, samples)
+	w.Clock.Lap(resources.StageScatter)
+}
+
+// putBack puts back the tiles that want got. It marks those that are not decoded as failed, so that no other reader
+// waits for them forever.
+func (w *walk) putBack(tiles *TileCache) {
+	for _, list := range [...][]want{w.own, w.others} {
+		for _, want := range list {
+			if want.open {
+				tiles.Finish(want.t, true)
+			}
+			if want.t != nil {
+				tiles.Put(want.t)
+			}
+		}
+		clear(list) // the reader keeps the slice, which would otherwise keep evicted tiles alive
+	}
+}
+
+// await waits for a chunk that another reader decodes. If that failed, it decodes the chunk here, because the other
+// reader may have failed for a reason of its own, such as a cancelled context.
+func (w *walk) await(ctx context.Context, other want) error {
+	select {
+	case <-other.t.Ready:
+	default:
+		w.Slot.Rest() // the other reader may need the turn
+		select {
+		case <-other.t.Ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	w.Clock.Lap(resources.StageTurn)
+	if other.t.Failed {
+		return w.decode(ctx, []want{{i: other.i}})
+	}
+	w.put(w.x, other.i, other.t.Samples)
+	return nil
+}
+
+// sparse makes the chunks that the file leaves out.
+func (w *walk) sparse(ctx context.Context) error {
+	if len(w.plan.Sparse) == 0 {
+		return nil
+	}
+	defer w.decoding()()
+	for _, i := range w.plan.Sparse {
+		if err := w.Slot.Tick(ctx); err != nil {
+			return err
+		}
+		if err := w.chunk(nil, &want{i: i}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isNear reports whether the cache on disk has a run of the file.
+func (w *walk) isNear(run runs.Run) bool {
+	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
+	if w.disk == nil || w.allowed(run) != nil {
+		return false
+	}
+	object, start := source.Place(w.file)
+	return w.disk.Has(object, source.Range{Off: start + run.Off, Len: run.Len})
 }
 
 // allowed checks a run. Offset and length come from the file's header, which may lie. They are checked before memory is
