@@ -56,8 +56,10 @@ def forks() -> Iterator[Callable[..., Forks]]:
             for name in libraries:
                 if importlib.util.find_spec(name) is None:
                     pytest.skip(f"needs {name}")
-            if libraries not in made:
-                made[libraries] = Forks(Path(folder) / str(len(made)), libraries)
+            if libraries not in made:  # PyTorch is imported once for all that need it
+                first, *more = libraries
+                base = of(first) if first == "torch" and more else None
+                made[libraries] = Forks(Path(folder) / str(len(made)), libraries, base)
             return made[libraries]
 
         yield of

@@ -1,6 +1,7 @@
 """Runs scripts in forks of a process that has imported libraries already.
 
-    forked.py FD MODULE...     the process, which tests start by `Forks`
+    forked.py FD MODULE...       the process, which tests start by `Forks`
+    forked.py SOCKET MODULE...   the same, as a fork of one that has imported other modules
 
 PyTorch takes 2 s of a core to import, and Lightning as much again. Tests of separate processes
 start many of them, whose Python is otherwise fresh: chaski and gRPC are imported in the fork.
@@ -30,9 +31,17 @@ SRC = str(HERE.parent / "src")
 class Forks:
     """A process that has imported modules. `close` it after use."""
 
-    def __init__(self, path: Path, modules: Iterable[str]) -> None:
-        """Starts it with a socket at a path, which must be short."""
+    def __init__(self, path: Path, modules: Iterable[str], base: Forks | None = None) -> None:
+        """Starts it with a socket at a path, which must be short. base is the process to fork."""
         self._path = str(path)
+        self._run: Run | None = None
+        if base is not None:
+            log = path.with_suffix(".log")
+            self._run = base.run([__file__, path, *modules], log, path.parent)
+            while not path.exists():
+                with contextlib.suppress(TimeoutError):
+                    raise RuntimeError(f"exit {self._run.wait(0.05)}: {log.read_text()}")
+            return
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._path)
         listener.listen()
@@ -84,6 +93,9 @@ class Forks:
 
     def close(self) -> None:
         """Ends the process. Runs go on."""
+        if self._run is not None:
+            self._run.kill()
+            return
         self._process.kill()
         self._process.wait()
 
@@ -134,6 +146,15 @@ def run_as_python(path: str, args: list[str]) -> None:
     sys.exit(code)
 
 
+def listen(path: str) -> socket.socket:
+    """Listens at a path, which is there once connections are accepted."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{path}.new")
+    listener.listen()
+    os.rename(f"{path}.new", path)
+    return listener
+
+
 def serve(listener: socket.socket) -> None:
     """Forks a supervisor for each request. Returns in the process that is to run the script."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for supervisors
@@ -172,10 +193,10 @@ def supervise(pid: int, s: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    fd, *modules = sys.argv[1:]
+    where, *modules = sys.argv[1:]
     for name in modules:
         importlib.import_module(name)
     assert "grpc" not in sys.modules, "gRPC does not survive forks"
-    serve(socket.socket(fileno=int(fd)))
+    serve(socket.socket(fileno=int(where)) if where.isdigit() else listen(where))
     sys.path[0] = os.path.dirname(sys.argv[0])
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -196,9 +196,8 @@ def test_blocks_with_other_packages(data, name):
     assert ran
 
 
-def test_training_that_is_stopped(data, tmp_path):
+def test_training_that_is_stopped(data, tmp_path, forks):
     """The block of docker-slurm.md goes on at the next step: no sample comes twice in an epoch."""
-    pytest.importorskip("torch")
     ((_, block),) = needed("docs/docker-slurm.md")
     code = block.replace("/data/chips", str(data / "chips"))
     torn = code.replace("dataset.load_state_dict", "dataset.state_dict and print")
@@ -206,12 +205,9 @@ def test_training_that_is_stopped(data, tmp_path):
 
     def steps(folder, program, status):
         (folder / "train.py").write_text(program)
-        env = {**os.environ, "PYTHONPATH": str(ROOT / "python/src")}
-        done = subprocess.run(
-            [sys.executable, "train.py"], cwd=folder, env=env, capture_output=True, text=True
-        )
-        assert done.returncode == status, done.stderr
-        found = re.findall(r"^samples (\[.*\])$", done.stdout, re.MULTILINE)
+        log = folder / "log"
+        assert forks("torch").run(["train.py"], log, folder).wait(500) == status, log.read_text()
+        found = re.findall(r"^samples (\[.*\])$", log.read_text(), re.MULTILINE)
         return [json.loads(text) for text in found]
 
     good, other = tmp_path / "good", tmp_path / "torn"

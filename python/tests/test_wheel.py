@@ -150,9 +150,7 @@ def test_the_distribution_is_chaski_eo(tmp_path):
     ],
 )
 @pytest.mark.parametrize("module", ["chaski", "chaski.torch"])
-def test_another_project_of_the_name_is_refused(tmp_path, files, refused, module):
-    if module == "chaski.torch":
-        pytest.importorskip("torch")
+def test_another_project_of_the_name_is_refused(tmp_path, forks, files, refused, module):
     info = tmp_path / "chaski-0.26.10.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.4\nName: chaski\nVersion: 0.26.10\n")
@@ -160,15 +158,14 @@ def test_another_project_of_the_name_is_refused(tmp_path, files, refused, module
     for f in files:  # importlib.metadata of Python 3.12 leaves out what is not there
         (tmp_path / f).parent.mkdir(exist_ok=True)
         (tmp_path / f).touch()
-    path = os.pathsep.join([str(PACKAGE / "src"), str(tmp_path), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", f"import {module}"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode != 0) == refused, done.stderr
+    script, log = tmp_path / "scripts" / "imports.py", tmp_path / "log"
+    script.parent.mkdir()
+    path = [str(PACKAGE / "src"), str(tmp_path)]
+    script.write_text(f"import sys\nsys.path[:0] = {path}\nimport {module}\n")
+    libraries = ["torch"] if module == "chaski.torch" else ["numpy"]
+    code = forks(*libraries).run([script], log, tmp_path).wait(300)
+    assert (code != 0) == refused, log.read_text()
     if refused:
-        last = done.stderr.splitlines()[-1]
+        last = log.read_text().splitlines()[-1]
         assert last.startswith("ImportError: the distribution chaski 0.26.10 is installed in ")
         assert "pip uninstall -y chaski chaski-eo" in last
