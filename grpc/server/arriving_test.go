@@ -152,7 +152,7 @@ func besetServer(t *testing.T) (target, token, path string) {
 // goes on beside them.
 func TestUnfinishedMessages(t *testing.T) {
 	race.SkipCovered(t)
-	const conns, calls = 4, 128 // with messages of maxRequest, that is 1 GiB
+	const conns, calls = 4, 64 // with messages of maxRequest, that is 512 MiB
 	for name, c := range map[string]struct {
 		method string
 		token  bool
@@ -264,7 +264,11 @@ func attackByPipes(t *testing.T, target, token, path string, pipes int) {
 // that was quiet does not wait for them.
 func TestOneRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const pipes, seconds = 64, 60
+		pipes := 64
+		if testing.Short() {
+			pipes = 16
+		}
+		const seconds = 60
 		all := newArriving(nil, quiet)
 		connect := func(name string) (*inbound, context.Context) {
 			in := newInbound(all)

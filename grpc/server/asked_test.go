@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/tools/testkit/pki"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // questionsAbout returns a question of each kind that opens what path names, in each way in which it can name it. What
@@ -162,6 +163,7 @@ func TestWhoMayAsk(t *testing.T) {
 // TestTenantsAsk promises that no question of any kind opens what lies below the roots of another client, through a
 // link neither, and that its answer does not tell whether there is a file.
 func TestTenantsAsk(t *testing.T) {
+	race.SkipCovered(t)
 	const outside = "outside of the served directories"
 	dir := t.TempDir()
 	roots := map[string]string{}

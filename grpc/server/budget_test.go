@@ -64,6 +64,7 @@ func heap() int64 {
 // TestReadsShareTheBudget: clients ask for eight arrays of 16 MiB of a file of a few hundred bytes, and do not read the
 // answers. The server makes as many arrays as the budget has room for, and the others when those were read.
 func TestReadsShareTheBudget(t *testing.T) {
+	race.SkipCovered(t)
 	const array, reads = 16 << 20, 8
 	name := sparseTIFF(t, 4096)
 	total := resources.NewBudget(64 << 20) // an eighth is the reserve: two arrays with 4.25 MiB for the thread fit

@@ -337,7 +337,7 @@ func TestClientsOpenPipes(t *testing.T) {
 
 func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []grpc.DialOption), so Options,
 	co client.Options) {
-	h := &house{samples: 200, elems: 1 << 15}
+	h := &house{samples: 100, elems: 1 << 15}
 	l, target, _ := listen(t)
 	listener := &counting{Listener: l}
 	so.Open = h.Open
