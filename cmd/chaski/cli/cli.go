@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -63,7 +65,10 @@ func run(ctx context.Context, args []string, env console.Env) int {
 	files := open.NewOpener(true, env.Cache)
 	defer files.Close()
 	env.Files = files
-	root := newRoot(env)
+	root, addTexts := newRoot(env)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		addTexts()
+	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -73,14 +78,20 @@ func run(ctx context.Context, args []string, env console.Env) int {
 }
 
 // Command returns the command with all below it. The pages of the site are made from it.
-func Command() *cobra.Command { return newRoot(console.Env{}) }
+func Command() *cobra.Command {
+	root, addTexts := newRoot(console.Env{})
+	addTexts()
+	return root
+}
 
-func newRoot(env console.Env) *cobra.Command {
+// newRoot returns the command with all below it. They have no texts before a help is shown or addTexts is called: texts
+// take twice as long as the rest, and most runs show none.
+func newRoot(env console.Env) (root *cobra.Command, addTexts func()) {
 	printVersion := func() error {
 		_, err := fmt.Fprintln(env.Out, "chaski", env.Version)
 		return err
 	}
-	root := &cobra.Command{
+	root = &cobra.Command{
 		Use:           "chaski",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -124,13 +135,18 @@ func newRoot(env console.Env) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return printVersion() },
 	})
-	describe(root, sharedFlags())
+	addTexts = sync.OnceFunc(func() { describe(root, sharedFlags()) })
+	showHelp := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		addTexts()
+		showHelp(cmd, args)
+	})
 	wrapFlags(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = topic
 	}
-	return root
+	return root, addTexts
 }
 
 // addGroup adds commands, which the help lists below a title.

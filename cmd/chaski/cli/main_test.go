@@ -616,7 +616,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 
 func TestEveryCommandIsDescribed(t *testing.T) {
 	unused := sharedFlags()
-	for _, c := range commands(newRoot(console.Env{})) {
+	for _, c := range commands(Command()) {
 		if c.Short == "" || len(c.Long) < 100 || c.Example == "" {
 			t.Errorf("%s: short %q, %d bytes of description, examples %q",
 				c.CommandPath(), c.Short, len(c.Long), c.Example)
@@ -688,7 +688,7 @@ func TestExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, c := range commands(newRoot(console.Env{})) {
+	for _, c := range commands(Command()) {
 		for line := range strings.Lines(c.Example) {
 			line = strings.TrimSpace(line)
 			args := words(line)
@@ -746,7 +746,7 @@ func TestExamplesRun(t *testing.T) {
 // parseOnly checks that the flags of a command line are known.
 func parseOnly(t *testing.T, args []string) {
 	t.Helper()
-	c, rest, err := newRoot(console.Env{}).Find(args)
+	c, rest, err := Command().Find(args)
 	if err == nil {
 		err = c.ParseFlags(rest)
 	}

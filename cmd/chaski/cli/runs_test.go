@@ -330,7 +330,7 @@ func TestRunsUsage(t *testing.T) {
 
 // TestOutputFlagHasOneName: -o has one long name in all commands.
 func TestOutputFlagHasOneName(t *testing.T) {
-	for _, c := range commands(newRoot(console.Env{})) {
+	for _, c := range commands(Command()) {
 		if f := c.Flags().ShorthandLookup("o"); f != nil && f.Name != "output" {
 			t.Errorf("%s: -o is --%s", c.CommandPath(), f.Name)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
@@ -59,7 +58,7 @@ func TestNoSecretsComeOut(t *testing.T) {
 			if i != 0 && i != 3 { // the rules for the other forms are tested in package fault
 				continue
 			}
-			eachCommand(newRoot(console.Env{}), func(cmd *cobra.Command) {
+			eachCommand(Command(), func(cmd *cobra.Command) {
 				for _, args := range secretArgs(cmd, uri) {
 					ran++
 					wrote += runWithSecret(t, cmd, args)
