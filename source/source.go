@@ -124,6 +124,22 @@ type Holder interface {
 	Held() []Range
 }
 
+// Keeper is a Reader that can keep all of its object in memory.
+type Keeper interface {
+	Reader
+	// Keep reads what is not in memory in one request. Further reads cost none until the opener needs the memory for
+	// other objects.
+	Keep(ctx context.Context) error
+}
+
+// Keep has a Keeper keep its object if that has at most so many bytes.
+func Keep(ctx context.Context, r Reader, most int64) error {
+	if k, ok := r.(Keeper); ok && r.Size() <= most {
+		return k.Keep(ctx)
+	}
+	return nil
+}
+
 // Held returns the ranges that a reader has in memory.
 func Held(r Reader) []Range {
 	if h, ok := r.(Holder); ok {

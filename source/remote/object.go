@@ -168,6 +168,22 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
+// Keep implements source.Keeper.
+func (r *reader) Keep(ctx context.Context) error {
+	for _, held := range r.Held() {
+		if held.Len == r.x.size {
+			return ctx.Err()
+		}
+	}
+	whole := span{b: make([]byte, r.x.size)}
+	if err := r.fill(ctx, whole.b, 0); err != nil {
+		return err
+	}
+	r.x.add(whole)
+	r.o.cache.grown(r.x)
+	return nil
+}
+
 // fill reads a range: what the cache on disk has from there, and the rest in one request.
 func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 	disk, err := r.o.options.Disk.Get()

@@ -252,7 +252,7 @@ func Fields(ctx context.Context, src string, o Options) (names []string, err err
 		return nil, nil
 	}
 	o = o.withDefaults()
-	table, err := columns.Open(ctx, o.Opener, src, o.CacheBytes)
+	table, err := columns.Open(ctx, o.Opener, src, o.CacheBytes/2)
 	if err == nil {
 		names, err = pairedFields(table)
 		err = errors.Join(err, table.Close())
