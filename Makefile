@@ -66,8 +66,8 @@ RACE_GOGC := 400
 # of stores are there too, the command's among them: the SDKs compile in 50 s. `make soak-go` runs them.
 CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants
 SHARED := ./cmd/chaski/{cli,internal/{console,container,raster,serve}} ./format/{codec/jpeg,tables/{parquet,query}} \
-  ./internal/{accept,crs,lru,procs,reload,trace,zstd} ./loader/{ledger,spec} ./proto/chaski/v1 ./source/blobsource/s3 \
-  ./store/taco/internal/{model,taco2} ./tools/testkit/netsim/far ./tools/testkit/{corpus,counted}
+  ./internal/{accept,crs,lru,procs,reload,trace,zstd,zstd/whole} ./loader/{ledger,resources,shapes,spec,survey} \
+  ./proto/chaski/v1 ./source/blobsource/s3 ./store/{catalog/internal/listing,taco/internal/{model,taco2}} ./tools/testkit/netsim/far ./tools/testkit/{corpus,counted}
 RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxF "$$(printf '%s\n' $(SHARED))")
 # Of these, the packages whose tests try the same cases with the detector: `make test` tries them once.
 RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.][ES]|AllocsPerRun|netsim/far' $$dir/*_test.go || echo $$dir; done)

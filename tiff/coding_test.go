@@ -32,6 +32,7 @@ type coded struct {
 // TestCodings: images of codecs that know about pixels, and of samples of odd widths, have the samples that
 // other implementations read.
 func TestCodings(t *testing.T) {
+	race.SkipCovered(t)
 	dir := filepath.Join(corpus.Testdata(t), "codecs")
 	rows := corpus.Rows[coded](t, dir)
 	if len(rows) < 15 {

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // oneTile returns a file with one tile of 16 by 16 bytes. Fields of replace stand in for those with
@@ -154,6 +155,7 @@ func TestGDALMetadata(t *testing.T) {
 
 // TestRawTileAndWideImage: an uncompressed tile is read, and a width that needs a LONG.
 func TestRawTileAndWideImage(t *testing.T) {
+	race.SkipCovered(t)
 	img := openWith(t)
 	if img.Index.Codec != chunk.Raw || len(img.Index.Ranges) != 1 || img.Index.Ranges[0].Len != 256 {
 		t.Errorf("%+v", img.Index)

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // chain returns a file whose pages have a tile of 16 by 16 bytes each, and these fields.
@@ -80,6 +81,7 @@ func TestOpenPages(t *testing.T) {
 
 // TestPagesThatShare: pages whose directories share a long array of tiles cost no more than one of them.
 func TestPagesThatShare(t *testing.T) {
+	race.SkipCovered(t)
 	const side = 16 * 256 // 65,536 tiles, whose offsets and sizes take 1 MiB
 	tiles := make([]uint64, side/16*side/16)
 	for i := range tiles {

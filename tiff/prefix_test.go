@@ -60,6 +60,7 @@ func encoded(t testing.TB, data []byte) map[chunk.Codec][]byte {
 // TestPrefixIsTheStartOfTheWhole: a prefix is the start of the whole, for every codec and length,
 // and no byte past dst and its spare room is written.
 func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
+	race.SkipCovered(t)
 	all := payloads()
 	all["several blocks"] = bytes.Repeat(all["steps"], 8)
 	for name, want := range all {
@@ -87,6 +88,7 @@ func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 // TestPrefixOfACutStream: a stream that is cut off before the end of the prefix is refused, and the
 // decoder works as before.
 func TestPrefixOfACutStream(t *testing.T) {
+	race.SkipCovered(t)
 	want := bytes.Repeat(payloads()["steps"], 8)
 	for codec, src := range encoded(t, want) {
 		d := chunk.Registered()[codec]()
@@ -109,6 +111,7 @@ func TestPrefixOfACutStream(t *testing.T) {
 // TestPrefixStopsEarly: these codecs do stop early: a quarter of the content is there when half of
 // the stream is.
 func TestPrefixStopsEarly(t *testing.T) {
+	race.SkipCovered(t)
 	want := bytes.Repeat(payloads()["steps"], 8)
 	for codec, src := range encoded(t, want) {
 		if codec == chunk.Zstd {

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // decode opens a file and decodes all of it.
@@ -80,6 +81,7 @@ func checkFile(t *testing.T, f *corpus.File) {
 }
 
 func TestCorpus(t *testing.T) {
+	race.SkipCovered(t)
 	files := corpus.Of(corpus.Files(t), "tiff")
 	if len(files) == 0 {
 		t.Fatal("no files")

@@ -597,7 +597,7 @@ func TestConcurrentReads(t *testing.T) {
 	data, rows := synthetic(t, 3000)
 	reads := 500
 	if testing.Short() {
-		reads = 100
+		reads = 30
 	}
 	for _, cacheBytes := range []int64{1, 100_000, 64 << 20} {
 		tab := folder.Open(t, "c.parquet", catalog.Options{Opener: folder.Memory{Name: "c.parquet", Data: data},

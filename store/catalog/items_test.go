@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // stacItem returns the JSON of a STAC item with two assets, number i.tif and the next.
@@ -144,6 +145,7 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 // TestBadItems promises that what is not items is refused by kind.
 func TestBadItems(t *testing.T) {
+	race.SkipCovered(t)
 	good := stacItem(0, "")
 	for text, kind := range map[string]fault.Kind{
 		"":                                      fault.Corrupt,
@@ -189,6 +191,7 @@ func TestBadItems(t *testing.T) {
 // TestItemsAreCharged promises that a table of items is charged to the budget with the values that items lack: a file
 // of which few items have all properties makes a table many times its size.
 func TestItemsAreCharged(t *testing.T) {
+	race.SkipCovered(t)
 	var wide, few strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&wide, `, "p%d": 1`, i)

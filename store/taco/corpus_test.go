@@ -206,6 +206,7 @@ func checkIDs(t *testing.T, got []string, c corpus.Container) {
 // TestFilters: boxes by both rules, and ranges of whole days, at every level. The answers were computed
 // from the specification's join.
 func TestFilters(t *testing.T) {
+	race.SkipCovered(t)
 	for _, c := range v2(t, "query") {
 		f := spacetime.Filter{Level: c.Level}
 		switch c.Op {

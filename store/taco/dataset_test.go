@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // spy is an opener of files that counts and can fail.
@@ -153,6 +154,7 @@ func TestRequests(t *testing.T) {
 // TestEveryCallFailsOnce: whichever call of the source fails, the error comes out, and nothing wrong
 // with it.
 func TestEveryCallFailsOnce(t *testing.T) {
+	race.SkipCovered(t)
 	for _, path := range []string{"taco-v2/spec200/unsorted_three_level.tacozip", "taco-v2/spec200/three_level_dir"} {
 		walk := func(s *spy) (paths []string, err error) {
 			d, err := taco.Open(t.Context(), s, []string{testdata(t, path)}, taco.Options{})

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // named is a container with what a walk over its levels finds, by path.
@@ -52,6 +53,7 @@ func walk(t testing.TB, d *taco.Dataset, found map[string]taco.Entry) {
 // bytes of the file at that sample's place. Any other one is refused with a kind, or names, by positions (#N), parts of
 // ids or chunks, a sample that the walk finds, and its bytes.
 func FuzzNames(f *testing.F) {
+	race.SkipCovered(f)
 	files := &openers.Files{}
 	f.Cleanup(func() { files.Close() })
 	var all []named

@@ -43,6 +43,7 @@ func v1(t testing.TB, typ string) []corpus.Container {
 // TestTortillaLeaves: the bytes of every sample are those that the original writers put there, levels
 // have their rows, and everything passes verification.
 func TestTortillaLeaves(t *testing.T) {
+	race.SkipCovered(t)
 	files := &openers.Files{}
 	defer files.Close()
 	for _, c := range v1(t, "case") {
@@ -141,6 +142,7 @@ func TestChunks(t *testing.T) {
 // TestDecodedChunks: the chunks of a sample, decoded each by itself, make up the image that rasterio
 // reads.
 func TestDecodedChunks(t *testing.T) {
+	race.SkipCovered(t)
 	n := 0
 	for _, c := range v1(t, "query") {
 		if c.Op != "decode leaf" {

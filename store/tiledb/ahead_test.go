@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // pieces cuts a box where tiles end, into boxes in the order of the tiles.
@@ -43,6 +44,7 @@ func pieces(s *Schema, box Box) (list []Box) {
 // TestAheadReadsTheSame: boxes that were said before have the cells that they have without, cell by
 // cell; what is read is what was foreseen.
 func TestAheadReadsTheSame(t *testing.T) {
+	race.SkipCovered(t)
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(31, 32))
 	several := 0
 	for _, l := range lines(t, corpusDir(t)) {
@@ -200,6 +202,7 @@ func farReads(t *testing.T, path string, gap int64, boxes []Box) []string {
 // TestNeighboursAreReadAtOnce: tiles of a file that lie no further apart than its gap are one read,
 // of maxBatch bytes at most; the numbers are counted by hand.
 func TestNeighboursAreReadAtOnce(t *testing.T) {
+	race.SkipCovered(t)
 	at := Int32.CoordOf
 	path := filepath.Join(t.TempDir(), "small")
 	plane(t, path, 1024) // 16 tiles of 64 KiB
@@ -339,6 +342,7 @@ func TestLargeTilesAreAlone(t *testing.T) {
 // TestAheadOfOtherBoxes: boxes that were not said, or not in that order, are read right; those that
 // are not there are refused.
 func TestAheadOfOtherBoxes(t *testing.T) {
+	race.SkipCovered(t)
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(41, 42))
 	for _, l := range lines(t, corpusDir(t)) {
 		a := l.open(t)

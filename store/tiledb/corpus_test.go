@@ -663,6 +663,7 @@ func holds(b Box, at []Coord) bool {
 
 // TestSparseBoxes: random boxes of every sparse array hold those of all its cells that lie in them.
 func TestSparseBoxes(t *testing.T) {
+	race.SkipCovered(t)
 	rnd := rand.New(rand.NewPCG(10, 11))
 	ctx := context.Background()
 	for _, l := range lines(t, corpusDir(t)) {

@@ -13,11 +13,13 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestImagesAreTheCells: every assignment of axes to the dimensions of every dense array gives images whose
 // samples are the array's cells, chunk by chunk of the grid, and whose nodata is the fill value.
 func TestImagesAreTheCells(t *testing.T) {
+	race.SkipCovered(t)
 	rnd := rand.New(rand.NewPCG(8, 9))
 	names := map[int][]string{2: {"y x", "x y"}, 3: {"b y x", "n y x", "y x b", "x n y", "y b x"},
 		4: {"n b y x", "x y b n", "b n x y"}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // dense or sparse cells of a row of ten: places of single cells, or the first and the last one of a range.
@@ -163,6 +164,7 @@ func TestSparseUnderDense(t *testing.T) {
 
 // TestSparseUnderDenseIsForeseen: the reads of such boxes are those that are made.
 func TestSparseUnderDenseIsForeseen(t *testing.T) {
+	race.SkipCovered(t)
 	ctx := context.Background()
 	exactly := 0
 	for _, c := range underDense {
