@@ -262,6 +262,7 @@ func TestSameSamplesForAnyWorldSize(t *testing.T) {
 // TestNamedPositions: a ticket may name positions in any order, again and again, also with the corners of windows.
 // Positions and windows that do not exist are errors of a kind, and end the ticket only.
 func TestNamedPositions(t *testing.T) {
+	race.SkipCovered(t)
 	tab := chips(3, 13)
 	e := openFake(t, windowSpec(), tab, 2)
 	n := e.Len()

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 const (
@@ -73,7 +74,8 @@ func boolOf(b bool) int {
 // grid, for the fields that the spec says, and explain names the level. Without such an overview, with a finer window,
 // or where a field reads none, the pixels are those of the raster. The overviews lie in the file, or in one beside it.
 func TestGeoWindowOverviews(t *testing.T) {
-	for i, c := range []groundLevels{
+	race.SkipCovered(t)
+	for _, c := range []groundLevels{
 		{"", 20, 3, 1, 0}, {"none", 20, 3, 0, 0}, {"all", 20, 3, 1, 1},
 		{"", 40, 3, 2, 0}, {"all", 40, 0, 2, 2}, {"", 10, 3, 0, 0},
 		{"", 40, 2, 1, 0}, // the overview of 40 m has no mask
@@ -81,9 +83,6 @@ func TestGeoWindowOverviews(t *testing.T) {
 		{"all", 30, 0, 1, 1}, {"all", 80, 0, 2, 2},
 	} {
 		for _, beside := range []bool{false, true} {
-			if testing.Short() && beside != (i%2 == 0) {
-				continue // the race detector sees the same readers in each case
-			}
 			testGeoWindowOverviews(t, c, beside)
 		}
 	}
@@ -174,6 +173,7 @@ func checkPyramid(t *testing.T, b *batch.Batch, field string, k, level int, reso
 // mask, in its file or in the one beside it; by nearest it is read itself. Explain names the level, and the tile cache
 // keeps levels apart.
 func TestStackReadsOverviews(t *testing.T) {
+	race.SkipCovered(t)
 	for _, c := range []struct {
 		grid     spec.Grid
 		resample string

@@ -116,6 +116,7 @@ func TestWhere(t *testing.T) {
 // TestWhereOfTimes: columns of dates or timestamps compare with dates and timestamps given as
 // strings, to the fraction of a second, in any unit.
 func TestWhereOfTimes(t *testing.T) {
+	race.SkipCovered(t)
 	begin := time.Date(1969, 12, 28, 0, 0, 0, 0, time.UTC)
 	tab := chips(3, 12)
 	at := map[string]func(r int64) time.Time{}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // scene is a raster of a stack: bands of n by n pixels of a size in metres, whose upper left corner is moved by off
@@ -87,7 +88,7 @@ func TestStackOfOneGrid(t *testing.T) {
 			{Kind: spec.ResizedWindow, Height: 16, Width: 16, PerAsset: 2},
 			{Kind: spec.TileWindow, Height: 16, Width: 16},
 		} {
-			if testing.Short() && name != "float" && s.Kind != "" {
+			if testing.Short() && name != "float" {
 				continue // the samplers of one field show the race detector the same workers
 			}
 			t.Run(name+" "+s.Kind, func(t *testing.T) {
@@ -268,6 +269,7 @@ func TestStackRefusals(t *testing.T) {
 
 // TestForecastOfWindowsThatMissAPart: a part that covers one of 16 windows is read for that one alone.
 func TestForecastOfWindowsThatMissAPart(t *testing.T) {
+	race.SkipCovered(t)
 	dir := t.TempDir()
 	flat := func(_, _, _ int) uint16 { return 9 }
 	scene{1, 64, 10, 0, 32630, flat}.write(t, filepath.Join(dir, "0-a.tif"))

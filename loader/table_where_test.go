@@ -60,6 +60,7 @@ func tablesOfChips(t *testing.T) (csv, parquet string) {
 // TestTableConditions: conditions in SQL, on location and on time leave the rows of a CSV file and
 // of a catalog that follow from how the tables were made.
 func TestTableConditions(t *testing.T) {
+	race.SkipCovered(t)
 	csv, parquet := tablesOfChips(t)
 	cloud := func(k int) float64 { return float64(k*7%30) + 0.5 }
 	all := func(keep func(k int) bool) (ks []int) {

@@ -280,6 +280,7 @@ func TestBoxesOfLinesAndPoints(t *testing.T) {
 // TestBoxesOfBadSamples promises that a row without a sample has no boxes, under every policy, and that a substitute
 // has its own.
 func TestBoxesOfBadSamples(t *testing.T) {
+	race.SkipCovered(t)
 	dir, path := t.TempDir(), onlyPolygons(t)
 	g := [6]float64{499900, 4, 0, 4600100, 0, -4}
 	for i := range 3 {

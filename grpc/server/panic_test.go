@@ -153,12 +153,12 @@ func TestPanicEndsOneRequest(t *testing.T) {
 			}
 			return l
 		}
-		beside := next(c2, good, 20)
+		beside := next(c2, good, 8)
 		var group sync.WaitGroup
 		group.Go(func() {
 			for n := 0; ; n++ {
 				b, err := beside.Next(ctx)
-				if errors.Is(err, io.EOF) && n == 6*20 {
+				if errors.Is(err, io.EOF) && n == 6*8 {
 					return
 				}
 				if err != nil {
