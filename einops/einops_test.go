@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
@@ -572,6 +573,7 @@ func drawConvert(t *rapid.T, bands int) einops.Convert {
 // TestScatterInPieces: a tensor written box by box, from blocks of any axis order and alignment,
 // has every element, mask byte and count of the slow version.
 func TestScatterInPieces(t *testing.T) {
+	race.SkipCovered(t)
 	check(t, func(rt *rapid.T) {
 		text, axes, sizes := drawLayout(rt)
 		if rapid.Bool().Draw(rt, "long rows") && len(axes) > 0 && axes[len(axes)-1].Name == "x" &&
@@ -978,6 +980,7 @@ func TestScatterFromManyGoroutines(t *testing.T) {
 }
 
 func TestScatterNoAlloc(t *testing.T) {
+	race.SkipCovered(t)
 	nodata := 7.0
 	for _, pattern := range []string{"n b y x", "n y x b", "n b (h p) (w q) -> n (h w) (p q b)"} {
 		axes := []einops.Axis{{"n", 2}, {"b", 3}, {"y", 32}, {"x", 32}}

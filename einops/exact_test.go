@@ -7,12 +7,14 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestScatterOfLongRows: rows around every length at which the way of writing changes (64 samples, pieces of 1,024),
 // written to tensors of every layout, aligned or not, have the elements of nested loops over the samples. Blocks are
 // band planes, pixels, and planes that are mirrored or transposed.
 func TestScatterOfLongRows(t *testing.T) {
+	race.SkipCovered(t)
 	nodata, other := 7.0, [][]float64{{7, 3}, {}, {9}}
 	convert := func(from, to chunk.DType) einops.Convert { return einops.Convert{From: from, To: to, Fill: 5} }
 	scaled := func(from, to chunk.DType) einops.Convert {

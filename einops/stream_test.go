@@ -70,6 +70,7 @@ func TestInterleavedSamplesAsBands(t *testing.T) {
 // TestLargeTensorsAsSmallOnes: tensors large enough for stores past the caches have the elements of
 // small ones, at every offset within a cache line where a box can begin or end.
 func TestLargeTensorsAsSmallOnes(t *testing.T) {
+	race.SkipCovered(t)
 	const h, w, rows = 40, 333, einops.Streamed/(4*40*333) + 1
 	p, err := pattern.Parse("n y x")
 	if err != nil {

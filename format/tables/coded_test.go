@@ -83,6 +83,7 @@ var codedBytes = sync.OnceValues(func() ([]byte, error) {
 // TestBytesOfStrings promises that Bytes counts at least the codes of a table's strings, and the copy of Raw once it is
 // made.
 func TestBytesOfStrings(t *testing.T) {
+	race.SkipCovered(t)
 	tab := opened(t, codedFile(t))
 	before := tab.Bytes()
 	v, err := tab.Column(t.Context(), "three")

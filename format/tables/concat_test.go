@@ -9,11 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestConcatAnyTypes promises that columns of any two types, nested as they like, are joined or refused in both orders,
 // and that joined values are those of their tables.
 func TestConcatAnyTypes(t *testing.T) {
+	race.SkipCovered(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	joined := 0
 	for range 20_000 {

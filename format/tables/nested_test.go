@@ -427,6 +427,7 @@ func FuzzTable(f *testing.F) {
 // TestForgedFooters promises that a forged footer allocates at most four times its file (and a little for files of a
 // few bytes), whatever it counts and however many small things it lists.
 func TestForgedFooters(t *testing.T) {
+	race.SkipCovered(t)
 	wrap := func(footer []byte) []byte {
 		b := append([]byte("PAR1"), footer...)
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(footer)))

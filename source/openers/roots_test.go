@@ -108,7 +108,7 @@ func TestBelow(t *testing.T) {
 // TestBelowExchanged promises that a writer who exchanges links while paths are opened reaches nothing
 // outside: not by a link in the middle of a path, at its end, nor in place of an inner root.
 func TestBelowExchanged(t *testing.T) {
-	tries := 10_000
+	tries := 3_000
 	if given := os.Getenv("CHASKI_SOAK_INTRUDERS"); given != "" { // of `make soak-hostile`
 		var err error
 		if tries, err = strconv.Atoi(given); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 const plainArray = `{"zarr_format":3,"node_type":"array","shape":[4,4],"data_type":"uint8","chunk_grid":{"name":` +
@@ -283,6 +284,7 @@ func TestLargeIndexIsKept(t *testing.T) {
 
 // TestPlacesOfManyArrays: to find where an array lies costs no copy of the entries of its whole group.
 func TestPlacesOfManyArrays(t *testing.T) {
+	race.SkipCovered(t)
 	const nodes = 5000
 	var all strings.Builder
 	for i := range nodes {

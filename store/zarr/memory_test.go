@@ -88,6 +88,7 @@ func TestMetadataIsCharged(t *testing.T) {
 // TestListedMetadataIsCharged: the arrays of a group that is listed are charged together, and the groups between them
 // are not charged for longer than they are read.
 func TestListedMetadataIsCharged(t *testing.T) {
+	race.SkipCovered(t)
 	dir := t.TempDir()
 	group := `{"zarr_format":3,"node_type":"group","attributes":{"text":"` + strings.Repeat("x", 50000) + `"}}`
 	array := strings.Replace(plainArray, `"codecs"`,

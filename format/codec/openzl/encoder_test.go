@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/codec/geozl"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 var graphs = []string{
@@ -138,6 +139,7 @@ func TestEncoderRefuses(t *testing.T) {
 // codecs unless it may use others, and that a bound on the cost is kept: also that best, which has one
 // of its own, is no worse than any graph within it.
 func TestAuto(t *testing.T) {
+	race.SkipCovered(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for kind := range 6 {
 		samples := raster(r, 2, 100, 100, kind)

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // FuzzFrame: any bytes yield an error with a kind, or outputs whose sizes are consistent. Both are the
 // same in a decoder that has decoded other frames, and Decompress agrees with Decode.
 func FuzzFrame(f *testing.F) {
+	race.SkipCovered(f)
 	seeds, _ := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "openzl", "*.zl"))
 	more, _ := filepath.Glob(filepath.Join("..", "..", "..", "..", "shared", "corpus", "raster", "*", "*.zl"))
 	for _, p := range append(seeds, more...) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // numbered is a dataset whose files and columns tell its number.
@@ -115,6 +116,7 @@ func (f *faults) inject(t *testing.T) {
 // TestEveryFaultOfAnIndex: whichever write, sync, rename or exchange fails, Consolidate says so, the index is the old
 // one or the new one, and nothing is left beside it.
 func TestEveryFaultOfAnIndex(t *testing.T) {
+	race.SkipCovered(t)
 	dir := t.TempDir()
 	var zips []string
 	for n := range 2 {
@@ -163,6 +165,7 @@ func TestEveryFaultOfAnIndex(t *testing.T) {
 // TestEveryFaultLeavesTheOldOrTheNew: whichever write, sync or rename fails, Create says so, the container is the old
 // one or the new one, and nothing is left beside it.
 func TestEveryFaultLeavesTheOldOrTheNew(t *testing.T) {
+	race.SkipCovered(t)
 	for _, name := range []string{"a.tacozip", "a", "a.taco3.zip", "a.taco3"} {
 		t.Run(name, func(t *testing.T) {
 			f := &faults{}

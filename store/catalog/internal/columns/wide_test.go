@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // held opens a table of which the bytes are b.
@@ -87,10 +88,8 @@ func (c *counting) Err() error {
 // TestOpeningEndsWithItsCaller promises that the parser of a table asks at least every 8,192 rows, which take a few
 // milliseconds, whether its caller is still there, and ends with it whenever that leaves.
 func TestOpeningEndsWithItsCaller(t *testing.T) {
-	rows := 40_000
-	if testing.Short() {
-		rows = 10_000
-	}
+	race.SkipCovered(t)
+	const rows = 40_000
 	var csv, items bytes.Buffer
 	csv.WriteString("path,x,y,time\n")
 	for i := range rows {
