@@ -61,7 +61,7 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 // runBesideForecast runs three epochs of a spec with an empty cache, and returns in what an epoch took more than 1.02
 // times its forecast, or "".
 func runBesideForecast(t *testing.T, name, text string) (over string) {
-	images, roundTrip, rate := 150, 30*time.Millisecond, 100e6
+	images, roundTrip, rate := 100, 30*time.Millisecond, 100e6
 	if testing.Short() {
 		images, roundTrip, rate = 40, 0, 1e9
 	}

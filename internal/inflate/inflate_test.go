@@ -210,7 +210,7 @@ func TestDamagedStreams(t *testing.T) {
 func TestRandomStreams(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	d := new(Decoder)
-	rounds := 200_000
+	rounds := 100_000
 	if testing.Short() {
 		rounds = 10_000
 	}
