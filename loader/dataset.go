@@ -371,6 +371,15 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 	}
 }
 
+// noteWorker notes about how many bytes a worker holds after it has read the first sample of a field.
+func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
+	bytes := pixels.HeldFor(asset.Index)
+	if asset.Parts != nil || field.Coloured() || d.onGround() || d.resamples() {
+		bytes = max(bytes, pixels.MaxRun)
+	}
+	d.perWorker = max(d.perWorker, bytes)
+}
+
 // compileFields opens the assets of the first sample, and compiles the fields for them.
 func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
 	var columns []int
@@ -413,6 +422,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			return asset.Fault(rows.InField(compiled.Name, err))
 		}
 		d.files = append(d.files, steps)
+		d.noteWorker(field, asset)
 		field.Expect(&asset)
 		field.ReadLegend(ctx, d.opener, asset)
 		if err := field.CompileParts(&asset); err != nil {

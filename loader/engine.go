@@ -53,7 +53,7 @@ type Engine struct {
 	units    chan unit
 	least    int          // workers that the engine always has
 	workers  atomic.Int64 // workers that it has now
-	peak     atomic.Int64 // the most bytes that a worker held after a unit; 0: none is done
+	peak     atomic.Int64 // the most bytes that a worker held after a unit, or will hold of a first sample; 0: unknown
 	slow     slow
 	stop     context.CancelFunc
 	done     sync.WaitGroup
@@ -108,6 +108,7 @@ type dataset struct {
 	timeless  bool       // its batches are its own, and its rows are not sequences, as those of other sources may be
 	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
 	remote    bool       // some of its files are not local
+	perWorker int64      // about how many bytes a worker holds after it has read the first sample
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
 	coverage  *rows.Weights // of Sampler.MaxNoData, while the dataset is opened

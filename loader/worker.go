@@ -16,6 +16,10 @@ func (e *Engine) start() {
 	e.done.Go(func() { e.dispatch(ctx) })
 	e.least = e.fetchers()
 	e.workers.Store(int64(e.least))
+	for _, d := range e.sets {
+		// So that the first batch has workers for all of its small samples.
+		e.peak.Store(max(e.peak.Load(), d.perWorker))
+	}
 	for range e.least {
 		e.done.Go(func() { e.work(ctx) })
 	}

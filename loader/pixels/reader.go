@@ -246,3 +246,18 @@ func (r *Reader) HeldBytes() int64 {
 	resampled := 4 * (cap(r.Resample.In) + cap(r.Resample.Out)) // with the validity, and scenes of a mosaic
 	return ReaderBytes + int64(cap(r.Stored)+cap(r.Samples)+cap(r.colours)+resampled)
 }
+
+// HeldFor returns about how many bytes a reader holds once it has read all of x, as HeldBytes says then: its chunks as
+// stored, up to one run, and its largest decoded chunk. An array or virtual raster has MaxRun.
+func HeldFor(x *chunk.Index) int64 {
+	if x.Blocks != nil {
+		return MaxRun
+	}
+	stored := int64(0)
+	for i := range x.Ranges {
+		if stored += min(max(x.Place(i).Len, 0), MaxRun); stored >= MaxRun {
+			return MaxRun
+		}
+	}
+	return ReaderBytes + stored + int64(x.MaxStoredBytes()) + chunk.Spare
+}
