@@ -154,12 +154,14 @@ QEMU ?= $(or $(shell command -v qemu-aarch64-static),qemu-aarch64)
 test-arm64: ## Go tests of codecs, kernels, layouts and payloads as for Linux on arm64; needs qemu-user elsewhere
 	GOARCH=arm64 $(GO) test $(SHORT) $(GO_TEST) $(if $(filter aarch64,$(shell uname -m)),,-exec $(QEMU)) \
 	  $(PIXELS) ./format/codec/... ./shuffle
-# Tests of Python wait for engines and clocks half of their time, so two processes share their files.
+# Tests of Python wait for engines and clocks half of their time, so two processes share their files. The first has those
+# whose tests run in forks, so that one process imports PyTorch for all of them, and every fourth of the others, with which
+# both take equally long.
 test-python: build env ## Python tests
-	@half() { printf '%s\n' python/tests/test_*.py | awk "NR % 2 == $$1"; }; failed=0; \
-	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(half 0) & other=$$!; \
-	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(half 1) || failed=1; \
-	  wait $$other || failed=1; exit $$failed
+	@files() { grep "$$1" 'forks(' python/tests/test_*.py; }; failed=0; \
+	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(files -l; files -L | awk 'NR % 4 == 3') & first=$$!; \
+	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(files -L | awk 'NR % 4 != 3') || failed=1; \
+	  wait $$first || failed=1; exit $$failed
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME, or an hour in all; then random cases of the tests that draw them
