@@ -99,7 +99,7 @@ func TestRoundTripsToTheFirstBatch(t *testing.T) {
 	}{
 		{"catalog.parquet", chips, 1 << 10, 3}, // its head, the rest of it, the samples
 		{"flat.tacozip", 4, 1 << 10, 4},        // its head, its table, the first sample, the others
-		{"chips.csv", chips, 0, 4},             // the table, the first sample; 32 heads of 64 KiB fill a link; the others
+		{"chips.csv", chips, 0, 4},             // the table, the first sample, the others: 32 heads fill a link
 	} {
 		var trips []int
 		// A busy machine may take long between an answer and the next request.

@@ -157,7 +157,7 @@ def listen(path: str) -> socket.socket:
 
 def serve(listener: socket.socket) -> None:
     """Forks a supervisor for each request. Returns in the process that is to run the script."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for supervisors
+    signal.signal(signal.SIGCHLD, lambda *_: reap())
     while True:
         s, _ = listener.accept()
         if os.fork() == 0:
@@ -177,6 +177,13 @@ def serve(listener: socket.socket) -> None:
     os.close(log)
     os.environ.update(what["env"])
     sys.argv = what["command"]
+
+
+def reap() -> None:
+    """Waits for supervisors that have ended, so that their processor time is counted."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def supervise(pid: int, s: socket.socket) -> None:
