@@ -371,13 +371,16 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 	}
 }
 
-// noteWorker notes about how many bytes a worker holds after it has read the first sample of a field.
+// noteWorker notes about how many bytes a worker holds after it has read the first sample of a field, if it reads all
+// of the raster and nothing else.
 func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
-	bytes := pixels.HeldFor(asset.Index)
-	if asset.Parts != nil || field.Coloured() || d.onGround() || d.resamples() {
-		bytes = max(bytes, pixels.MaxRun)
+	switch {
+	case d.perWorker < 0:
+	case d.sampler.Kind != spec.WholeChip, asset.Parts != nil, field.Coloured(), d.resamples():
+		d.perWorker = -1
+	default:
+		d.perWorker = max(d.perWorker, pixels.HeldFor(asset.Index))
 	}
-	d.perWorker = max(d.perWorker, bytes)
 }
 
 // compileFields opens the assets of the first sample, and compiles the fields for them.

@@ -263,39 +263,49 @@ func TestWindowsReadWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestSmallSamplesFillTheLink: many more requests than Options.Fetchers are on the way at a time if samples are small.
+// TestSmallSamplesFillTheLink: many more requests than Options.Fetchers are on the way at a time if samples are small,
+// chips or windows of large rasters.
 func TestSmallSamplesFillTheLink(t *testing.T) {
-	const chips, batch = 600, 8
-	dir := t.TempDir()
-	for i := range chips {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.tif", i)), netsim.Chip(uint64(i), 1, 16, 16),
-			0o600); err != nil {
-			t.Fatal(err)
+	const samples, batch = 600, 8
+	for _, test := range []struct {
+		files, side int
+		sampler     loader.Sampler
+	}{
+		{samples, 16, loader.Sampler{}},
+		{4, 640, loader.Sampler{Kind: spec.RandomWindow, PerAsset: samples / 4, Height: 16, Width: 16}},
+	} {
+		dir := t.TempDir()
+		for i := range test.files {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.tif", i)),
+				netsim.Chip(uint64(i), 1, test.side, 16), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	_, c, o, table := distant(t, dir)
-	s := loader.Spec{Source: table, BatchSize: batch, Fields: []loader.Field{{Name: "image", DType: "native"}}}
-	e, err := loader.Open(t.Context(), s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1, Prefetch: 32})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	rows := 0
-	for b, err := range l.All(t.Context()) {
+		_, c, o, table := distant(t, dir)
+		s := loader.Spec{Source: table, BatchSize: batch, Fields: []loader.Field{{Name: "image", DType: "native"}},
+			Sampler: test.sampler}
+		e, err := loader.Open(t.Context(), s, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows += b.Rows; rows == 10*batch { // now it is known how much memory a sample takes
-			c.n.Store(3 * resources.DefaultFetchers)
+		defer e.Close()
+		l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1, Prefetch: 32})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if rows != chips || !c.hasMet() {
-		t.Errorf("%d chips; %d requests at a time: %v", rows, c.n.Load(), c.hasMet())
+		defer l.Close()
+		rows := 0
+		for b, err := range l.All(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows += b.Rows; rows == 10*batch { // now it is known how much memory a sample takes
+				c.n.Store(3 * resources.DefaultFetchers)
+			}
+		}
+		if rows != samples || !c.hasMet() {
+			t.Errorf("%d samples of %d files; %d requests at a time: %v", rows, test.files, c.n.Load(), c.hasMet())
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -16,9 +17,12 @@ func (e *Engine) start() {
 	e.done.Go(func() { e.dispatch(ctx) })
 	e.least = e.fetchers()
 	e.workers.Store(int64(e.least))
-	for _, d := range e.sets {
-		// So that the first batch has workers for all of its small samples.
-		e.peak.Store(max(e.peak.Load(), d.perWorker))
+	// So that the first batch has workers for all of its small samples. It stays unknown if it is of one dataset: of
+	// windows, the first ones tell.
+	if !slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.perWorker < 0 }) {
+		for _, d := range e.sets {
+			e.peak.Store(max(e.peak.Load(), d.perWorker))
+		}
 	}
 	for range e.least {
 		e.done.Go(func() { e.work(ctx) })
