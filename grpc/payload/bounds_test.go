@@ -3,7 +3,9 @@ package payload
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,12 +69,39 @@ func TestRefusedForItsReason(t *testing.T) {
 		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q expected, got %v", want, err)
 		}
+		if e, ok := errors.AsType[*fault.Error](err); !ok || !slices.Contains(tablesOf(p, e.Part), e.Off) {
+			t.Errorf("%v: no such part lies there, but at %v", err, tablesOf(p, e.Part))
+		}
 		var memory counted
 		_, other := received(p, 0, &memory)
 		if other == nil || other.Error() != err.Error() || memory.out != 0 {
 			t.Errorf("%q: received with %v; %d buffers are out", want, other, memory.out)
 		}
 	}
+}
+
+// tablesOf returns the offsets in a payload of the tables that errors call part, as the generated code finds them.
+func tablesOf(p []byte, part string) (out []int64) {
+	found := func(name string, t flatbuffers.Table) {
+		if name == part {
+			out = append(out, sizePrefix+int64(t.Pos))
+		}
+	}
+	b := fbs.GetRootAsBatch(p[sizePrefix:], 0)
+	found("batch", b.Table())
+	for i := range b.BadLength() {
+		var bad fbs.Bad
+		b.Bad(&bad, i)
+		found("bad row", bad.Table())
+	}
+	for i := range b.TensorsLength() {
+		var tensor fbs.Tensor
+		b.Tensors(&tensor, i)
+		if found("tensor", tensor.Table()); tensor.Convert(nil) != nil {
+			found("convert", tensor.Convert(nil).Table())
+		}
+	}
+	return out
 }
 
 // TestSizesAtTheBounds: what may be empty, or as large as it can be, is read.
@@ -202,6 +231,10 @@ func TestRangesAtTheBounds(t *testing.T) {
 		if c.want == "" && (d.err != nil || got != c.at) ||
 			c.want != "" && (d.err == nil || !strings.Contains(d.err.Error(), c.want)) {
 			t.Errorf("%+v: %+v, %v; want %q", c.at, got, d.err, c.want)
+		}
+		e, refused := errors.AsType[*fault.Error](d.err)
+		if refused && e.Off != sizePrefix+int64(field.Table().Pos) {
+			t.Errorf("%v: the range is at %d of the header", e, field.Table().Pos)
 		}
 		for c.want == "" && d.err == nil && c.at.length > 0 { // the same range again, until they have too many bytes
 			spanned := d.spanned

@@ -10,9 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/batch"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 // counted is memory that knows how much of it is out. What it gives is dirty.
@@ -138,6 +141,65 @@ func TestReceiverAgainstSlow(t *testing.T) {
 			}
 		}
 	}
+}
+
+// drawTensor draws a tensor of few rows, and returns the data and the offsets that it has once it is converted.
+func drawTensor(t *rapid.T, name string, rows int) (x batch.Tensor, data, offsets []byte) {
+	x = batch.Tensor{Name: name, Axes: []string{"n"}, Shape: []int64{int64(rows)}, DType: chunk.Uint8,
+		Kind: rapid.SampledFrom([]batch.TensorKind{batch.Dense, batch.Ragged, batch.Text}).Draw(t, "kind")}
+	if x.Kind != batch.Dense {
+		ends := make([]uint64, rows+1)
+		for i := range rows {
+			ends[i+1] = ends[i] + uint64(rapid.IntRange(0, 2).Draw(t, "length"))
+		}
+		if x.Kind == batch.Text {
+			x.DType = chunk.Invalid
+		}
+		x.Data, x.Offsets = bytes.Repeat([]byte("a"), int(ends[rows])), offsetsOf(ends...)
+		return x, x.Data, x.Offsets
+	}
+	x.Data = rapid.SliceOfN(rapid.Byte(), rows, rows).Draw(t, "data")
+	if !rapid.Bool().Draw(t, "convert") {
+		return x, x.Data, nil
+	}
+	x.Convert = &batch.Convert{To: chunk.Int64, BandAxis: -1, Fill: -3}
+	if rapid.Bool().Draw(t, "masked") {
+		x.Convert.Mask = rapid.SliceOfN(rapid.ByteRange(0, 1), rows, rows).Draw(t, "mask")
+	}
+	for i, v := range x.Data {
+		sample := uint64(v)
+		if x.Convert.Mask != nil && x.Convert.Mask[i] == 0 {
+			sample = math.MaxUint64 - 2
+		}
+		data = binary.LittleEndian.AppendUint64(data, sample)
+	}
+	return x, data, nil
+}
+
+// TestReceiverOfFewBytes: tensors of no rows or few arrive as they were sent, in any pieces. An empty range begins
+// where the next one begins, and has none of its bytes.
+func TestReceiverOfFewBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.IntRange(0, 3).Draw(t, "rows")
+		b := &batch.Batch{Rows: rows, Valid: make([]bool, rows), Positions: make([]int64, rows),
+			Samples: make([]int64, rows)}
+		var data, offsets [][]byte
+		for i := range rapid.IntRange(0, 5).Draw(t, "tensors") {
+			x, converted, ends := drawTensor(t, string(rune('a'+i)), rows)
+			b.Tensors, data, offsets = append(b.Tensors, x), append(data, converted), append(offsets, ends)
+		}
+		segments, _ := Encode(b)
+		got, err := received(join(segments), rapid.IntRange(0, 70).Draw(t, "pieces"), &counted{})
+		if err != nil || len(got.Tensors) != len(b.Tensors) {
+			t.Fatal(err)
+		}
+		for i := range got.Tensors {
+			x := &got.Tensors[i]
+			if !bytes.Equal(x.Data, data[i]) || !bytes.Equal(x.Offsets, offsets[i]) || x.Convert != nil {
+				t.Fatalf("%+v arrives as %+v; want data % x", b.Tensors[i], *x, data[i])
+			}
+		}
+	})
 }
 
 // TestReceiverGivesMemoryBack: a payload that ends early is no batch, and one that is too long, changed or given up
