@@ -66,6 +66,13 @@ func TestColoursAgainstSlow(t *testing.T) {
 		}
 		f.SetSize(x.Height, x.Width)
 		made := f.Tensor()
+		want := chunk.Float32
+		if field.DType == "native" {
+			want = x.DType
+		}
+		if made.To != want || made.H != f.H || made.W != f.W {
+			t.Fatalf("a tensor of %v, %d by %d", made.To, made.H, made.W)
+		}
 		plan, err := made.LayoutPattern.Plan(made.Axes(2), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +109,7 @@ func TestColoursAgainstSlow(t *testing.T) {
 							"[]"), y, column)
 				}
 			}
-			return f.coded.FillValue, false
+			return filled(f.coded), false
 		}
 		for y := range x.Height {
 			for column := range x.Width {

@@ -35,6 +35,7 @@ func small(d chunk.DType, times int) *chunk.Index {
 func TestFieldsRefused(t *testing.T) {
 	one, two := spec.Values{1}, spec.Values{1, 2}
 	fill := spec.Float(0)
+	colours := &spec.LUT{Colours: [][]int{{0, 0, 0}, {1, 2, 3}}, To: []spec.Values{one, one}}
 	for _, c := range []struct {
 		field spec.Field
 		x     *chunk.Index
@@ -61,6 +62,13 @@ func TestFieldsRefused(t *testing.T) {
 			0), ""},
 		{spec.Field{LUT: &spec.LUT{To: []spec.Values{one, one}}, Bands: []int{1}}, small(chunk.Uint8, 0),
 			"others need a fill"},
+		{spec.Field{LUT: colours}, small(chunk.Uint8, 0), ""},
+		{spec.Field{LUT: colours}, small(chunk.Uint16, 0), ""},
+		{spec.Field{LUT: colours}, small(chunk.Int16, 0), "the raster is int16: colours are of uint8 and uint16"},
+		{spec.Field{LUT: colours, Bands: []int{0, 1}}, small(chunk.Uint8, 0), "3 numbers, and the field has 2 bands"},
+		{spec.Field{LUT: colours}, small(chunk.Uint8, 2), "several steps of time"},
+		{spec.Field{LUT: colours}, small(chunk.Uint8, 1), ""},
+		{spec.Field{LUT: colours, Times: []int{1}}, small(chunk.Uint8, 2), ""},
 	} {
 		if c.field.DType == "" {
 			c.field.DType = "native"

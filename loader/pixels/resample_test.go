@@ -145,7 +145,7 @@ func TestResampledAgainstSlow(t *testing.T) {
 						value = math.RoundToEven(value)
 					}
 					if !valid && f.Final.Base.FillNoData {
-						value = f.FillValue
+						value = filled(f)
 					}
 					if valid {
 						value = normalized(f, j, value)

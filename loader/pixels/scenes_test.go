@@ -178,7 +178,7 @@ func TestMosaicAgainstSlow(t *testing.T) {
 			s.check(t, func(j, y, x int) (float64, bool) {
 				value, valid := slowMosaic(f, scenes, rule, f.Picked[j], y, x)
 				if !valid && f.Final.Base.FillNoData {
-					value = f.FillValue
+					value = filled(f)
 				}
 				if valid {
 					value = normalized(f, j, value)
@@ -270,7 +270,7 @@ func TestStackAgainstSlow(t *testing.T) {
 				value, valid, _ = from.at(f, b, y, c, f.To == chunk.Float32 && from.factor == 2)
 			}
 			if !valid && f.Final.Base.FillNoData {
-				value = f.FillValue
+				value = filled(f)
 			}
 			if valid {
 				value = normalized(f, j, value)

@@ -213,13 +213,10 @@ const candidates = 32
 // one that is needed last, or nil if all are needed earlier. It needs the lock.
 func (c *TileCache) last(next int64) (found *tile) {
 	place := c.Used.Back()
-	for n := 0; n < candidates && place != nil; n++ {
+	for n := 0; n < candidates && place != nil && next != unplanned; n++ {
 		t := place.Value.(*tile)
 		if needed, _ := c.next(t.key); needed > next {
 			found, next = t, needed
-		}
-		if next == unplanned {
-			break
 		}
 		place = place.Prev()
 	}

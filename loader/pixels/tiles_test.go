@@ -274,6 +274,37 @@ func TestTileCacheAgainstSlow(t *testing.T) {
 	})
 }
 
+// TestTilesThatMakeRoom: of the tiles that were used longest ago, as many as candidates, the one that is needed last
+// makes room. Tiles that were used later stay, even if they are needed later.
+func TestTilesThatMakeRoom(t *testing.T) {
+	const n = candidates + 8
+	for _, last := range []int{0, 5, candidates - 1, candidates, n - 1} {
+		c := NewPlannedTiles(n, budget.New(10*n, nil))
+		orders := make([]int64, n)
+		for i := range orders {
+			if orders[i] = int64(10 + i%7); i == last {
+				orders[i] = 100
+			}
+			c.Plan(orders[i], []Need{{TileKey{Chunk: i}, 1}})
+			tile, _ := c.Get(TileKey{Chunk: i}, 1, 0, 1)
+			c.Finish(tile, false)
+			c.Put(tile)
+		}
+		want := 0
+		for i := range candidates {
+			if orders[i] > orders[want] {
+				want = i
+			}
+		}
+		if got := c.last(1); got == nil || got.key.Chunk != want {
+			t.Errorf("tile %d is needed last: %+v makes room, want tile %d", last, got, want)
+		}
+		if got := c.last(orders[want]); got != nil {
+			t.Errorf("tile %+v makes room for one that is needed sooner", got.key)
+		}
+	}
+}
+
 // TestTileCounterHasNoMemory: a cache of a dry run counts tiles that have no memory.
 func TestTileCounterHasNoMemory(t *testing.T) {
 	c := NewTileCounter(1 << 40)

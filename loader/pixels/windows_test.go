@@ -377,6 +377,14 @@ func normalized(f *Raster, j int, value float64) float64 {
 	return float64(float32(value))
 }
 
+// filled returns the element of a missing pixel by the spec of the field.
+func filled(f *Raster) float64 {
+	if f.Fill == nil {
+		return 0
+	}
+	return float64(*f.Fill)
+}
+
 // tensor is the second of two rows of a tensor.
 type tensor struct {
 	row  *Row
@@ -476,7 +484,7 @@ func TestWindowsAgainstSlow(t *testing.T) {
 						value, valid := m.at(b, win.Y+y, win.X+c)
 						outside := win.Y+y < 0 || win.X+c < 0 || win.Y+y >= x.Height || win.X+c >= x.Width
 						if !valid && (outside || f.Final.Base.FillNoData) {
-							value = f.FillValue
+							value = filled(f)
 						} else {
 							value = normalized(f, j, physical(f, x, b, value))
 						}
