@@ -68,6 +68,13 @@ func TestWindowsFailAlone(t *testing.T) {
 			if got := read(pixels.Shared{Tiles: c}); got != want {
 				t.Errorf("%s, with %04b at others: %q, alone %q", stored, others, got, want)
 			}
+			for key, held := range c.By { // otherwise others would wait forever
+				select {
+				case <-held.Ready:
+				default:
+					t.Errorf("%s, with %04b at others: chunk %d is left undecoded", stored, others, key.Chunk)
+				}
+			}
 		}
 	}
 }

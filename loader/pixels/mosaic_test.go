@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 // TestGather: samples of each size are those that picks name, and 0 where they name none.
@@ -69,6 +71,56 @@ func TestMerge(t *testing.T) {
 		got := merge(out, valid, next, nextValid, 2)
 		if got != want || !bytes.Equal(out, wantOut) || !bytes.Equal(valid, wantValid) {
 			t.Errorf("one in %d is missing: got %d samples, want %d", share, got, want)
+		}
+	}
+}
+
+// TestScenesThatAreCopied: pixels of a scene go straight into the batch if they are all pixels of the window, if no
+// other scene can have those that are missing, if the mask that they have is read, and if float32 has all numbers of
+// the dtype. Physical values are never copied.
+func TestScenesThatAreCopied(t *testing.T) {
+	fill, nodata := spec.Float(3), 7.0
+	exact := map[chunk.DType]bool{chunk.Uint8: true, chunk.Int16: true, chunk.Float32: true, chunk.Int32: false,
+		chunk.Float64: false}
+	for dtype, exact := range exact {
+		for bits := range 1 << 7 {
+			has := func(bit int) bool { return bits>>bit&1 == 1 }
+			field := spec.Field{Name: "x", DType: "native", Layout: spec.DefaultLayout, Resample: spec.Nearest}
+			blends, last, physical := has(0), has(1), has(2)
+			if blends {
+				field.DType, field.Resample = "float32", spec.Bilinear
+			}
+			if field.Physical = physical && blends; has(3) {
+				field.Fill = &fill
+			}
+			if has(4) {
+				field.Validity = "v"
+			}
+			x := small(dtype, 0)
+			if has(5) {
+				x.NoData = &nodata
+			}
+			if has(6) {
+				x.Mask = small(chunk.Uint8, 0)
+			}
+			f, err := NewRaster(field, 0, x)
+			if err != nil || f.Blends != blends {
+				t.Fatal(err, f.Blends)
+			}
+			f.OnGround()
+			f.SetSize(2, 3)
+			// NaN is a missing pixel if there is a fill or a validity tensor, and no mask.
+			whole := !has(5) && !has(6) && (dtype != chunk.Float32 && dtype != chunk.Float64 || !has(3) && !has(4))
+			marks := blends || has(3) || has(4)
+			want := !field.Physical && (whole || last) && (!has(6) || marks) && (exact || !blends)
+			boxes := []chunk.Box{{Y1: 2, X1: 3}, {Y1: 1, X1: 3}, {Y1: 2, X1: 2}, {Y0: 1, X0: 1, Y1: 3, X1: 4}}
+			for _, in := range boxes {
+				want := want && in.Y1-in.Y0 == 2 && in.X1-in.X0 == 3
+				if f.copies(x, in, last) != want {
+					t.Errorf("%+v of %v, nodata %v, mask %v, the last scene %v: %+v is copied: %v", field, dtype,
+						has(5), has(6), last, in, !want)
+				}
+			}
 		}
 	}
 }
