@@ -75,7 +75,6 @@ var ones = []byte{1}
 // nodata samples, which is 0 if the converter has no nodata value. It allocates nothing. Calls for boxes
 // that do not overlap may run concurrently.
 //
-
 // It panics if the box lies outside the input, if the block or the target is too short, or if the
 // converter has no scale for a band.
 func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata int) {
