@@ -371,15 +371,15 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 	}
 }
 
-// noteWorker notes about how many bytes a worker holds after it has read the first sample of a field, if it reads all
-// of the raster and nothing else.
+// noteWorker notes about how many bytes a worker holds after it has read the first sample of a field, if it reads
+// whole planes of the raster and nothing else.
 func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
 	switch {
 	case d.perWorker < 0:
 	case d.sampler.Kind != spec.WholeChip, asset.Parts != nil, field.Coloured(), d.resamples():
 		d.perWorker = -1
 	default:
-		d.perWorker = max(d.perWorker, pixels.HeldFor(asset.Index))
+		d.perWorker = max(d.perWorker, pixels.HeldFor(asset.Index, field.Picked))
 	}
 }
 

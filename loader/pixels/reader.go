@@ -247,14 +247,16 @@ func (r *Reader) HeldBytes() int64 {
 	return ReaderBytes + int64(cap(r.Stored)+cap(r.Samples)+cap(r.colours)+resampled)
 }
 
-// HeldFor returns about how many bytes a reader holds once it has read all of x, as HeldBytes says then: its chunks as
-// stored, up to one run, and its largest decoded chunk. An array or virtual raster has MaxRun.
-func HeldFor(x *chunk.Index) int64 {
+// HeldFor returns about how many bytes a reader holds once it has read planes of x, as HeldBytes says then: their
+// chunks as stored, up to one run, and the largest decoded chunk. An array or virtual raster has MaxRun.
+func HeldFor(x *chunk.Index, planes []int) int64 {
 	if x.Blocks != nil {
 		return MaxRun
 	}
+	var plan runs.Plan
+	plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, planes)
 	stored := int64(0)
-	for i := range x.Ranges {
+	for _, i := range plan.Chunks {
 		if stored += min(max(x.Place(i).Len, 0), MaxRun); stored >= MaxRun {
 			return MaxRun
 		}
