@@ -56,20 +56,23 @@ func (c *pageCache) announce(key pageKey) (over func()) {
 	return func() { c.forget(key, cell, order) }
 }
 
-// forget ends an announcement of a cell.
+// forget ends an announcement of a cell. Callers may read a cell in another order than they announced it, and read
+// strikes the first announcement, whoever reads. So forget strikes one only if more are left than callers.
 func (c *pageCache) forget(key pageKey, cell *announcedCell, order int64) {
 	a := &c.announced
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if i, ok := slices.BinarySearch(cell.unread, order); ok {
+	if cell.uses--; cell.uses == 0 {
+		delete(a.cells, key)
+		a.count.Add(-1)
+	}
+	if len(cell.unread) > cell.uses { // this caller has not read it
+		i, _ := slices.BinarySearch(cell.unread, order)
+		i = min(i, cell.uses)
 		cell.unread = slices.Delete(cell.unread, i, i+1)
 	}
 	if len(cell.unread) == 0 {
 		c.Pages.Remove(key)
-	}
-	if cell.uses--; cell.uses == 0 {
-		delete(a.cells, key)
-		a.count.Add(-1)
 	}
 }
 
