@@ -135,3 +135,33 @@ func TestArraysStayOpen(t *testing.T) {
 		}
 	})
 }
+
+// TestPixelsThatABoxNeeds: a chunk is decoded to the last pixel that lies in the box. Padding goes with the last pixel
+// of its row.
+func TestPixelsThatABoxNeeds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		side := rapid.IntRange(1, 9)
+		x := &chunk.Index{Bands: 1, Height: side.Draw(t, "height"), Width: side.Draw(t, "width"), ChunkB: 1,
+			ChunkH: side.Draw(t, "rows"), ChunkW: side.Draw(t, "columns"), CutRight: rapid.Bool().Draw(t, "cut"),
+			DType: chunk.Uint8}
+		box := chunk.Box{B1: 1, Y0: rapid.IntRange(0, x.Height-1).Draw(t, "y"),
+			X0: rapid.IntRange(0, x.Width-1).Draw(t, "x")}
+		box.Y1 = rapid.IntRange(box.Y0+1, x.Height).Draw(t, "down")
+		box.X1 = rapid.IntRange(box.X0+1, x.Width).Draw(t, "right")
+		for i := range x.Across() * x.Down() {
+			part, want := x.Box(i), 0
+			_, _, width := x.Stored(i)
+			for row := range part.Y1 - part.Y0 {
+				for column := range width {
+					y, c := part.Y0+row, min(part.X0+column, part.X1-1)
+					if box.Y0 <= y && y < box.Y1 && box.X0 <= c && c < box.X1 {
+						want = row*width + column + 1
+					}
+				}
+			}
+			if want > 0 && needed(x, i, box) != want {
+				t.Fatalf("chunk %d of %+v for %+v: %d pixels, want %d", i, x, box, needed(x, i, box), want)
+			}
+		}
+	})
+}
