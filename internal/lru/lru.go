@@ -14,6 +14,8 @@ type Cache[K comparable, V any] struct {
 	used  int64
 	order list.List // of *entry, most recently used first
 	at    map[K]*list.Element
+
+	evicted func(V) // gets each value for which there is no room; nil: nothing
 }
 
 type entry[K comparable, V any] struct {
@@ -26,6 +28,10 @@ type entry[K comparable, V any] struct {
 func New[K comparable, V any](max int64) *Cache[K, V] {
 	return &Cache[K, V]{max: max, at: map[K]*list.Element{}}
 }
+
+// OnEvict has f called with each value for which there is no room. f must not use the cache. It must be called before
+// the first Add.
+func (c *Cache[K, V]) OnEvict(f func(V)) { c.evicted = f }
 
 // Bound returns the largest total cost.
 func (c *Cache[K, V]) Bound() int64 {
@@ -72,12 +78,21 @@ func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 		c.drop(elem)
 	}
 	if cost > c.max {
+		c.evict(v)
 		return
 	}
 	c.at[k] = c.order.PushFront(&entry[K, V]{k, v, cost})
 	c.used += cost
 	for c.used > c.max {
-		c.drop(c.order.Back())
+		last := c.order.Back()
+		c.drop(last)
+		c.evict(last.Value.(*entry[K, V]).val)
+	}
+}
+
+func (c *Cache[K, V]) evict(v V) {
+	if c.evicted != nil {
+		c.evicted(v)
 	}
 }
 

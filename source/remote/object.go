@@ -26,6 +26,7 @@ type object struct {
 	mu         sync.Mutex
 	tag        Tag
 	spans      []span           // the head first
+	whole      []byte           // the object, if Keep has read it and the cache has room; else nil
 	diskObject diskcache.Object // the object with a tag in the cache on disk
 	diskTag    Tag              // of diskObject
 }
@@ -48,6 +49,10 @@ const maxSpans = 8
 func (x *object) copy(p []byte, off int64) (missing []byte, begin int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.whole != nil {
+		n := copy(p, x.whole[off:])
+		return p[n:], off + int64(n)
+	}
 	for _, s := range x.spans {
 		pos := off - s.off
 		switch end := pos + int64(len(p)); {
@@ -76,7 +81,7 @@ func (x *object) add(s span) {
 func (x *object) bytes() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	total := objectBytes + int64(len(x.uri))
+	total := objectBytes + int64(len(x.uri)) + int64(len(x.whole))
 	for _, s := range x.spans {
 		total += int64(len(s.b))
 	}
@@ -175,13 +180,22 @@ func (r *reader) Keep(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	whole := span{b: make([]byte, r.x.size)}
-	if err := r.fill(ctx, whole.b, 0); err != nil {
+	whole := make([]byte, r.x.size)
+	if err := r.fill(ctx, whole, 0); err != nil {
 		return err
 	}
-	r.x.add(whole)
-	r.o.cache.grown(r.x)
+	r.x.setWhole(whole)
+	if !r.o.cache.grown(r.x) {
+		r.x.setWhole(nil)
+	}
 	return nil
+}
+
+// setWhole sets all of the object, or nil to free it: open readers keep no more than the cache has room for.
+func (x *object) setWhole(b []byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.whole = b
 }
 
 // fill reads a range: what the cache on disk has from there, and the rest in one request.
@@ -218,6 +232,9 @@ func (x *object) inCache() (o diskcache.Object, lasting bool) {
 func (r *reader) Held() (held []source.Range) {
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
+	if r.x.whole != nil {
+		return []source.Range{{Len: r.x.size}}
+	}
 	for _, s := range r.x.spans {
 		held = append(held, source.Range{Off: s.off, Len: int64(len(s.b))})
 	}
@@ -298,9 +315,11 @@ func (c cache) get(n name, fresh time.Duration) *object {
 // add keeps an object.
 func (c cache) add(x *object) { c.Add(x.name, x, x.bytes()) }
 
-// grown counts the blocks of an object again.
-func (c cache) grown(x *object) {
-	if kept, _ := c.Get(x.name); kept == x {
+// grown counts the blocks of an object again. It reports whether the cache has had the object.
+func (c cache) grown(x *object) bool {
+	kept, _ := c.Get(x.name)
+	if kept == x {
 		c.add(x)
 	}
+	return kept == x
 }

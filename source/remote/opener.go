@@ -35,7 +35,9 @@ func New(b Backend, o Options) (*Opener, error) {
 	}
 	// The largest object fits: each range would otherwise read it again.
 	room := max(o.WholeBytes, o.MaxWhole+lru.Overhead)
-	return &Opener{backend: b, options: o, cache: cache{lru.New[name, *object](o.CacheBytes)},
+	objects := lru.New[name, *object](o.CacheBytes)
+	objects.OnEvict(func(x *object) { x.setWhole(nil) })
+	return &Opener{backend: b, options: o, cache: cache{objects},
 		wholes: wholes{lru.New[name, *whole](room), make(chan struct{}, 1)}}, nil
 }
 
