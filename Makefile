@@ -231,7 +231,7 @@ soak: soak-training soak-hostile soak-cache soak-go soak-disk ## these five, for
 soak-training: build env trainers-env ## training with kills, SOAKSTEPS steps that must leak nothing, histories with a ledger, trainers of others killed
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) --steps $(SOAKSTEPS) $(SOAKFLAGS)
-	CHASKI_SOAK_LEDGER=10000 $(GO) test ./loader/ledger -run TestSimulatedHistories -timeout 2h
+	CHASKI_SOAK_LEDGER=10000 $(GO) test ./loader/ledger ./shuffle -run 'TestSimulatedHistories|TestElasticHistories' -timeout 2h
 	CHASKI_SOAK_LEDGER=100 PYTHONPATH=$(CURDIR)/python/src $(PY) -m pytest -q python/tests/test_ledger.py
 	CHASKI_SOAK_KILLS=$(or $(SOAKKILLS),30) $(WITH_TRAINERS) python/tests/test_exact_resume.py
 soak-hostile: build env ## SOAKCOUNT damaged OpenZL frames, INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB

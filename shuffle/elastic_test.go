@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/splitmix"
@@ -396,10 +398,13 @@ func (h *history) deliver(epoch uint64, step int64, batch []uint64) {
 
 // TestElasticHistories: in random runs whose ranks join, leave and crash, every sample is delivered
 // once an epoch, batches are equal bit for bit for any number of ranks, and all ranks agree on
-// steps.
+// steps. CHASKI_SOAK_LEDGER is how many runs.
 func TestElasticHistories(t *testing.T) {
-	jobs, histories := 500, 200
-	if testing.Short() || race.Enabled {
+	jobs, histories := 200, 100
+	switch n, _ := strconv.Atoi(os.Getenv("CHASKI_SOAK_LEDGER")); {
+	case n > 0:
+		jobs, histories = n, 200
+	case testing.Short() || race.Enabled:
 		jobs, histories = 50, 20
 	}
 	r := rand.New(rand.NewPCG(6, 7))

@@ -248,7 +248,7 @@ func FuzzWebP(f *testing.F) { fuzzTiles(f, chunk.WebP) }
 func TestFlippedBits(t *testing.T) {
 	race.SkipCovered(t)
 	flip := func(name string, src, want []byte, read func(src []byte) ([]byte, error)) {
-		changed, step := 0, max(1, len(src)/200)
+		changed, step := 0, max(1, len(src)/100)
 		if testing.Short() {
 			step *= 3
 		}

@@ -75,7 +75,7 @@ func TestPrunedExtentsOfToolbox(t *testing.T) {
 	race.SkipCovered(t)
 	root := filepath.Join(corpus.Testdata(t), "extents")
 	opened := map[string]int{}
-	step, years := 7.5, 1
+	step, years := 15.0, 2
 	if testing.Short() { // each filter opens files in the same way
 		step, years = 37.5, 5
 	}
