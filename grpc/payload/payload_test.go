@@ -194,6 +194,23 @@ func same(t testing.TB, p []byte, b *batch.Batch) {
 	}
 }
 
+// TestTensorsOfAnyLength: each tensor begins at a multiple of Align, whatever the length of the one before it, and no
+// segment is empty.
+func TestTensorsOfAnyLength(t *testing.T) {
+	for n := range 2*Align + 2 {
+		b := &batch.Batch{}
+		for _, name := range []string{"a", "b"} {
+			b.Tensors = append(b.Tensors, batch.Tensor{Name: name, DType: chunk.Uint8, Axes: []string{"n"},
+				Shape: []int64{int64(n)}, Data: bytes.Repeat([]byte(name), n)})
+		}
+		same(t, encode(t, b), b)
+		segments, _ := Encode(b)
+		if slices.ContainsFunc(segments, func(s []byte) bool { return len(s) == 0 }) {
+			t.Errorf("a segment of tensors of %d bytes is empty", n)
+		}
+	}
+}
+
 func TestEncodeDoesNotCopyTensors(t *testing.T) {
 	b := sample()
 	segments, _ := Encode(b)
