@@ -141,7 +141,8 @@ def test_samples_that_cannot_be_read(chips, tmp_path):  # noqa: F811
 
 def test_a_new_engine_after_a_kill(chips):  # noqa: F811
     folder, x = chips
-    with chaski.load(folder, batch_size=4, pixels=NATIVE) as loader:
+    engine = chaski.Engine(share=False)  # no other process's
+    with chaski.load(folder, batch_size=4, pixels=NATIVE, engine=engine) as loader:
         assert np.array_equal(loader.fetch([1, 2])["image"], x[[1, 2]])
         assert loader._held is not None
         loader._held.engine._process.kill()

@@ -235,7 +235,8 @@ def test_in_a_mixture(paths):
 
 
 def test_a_new_engine_finds_the_file(paths):
-    with chaski.load(paths, **options(batch_size=1)) as loader:
+    engine = chaski.Engine(share=False)  # no other process's
+    with chaski.load(paths, **options(batch_size=1, engine=engine)) as loader:
         it = iter(loader)
         next(it)
         os.kill(loader._held.engine._process.pid, signal.SIGKILL)
