@@ -43,8 +43,10 @@ func (g *gate) wait() {
 		g.timer = time.AfterFunc(g.quiet, func() {
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			close(open)
-			g.open = nil
+			if g.open == open { // a request that comes as the timer fires has it fire again
+				close(open)
+				g.open = nil
+			}
 		})
 	}
 	g.timer.Reset(g.quiet)
