@@ -180,22 +180,22 @@ func TestMoreCellsThanTheCache(t *testing.T) {
 		for i := range order {
 			order[i] /= int64(perRaster)
 		}
-		// The slow way: after each read of a page, all cells of it that are still to come, and those that are kept, are
-		// put in their order, and as many are kept as have room.
+		// The slow way: after each read of a page, all cells of it that are still to come, and the copies, are put in
+		// their order, and as many are copied as have room.
 		const room = cache / 2 / (cellSide*cellSide + 128 + 400)
-		kept, reads := map[int64]bool{}, 0
+		copies, reads := map[int64]bool{}, 0
 		for i, raster := range order {
-			if kept[raster] {
+			if copies[raster] {
 				continue
 			}
 			reads++
 			now := map[int64]bool{}
 			for _, later := range order[i+1:] {
-				if len(now) < room && (kept[later] || later/pageCells == raster/pageCells) {
+				if len(now) < room && (copies[later] || later/pageCells == raster/pageCells) {
 					now[later] = true
 				}
 			}
-			kept = now
+			copies = now
 		}
 		t.Logf("%d reads for %d samples; %d counted", server.n, len(order), reads)
 		if server.n > reads+reads/20 || server.n < cellPages {

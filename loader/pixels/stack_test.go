@@ -15,9 +15,9 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// TestPartsOfAStack: the bands of a stack are the bands of its parts, one part after the other. A part has those of the
-// tensor's bands that lie in it, and none is compiled if the field picks no band of it. A field of native dtype needs
-// parts of one dtype.
+// TestPartsOfAStack: the bands of a stack are the bands of its parts, one part after the other. A part has the tensor's
+// bands that lie in it, and a part without a picked band is not compiled. A field of native dtype needs parts
+// of one dtype.
 func TestPartsOfAStack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type placed struct{ part, band int }

@@ -317,9 +317,9 @@ func (c cache) add(x *object) { c.Add(x.name, x, x.bytes()) }
 
 // grown counts the blocks of an object again. It reports whether the cache has had the object.
 func (c cache) grown(x *object) bool {
-	kept, _ := c.Get(x.name)
-	if kept == x {
+	newest, _ := c.Get(x.name)
+	if newest == x {
 		c.add(x)
 	}
-	return kept == x
+	return newest == x
 }
