@@ -3,7 +3,6 @@ package pixels
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/chaski-eo/chaski/einops"
@@ -119,7 +118,13 @@ func (s *Resampler) code(f *Raster, from einops.Target) error {
 	plane, bands, size := f.H*f.W, len(f.coded.Picked), f.Native.Size()
 	s.Out, s.OutValid = Grown(s.Out, 2*plane*bands), Grown(s.OutValid, plane*bands)
 	unknown, first := 0, 0
-	last, code := uint64(math.MaxUint64), uint16(0) // pixels beside each other mostly have one colour
+	numberOf := func(key uint64) uint16 {
+		if number, known := f.codes[key]; known {
+			return number
+		}
+		return uint16(len(f.codes)) // which has no value
+	}
+	last, code := uint64(0), numberOf(0) // pixels beside each other mostly have one colour
 	for i := range plane {
 		key, valid := uint64(0), byte(0)
 		for pos := i; pos < len(from.Mask); pos += plane {
@@ -129,12 +134,8 @@ func (s *Resampler) code(f *Raster, from einops.Target) error {
 			}
 			key, valid = key<<16|number, valid|from.Mask[pos]
 		}
-		if key != last || i == 0 {
-			var known bool
-			if code, known = f.codes[key]; !known {
-				code = uint16(len(f.codes)) // which has no value
-			}
-			last = key
+		if key != last {
+			last, code = key, numberOf(key)
 		}
 		if int(code) == len(f.codes) && valid != 0 {
 			if unknown++; unknown == 1 {

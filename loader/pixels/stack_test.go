@@ -1,6 +1,7 @@
 package pixels
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,9 @@ func TestPartsOfAStack(t *testing.T) {
 		if rapid.Bool().Draw(t, "picks") {
 			picked = rapid.SliceOfN(rapid.IntRange(0, len(bands)-1), 1, 5).Draw(t, "picked")
 			field.Bands = picked
+		}
+		for i := range rapid.SampledFrom([]int{0, 1, len(picked)}).Draw(t, "lists of nodata") {
+			field.NoData = append(field.NoData, []spec.Float{spec.Float(10 + i)})
 		}
 		f, err := NewRaster(field, 0, a.Index)
 		if err != nil {
@@ -84,6 +88,15 @@ func TestPartsOfAStack(t *testing.T) {
 				part.Native != a.Parts[k].Index.DType || part.To != f.To {
 				t.Fatalf("part %d has bands %v at %v of %d, want %v at %v of %d", k, part.Picked, part.into, part.all,
 					own, into, len(picked))
+			}
+			for i, j := range into {
+				var want [][]float64
+				if n := len(field.NoData); n > 0 {
+					want = [][]float64{{float64(10 + j%n)}}
+				}
+				if got := part.raw.Of(i, 1).Said; !reflect.DeepEqual(got, want) {
+					t.Fatalf("nodata of band %d of part %d is %v, want %v", i, k, got, want)
+				}
 			}
 			if part.H != 5 || part.W != 6 || other.Parts[k].H != 7 || other.Parts[k].W != 8 {
 				t.Fatalf("part %d has the size of another field", k)
@@ -134,6 +147,56 @@ func TestWindowsOfTurnedStacks(t *testing.T) {
 			if valid[i] == 0 || int(got) != row*side+column {
 				t.Fatalf("%+v of a grid %v: pixel %d is pixel %d, want row %d, column %d", win, grid, i, got, row,
 					column)
+			}
+		}
+	})
+}
+
+// TestPartsWithoutAPlace: a part whose place is not known, or does not count, covers the whole stack: a pixel of the
+// stack has the pixel of the part that lies under its middle.
+func TestPartsWithoutAPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// A side of the stack and of the part, by which no middle of a pixel lies between two pixels of the part.
+		side := func(name string) (stack, part int) {
+			n := rapid.IntRange(1, 4).Draw(t, name)
+			times := rapid.SampledFrom([][2]int{{1, 1}, {1, 3}, {1, 5}, {2, 1}, {3, 1}}).Draw(t, name+" times")
+			return n * times[0], n * times[1]
+		}
+		height, partHeight := side("height")
+		width, partWidth := side("width")
+		a := catalog.Asset{URI: "a", Index: &chunk.Index{Height: height, Width: width}}
+		part := catalog.Asset{URI: "b", Index: &chunk.Index{Height: partHeight, Width: partWidth}}
+		f := &Raster{}
+		if rapid.Bool().Draw(t, "far away") {
+			f.Ground = spec.IgnoreGround
+			a.Place = catalog.NewPlace(32631, &[6]float64{500000, 10, 0, 5000000, 0, -10}, height, width)
+			part.Place = catalog.NewPlace(32601, &[6]float64{500000, 20, 0, 2000000, 0, -20}, partHeight, partWidth)
+		}
+		a.Parts = []catalog.Asset{part}
+		l, err := f.NewLay(&a, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := height == partHeight && width == partWidth; l.Whole() != same {
+			t.Fatalf("it has the grid of the stack: %t, want %t", l.Whole(), same)
+		}
+		m, err := l.Warp(shuffle.Box{H: height, W: width}, height, width)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := make([]uint32, partHeight*partWidth)
+		out, valid := make([]uint32, height*width), make([]byte, height*width)
+		for i := range places {
+			places[i] = uint32(i)
+		}
+		if err := warp.Pick(m, warp.Plane[uint32]{Box: warp.Box{Y1: partHeight, X1: partWidth}, Pix: places}, out,
+			valid); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range out {
+			y, x := (2*(i/width)+1)*partHeight/(2*height), (2*(i%width)+1)*partWidth/(2*width)
+			if valid[i] == 0 || int(got) != y*partWidth+x {
+				t.Fatalf("pixel %d is pixel %d of the part, want row %d, column %d", i, got, y, x)
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -216,5 +217,19 @@ func TestRoomForLargeChunks(t *testing.T) {
 				t.Error("it keeps room or memory, or shares the chunk")
 			}
 		})
+	}
+}
+
+// TestStoredBytesInParts: the stored bytes of a chunk that is decoded in pieces come in reads of any length.
+func TestStoredBytesInParts(t *testing.T) {
+	const begin, end = 7, 507
+	file := make([]byte, 600)
+	for i := range file {
+		file[i] = byte(i * i / 7)
+	}
+	read := &parts{ctx: t.Context(), r: NewReader(resources.Options{}.WithDefaults()), f: source.Memory(file),
+		rest: chunk.Range{Off: begin, Len: end - begin}, turn: keepTurn}
+	if err := iotest.TestReader(read, file[begin:end]); err != nil {
+		t.Error(err)
 	}
 }
