@@ -3,11 +3,15 @@ package pixels
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/crs/warp"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // TestGather: samples of each size are those that picks name, and 0 where they name none.
@@ -122,5 +126,34 @@ func TestScenesThatAreCopied(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestScenesOnGround: a window on the grid of a scene has its pixels, some rows and columns further. A scene without a
+// place, or with a CRS that is not known, has no pixels for it.
+func TestScenesOnGround(t *testing.T) {
+	grid := func(y, x float64) *[6]float64 { return &[6]float64{500000 + 10*x, 10, 0, 5000000 - 10*y, 0, -10} }
+	window := warp.Raster{CRS: sameCRS, Transform: *grid(3, 2), Height: 4, Width: 5}
+	scene := catalog.Asset{URI: "a.tif", Index: &chunk.Index{Height: 20, Width: 30}}
+	scene.Place = catalog.NewPlace(32631, grid(0, 0), 20, 30)
+	m, err := OnGround(window, &scene)
+	if err != nil {
+		t.Fatal(err)
+	}
+	height, width := m.Raster()
+	if y, x, ok := m.Shift(); !ok || y != 3 || x != 2 || height != 20 || width != 30 {
+		t.Errorf("pixels %d, %d of %d by %d, on its grid %t", y, x, height, width, ok)
+	}
+	for _, place := range []*catalog.Place{nil, catalog.NewPlace(999999, grid(0, 0), 20, 30)} {
+		scene.Place = place
+		if _, err := OnGround(window, &scene); fault.KindOf(err) != fault.Unsupported ||
+			!strings.HasPrefix(err.Error(), "a.tif: ") {
+			t.Errorf("a scene at %v: %v", place, err)
+		}
+	}
+	part := &Raster{raw: &Converters{}}
+	f := &Raster{raw: &Converters{}, Parts: []*Raster{nil, part}}
+	if f.OnGround(); !f.raw.Nodata || !part.raw.Nodata {
+		t.Error("nodata does not count")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -101,6 +102,27 @@ func TestOverviewsOfFiles(t *testing.T) {
 				}
 			}
 			check(inside, member, levels)
+		}
+	}
+}
+
+// TestFilesWithoutOverviews: a file of overviews that is damaged is an error, which names it. One that is missing means
+// none.
+func TestFilesWithoutOverviews(t *testing.T) {
+	raster := string(folder.TIFF(4, 4, 0))
+	dir := folder.Of(t, "none.tif="+raster, "cut.tif="+raster, "cut.tif.ovr="+raster[:20])
+	o := resources.Options{}.WithDefaults()
+	defer o.CloseOpener()
+	for name, kind := range map[string]fault.Kind{"none.tif": 0, "cut.tif": fault.Corrupt} {
+		path := filepath.Join(dir, name)
+		a, _, err := catalog.OpenAsset(t.Context(), o.Opener, path, o.MaxChunkBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		levels, err := Overviews(t.Context(), o, a)
+		if len(levels.Indexes) > 0 || levels.File != nil || fault.KindOf(err) != kind ||
+			kind != 0 && !strings.HasPrefix(err.Error(), path+".ovr: ") {
+			t.Errorf("%s: %+v, %v", name, levels, err)
 		}
 	}
 }

@@ -25,6 +25,7 @@ func TestSaidOf(t *testing.T) {
 			[]string{"a", "b", "c"}, [][]float64{{2, 3}, nil, {1}}},
 		"too few names": {spec.Field{NoData: lists, BandNames: []string{"b", "a"}}, 0,
 			[]string{"a", "b"}, [][]float64{{2, 3}, {1}, nil}},
+		"too few lists": {spec.Field{NoData: lists, Bands: []int{2, 0, 1}}, 0, nil, [][]float64{{2, 3}, nil, {1}}},
 	} {
 		got, err := SaidOf(&c.field, c.behind, 3, c.names)
 		if err != nil || !reflect.DeepEqual(got, c.want) {

@@ -2,6 +2,8 @@ package pixels
 
 import (
 	"math/big"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -85,4 +87,15 @@ func TestNumbersOfSizes(t *testing.T) {
 			t.Fatalf("%v up to %d: %d, want %d", factors, bound, got, want)
 		}
 	})
+}
+
+// TestShapesInMessages: a shape in a message has the numbers of the shape.
+func TestShapesInMessages(t *testing.T) {
+	if got := Int64s([]int{3, -1, 0}); !slices.Equal(got, []int64{3, -1, 0}) {
+		t.Error(got)
+	}
+	if err := OverMemory("batch", 3, " of 5 bytes", 14); fault.KindOf(err) != fault.Limit ||
+		!strings.HasPrefix(err.Error(), "batch: 3 rows of 5 bytes are over the 14 bytes") {
+		t.Error(err)
+	}
 }

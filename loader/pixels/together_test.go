@@ -1,0 +1,130 @@
+package pixels
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// meeting is a file whose reads take a second. It notes how many are under way at the same time.
+type meeting struct {
+	source.Reader
+	mu   *sync.Mutex
+	open *int
+	most *int
+}
+
+func (meeting) Gap() int64 { return 0 }
+
+func (f meeting) ReadAt(ctx context.Context, p []byte, off int64) error {
+	count := func(n int) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		*f.open += n
+		*f.most = max(*f.most, *f.open)
+	}
+	count(1)
+	time.Sleep(time.Second) // in the clock of a bubble: until all others wait
+	count(-1)
+	return f.Reader.ReadAt(ctx, p, off)
+}
+
+func (f meeting) Open(context.Context, string) (source.Reader, error) { return f, nil }
+
+// TestRunsReadTogether: a reader requests up to 32 runs of a remote file at the same time, and runs of a local file one
+// after the other. Each chunk gets its own bytes, wherever they lie.
+func TestRunsReadTogether(t *testing.T) {
+	for _, remote := range []bool{false, true} {
+		for _, n := range []int{1, 2, 31, 32, 33, 70} {
+			synctest.Test(t, func(t *testing.T) {
+				const width = 3
+				x := &chunk.Index{Bands: 1, Height: n, Width: width, ChunkB: 1, ChunkH: 1, ChunkW: width,
+					DType: chunk.Uint8, Predictor: chunk.NoPredictor}
+				random := rand.New(rand.NewPCG(1, uint64(n)))
+				content, want := make([]byte, 1+n*(width+1)), make([]byte, n*width)
+				for i, place := range random.Perm(n) {
+					samples := want[i*width:][:width]
+					for k := range samples {
+						samples[k] = byte(random.Uint32())
+					}
+					x.Ranges = append(x.Ranges, chunk.Range{Off: int64(1 + place*(width+1)), Len: width})
+					copy(content[x.Ranges[i].Off:], samples)
+				}
+				file := meeting{source.Memory(content), new(sync.Mutex), new(int), new(int)}
+				r := NewReader(resources.Options{Opener: file}.WithDefaults())
+				r.waits = remote
+				sink := &samplesSink{x, make([]byte, n*width)}
+				box := chunk.Box{B1: 1, Y1: n, X1: width}
+				if err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: x}, box, nil, sink, nil); err != nil {
+					t.Fatal(err)
+				}
+				most := 1
+				if remote {
+					most = min(n, 32)
+				}
+				if !bytes.Equal(sink.out, want) || *file.most != most {
+					t.Errorf("%d chunks, remote %t: %d reads at the same time, want %d, or other samples", n, remote,
+						*file.most, most)
+				}
+			})
+		}
+	}
+}
+
+// TestWaitForATile: a window waits for a chunk that another reader decodes, without its turn, until the chunk is there
+// or its context ends.
+func TestWaitForATile(t *testing.T) {
+	stored := []byte{5, 6, 7, 8}
+	x := &chunk.Index{Bands: 1, Height: 2, Width: 2, ChunkB: 1, ChunkH: 2, ChunkW: 2, DType: chunk.Uint8,
+		Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 4}}}
+	for _, cancelled := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			places, tiles := turns.New(1, 1), NewTileCache(1<<20)
+			other, decode := tiles.Get(TileKey{}, 4, 0, 2)
+			if !decode {
+				t.Fatal("another reader has the chunk")
+			}
+			r := NewReader(resources.Options{Opener: meeting{Reader: source.Memory(stored)}}.WithDefaults())
+			r.Slot, r.Share = places.Slot("reader"), Shared{Tiles: tiles}
+			if err := r.Slot.Tick(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			sink := &samplesSink{x, make([]byte, 4)}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := make(chan error, 1)
+			go func() {
+				done <- r.Read(ctx, catalog.Asset{URI: "a", Index: x}, chunk.Box{B1: 1, Y1: 2, X1: 2}, nil, sink, nil)
+			}()
+			synctest.Wait()
+			if n := places.Taken(); n != 0 || len(done) > 0 {
+				t.Errorf("%d turns are taken, %d windows are read", n, len(done))
+			}
+			if cancelled {
+				cancel()
+				if err := <-done; !errors.Is(err, context.Canceled) {
+					t.Errorf("its context has ended: %v", err)
+				}
+				tiles.Finish(other, true)
+			} else {
+				copy(other.Samples, stored)
+				tiles.Finish(other, false)
+				if err := <-done; err != nil || !bytes.Equal(sink.out, stored) {
+					t.Errorf("it has %v, %v", sink.out, err)
+				}
+			}
+			tiles.Put(other)
+		})
+	}
+}
