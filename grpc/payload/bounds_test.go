@@ -332,5 +332,12 @@ func TestFillsOutOfRange(t *testing.T) {
 			c.fits != (x.Convert == nil) {
 			t.Errorf("%v in %v: %v", c.fill, c.dtype, err)
 		}
+		x.Convert, x.DType = &batch.Convert{To: c.dtype, Fill: c.fill, Mask: []byte{0, 1}, BandAxis: -1}, chunk.Uint8
+		x.Axes, x.Shape, x.Data = []string{"n"}, []int64{2}, []byte{1, 2}
+		var memory counted
+		p := encode(t, &batch.Batch{Tensors: []batch.Tensor{x}})
+		if _, err := received(p, 0, &memory); (err == nil) != c.fits || memory.out != 0 != c.fits {
+			t.Errorf("%v in %v arrives: %v, %d buffers are out", c.fill, c.dtype, err, memory.out)
+		}
 	}
 }

@@ -326,7 +326,7 @@ func (d *decoder) convert(c *fbs.Convert, t *batch.Tensor, at *place) *batch.Con
 	}
 	at.mask = d.span(part, c.Mask(nil))
 	if d.err == nil {
-		if msg := checkSizes(t, out, at.data.length, at.mask.length, at.mask.offset > 0); msg != "" {
+		if msg := checkSizes(t, out, at.mask.length, at.mask.offset > 0); msg != "" {
 			d.fail(part, pos, "%s", msg)
 		}
 	}

@@ -83,11 +83,7 @@ func layOut(b *batch.Batch, memory []byte) (segments [][]byte, total int) {
 // header returns the size-prefixed header of b.
 func header(b *batch.Batch, places []spans, length uint64, sizeHint int) []byte {
 	builder := flatbuffers.NewBuilder(sizeHint)
-	builder.StartVector(1, len(b.Valid), 1)
-	for i := len(b.Valid) - 1; i >= 0; i-- {
-		builder.PrependBool(b.Valid[i])
-	}
-	valid := builder.EndVector(len(b.Valid))
+	valid := vectorOf(builder, flatbuffers.SizeBool, b.Valid, builder.PrependBool)
 	positions := int64s(builder, b.Positions)
 	samples := int64s(builder, b.Samples)
 
@@ -208,30 +204,25 @@ func conversion(f *flatbuffers.Builder, c *batch.Convert, mask span) flatbuffers
 	return fbs.ConvertEnd(f)
 }
 
-// Builders fill vectors from the back.
-
-func int64s(f *flatbuffers.Builder, v []int64) flatbuffers.UOffsetT {
-	f.StartVector(8, len(v), 8)
-	for i := len(v) - 1; i >= 0; i-- {
-		f.PrependInt64(v[i])
+// vectorOf writes a vector, whose elements have size bytes, by a method of f that prepends one.
+func vectorOf[T any](f *flatbuffers.Builder, size int, v []T, prepend func(x T)) flatbuffers.UOffsetT {
+	f.StartVector(size, len(v), size)
+	for _, x := range slices.Backward(v) { // builders fill vectors from the back
+		prepend(x)
 	}
 	return f.EndVector(len(v))
+}
+
+func int64s(f *flatbuffers.Builder, v []int64) flatbuffers.UOffsetT {
+	return vectorOf(f, flatbuffers.SizeInt64, v, f.PrependInt64)
 }
 
 func float32s(f *flatbuffers.Builder, v []float32) flatbuffers.UOffsetT {
-	f.StartVector(4, len(v), 4)
-	for i := len(v) - 1; i >= 0; i-- {
-		f.PrependFloat32(v[i])
-	}
-	return f.EndVector(len(v))
+	return vectorOf(f, flatbuffers.SizeFloat32, v, f.PrependFloat32)
 }
 
 func offsets(f *flatbuffers.Builder, v []flatbuffers.UOffsetT) flatbuffers.UOffsetT {
-	f.StartVector(4, len(v), 4)
-	for i := len(v) - 1; i >= 0; i-- {
-		f.PrependUOffsetT(v[i])
-	}
-	return f.EndVector(len(v))
+	return vectorOf(f, flatbuffers.SizeUOffsetT, v, f.PrependUOffsetT)
 }
 
 // InMemory reports whether tensors of b lie in memory, all aligned, as their masks.

@@ -50,7 +50,7 @@ func Apply(t *batch.Tensor) error {
 	if convert == nil {
 		return nil
 	}
-	if msg := checkSizes(t, convert, uint64(len(t.Data)), uint64(len(convert.Mask)), convert.Mask != nil); msg != "" {
+	if msg := checkSizes(t, convert, uint64(len(convert.Mask)), convert.Mask != nil); msg != "" {
 		return fmt.Errorf("tensor %q: %s", t.Name, msg)
 	}
 	elems, _ := elements(t.Shape)

@@ -569,6 +569,13 @@ func TestSharedIsTheSamePayload(t *testing.T) {
 	if InMemory(odd, memory) {
 		t.Error("a tensor that is not aligned is lent")
 	}
+	odd.Tensors[0].Data = memory[Align : Align+3]
+	for begin, lent := range map[int]bool{3: false, Align - 1: false, 2 * Align: true} {
+		odd.Tensors[0].Convert = &batch.Convert{Mask: memory[begin : begin+3]}
+		if InMemory(odd, memory) != lent {
+			t.Errorf("with a mask at %d it is lent: %t", begin, !lent)
+		}
+	}
 }
 
 // TestSharedRangesStayInOnePlace: no range reaches from head into memory, or past its end.

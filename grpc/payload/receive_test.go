@@ -215,8 +215,11 @@ func TestReceiverGivesMemoryBack(t *testing.T) {
 		if _, err := r.Batch(); fault.KindOf(err) != fault.Corrupt {
 			t.Fatalf("%d of %d bytes: %v", n, len(p), err)
 		}
-		if err := r.Write(make([]byte, len(p)-n+1)); fault.KindOf(err) != fault.Corrupt {
-			t.Fatalf("a byte more: %v", err)
+		more := 1 + n%3
+		err := r.Write(make([]byte, len(p)-n+more))
+		if say := fmt.Sprintf("%d bytes more than %d", more, len(p)); fault.KindOf(err) != fault.Corrupt ||
+			!strings.Contains(err.Error(), say+":") {
+			t.Fatalf("%v, want %q", err, say)
 		}
 		r.Drop()
 		r.Drop()
