@@ -114,6 +114,21 @@ func Order(ctx context.Context) int64 {
 	return n
 }
 
+// wholeKey is the context key of WithWhole.
+type wholeKey struct{}
+
+// WithWhole returns a context in which opening a remote object of at most n bytes reads all of it, in the one request.
+// Further reads cost none until the opener needs the memory for other objects.
+func WithWhole(ctx context.Context, n int64) context.Context {
+	return context.WithValue(ctx, wholeKey{}, n)
+}
+
+// Whole returns the number of WithWhole, or 0.
+func Whole(ctx context.Context) int64 {
+	n, _ := ctx.Value(wholeKey{}).(int64)
+	return n
+}
+
 // Range is a range of bytes of an object.
 type Range struct{ Off, Len int64 }
 
@@ -122,22 +137,6 @@ type Range struct{ Off, Len int64 }
 type Holder interface {
 	Reader
 	Held() []Range
-}
-
-// Keeper is a Reader that can keep all of its object in memory.
-type Keeper interface {
-	Reader
-	// Keep reads what is not in memory in one request. Further reads cost none until the opener needs the memory for
-	// other objects.
-	Keep(ctx context.Context) error
-}
-
-// Keep has a Keeper keep its object if that has at most so many bytes.
-func Keep(ctx context.Context, r Reader, most int64) error {
-	if k, ok := r.(Keeper); ok && r.Size() <= most {
-		return k.Keep(ctx)
-	}
-	return nil
 }
 
 // Held returns the ranges that a reader has in memory.

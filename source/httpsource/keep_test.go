@@ -36,10 +36,7 @@ func TestKeptObjectsStayInTheCache(t *testing.T) {
 	before := memory()
 	var readers []source.Reader
 	for i := range objects {
-		r, err := web.Open(t.Context(), fmt.Sprintf("%s/%d", server.URL, i))
-		if err == nil {
-			err = source.Keep(t.Context(), r, size)
-		}
+		r, err := web.Open(source.WithWhole(t.Context(), size), fmt.Sprintf("%s/%d", server.URL, i))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ type object struct {
 	mu         sync.Mutex
 	tag        Tag
 	spans      []span           // the head first
-	whole      []byte           // the object, if Keep has read it and the cache has room; else nil
+	whole      []byte           // the object, if source.WithWhole covers it and the cache has room; else nil
 	diskObject diskcache.Object // the object with a tag in the cache on disk
 	diskTag    Tag              // of diskObject
 }
@@ -75,6 +75,13 @@ func (x *object) add(s span) {
 		x.spans = append(x.spans[:1], x.spans[2:]...)
 	}
 	x.spans = append(x.spans, s)
+}
+
+// free frees the memory of all of an object: open readers keep no more than the cache has room for.
+func (x *object) free() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.whole = nil
 }
 
 // bytes returns the memory of the object with its blocks.
@@ -171,31 +178,6 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	r.x.add(wanted)
 	r.o.cache.grown(r.x)
 	return nil
-}
-
-// Keep implements source.Keeper.
-func (r *reader) Keep(ctx context.Context) error {
-	for _, held := range r.Held() {
-		if held.Len == r.x.size {
-			return ctx.Err()
-		}
-	}
-	whole := make([]byte, r.x.size)
-	if err := r.fill(ctx, whole, 0); err != nil {
-		return err
-	}
-	r.x.setWhole(whole)
-	if !r.o.cache.grown(r.x) {
-		r.x.setWhole(nil)
-	}
-	return nil
-}
-
-// setWhole sets all of the object, or nil to free it: open readers keep no more than the cache has room for.
-func (x *object) setWhole(b []byte) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.whole = b
 }
 
 // fill reads a range: what the cache on disk has from there, and the rest in one request.
@@ -315,11 +297,9 @@ func (c cache) get(n name, fresh time.Duration) *object {
 // add keeps an object.
 func (c cache) add(x *object) { c.Add(x.name, x, x.bytes()) }
 
-// grown counts the blocks of an object again. It reports whether the cache has had the object.
-func (c cache) grown(x *object) bool {
-	newest, _ := c.Get(x.name)
-	if newest == x {
+// grown counts the blocks of an object again, if the cache has it.
+func (c cache) grown(x *object) {
+	if newest, _ := c.Get(x.name); newest == x {
 		c.add(x)
 	}
-	return newest == x
 }

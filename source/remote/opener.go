@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func New(b Backend, o Options) (*Opener, error) {
 	// The largest object fits: each range would otherwise read it again.
 	room := max(o.WholeBytes, o.MaxWhole+lru.Overhead)
 	objects := lru.New[name, *object](o.CacheBytes)
-	objects.OnEvict(func(x *object) { x.setWhole(nil) })
+	objects.OnEvict((*object).free)
 	return &Opener{backend: b, options: o, cache: cache{objects},
 		wholes: wholes{lru.New[name, *whole](room), make(chan struct{}, 1)}}, nil
 }
@@ -49,8 +50,8 @@ func (o *Opener) Close() error {
 	return nil
 }
 
-// Open implements source.Opener. It costs one request, which also brings the head of the object, or
-// none if the object was opened within Options.Fresh.
+// Open implements source.Opener. It costs one request, which also brings the head of the object (see source.WithWhole),
+// or none if the object was opened within Options.Fresh.
 func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	done, err := o.opening.wait(ctx, uri)
 	if err != nil {
@@ -105,7 +106,8 @@ func (p *opening) wait(ctx context.Context, uri string) (done func(), err error)
 // head makes the request that opens an object.
 func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 	made := &object{name: name{uri, openers.RootsIn(ctx)}, opened: time.Now()}
-	ask := Range{0, int64(o.options.Block)}
+	block := int64(o.options.Block)
+	ask := Range{0, max(block, source.Whole(ctx))}
 	err := o.get(ctx, made.name, ask, Tag{}, func(a *Answer) error {
 		if a.Size < 0 {
 			return Fail(Refused, errors.New("the server does not state the size of the object"))
@@ -114,11 +116,19 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 			return Fail(Transient, fmt.Errorf("requested the first %d bytes, but got %d bytes at %d of %d", ask.Len,
 				a.Len, a.Off, a.Size))
 		}
-		data := make([]byte, a.Len) // Check limits it to the requested block
+		data := make([]byte, a.Len) // Check limits it to the requested bytes
 		if err := o.readBody(a, data); err != nil {
 			return err
 		}
-		made.size, made.tag, made.spans = a.Size, a.Tag, []span{{0, data}}
+		made.size, made.tag = a.Size, a.Tag
+		switch {
+		case a.Len <= block:
+			made.spans = []span{{0, data}}
+		case a.Len == a.Size:
+			made.whole = data
+		default: // too large to be kept whole
+			made.spans = []span{{0, bytes.Clone(data[:block])}}
+		}
 		return nil
 	})
 	var f *Failure

@@ -297,3 +297,25 @@ func TestReadsAskForWhatIsMissing(t *testing.T) {
 		t.Error("another object was read from the blocks of this one")
 	}
 }
+
+// TestOpensSmallObjectsWhole: an object that is small enough costs no request after the one that opens it; of a larger
+// one the opener keeps a block.
+func TestOpensSmallObjectsWhole(t *testing.T) {
+	for whole, want := range map[int64][]Range{0: {{0, 10}, {90, 10}}, 99: {{0, 99}, {90, 10}}, 100: {{0, 100}}} {
+		store := &numbered{b: make([]byte, 100)}
+		o, err := New(store, Options{Block: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := o.Open(source.WithWhole(t.Context(), whole), "x://host/a")
+		if err == nil {
+			err = errors.Join(r.ReadAt(t.Context(), make([]byte, 5), 95), r.ReadAt(t.Context(), make([]byte, 8), 2))
+		}
+		if err = errors.Join(err, o.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(store.asked, want) {
+			t.Errorf("at most %d bytes whole: asked for %v, want %v", whole, store.asked, want)
+		}
+	}
+}

@@ -353,11 +353,11 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 }
 
 func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) error {
-	file, err := t.reader(ctx)
+	t.pageCache = o.CacheBytes - o.CacheBytes/2
+	file, err := t.reader(columns.WithSmallFile(ctx, t.pageCache))
 	if err != nil {
 		return err
 	}
-	t.pageCache = o.CacheBytes - o.CacheBytes/2
 	tab, err := columns.OpenParquet(ctx, file, t.pageCache)
 	if err != nil {
 		_ = file.Close()
