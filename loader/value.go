@@ -35,7 +35,7 @@ type valueField struct {
 // newValueField compiles a field whose column holds numbers or strings, or lists of these.
 func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	field := valueField{name: f.Name, column: column, holds: kind, kind: kind.Elem()}
-	numbers := field.kind != catalog.Text && (f.Kind == spec.NumberField || f.Kind == spec.ArrayField)
+	numbers := field.kind != catalog.Text && f.Traits().Casts
 	if f.Kind == spec.ClassField { // the numbers of strings
 		field.kind, field.classes = catalog.Int, map[string]int64{} // setClasses fills it
 	}

@@ -144,7 +144,7 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 			if err != nil {
 				return rows.InPart(err, fmt.Sprintf("field %q", field.Name))
 			}
-			if field.Kind == spec.TextField && member.kind == catalog.Raster {
+			if field.Traits().Paths && member.kind == catalog.Raster {
 				member.kind = catalog.Text // Value returns the path of the sample
 			}
 			c.fields = append(c.fields, member)

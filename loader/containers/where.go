@@ -130,7 +130,7 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 		value.name = f.Name
 		return value, err
 	}
-	if f.Kind == "" || f.Kind == spec.RasterField || f.Kind == spec.ArrayField {
+	if !f.Traits().Metadata {
 		if sequence, err := c.sequenceMember(ctx, f); err != nil || sequence.files != nil {
 			return sequence, err
 		}

@@ -256,8 +256,8 @@ func checkImages(fields []spec.Field) error {
 	image := ""
 	for _, f := range fields {
 		switch {
-		case f.Column+f.Pattern+f.Blob != "" || f.Kind == spec.TextField:
-		case f.Kind == spec.ClassField || f.Kind == spec.NumberField:
+		case f.Column+f.Pattern+f.Blob != "" || f.Traits().Paths:
+		case f.Traits().Metadata:
 			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name), fault.NoOffset,
 				"kind is %q: name its column, such as %q", f.Kind, catalog.FolderColumn)
 		case image == "":
@@ -276,7 +276,7 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	for i, field := range from {
 		fields[i] = catalog.Source{
 			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-			Kind: spec.WantedKinds[field.Kind], Beside: field.Vector != nil, Pages: field.Pages,
+			Kind: field.Traits().Opens, Beside: field.Vector != nil, Pages: field.Pages,
 			Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 		}
 		scales = slices.Concat(scales, field.Scale, field.Offset)

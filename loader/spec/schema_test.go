@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -25,7 +26,7 @@ var enums = map[string][]string{
 	"Spec.bad_samples":     BadPolicies,
 	"Spec.last":            Lasts,
 	"Spec.augment":         Augments,
-	"Field.kind":           {RasterField, NumberField, TextField, ClassField, ArrayField},
+	"Field.kind":           fieldKindNames(),
 	"Field.resample":       {"nearest", "bilinear", "antialias"},
 	"Sampler.kind":         SamplerKinds,
 	"GeoWindows.mosaic":    mosaics,
@@ -110,13 +111,14 @@ func list(items map[string]any, n int) map[string]any {
 
 // generator makes the schema of the types below Spec.
 type generator struct {
+	t        *testing.T
 	docs     map[string]string // by type, and type.Field
 	defaults map[string]any    // by type and member
 	defs     map[string]any
 }
 
 func TestSchema(t *testing.T) {
-	g := generator{docs: comments(t), defaults: defaults(t), defs: map[string]any{}}
+	g := generator{t: t, docs: comments(t), defaults: defaults(t), defs: map[string]any{}}
 	root := g.object(reflect.TypeFor[form]())
 	root["description"] = g.docs["Spec"]
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -228,6 +230,11 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 			p["default"] = v
 		}
 		words := enums[key]
+		for _, word := range words {
+			if doc := g.docs[t.Name()+"."+f.Name]; !strings.Contains(doc, fmt.Sprintf("%q", word)) {
+				g.t.Errorf("the comment of %s does not name %q", key, word)
+			}
+		}
 		if other := texts[key]; other != "" {
 			word := map[string]any{"type": "string"}
 			if words != nil {

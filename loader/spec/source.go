@@ -300,7 +300,7 @@ type Strata struct {
 	// Temperature weights each value by its number of rows, as in Mixture. Default: every value is
 	// drawn equally often (class-balanced).
 	Temperature float64 `json:"temperature,omitempty"`
-	// Until is as in Mixture. Default "length".
+	// Until is "shortest", "longest" or "length" as in Mixture. Default: "length".
 	Until Text `json:"until,omitempty"`
 	// Length is the number of samples of an epoch. Default: the samples of all rows, with PerBatch
 	// rounded down to whole batches, but at least one.

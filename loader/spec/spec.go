@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -272,21 +270,6 @@ const (
 	TimeLayout    = "n t b y x"
 )
 
-// Kinds of fields.
-const (
-	RasterField = "raster"
-	NumberField = "number"
-	ClassField  = "class" // the numbers of strings or integers; of lists of them which classes are there
-	TextField   = "text"  // strings; of a column or directory of rasters, the paths as the dataset has them
-	ArrayField  = "array"
-)
-
-// WantedKinds maps the kinds of fields that a column of strings can have to what catalog.Open must
-// take the column for. Other kinds leave that choice to the column.
-var WantedKinds = map[string]column.Kind{
-	RasterField: column.Raster, TextField: column.Text, ClassField: column.Text,
-}
-
 // Policies for bad samples.
 const (
 	BadError   = "error"   // ends the run
@@ -337,7 +320,7 @@ func (s Spec) WithDefaults() Spec {
 			field.Kind = cmp.Or(field.Kind, ClassField)
 		}
 		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
-		if field.Layout == "" && !field.metadata() {
+		if field.Layout == "" && !field.Traits().Metadata {
 			field.Layout = DefaultLayout
 			if s.inTime() && !(s.onGround() && field.Still(s.Fields)) {
 				field.Layout = TimeLayout
@@ -596,67 +579,6 @@ const Auto = "auto"
 // RasterDTypes are the dtypes that tensors of rasters can have.
 var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64", Auto}
 
-// Dtypes that tensors of numbers and of classes can have.
-var (
-	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"},
-		RasterDTypes[:len(RasterDTypes)-1]...)
-	classDTypes = []string{"native", "uint8", "int16", "int32", "int64", "float32", "float16", "bfloat16"}
-)
-
-// metadata reports whether the kind says that the field is a metadata column.
-func (f *Field) metadata() bool {
-	return f.Kind == NumberField || f.Kind == TextField || f.Kind == ClassField
-}
-
-// validateKind checks the kind, and that the dtype and the other members suit it.
-func (f *Field) validateKind() error {
-	dtypes := RasterDTypes
-	switch f.Kind {
-	case "", RasterField:
-	case ArrayField, NumberField:
-		dtypes = numberDTypes
-	case TextField:
-		dtypes = []string{"native"}
-	case ClassField:
-		dtypes = classDTypes
-	default:
-		return wrong("kind", f.Kind, "it must be %q, %q, %q, %q or %q", RasterField, NumberField, TextField, ClassField,
-			ArrayField)
-	}
-	if !slices.Contains(dtypes, f.DType) {
-		if f.Kind == TextField {
-			return fmt.Errorf("dtype is %q, but kind is %q: strings have no dtype", f.DType, f.Kind)
-		}
-		return wrong("dtype", f.DType, "it must be one of %s", strings.Join(dtypes, ", "))
-	}
-	if err := f.validateClasses(); err != nil {
-		return err
-	}
-	if !f.metadata() {
-		return nil
-	}
-	if f.Pattern != "" && f.Kind != TextField {
-		return fmt.Errorf("kind is %q and pattern is %q: files hold rasters", f.Kind, f.Pattern)
-	}
-	if m := f.rasterMember(); m != "" {
-		return fmt.Errorf("kind is %q and %s is given: that is for rasters", f.Kind, m)
-	}
-	return nil
-}
-
-// validateClasses checks the classes of a field.
-func (f *Field) validateClasses() error {
-	switch {
-	case f.Classes == nil:
-		return nil
-	case f.Kind != ClassField:
-		return fmt.Errorf("classes are given and kind is %q: they are for kind %q", f.Kind, ClassField)
-	case len(f.Classes) == 0:
-		return fmt.Errorf("classes is empty: without classes they are the strings of the column")
-	}
-	return CheckClasses(f.Classes)
-}
-
 // rasterMember returns the name of the first member that is set and that only rasters have, or "".
 // It skips dtype, because numbers have one, too.
 func (f *Field) rasterMember() string {
@@ -688,47 +610,6 @@ func (f *Field) ForRasters() string {
 	}))
 }
 
-// sayRaster is the hint of errors about columns of strings that are paths of rasters.
-const sayRaster = `kind "raster" says that texts are paths, whatever they end in`
-
-// CheckKind checks that a column with values of kind holds suits the kind, the dtype and the other
-// members of the field. The error is a fault of kind unsupported and names the column.
-func (f *Field) CheckKind(holds column.Kind) error {
-	raster, text, list := holds == column.Raster, holds.Elem() == column.Text, holds.IsList()
-	what := fmt.Sprintf("column %q holds %ss", cmp.Or(f.Column, f.Name), holds)
-	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "kind", fault.NoOffset, "%s, and %s", fmt.Sprintf(format, args...), what)
-	}
-	switch {
-	case f.Kind == RasterField && !raster:
-		if m := f.RasterOnly(); m != "" {
-			return bad("%s is given, which is for rasters", m)
-		}
-		return bad("the field is a raster " +
-			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity, resample or " +
-			"physical)")
-	case f.Kind == TextField && (!text || list) || f.Kind == NumberField && (raster || text) ||
-		f.Kind == ClassField && (raster || list && holds.Elem() == column.Float):
-		return bad("kind is %q", f.Kind)
-	case f.Kind == ClassField && len(f.Classes) > ClassLimit(f.DType, holds):
-		return bad("classes has %d strings, and dtype %q has numbers for %d", len(f.Classes), f.DType,
-			ClassLimit(f.DType, holds))
-	case f.Kind == ClassField && !list && strings.Contains(f.DType, "float"):
-		return bad("dtype is %q, which is for the classes of lists", f.DType)
-	case list && text && f.Kind == "":
-		return bad("the field has neither classes nor kind %q, which make labels numbers", ClassField)
-	case f.Kind == ArrayField && text:
-		return bad("dtype is %q, which is for rasters and numbers (%s)", f.DType, sayRaster)
-	case raster && !slices.Contains(RasterDTypes, f.DType):
-		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(RasterDTypes, ", "))
-	case !raster && f.Kind == "":
-		if m := f.RasterOnly(); m != "" {
-			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
-		}
-	}
-	return nil
-}
-
 // Whether the rasters of a field must lie where the first raster field's lie.
 const (
 	MatchGround  = "match"
@@ -743,33 +624,3 @@ const (
 	// Pillow, and of torchvision with antialias=True. Only tensors of floats can use it.
 	Antialias = "antialias"
 )
-
-// MaxClasses bounds the classes of a field: the land cover legends in use have some hundred.
-const MaxClasses = 1 << 16
-
-// ClassLimit returns how many classes a field of kind "class" may have, of a column with values of a kind. Its dtype
-// numbers them from 0, but the classes of lists are places of a tensor.
-func ClassLimit(dtype string, holds column.Kind) int {
-	switch {
-	case holds.IsList():
-	case dtype == "uint8":
-		return 1 << 8
-	case dtype == "int16":
-		return 1 << 15
-	}
-	return MaxClasses
-}
-
-// CheckClasses checks that classes are different, not empty, and not too many.
-func CheckClasses(classes []string) error {
-	if len(classes) > MaxClasses {
-		return fmt.Errorf("classes has %d strings: it must have at most %d", len(classes), MaxClasses)
-	}
-	if slices.Contains(classes, "") {
-		return fmt.Errorf("classes has an empty string: samples without a class are bad")
-	}
-	if class, twice := repeated(classes); twice {
-		return fmt.Errorf("classes has %q twice", class)
-	}
-	return nil
-}
