@@ -1,6 +1,7 @@
 package einops
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -37,4 +38,32 @@ func TestBlocksThatAreTooShort(t *testing.T) {
 		}()
 		checkBlock(convert, box, blk)
 	})
+}
+
+// TestStridesOfHostileBlocks: a stride whose products overflow to the place of a sample is refused as any other that
+// leads out of the block. The stride of an axis of length 1 does not count.
+func TestStridesOfHostileBlocks(t *testing.T) {
+	convert, err := NewConverter(Convert{From: chunk.Uint8, To: chunk.Uint8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stride = math.MaxInt/2 + 1 // 4 times that is 0
+	for _, length := range []int{1, 5} {
+		for _, sign := range []int{-1, 1} {
+			for axis := range 3 {
+				blk := Block{DType: chunk.Uint8, Data: make([]byte, 9), First: 4}
+				*[]*int{&blk.StrideB, &blk.StrideY, &blk.StrideX}[axis] = sign * stride
+				box := Box{B1: 1, Y1: 1, X1: 1}
+				*[]*int{&box.B1, &box.Y1, &box.X1}[axis] = length
+				func() {
+					defer func() {
+						if refused := recover(); (refused == "einops: block too short") != (length > 1) {
+							t.Errorf("%+v of %+v: %v", box, blk, refused)
+						}
+					}()
+					checkBlock(convert, box, blk)
+				}()
+			}
+		}
+	}
 }

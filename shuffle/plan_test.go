@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,9 @@ func TestRunsAgainstAList(t *testing.T) {
 		}
 		if r.Len() != i {
 			t.Fatalf("%d samples, not %d", r.Len(), i)
+		}
+		if equal := len(slices.Compact(slices.Clone(counts))) == 1; equal != (r.ends == nil) {
+			t.Fatalf("items of %d samples take %d numbers", counts, len(r.ends))
 		}
 	})
 }
