@@ -30,9 +30,11 @@ func TestBlocksNeedNoRanges(t *testing.T) {
 		t.Errorf("chunks over the limit: %v", err)
 	}
 	with := x
-	with.Ranges = make([]Range, 36)
-	if err := with.Validate(-1, 1<<20); fault.KindOf(err) != fault.Corrupt {
-		t.Errorf("with ranges: %v", err)
+	for _, n := range []int{1, 36} {
+		with.Ranges = make([]Range, n)
+		if err := with.Validate(-1, 1<<20); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("with %d ranges: %v", n, err)
+		}
 	}
 	with = x
 	with.Mask = &Index{

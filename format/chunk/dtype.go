@@ -49,8 +49,7 @@ var dtypes = [numDTypes]struct {
 	size  int // bytes a sample, both components of a complex one
 	parts int // components a sample
 }{
-	Invalid: {"invalid", 0, 0},
-	Uint8:   {"uint8", 1, 1}, Uint16: {"uint16", 2, 1}, Uint32: {"uint32", 4, 1}, Uint64: {"uint64", 8, 1},
+	Uint8: {"uint8", 1, 1}, Uint16: {"uint16", 2, 1}, Uint32: {"uint32", 4, 1}, Uint64: {"uint64", 8, 1},
 	Int8: {"int8", 1, 1}, Int16: {"int16", 2, 1}, Int32: {"int32", 4, 1}, Int64: {"int64", 8, 1},
 	Float16: {"float16", 2, 1}, Float32: {"float32", 4, 1}, Float64: {"float64", 8, 1},
 	Complex64: {"complex64", 8, 2}, Complex128: {"complex128", 16, 2},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -104,6 +105,27 @@ func TestNamesOfNumbersThatDoNotExist(t *testing.T) {
 		"codec": numCodecs, "axis order": numInner, "dtype": numDTypes} {
 		if beyond.String() != "invalid" {
 			t.Errorf("a %s that does not exist is called %s", name, beyond)
+		}
+	}
+}
+
+// TestIndexWithBlocks: the copy of an index has the blocks and all the rest, and the index itself stays as it is.
+func TestIndexWithBlocks(t *testing.T) {
+	x := Index{Bands: 3, DType: Int16, Ranges: []Range{{Off: 5, Len: 7}}}
+	blocks := Blocks{Image: 7, Order: [3]uint8{2, 0, 1}}
+	got := x.WithBlocks(blocks)
+	want := x
+	want.Blocks = &Blocks{Image: 7, Order: [3]uint8{2, 0, 1}}
+	if blocks.Image = 8; !reflect.DeepEqual(*got, want) || x.Blocks != nil {
+		t.Errorf("%+v of %+v", got, x)
+	}
+}
+
+// TestCodecsThatDoNotExist: no chunk of an unknown codec is decoded in pieces, and it is taken for a codec of samples.
+func TestCodecsThatDoNotExist(t *testing.T) {
+	for _, c := range []Codec{numCodecs, numCodecs + 1} {
+		if c.Streams() || !c.Samples() {
+			t.Errorf("codec %d streams: %t, of samples: %t", c, c.Streams(), c.Samples())
 		}
 	}
 }
