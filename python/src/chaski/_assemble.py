@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._flat import Table
+from chaski._grpc import pb
 from chaski._members import Ragged
 from chaski._plot import Members
-from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import DTYPE_NAMES, BadRow, SampleRef
 from chaski._shared import Bytes, Owner, Side
 from chaski.errors import LimitError, PayloadError

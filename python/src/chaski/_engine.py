@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from chaski import _host, _progress, _sign
+from chaski import _grpc, _host, _progress, _sign
 from chaski._grpc import at_fork
 from chaski._host import HELD_FOR, OtherSettingsError, abstract_name, abstract_works, enter
 from chaski._rpc import Connection
@@ -266,6 +266,7 @@ class LocalEngine:
 
         # A thread reads: each system has another way to wait for a pipe no longer than some time.
         threading.Thread(target=read, name="chaski-ready", daemon=True).start()
+        _grpc.load()  # while the engine starts
         try:
             line = said.get(timeout=_START_SECONDS)
         except queue.Empty:

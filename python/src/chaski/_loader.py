@@ -20,10 +20,10 @@ from chaski import _engine, _show
 from chaski._access import check_plain, from_environment
 from chaski._assemble import Batch, Pool, row_of
 from chaski._files import absolute_path
+from chaski._grpc import pb
 from chaski._host import SUPPORTED
 from chaski._ledger import Ledger
 from chaski._plain import count, instance, positive
-from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._files import replace_file
+from chaski._grpc import pb
 from chaski._plain import as_array, count, positive
-from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Grid
 from chaski._read import Server, ask, info, words
 from chaski._rpc import PIECE

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from chaski import _apart, _engine
 from chaski._assemble import Pool
-from chaski._grpc import at_fork
+from chaski._grpc import at_fork, pb
 from chaski._plain import Path, absolute, count, indices, listed
-from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, stands_still
 from chaski.errors import SpecError, UnsupportedError
 

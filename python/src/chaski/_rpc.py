@@ -15,11 +15,10 @@ from typing import Any, cast
 
 from chaski._access import Token, check_plain, from_environment, is_here
 from chaski._assemble import Assembler, Pool
-from chaski._grpc import grpc
+from chaski._grpc import grpc, pb
 from chaski._host import SUPPORTED
 from chaski._pipe import Pipe
 from chaski._progress import Bar
-from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef, SourceInfo
 from chaski._shared import Side
 from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError

@@ -14,12 +14,11 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from chaski import _trace
 from chaski._assemble import Assembler, Batch, Pool, Whole
-from chaski._grpc import grpc
-from chaski._proto import chaski_pb2 as pb
+from chaski._grpc import grpc, pb
 from chaski._rpc import MAX_MESSAGE, Connection, Description, fault_error, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
@@ -55,7 +54,7 @@ class Moves(Protocol):
         """Moves a batch, and lets go of the memory where it was."""
 
 
-Answer = Batch | pb.Fault | Exception
+Answer: TypeAlias = "Batch | pb.Fault | Exception"
 """The answer to the next ticket, or what ended the stream."""
 
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from chaski import _show
 from chaski._files import replace_file
+from chaski._grpc import pb
 from chaski._plain import Columns, Path, count, positive
-from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldLike, OnBad, Rows
 from chaski._read import Server, ask
 from chaski._rpc import PIECE

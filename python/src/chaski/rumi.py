@@ -36,8 +36,8 @@ import numpy.typing as npt
 from chaski import _read
 from chaski._assemble import DTYPES
 from chaski._files import replace_file
+from chaski._grpc import pb
 from chaski._plain import Crs, Path, absolute, crs_code
-from chaski._proto import chaski_pb2 as pb
 from chaski._proto.records import RumiHeader, RumiLayout
 from chaski._read import Selection, Slice, ask
 from chaski._rpc import PIECE

@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
+from chaski._grpc import pb
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
@@ -49,7 +50,6 @@ from chaski._plain import (
     plain,
     positive,
 )
-from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Engine, FieldLike, Rows
 from chaski._proto.records import Bands, Document, Float32Array, Pooled
 from chaski._read import Server, words
