@@ -29,9 +29,10 @@ const (
 	CozipCatalog
 	// Flat is a cozip of files with one table. It is read, and not written.
 	Flat
+	numForms
 )
 
-var formNames = [...]string{Auto: "unknown", ZIP: "TACO 2 (ZIP)", TacoFolder: "TACO 2 (FOLDER)",
+var formNames = [numForms]string{Auto: "unknown", ZIP: "TACO 2 (ZIP)", TacoFolder: "TACO 2 (FOLDER)",
 	TortillaFile: "Tortilla 0.5", StreamingTaco: "TACO 0.2 (streaming)", PlainTaco: "TACO 0.2",
 	Tacocat: "TACO 2 (TACOCAT folder)", TacocatFile: "TACO 2 (TACOCAT)", Tacollection: "TACO 2 (TACOLLECTION)",
 	Cozip: "TACO 3 (ZIP)", CozipFolder: "TACO 3 (FOLDER)", CozipCatalog: "TACO 3 (TACOCAT)", Flat: "cozip (Flat)"}

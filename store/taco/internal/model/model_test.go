@@ -35,6 +35,17 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// TestFormNames: every form has a name, and no two have the same.
+func TestFormNames(t *testing.T) {
+	forms := map[string]Form{}
+	for form := range numForms {
+		if other, twice := forms[form.String()]; twice || form.String() == "" {
+			t.Errorf("forms %d and %d are called %q", form, other, form)
+		}
+		forms[form.String()] = form
+	}
+}
+
 // TestClimbs: no path that could lead out of its folder, on any system, counts as one below it.
 func TestClimbs(t *testing.T) {
 	for path, climbs := range map[string]bool{
