@@ -20,7 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
-// Kind is what a path leads to: a kind of Register, or Other.
+// Kind is what a path leads to: a kind of Register, or Other. Callers look for the kind that has Times, Lists or
+// Raster, and for the kind of a class in Files: Register panics if two kinds have the same.
 type Kind struct {
 	// Noun names the kind for people, such as "a container".
 	Noun string
@@ -29,9 +30,9 @@ type Kind struct {
 	Named func(source.Path) bool
 	// Is looks at the names and first bytes of files.
 	Is func(context.Context, source.Opener, source.Path) bool
-	// Files is true if a local file is of this kind by its name (magic.Store) without a look at its bytes: archives of
-	// all kinds begin alike.
-	Files bool
+	// Files is the class of local files that are of this kind by their names, without a look at their bytes, as
+	// archives of all kinds begin alike; 0 for none.
+	Files magic.Class
 	// Times is true if a timestamp opens an earlier state, Lists if a list of paths is one dataset of this kind.
 	Times, Lists bool
 	// Flat is true if there are no dimensions to name.
@@ -39,8 +40,7 @@ type Kind struct {
 	// Usage says of a path how its rasters are read, for the error that it is not one raster. Its %s is the path.
 	Usage string
 	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
-	// choose them. nil for a kind that is no sample of other datasets. At most one kind has it; the same is true of
-	// Files, Times and Lists, which callers look for by Find.
+	// choose them. nil for a kind that is no sample of other datasets.
 	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
 	// Parts reports whether a local name without a file stands for files with the names of parts; nil if none does.
 	Parts func(ctx context.Context, o source.Opener, uri string) bool
@@ -84,10 +84,10 @@ var Other = &Kind{Noun: "another file or directory"}
 var kinds []*Kind
 
 // Register adds a kind, and returns it. The package of a store calls it when the program starts, so that a program
-// opens the stores whose packages it imports. It panics if another kind has what one alone may have.
+// opens the stores whose packages it imports.
 func Register(k *Kind) *Kind {
 	for _, other := range kinds {
-		if k.Files && other.Files || k.Times && other.Times || k.Lists && other.Lists ||
+		if k.Files != 0 && k.Files == other.Files || k.Times && other.Times || k.Lists && other.Lists ||
 			k.Raster != nil && other.Raster != nil {
 			panic("store: " + k.Noun + " and " + other.Noun + " have the same part, and one kind alone may")
 		}
@@ -166,16 +166,16 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 		case !found[i]:
 		case result == Other:
 			result = kind
-		case result.Files && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
+		case result.Files != 0 && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
 		default:
 			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)
 		}
 	}
-	if class == magic.Store && !p.Remote() {
+	byName := Find(func(k *Kind) bool { return k.Files != 0 && k.Files == class })
+	if byName != Other && !p.Remote() {
 		if st, err := openers.RootsOf(o).Stat(p.Local()); err == nil && st.Mode().IsRegular() {
-			// A ZIP, maybe a bad one.
-			result = Find(func(k *Kind) bool { return k.Files })
+			result = byName // a ZIP, maybe a bad one
 		}
 	}
 	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores

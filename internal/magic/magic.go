@@ -26,8 +26,8 @@ const (
 	Items
 	Frame // of OpenZL
 	Container
-	// Store is a Zarr array or group: a directory, or a ZIP of one.
-	Store
+	// Zarr is an array or group: a directory, or a ZIP of one.
+	Zarr
 )
 
 // Pixels reports whether files are rasters or pictures.
@@ -72,7 +72,7 @@ var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, VRT,
 	{Name: "openzl frame", Class: Frame, ends: []string{".zl"}},
 	{Name: "container", Class: Container, Noun: "a Tortilla or TACO container", starts: []string{"#y", "WX"},
 		ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
-	{Name: "zarr", Class: Store, Noun: "a Zarr store", ends: []string{".zarr", zarrZIP}},
+	{Name: "zarr", Class: Zarr, Noun: "a Zarr store", ends: []string{".zarr", zarrZIP}},
 }
 
 // zarrZIP is the one extension of two parts.

@@ -28,7 +28,7 @@ const (
 func (a *Asset) Remote() bool { return source.IsRemote(source.FileOf(a.URI)) }
 
 // IsStore reports whether a path or URI has the extension of a Zarr store.
-func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Store }
+func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Zarr }
 
 // storeOf splits the name of a Zarr store, PATH or PATH::ARRAY. Other names stay whole.
 func storeOf(name string) (uri, array string, ok bool) {

@@ -3,13 +3,14 @@ package zarr
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 )
 
 // Kind is the kind of the paths of arrays and groups.
 var Kind = store.Register(&store.Kind{
-	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: true, Raster: openRaster, Verify: check,
+	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr, Raster: openRaster, Verify: check,
 })
 
 // images are the images of a store as store.Raster.

@@ -54,7 +54,7 @@ func missing(err error) bool { return errors.Is(err, fault.NotFound) && !openers
 // probing costs requests.
 func Named(p source.Path) bool {
 	for part := range strings.SplitSeq(p.Name, "/") {
-		if magic.Named(part).Class == magic.Store {
+		if magic.Named(part).Class == magic.Zarr {
 			return true
 		}
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -38,13 +40,15 @@ var allowed = map[[2]string]bool{
 	{"rumi", "tiff"}:           true, // a rumi file is a TIFF: its tags and metadata are read there
 }
 
+// kinds stands for all folders of packages that register a kind of store.
+const kinds = "store.Register("
+
 // light are packages of programs that compile little, and the folders whose packages each of them does not reach.
 var light = map[string][]string{
 	// It reads no file itself.
 	"grpc/client": {"source", "format/tables", "format/codec", "tiff", "rumi", "format/picture", "store"},
 	// A program imports the formats that it reads, or loader/formats.
-	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec",
-		"store/taco", "store/tiledb", "store/zarr"},
+	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec", kinds},
 	// It is data and checks.
 	"loader/spec": {"source", "format/tables", "tiff", "rumi", "store"},
 	// It reads what a source.Reader gives, and makes no plans for loading.
@@ -53,13 +57,14 @@ var light = map[string][]string{
 
 // listed is what `go list -json` prints of a package.
 type listed struct {
-	ImportPath                         string
+	ImportPath, Dir                    string
+	GoFiles                            []string
 	Imports, TestImports, XTestImports []string
 }
 
 // checkImports returns the arrows between packages that run up.
 func checkImports() (problems []string, err error) {
-	packages, err := list("-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	packages, err := list("-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -93,18 +98,25 @@ func checkImports() (problems []string, err error) {
 				i))
 		}
 	}
-	problems = append(problems, checkLight(packages)...)
+	stores, err := registering(packages)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, checkLight(packages, stores)...)
 	slices.Sort(problems)
 	return problems, nil
 }
 
 // checkLight returns what the light packages reach and must not.
-func checkLight(packages []listed) (problems []string) {
+func checkLight(packages []listed, stores []string) (problems []string) {
 	imports := map[string][]string{}
 	for _, p := range packages {
 		imports[p.ImportPath] = p.Imports
 	}
 	for start, heavy := range light {
+		if slices.Contains(heavy, kinds) {
+			heavy = slices.Concat(heavy, stores)
+		}
 		reached := []string{module + "/" + start}
 		for i := 0; i < len(reached); i++ {
 			for _, folder := range heavy {
@@ -120,6 +132,26 @@ func checkLight(packages []listed) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// registering returns the folders of the packages that register a kind of store.
+func registering(packages []listed) (folders []string, err error) {
+	for _, p := range packages {
+		for _, name := range p.GoFiles {
+			folder := strings.TrimPrefix(p.ImportPath, module+"/")
+			if !strings.HasPrefix(folder, "store/") {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			if bytes.Contains(text, []byte(kinds)) {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	return folders, nil
 }
 
 // room returns the room of floors that a package lies in, or else the folder of the root, and reports whether the

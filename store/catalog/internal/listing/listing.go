@@ -71,7 +71,7 @@ func FilesOf(path string) Files {
 	switch magic.Named(path).Class {
 	case magic.Picture:
 		return Pictures
-	case magic.Store:
+	case magic.Zarr:
 		return Stores
 	}
 	return Rasters
@@ -205,14 +205,14 @@ func (l *Listing) counts(path string) bool {
 		l.Picture = cmp.Or(l.Picture, path)
 		l.skippedPictures++
 		return false
-	case class == magic.Store && l.files&Stores == 0:
+	case class == magic.Zarr && l.files&Stores == 0:
 		l.stores++
 		return false
 	}
 	if l.unread == "" && magic.Way(path) != "" {
 		l.unread = path
 	}
-	return class.Pixels() || class == magic.Store
+	return class.Pixels() || class == magic.Zarr
 }
 
 // instead returns what to list of a directory that holds no rasters, but stores, or pictures and no tables.
@@ -303,7 +303,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, patter
 			whole, below = pattern.match(rel)
 		}
 		if d.IsDir() {
-			if whole && l.files&AllFiles == 0 && magic.Named(rel).Class == magic.Store {
+			if whole && l.files&AllFiles == 0 && magic.Named(rel).Class == magic.Zarr {
 				if l.counts(rel) {
 					l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, 0)
 				}

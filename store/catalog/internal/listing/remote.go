@@ -84,7 +84,7 @@ func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Open
 // storeOf returns the path of the store that an object is or lies in, or "".
 func storeOf(object string) string {
 	for i := range len(object) + 1 {
-		if (i == len(object) || object[i] == '/') && magic.Named(object[:i]).Class == magic.Store {
+		if (i == len(object) || object[i] == '/') && magic.Named(object[:i]).Class == magic.Zarr {
 			return object[:i]
 		}
 	}
