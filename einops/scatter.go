@@ -102,7 +102,32 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	if work.strideX < 0 || rows.n > 1 && work.strideX > abs(rows.stride) {
 		return work.turnBox(bands, rows, base, blk.First)
 	}
-	return work.box(bands, rows, base, blk.First)
+	first := blk.First // index of the block's first sample; base is the offset of the tensor's first element
+	if stride, same := rows.axis.stride(); same && work.copiesRows() && (bands.n == 1 || bands.outside(&rows)) {
+		for band := range bands.n {
+			offset := base + bands.axis.offset(bands.first+band) + rows.first*stride
+			work.copyRows(offset, stride, first+band*bands.stride, rows.stride, rows.n)
+		}
+		return 0
+	}
+	if bands.outside(&rows) {
+		for band := range bands.n {
+			scale, shift := work.setBand(bands.first + band)
+			offset, sample := base+bands.axis.offset(bands.first+band), first+band*bands.stride
+			for row := range rows.n {
+				nodata += work.row(offset+rows.axis.offset(rows.first+row), sample+row*rows.stride, scale, shift)
+			}
+		}
+		return nodata
+	}
+	for row := range rows.n {
+		offset, sample := base+rows.axis.offset(rows.first+row), first+row*rows.stride
+		for band := range bands.n {
+			scale, shift := work.setBand(bands.first + band)
+			nodata += work.row(offset+bands.axis.offset(bands.first+band), sample+band*bands.stride, scale, shift)
+		}
+	}
+	return nodata
 }
 
 // check panics on mistakes and reports whether the box is empty.
@@ -169,36 +194,6 @@ func (j *job) mergeRows(y *loop) int {
 	return off
 }
 
-// box converts all rows. base is the offset of the tensor's first element, first the index of the block's
-// first sample.
-func (j *job) box(b, y loop, base, first int) (nodata int) {
-	if stride, same := y.axis.stride(); same && j.copiesRows() && (b.n == 1 || b.outside(&y)) {
-		for band := range b.n {
-			offset := base + b.axis.offset(b.first+band) + y.first*stride
-			j.copyRows(offset, stride, first+band*b.stride, y.stride, y.n)
-		}
-		return 0
-	}
-	if b.outside(&y) {
-		for band := range b.n {
-			scale, shift := j.setBand(b.first + band)
-			offset, src := base+b.axis.offset(b.first+band), first+band*b.stride
-			for row := range y.n {
-				nodata += j.row(offset+y.axis.offset(y.first+row), src+row*y.stride, scale, shift)
-			}
-		}
-		return nodata
-	}
-	for row := range y.n {
-		offset, src := base+y.axis.offset(y.first+row), first+row*y.stride
-		for band := range b.n {
-			scale, shift := j.setBand(b.first + band)
-			nodata += j.row(offset+b.axis.offset(b.first+band), src+band*b.stride, scale, shift)
-		}
-	}
-	return nodata
-}
-
 // outside reports whether the loop over b goes around the loop over y. It must not if rows of several
 // bands lie close together in the block or in the tensor: every cache line would be loaded once per
 // band.
@@ -208,29 +203,29 @@ func (b *loop) outside(y *loop) bool {
 	return abs(b.stride) > abs(y.stride) && bandStep > rowStep
 }
 
-// row converts one row. off is the offset of x = 0 in the tensor, src the index of the row's first sample.
-func (j *job) row(off, src int, a, c float32) (nodata int) {
+// row converts one row. at is the offset of x = 0 in the tensor, first the index of the row's first sample.
+func (j *job) row(at, first int, scale, shift float32) (nodata int) {
 	cv := j.cv
 	for done := 0; done < j.w; {
 		pos, count := j.runs.at(j.x0 + done)
 		count = min(count, j.w-done)
-		stored := j.src[(src+done*j.strideX)*cv.fromSize:]
+		stored := j.src[(first+done*j.strideX)*cv.fromSize:]
 		switch {
 		case cv.table != nil:
 			count = min(count, piece)
-			nodata += j.look(off+pos, stored, count)
+			nodata += j.look(at+pos, stored, count)
 		case cv.copies || cv.widens:
 			count = j.limit(count)
-			nodata += j.copyRun(off+pos, stored, count)
+			nodata += j.copyRun(at+pos, stored, count)
 		case count >= inPlace && j.floats != nil && j.runs.stride == 1:
 			count = j.limit(count)
-			bad := j.convert(j.floats[off+pos:off+pos+count], stored, a, c, j.stream)
-			j.mask(off+pos, 0, count, bad > 0)
+			bad := j.convert(j.floats[at+pos:at+pos+count], stored, scale, shift, j.stream)
+			j.mask(at+pos, 0, count, bad > 0)
 			nodata += bad
 		default:
 			count = min(piece, j.w-done)
-			bad := j.convert(j.f[:count], stored, a, c, false)
-			j.store(off, j.x0+done, count, j.check(count, bad))
+			bad := j.convert(j.f[:count], stored, scale, shift, false)
+			j.store(at, j.x0+done, count, j.markUnfit(count, bad))
 			nodata += bad
 		}
 		done += count
@@ -248,18 +243,18 @@ func (j *job) limit(n int) int {
 
 // convert fills f from s, with the fill value for nodata, and returns how many samples are nodata. If
 // there are any, valid says which.
-func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int) {
+func (j *job) convert(f []float32, s []byte, scale, shift float32, stream bool) (bad int) {
 	cv := j.cv
 	if cv.noData {
 		bad = j.markMissing(s, len(f))
 	}
 	if !j.gathers {
-		cv.load(f, s, j.strideX, a, c, stream)
+		cv.load(f, s, j.strideX, scale, shift, stream)
 	}
 	for done := 0; j.gathers && done < len(f); done += piece {
 		count := min(len(f)-done, piece)
 		kernel.Copy(j.near[:], 1, s[done*j.strideX*cv.fromSize:], j.strideX, count, cv.fromSize)
-		cv.load(f[done:done+count], j.near[:count*cv.fromSize], 1, a, c, stream)
+		cv.load(f[done:done+count], j.near[:count*cv.fromSize], 1, scale, shift, stream)
 	}
 	if bad > 0 && cv.fillNoData {
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
@@ -291,9 +286,9 @@ func (j *job) markMissing(src []byte, n int) (bad int) {
 	return bad
 }
 
-// check reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks samples
+// markUnfit reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks samples
 // that the element type cannot hold.
-func (j *job) check(n, bad int) (marked bool) {
+func (j *job) markUnfit(n, bad int) (marked bool) {
 	if !j.cv.checked || j.dst.Mask == nil || kernel.FitUint8(j.f[:n]) {
 		return bad > 0
 	}

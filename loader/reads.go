@@ -74,7 +74,7 @@ func eachPart(f *pixels.Raster, a *catalog.Asset,
 		if part == nil {
 			continue
 		}
-		if err := part.Fits(&a.Parts[place]); err != nil {
+		if err := part.Accepts(&a.Parts[place]); err != nil {
 			return a.Parts[place].Fault(err)
 		}
 		lay, err := part.NewLay(a, place)
@@ -141,7 +141,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 			rd.raster, asset = whole.Parts[part], asset.Parts[part]
 			rd.bands = &rd.raster.PickedBands
 		}
-		if err := rd.raster.Fits(&asset); err != nil {
+		if err := rd.raster.Accepts(&asset); err != nil {
 			return asset.Fault(err)
 		}
 		if part < 0 {

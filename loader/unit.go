@@ -38,7 +38,7 @@ func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
 	if err != nil {
 		return err
 	}
-	err = pending.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).Fits()
+	err = pending.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).CheckRange()
 	if err == nil || d.ground != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box
 		dst.Mask = p.mask(field)
 	}
 	return &pixels.Row{Field: p.set(k).rasters[field].Tensor(), Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step,
-		Win: win, Turn: p.draws[k].Transform}
+		Win: win, Transform: p.draws[k].Transform}
 }
 
 // ground decodes the window of a raster field out of the scenes that it sees.

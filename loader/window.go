@@ -75,7 +75,7 @@ func (d *dataset) windowAt(corner *[2]int, window shuffle.Box, height, width int
 func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64,
 	a catalog.Asset) (shuffle.Box, error) {
 	raster, lead := d.rasters[field], d.rasters[0]
-	if err := raster.Fits(&a); err != nil {
+	if err := raster.Accepts(&a); err != nil {
 		return shuffle.Box{}, err
 	}
 	base := a

@@ -53,7 +53,7 @@ func TestCutTilesAndComponents(t *testing.T) {
 func checkRows(t *testing.T, h *Header, file []byte) {
 	x, d := h.Index(), chunk.NewDecoder(nil)
 	for i, r := range x.Ranges {
-		all, some := make([]byte, x.StoredBytes(i)), make([]byte, x.StoredBytes(i), x.StoredBytes(i)+chunk.Spare)
+		all, some := make([]byte, x.DecodedBytes(i)), make([]byte, x.DecodedBytes(i), x.DecodedBytes(i)+chunk.Spare)
 		stored := file[r.Off : r.Off+r.Len]
 		if err := d.Decode(all, stored, x, i); err != nil {
 			t.Fatal(err)

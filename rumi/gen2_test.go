@@ -106,7 +106,7 @@ func TestWrite2GivesTheFileAgain(t *testing.T) {
 		var frames [][]byte
 		for i, r := range x.Ranges {
 			frames = append(frames, file[r.Off:r.Off+r.Len])
-			want := make([]byte, x.StoredBytes(i))
+			want := make([]byte, x.DecodedBytes(i))
 			if err := dec.Decode(want, frames[i], x, i); err != nil {
 				t.Fatal(err)
 			}

@@ -166,7 +166,7 @@ func TestWrite3GivesTheFileAgain(t *testing.T) {
 		for i, r := range x.Ranges {
 			frame := h.Unit.frame(x, i)
 			frames[frame] = file[r.Off : r.Off+r.Len]
-			want := make([]byte, x.StoredBytes(i))
+			want := make([]byte, x.DecodedBytes(i))
 			if err := dec.Decode(want, frames[frame], x, i); err != nil {
 				t.Fatal(err)
 			}

@@ -163,7 +163,7 @@ func TestTileAgainstTheOriginal(t *testing.T) {
 		}
 		x, d := h.Index(), chunk.NewDecoder(nil)
 		for i, r := range x.Ranges {
-			want := make([]byte, x.StoredBytes(i))
+			want := make([]byte, x.DecodedBytes(i))
 			if err := d.Decode(want, file[r.Off:r.Off+r.Len], x, i); err != nil {
 				t.Fatal(err)
 			}

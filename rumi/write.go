@@ -140,13 +140,13 @@ func NewCuts(l Layout) (*Cuts, error) {
 func (c *Cuts) Len() int { return c.n }
 
 // Bytes returns how many bytes the samples of frame i have.
-func (c *Cuts) Bytes(i int) int { return c.x.StoredBytes(c.unit.chunk(c.x, i)) }
+func (c *Cuts) Bytes(i int) int { return c.x.DecodedBytes(c.unit.chunk(c.x, i)) }
 
 // Rows returns the shape of frame i: h rows, in a cell the rows of all planes together, of w samples. In a cell
 // of interleaved planes a row has the samples of all planes.
 func (c *Cuts) Rows(i int) (h, w int) {
 	i = c.unit.chunk(c.x, i)
-	planes, h, w := c.x.Stored(i)
+	planes, h, w := c.x.DecodedShape(i)
 	strides := c.x.Strides(i)
 	return planes * h / strides.X, w * strides.X
 }
@@ -189,7 +189,7 @@ func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
 func (t *Tiler) AppendTile(dst []byte, i int) []byte {
 	i = t.unit.chunk(t.x, i)
 	start := len(dst)
-	dst = slices.Grow(dst, t.x.StoredBytes(i))[:start+t.x.StoredBytes(i)]
+	dst = slices.Grow(dst, t.x.DecodedBytes(i))[:start+t.x.DecodedBytes(i)]
 	clear(dst[start:])
 	cut(dst[start:], t.pixels, t.x, i)
 	return dst

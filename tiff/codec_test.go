@@ -159,7 +159,7 @@ func TestLZMADamage(t *testing.T) {
 	race.SkipCovered(t)
 	for _, name := range []string{"lzma-crc32.tif", "lzma-crc64.tif", "lzma-sha256.tif", "lzma-delta.tif"} {
 		src, x := firstChunk(t, name)
-		want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
+		want, got := make([]byte, x.DecodedBytes(0)), make([]byte, x.DecodedBytes(0))
 		d := chunk.Registered()[chunk.LZMA]()
 		if err := all(d, want, src); err != nil {
 			t.Fatal(err)

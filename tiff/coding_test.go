@@ -127,7 +127,7 @@ func TestQuantisationOfTheFirstScan(t *testing.T) {
 	second += bytes.Index(src[second:], scan)
 	ones := append([]byte{0xff, 0xdb, 0, 67, 0}, bytes.Repeat([]byte{1}, 64)...)
 	changed := slices.Concat(src[:second], ones, src[second:])
-	want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
+	want, got := make([]byte, x.DecodedBytes(0)), make([]byte, x.DecodedBytes(0))
 	d := chunk.NewDecoder(nil)
 	if err := d.Decode(want, src, x, 0); err != nil {
 		t.Fatal(err)
@@ -142,8 +142,8 @@ func TestQuantisationOfTheFirstScan(t *testing.T) {
 
 // checkRows: the first pixels of a chunk, decoded alone, are those of the whole.
 func checkRows(t *testing.T, d *chunk.Decoder, x *chunk.Index, i int, src []byte) {
-	_, h, w := x.Stored(i)
-	want, got := make([]byte, x.StoredBytes(i)), make([]byte, x.StoredBytes(i))
+	_, h, w := x.DecodedShape(i)
+	want, got := make([]byte, x.DecodedBytes(i)), make([]byte, x.DecodedBytes(i))
 	if err := d.Decode(want, src, x, i); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func addTiles(f *testing.F, codec chunk.Codec) {
 			continue
 		}
 		for i, r := range x.Ranges {
-			n, h, w := x.Stored(i)
+			n, h, w := x.DecodedShape(i)
 			f.Add(b[r.Off:][:r.Len], x.Params, uint8(n-1), uint16(h-1), uint16(w-1), uint8(x.DType-1), uint16(h))
 		}
 	}
@@ -191,7 +191,7 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 			Bands: int(bands%8) + 1, Height: int(h%150) + 1, Width: int(w%150) + 1,
 			DType: chunk.DType(dtype%17 + 1), Params: params,
 		}
-		tile.Rows, tile.Least, tile.MaxHeight = tile.Height, tile.Height, tile.Height
+		tile.Rows, tile.LeastRows, tile.MaxHeight = tile.Height, tile.Height, tile.Height
 		const guard = 0x5a
 		size := tile.Bands * tile.Height * tile.Width * tile.DType.Size()
 		a, b := bytes.Repeat([]byte{guard}, size+1), make([]byte, size+1)

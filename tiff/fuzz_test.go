@@ -223,7 +223,7 @@ func FuzzCodecs(f *testing.F) {
 	f.Add([]byte{0xfe, 0xaa, 0x02, 0x80, 0x00, 0x2a}, uint16(6))
 	for _, name := range []string{"lzma-uint8.tif", "lzma-delta.tif", "lzma-sha256.tif"} {
 		src, x := firstChunk(f, name)
-		f.Add(src, uint16(x.StoredBytes(0)))
+		f.Add(src, uint16(x.DecodedBytes(0)))
 	}
 	f.Add([]byte("\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27"), uint16(3))
 	f.Fuzz(func(t *testing.T, src []byte, n uint16) {

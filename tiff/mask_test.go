@@ -46,9 +46,9 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 	if x.Height > 1<<22/x.Width/x.Bands {
 		return nil, nil, fault.New(fault.Limit, "mask", fault.NoOffset, "too large for a test")
 	}
-	out, d, dst := make([]byte, x.Bands*x.Height*x.Width), chunk.NewDecoder(nil), make([]byte, x.MaxStoredBytes())
+	out, d, dst := make([]byte, x.Bands*x.Height*x.Width), chunk.NewDecoder(nil), make([]byte, x.MaxDecodedBytes())
 	for i, r := range x.Ranges {
-		dst := dst[:x.StoredBytes(i)]
+		dst := dst[:x.DecodedBytes(i)]
 		if err := d.Decode(dst, file[r.Off:][:r.Len], x, i); err != nil {
 			return nil, nil, err
 		}
@@ -56,7 +56,7 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 			dst[k] = min(v, 1)
 		}
 		box := x.Box(i)
-		n, h, w := x.Stored(i)
+		n, h, w := x.DecodedShape(i)
 		for b := box.B0; b < box.B1; b++ {
 			for y := box.Y0; y < box.Y1; y++ {
 				for c := box.X0; c < box.X1; c++ {

@@ -150,7 +150,7 @@ func (s *sizer) clipped() {
 	positions, groups := int(s.chunks)/cut.Groups(), cut.Groups()
 	for i := range int(s.chunks) {
 		pos := i%positions*groups + i/positions
-		if s.counts.Uint(i) != uint64(cut.StoredBytes(pos)) {
+		if s.counts.Uint(i) != uint64(cut.DecodedBytes(pos)) {
 			return
 		}
 	}
@@ -193,7 +193,7 @@ func (s *sizer) place(i, at int) chunk.Range {
 // from its offset on. The image tells how many bytes are needed; for a tile at the lower edge, the rows of
 // the image are enough.
 func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
-	_, h, _ := s.x.Stored(at)
+	_, h, _ := s.x.DecodedShape(at)
 	box := s.x.Box(at)
 	row := s.row
 	if s.x.CutRight {
@@ -278,7 +278,7 @@ func cutRaw(x *chunk.Index, fileSize int64) {
 			continue
 		}
 		start := int64(y%h) * row
-		_, n, _ := cut.Stored(i)
+		_, n, _ := cut.DecodedShape(i)
 		cut.Ranges[i] = chunk.Range{Off: span.Off + start, Len: min(int64(n)*row, span.Len-start)}
 	}
 	*x = cut

@@ -175,7 +175,7 @@ func BenchmarkRows(b *testing.B) {
 				DType: chunk.Uint16, Codec: codec, Predictor: chunk.Horizontal,
 				Ranges: []chunk.Range{{Len: int64(len(src))}},
 			}
-			n := x.StoredBytes(0)
+			n := x.DecodedBytes(0)
 			dst, d := make([]byte, n, n+chunk.Spare), chunk.NewDecoder(nil)
 			for _, percent := range []int{25, 50, 100} {
 				b.Run(fmt.Sprintf("%v/%d/%d", codec, side, percent), func(b *testing.B) {

@@ -76,7 +76,7 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 		layouts = layouts[:len(layouts)/4]
 	}
 	for _, x := range layouts {
-		n := x.StoredBytes(0)
+		n := x.DecodedBytes(0)
 		if x.Bits {
 			n = x.ChunkH * ((x.ChunkW + 7) / 8)
 		}
@@ -107,7 +107,7 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 func compareRows(t *testing.T, d *chunk.Decoder, x *chunk.Index, src []byte, rnd *rand.Rand,
 	what string) (refused bool) {
 	t.Helper()
-	want := make([]byte, x.StoredBytes(0))
+	want := make([]byte, x.DecodedBytes(0))
 	wantErr := d.Decode(want, src, x, 0)
 	got, err := inRows(d, x, src, rnd, 0, x.ChunkH)
 	if wantErr != nil && x.Codec == chunk.Zstd && fault.KindOf(err) == fault.Limit {

@@ -90,7 +90,7 @@ func checkCut(t *testing.T, x *chunk.Index) {
 		if i == 1 {
 			continue // sparse
 		}
-		x.Ranges[i] = chunk.Range{Off: size, Len: int64(x.StoredBytes(i))}
+		x.Ranges[i] = chunk.Range{Off: size, Len: int64(x.DecodedBytes(i))}
 		size += x.Ranges[i].Len
 	}
 	cut := *x
@@ -107,8 +107,8 @@ func checkCut(t *testing.T, x *chunk.Index) {
 		if x.Ranges[i].Len == 0 {
 			return -1
 		}
-		_, h, _ := x.Stored(i)
-		off := int64(y%x.ChunkH) * int64(x.StoredBytes(i)/h)
+		_, h, _ := x.DecodedShape(i)
+		off := int64(y%x.ChunkH) * int64(x.DecodedBytes(i)/h)
 		if off >= x.Ranges[i].Len {
 			return -2
 		}

@@ -332,7 +332,7 @@ type compressor struct {
 
 // tile returns tile i of a part, compressed.
 func (c *compressor) tile(p *part, i int) ([]byte, error) {
-	n := p.x.MaxStoredBytes()
+	n := p.x.MaxDecodedBytes()
 	c.raw = slices.Grow(c.raw[:0], n)[:n]
 	cutTile(c.raw, p.pixels, p.x, p.x.Box(i))
 	if !p.x.Bits {
@@ -469,7 +469,7 @@ func (p *part) byteCounts() ifd.Field {
 	for _, t := range p.tiles {
 		largest = max(largest, len(t))
 	}
-	decoded := p.x.MaxStoredBytes()
+	decoded := p.x.MaxDecodedBytes()
 	if p.x.Bits {
 		decoded /= 8
 	}

@@ -88,7 +88,7 @@ func sameTiles(t *testing.T, x *chunk.Index, xf []byte, y *chunk.Index, yf []byt
 	t.Helper()
 	d := chunk.NewDecoder(nil)
 	for i := range x.Ranges {
-		a, b := make([]byte, x.StoredBytes(i)), make([]byte, y.StoredBytes(i))
+		a, b := make([]byte, x.DecodedBytes(i)), make([]byte, y.DecodedBytes(i))
 		ra, rb := x.Ranges[i], y.Ranges[i]
 		if err := d.Decode(a, xf[ra.Off:ra.Off+ra.Len], x, i); err != nil {
 			t.Fatal(err)

@@ -169,9 +169,9 @@ func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	switch {
 	case codec == chunk.Raw:
 		// Some writers leave out the rows of a tile that lie below the image.
-		if len(src) < blockRows(min(t.Rows, t.Least))*row {
+		if len(src) < blockRows(min(t.Rows, t.LeastRows))*row {
 			return fault.New(fault.Corrupt, "ycbcr", fault.NoOffset, "%d bytes stored, %d needed", len(src),
-				blockRows(t.Least)*row)
+				blockRows(t.LeastRows)*row)
 		}
 		need = min(need, len(src)/row)
 	case !codec.Samples():

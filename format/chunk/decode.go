@@ -31,7 +31,7 @@ type Tile struct {
 
 	Bands, Height, Width int // shape of the samples, which codecs for images interleave by pixel
 	Rows                 int // how many of the first rows are needed
-	Least                int // how many of them lie in the image; writers may leave out the others
+	LeastRows            int // how many of them lie in the image; writers may leave out the others
 	MaxHeight            int // rows of a whole chunk; a writer may store as many in a chunk that the image's edge cuts
 	DType                DType
 	Params               []byte // Index.Params
@@ -60,16 +60,16 @@ func NewDecoder(codecs Codecs) *Decoder {
 }
 
 // Decode fills dst with the samples of chunk i of x: little-endian, in the axis order x.Inner, of the
-// shape x.Stored(i). len(dst) must be x.StoredBytes(i). src holds the chunk's stored bytes; it is empty
+// shape x.DecodedShape(i). len(dst) must be x.DecodedBytes(i). src holds the chunk's stored bytes; it is empty
 // for a sparse chunk, which gives nodata or 0. Decode may overwrite up to Spare bytes of the capacity
 // of dst past its length.
 func (d *Decoder) Decode(dst, src []byte, x *Index, i int) error {
-	_, h, w := x.Stored(i)
+	_, h, w := x.DecodedShape(i)
 	return d.DecodeFirst(dst, src, x, i, h*w)
 }
 
 // DecodeFirst is Decode for a caller who needs only the first pixels of the chunk, row by row, in each of its
-// bands. It may decode fewer than x.Stored(i) has. dst is as large as for the whole chunk; its content past
+// bands. It may decode fewer than x.DecodedShape(i) has. dst is as large as for the whole chunk; its content past
 // these pixels is arbitrary. Decompression stops after them if the codec can, except in
 // chunks of several band planes, whose last plane lies at the end.
 //
@@ -77,7 +77,7 @@ func (d *Decoder) Decode(dst, src []byte, x *Index, i int) error {
 // damage past them: a chunk that is cut there, has too many or too few bytes, or fails the checksum
 // at its end (zstd, DEFLATE).
 func (d *Decoder) DecodeFirst(dst, src []byte, x *Index, i, pixels int) error {
-	b, h, w := x.Stored(i)
+	b, h, w := x.DecodedShape(i)
 	if len(dst) != b*h*w*x.DType.Size() {
 		panic("chunk: len(dst) is not the decoded size of the chunk")
 	}
@@ -86,7 +86,7 @@ func (d *Decoder) DecodeFirst(dst, src []byte, x *Index, i, pixels int) error {
 	}
 	rows := (pixels + w - 1) / w
 	wanted := len(dst)
-	least := h // rows that the stored bytes must hold
+	leastRows := h // that the stored bytes must hold
 	// The capacity is cut, because a decompressor may write to all of it.
 	dst = dst[:wanted:min(cap(dst), wanted+Spare)]
 	if b == 1 || x.Inner.rowsFirst() {
@@ -96,36 +96,99 @@ func (d *Decoder) DecodeFirst(dst, src []byte, x *Index, i, pixels int) error {
 		}
 		wanted = pixels * (wanted / (h * w))
 		box := x.Box(i)
-		least = box.Y1 - box.Y0
+		leastRows = box.Y1 - box.Y0
 	}
 	if x.Ranges[i].Len == 0 {
 		fillSparse(dst[:wanted], x)
 		return nil
 	}
-	if x.isPacked() {
-		packed := x.packedRow(b, w)
-		bits := dst[len(dst)-h*packed:]
-		if err := d.decompress(bits, src, x, i, rows*packed, least*packed); err != nil {
-			return inChunk(i, err)
-		}
-		if d.Decompressed != nil {
-			d.Decompressed()
-		}
-		x.unpack(dst[:rows*(len(dst)/h)], bits, b, w)
-		return nil
+	into, need, row := dst, wanted, len(dst)/h
+	if x.isPacked() { // its bits go to the end of dst, from where unpack spreads them
+		row = x.packedRow(b, w)
+		into, need = dst[len(dst)-h*row:], rows*row
 	}
-	err := d.decompress(dst, src, x, i, wanted, least*(len(dst)/h))
-	otherForm := err != nil && x.Codec == OpenZL && d.opened.live[OpenZL] != nil && d.otherForm(dst, src, x, i)
-	if err != nil && !otherForm {
+	if err := d.decompress(into, src, x, i, need, leastRows*row); err != nil && !d.retry(dst, src, x, i) {
 		return inChunk(i, err)
 	}
 	if d.Decompressed != nil {
 		d.Decompressed()
 	}
+	if x.isPacked() {
+		x.unpack(dst[:rows*(len(dst)/h)], into, b, w)
+		return nil
+	}
 	d.unpredict(dst[:wanted], x, i)
 	if x.LowBits {
 		return inChunk(i, x.checkLowBits(dst[:wanted]))
 	}
+	return nil
+}
+
+// decompress fills at least the first need bytes of dst from the bytes of chunk i. Bytes that lie in the
+// image are among the first leastBytes.
+func (d *Decoder) decompress(dst, src []byte, x *Index, i, need, leastBytes int) error {
+	if x.Reversed {
+		src = d.reverse(src)
+	}
+	if x.Codec == Raw {
+		return raw(dst[:need], src, leastBytes)
+	}
+	codec, err := d.opened.Of(x.Codec)
+	if err != nil {
+		return err
+	}
+	bands, height, width := x.DecodedShape(i)
+	row := len(dst) / height
+	d.tile = Tile{
+		Need: need, Number: x.DType.Size(), Bands: bands, Height: height, Width: width,
+		Rows: (need + row - 1) / row, LeastRows: (leastBytes + row - 1) / row, MaxHeight: x.ChunkH,
+		DType: x.DType, Params: x.Params,
+	}
+	return codec.Decompress(dst, src, &d.tile)
+}
+
+// unpredict undoes the predictor row by row and brings the samples to little-endian. dst is the whole
+// chunk i or its first pixels.
+//
+// The predictor's stride is the number of interleaved samples: ChunkB in a YXB chunk, 1 otherwise.
+func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
+	bands, _, width := x.DecodedShape(i)
+	part := x.DType.Size() / x.DType.Components()
+	samples, stride := width*x.DType.Components(), x.DType.Components()
+	if x.Inner.rowsFirst() {
+		samples, stride = samples*bands, stride*bands
+	}
+	rowBytes := samples * part
+	switch x.Predictor {
+	case FloatingPoint:
+		// No swap, since the byte planes are most significant first in files of either byte order.
+		d.tmp = slices.Grow(d.tmp[:0], rowBytes)[:rowBytes]
+		for row := range slices.Chunk(dst, rowBytes) {
+			kernel.UndoFloatPredictor(row, d.tmp, part, stride)
+		}
+		return
+	case Horizontal:
+		// Bytes are swapped first, because differences are taken of numbers, not of bytes.
+		if x.BigEndian {
+			kernel.SwapBytes(dst, part)
+		}
+		for row := range slices.Chunk(dst, rowBytes) {
+			kernel.UndoHorizontal(row, part, stride)
+		}
+		return
+	}
+	if x.BigEndian {
+		kernel.SwapBytes(dst, part)
+	}
+}
+
+// raw copies samples that are not compressed. The first leastBytes of dst lie in the image. Some
+// writers cut tiles off after them; the rest of dst is then 0.
+func raw(dst, src []byte, leastBytes int) error {
+	if len(src) < min(leastBytes, len(dst)) {
+		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes stored, %d needed", len(src), leastBytes)
+	}
+	clear(dst[copy(dst, src):])
 	return nil
 }
 
@@ -138,7 +201,7 @@ func inChunk(i int, err error) error {
 // AsStored returns the samples of chunk i as DecodeFirst would decode them from src, if they are src itself or a part
 // of it: not compressed, of the byte order and the form of dst, all there, and aligned. Otherwise it returns nil.
 func (x *Index) AsStored(src []byte, i int) []byte {
-	n, size := x.StoredBytes(i), x.DType.Size()/x.DType.Components()
+	n, size := x.DecodedBytes(i), x.DType.Size()/x.DType.Components()
 	changed := x.Codec != Raw || x.Predictor != NoPredictor || x.Reversed || x.isPacked()
 	if changed || x.LowBits || len(src) < n || x.BigEndian && size > 1 {
 		return nil
@@ -170,74 +233,6 @@ func (x *Index) checkLowBits(samples []byte) error {
 	}
 	return fault.New(fault.Corrupt, "", fault.NoOffset, "a sample with more than the %d bits of %s", x.DType.Bits(),
 		x.DType)
-}
-
-// raw copies samples that are not compressed. The first least bytes of dst lie in the image. Some
-// writers cut tiles off after them; the rest of dst is then 0.
-func raw(dst, src []byte, least int) error {
-	if len(src) < min(least, len(dst)) {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes stored, %d needed", len(src), least)
-	}
-	clear(dst[copy(dst, src):])
-	return nil
-}
-
-// decompress fills at least the first n bytes of dst from the bytes of chunk i. Bytes that lie in the
-// image are among the first least.
-func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
-	if x.Reversed {
-		src = d.reverse(src)
-	}
-	if x.Codec == Raw {
-		return raw(dst[:n], src, least)
-	}
-	codec, err := d.opened.Of(x.Codec)
-	if err != nil {
-		return err
-	}
-	bands, height, width := x.Stored(i)
-	row := len(dst) / height
-	d.tile = Tile{
-		Need: n, Number: x.DType.Size(), Bands: bands, Height: height, Width: width,
-		Rows: (n + row - 1) / row, Least: (least + row - 1) / row, MaxHeight: x.ChunkH,
-		DType: x.DType, Params: x.Params,
-	}
-	return codec.Decompress(dst, src, &d.tile)
-}
-
-// unpredict undoes the predictor row by row and brings the samples to little-endian. dst is the whole
-// chunk i or its first pixels.
-//
-// The predictor's stride is the number of interleaved samples: ChunkB in a YXB chunk, 1 otherwise.
-func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
-	bands, _, width := x.Stored(i)
-	part := x.DType.Size() / x.DType.Components()
-	samples, stride := width*x.DType.Components(), x.DType.Components()
-	if x.Inner.rowsFirst() {
-		samples, stride = samples*bands, stride*bands
-	}
-	rowBytes := samples * part
-	switch x.Predictor {
-	case FloatingPoint:
-		// No swap, since the byte planes are most significant first in files of either byte order.
-		d.tmp = slices.Grow(d.tmp[:0], rowBytes)[:rowBytes]
-		for row := range slices.Chunk(dst, rowBytes) {
-			kernel.UndoFloatPredictor(row, d.tmp, part, stride)
-		}
-		return
-	case Horizontal:
-		// Bytes are swapped first, because differences are taken of numbers, not of bytes.
-		if x.BigEndian {
-			kernel.SwapBytes(dst, part)
-		}
-		for row := range slices.Chunk(dst, rowBytes) {
-			kernel.UndoHorizontal(row, part, stride)
-		}
-		return
-	}
-	if x.BigEndian {
-		kernel.SwapBytes(dst, part)
-	}
 }
 
 // fillSparse writes nodata, or 0, to every sample of dst.

@@ -78,7 +78,7 @@ func TestDecodeAgainstSlowPredictors(t *testing.T) {
 				for _, shape := range [][4]int{{1, 5, 7, 0}, {3, 4, 6, 0}, {3, 4, 6, 1}, {1, 1, 1, 0}, {2, 3, 1, 1}} {
 					x := &Index{Bands: shape[0], Height: shape[1], Width: shape[2], ChunkB: shape[0], ChunkH: shape[1],
 						ChunkW: shape[2], DType: d, Predictor: p, BigEndian: bigEndian, Inner: Inner(shape[3])}
-					plain := make([]byte, x.MaxStoredBytes())
+					plain := make([]byte, x.MaxDecodedBytes())
 					for i := range plain {
 						plain[i] = byte(rnd.Uint32())
 					}
@@ -166,7 +166,7 @@ func TestSparseChunkIsNoData(t *testing.T) {
 		if err := binary.Write(&one, binary.LittleEndian, c.want); err != nil {
 			t.Fatal(err)
 		}
-		dst := bytes.Repeat([]byte{0xaa}, x.StoredBytes(0))
+		dst := bytes.Repeat([]byte{0xaa}, x.DecodedBytes(0))
 		if err := NewDecoder(nil).Decode(dst, nil, x, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestEveryChunkCoversItsBox(t *testing.T) {
 			if cut {
 				want = [3]int{1, box.Y1 - box.Y0, box.X1 - box.X0}
 			}
-			if b, h, w := x.Stored(i); [3]int{b, h, w} != want || x.StoredBytes(i) > x.MaxStoredBytes() {
+			if b, h, w := x.DecodedShape(i); [3]int{b, h, w} != want || x.DecodedBytes(i) > x.MaxDecodedBytes() {
 				t.Errorf("chunk %d is stored as %d %d %d", i, b, h, w)
 			}
 		}
@@ -216,7 +216,7 @@ func TestEveryChunkCoversItsBox(t *testing.T) {
 
 func TestDecodeErrorsNameTheCause(t *testing.T) {
 	x := tog(1, 1, 1, 16)
-	dst := make([]byte, x.StoredBytes(0))
+	dst := make([]byte, x.DecodedBytes(0))
 	err := NewDecoder(Codecs{}).Decode(dst, []byte{1}, x, 0)
 	if want := "chunk 0: this program does not import the package that decompresses zstd: " +
 		"import github.com/chaski-eo/chaski/tiff, "; fault.KindOf(err) != fault.Unsupported ||
@@ -240,7 +240,7 @@ func TestDecodeNoAlloc(t *testing.T) {
 	for _, p := range []Predictor{NoPredictor, Horizontal, FloatingPoint} {
 		x := tog(1, 1, 1, 64)
 		x.Codec, x.Predictor = Raw, p
-		src, dst, d := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0)), NewDecoder(nil)
+		src, dst, d := make([]byte, x.DecodedBytes(0)), make([]byte, x.DecodedBytes(0)), NewDecoder(nil)
 		if n := testing.AllocsPerRun(20, func() { _ = d.Decode(dst, src, x, 0) }); n != 0 {
 			t.Errorf("predictor %d: %v allocations", p, n)
 		}
@@ -252,7 +252,7 @@ func BenchmarkDecode(b *testing.B) {
 		for _, d := range []DType{Uint8, Uint16, Float32} {
 			x := tog(1, 1, 1, 512)
 			x.Codec, x.Predictor, x.DType = Raw, p, d
-			src, dst, dec := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0)), NewDecoder(nil)
+			src, dst, dec := make([]byte, x.DecodedBytes(0)), make([]byte, x.DecodedBytes(0)), NewDecoder(nil)
 			b.Run(fmt.Sprintf("predictor=%d/%v", p, d), func(b *testing.B) {
 				b.SetBytes(int64(len(dst)))
 				b.ReportAllocs()
@@ -327,7 +327,7 @@ func TestAsStored(t *testing.T) {
 		"uint16": plain(func(*Index) {}), "float64": plain(func(x *Index) { x.DType = Float64 }),
 		"bytes of a big-endian file": plain(func(x *Index) { x.DType, x.BigEndian = Uint8, true }),
 	} {
-		want := make([]byte, x.StoredBytes(0))
+		want := make([]byte, x.DecodedBytes(0))
 		if err := NewDecoder(nil).Decode(want, src, x, 0); err != nil {
 			t.Fatal(name, err)
 		}

@@ -1,14 +1,17 @@
 package chunk
 
-// otherForm decodes the OpenZL frame of chunk i, which has not the usual form, in the others that its index does not
-// tell apart. The count and the width of the numbers in a frame say which form it has:
+// retry decodes the OpenZL frame of chunk i, which has not the usual form, in the others that its index does not tell
+// apart. The count and the width of the numbers in a frame say which form it has:
 //
 //   - complex samples stored as their components, one number each;
 //   - chunks at the edges cut to the image (rumi-eo 0.12 to 0.14), in files that otherwise equal those
-//     of rumi-eo 0.8, which pads them. otherForm pads them with zeros.
+//     of rumi-eo 0.8, which pads them. retry pads them with zeros.
 //
-// It reports false if no form fits.
-func (d *Decoder) otherForm(dst, src []byte, x *Index, i int) bool {
+// It reports false if no form fits, or the chunk has no frame.
+func (d *Decoder) retry(dst, src []byte, x *Index, i int) bool {
+	if x.Codec != OpenZL || x.isPacked() || d.opened.live[OpenZL] == nil {
+		return false
+	}
 	decodes := func(dst []byte, width int) bool {
 		d.tile.Need, d.tile.Number = len(dst), width
 		return d.opened.live[OpenZL].Decompress(dst, src, &d.tile) == nil
@@ -16,7 +19,7 @@ func (d *Decoder) otherForm(dst, src []byte, x *Index, i int) bool {
 	size := x.DType.Size()
 	part := size / x.DType.Components()
 	box := x.Box(i)
-	bands, height, width := x.Stored(i)
+	bands, height, width := x.DecodedShape(i)
 	cutH, cutW := box.Y1-box.Y0, box.X1-box.X0
 	cut := bands * cutH * cutW * size
 	if part != size && decodes(dst, part) {

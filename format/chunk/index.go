@@ -334,9 +334,9 @@ func (x *Index) Box(i int) Box {
 	}
 }
 
-// Stored returns the shape (bands, rows, columns) that chunk i decodes to: the full chunk, or the part
+// DecodedShape returns the shape (bands, rows, columns) that chunk i decodes to: the full chunk, or the part
 // inside the image if the format cuts chunks at the edges.
-func (x *Index) Stored(i int) (b, h, w int) {
+func (x *Index) DecodedShape(i int) (b, h, w int) {
 	box := x.Box(i)
 	b, h, w = box.B1-box.B0, x.ChunkH, x.ChunkW
 	if x.CutEdge {
@@ -348,9 +348,9 @@ func (x *Index) Stored(i int) (b, h, w int) {
 	return b, h, w
 }
 
-// StoredBytes returns the decoded size of chunk i in bytes.
-func (x *Index) StoredBytes(i int) int {
-	b, h, w := x.Stored(i)
+// DecodedBytes returns the decoded size of chunk i in bytes.
+func (x *Index) DecodedBytes(i int) int {
+	b, h, w := x.DecodedShape(i)
 	return b * h * w * x.DType.Size()
 }
 
@@ -366,8 +366,8 @@ func (x *Index) largest() (height, width int) {
 	return height, width
 }
 
-// MaxStoredBytes returns the decoded size of the largest chunk in bytes.
-func (x *Index) MaxStoredBytes() int {
+// MaxDecodedBytes returns the decoded size of the largest chunk in bytes.
+func (x *Index) MaxDecodedBytes() int {
 	height, width := x.largest()
 	return x.ChunkB * height * width * x.DType.Size()
 }
@@ -381,7 +381,7 @@ func (x *Index) MaxCompressed() int64 {
 		spare = 4 << 20
 	}
 	// Capped at 2^61, since twice that and 4 MiB still fit in an int64.
-	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + spare
+	return min(int64(x.MaxDecodedBytes()), 1<<61)*2 + spare
 }
 
 // Place returns the byte range to read for chunk i: its range, or the part of it that an uncompressed
@@ -389,9 +389,9 @@ func (x *Index) MaxCompressed() int64 {
 func (x *Index) Place(i int) Range {
 	span := x.Ranges[i]
 	if x.Codec == Raw {
-		need := x.StoredBytes(i)
+		need := x.DecodedBytes(i)
 		if x.isPacked() {
-			b, h, w := x.Stored(i)
+			b, h, w := x.DecodedShape(i)
 			need = h * x.packedRow(b, w)
 		}
 		span.Len = min(span.Len, int64(need))
@@ -525,7 +525,7 @@ func (x *Index) OverLimit(maxChunk int) error {
 	}
 	size := "too many"
 	if least.ChunkFits(math.MaxInt) {
-		size = strconv.Itoa(least.MaxStoredBytes())
+		size = strconv.Itoa(least.MaxDecodedBytes())
 	}
 	whole := ""
 	if x.Codec == OpenZL {

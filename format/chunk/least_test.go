@@ -30,7 +30,7 @@ func TestRowsThatAChunkHolds(t *testing.T) {
 		got := make([]byte, rows*width)
 		for needed := range inside + 1 {
 			err := decoder.DecodeFirst(got, pixels, x, number, needed*width)
-			if tile := shape.tile; err != nil || tile.Least != inside || tile.Rows != needed ||
+			if tile := shape.tile; err != nil || tile.LeastRows != inside || tile.Rows != needed ||
 				tile.MaxHeight != rows || tile.Height != rows || tile.Need != needed*width {
 				t.Errorf("chunk %d, %d rows: %+v, %v", number, needed, tile, err)
 			}

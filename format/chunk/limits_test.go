@@ -213,7 +213,7 @@ func TestPackedRowsDecode(t *testing.T) {
 				src[i] = bits.Reverse8(src[i])
 			}
 		}
-		got := make([]byte, x.StoredBytes(0))
+		got := make([]byte, x.DecodedBytes(0))
 		if err := NewDecoder(nil).Decode(got, src, x, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -404,8 +404,8 @@ func TestMostBytesOfAChunk(t *testing.T) {
 		x := &Index{Bands: c.bands, Height: 99, Width: 99, ChunkB: c.bands, ChunkH: c.height, ChunkW: c.width,
 			DType: map[int]DType{1: Int8, 2: Int16, 16: Complex128}[c.size]}
 		n := c.bands * c.height * c.width * c.size
-		if !x.ChunkFits(n) || x.ChunkFits(n-1) || x.MaxStoredBytes() != n {
-			t.Errorf("%+v: %d bytes", c, x.MaxStoredBytes())
+		if !x.ChunkFits(n) || x.ChunkFits(n-1) || x.MaxDecodedBytes() != n {
+			t.Errorf("%+v: %d bytes", c, x.MaxDecodedBytes())
 		}
 		for _, one := range []bool{true, false} {
 			for codec := Raw; codec < numCodecs; codec++ {
@@ -429,8 +429,8 @@ func TestMostBytesOfAChunk(t *testing.T) {
 		t.Error("2^86 bytes fit")
 	}
 	x.CutEdge, x.CutRight, x.Height, x.Width = true, true, 1, 2
-	if x.MaxStoredBytes() != MaxPlanes*2*16 {
-		t.Errorf("a chunk that is cut has %d bytes", x.MaxStoredBytes())
+	if x.MaxDecodedBytes() != MaxPlanes*2*16 {
+		t.Errorf("a chunk that is cut has %d bytes", x.MaxDecodedBytes())
 	}
 }
 

@@ -42,7 +42,7 @@ func (x *Index) InPieces(maxChunk int) *Index {
 	}
 	index := *x
 	index.Ranges, index.Mask, index.CutEdge, index.ChunkH = nil, nil, true, 1
-	row := index.MaxStoredBytes()
+	row := index.MaxDecodedBytes()
 	if row > maxChunk {
 		return nil
 	}
@@ -85,7 +85,7 @@ const wasteBytes = 64 << 10
 // maxWindow is as in StreamDecompressor. The chunk must be one that InPieces cuts. The Decoder may be used
 // for other chunks meanwhile. The caller must call Close.
 func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, error) {
-	b, h, w := x.Stored(i)
+	b, h, w := x.DecodedShape(i)
 	rows := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), rest: h}
 	if rows.packed = rows.row; x.isPacked() {
 		rows.packed = x.packedRow(b, w)
@@ -127,7 +127,7 @@ func (r *Rows) Next(dst []byte) error {
 		r.d.Decompressed()
 	}
 	if r.x.isPacked() {
-		bands, _, width := r.x.Stored(r.i)
+		bands, _, width := r.x.DecodedShape(r.i)
 		r.x.unpack(dst, bits, bands, width)
 		return nil
 	}

@@ -73,16 +73,16 @@ func drawImage(t *rapid.T) *Index {
 func TestPiecesAreRowsOfTheirChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawImage(t)
-		limit := rapid.IntRange(1, x.MaxStoredBytes()+1).Draw(t, "limit")
+		limit := rapid.IntRange(1, x.MaxDecodedBytes()+1).Draw(t, "limit")
 		pieces := x.InPieces(limit)
 		height := x.ChunkH
 		if x.CutEdge {
 			height = min(height, x.Height)
 		}
-		row := x.MaxStoredBytes() / height
-		if fits, tooWide := x.MaxStoredBytes() <= limit, row > limit; fits || tooWide {
+		row := x.MaxDecodedBytes() / height
+		if fits, tooWide := x.MaxDecodedBytes() <= limit, row > limit; fits || tooWide {
 			if pieces != nil {
-				t.Fatalf("%d bytes a chunk and %d a row, at most %d: %+v", x.MaxStoredBytes(), row, limit, pieces)
+				t.Fatalf("%d bytes a chunk and %d a row, at most %d: %+v", x.MaxDecodedBytes(), row, limit, pieces)
 			}
 			return
 		}
@@ -95,7 +95,7 @@ func TestPiecesAreRowsOfTheirChunks(t *testing.T) {
 			want--
 		}
 		if pieces.ChunkH != want || pieces.ChunkB != x.ChunkB || pieces.ChunkW != x.ChunkW ||
-			pieces.MaxStoredBytes() > limit || pieces.Ranges != nil {
+			pieces.MaxDecodedBytes() > limit || pieces.Ranges != nil {
 			t.Fatalf("pieces of %d rows, want %d: %+v", pieces.ChunkH, want, pieces)
 		}
 		seen := map[int]bool{}
@@ -162,17 +162,17 @@ func TestRowsAgainstDecode(t *testing.T) {
 		nodata := 7.0
 		x.NoData = &nodata
 		i := rapid.IntRange(0, len(x.Ranges)-1).Draw(t, "chunk")
-		_, height, _ := x.Stored(i)
+		_, height, _ := x.DecodedShape(i)
 		var ended, closed, decompressed int
 		d := NewDecoder(Codecs{Zstd: func() Decompressor { return plainStream{nil, &ended, &closed} }})
 		var src []byte
 		if x.Ranges[i].Len > 0 {
-			src = rapid.SliceOfN(rapid.Byte(), x.StoredBytes(i), x.StoredBytes(i)).Draw(t, "content")
-			if b, h, w := x.Stored(i); x.Packed != 0 {
+			src = rapid.SliceOfN(rapid.Byte(), x.DecodedBytes(i), x.DecodedBytes(i)).Draw(t, "content")
+			if b, h, w := x.DecodedShape(i); x.Packed != 0 {
 				src = src[:h*((b*w*x.Packed+7)/8)]
 			}
 		}
-		whole := make([]byte, x.StoredBytes(i))
+		whole := make([]byte, x.DecodedBytes(i))
 		if err := d.Decode(whole, src, x, i); err != nil {
 			t.Fatal(err)
 		}

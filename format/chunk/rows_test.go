@@ -39,7 +39,7 @@ func layouts() []*Index {
 						ChunkH: 4, ChunkW: 5, DType: d, Predictor: p,
 						BigEndian: bigEndian, Inner: form.inner, Ranges: make([]Range, 1),
 					}
-					x.Ranges[0].Len = int64(x.StoredBytes(0))
+					x.Ranges[0].Len = int64(x.DecodedBytes(0))
 					all = append(all, x)
 				}
 			}
@@ -55,7 +55,7 @@ func TestFirstPixelsAreThoseOfDecode(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	var asked []int
 	for _, x := range layouts() {
-		n := x.StoredBytes(0)
+		n := x.DecodedBytes(0)
 		src, want := make([]byte, n), make([]byte, n)
 		for i := range src {
 			src[i] = byte(rnd.Uint32())
@@ -70,7 +70,7 @@ func TestFirstPixelsAreThoseOfDecode(t *testing.T) {
 			y := *x
 			y.Codec = codec
 			d := NewDecoder(Codecs{codec: open})
-			b, h, w := x.Stored(0)
+			b, h, w := x.DecodedShape(0)
 			for pixels := range h*w + 1 {
 				what := fmt.Sprintf("%v %v of %d bands, predictor %d, order %d, big-endian %v, %d pixels",
 					codec, x.DType, x.Bands, x.Predictor, x.Inner, x.BigEndian, pixels)
@@ -117,7 +117,7 @@ func TestFirstPixelsOfASparseChunk(t *testing.T) {
 
 func TestDecodeFirstRefuses(t *testing.T) {
 	x := tog(1, 1, 1, 16)
-	dst := make([]byte, x.StoredBytes(0))
+	dst := make([]byte, x.DecodedBytes(0))
 	x.Codec, x.Predictor = Raw, NoPredictor
 	err := NewDecoder(nil).DecodeFirst(dst, dst[:len(dst)/x.ChunkH-1], x, 0, x.ChunkW)
 	if fault.KindOf(err) != fault.Corrupt || err.Error()[:8] != "chunk 0:" {
@@ -144,7 +144,7 @@ func TestDecodeFirstNoAlloc(t *testing.T) {
 	for _, p := range []Predictor{NoPredictor, Horizontal, FloatingPoint} {
 		x := tog(1, 1, 1, 64)
 		x.Predictor = p
-		src, dst := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
+		src, dst := make([]byte, x.DecodedBytes(0)), make([]byte, x.DecodedBytes(0))
 		d := NewDecoder(Codecs{Zstd: func() Decompressor { return early{&asked} }})
 		decode := func() { asked = asked[:0]; _ = d.DecodeFirst(dst, src, x, 0, 16*64+7) }
 		if n := testing.AllocsPerRun(20, decode); n != 0 {

@@ -20,7 +20,7 @@ func (s Strides) Plane(p int) int {
 
 // Strides returns the strides of decoded chunk i.
 func (x *Index) Strides(i int) Strides {
-	planes, height, width := x.Stored(i)
+	planes, height, width := x.DecodedShape(i)
 	steps, bands := 1, planes
 	if planes > 1 {
 		steps, bands = x.Steps(), x.StepBands()

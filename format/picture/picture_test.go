@@ -40,7 +40,7 @@ func decode(t testing.TB, b []byte, limit int) (*chunk.Index, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out, at := make([]byte, x.StoredBytes(0)), x.Ranges[0]
+	out, at := make([]byte, x.DecodedBytes(0)), x.Ranges[0]
 	return x, out, chunk.NewDecoder(nil).Decode(out, b[at.Off:][:at.Len], x, 0)
 }
 

@@ -82,7 +82,7 @@ func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		stored.Height, stored.Width = t.Width, t.Height
 	}
 	pixel := t.Bands * t.Number
-	stored.Rows, stored.Least, stored.MaxHeight = stored.Height, stored.Height, stored.Height
+	stored.Rows, stored.LeastRows, stored.MaxHeight = stored.Height, stored.Height, stored.Height
 	stored.Need = stored.Height * stored.Width * pixel
 	d.stored = slices.Grow(d.stored[:0], stored.Need)[:stored.Need]
 	inner, err := d.inner.Of(codec)

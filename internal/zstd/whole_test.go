@@ -38,7 +38,7 @@ func chunksOf(t testing.TB, most int) map[string][]stored {
 		x := img.Index
 		for i := 0; i < len(x.Ranges); i += (len(x.Ranges) + most - 1) / most {
 			if r := x.Ranges[i]; r.Len > 0 {
-				all[f.Path] = append(all[f.Path], stored{b[r.Off:][:r.Len], x.StoredBytes(i)})
+				all[f.Path] = append(all[f.Path], stored{b[r.Off:][:r.Len], x.DecodedBytes(i)})
 			}
 		}
 	}

@@ -97,8 +97,8 @@ func (d *DryReader) fetched(run runs.Run) {
 
 // decoded notes that the first pixels of a chunk whose bytes lie at a place are decoded.
 func (d *DryReader) decoded(x *chunk.Index, i int, place chunk.Range, pixels int) {
-	n := x.StoredBytes(i)
-	_, _, width := x.Stored(i)
+	n := x.DecodedBytes(i)
+	_, _, width := x.DecodedShape(i)
 	d.note(i, place, ReadChunk{Decoded: n, Rows: (pixels + width - 1) / width, Held: int64(n) + chunk.Spare})
 }
 
@@ -110,7 +110,7 @@ func (d *DryReader) decodedRows(x, pieces *chunk.Index, i, rows int) {
 		d.Runs = append(d.Runs, ReadRange{Off: place.Off, Len: place.Len, Requests: requests})
 		d.Loose = d.Loose || requests > 1
 	}
-	bands, _, width := x.Stored(i)
+	bands, _, width := x.DecodedShape(i)
 	d.note(i, place, ReadChunk{Decoded: rows * bands * width * x.DType.Size(), Held: pieceBytes(x, pieces)})
 }
 

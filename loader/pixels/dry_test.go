@@ -50,8 +50,8 @@ func slowChunks(x *chunk.Index, box chunk.Box, bands []int, mask bool) (out []Re
 			continue
 		}
 		place := x.Place(i)
-		out = append(out, ReadChunk{Chunk: i, Mask: mask, Off: place.Off, Len: place.Len, Decoded: x.StoredBytes(i),
-			Rows: min(box.Y1, part.Y1) - part.Y0, Held: int64(x.StoredBytes(i)) + chunk.Spare})
+		out = append(out, ReadChunk{Chunk: i, Mask: mask, Off: place.Off, Len: place.Len, Decoded: x.DecodedBytes(i),
+			Rows: min(box.Y1, part.Y1) - part.Y0, Held: int64(x.DecodedBytes(i)) + chunk.Spare})
 	}
 	return out
 }

@@ -508,9 +508,9 @@ func (r *Raster) SameOrder(o *Raster) error {
 	return nil
 }
 
-// Fits checks that an asset has the dtype and bands that the field was compiled for. It fails with kind
+// Accepts checks that an asset has the dtype and bands that the field was compiled for. It fails with kind
 // unsupported.
-func (r *Raster) Fits(a *catalog.Asset) error {
+func (r *Raster) Accepts(a *catalog.Asset) error {
 	index := a.Index
 	switch {
 	case index.DType != r.Native:
@@ -544,14 +544,14 @@ func (r *Raster) SameGround(first, other *catalog.Asset) error {
 
 // Row is a Sink that writes the window of one sample into one row of a tensor.
 type Row struct {
-	Field *Raster
-	Bands *PickedBands // of this asset; nil: the field's
-	Plan  *einops.Plan
-	Dst   einops.Target // the tensor, and its mask
-	Cv    *einops.Converter
-	N, T  int             // row of the tensor, and step of the sequence
-	Win   shuffle.Box     // in the field's pixels
-	Turn  shuffle.Element // the transform of the sample: flips and rotations
+	Field     *Raster
+	Bands     *PickedBands // of this asset; nil: the field's
+	Plan      *einops.Plan
+	Dst       einops.Target // the tensor, and its mask
+	Cv        *einops.Converter
+	N, T      int             // row of the tensor, and step of the sequence
+	Win       shuffle.Box     // in the field's pixels
+	Transform shuffle.Element // the transform of the sample: flips and rotations
 }
 
 // picked returns which bands of the asset the row has.
@@ -598,9 +598,9 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// Fits fails with kind unsupported if the step's pixels have a value that the tensor cannot hold. It comes after all
+// CheckRange fails with kind unsupported if the step's pixels have a value that the tensor cannot hold. It comes after all
 // pixels and masks.
-func (r *Row) Fits() error {
+func (r *Row) CheckRange() error {
 	field := r.Field
 	for t := range max(field.TimeSteps, 1) {
 		box := einops.Box{N: r.N, T: r.step(t), B1: field.bands(), Y1: field.H, X1: field.W}
@@ -617,7 +617,7 @@ func (r *Row) Fits() error {
 // turnBox returns where the row's transform puts box b of the window, and changes the strides of blk in
 // the same way, so that a transform needs no pass of its own. blk is nil if only the box matters.
 func (r *Row) turnBox(blk *einops.Block, b einops.Box) einops.Box {
-	if r.Turn == shuffle.Identity {
+	if r.Transform == shuffle.Identity {
 		return b
 	}
 	if blk == nil {
@@ -625,17 +625,17 @@ func (r *Row) turnBox(blk *einops.Block, b einops.Box) einops.Box {
 	}
 	// Flips come before the transposition: their order is part of what an Element means. A flip starts
 	// at the last sample of the box and runs backwards.
-	if r.Turn&shuffle.FlipX != 0 {
+	if r.Transform&shuffle.FlipX != 0 {
 		blk.First += (b.X1 - b.X0 - 1) * blk.StrideX
 		blk.StrideX = -blk.StrideX
 		b.X0, b.X1 = r.Win.W-b.X1, r.Win.W-b.X0
 	}
-	if r.Turn&shuffle.FlipY != 0 {
+	if r.Transform&shuffle.FlipY != 0 {
 		blk.First += (b.Y1 - b.Y0 - 1) * blk.StrideY
 		blk.StrideY = -blk.StrideY
 		b.Y0, b.Y1 = r.Win.H-b.Y1, r.Win.H-b.Y0
 	}
-	if r.Turn&shuffle.Transpose != 0 {
+	if r.Transform&shuffle.Transpose != 0 {
 		blk.StrideY, blk.StrideX = blk.StrideX, blk.StrideY
 		b.Y0, b.Y1, b.X0, b.X1 = b.X0, b.X1, b.Y0, b.Y1
 	}

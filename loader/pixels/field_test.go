@@ -117,7 +117,7 @@ func TestAssetsThatFitAField(t *testing.T) {
 		} else {
 			fits = fits && field.Times[0] < other.Steps()
 		}
-		err = f.Fits(&catalog.Asset{URI: "b", Index: other})
+		err = f.Accepts(&catalog.Asset{URI: "b", Index: other})
 		if fits != (err == nil) || err != nil && fault.KindOf(err) != fault.Unsupported {
 			t.Fatalf("%+v beside %+v: %v", other, x, err)
 		}
@@ -242,7 +242,7 @@ func TestValuesThatATensorCannotHold(t *testing.T) {
 		if err := r.Read(t.Context(), m.asset, chunk.Box{Y1: 4, X1: 4}, f.Picked, s.row, nil); err != nil {
 			t.Fatal(err)
 		}
-		switch err := s.row.Fits(); {
+		switch err := s.row.CheckRange(); {
 		case bad < 0 && err != nil, bad >= 0 && fault.KindOf(err) != fault.Unsupported:
 			t.Fatalf("sample %d is 256: %v", bad, err)
 		case bad >= 0:

@@ -25,7 +25,7 @@ type samplesSink struct {
 
 func (s *samplesSink) Put(x *chunk.Index, i int, samples []byte) {
 	box, size := x.Box(i), x.DType.Size()
-	bands, height, width := x.Stored(i)
+	bands, height, width := x.DecodedShape(i)
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
 			for c := box.X0; c < box.X1; c++ {

@@ -24,7 +24,7 @@ const maxWindow = 64 << 20
 
 // pieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
 func pieceBytes(x, pieces *chunk.Index) int64 {
-	n := int64(MaxRun) + int64(pieces.MaxStoredBytes()) + chunk.Spare
+	n := int64(MaxRun) + int64(pieces.MaxDecodedBytes()) + chunk.Spare
 	if x.Codec == chunk.Zstd {
 		return n + maxWindow + 2<<20 // 1.5 MB of buffers and tables
 	}
@@ -68,12 +68,13 @@ func (w *walk) rows(ctx context.Context, i int) error {
 			continue
 		}
 		piece := x.Piece(pieces, i, line)
-		samples := w.Samples[:pieces.StoredBytes(piece)]
+		samples := w.Samples[:pieces.DecodedBytes(piece)]
 		if err := rows.Next(samples[:count*rows.Bytes()]); err != nil {
 			return read.fault(err)
 		}
 		w.Clock.Lap(resources.StagePredictor)
-		w.put(pieces, piece, samples)
+		w.sink.Put(pieces, piece, samples)
+		w.Clock.Lap(resources.StageScatter)
 	}
 	w.Clock.Decoded(bottom * rows.Bytes())
 	return nil
@@ -157,7 +158,7 @@ func (p *parts) Read(b []byte) (int, error) {
 		p.err = p.f.ReadAt(p.ctx, b, p.rest.Off)
 	}
 	p.r.Clock.Lap(resources.StageRead)
-	p.turn = p.r.decoding()
+	p.turn = p.r.takeTurn()
 	if p.err != nil {
 		return 0, p.err
 	}

@@ -59,7 +59,7 @@ func TestPiecesOfRealFiles(t *testing.T) {
 		x := img.Index
 		rowOf := *x
 		rowOf.ChunkH, rowOf.CutEdge = 1, true
-		most := rowOf.MaxStoredBytes() * (1 + rnd.IntN(x.ChunkH))
+		most := rowOf.MaxDecodedBytes() * (1 + rnd.IntN(x.ChunkH))
 		if x.InPieces(most) == nil {
 			continue
 		}

@@ -38,8 +38,8 @@ type Reader struct {
 	Resample Resampler
 	colours  []byte        // the bands of a window of colours, and their validity
 	Share    Shared        // where decoded chunks of the current asset are shared
-	own      []want        // the chunks of a window that this reader decodes
-	others   []want        // those that other readers decode
+	own      []wanted      // the chunks of a window that this reader decodes
+	others   []wanted      // those that other readers decode
 	boxes    []chunk.Box   // the boxes of an array that are read next
 	numbers  []int         // of the chunks that are read next
 	arrays   []arrayReader // of the arrays that were used last, the last used one first
@@ -98,7 +98,7 @@ func (r *Reader) GiveBack() {
 
 // Sink receives decoded chunks.
 type Sink interface {
-	// Put receives the samples of chunk i of x, of shape x.Stored(i) and dtype x.DType. They are valid
+	// Put receives the samples of chunk i of x, of shape x.DecodedShape(i) and dtype x.DType. They are valid
 	// until Put returns. Pixels past the last one of the box that is read have arbitrary content, because
 	// decoding stops there. x is the index that is read or, for chunks that are decoded in pieces, that
 	// of its pieces (chunk.Index.InPieces).
@@ -200,8 +200,8 @@ func InMask(err error) error {
 	return fault.Wrap(0, "mask", fault.NoOffset, err)
 }
 
-// takeRoom waits for room for a large chunk of x. The caller must call done when it has decoded.
-func (r *Reader) takeRoom(ctx context.Context, x *chunk.Index) (done func(), err error) {
+// waitForMemory waits for room for a large chunk of x. The caller must call done when it has decoded.
+func (r *Reader) waitForMemory(ctx context.Context, x *chunk.Index) (done func(), err error) {
 	r.Slot.Rest() // others may need a turn to free the room
 	r.Clock.Lap(resources.StageOther)
 	free, err := r.large.Take(ctx, x)
@@ -213,15 +213,15 @@ func (r *Reader) takeRoom(ctx context.Context, x *chunk.Index) (done func(), err
 	}, err
 }
 
-// room makes Samples large enough for any chunk of x.
-func (r *Reader) room(x *chunk.Index) {
-	if n := x.MaxStoredBytes() + chunk.Spare; r.dry == nil && cap(r.Samples) < n {
+// growSamples makes Samples large enough for any chunk of x.
+func (r *Reader) growSamples(x *chunk.Index) {
+	if n := x.MaxDecodedBytes() + chunk.Spare; r.dry == nil && cap(r.Samples) < n {
 		r.Samples = cast.Aligned(n)
 	}
 }
 
-// decoding waits for a turn to decode. The caller must call over when it has decoded.
-func (r *Reader) decoding() (over func()) {
+// takeTurn waits for a turn to decode. The caller must call over when it has decoded.
+func (r *Reader) takeTurn() (over func()) {
 	// Without a context, because the caller looks at its own between two chunks. Turns come soon.
 	_ = r.Slot.Tick(context.Background())
 	r.Clock.Lap(resources.StageTurn)
@@ -261,5 +261,5 @@ func HeldFor(x *chunk.Index, planes []int) int64 {
 			return MaxRun
 		}
 	}
-	return ReaderBytes + stored + int64(x.MaxStoredBytes()) + chunk.Spare
+	return ReaderBytes + stored + int64(x.MaxDecodedBytes()) + chunk.Spare
 }

@@ -150,7 +150,7 @@ func TestPixelsThatABoxNeeds(t *testing.T) {
 		box.X1 = rapid.IntRange(box.X0+1, x.Width).Draw(t, "right")
 		for i := range x.Across() * x.Down() {
 			part, want := x.Box(i), 0
-			_, _, width := x.Stored(i)
+			_, _, width := x.DecodedShape(i)
 			for row := range part.Y1 - part.Y0 {
 				for column := range width {
 					y, c := part.Y0+row, min(part.X0+column, part.X1-1)

@@ -109,7 +109,7 @@ func TestResampledAgainstSlow(t *testing.T) {
 		turn := shuffle.Element(rapid.IntRange(0, 7).Draw(t, "turn"))
 		s := newTensor(t, x, f, shuffle.Box{H: h, W: w}, turn&^shuffle.Transpose)
 		if h == w {
-			s.row.Turn = turn
+			s.row.Transform = turn
 		}
 		r := NewReader(resources.Options{Opener: m}.WithDefaults())
 		limit := (f.rawSize() + 1) * win.H * win.W * rapid.IntRange(1, 6).Draw(t, "bands at a time")
@@ -150,7 +150,7 @@ func TestResampledAgainstSlow(t *testing.T) {
 					if valid {
 						value = normalized(f, j, value)
 					}
-					ty, tx := turned(s.row.Turn, s.row.Win, y, c)
+					ty, tx := turned(s.row.Transform, s.row.Win, y, c)
 					want[[3]int{j, ty, tx}], there[[3]int{j, ty, tx}] = value, valid
 				}
 			}

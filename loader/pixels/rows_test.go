@@ -27,7 +27,7 @@ type gather struct {
 
 func (g *gather) Put(x *chunk.Index, i int, samples []byte) {
 	c, size := x.Box(i), x.DType.Size()
-	nb, nh, nw := x.Stored(i)
+	nb, nh, nw := x.DecodedShape(i)
 	for b := max(c.B0, g.box.B0); b < min(c.B1, g.box.B1); b++ {
 		for y := max(c.Y0, g.box.Y0); y < min(c.Y1, g.box.Y1); y++ {
 			for col := max(c.X0, g.box.X0); col < min(c.X1, g.box.X1); col++ {

@@ -102,8 +102,8 @@ func TestPartsOfAStack(t *testing.T) {
 				t.Fatalf("part %d has the size of another field", k)
 			}
 			x := *a.Parts[k].Index
-			if x.Bands += 1; part.Fits(&catalog.Asset{Index: a.Parts[k].Index}) != nil ||
-				fault.KindOf(part.Fits(&catalog.Asset{Index: &x})) != fault.Unsupported {
+			if x.Bands += 1; part.Accepts(&catalog.Asset{Index: a.Parts[k].Index}) != nil ||
+				fault.KindOf(part.Accepts(&catalog.Asset{Index: &x})) != fault.Unsupported {
 				t.Fatalf("part %d: other assets have as many bands", k)
 			}
 		}

@@ -27,8 +27,8 @@ type walk struct {
 	sink   Sink
 }
 
-// want is a chunk that a window needs, and its tile.
-type want struct {
+// wanted is a chunk that a window needs, and its tile.
+type wanted struct {
 	i    int   // the chunk's number
 	t    *tile // nil if the chunk is not shared
 	open bool  // this reader decodes the chunk for all, and Finish is still to be called
@@ -40,22 +40,22 @@ func (r *Reader) chunks(
 	ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink,
 ) error {
 	w := walk{Reader: r, file: f, x: x, box: box, sink: to}
-	decoded := x // the index of what is decoded at once: of chunks, or of pieces
+	unit := x // the index of what is decoded at once: of chunks, or of pieces
 	if !x.ChunkFits(r.maxChunk) {
-		if decoded = x.InPieces(r.maxChunk); decoded == nil {
+		if unit = x.InPieces(r.maxChunk); unit == nil {
 			return x.OverLimit(r.maxChunk)
 		}
-		w.pieces = decoded
+		w.pieces = unit
 	}
-	large := resources.IsLarge(decoded)
+	large := resources.IsLarge(unit)
 	if large {
-		done, err := r.takeRoom(ctx, decoded)
+		done, err := r.waitForMemory(ctx, unit)
 		if err != nil {
 			return err
 		}
 		defer done()
 	}
-	r.room(decoded)
+	r.growSamples(unit)
 	r.plan.Reset(x, box, bands)
 	if w.pieces != nil {
 		return w.inPieces(ctx)
@@ -82,12 +82,12 @@ func (r *Reader) chunks(
 // decodeAll puts the chunks of the plan into the sink: first those that this reader decodes, then those that others
 // decode. In the other order two readers could each wait for a chunk of the other, forever.
 func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
-	w.want(tiles)
+	own, others := w.divide(tiles)
 	defer w.putBack(tiles)
-	if err := w.decode(ctx, w.own); err != nil {
+	if err := w.decode(ctx, own); err != nil {
 		return err
 	}
-	for _, other := range w.others {
+	for _, other := range others {
 		if err := w.await(ctx, other); err != nil {
 			return err
 		}
@@ -95,15 +95,15 @@ func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
 	return w.sparse(ctx)
 }
 
-// want divides the chunks of the plan into those that this reader decodes and those that others decode. The caller must
-// call putBack.
-func (w *walk) want(tiles *TileCache) {
+// divide returns the chunks of the plan that this reader decodes, and those that others decode. The caller must call
+// putBack.
+func (w *walk) divide(tiles *TileCache) (own, others []wanted) {
 	// Grown once, because the dry reader of a window serves no other.
 	w.own, w.others = slices.Grow(w.own[:0], len(w.plan.Chunks)), w.others[:0]
 	key, order := w.Share.Key, w.Share.Order
 	for _, i := range w.plan.Chunks {
 		if tiles == nil {
-			w.own = append(w.own, want{i: i})
+			w.own = append(w.own, wanted{i: i})
 			continue
 		}
 		key.Chunk = i
@@ -112,24 +112,20 @@ func (w *walk) want(tiles *TileCache) {
 		if order > 0 { // windows of a pool need all rows sooner or later
 			rows = min(w.box.Y1, part.Y1) - part.Y0
 		}
-		if t, decode := tiles.Get(key, w.x.StoredBytes(i), order, rows); t == nil || decode {
-			w.own = append(w.own, want{i, t, decode})
+		if t, decode := tiles.Get(key, w.x.DecodedBytes(i), order, rows); t == nil || decode {
+			w.own = append(w.own, wanted{i, t, decode})
 		} else {
-			w.others = append(w.others, want{i, t, false})
+			w.others = append(w.others, wanted{i, t, false})
 		}
 	}
+	return w.own, w.others
 }
 
-// decode reads and decodes chunks.
-func (w *walk) decode(ctx context.Context, wants []want) error {
+// decode reads and decodes chunks: of the file in runs.
+func (w *walk) decode(ctx context.Context, wants []wanted) error {
 	if w.array != nil {
 		return w.blocks(ctx, wants)
 	}
-	return w.runs(ctx, wants)
-}
-
-// runs reads chunks of the file in runs, and decodes them.
-func (w *walk) runs(ctx context.Context, wants []want) error {
 	w.numbers = slices.Grow(w.numbers[:0], len(wants))
 	for i := range wants {
 		w.numbers = append(w.numbers, wants[i].i)
@@ -165,20 +161,20 @@ func (w *walk) together(list []runs.Run) int {
 }
 
 // read reads runs and decodes their chunks, which are the first of wants. It returns how many these are.
-func (w *walk) read(ctx context.Context, list []runs.Run, wants []want) (count int, _ error) {
+func (w *walk) read(ctx context.Context, list []runs.Run, wants []wanted) (count int, _ error) {
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
 	// caches with bytes that wait.
 	near, reading := w.waits && w.isNear(list[0]), ctx
 	if near {
-		defer w.decoding()()
+		defer w.takeTurn()()
 		reading = turns.With(ctx, w.Slot) // which rests if the range is gone meanwhile
 	}
 	if err := w.fetch(reading, list); err != nil {
 		return 0, err
 	}
 	if !near {
-		defer w.decoding()()
+		defer w.takeTurn()()
 	}
 	begin := int64(0) // of the run in Stored
 	for _, run := range list {
@@ -235,14 +231,14 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 }
 
 // chunk decodes a chunk of the file and puts it into the sink. stored is nil for a sparse chunk.
-func (w *walk) chunk(stored []byte, c *want) error {
+func (w *walk) chunk(stored []byte, c *wanted) error {
 	x := w.x
 	if samples := x.AsStored(stored, c.i); samples != nil && c.t == nil {
 		w.finish(c, samples)
 		return nil
 	}
 	samples, pixels := w.memory(c), needed(x, c.i, w.box)
-	if _, _, width := x.Stored(c.i); c.t != nil { // whole rows, because the next window may lie anywhere in them
+	if _, _, width := x.DecodedShape(c.i); c.t != nil { // whole rows, because the next window may lie anywhere in them
 		pixels = c.t.rows * width
 	}
 	if w.dry != nil {
@@ -256,21 +252,21 @@ func (w *walk) chunk(stored []byte, c *want) error {
 }
 
 // memory returns where the samples of a chunk go. A dry reader has none.
-func (w *walk) memory(c *want) []byte {
+func (w *walk) memory(c *wanted) []byte {
 	switch {
 	case c.t != nil:
 		return c.t.Samples
 	case w.dry != nil:
 		return nil
 	}
-	return w.Samples[:w.x.StoredBytes(c.i)]
+	return w.Samples[:w.x.DecodedBytes(c.i)]
 }
 
 // needed returns how many of the first pixels of chunk i, row by row, a box needs that ends in the chunk or behind it.
 // Of a row whose last pixel in the image it needs, it needs the padding, too, and with it the end of a whole chunk.
 func needed(x *chunk.Index, i int, box chunk.Box) int {
 	part := x.Box(i)
-	_, _, width := x.Stored(i)
+	_, _, width := x.DecodedShape(i)
 	last := width
 	if box.X1 < part.X1 {
 		last = box.X1 - part.X0
@@ -279,31 +275,26 @@ func needed(x *chunk.Index, i int, box chunk.Box) int {
 }
 
 // finish puts a chunk that this reader has decoded into the sink, and lets others have it.
-func (w *walk) finish(c *want, samples []byte) {
+func (w *walk) finish(c *wanted, samples []byte) {
 	if c.open {
 		w.Share.Tiles.Finish(c.t, false)
 		c.open = false
 	}
 	w.Clock.Decoded(len(samples))
-	w.put(w.x, c.i, samples)
-}
-
-// put puts a chunk, or a piece of one, into the sink.
-func (w *walk) put(x *chunk.Index, i int, samples []byte) {
-	w.sink.Put(x, i, samples)
+	w.sink.Put(w.x, c.i, samples)
 	w.Clock.Lap(resources.StageScatter)
 }
 
-// putBack puts back the tiles that want got. It marks those that are not decoded as failed, so that no other reader
+// putBack puts back the tiles that divide got. It marks those that are not decoded as failed, so that no other reader
 // waits for them forever.
 func (w *walk) putBack(tiles *TileCache) {
-	for _, list := range [...][]want{w.own, w.others} {
-		for _, want := range list {
-			if want.open {
-				tiles.Finish(want.t, true)
+	for _, list := range [...][]wanted{w.own, w.others} {
+		for _, c := range list {
+			if c.open {
+				tiles.Finish(c.t, true)
 			}
-			if want.t != nil {
-				tiles.Put(want.t)
+			if c.t != nil {
+				tiles.Put(c.t)
 			}
 		}
 		clear(list) // the reader keeps the slice, which would otherwise keep evicted tiles alive
@@ -312,7 +303,7 @@ func (w *walk) putBack(tiles *TileCache) {
 
 // await waits for a chunk that another reader decodes. If that failed, it decodes the chunk here, because the other
 // reader may have failed for a reason of its own, such as a cancelled context.
-func (w *walk) await(ctx context.Context, other want) error {
+func (w *walk) await(ctx context.Context, other wanted) error {
 	select {
 	case <-other.t.Ready:
 	default:
@@ -325,9 +316,10 @@ func (w *walk) await(ctx context.Context, other want) error {
 	}
 	w.Clock.Lap(resources.StageTurn)
 	if other.t.Failed {
-		return w.decode(ctx, []want{{i: other.i}})
+		return w.decode(ctx, []wanted{{i: other.i}})
 	}
-	w.put(w.x, other.i, other.t.Samples)
+	w.sink.Put(w.x, other.i, other.t.Samples)
+	w.Clock.Lap(resources.StageScatter)
 	return nil
 }
 
@@ -336,12 +328,12 @@ func (w *walk) sparse(ctx context.Context) error {
 	if len(w.plan.Sparse) == 0 {
 		return nil
 	}
-	defer w.decoding()()
+	defer w.takeTurn()()
 	for _, i := range w.plan.Sparse {
 		if err := w.Slot.Tick(ctx); err != nil {
 			return err
 		}
-		if err := w.chunk(nil, &want{i: i}); err != nil {
+		if err := w.chunk(nil, &wanted{i: i}); err != nil {
 			return err
 		}
 	}

@@ -97,8 +97,8 @@ func encode(t *rapid.T, file []byte, x *chunk.Index, sample func(b, y, x int) fl
 			continue
 		}
 		box := x.Box(i)
-		bands, height, width := x.Stored(i)
-		raw := make([]byte, x.StoredBytes(i))
+		bands, height, width := x.DecodedShape(i)
+		raw := make([]byte, x.DecodedBytes(i))
 		for b := range bands {
 			for row := range height {
 				for column := range width {
@@ -289,7 +289,7 @@ func checkPieces(t *rapid.T, r *Reader, x *chunk.Index) {
 	if pieces == nil || x.ChunkFits(r.maxChunk) || r.parts == nil {
 		return
 	}
-	buffers := int64(r.parts.Size()) + int64(pieces.MaxStoredBytes()) + chunk.Spare
+	buffers := int64(r.parts.Size()) + int64(pieces.MaxDecodedBytes()) + chunk.Spare
 	if said := pieceBytes(x, pieces) - buffers; said < 60<<10 || said > 100<<10 { // 32 KiB and tables
 		t.Fatalf("%d bytes for the decoder", said)
 	}
@@ -403,7 +403,7 @@ func newTensor(t *rapid.T, x *chunk.Index, f *Raster, win shuffle.Box, turn shuf
 	}
 	dst := einops.Target{Data: bytes.Repeat([]byte{0x5a}, plan.Len()*f.To.Size()),
 		Mask: bytes.Repeat([]byte{0x5a}, plan.Len())}
-	return &tensor{&Row{Field: f, Plan: plan, Dst: dst, Cv: convert, N: 1, Win: win, Turn: turn}, plan}
+	return &tensor{&Row{Field: f, Plan: plan, Dst: dst, Cv: convert, N: 1, Win: win, Transform: turn}, plan}
 }
 
 // check compares the row with want, which returns an element and whether it is there, and looks that the other row is
@@ -454,12 +454,12 @@ func TestWindowsAgainstSlow(t *testing.T) {
 		if turn&shuffle.Transpose != 0 {
 			f.SetSize(win.W, win.H)
 		}
-		largest := x.MaxStoredBytes()
+		largest := x.MaxDecodedBytes()
 		if x.Codec == chunk.Deflate && x.InPieces(largest/2) != nil && rapid.Bool().Draw(t, "pieces") {
 			largest /= 2
 		}
 		if x.Mask != nil {
-			largest = max(largest, x.Mask.MaxStoredBytes())
+			largest = max(largest, x.Mask.MaxDecodedBytes())
 		}
 		r := NewReader(resources.Options{Opener: m, MaxChunkBytes: largest}.WithDefaults())
 		if rapid.Bool().Draw(t, "share") {

@@ -193,7 +193,7 @@ func (q *readPlan) bytes() int64 {
 	}
 	largest := 0
 	for _, a := range q.assets {
-		largest = max(largest, min(a.Index.MaxStoredBytes(), q.options.MaxChunkBytes))
+		largest = max(largest, min(a.Index.MaxDecodedBytes(), q.options.MaxChunkBytes))
 	}
 	// A thread holds the stored bytes of a run, or of a chunk if it is larger, and one decoded chunk.
 	thread := int64(largest) + max(int64(largest), pixels.MaxRun)

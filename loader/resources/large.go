@@ -36,7 +36,7 @@ func NewLargeChunks(size int64) *LargeChunks {
 }
 
 // IsLarge reports whether x has chunks that decode to more than DefaultMaxChunkBytes.
-func IsLarge(x *chunk.Index) bool { return x.MaxStoredBytes() > DefaultMaxChunkBytes }
+func IsLarge(x *chunk.Index) bool { return x.MaxDecodedBytes() > DefaultMaxChunkBytes }
 
 // Take waits for room for one chunk of x, stored and decoded. The caller must call done, which gives the
 // room back. A caller that has room must not wait for chunks that others decode, because they may wait
@@ -44,7 +44,7 @@ func IsLarge(x *chunk.Index) bool { return x.MaxStoredBytes() > DefaultMaxChunkB
 func (l *LargeChunks) Take(ctx context.Context, x *chunk.Index) (done func(), err error) {
 	// Twice, because the stored bytes of a chunk may be as many as the decoded ones, if compression
 	// gains nothing.
-	return l.TakeBytes(ctx, 2*int64(x.MaxStoredBytes()))
+	return l.TakeBytes(ctx, 2*int64(x.MaxDecodedBytes()))
 }
 
 // Size returns the bytes for all large chunks together.

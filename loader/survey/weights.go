@@ -178,7 +178,7 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 		return w, err
 	}
 	index := asset.Index
-	if err := field.Fits(&asset); err != nil {
+	if err := field.Accepts(&asset); err != nil {
 		return w, asset.Fault(err)
 	}
 	if !field.Ratio.Holds(lead.Index, index) {

@@ -254,7 +254,7 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 		return x.OverLimit(chunk.DefaultMaxBytes)
 	}
 	dec := chunk.NewDecoder(nil)
-	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
+	tile := make([]byte, x.MaxDecodedBytes(), x.MaxDecodedBytes()+chunk.Spare)
 	size := x.DType.Size()
 	for i, span := range x.Ranges {
 		box := x.Box(i)
@@ -269,7 +269,7 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 		if err := r.ReadAt(ctx, src, span.Off); err != nil {
 			return err
 		}
-		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {
+		if err := dec.Decode(tile[:x.DecodedBytes(i)], src, x, i); err != nil {
 			return err
 		}
 		strides := x.Strides(i)

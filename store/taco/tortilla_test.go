@@ -238,7 +238,7 @@ func TestChunkRequests(t *testing.T) {
 	if len(s.reads) != 3 { // header, tables, the sample's header; no chunk
 		t.Errorf("reads %q", s.reads)
 	}
-	src, dst := make([]byte, im.Index.Ranges[0].Len), make([]byte, im.Index.StoredBytes(0))
+	src, dst := make([]byte, im.Index.Ranges[0].Len), make([]byte, im.Index.DecodedBytes(0))
 	if err := r.ReadAt(t.Context(), src, im.Index.Ranges[0].Off); err != nil {
 		t.Fatal(err)
 	}
@@ -747,7 +747,7 @@ func readChunk(t *testing.T, d *taco.Dataset, e taco.Entry) *decodedChunk {
 	if err := r.ReadAt(t.Context(), src, x.Ranges[0].Off); err != nil {
 		t.Fatal(err)
 	}
-	tile := make([]byte, x.StoredBytes(0), x.StoredBytes(0)+chunk.Spare)
+	tile := make([]byte, x.DecodedBytes(0), x.DecodedBytes(0)+chunk.Spare)
 	if err := chunk.NewDecoder(nil).Decode(tile, src, x, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func BenchmarkWindows(b *testing.B) {
 	}
 	x, r := m.Index(0), m.Open()
 	rnd := rand.New(rand.NewPCG(1, 2))
-	dst := make([]byte, x.MaxStoredBytes())
+	dst := make([]byte, x.MaxDecodedBytes())
 	var plan runs.Plan
 	b.SetBytes(int64(x.Bands * 256 * 256 * x.DType.Size()))
 	for b.Loop() {

@@ -39,7 +39,7 @@ func TestCommandsOnPieces(t *testing.T) {
 		row := *x
 		row.ChunkH, row.CutEdge = 1, true
 		// Room for a row, and for a few of the mask.
-		most := max(row.MaxStoredBytes(), 4*x.Width*x.Bands)
+		most := max(row.MaxDecodedBytes(), 4*x.Width*x.Bands)
 		pieces := x.InPieces(most)
 		if pieces == nil {
 			continue

@@ -17,7 +17,7 @@ func (d *tileDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		return fault.New(fault.Corrupt, "jpeg", fault.NoOffset, "not the parameters of this codec")
 	}
 	return d.d.Decode(dst, src, t.Params[1:], Shape{
-		Width: t.Width, Height: t.Height, Bands: t.Bands, Rows: t.Rows, Least: t.Least,
+		Width: t.Width, Height: t.Height, Bands: t.Bands, Rows: t.Rows, Least: t.LeastRows,
 		MaxHeight: t.MaxHeight, YCbCr: t.Params[0] == chunk.JPEGYCbCr,
 	})
 }

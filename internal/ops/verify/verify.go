@@ -363,7 +363,7 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 			return err
 		}
 		w.sum.Chunks++
-		w.sum.Bytes += int64(x.StoredBytes(c))
+		w.sum.Bytes += int64(x.DecodedBytes(c))
 		return nil
 	}
 	place := x.Place(c)
@@ -373,7 +373,7 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 			return fault.WithPart(err, "chunk "+strconv.Itoa(c), 0)
 		}
 	}
-	size := x.StoredBytes(c)
+	size := x.DecodedBytes(c)
 	w.pixels = slices.Grow(w.pixels[:0], size)[:size]
 	if err := w.decoder.Decode(w.pixels, w.stored, x, c); err != nil {
 		return err

@@ -23,10 +23,10 @@ func Image(x *chunk.Index, file []byte, limit int) ([]byte, error) {
 	decoder := chunk.NewDecoder(nil)
 	var buf []byte
 	for i, span := range x.Ranges {
-		if n := x.StoredBytes(i); cap(buf) < n {
+		if n := x.DecodedBytes(i); cap(buf) < n {
 			buf = make([]byte, n)
 		}
-		buf = buf[:x.StoredBytes(i)]
+		buf = buf[:x.DecodedBytes(i)]
 		if span.Len > 0 && (span.Off > int64(len(file)) || span.Len > int64(len(file))-span.Off) {
 			return nil, fault.New(fault.Corrupt, fmt.Sprintf("chunk %d", i), span.Off, "past the end of the file")
 		}
