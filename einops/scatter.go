@@ -371,7 +371,7 @@ func (j *job) copyRows(off, stride, src, step, rows int) {
 	}
 }
 
-// turnBox is box for a block whose rows are mirrored or transposed. It puts some rows at a time in order,
+// turnBox converts all rows of a block whose rows are mirrored or transposed. It puts some rows at a time in order,
 // in memory that fits in a cache, and converts them from there like the rows of any block.
 func (j *job) turnBox(b, y loop, base, first int) (nodata int) {
 	var tmp struct {
