@@ -286,8 +286,8 @@ func (j *job) markMissing(src []byte, n int) (bad int) {
 	return bad
 }
 
-// markUnfit reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks samples
-// that the element type cannot hold.
+// markUnfit reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks
+// samples that the element type cannot hold.
 func (j *job) markUnfit(n, bad int) (marked bool) {
 	if !j.cv.checked || j.dst.Mask == nil || kernel.FitUint8(j.f[:n]) {
 		return bad > 0

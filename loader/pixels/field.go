@@ -598,8 +598,8 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// CheckRange fails with kind unsupported if the step's pixels have a value that the tensor cannot hold. It comes after all
-// pixels and masks.
+// CheckRange fails with kind unsupported if the step's pixels have a value that the tensor cannot hold. It comes after
+// all pixels and masks.
 func (r *Row) CheckRange() error {
 	field := r.Field
 	for t := range max(field.TimeSteps, 1) {
