@@ -39,6 +39,19 @@ func TestSplitHoldsItsShares(t *testing.T) {
 	}
 }
 
+// TestSplitAtTheBounds: the upper 32 bits of a hash are a number below SplitTotal, of which the first ones are the parts
+// of the first share, the next ones of the second share, and so on.
+func TestSplitAtTheBounds(t *testing.T) {
+	s := Split{Shares: shares([]int64{1, 2, SplitTotal - 3})}
+	for number, want := range map[uint64]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 2, SplitTotal - 1: 2} {
+		for _, low := range []uint64{0, math.MaxUint32} {
+			if got := s.of(number<<32 | low); got != want {
+				t.Errorf("number %d is of share %d, want %d", number, got, want)
+			}
+		}
+	}
+}
+
 func TestSplitRefuses(t *testing.T) {
 	for _, parts := range [][]int64{
 		nil, {SplitTotal - 1}, {SplitTotal, 1}, {SplitTotal + 1, -1},

@@ -42,7 +42,9 @@ func TestRefusedForItsReason(t *testing.T) {
 		"offsets end at 5":          func(b *batch.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 3, 5) },
 		"of shape [3 0] for 3 rows": func(b *batch.Batch) { b.Tensors[4].Shape = []int64{3, 0} },
 		"of shape [2 1] for 3 rows": func(b *batch.Batch) { b.Tensors[4].Shape = []int64{2, 1} },
-		"in groups of 4":            func(b *batch.Batch) { b.Tensors[4].Shape = []int64{3, 4} },
+		"offset 6 of row 2 in groups of 4": func(b *batch.Batch) {
+			b.Tensors[4].Shape, b.Tensors[4].Offsets = []int64{3, 4}, offsetsOf(0, 4, 6, 8)
+		},
 		"mask of 29 bytes":          func(b *batch.Batch) { b.Tensors[0].Convert.Mask = make([]byte, 29) },
 		"mask of 31 bytes":          func(b *batch.Batch) { b.Tensors[0].Convert.Mask = make([]byte, 31) },
 		"band axis 3 of 3":          func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = 3 },

@@ -3,6 +3,7 @@ package pixels
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // drawColours draws a look-up table of colours of so many bands.
@@ -140,4 +142,25 @@ func TestColoursAgainstSlow(t *testing.T) {
 			t.Fatalf("%d bytes are held, %d were said", held, said)
 		}
 	})
+}
+
+// TestWindowsOverAnyMemory: a window with more samples than int counts is an error before its memory is asked for.
+func TestWindowsOverAnyMemory(t *testing.T) {
+	const side = math.MaxInt32
+	x := &chunk.Index{Bands: 4, Height: side, Width: side, ChunkB: 1, ChunkH: side, ChunkW: side, DType: chunk.Uint8}
+	table := &spec.LUT{Colours: [][]int{{1, 2, 3, 4}}, To: []spec.Values{{5}}}
+	f, err := NewRaster(spec.Field{DType: "native", Layout: spec.DefaultLayout, LUT: table}, 0, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.SetSize(side, side)
+	r := NewReader(resources.Options{}.WithDefaults())
+	if err := r.Coloured(f, x, &Row{}, nil, nil); err == nil || !strings.Contains(err.Error(), "too many samples") {
+		t.Errorf("of colours: %v", err)
+	}
+	c, win := &Converters{Base: einops.Convert{From: x.DType, To: x.DType}}, shuffle.Box{H: side, W: side}
+	err = r.Planes(t.Context(), catalog.Asset{Index: x}, []int{0, 1, 2, 3}, win, c, 1)
+	if err == nil || !strings.Contains(err.Error(), "too many samples") {
+		t.Errorf("of planes: %v", err)
+	}
 }

@@ -80,6 +80,14 @@ func (a *slowArray) ReadBox(context.Context, []byte, int64, chunk.Box) error {
 }
 
 // slowSink takes chunks slowly.
+// slowDisk is a cache on disk that takes time to say that it has nothing.
+type slowDisk struct{ source.DiskCache }
+
+func (slowDisk) Has(any, source.Range) bool {
+	time.Sleep(sOther)
+	return false
+}
+
 type slowSink struct{ put func() }
 
 func (s slowSink) Put(*chunk.Index, int, []byte) {
@@ -105,11 +113,13 @@ func TestStagesOfAReader(t *testing.T) {
 		maxChunk int
 		pieces   int
 		waits    bool
+		asks     int // how often it asks a slow cache on disk; 0 without one
 	}{
-		"a chunk": {whole, 0, 1, false}, "pieces": {whole, 3, 4, false},
-		"an array":       {array.WithBlocks(chunk.Blocks{Array: &slowArray{}}), 0, 1, false},
-		"a remote chunk": {whole, 0, 1, true}, "remote pieces": {whole, 3, 4, true},
-		"a remote array": {array.WithBlocks(chunk.Blocks{Array: &slowArray{}}), 0, 1, true},
+		"a chunk": {whole, 0, 1, false, 0}, "pieces": {whole, 3, 4, false, 0},
+		"an array":       {array.WithBlocks(chunk.Blocks{Array: &slowArray{}}), 0, 1, false, 0},
+		"a remote chunk": {whole, 0, 1, true, 0}, "remote pieces": {whole, 3, 4, true, 0},
+		"a remote array":  {array.WithBlocks(chunk.Blocks{Array: &slowArray{}}), 0, 1, true, 0},
+		"a cache on disk": {whole, 0, 1, true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,10 +135,13 @@ func TestStagesOfAReader(t *testing.T) {
 					t.Fatal(err)
 				}
 				go func() {
-					time.Sleep(sOther + sOpen + sRead + sTurn)
+					time.Sleep(sOther + sOpen + sRead + sTurn + time.Duration(c.asks)*sOther)
 					other.Rest()
 				}()
 				r.Slot, r.waits = places.Slot("reader"), c.waits
+				if c.asks > 0 {
+					r.disk = slowDisk{}
+				}
 				clock := stages.Clock()
 				r.SetClock(clock)
 				time.Sleep(sOther)
@@ -147,7 +160,7 @@ func TestStagesOfAReader(t *testing.T) {
 				clock.Stop()
 				n := time.Duration(c.pieces)
 				want := resources.Spent{resources.StageRead: sOpen + sRead, resources.StageDecode: n * sDecode,
-					resources.StageScatter: n * sScatter, resources.StageTurn: sTurn, resources.StageOther: 2 * sOther}
+					resources.StageScatter: n * sScatter, resources.StageTurn: sTurn, resources.StageOther: time.Duration(2+c.asks) * sOther}
 				if got := stages.Spent(); got != want {
 					t.Errorf("stages of %v, want %v", got, want)
 				}
