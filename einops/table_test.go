@@ -136,6 +136,26 @@ func TestTableOfIntegers(t *testing.T) {
 	}
 }
 
+// TestTableOfFloats: without arithmetic a value is rounded once, to the type of the tensor.
+func TestTableOfFloats(t *testing.T) {
+	const above = 1 + 0x1p-11 + 0x1p-30 // just above the middle of two halves; as float32 it is the middle
+	for to, want := range map[chunk.DType][3]uint64{
+		chunk.Float16:  {0x3800, 0x3c01, 0x7c00},
+		chunk.BFloat16: {0x3f00, 0x3f80, 0x7f80},
+		chunk.Float32:  {0x3f000000, 0x3f801000, 0x7f800000},
+	} {
+		c := einops.Convert{From: chunk.Uint8, To: to}
+		values := [][]float64{{0.5}, {above}, {math.Inf(1)}}
+		got, _ := tabled(t, c, []int{1, 2, 3}, values, []byte{1, 2, 3, 1, 2, 3, 1, 2}, false)
+		for i, bits := range want {
+			element := append(slices.Clone(got[i*to.Size():(i+1)*to.Size()]), make([]byte, 8)...)
+			if have := binary.LittleEndian.Uint64(element); have != bits {
+				t.Errorf("%v as %v is %#x, want %#x", values[i], to, have, bits)
+			}
+		}
+	}
+}
+
 // TestTableWithNodataOfOneBand: a band without nodata has the value of each sample, also after a band with some.
 func TestTableWithNodataOfOneBand(t *testing.T) {
 	data := []byte{1, 2, 1, 2, 1, 2, 1, 2}

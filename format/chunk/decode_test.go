@@ -308,7 +308,7 @@ func TestDecodeBits(t *testing.T) {
 
 // TestAsStored: what is not decoded is what decoding gives, and whatever needs decoding is decoded.
 func TestAsStored(t *testing.T) {
-	src := cast.Aligned(4 * 4 * 8)
+	src := cast.Aligned(4*4*16 + 7)
 	if _, can := cast.Of[uint16](src); !can {
 		t.Skip("no views of bytes in this build")
 	}
@@ -323,10 +323,19 @@ func TestAsStored(t *testing.T) {
 		change(x)
 		return x
 	}
-	for name, x := range map[string]*Index{
-		"uint16": plain(func(*Index) {}), "float64": plain(func(x *Index) { x.DType = Float64 }),
-		"bytes of a big-endian file": plain(func(x *Index) { x.DType, x.BigEndian = Uint8, true }),
+	for name, c := range map[string]struct {
+		x     *Index
+		align int // bytes of a number
+	}{
+		"uint16":                     {plain(func(*Index) {}), 2},
+		"float32":                    {plain(func(x *Index) { x.DType = Float32 }), 4},
+		"float64":                    {plain(func(x *Index) { x.DType = Float64 }), 8},
+		"complex_int16":              {plain(func(x *Index) { x.DType = ComplexInt16 }), 2},
+		"complex64":                  {plain(func(x *Index) { x.DType = Complex64 }), 4},
+		"complex128":                 {plain(func(x *Index) { x.DType = Complex128 }), 8},
+		"bytes of a big-endian file": {plain(func(x *Index) { x.DType, x.BigEndian = Uint8, true }), 1},
 	} {
+		x := c.x
 		want := make([]byte, x.DecodedBytes(0))
 		if err := NewDecoder(nil).Decode(want, src, x, 0); err != nil {
 			t.Fatal(name, err)
@@ -337,8 +346,10 @@ func TestAsStored(t *testing.T) {
 		if x.AsStored(src[:len(want)-1], 0) != nil || x.AsStored(nil, 0) != nil {
 			t.Errorf("%s: samples of bytes that are not there", name)
 		}
-		if x.DType.Size() > 1 && x.AsStored(src[1:], 0) != nil {
-			t.Errorf("%s: samples that are not aligned", name)
+		for begin := range 8 {
+			if got := x.AsStored(src[begin:], 0); (got != nil) != (begin%c.align == 0) {
+				t.Errorf("%s: %d samples at %d", name, len(got), begin)
+			}
 		}
 	}
 	for name, x := range map[string]*Index{
