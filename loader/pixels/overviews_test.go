@@ -125,6 +125,17 @@ func TestFilesWithoutOverviews(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, levels, err)
 		}
 	}
+	plain := &chunk.Index{Bands: 1, Height: 4, Width: 4, ChunkB: 1, ChunkH: 4, ChunkW: 4, DType: chunk.Uint8}
+	for _, a := range []catalog.Asset{{URI: "missing.tif", Index: plain.WithBlocks(chunk.Blocks{})},
+		{URI: "missing.tif", Index: plain, Pages: "bands"}} { // an array and pages, whose file is not asked
+		if levels, err := Overviews(t.Context(), o, a); err != nil || levels.Indexes != nil || levels.File != nil {
+			t.Errorf("pages %q: %+v, %v", a.Pages, levels, err)
+		}
+	}
+	missing := catalog.Asset{URI: filepath.Join(dir, "missing.tif"), Index: plain}
+	if _, err := Overviews(t.Context(), o, missing); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("of a file that is missing: %v", err)
+	}
 }
 
 // TestBandsByName: bands have the numbers of their names, in the order asked for.
