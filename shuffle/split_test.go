@@ -39,8 +39,8 @@ func TestSplitHoldsItsShares(t *testing.T) {
 	}
 }
 
-// TestSplitAtTheBounds: the upper 32 bits of a hash are a number below SplitTotal, of which the first ones are the parts
-// of the first share, the next ones of the second share, and so on.
+// TestSplitAtTheBounds: the upper 32 bits of a hash are a number below SplitTotal. The first numbers are the parts of
+// the first share, the next ones of the second share, and so on.
 func TestSplitAtTheBounds(t *testing.T) {
 	s := Split{Shares: shares([]int64{1, 2, SplitTotal - 3})}
 	for number, want := range map[uint64]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 2, SplitTotal - 1: 2} {

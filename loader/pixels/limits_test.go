@@ -117,7 +117,9 @@ func TestAutomaticDTypes(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		x := small(chunk.Uint16, 0)
 		x.Bands, x.Classes = 1, classes
-		for name, field := range map[string]spec.Field{"": {}, "normalize": {Normalize: &one}, "physical": {Physical: true}} {
+		for name, field := range map[string]spec.Field{
+			"": {}, "normalize": {Normalize: &one}, "physical": {Physical: true},
+		} {
 			field.DType, field.Layout = spec.Auto, spec.DefaultLayout
 			want, dtype := chunk.Float32, "float32"
 			if classes && name == "" {
@@ -149,7 +151,8 @@ func TestNodataOfAField(t *testing.T) {
 	} {
 		converters := &Converters{Nodata: c.nodata, Said: c.lists}
 		if got := converters.Miss(c.x); got != c.want {
-			t.Errorf("lists %v, declared %t, nodata %t: pixels may be missing: %t", c.lists, c.x == declared, c.nodata, got)
+			t.Errorf("lists %v, declared %t, nodata %t: pixels may be missing: %t", c.lists, c.x == declared, c.nodata,
+				got)
 		}
 	}
 }
@@ -199,7 +202,7 @@ func TestRastersElsewhere(t *testing.T) {
 	}
 }
 
-// TestMedianOverTheLimit: the samples of all scenes of a median fit into the limit, or the scene is named that does not.
+// TestMedianOverTheLimit: a scene is refused if the samples of all scenes of a median are over the limit.
 func TestMedianOverTheLimit(t *testing.T) {
 	x := &chunk.Index{Bands: 1, Height: 4, Width: 4, ChunkB: 1, ChunkH: 4, ChunkW: 4, DType: chunk.Uint8}
 	f, err := NewRaster(spec.Field{Name: "image", DType: "float32", Layout: spec.DefaultLayout}, 0, x)

@@ -160,7 +160,8 @@ func TestStagesOfAReader(t *testing.T) {
 				clock.Stop()
 				n := time.Duration(c.pieces)
 				want := resources.Spent{resources.StageRead: sOpen + sRead, resources.StageDecode: n * sDecode,
-					resources.StageScatter: n * sScatter, resources.StageTurn: sTurn, resources.StageOther: time.Duration(2+c.asks) * sOther}
+					resources.StageScatter: n * sScatter, resources.StageTurn: sTurn,
+					resources.StageOther: time.Duration(2+c.asks) * sOther}
 				if got := stages.Spent(); got != want {
 					t.Errorf("stages of %v, want %v", got, want)
 				}
