@@ -90,11 +90,12 @@ func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
 	}
 	s.y.set(m, h)
 	s.x.set(w, n)
-	s.Rows = slices.Grow(s.Rows[:0], s.ringRows*2*n)[:s.ringRows*2*n]
-	s.allValid = slices.Grow(s.allValid[:0], s.ringRows)[:s.ringRows]
-	s.sums = slices.Grow(s.sums[:0], 2*n)[:2*n]
+	s.Rows, s.allValid, s.sums = sized(s.Rows, s.ringRows*2*n), sized(s.allValid, s.ringRows), sized(s.sums, 2*n)
 	return nil
 }
+
+// sized returns n elements of any content, in the memory of s if that has room.
+func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // plane resamples one band. in and valid are rows of w samples, out and outValid the result. A sample
 // of the result is missing, and 0, if missing samples have more than half of its weight. If one valid
