@@ -5,8 +5,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// The codecs of nearly all TIFFs are here, and stop early. Packages of codec decompress the others: a program that
-// reads JPEG, LERC, WebP or LZMA imports format/codec/jpeg, format/codec/lerc, format/codec/webp or format/codec/xz.
+// The codecs of nearly all TIFFs are here, and stop early. Packages below format/codec decompress the others: a program
+// imports those that it needs, or loader/formats.
 func init() {
 	chunk.Register(chunk.Zstd, func() chunk.Decompressor { return zstdDecoder{zstd.New()} })
 	chunk.Register(chunk.Deflate, func() chunk.Decompressor { return new(deflateDecoder) })

@@ -2,11 +2,10 @@
 // GeoTIFFs (TOGs).
 //
 // Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips, PlanarConfiguration 1
-// and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none, zstd, deflate, LZW,
-// PackBits, LZMA, JPEG, LERC and WebP; integers of 1 to 64 bits, floats of 16 to
-// 64 bits, complex numbers. A TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is
-// the output of GDAL's COG driver with INTERLEAVE=TILE. The
-// reader does not depend on the bytes of that driver around a tile (leader, trailer, ghost area).
+// and 2, either byte order, predictors 1, 2 and 3, sparse chunks; the compressions of the table codecs (tags.go);
+// integers of 1 to 64 bits, floats of 16 to 64 bits, complex numbers. A TOG (TACO 0.2 specification, "TACO Optimized
+// GeoTIFF") is the output of GDAL's COG driver with INTERLEAVE=TILE. The reader does not depend on the bytes of that
+// driver around a tile (leader, trailer, ghost area).
 //
 // Not supported, and refused with an error that names it: other compressions (fax codes, JPEG XL, …), samples of mixed
 // types, YCbCr in planes or with a predictor, signed integers and predictors of odd widths, predictors on complex

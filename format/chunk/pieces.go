@@ -18,6 +18,22 @@ type StreamDecompressor interface {
 	Stream(src *bufio.Reader, maxWindow int) (Stream, error)
 }
 
+// streamBytes are the most bytes that a Stream of a codec holds. Of zstd its window adds to them.
+var streamBytes = [numCodecs]int64{
+	Zstd:     2 << 20,  // 1.5 MB of buffers and tables
+	Deflate:  64 << 10, // a window of 32 KiB and tables
+	LZW:      64 << 10, // a table of 28 KiB
+	PackBits: 64 << 10, // a few words
+}
+
+// StreamBytes returns the most bytes that a Stream of the codec holds, for windows of up to maxWindow bytes.
+func (c Codec) StreamBytes(maxWindow int) int64 {
+	if c == Zstd {
+		return streamBytes[c] + int64(maxWindow)
+	}
+	return streamBytes[c]
+}
+
 // Stream decodes one chunk from front to back. It accepts what Decompress accepts of the same bytes, up to
 // the place where the caller stops. After an error it must only be closed.
 type Stream interface {

@@ -68,6 +68,15 @@ func drawImage(t *rapid.T) *Index {
 	return x
 }
 
+// TestStreamBytes: the codecs that can be decoded in pieces, and no others, hold memory for it.
+func TestStreamBytes(t *testing.T) {
+	for codec := range numCodecs {
+		if codec.Streams() != (codec.StreamBytes(0) > 0) {
+			t.Errorf("%v streams: %t, and a stream holds %d bytes", codec, codec.Streams(), codec.StreamBytes(0))
+		}
+	}
+}
+
 // TestPiecesAreRowsOfTheirChunks: pieces are as large as the limit allows, cover each sample of the image once, and
 // the piece of a chunk's row has the box of that row.
 func TestPiecesAreRowsOfTheirChunks(t *testing.T) {

@@ -24,11 +24,7 @@ const maxWindow = 64 << 20
 
 // pieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
 func pieceBytes(x, pieces *chunk.Index) int64 {
-	n := int64(MaxRun) + int64(pieces.MaxDecodedBytes()) + chunk.Spare
-	if x.Codec == chunk.Zstd {
-		return n + maxWindow + 2<<20 // 1.5 MB of buffers and tables
-	}
-	return n + 64<<10 // DEFLATE: a window of 32 KiB and tables; LZW: a table of 28 KiB
+	return int64(MaxRun) + int64(pieces.MaxDecodedBytes()) + chunk.Spare + x.Codec.StreamBytes(maxWindow)
 }
 
 // inPieces decodes the chunks of the plan in pieces, one chunk after the other.
