@@ -177,7 +177,7 @@ func (e *Engine) setMemory() {
 func (e *Engine) poolBytes() int64 {
 	need := int64(0)
 	for _, d := range e.sets {
-		if d.byTile() {
+		if d.kind.tiles {
 			need += 2 * d.poolBytes()
 		}
 	}

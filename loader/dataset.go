@@ -153,10 +153,10 @@ func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) err
 		}
 		d.vectors = append(d.vectors, drawn)
 		switch {
-		case drawn.Image != "" && d.onGround():
+		case drawn.Image != "" && d.kind.ground:
 			return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels", field.Name,
 				drawn.Image)
-		case drawn.Pattern != "" && d.onGround():
+		case drawn.Pattern != "" && d.kind.ground:
 			return fmt.Errorf("field %q: pattern is %q: windows on the ground lie on many images, so that they need "+
 				"shapes in one file", field.Name, drawn.Pattern)
 		case drawn.Pattern != "":
@@ -376,7 +376,7 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
 	switch {
 	case d.perWorker < 0:
-	case d.sampler.Kind != spec.WholeChip, asset.Parts != nil, field.Coloured(), d.resamples():
+	case !d.kind.whole, asset.Parts != nil, field.Coloured(), d.resamples():
 		d.perWorker = -1
 	default:
 		d.perWorker = max(d.perWorker, pixels.HeldFor(asset.Index, field.Picked))
@@ -433,7 +433,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		lead = cmp.Or(lead, &assets[place])
 		d.remarks(&compiled, &asset)
-		if d.onGround() { // each field finds its pixels by its own place
+		if d.kind.ground { // each field finds its pixels by its own place
 			if field.Steps = d.sampler.Length; compiled.Still(d.fields) {
 				field.Steps = 0
 			}
@@ -471,7 +471,7 @@ func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
 	switch {
 	case steps == nil:
 		return nil
-	case d.onGround():
+	case d.kind.ground:
 		return d.table.Single(d.fields, "windows on the ground")
 	case d.source.Time != nil:
 		return d.table.Single(d.fields, "the steps of a sequence of rows")
@@ -497,7 +497,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		return nil
 	}
 	sampler := &d.sampler
-	if d.onGround() {
+	if d.kind.ground {
 		sampler.Height, _ = sampler.Side()
 		sampler.Width = sampler.Height
 		for _, r := range d.rasters {
@@ -516,7 +516,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 	if err := d.setSize(sampler.Height, sampler.Width); err != nil {
 		return err
 	}
-	if d.byTile() && sampler.TileHeight == 0 && sampler.TileWidth == 0 {
+	if d.kind.tiles && sampler.TileHeight == 0 && sampler.TileWidth == 0 {
 		sampler.TileHeight, sampler.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
 			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
@@ -552,14 +552,14 @@ func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
 
 // samplings are the kinds of samplers, by their names.
 var samplings = map[string]*sampling{
-	spec.WholeChip:      {noRaster: true},
-	spec.RandomWindow:   {noRaster: true, corners: true, shares: true},
+	spec.WholeChip:      {whole: true, noRaster: true},
+	spec.RandomWindow:   {noRaster: true, corners: true, shares: true, covered: true},
 	spec.ResizedWindow:  {resamples: true, shares: true},
 	spec.WeightedWindow: {compile: (*dataset).compileWeights, shares: true},
-	spec.GridWindow:     {compile: (*dataset).compileGrid, shares: true},
-	spec.TileWindow:     {compile: (*dataset).compileTiles, corners: true},
+	spec.GridWindow:     {compile: (*dataset).compileGrid, shares: true, numbered: true},
+	spec.TileWindow:     {compile: (*dataset).compileTiles, corners: true, tiles: true},
 	spec.RowWindow:      {compile: (*dataset).compileBoxes, resamples: true},
-	spec.GeoWindow:      {compile: (*dataset).compileGround, resamples: true},
+	spec.GeoWindow:      {compile: (*dataset).compileGround, resamples: true, ground: true},
 }
 
 func init() {
@@ -620,11 +620,11 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 	}
 	d.hasDigest = true
 	_, _ = d.digest.Write(counts.Hash[:])
-	if d.sampler.Kind == spec.GridWindow {
+	if d.kind.numbered {
 		d.coverage = counts
 		return d.rows, nil
 	}
-	if d.sampler.Kind == spec.RandomWindow {
+	if d.kind.covered {
 		d.weights = counts // the windows are drawn by it
 	}
 	planned := d.sampler.Plan(d.alignY, d.alignX)
@@ -651,7 +651,7 @@ func (d *dataset) limitGrid(ctx context.Context, to *shuffle.Sampler, items int6
 func (d *dataset) tellLimited(e *Engine) error {
 	d.coverage = nil // it is needed no more
 	what, all, left := "samples", d.limited[0], d.limited[1]
-	if d.sampler.Kind == spec.GridWindow {
+	if d.kind.numbered {
 		what = "windows"
 	}
 	switch {
@@ -845,11 +845,11 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 			"colour): such pixels are read as valid ones; 'gdal_translate -mask mask IN OUT.tif' makes a mask of them",
 			"source", d.source.Source, "fields", d.joint)
 	}
-	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.onGround()) {
+	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.kind.ground) {
 		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+
 			"'chaski index' makes a catalog with transforms", "source", d.source.Source, "fields", d.boxed)
 	}
-	if len(d.rasters) < 2 || d.table.Misplaced == nil || d.onGround() {
+	if len(d.rasters) < 2 || d.table.Misplaced == nil || d.kind.ground {
 		return nil
 	}
 	lead := d.rasters[0]

@@ -134,6 +134,16 @@ type assetSizes struct {
 type sampling struct {
 	// compile checks the sampler of a dataset, and finishes what package shuffle needs; nil if there is nothing to do.
 	compile func(d *dataset, ctx context.Context, e *Engine, to *shuffle.Sampler) error
+	// whole says that windows are whole chips.
+	whole bool
+	// tiles says that windows are drawn tile by tile, out of tiles that workers share.
+	tiles bool
+	// ground says that windows lie at places on the ground.
+	ground bool
+	// numbered says that an asset has numbered windows, of which MaxNoData leaves some out, in place of whole rows.
+	numbered bool
+	// covered says that windows are drawn by the valid pixels of Coverage.
+	covered bool
 	// noRaster says that samples need no raster.
 	noRaster bool
 	// corners says that tickets may name the corners of windows of one size.

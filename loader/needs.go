@@ -8,7 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -86,7 +85,7 @@ func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, r
 	gap, headers, loose := source.Gap(file), source.Held(file), false
 	// The head of a chip is in memory when its pixels are read, for that comes next. A later window may come too late,
 	// and the heads of the members of a container displace each other.
-	if len(headers) > 0 && (d.sampler.Kind != spec.WholeChip || a.Member != "") {
+	if len(headers) > 0 && (!d.kind.whole || a.Member != "") {
 		headers, loose = nil, true
 	}
 	var mask pixels.Sink
@@ -105,7 +104,7 @@ func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, r
 		return r.Read(ctx, *a, in, rd.bands.Picked, pixels.Nowhere{}, mask)
 	}
 	reader := pixels.NewDryReader(e.options)
-	if d.byTile() && e.tiles != nil { // tiles are shared, and so decoded whole
+	if d.kind.tiles && e.tiles != nil { // tiles are shared, and so decoded whole
 		reader.Share.Tiles = pixels.NewTileCounter(math.MaxInt64)
 	}
 	err = p.Again(ctx, reader)

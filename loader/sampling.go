@@ -12,12 +12,6 @@ func (d *dataset) resamples() bool {
 	return d.kind.resamples && (d.boxes == nil || d.sampler.Fit == spec.FitResize)
 }
 
-// byTile reports whether windows are drawn tile by tile, out of tiles that workers share.
-func (d *dataset) byTile() bool { return d.sampler.Kind == spec.TileWindow }
-
-// onGround reports whether windows lie at places on the ground.
-func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GeoWindow }
-
 // drawsNoCorner reports whether tickets may not name the corners of windows.
 func (d *dataset) drawsNoCorner() bool { return !d.kind.corners || len(d.sampler.Sizes) > 0 }
 

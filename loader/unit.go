@@ -70,7 +70,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		r.Clock.Lap(resources.StageRead) // of headers, if this is the first time
 		key := d.tileKey(u.field, u.step, rd)
 		switch {
-		case d.byTile():
+		case d.kind.tiles:
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
 		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}

@@ -24,7 +24,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		return d.windowAt(draw.Corner, window, height, width, pad)
 	}
 	switch {
-	case sampler.Kind == spec.WholeChip:
+	case d.kind.whole:
 		if height > window.H || width > window.W {
 			return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
 				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, window.H, window.W)

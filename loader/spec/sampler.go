@@ -91,6 +91,11 @@ var samplers = []samplerKind{
 // SamplerKinds are the values of Sampler.Kind. A kind without a plan ends the program here.
 var SamplerKinds = kindsThat(func(k *samplerKind) bool { return k.plan(&Sampler{}, 1, 1) != nil })
 
+// NeedsSize reports whether samplers of a kind must have the size of their windows.
+func NeedsSize(kind string) bool {
+	return slices.Contains(kindsThat(func(k *samplerKind) bool { return !k.anySize }), kind)
+}
+
 // kindsThat returns the kinds for which has is true.
 func kindsThat(has func(*samplerKind) bool) (names []string) {
 	for i := range samplers {

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/picture/npy"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -641,6 +642,11 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			}
 			delete(unused, f.Name)
 		})
+	}
+	for _, kind := range spec.SamplerKinds {
+		if !strings.Contains(sharedFlags()["sampler"], kind) {
+			t.Errorf("flags.txt does not name the kind of sampler %q", kind)
+		}
 	}
 	for name := range unused {
 		if name != "" {

@@ -61,11 +61,10 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 		}
 	}
 	out.PerAsset = cmp.Or(s.perAsset, out.PerAsset)
-	windows := out.Kind != "" && out.Kind != spec.WholeChip && out.Kind != spec.GeoWindow
 	switch {
 	case out.Kind == spec.GeoWindow && out.SizeM == 0:
 		return out, console.Usagef("--sampler %s needs --geo-window", out.Kind)
-	case windows && out.Height == 0 && out.Size == nil && out.Sizes == nil:
+	case spec.NeedsSize(out.Kind) && out.Height == 0 && out.Size == nil && out.Sizes == nil:
 		return out, console.Usagef("--sampler %s needs --window", out.Kind)
 	}
 	return out, nil
