@@ -91,6 +91,7 @@ if TYPE_CHECKING:
 __all__ = {names}
 VERSION = {version}
 DTYPE_NAMES = {dtypes}
+SAMPLER_PATHS = {paths}
 Augment: TypeAlias = {augment}
 BadSamples: TypeAlias = {bad_samples}
 Kind: TypeAlias = {kind}
@@ -841,6 +842,7 @@ def main() -> int:
         names=json.dumps(names, indent=4).replace('"\n', '",\n'),
         version=schema.member("Spec", "version")["default"],
         dtypes=dtype_names(),
+        paths=[n for n, m in schema.type("Sampler")["properties"].items() if m.get("x-path")],
         augment=schema.literal("Spec", "augment"),
         bad_samples=schema.literal("Spec", "bad_samples"),
         last=schema.literal("Spec", "last"),

@@ -248,6 +248,9 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 		if kind := kindOf(t); kind != "" {
 			p["x-kind"] = kind // the kind of sampler that it is a member of; validators ignore it
 		}
+		if (t == reflect.TypeFor[Sampler]() || kindOf(t) != "") && f.Tag.Get("hash") == "place" {
+			p["x-path"] = true // Python makes its path absolute; validators ignore it
+		}
 		properties[name] = p
 		if _, ok := p["default"]; !ok && option == "" && f.Type.Kind() != reflect.Struct && !notRequired[key] {
 			*required = append(*required, name)

@@ -28,6 +28,7 @@ from chaski._plain import (
     stated,
 )
 from chaski._proto.arguments import (
+    SAMPLER_PATHS,
     VERSION,
     BadSamples,
     Engine,
@@ -277,7 +278,7 @@ def _rows(rows: Rows, source: str) -> dict[str, Any]:
 def _sampler(window: Any, files: Files) -> Any:
     """Returns the JSON of a window."""
     out = plain("window", window)
-    for key in ("weights", "coverage", "roi") if isinstance(out, dict) else ():
+    for key in SAMPLER_PATHS if isinstance(out, dict) else ():
         text = out.get(key)
         geojson = key == "roi" and (not isinstance(text, str) or text.lstrip().startswith("{"))
         if text and not geojson:

@@ -57,6 +57,7 @@ __all__ = [
 ]
 VERSION = 1
 DTYPE_NAMES = ['uint8', 'uint16', 'uint32', 'uint64', 'int8', 'int16', 'int32', 'int64', 'float16', 'float32', 'float64', 'complex64', 'complex128', 'complex_int16', 'complex_int32', 'complex_float16', 'bfloat16', 'uint1', 'uint2', 'uint4', 'int2', 'int4', 'float8_e4m3fn', 'float8_e5m2', 'float8_e8m0fnu', 'float6_e2m3fn', 'float6_e3m2fn', 'float4_e2m1fn']
+SAMPLER_PATHS = ['coverage', 'roi', 'weights']
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
 Kind: TypeAlias = Literal["raster", "number", "text", "class"]
