@@ -47,12 +47,12 @@ func TestStridesOfHostileBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stride = math.MaxInt/2 + 1 // 4 times that is 0
-	for _, length := range []int{1, 5} {
-		for _, sign := range []int{-1, 1} {
+	const quarter = math.MaxInt/2 + 1 // 4 times that is 0
+	for _, length := range []int{1, 3, 5} {
+		for _, stride := range []int{-quarter, quarter, math.MinInt, -math.MaxInt, math.MaxInt, -10, 10} {
 			for axis := range 3 {
 				blk := Block{DType: chunk.Uint8, Data: make([]byte, 9), First: 4}
-				*[]*int{&blk.StrideB, &blk.StrideY, &blk.StrideX}[axis] = sign * stride
+				*[]*int{&blk.StrideB, &blk.StrideY, &blk.StrideX}[axis] = stride
 				box := Box{B1: 1, Y1: 1, X1: 1}
 				*[]*int{&box.B1, &box.Y1, &box.X1}[axis] = length
 				func() {

@@ -150,11 +150,12 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 		panic("einops: the block and the converter have different types")
 	}
 	samples := len(blk.Data) / cv.fromSize
-	// Strides are compared first, so that the products below cannot overflow.
+	// Strides are compared first, so that the products below cannot overflow. -samples is compared, and not the
+	// negative stride, because -math.MinInt is negative.
 	least, last := blk.First, blk.First
 	for _, side := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY},
 		{box.X1 - box.X0, blk.StrideX}} {
-		if (side[1] > samples || -side[1] > samples) && side[0] > 1 {
+		if (side[1] > samples || side[1] < -samples) && side[0] > 1 {
 			panic("einops: block too short")
 		}
 		least += (side[0] - 1) * min(side[1], 0)
