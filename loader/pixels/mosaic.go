@@ -93,9 +93,7 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 	err := m.r.inGroups(ctx, a, bands, windowOf(taken), field, limit, func(first, n, size int) error {
 		resampler, plane := &m.r.Resample, field.H*field.W
 		if first == 0 && !field.Blends && !copied {
-			if err := resampler.pickAll(at, taken, plane); err != nil {
-				return err
-			}
+			resampler.pickAll(at, taken, plane)
 		}
 		samples := len(field.Picked) * plane // after the first bands of the first scene there is room for all
 		resampler.Out, resampler.OutValid = Grown(resampler.Out, samples*size), Grown(resampler.OutValid, samples)

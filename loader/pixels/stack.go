@@ -249,9 +249,7 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 	resampler, plane := &r.Resample, field.H*field.W
 	return r.inGroups(ctx, part, field.Picked, windowOf(taken), field, limit, func(first, n, size int) error {
 		if first == 0 && !field.Blends {
-			if err := resampler.pickAll(m, taken, plane); err != nil {
-				return err
-			}
+			resampler.pickAll(m, taken, plane)
 		}
 		resampler.Out, resampler.OutValid = Grown(resampler.Out, n*plane*size), Grown(resampler.OutValid, n*plane)
 		for band := range n {
@@ -288,8 +286,8 @@ func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int, 
 }
 
 // pickAll sets picks to where the nearest of n pixels lie in box in: 0 off the raster, else 1 more than their number.
-// Samples of any dtype follow it, without a loop for each.
-func (s *Resampler) pickAll(m *warp.Mapping, in chunk.Box, n int) error {
+// Samples of any dtype follow it, without a loop for each. It panics if the box does not hold what the mapping takes.
+func (s *Resampler) pickAll(m *warp.Mapping, in chunk.Box, n int) {
 	for len(s.places) < (in.Y1-in.Y0)*(in.X1-in.X0) {
 		s.places = append(s.places, uint32(len(s.places)+1))
 	}
@@ -298,7 +296,9 @@ func (s *Resampler) pickAll(m *warp.Mapping, in chunk.Box, n int) error {
 	}
 	s.picks, s.picksValid = s.picks[:n], Grown(s.picksValid, n)
 	places := s.places[:(in.Y1-in.Y0)*(in.X1-in.X0)]
-	return warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.picksValid)
+	if err := warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.picksValid); err != nil {
+		panic(err)
+	}
 }
 
 func boxOf(b chunk.Box) warp.Box { return warp.Box{Y0: b.Y0, X0: b.X0, Y1: b.Y1, X1: b.X1} }
