@@ -752,13 +752,11 @@ func (r *Row) Pad(in chunk.Box) {
 		return
 	}
 	// Above, below, left and right of the image. The four boxes do not overlap, so that no pixel is
-	// written twice.
+	// written twice. Some or all of them are empty.
 	for _, b := range [...][4]int{
 		{0, top, 0, r.Win.W}, {bottom, r.Win.H, 0, r.Win.W}, {top, bottom, 0, left}, {top, bottom, right, r.Win.W},
 	} {
-		if b[0] < b[1] && b[2] < b[3] {
-			r.fill(r.turnBox(nil, einops.Box{Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
-		}
+		r.fill(r.turnBox(nil, einops.Box{Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
 	}
 }
 
