@@ -10,7 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
@@ -127,4 +130,56 @@ func TestWaitForATile(t *testing.T) {
 			tiles.Put(other)
 		})
 	}
+}
+
+// nearRuns is a cache on disk that has the ranges at some offsets.
+type nearRuns struct {
+	source.DiskCache
+	offsets map[int64]bool
+}
+
+func (c nearRuns) Has(_ any, r source.Range) bool { return c.offsets[r.Off] }
+
+// sizedFile is a file of a size, without content.
+type sizedFile struct {
+	source.Reader
+	size int64
+}
+
+func (f sizedFile) Size() int64 { return f.size }
+
+// TestRunsOfOneRequest: the most runs are requested together that are at most 32, have at most MaxRun bytes together,
+// and are not in the cache on disk. One run is requested anyway.
+func TestRunsOfOneRequest(t *testing.T) {
+	length := rapid.SampledFrom([]int64{1, MaxRun / 4, MaxRun/2 - 1, MaxRun / 2, MaxRun/2 + 1, MaxRun - 1, MaxRun,
+		MaxRun + 1})
+	few := rapid.Int64Range(1, 5)
+	rapid.Check(t, func(t *rapid.T) {
+		w := &walk{Reader: &Reader{maxChunk: 2 * MaxRun, waits: rapid.Bool().Draw(t, "remote")}}
+		cache := nearRuns{offsets: map[int64]bool{}}
+		if rapid.Bool().Draw(t, "cache") {
+			w.disk = cache
+		}
+		lengths := rapid.SliceOfN(rapid.OneOf(length, few, few, few), 1, 40).Draw(t, "lengths")
+		var list []runs.Run
+		end := int64(0)
+		for _, n := range lengths {
+			cache.offsets[end] = rapid.IntRange(0, 19).Draw(t, "near") == 0
+			list, end = append(list, runs.Run{Off: end, Len: n, Chunks: []int{0}}), end+n
+		}
+		w.file = sizedFile{size: end}
+		want := 1
+		for n := 1; n <= len(list) && n <= 32 && w.waits; n++ {
+			total, near := int64(0), false
+			for _, run := range list[:n] {
+				total, near = total+run.Len, near || w.disk != nil && cache.offsets[run.Off]
+			}
+			if total <= MaxRun && !near {
+				want = n
+			}
+		}
+		if got := w.together(list); got != want {
+			t.Fatalf("%d runs of %v together, want %d", got, lengths, want)
+		}
+	})
 }
