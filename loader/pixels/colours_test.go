@@ -19,9 +19,10 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// drawColours draws a look-up table of colours of so many bands.
+// drawColours draws a look-up table of colours of so many bands, which stand for one value or two.
 func drawColours(t *rapid.T, bands, numbers, unit int) *spec.LUT {
 	table, seen := &spec.LUT{}, map[string]bool{}
+	values := rapid.IntRange(1, 2).Draw(t, "values")
 	for range rapid.IntRange(1, 30).Draw(t, "colours") {
 		colour := rapid.SliceOfN(rapid.IntRange(0, numbers-1), bands, bands).Draw(t, "colour")
 		key := make([]byte, 0, bands)
@@ -32,7 +33,11 @@ func drawColours(t *rapid.T, bands, numbers, unit int) *spec.LUT {
 		if !seen[string(key)] {
 			seen[string(key)] = true
 			table.Colours = append(table.Colours, colour)
-			table.To = append(table.To, spec.Values{float64(rapid.IntRange(0, 99).Draw(t, "value"))})
+			table.To = append(table.To, nil)
+			for range values {
+				last := &table.To[len(table.To)-1]
+				*last = append(*last, float64(rapid.IntRange(0, 99).Draw(t, "value")))
+			}
 		}
 	}
 	return table
@@ -93,7 +98,7 @@ func TestColoursAgainstSlow(t *testing.T) {
 			return r.Read(t.Context(), m.asset, box, f.Picked, to, to.Masked(c, box))
 		})
 		unknown, first := 0, "" // pixels, and how an error names one
-		value := func(y, column int) (float64, bool) {
+		value := func(j, y, column int) (float64, bool) {
 			some, colour := false, []int{}
 			for _, b := range f.Picked {
 				number, valid := m.at(b, y, column)
@@ -101,7 +106,7 @@ func TestColoursAgainstSlow(t *testing.T) {
 			}
 			for i, listed := range field.LUT.Colours {
 				if some && slices.Equal(listed, colour) {
-					return field.LUT.To[i][0], true
+					return field.LUT.To[i][j], true
 				}
 			}
 			if some {
@@ -115,7 +120,7 @@ func TestColoursAgainstSlow(t *testing.T) {
 		}
 		for y := range x.Height {
 			for column := range x.Width {
-				value(y, column)
+				value(0, y, column)
 			}
 		}
 		if field.Fill == nil && unknown > 0 {
@@ -129,10 +134,11 @@ func TestColoursAgainstSlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		(&tensor{row, plan}).check(t, func(_, y, column int) (float64, bool) {
-			got, valid := value(y, column)
+		(&tensor{row, plan}).check(t, func(j, y, column int) (float64, bool) {
+			got, valid := value(j, y, column)
 			if !valid && !made.Final.Base.FillNoData {
-				got = number(dst.Data, made.To, plan.Offset("n", 1)+plan.Offset("y", y)+plan.Offset("x", column)) // any
+				got = number(dst.Data, made.To, plan.Offset("n", 1)+plan.Offset("b", j)+plan.Offset("y", y)+
+					plan.Offset("x", column)) // any
 			}
 			return got, valid
 		})

@@ -2,8 +2,11 @@ package pixels
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
+	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -222,16 +225,29 @@ func TestContextsThatEndInAWindow(t *testing.T) {
 	}
 }
 
-// instant decodes nothing, in no time.
-type instant struct{ slowCodec }
+// instant decodes zeros, in no time. In pieces it reads all stored bytes first, and fails behind some rows unless these
+// are 0.
+type instant struct{ rows int }
 
 func (instant) Decompress([]byte, []byte, *chunk.Tile) error { return nil }
 
-func (instant) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) { return instantStream{}, nil }
+func (c instant) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
+	return &instantStream{src: src, rows: cmp.Or(c.rows, math.MaxInt)}, nil
+}
 
-type instantStream struct{ slowStream }
+type instantStream struct {
+	slowStream
+	src  io.Reader
+	rows int
+}
 
-func (instantStream) Fill([]byte) error { return nil }
+func (s *instantStream) Fill([]byte) error {
+	if s.rows--; s.rows < 0 {
+		return fault.New(fault.Corrupt, "frame", fault.NoOffset, "cut short")
+	}
+	_, err := io.Copy(io.Discard, struct{ io.Reader }{s.src})
+	return err
+}
 
 // TestRunsOverTheLimit: a chunk may have as many stored bytes as the largest decoded one, or as a run if that is more.
 func TestRunsOverTheLimit(t *testing.T) {
@@ -277,6 +293,80 @@ func TestTurnsOfRunsOnDisk(t *testing.T) {
 		if err != nil || taken != want || places.Taken() != 0 || sink.chunks != 1 {
 			t.Errorf("near %t: %d turns while it reads, %d in the end; %d chunks, %v", near, taken, places.Taken(),
 				sink.chunks, err)
+		}
+	}
+}
+
+// TestTurnsOfPieces: a reader of a remote chunk in pieces has a turn while it decodes, and none while it reads, however
+// many reads there are.
+func TestTurnsOfPieces(t *testing.T) {
+	places := turns.New(1, 1)
+	x := rowsOfChunks(1, 0)
+	x.Codec, x.Height, x.ChunkH, x.Ranges[0].Len = chunk.Zstd, 2, 2, 2*MaxRun+1
+	file := &brokenFile{size: 1 << 30, fails: -1}
+	r := NewReader(resources.Options{Opener: file, MaxChunkBytes: 2}.WithDefaults())
+	r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return instant{} }})
+	r.Slot, r.waits = places.Slot("reader"), true
+	file.read = func() {
+		if places.Taken() != 0 {
+			t.Error("it reads in its turn")
+		}
+	}
+	sink := &countSink{}
+	sink.put = func() {
+		if places.Taken() != 1 {
+			t.Error("it decodes without a turn")
+		}
+	}
+	err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: x}, chunk.Box{B1: 1, Y1: 2, X1: 2}, nil, sink, nil)
+	if err != nil || sink.chunks != 2 || file.reads != 3 || places.Taken() != 0 {
+		t.Errorf("%d pieces of %d reads, %d turns in the end: %v", sink.chunks, file.reads, places.Taken(), err)
+	}
+}
+
+// TestPiecesThatFail: the piece at which a decoder fails ends the window, also if it lies above the window, and ends
+// the check of all rows. A read that fails, or a context that ends, ends both with its own error.
+func TestPiecesThatFail(t *testing.T) {
+	const n = 4
+	x := rowsOfChunks(1, 0)
+	x.Codec, x.Height, x.ChunkH = chunk.Zstd, n, n
+	a := catalog.Asset{URI: "a", Index: x}
+	for rows := 1; rows <= n+1; rows++ {
+		for top := range n {
+			file := &brokenFile{size: 100, fails: -1}
+			r := NewReader(resources.Options{Opener: file, MaxChunkBytes: 2}.WithDefaults())
+			r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return instant{rows} }})
+			sink, want := &countSink{}, fault.Kind(0)
+			if rows < n {
+				want = fault.Corrupt
+			}
+			err := r.Read(t.Context(), a, chunk.Box{B1: 1, Y0: top, Y1: n, X1: 2}, nil, sink, nil)
+			if fault.KindOf(err) != want || sink.chunks != max(min(rows, n)-top, 0) ||
+				want != 0 && !strings.HasPrefix(err.Error(), "a: chunk 0 ") {
+				t.Errorf("rows from %d on, %d are there: %d pieces, %v", top, rows, sink.chunks, err)
+			}
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		size  int64
+		fails int
+		rows  int
+		want  error
+	}{
+		"all": {t.Context(), 100, -1, 0, nil}, "rows": {t.Context(), 100, -1, 1, fault.Corrupt},
+		"a read": {t.Context(), 100, 0, 0, errRead}, "the context": {ended, 100, -1, 0, context.Canceled},
+		"the range": {t.Context(), 2, -1, 0, fault.Corrupt},
+	} {
+		r := NewReader(resources.Options{MaxChunkBytes: 2}.WithDefaults())
+		r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return instant{c.rows} }})
+		large := *x
+		large.Height, large.ChunkH, large.Width, large.ChunkW = 3, 3, pieceOfCheck, pieceOfCheck
+		file := &brokenFile{size: c.size, fails: c.fails, err: errRead}
+		if err := r.Check(c.ctx, file, &large, 0); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func TestValuesThatATensorCannotHold(t *testing.T) {
 		}
 		m.file = encode(t, nil, x, func(b, y, c int) float64 { return m.samples[b*16+y*4+c] },
 			func(int) bool { return false })
-		s := newTensor(t, x, f, shuffle.Box{H: 4, W: 4}, 0)
+		s := newTensor(t, x, f, nil, shuffle.Box{H: 4, W: 4}, 0)
 		r := NewReader(resources.Options{Opener: folder.OneFile(m.file)}.WithDefaults())
 		if err := r.Read(t.Context(), m.asset, chunk.Box{Y1: 4, X1: 4}, f.Picked, s.row, nil); err != nil {
 			t.Fatal(err)

@@ -107,7 +107,8 @@ func TestResampledAgainstSlow(t *testing.T) {
 		f.SetSize(rapid.IntRange(1, 16).Draw(t, "rows"), rapid.IntRange(1, 16).Draw(t, "columns"))
 		h, w := f.H, f.W
 		turn := shuffle.Element(rapid.IntRange(0, 7).Draw(t, "turn"))
-		s := newTensor(t, x, f, shuffle.Box{H: h, W: w}, turn&^shuffle.Transpose)
+		bands := drawBands(t, f, x)
+		s := newTensor(t, x, f, bands, shuffle.Box{H: h, W: w}, turn&^shuffle.Transpose)
 		if h == w {
 			s.row.Transform = turn
 		}
@@ -120,7 +121,7 @@ func TestResampledAgainstSlow(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, there := map[[3]int]float64{}, map[[3]int]bool{}
-		for j, b := range f.Picked {
+		for j, b := range bands.Picked {
 			p := plane{win.H, win.W, func(y, c int) (float64, bool) {
 				value, valid := m.at(b, win.Y+y, win.X+c)
 				outside := win.Y+y < 0 || win.X+c < 0 || win.Y+y >= x.Height || win.X+c >= x.Width

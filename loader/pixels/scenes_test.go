@@ -21,14 +21,15 @@ import (
 // scene is an image that lies on the ground, with pixels of 10 m, or of 20 m.
 type scene struct {
 	*image
-	y, x   int // of its upper left corner, in pixels of 10 m
-	factor int // pixels of 10 m on a side of one of its pixels
+	y, x   int   // of its upper left corner, in pixels of 10 m
+	factor int   // pixels of 10 m on a side of one of its pixels
+	bands  []int // for each of the tensor's, the number in this scene
 }
 
 // drawScene draws a scene of a name.
 func drawScene(t *rapid.T, name string, dtype chunk.DType) *scene {
 	s := &scene{drawImage(t, dtype), rapid.IntRange(-6, 4).Draw(t, "north"), rapid.IntRange(-6, 4).Draw(t, "west"),
-		rapid.IntRange(1, 2).Draw(t, "factor")}
+		rapid.IntRange(1, 2).Draw(t, "factor"), nil}
 	if s.asset.URI = name; s.asset.MaskFile != nil {
 		s.asset.MaskFile.URI = "mask of " + name
 	}
@@ -83,11 +84,11 @@ func (f files) Open(ctx context.Context, uri string) (source.Reader, error) {
 	return folder.OneFile(f[uri]).Open(ctx, uri)
 }
 
-// slowMosaic returns a pixel of a mosaic of scenes by a rule.
-func slowMosaic(f *Raster, scenes []*scene, rule string, b, y, x int) (value float64, valid bool) {
+// slowMosaic returns a pixel of band j of a mosaic of scenes by a rule.
+func slowMosaic(f *Raster, scenes []*scene, rule string, j, y, x int) (value float64, valid bool) {
 	var all []float64
 	for _, s := range scenes {
-		v, ok, covered := s.at(f, b, y, x, f.Blends)
+		v, ok, covered := s.at(f, s.bands[j], y, x, f.Blends)
 		switch {
 		case ok:
 			all = append(all, v)
@@ -129,12 +130,15 @@ func TestMosaicAgainstSlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, s := range scenes {
+			s.bands = drawBands(t, f, s.asset.Index).Picked
+		}
 		f.OnGround()
 		most := rapid.SampledFrom([]int{3, 12}).Draw(t, "most") // small windows lie in a scene wholly
 		f.SetSize(rapid.IntRange(1, most).Draw(t, "h"), rapid.IntRange(1, most).Draw(t, "w"))
 		window := warp.Raster{CRS: sameCRS, Transform: [6]float64{500000, 10, 0, 5000000, 0, -10}, Height: f.H,
 			Width: f.W}
-		s := newTensor(t, &chunk.Index{}, f, shuffle.Box{H: f.H, W: f.W}, 0)
+		s := newTensor(t, &chunk.Index{}, f, nil, shuffle.Box{H: f.H, W: f.W}, 0)
 		r := NewReader(resources.Options{Opener: filesOf(scenes...)}.WithDefaults())
 		limit := 1 << 20
 		if rule == spec.MosaicFirst {
@@ -158,13 +162,13 @@ func TestMosaicAgainstSlow(t *testing.T) {
 				in, _ := f.Taken(mapping)
 				said = max(said, f.MosaicBytes(in, limit, rule, len(scenes)))
 				last := i == len(scenes)-1
-				if err := mosaic.Add(t.Context(), scene.asset, f.Picked, mapping, last, limit); err != nil {
+				if err := mosaic.Add(t.Context(), scene.asset, scene.bands, mapping, last, limit); err != nil {
 					t.Fatal(err)
 				}
 				full := !f.BlendsScenes(rule)
 				for pixel := range len(f.Picked) * f.H * f.W {
 					j, y, x := pixel/(f.H*f.W), pixel/f.W%f.H, pixel%f.W
-					_, valid := slowMosaic(f, scenes[:i+1], rule, f.Picked[j], y, x)
+					_, valid := slowMosaic(f, scenes[:i+1], rule, j, y, x)
 					full = full && valid
 				}
 				if mosaic.Full() != full && !last {
@@ -176,7 +180,7 @@ func TestMosaicAgainstSlow(t *testing.T) {
 			}
 			mosaic.End()
 			s.check(t, func(j, y, x int) (float64, bool) {
-				value, valid := slowMosaic(f, scenes, rule, f.Picked[j], y, x)
+				value, valid := slowMosaic(f, scenes, rule, j, y, x)
 				if !valid && f.Final.Base.FillNoData {
 					value = filled(f)
 				}
@@ -235,7 +239,7 @@ func TestStackAgainstSlow(t *testing.T) {
 			H: rapid.IntRange(1, 12).Draw(t, "h"), W: rapid.IntRange(1, 12).Draw(t, "w"),
 		}
 		f.SetSize(win.H, win.W)
-		s := newTensor(t, x, f, win, 0)
+		s := newTensor(t, x, f, nil, win, 0)
 		r := NewReader(resources.Options{Opener: filesOf(lead, other)}.WithDefaults())
 		scenes := []*scene{lead, other}
 		for k, part := range f.Parts {

@@ -161,10 +161,17 @@ func TestRunsOfOneRequest(t *testing.T) {
 			w.disk = cache
 		}
 		lengths := rapid.SliceOfN(rapid.OneOf(length, few, few, few), 1, 40).Draw(t, "lengths")
+		if n := rapid.IntRange(0, 31).Draw(t, "full"); n > 0 { // this run is the last one that fits, or just does not
+			lengths = append(rapid.SliceOfN(few, n, n).Draw(t, "first lengths"), lengths...)
+			lengths[n] = MaxRun + rapid.Int64Range(-1, 1).Draw(t, "over")
+			for _, length := range lengths[:n] {
+				lengths[n] -= length
+			}
+		}
 		var list []runs.Run
 		end := int64(0)
 		for _, n := range lengths {
-			cache.offsets[end] = rapid.IntRange(0, 19).Draw(t, "near") == 0
+			cache.offsets[end] = rapid.IntRange(0, 39).Draw(t, "near") == 0
 			list, end = append(list, runs.Run{Off: end, Len: n, Chunks: []int{0}}), end+n
 		}
 		w.file = sizedFile{size: end}

@@ -391,19 +391,30 @@ type tensor struct {
 	plan *einops.Plan
 }
 
-// newTensor returns a row for windows, all bytes of which are dirty.
-func newTensor(t *rapid.T, x *chunk.Index, f *Raster, win shuffle.Box, turn shuffle.Element) *tensor {
+// drawBands draws the bands of an asset that a field takes, which may have other numbers than in the first asset.
+func drawBands(t *rapid.T, f *Raster, x *chunk.Index) *PickedBands {
+	if !rapid.Bool().Draw(t, "other numbers") {
+		return f.PlanesOf(nil, x)
+	}
+	n := len(f.bandList)
+	return f.PlanesOf(rapid.SliceOfN(rapid.IntRange(0, x.StepBands()-1), n, n).Draw(t, "numbers"), x)
+}
+
+// newTensor returns a row for windows, all bytes of which are dirty. bands are the bands of the asset; nil: the
+// field's.
+func newTensor(t *rapid.T, x *chunk.Index, f *Raster, bands *PickedBands, win shuffle.Box,
+	turn shuffle.Element) *tensor {
+	row := &Row{Field: f, Bands: bands, N: 1, Win: win, Transform: turn}
 	plan, err := f.LayoutPattern.Plan(f.Axes(2), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	convert, err := f.Final.Get(x, &f.PickedBands)
-	if err != nil {
+	if row.Cv, err = f.Final.Get(x, row.picked()); err != nil {
 		t.Fatal(err)
 	}
-	dst := einops.Target{Data: bytes.Repeat([]byte{0x5a}, plan.Len()*f.To.Size()),
+	row.Plan, row.Dst = plan, einops.Target{Data: bytes.Repeat([]byte{0x5a}, plan.Len()*f.To.Size()),
 		Mask: bytes.Repeat([]byte{0x5a}, plan.Len())}
-	return &tensor{&Row{Field: f, Plan: plan, Dst: dst, Cv: convert, N: 1, Win: win, Transform: turn}, plan}
+	return &tensor{row, plan}
 }
 
 // check compares the row with want, which returns an element and whether it is there, and looks that the other row is
@@ -465,12 +476,12 @@ func TestWindowsAgainstSlow(t *testing.T) {
 		if rapid.Bool().Draw(t, "share") {
 			r.Share.Tiles = NewTileCache(int64(rapid.IntRange(0, 10*largest).Draw(t, "memory of tiles")))
 		}
-		in := Inside(win, x.Height, x.Width)
+		in, bands := Inside(win, x.Height, x.Width), drawBands(t, f, x)
 		for range 2 { // the second time chunks are there, or the reader's memory is dirty
-			s := newTensor(t, x, f, win, turn)
+			s := newTensor(t, x, f, bands, win, turn)
 			s.row.Pad(in)
 			if in.Y0 < in.Y1 && in.X0 < in.X1 {
-				err := r.Read(t.Context(), m.asset, in, f.Picked, s.row, s.row.Masked(f.Final, in))
+				err := r.Read(t.Context(), m.asset, in, bands.Picked, s.row, s.row.Masked(f.Final, in))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -478,7 +489,7 @@ func TestWindowsAgainstSlow(t *testing.T) {
 			checkPieces(t, r, x)
 			want := map[[3]int]float64{}
 			there := map[[3]int]bool{}
-			for j, b := range f.Picked {
+			for j, b := range bands.Picked {
 				for y := range win.H {
 					for c := range win.W {
 						value, valid := m.at(b, win.Y+y, win.X+c)
