@@ -3,6 +3,7 @@ package pixels
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -153,6 +154,39 @@ func (a plannedArray) PlanBox(_ context.Context, image int64, b chunk.Box, read 
 	error) {
 	read("tile", image, int64(b.Y1-b.Y0))
 	return a.exact, nil
+}
+
+// aheadArray is a plannedArray whose boxes are announced.
+type aheadArray struct {
+	plannedArray
+	asked *[]chunk.Box
+	err   error
+}
+
+func (a aheadArray) Plan() chunk.BlockPlan { return a }
+
+func (a aheadArray) Ahead(_ context.Context, image int64, boxes []chunk.Box) error {
+	if *a.asked = append(*a.asked, boxes...); image != 7 {
+		return errRead
+	}
+	return a.err
+}
+
+// TestDryReaderAsksAhead: a dry reader announces the boxes of an array to its plan, and fails as that does.
+func TestDryReaderAsksAhead(t *testing.T) {
+	x := small(chunk.Uint8, 0)
+	for _, failure := range []error{nil, errRead} {
+		var asked []chunk.Box
+		array := aheadArray{plannedArray{memoryArray{&image{}}, 1, true}, &asked, failure}
+		dry := NewDryReader(resources.Options{}.WithDefaults())
+		index := x.WithBlocks(chunk.Blocks{Array: array, Image: 7})
+		err := dry.Read(t.Context(), catalog.Asset{Index: index}, chunk.Box{B1: 3, Y0: 1, Y1: 3, X1: 2}, []int{2},
+			Nowhere{}, nil)
+		want := []chunk.Box{{B0: 2, B1: 3, Y0: 1, Y1: 3, X1: 4}}
+		if !errors.Is(err, failure) || !slices.Equal(asked, want) || (len(dry.Runs) > 0) != (failure == nil) {
+			t.Errorf("asked for %+v, %+v: %v", asked, dry.Runs, err)
+		}
+	}
 }
 
 // TestDryReaderOfArrays: a dry reader notes the reads that arrays plan, their memory together, and whether they may be

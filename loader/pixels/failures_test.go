@@ -124,20 +124,28 @@ func TestFilesWhoseReadsFail(t *testing.T) {
 							"want %v, %d, %d, %d", beside, shares, fails, err, sink.chunks, masked.chunks, file.reads,
 							file.open, want, chunks, masks, reads)
 					}
-					checkTiles(t, r.Share.Tiles)
+					checkTiles(t, r)
 				}
 			}
 		}
 	}
 }
 
-// checkTiles checks that no tile of a cache is in use, and that none is waited for.
-func checkTiles(t *testing.T, tiles *TileCache) {
+// checkTiles checks that no tile of a reader's cache is in use, that none is waited for, and that the reader keeps no
+// tile.
+func checkTiles(t *testing.T, r *Reader) {
 	t.Helper()
-	if tiles == nil {
+	for _, list := range [][]wanted{r.own[:cap(r.own)], r.others[:cap(r.others)]} {
+		for _, c := range list {
+			if c.t != nil {
+				t.Errorf("the reader keeps tile %+v", c.t.key)
+			}
+		}
+	}
+	if r.Share.Tiles == nil {
 		return
 	}
-	for key, tile := range tiles.By {
+	for key, tile := range r.Share.Tiles.By {
 		select {
 		case <-tile.Ready:
 		default:
@@ -357,7 +365,8 @@ func TestPiecesThatFail(t *testing.T) {
 		want  error
 	}{
 		"all": {t.Context(), 100, -1, 0, nil}, "rows": {t.Context(), 100, -1, 1, fault.Corrupt},
-		"a read": {t.Context(), 100, 0, 0, errRead}, "the context": {ended, 100, -1, 0, context.Canceled},
+		"the last row": {t.Context(), 100, -1, 2, fault.Corrupt},
+		"a read":       {t.Context(), 100, 0, 0, errRead}, "the context": {ended, 100, -1, 0, context.Canceled},
 		"the range": {t.Context(), 2, -1, 0, fault.Corrupt},
 	} {
 		r := NewReader(resources.Options{MaxChunkBytes: 2}.WithDefaults())
@@ -391,7 +400,7 @@ func TestRowsOfSharedChunks(t *testing.T) {
 		if tile := r.Share.Tiles.By[TileKey{}]; tile == nil || tile.rows != c.want {
 			t.Errorf("%+v: %+v", c, tile)
 		}
-		checkTiles(t, r.Share.Tiles)
+		checkTiles(t, r)
 	}
 }
 
@@ -415,18 +424,34 @@ func TestCastsThatDoNotExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.SetSize(1, 1)
+	read := func(*Row, *Converters) error { return errRead }
+	if err := r.Coloured(f, x, &Row{}, nil, read); !errors.Is(err, errRead) {
+		t.Errorf("colours whose bands are not read: %v", err)
+	}
 	f.Final = none
 	check("colours", r.Coloured(f, x, &Row{}, nil, nil))
 	if f, err = NewRaster(spec.Field{DType: "native", Layout: spec.DefaultLayout}, 0, x); err != nil {
 		t.Fatal(err)
 	}
 	f.SetSize(4, 4)
+	if err := r.Coloured(f, x, nil, none, func(to *Row, c *Converters) error {
+		if to != nil || c != none {
+			t.Error("a field without colours has another row, or other casts")
+		}
+		return errRead
+	}); !errors.Is(err, errRead) || f.Tensor() != f {
+		t.Errorf("a field without colours: %v", err)
+	}
 	f.Final = none
 	m, err := OnGround(warp.Raster{CRS: sameCRS, Transform: grid, Height: 4, Width: 4}, &a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	check("a mosaic", r.Mosaic(&Row{Field: f}, spec.MosaicFirst).Add(t.Context(), a, f.Picked, m, true, 1<<20))
+	if _, err := OnGround(warp.Raster{CRS: sameCRS, Transform: grid, Height: 4}, &a); err == nil {
+		t.Error("a window without columns")
+	}
 	stack := catalog.Asset{Index: x, Parts: []catalog.Asset{{URI: "b.tif", Index: small(chunk.Complex64, 0)}}}
 	for _, way := range []string{"", spec.Bilinear} {
 		f, err := NewRaster(spec.Field{DType: "float32", Layout: spec.DefaultLayout, Resample: way}, 0, x)

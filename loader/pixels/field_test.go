@@ -67,6 +67,9 @@ func TestFieldsRefused(t *testing.T) {
 		{spec.Field{LUT: colours}, small(chunk.Int16, 0), "the raster is int16: colours are of uint8 and uint16"},
 		{spec.Field{LUT: colours, Bands: []int{0, 1}}, small(chunk.Uint8, 0), "3 numbers, and the field has 2 bands"},
 		{spec.Field{LUT: colours}, small(chunk.Uint8, 2), "several steps of time"},
+		{spec.Field{LUT: colours, Bands: []int{0, 1, 3}}, small(chunk.Uint8, 0), "no band 3: bands are 0 to 2"},
+		{spec.Field{LUT: &spec.LUT{To: []spec.Values{one}}, Fill: &fill, Bands: []int{1}}, small(chunk.Int32, 0),
+			"of int32: only uint8, int8, uint16 and int16 have one"},
 		{spec.Field{LUT: colours}, small(chunk.Uint8, 1), ""},
 		{spec.Field{LUT: colours, Times: []int{1}}, small(chunk.Uint8, 2), ""},
 	} {
@@ -359,6 +362,14 @@ func TestFilesThatWereRewritten(t *testing.T) {
 			if err := s.check(t.Context(), &a, rewritten, 1<<20); fault.KindOf(err) != fault.Corrupt ||
 				!strings.Contains(err.Error(), "rewritten") {
 				t.Errorf("member %q is rewritten: %v", member, err)
+			}
+		}
+		if member != "" { // which lies past the end of the file
+			cut := a
+			cut.Offset, cut.Size = off+1, 0
+			if err := s.check(t.Context(), &cut, open(content, later), 1<<20); fault.KindOf(err) != fault.Corrupt ||
+				!strings.Contains(err.Error(), "in a file of") {
+				t.Errorf("a member past the end of its file: %v", err)
 			}
 		}
 		if a.Size = 0; s.check(t.Context(), &a, open(folder.TIFF(5, 3, 1), then), 1<<20) != nil {

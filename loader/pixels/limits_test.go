@@ -1,13 +1,17 @@
 package pixels
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs/warp"
@@ -16,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // bandArray is an array of images of one band, of one byte a pixel.
@@ -153,6 +158,68 @@ func TestNodataOfAField(t *testing.T) {
 		if got := converters.Miss(c.x); got != c.want {
 			t.Errorf("lists %v, declared %t, nodata %t: pixels may be missing: %t", c.lists, c.x == declared, c.nodata,
 				got)
+		}
+	}
+}
+
+// TestNodataByBits: nodata may be the bits of a sample, which not all float64 have. Samples of those bits are missing.
+func TestNodataByBits(t *testing.T) {
+	const most = math.MaxUint64
+	x := &chunk.Index{Bands: 1, Height: 1, Width: 2, ChunkB: 1, ChunkH: 1, ChunkW: 2, DType: chunk.Uint64,
+		Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 16}}}
+	content := binary.LittleEndian.AppendUint64(nil, most)
+	content = binary.LittleEndian.AppendUint64(content, most-1)
+	r := NewReader(resources.Options{Opener: folder.OneFile(content)}.WithDefaults())
+	c := &Converters{Base: einops.Convert{From: x.DType, To: x.DType}, Nodata: true}
+	a := catalog.Asset{URI: "a", Index: x}
+	for _, bits := range []uint64{most - 1, most, most - 2, most - 1} { // the converters keep casts apart
+		x.NoDataBits = &bits
+		if err := r.Planes(t.Context(), a, []int{0}, shuffle.Box{H: 1, W: 2}, c, 8); err != nil {
+			t.Fatal(err)
+		}
+		for i, valid := range r.Resample.InValid {
+			if there := bits != most-uint64(i); there != (valid == 1) || !c.Miss(x) {
+				t.Errorf("nodata %x, sample %d: there %v", bits, i, valid)
+			}
+		}
+	}
+}
+
+// TestScenesCopiedByOtherNumbers: a scene that has the bands of the field under other numbers is copied as one that is
+// resampled: band j of the tensor is band bands[j] of the scene.
+func TestScenesCopiedByOtherNumbers(t *testing.T) {
+	x := &chunk.Index{Bands: 3, Height: 4, Width: 4, ChunkB: 1, ChunkH: 4, ChunkW: 4, DType: chunk.Uint8,
+		Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 16}, {Off: 16, Len: 16}, {Off: 32, Len: 16}}}
+	content := bytes.Repeat([]byte{1}, 48)
+	copy(content[16:], bytes.Repeat([]byte{2}, 16))
+	copy(content[32:], bytes.Repeat([]byte{3}, 16))
+	grid := [6]float64{500000, 10, 0, 5000000, 0, -10}
+	scene := catalog.Asset{URI: "a.tif", Index: x, Place: catalog.NewPlace(32631, &grid, 4, 4)}
+	f, err := NewRaster(spec.Field{DType: "native", Layout: spec.DefaultLayout, Bands: []int{0, 2}}, 0, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.SetSize(2, 2)
+	mapping, err := OnGround(warp.Raster{CRS: sameCRS, Transform: grid, Height: 2, Width: 2}, &scene)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := f.LayoutPattern.Plan(f.Axes(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bands := range [][]int{{0, 2}, {2, 0}, {1, 1}, {2, 1}} {
+		row := &Row{Field: f, Plan: plan, Dst: einops.Target{Data: make([]byte, plan.Len())}}
+		r := NewReader(resources.Options{Opener: folder.OneFile(content)}.WithDefaults())
+		mosaic := r.Mosaic(row, spec.MosaicFirst)
+		if err := mosaic.Add(t.Context(), scene, bands, mapping, true, 1<<20); err != nil || !mosaic.done {
+			t.Fatal(err, mosaic.done)
+		}
+		mosaic.End()
+		for i, sample := range row.Dst.Data {
+			if int(sample) != bands[i/4]+1 {
+				t.Errorf("bands %v, element %d: %d", bands, i, sample)
+			}
 		}
 	}
 }

@@ -69,6 +69,9 @@ func drawGrid(t *rapid.T, x *chunk.Index, name string) {
 	x.ChunkB, x.Predictor = 1, chunk.NoPredictor
 	if rapid.Bool().Draw(t, name+" bands together") {
 		x.ChunkB = x.Bands
+		if rapid.Bool().Draw(t, name+" bands in groups") && x.Times == 0 {
+			x.ChunkB = (x.Bands + 1) / 2
+		}
 		orders := []chunk.Inner{chunk.BYX, chunk.YXB}
 		if x.Times > 0 && x.Times < x.Bands {
 			orders = append(orders, chunk.BTYX, chunk.YXBT, chunk.BYXT, chunk.TYXB)
@@ -103,7 +106,7 @@ func encode(t *rapid.T, file []byte, x *chunk.Index, sample func(b, y, x int) fl
 			for row := range height {
 				for column := range width {
 					value := float64(1) // past the edge of the image
-					if box.Y0+row < x.Height && box.X0+column < x.Width {
+					if box.B0+b < x.Bands && box.Y0+row < x.Height && box.X0+column < x.Width {
 						value = sample(box.B0+b, box.Y0+row, box.X0+column)
 					}
 					put(raw, x.DType, placeIn(x, [3]int{bands, height, width}, [3]int{b, row, column}), value)
@@ -199,7 +202,8 @@ func drawSteps(t *rapid.T, dtype chunk.DType, times int) *image {
 			Width: x.Width, DType: chunk.Uint8}
 		drawGrid(t, x.Mask, "mask")
 	}
-	x.Alpha = times == 0 && x.Bands > 1 && x.DType.Size() < 4 && rapid.Bool().Draw(t, "alpha")
+	together := x.ChunkB == 1 || x.ChunkB == x.Bands // with alpha, as in a TIFF
+	x.Alpha = times == 0 && x.Bands > 1 && together && x.DType.Size() < 4 && rapid.Bool().Draw(t, "alpha")
 	plane := x.Height * x.Width
 	m.samples = make([]float64, x.Bands*plane)
 	for i := range m.samples {
