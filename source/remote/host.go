@@ -29,6 +29,7 @@ type host struct {
 type batch struct {
 	order    int64
 	requests int
+	unsent   int // of them: they wait for their connections
 	bytes    int64
 }
 
@@ -39,6 +40,7 @@ type flight struct {
 	order int64  // of its batch; the lowest first
 	count int64  // among those of one batch
 	rest  int64  // bytes that have not arrived
+	sent  bool
 	ready chan struct{}
 	place int // in host.waiting; -1 once it is in flight
 }
@@ -116,25 +118,32 @@ func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
 // larger than it can begin.
 //
 // All answers share the link, so a request of a newer batch slows the oldest one down. It waits until what the oldest
-// has in flight fills the link no longer than the new answer takes to begin.
+// has in flight fills the link no longer than the new answer takes to begin. While the link's rate is not known, it
+// also waits until those of the oldest are sent: hundreds of connections at once would hold up theirs.
 func (h *host) admit() {
 	for len(h.waiting) > 0 && h.requests < h.most {
 		if h.requests > 0 && h.bytes >= h.link.limit() {
 			h.link.hadWait = true
 			return
 		}
-		if len(h.batches) > 0 && h.batches[0].order < h.waiting[0].order && h.batches[0].bytes > h.link.full() {
+		if len(h.batches) > 0 && h.batches[0].order < h.waiting[0].order && h.batches[0].holdsUp(&h.link) {
 			return
 		}
 		f := heap.Pop(&h.waiting).(*flight)
 		h.link.begin(time.Now(), h.requests)
 		f.batch = h.batch(f.order)
 		f.batch.requests++
+		f.batch.unsent++
 		f.batch.bytes += f.rest
 		h.requests++
 		h.bytes += f.rest
 		close(f.ready)
 	}
+}
+
+// holdsUp reports whether requests of newer batches wait for those of the batch.
+func (b *batch) holdsUp(l *link) bool {
+	return b.bytes > l.full() || b.unsent > 0 && l.holds() == 0
 }
 
 // batch returns the batch with an order, added if none of its requests is in flight. It needs the lock.
@@ -148,11 +157,29 @@ func (h *host) batch(order int64) *batch {
 	return h.batches[i]
 }
 
+// wrote notes that the request is on its way to the server.
+func (f *flight) wrote() {
+	f.host.mu.Lock()
+	defer f.host.mu.Unlock()
+	f.markSent()
+	f.host.admit()
+}
+
+// markSent counts the request as sent, once. It needs the lock.
+func (f *flight) markSent() {
+	if !f.sent {
+		f.sent = true
+		f.batch.unsent--
+	}
+}
+
 // answered notes how long the answer took to begin.
 func (f *flight) answered(trip time.Duration) {
 	f.host.mu.Lock()
 	defer f.host.mu.Unlock()
 	f.host.link.answered(time.Now(), trip)
+	f.markSent() // for backends that do not say it
+	f.host.admit()
 }
 
 // brought notes n bytes of the body.
@@ -177,6 +204,7 @@ func (f *flight) leave() {
 	f.batch.bytes -= f.rest
 	f.rest = 0
 	h.requests--
+	f.markSent()
 	if f.batch.requests--; f.batch.requests == 0 {
 		h.batches = slices.DeleteFunc(h.batches, func(b *batch) bool { return b == f.batch })
 	}

@@ -171,6 +171,7 @@ func TestNewerBatchesWaitForTheOldest(t *testing.T) {
 		if f.order != 1 {
 			t.Errorf("request %d is of batch %d", i, f.order)
 		}
+		f.wrote()
 	}
 	bring := func(n int64, waiting int) {
 		t.Helper()
@@ -192,6 +193,34 @@ func TestNewerBatchesWaitForTheOldest(t *testing.T) {
 	if h.requests != 0 || h.bytes != 0 || len(h.batches) != 0 {
 		t.Errorf("%d requests of %d bytes, %d batches are left", h.requests, h.bytes, len(h.batches))
 	}
+}
+
+// TestNewerBatchesWaitForConnectionsOfTheOldest: while nothing is known of the link, requests of newer batches begin
+// when those of the oldest are sent, or have failed.
+func TestNewerBatchesWaitForConnectionsOfTheOldest(t *testing.T) {
+	h := &host{most: 100}
+	in := enterAll(t, h, []int64{1, 1, 1, 2, 1}, 1)
+	oldest := []*flight{<-in, <-in, <-in, <-in}
+	answer := func() { oldest[1].answered(time.Millisecond) }
+	for i, end := range []func(){oldest[0].wrote, answer, oldest[0].wrote, oldest[2].leave, oldest[3].wrote} {
+		h.mu.Lock()
+		if len(h.waiting) != 1 || h.waiting[0].order != 2 {
+			t.Errorf("%d: %d requests wait", i, len(h.waiting))
+		}
+		h.mu.Unlock()
+		end()
+	}
+	newest := <-in
+	for _, f := range append(oldest[:2:2], oldest[3], newest) {
+		f.leave()
+	}
+	if newest.order != 2 || h.requests != 0 || len(h.batches) != 0 {
+		t.Errorf("batch %d, %d requests and %d batches are left", newest.order, h.requests, len(h.batches))
+	}
+	h.link.trips[0], h.link.rates[0] = time.Millisecond, 1e6
+	in = enterAll(t, h, []int64{1, 2}, 1)
+	(<-in).leave()
+	(<-in).leave()
 }
 
 // TestBytesInFlightAreBounded: requests begin until what they are to bring reaches the limit, and others follow as

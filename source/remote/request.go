@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http/httptrace"
 	"sync/atomic"
 	"time"
 
@@ -156,6 +157,9 @@ func (o *Opener) attempt(ctx context.Context, h *host, n int64,
 	limit := o.options.Timeout + time.Duration(float64(n)/float64(o.options.MinRate)*float64(time.Second))
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { flight.wrote() },
+	})
 	return once(ctx, flight)
 }
 
