@@ -246,4 +246,8 @@ func TestStoredBytesInParts(t *testing.T) {
 	if err := iotest.TestReader(read, file[begin:end]); err != nil {
 		t.Error(err)
 	}
+	*read = parts{ctx: t.Context(), r: read.r, f: &brokenFile{err: errRead}, rest: chunk.Range{Len: 9}, turn: keepTurn}
+	if n, err := read.Read(make([]byte, 5)); n != 0 || !errors.Is(err, errRead) {
+		t.Errorf("%d bytes of a read that fails: %v", n, err)
+	}
 }

@@ -165,7 +165,7 @@ func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, dec
 	}
 	next := int64(0) // a chunk of a pool evicts any other
 	if order > 0 {
-		needed := 0
+		var needed int
 		if next, needed = c.next(key); next == unplanned {
 			return nil, false
 		}

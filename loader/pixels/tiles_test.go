@@ -2,9 +2,12 @@ package pixels
 
 import (
 	"bytes"
+	"context"
 	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -311,5 +314,34 @@ func TestTileCounterHasNoMemory(t *testing.T) {
 	got, decode := c.Get(TileKey{}, 1<<39, 0, 1)
 	if got == nil || !decode || got.Samples != nil || c.Held != 1<<39 {
 		t.Errorf("%+v, %v, %d bytes", got, decode, c.Held)
+	}
+}
+
+// TestTilesMakeRoomForOthers: a cache gives its idle tiles to whoever waits for memory of its budget, and no tile once
+// it is closed.
+func TestTilesMakeRoomForOthers(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := budget.New(100, nil)
+			c := NewPlannedTiles(100, b)
+			if closed {
+				c.Close()
+			}
+			tile, _ := c.Get(TileKey{}, 60, 0, 1)
+			c.Finish(tile, false)
+			c.Put(tile)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			account, err := b.Open(ctx, 80)
+			if (err == nil) == closed || (len(c.By) > 0) != closed {
+				t.Errorf("closed %t: %d tiles stay, %v", closed, len(c.By), err)
+			}
+			if err == nil {
+				account.Close()
+			}
+			if c.Trim(); !closed {
+				c.Close()
+			}
+		})
 	}
 }

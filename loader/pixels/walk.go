@@ -160,7 +160,7 @@ func (w *walk) together(list []runs.Run) int {
 	return max(n, 1)
 }
 
-// read reads runs and decodes their chunks, which are the first of wants. It returns how many these are.
+// read reads runs and decodes their chunks, which are the first of wants. It returns how many it has decoded.
 func (w *walk) read(ctx context.Context, list []runs.Run, wants []wanted) (count int, _ error) {
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
@@ -171,7 +171,7 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []wanted) (count
 		reading = turns.With(ctx, w.Slot) // which rests if the range is gone meanwhile
 	}
 	if err := w.fetch(reading, list); err != nil {
-		return 0, err
+		return count, err
 	}
 	if !near {
 		defer w.takeTurn()()
@@ -180,7 +180,7 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []wanted) (count
 	for _, run := range list {
 		for range run.Chunks {
 			if err := w.Slot.Tick(ctx); err != nil {
-				return 0, err
+				return count, err
 			}
 			c := &wants[count]
 			var stored []byte // a dry reader has none
@@ -188,7 +188,7 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []wanted) (count
 				stored = w.Stored[begin+place.Off-run.Off:][:place.Len]
 			}
 			if err := w.chunk(stored, c); err != nil {
-				return 0, err
+				return count, err
 			}
 			count++
 		}
