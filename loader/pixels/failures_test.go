@@ -131,6 +131,20 @@ func TestFilesWhoseReadsFail(t *testing.T) {
 	}
 }
 
+// TestFilesOfAnotherSize: a file of another size than its index says is not read, and does not stay open.
+func TestFilesOfAnotherSize(t *testing.T) {
+	for size := int64(99); size <= 101; size++ {
+		file := &brokenFile{size: 100, fails: -1}
+		r := NewReader(resources.Options{Opener: file}.WithDefaults())
+		a := catalog.Asset{URI: "a", Index: rowsOfChunks(1, 0), Size: size}
+		err := r.Read(t.Context(), a, chunk.Box{B1: 1, Y1: 1, X1: 2}, nil, Nowhere{}, nil)
+		same := size == 100
+		if (fault.KindOf(err) == fault.Corrupt) == same || (file.reads > 0) != same || file.open != 0 {
+			t.Errorf("%d bytes: %v; %d reads, %d open", size, err, file.reads, file.open)
+		}
+	}
+}
+
 // checkTiles checks that no tile of a reader's cache is in use, that none is waited for, and that the reader keeps no
 // tile.
 func checkTiles(t *testing.T, r *Reader) {

@@ -17,6 +17,7 @@ import (
 	_ "github.com/chaski-eo/chaski/format/picture"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
@@ -64,6 +65,13 @@ func TestNamesInFiles(t *testing.T) {
 	check(in("plain.tif"), nil)
 	check(in("a.png"), nil)
 	check(in("a.vrt"), []string{"red"})
+	virtual, _, err := catalog.OpenAsset(t.Context(), options.Opener, filepath.Join(files, "a.vrt"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(virtual, []string{"red"})
+	virtual.URI, virtual.Names = "missing.vrt", nil // as a virtual raster without names, which is not opened
+	check(virtual, nil)
 	check(catalog.Asset{URI: "missing.tif", Index: index, Names: []string{"x"}}, []string{"x"})
 	check(catalog.Asset{URI: "missing.tif", Index: index, Pages: "bands"}, nil)
 	array := *index
@@ -155,6 +163,12 @@ func TestLegendsOfFiles(t *testing.T) {
 		if got := pixels.Legend(t.Context(), o.Opener, a); !slices.Equal(got.Palette, want.Palette) ||
 			!slices.Equal(got.Names, want.Names) {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		for kept, field := range map[bool]spec.Field{true: {}, false: {Physical: true}} {
+			r := pixels.Raster{Field: field}
+			if r.ReadLegend(t.Context(), o.Opener, a); len(r.Legend.Palette) > 0 != (kept && want.Palette != nil) {
+				t.Errorf("%s, a field with physical values %t: %q", name, !kept, r.Legend)
+			}
 		}
 		a.Parts = []catalog.Asset{a}
 		if got := pixels.Legend(t.Context(), o.Opener, a); got.Palette != nil || got.Names != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -130,6 +131,18 @@ func TestFilesWithoutOverviews(t *testing.T) {
 		{URI: "missing.tif", Index: plain, Pages: "bands"}} { // an array and pages, whose file is not asked
 		if levels, err := Overviews(t.Context(), o, a); err != nil || levels.Indexes != nil || levels.File != nil {
 			t.Errorf("pages %q: %+v, %v", a.Pages, levels, err)
+		}
+	}
+	index := plain.Shift(0)
+	index.Height, index.ChunkH = 2, 2
+	for name, a := range map[string]catalog.Asset{
+		"another size":          {Index: plain, Size: int64(len(raster)) + 1},
+		"another time":          {Index: index, Size: int64(len(raster)), MTime: time.Unix(1000, 0)},
+		"a member past the end": {Index: plain, Member: "m", Offset: 1, Length: int64(len(raster))},
+	} {
+		a.URI = filepath.Join(dir, "none.tif")
+		if levels, err := Overviews(t.Context(), o, a); fault.KindOf(err) != fault.Corrupt || levels.Indexes != nil {
+			t.Errorf("%s: %+v, %v", name, levels, err)
 		}
 	}
 	missing := catalog.Asset{URI: filepath.Join(dir, "missing.tif"), Index: plain}
