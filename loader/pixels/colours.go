@@ -128,11 +128,7 @@ func (s *Resampler) code(f *Raster, from einops.Target) error {
 	for i := range plane {
 		key, valid := uint64(0), byte(0)
 		for pos := i; pos < len(from.Mask); pos += plane {
-			number := uint64(from.Data[pos*size])
-			if size == 2 {
-				number = uint64(binary.LittleEndian.Uint16(from.Data[2*pos:]))
-			}
-			key, valid = key<<16|number, valid|from.Mask[pos]
+			key, valid = key<<16|uint64(numberAt(from.Data, size, pos)), valid|from.Mask[pos]
 		}
 		if key != last {
 			last, code = key, numberOf(key)
@@ -154,13 +150,17 @@ func (s *Resampler) code(f *Raster, from einops.Target) error {
 	}
 	var colour []string
 	for pos := first; pos < len(from.Mask); pos += plane {
-		number := int(from.Data[pos*size])
-		if size == 2 {
-			number = int(binary.LittleEndian.Uint16(from.Data[2*pos:]))
-		}
-		colour = append(colour, fmt.Sprint(number))
+		colour = append(colour, fmt.Sprint(numberAt(from.Data, size, pos)))
 	}
 	return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
 		"%d pixels of the window have colours without a value in lut, the first (%s) at row %d, column %d: give them "+
 			"values, or the field a fill", unknown, strings.Join(colour, ", "), first/f.W, first%f.W)
+}
+
+// numberAt returns sample i of samples of 1 or 2 bytes.
+func numberAt(data []byte, size, i int) uint16 {
+	if size == 2 {
+		return binary.LittleEndian.Uint16(data[2*i:])
+	}
+	return uint16(data[i])
 }
