@@ -15,14 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// planes is the layout of samples that are resampled: one plane of rows and columns for each band.
-var planes = func() *pattern.Pattern {
-	p, err := pattern.Parse("n b y x")
-	if err != nil {
-		panic(err)
-	}
-	return p
-}()
+// planes is the layout of samples that are resampled: one plane of rows and columns for each band. This pattern parses.
+var planes, _ = pattern.Parse("n b y x")
 
 // Resampler holds a window before and after it is resampled. It serves one worker.
 type Resampler struct {

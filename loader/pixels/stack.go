@@ -111,14 +111,8 @@ func (l *Lay) Whole() bool {
 // resampled by at most a hundredth of the difference of its neighbours, and bounds in tables are rounded.
 const snap = 0.01
 
-// sameCRS stands for a CRS that is the same for both rasters and need not be known.
-var sameCRS = func() *crs.CRS {
-	c, ok := crs.ByCode(32631)
-	if !ok {
-		panic("pixels: EPSG:32631 is not known")
-	}
-	return c
-}()
+// sameCRS stands for a CRS that is the same for both rasters and need not be known. It is one that package crs has.
+var sameCRS, _ = crs.ByCode(32631)
 
 // NewLay returns how part k of stack a lies in it. It fails with kind misplaced if they have no pixel in common, and
 // with kind unsupported if a CRS cannot be converted to the other one.

@@ -152,6 +152,35 @@ func TestWindowsOfTurnedStacks(t *testing.T) {
 	})
 }
 
+// TestPartsOfTurnedStacks: a part on the grid of a stack lies there by whole pixels, also where rows and columns lie
+// aslant on the ground. It has no place there if it is moved by the size of the stack.
+func TestPartsOfTurnedStacks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const height, width = 6, 9
+		numbers, moves := rapid.IntRange(-3, 3), rapid.IntRange(-10, 10)
+		grid := [6]float64{500000, float64(numbers.Draw(t, "a")), float64(numbers.Draw(t, "b")), 5000000,
+			float64(numbers.Draw(t, "c")), float64(numbers.Draw(t, "d"))}
+		if grid[1]*grid[5] == grid[2]*grid[4] {
+			grid[1], grid[5], grid[2], grid[4] = 1, 1, 2, 0
+		}
+		y, x := moves.Draw(t, "down"), moves.Draw(t, "right")
+		moved := grid
+		moved[0] += float64(x)*grid[1] + float64(y)*grid[2]
+		moved[3] += float64(x)*grid[4] + float64(y)*grid[5]
+		index := &chunk.Index{Height: height, Width: width}
+		a := catalog.Asset{URI: "a", Index: index, Place: catalog.NewPlace(32631, &grid, height, width)}
+		a.Parts = []catalog.Asset{{URI: "b", Index: index, Place: catalog.NewPlace(32631, &moved, height, width)}}
+		l, err := (&Raster{}).NewLay(&a, 0)
+		apart := y <= -height || y >= height || x <= -width || x >= width
+		if (fault.KindOf(err) == fault.Misplaced) != apart || !apart && err != nil {
+			t.Fatalf("a part %d rows down and %d columns right: %v", y, x, err)
+		}
+		if !apart && (!l.Same || l.Y != -y || l.X != -x) {
+			t.Fatalf("on the grid %v: %+v, want %d rows down and %d columns right", grid, l, y, x)
+		}
+	})
+}
+
 // TestPartsWithoutAPlace: a part whose place is not known, or does not count, covers the whole stack: a pixel of the
 // stack has the pixel of the part that lies under its middle.
 func TestPartsWithoutAPlace(t *testing.T) {
