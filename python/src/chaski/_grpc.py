@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,14 +37,11 @@ def _import(name: str) -> Any:
         os.environ.pop(_FORK, None)  # another thread may have removed it
 
 
-class _Late:
+class _Late(ModuleType):
     """A module that is imported when an attribute of it is first used."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
     def __getattr__(self, name: str) -> Any:
-        value = getattr(_import(self._name), name)
+        value = getattr(_import(self.__name__), name)
         setattr(self, name, value)  # the next use does not come here
         return value
 
