@@ -190,7 +190,8 @@ func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int,
 		return s.warp(f, at, in, p, size, out, outValid)
 	}
 	height, width := in.Y1-in.Y0, in.X1-in.X0
-	data, valid := s.In[p*height*width*size:(p+1)*height*width*size], s.InValid[p*height*width:(p+1)*height*width]
+	n := height * width
+	data, valid := s.In[p*n*size:][:n*size], s.InValid[p*n:][:n]
 	if height < f.H || width < f.W {
 		clear(out)
 		clear(outValid)
@@ -203,7 +204,7 @@ func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int,
 	if f.Blends && bytes.IndexByte(outValid, 0) >= 0 { // as the kernels leave missing samples
 		for i, v := range outValid {
 			if v == 0 {
-				clear(out[i*size : (i+1)*size])
+				clear(out[i*size:][:size])
 			}
 		}
 	}
@@ -225,7 +226,7 @@ func merge(out, valid, next, nextValid []byte, size int) (n int) {
 				n, i = n+many, i+many
 				continue
 			}
-			sample := out[i*size : (i+1)*size]
+			sample := out[i*size:][:size]
 			stored := byte(0)
 			for _, b := range sample {
 				stored |= b

@@ -234,8 +234,8 @@ func (s *Resampler) Resample(planes, height, width int, to *Raster, size int) {
 	}
 	before, after := height*width, len(s.picks) // samples of a plane
 	for p := range planes {
-		s.gather(s.Out[p*after*size:(p+1)*after*size], s.In[p*before*size:(p+1)*before*size], size)
-		s.gather(s.OutValid[p*after:(p+1)*after], s.InValid[p*before:(p+1)*before], 1)
+		s.gather(s.Out[p*after*size:][:after*size], s.In[p*before*size:][:before*size], size)
+		s.gather(s.OutValid[p*after:][:after], s.InValid[p*before:][:before], 1)
 	}
 }
 
@@ -258,9 +258,9 @@ func (s *Resampler) gather(out, in []byte, size int) {
 	}
 	for i, pos := range s.picks {
 		if pos == 0 {
-			clear(out[i*size : (i+1)*size])
+			clear(out[i*size:][:size])
 		} else {
-			copy(out[i*size:(i+1)*size], in[(int(pos)-1)*size:])
+			copy(out[i*size:][:size], in[(int(pos)-1)*size:])
 		}
 	}
 }

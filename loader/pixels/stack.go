@@ -266,7 +266,7 @@ func windowOf(in chunk.Box) shuffle.Box {
 // warp fills a plane of samples and their validity from plane p of In and InValid, which holds box in of the part.
 func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int, out, outValid []byte) error {
 	n := (in.Y1 - in.Y0) * (in.X1 - in.X0)
-	data, valid := s.In[p*n*size:(p+1)*n*size], s.InValid[p*n:(p+1)*n]
+	data, valid := s.In[p*n*size:][:n*size], s.InValid[p*n:][:n]
 	if !f.Blends {
 		s.gather(out, data, size)
 		s.gather(outValid, valid, 1)
@@ -311,7 +311,7 @@ func (s *Resampler) crop(f *Raster, p, size int, win shuffle.Box, height, width 
 		for x := range f.W {
 			if row || out(x, win.X, win.W, f.W, width) {
 				pos := (p*f.H+y)*f.W + x
-				clear(s.Out[pos*size : (pos+1)*size])
+				clear(s.Out[pos*size:][:size])
 				s.OutValid[pos] = 0
 			}
 		}
