@@ -224,6 +224,30 @@ func TestScenesCopiedByOtherNumbers(t *testing.T) {
 	}
 }
 
+// TestMemoryOfMosaics: a mosaic holds all samples of a window and one plane of the next scene, with their validity. A
+// mean has a sum of 8 bytes and a count of 4 for each sample, a median 4 bytes for each sample of each scene.
+func TestMemoryOfMosaics(t *testing.T) {
+	const bands, height, width, scenes = 3, 5, 7, 6
+	x := small(chunk.Uint8, 0)
+	rules := map[string]int64{spec.MosaicFirst: 0, spec.MosaicMean: 8 + 4, spec.MosaicMedian: 4 * scenes}
+	for rule, each := range rules {
+		f, err := NewRaster(spec.Field{DType: "float32", Layout: spec.DefaultLayout}, 0, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.SetSize(height, width)
+		want := (each*bands + (4+1)*(bands+1)) * height * width
+		if got := f.MosaicBytes(chunk.Box{}, 1<<20, rule, scenes); got != want {
+			t.Errorf("%s without pixels of a scene: %d, want %d", rule, got, want)
+		}
+		in := chunk.Box{Y1: 2, X1: 9}
+		want += bands * (4 + 1) * (2*9 + height*width)
+		if got := f.MosaicBytes(in, 1<<20, rule, scenes); got != want {
+			t.Errorf("%s of 2 by 9 pixels: %d, want %d", rule, got, want)
+		}
+	}
+}
+
 // TestMemoryOfReaders: arrays, and images whose stored bytes fill a run, have the bound of a run.
 func TestMemoryOfReaders(t *testing.T) {
 	x := &chunk.Index{Bands: 1, Height: 2, Width: 2, ChunkB: 1, ChunkH: 1, ChunkW: 2, DType: chunk.Uint8,

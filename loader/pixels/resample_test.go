@@ -62,6 +62,24 @@ func (p *plane) bilinear(y, x, h, w int) (float64, bool) {
 	return float64(between(between(at(ay, ax), at(ay, bx), tx), between(at(by, ax), at(by, bx), tx), ty)), true
 }
 
+// TestTaps: the middle of sample i of n lies at an exact place among the middles of m samples: between two of them, or
+// at the edge, where both are the same sample.
+func TestTaps(t *testing.T) {
+	for m := 1; m <= 9; m++ {
+		for n := 1; n <= 20; n++ {
+			for i, tap := range taps(nil, m, n) {
+				place := big.NewRat(int64((2*i+1)*m-n), int64(2*n))
+				low := floorOf((2*i+1)*m-n, 2*n)
+				weight, _ := place.Sub(place, big.NewRat(int64(low), 1)).Float32()
+				near := floorOf((2*i+1)*m, 2*n)
+				if tap.a != max(low, 0) || tap.b != min(low+1, m-1) || tap.weight != weight || tap.near != near {
+					t.Fatalf("sample %d of %d among %d: %+v, want %v behind %d", i, n, m, tap, weight, low)
+				}
+			}
+		}
+	}
+}
+
 // antialias is Antialias of docs/order.md, over all samples of the window. Sums of small whole numbers are exact in any
 // order.
 func (p *plane) antialias(y, x, h, w int) (float64, bool) {
