@@ -117,7 +117,8 @@ func TestScenesThatAreCopied(t *testing.T) {
 			whole := !has(5) && !has(6) && (dtype != chunk.Float32 && dtype != chunk.Float64 || !has(3) && !has(4))
 			marks := blends || has(3) || has(4)
 			want := !field.Physical && (whole || last) && (!has(6) || marks) && (exact || !blends)
-			boxes := []chunk.Box{{Y1: 2, X1: 3}, {Y1: 1, X1: 3}, {Y1: 2, X1: 2}, {Y0: 1, X0: 1, Y1: 3, X1: 4}}
+			boxes := []chunk.Box{{Y1: 2, X1: 3}, {Y0: 1, Y1: 2, X1: 3}, {Y1: 2, X0: 1, X1: 3},
+				{Y1: 1, X1: 3}, {Y1: 2, X1: 2}, {Y0: 1, X0: 1, Y1: 3, X1: 4}}
 			for _, in := range boxes {
 				want := want && in.Y1-in.Y0 == 2 && in.X1-in.X0 == 3
 				if f.copies(x, in, last) != want {

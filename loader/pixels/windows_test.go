@@ -294,7 +294,8 @@ func checkPieces(t *rapid.T, r *Reader, x *chunk.Index) {
 		return
 	}
 	buffers := int64(r.parts.Size()) + int64(pieces.MaxDecodedBytes()) + chunk.Spare
-	if said := pieceBytes(x, pieces) - buffers; said < 60<<10 || said > 100<<10 || said != x.Codec.StreamBytes(maxWindow) { // 32 KiB and tables
+	said := pieceBytes(x, pieces) - buffers
+	if said < 60<<10 || said > 100<<10 || said != x.Codec.StreamBytes(maxWindow) { // 32 KiB and tables
 		t.Fatalf("%d bytes for the decoder", said)
 	}
 	zstd := *x
