@@ -141,6 +141,10 @@ func (h *host) admit() {
 	}
 }
 
+// maxHold is how long newer batches wait for a connection of the oldest one. An address may be dead, and a connection
+// of a newer batch then serves the oldest one, too. TCP asks again after 1 s if its first packet is lost.
+const maxHold = time.Second
+
 // holdsUp reports whether requests of newer batches wait for those of the batch.
 func (b *batch) holdsUp(l *link) bool {
 	return b.bytes > l.full() || b.unsent > 0 && l.holds() == 0
@@ -157,7 +161,7 @@ func (h *host) batch(order int64) *batch {
 	return h.batches[i]
 }
 
-// wrote notes that the request is on its way to the server.
+// wrote notes that the request is on its way to the server, or that newer batches have waited long enough for that.
 func (f *flight) wrote() {
 	f.host.mu.Lock()
 	defer f.host.mu.Unlock()

@@ -223,6 +223,26 @@ func TestNewerBatchesWaitForConnectionsOfTheOldest(t *testing.T) {
 	(<-in).leave()
 }
 
+// TestHangingConnectionsHoldUpShortly: a connection that is never made delays newer batches by maxHold.
+func TestHangingConnectionsHoldUpShortly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, err := New(&numbered{}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, begun := o.hosts.get("host", &o.options), time.Now()
+		go func() {
+			ctx := source.WithOrder(t.Context(), 1)
+			_ = o.attempt(ctx, h, 1, func(ctx context.Context, _ *flight) error { <-ctx.Done(); return ctx.Err() })
+		}()
+		synctest.Wait()
+		err = o.attempt(source.WithOrder(t.Context(), 2), h, 1, func(context.Context, *flight) error { return nil })
+		if waited := time.Since(begun); err != nil || waited != maxHold {
+			t.Errorf("the newer batch began after %v: %v", waited, err)
+		}
+	})
+}
+
 // TestBytesInFlightAreBounded: requests begin until what they are to bring reaches the limit, and others follow as
 // bytes come. One that is cancelled leaves nothing.
 func TestBytesInFlightAreBounded(t *testing.T) {

@@ -160,6 +160,7 @@ func (o *Opener) attempt(ctx context.Context, h *host, n int64,
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { flight.wrote() },
 	})
+	defer time.AfterFunc(maxHold, flight.wrote).Stop()
 	return once(ctx, flight)
 }
 
