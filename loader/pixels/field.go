@@ -476,7 +476,7 @@ func (r *Raster) Expect(a *catalog.Asset) {
 	if r.Shown = r.BandNames; r.Shown == nil && r.allBands > 0 {
 		r.Shown = a.DataNames()
 	}
-	if n := len(a.Names); r.Shown == nil && n > 0 && len(r.Bands) > 0 && slices.Max(r.Bands) < n {
+	if r.Shown == nil && len(r.Bands) > 0 && slices.Max(r.Bands) < len(a.Names) {
 		for _, b := range r.Bands {
 			r.Shown = append(r.Shown, a.Names[b])
 		}
