@@ -29,7 +29,7 @@ type host struct {
 type batch struct {
 	order    int64
 	requests int
-	unsent   int // of them: they wait for their connections
+	unsent   int // requests that wait for their connections
 	bytes    int64
 }
 
@@ -119,7 +119,7 @@ func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
 //
 // All answers share the link, so a request of a newer batch slows the oldest one down. It waits until what the oldest
 // has in flight fills the link no longer than the new answer takes to begin. While the link's rate is not known, it
-// also waits until those of the oldest are sent: hundreds of connections at once would hold up theirs.
+// also waits until the requests of the oldest are sent: hundreds of other connections would delay theirs.
 func (h *host) admit() {
 	for len(h.waiting) > 0 && h.requests < h.most {
 		if h.requests > 0 && h.bytes >= h.link.limit() {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ _FORK = "GRPC_ENABLE_FORK_SUPPORT"
 
 def _import(name: str) -> Any:
     """Imports a module without gRPC's handlers around a fork."""
-    if _FORK in os.environ:
+    if _FORK in os.environ or "grpc" in sys.modules:  # other threads may read the environment
         return importlib.import_module(name)
     os.environ[_FORK] = "0"
     try:
