@@ -553,10 +553,10 @@ func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
 // samplings are the kinds of samplers, by their names.
 var samplings = map[string]*sampling{
 	spec.WholeChip:      {whole: true, noRaster: true},
-	spec.RandomWindow:   {noRaster: true, corners: true, shares: true, covered: true},
+	spec.RandomWindow:   {noRaster: true, corners: true, shares: true, byCoverage: true},
 	spec.ResizedWindow:  {resamples: true, shares: true},
 	spec.WeightedWindow: {compile: (*dataset).compileWeights, shares: true},
-	spec.GridWindow:     {compile: (*dataset).compileGrid, shares: true, numbered: true},
+	spec.GridWindow:     {compile: (*dataset).compileGrid, shares: true, dropsWindows: true},
 	spec.TileWindow:     {compile: (*dataset).compileTiles, corners: true, tiles: true},
 	spec.RowWindow:      {compile: (*dataset).compileBoxes, resamples: true},
 	spec.GeoWindow:      {compile: (*dataset).compileGround, resamples: true, ground: true},
@@ -620,11 +620,11 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 	}
 	d.hasDigest = true
 	_, _ = d.digest.Write(counts.Hash[:])
-	if d.kind.numbered {
+	if d.kind.dropsWindows {
 		d.coverage = counts
 		return d.rows, nil
 	}
-	if d.kind.covered {
+	if d.kind.byCoverage {
 		d.weights = counts // the windows are drawn by it
 	}
 	planned := d.sampler.Plan(d.alignY, d.alignX)
@@ -651,7 +651,7 @@ func (d *dataset) limitGrid(ctx context.Context, to *shuffle.Sampler, items int6
 func (d *dataset) tellLimited(e *Engine) error {
 	d.coverage = nil // it is needed no more
 	what, all, left := "samples", d.limited[0], d.limited[1]
-	if d.kind.numbered {
+	if d.kind.dropsWindows {
 		what = "windows"
 	}
 	switch {

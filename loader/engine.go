@@ -140,10 +140,10 @@ type sampling struct {
 	tiles bool
 	// ground says that windows lie at places on the ground.
 	ground bool
-	// numbered says that an asset has numbered windows, of which MaxNoData leaves some out, in place of whole rows.
-	numbered bool
-	// covered says that windows are drawn by the valid pixels of Coverage.
-	covered bool
+	// dropsWindows says that MaxNoData drops single windows of an asset, and not whole rows.
+	dropsWindows bool
+	// byCoverage says that windows are drawn by the valid pixels of Coverage.
+	byCoverage bool
 	// noRaster says that samples need no raster.
 	noRaster bool
 	// corners says that tickets may name the corners of windows of one size.

@@ -77,7 +77,7 @@ func (r *Reader) turn() (done func()) {
 
 // blocks reads chunks of the array. It first announces all boxes to the array's reader, which can join their reads:
 // only the array knows which of its tiles lie side by side in a file.
-func (w *walk) blocks(ctx context.Context, wants []wanted) error {
+func (w *walk) blocks(ctx context.Context, wants []neededChunk) error {
 	w.boxes = w.boxes[:0]
 	for i := range wants {
 		w.boxes = append(w.boxes, w.boxOf(&wants[i]))
@@ -97,7 +97,7 @@ func (w *walk) blocks(ctx context.Context, wants []wanted) error {
 
 // boxOf returns the box that is read for a chunk of the array: only its rows inside the window's box, all columns. A
 // chunk that is shared or has several bands is read as a whole.
-func (w *walk) boxOf(c *wanted) chunk.Box {
+func (w *walk) boxOf(c *neededChunk) chunk.Box {
 	part := w.x.Box(c.i)
 	// With more bands, such rows would not be contiguous in memory.
 	if c.t == nil && part.B1-part.B0 == 1 {
@@ -108,7 +108,7 @@ func (w *walk) boxOf(c *wanted) chunk.Box {
 
 // block reads box part of a chunk of the array, and puts the chunk into the sink. Time that is neither reading nor
 // decoding, such as copying samples from tiles, counts as decoding.
-func (w *walk) block(ctx context.Context, c *wanted, part chunk.Box) error {
+func (w *walk) block(ctx context.Context, c *neededChunk, part chunk.Box) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

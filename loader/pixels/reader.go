@@ -38,8 +38,8 @@ type Reader struct {
 	Resample Resampler
 	colours  []byte        // the bands of a window of colours, and their validity
 	Share    Shared        // where decoded chunks of the current asset are shared
-	own      []wanted      // the chunks of a window that this reader decodes
-	others   []wanted      // those that other readers decode
+	own      []neededChunk // the chunks of a window that this reader decodes
+	others   []neededChunk // those that other readers decode
 	boxes    []chunk.Box   // the boxes of an array that are read next
 	numbers  []int         // of the chunks that are read next
 	arrays   []arrayReader // of the arrays that were used last, the last used one first

@@ -27,8 +27,8 @@ type walk struct {
 	sink   Sink
 }
 
-// wanted is a chunk that a window needs, and its tile.
-type wanted struct {
+// neededChunk is a chunk that a window needs, and its tile.
+type neededChunk struct {
 	i    int   // the chunk's number
 	t    *tile // nil if the chunk is not shared
 	open bool  // this reader decodes the chunk for all, and Finish is still to be called
@@ -97,13 +97,13 @@ func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
 
 // divide returns the chunks of the plan that this reader decodes, and those that others decode. The caller must call
 // putBack.
-func (w *walk) divide(tiles *TileCache) (own, others []wanted) {
+func (w *walk) divide(tiles *TileCache) (own, others []neededChunk) {
 	// Grown once, because the dry reader of a window serves no other.
 	w.own, w.others = slices.Grow(w.own[:0], len(w.plan.Chunks)), w.others[:0]
 	key, order := w.Share.Key, w.Share.Order
 	for _, i := range w.plan.Chunks {
 		if tiles == nil {
-			w.own = append(w.own, wanted{i: i})
+			w.own = append(w.own, neededChunk{i: i})
 			continue
 		}
 		key.Chunk = i
@@ -113,16 +113,16 @@ func (w *walk) divide(tiles *TileCache) (own, others []wanted) {
 			rows = min(w.box.Y1, part.Y1) - part.Y0
 		}
 		if t, decode := tiles.Get(key, w.x.DecodedBytes(i), order, rows); t == nil || decode {
-			w.own = append(w.own, wanted{i, t, decode})
+			w.own = append(w.own, neededChunk{i, t, decode})
 		} else {
-			w.others = append(w.others, wanted{i, t, false})
+			w.others = append(w.others, neededChunk{i, t, false})
 		}
 	}
 	return w.own, w.others
 }
 
 // decode reads and decodes chunks: of the file in runs.
-func (w *walk) decode(ctx context.Context, wants []wanted) error {
+func (w *walk) decode(ctx context.Context, wants []neededChunk) error {
 	if w.array != nil {
 		return w.blocks(ctx, wants)
 	}
@@ -161,7 +161,7 @@ func (w *walk) together(list []runs.Run) int {
 }
 
 // read reads runs and decodes their chunks, which are the first of wants. It returns how many it has decoded.
-func (w *walk) read(ctx context.Context, list []runs.Run, wants []wanted) (count int, _ error) {
+func (w *walk) read(ctx context.Context, list []runs.Run, wants []neededChunk) (count int, _ error) {
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
 	// caches with bytes that wait.
@@ -231,7 +231,7 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 }
 
 // chunk decodes a chunk of the file and puts it into the sink. stored is nil for a sparse chunk.
-func (w *walk) chunk(stored []byte, c *wanted) error {
+func (w *walk) chunk(stored []byte, c *neededChunk) error {
 	x := w.x
 	if samples := x.AsStored(stored, c.i); samples != nil && c.t == nil {
 		w.finish(c, samples)
@@ -252,7 +252,7 @@ func (w *walk) chunk(stored []byte, c *wanted) error {
 }
 
 // memory returns where the samples of a chunk go. A dry reader has none.
-func (w *walk) memory(c *wanted) []byte {
+func (w *walk) memory(c *neededChunk) []byte {
 	switch {
 	case c.t != nil:
 		return c.t.Samples
@@ -275,7 +275,7 @@ func needed(x *chunk.Index, i int, box chunk.Box) int {
 }
 
 // finish puts a chunk that this reader has decoded into the sink, and lets others have it.
-func (w *walk) finish(c *wanted, samples []byte) {
+func (w *walk) finish(c *neededChunk, samples []byte) {
 	if c.open {
 		w.Share.Tiles.Finish(c.t, false)
 		c.open = false
@@ -288,7 +288,7 @@ func (w *walk) finish(c *wanted, samples []byte) {
 // putBack puts back the tiles that divide got. It marks those that are not decoded as failed, so that no other reader
 // waits for them forever.
 func (w *walk) putBack(tiles *TileCache) {
-	for _, list := range [...][]wanted{w.own, w.others} {
+	for _, list := range [...][]neededChunk{w.own, w.others} {
 		for _, c := range list {
 			if c.open {
 				tiles.Finish(c.t, true)
@@ -303,7 +303,7 @@ func (w *walk) putBack(tiles *TileCache) {
 
 // await waits for a chunk that another reader decodes. If that failed, it decodes the chunk here, because the other
 // reader may have failed for a reason of its own, such as a cancelled context.
-func (w *walk) await(ctx context.Context, other wanted) error {
+func (w *walk) await(ctx context.Context, other neededChunk) error {
 	select {
 	case <-other.t.Ready:
 	default:
@@ -316,7 +316,7 @@ func (w *walk) await(ctx context.Context, other wanted) error {
 	}
 	w.Clock.Lap(resources.StageTurn)
 	if other.t.Failed {
-		return w.decode(ctx, []wanted{{i: other.i}})
+		return w.decode(ctx, []neededChunk{{i: other.i}})
 	}
 	w.sink.Put(w.x, other.i, other.t.Samples)
 	w.Clock.Lap(resources.StageScatter)
@@ -333,7 +333,7 @@ func (w *walk) sparse(ctx context.Context) error {
 		if err := w.Slot.Tick(ctx); err != nil {
 			return err
 		}
-		if err := w.chunk(nil, &wanted{i: i}); err != nil {
+		if err := w.chunk(nil, &neededChunk{i: i}); err != nil {
 			return err
 		}
 	}
