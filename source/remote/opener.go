@@ -112,7 +112,8 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 		if a.Size < 0 {
 			return Fail(Refused, errors.New("the server does not state the size of the object"))
 		}
-		if a.Off != 0 || a.Len != min(a.Size, ask.Len) {
+		// A server may send less than is asked (RFC 9110, 15.3.7).
+		if a.Off != 0 || a.Len < min(a.Size, block) {
 			return Fail(Transient, fmt.Errorf("requested the first %d bytes, but got %d bytes at %d of %d", ask.Len,
 				a.Len, a.Off, a.Size))
 		}

@@ -236,6 +236,7 @@ func TestWrongFolderIsNoBadSample(t *testing.T) {
 // numbered sends ranges of an object whose bytes tell their offsets, with a tag.
 type numbered struct {
 	b     []byte
+	most  int64 // bytes of an answer; 0: all
 	asked []Range
 }
 
@@ -243,6 +244,9 @@ func (s *numbered) Host(string) string { return "host" }
 func (s *numbered) Get(_ context.Context, _ string, r Range, _ Tag) (*Answer, error) {
 	r.Len = min(r.Len, int64(len(s.b))-r.Off)
 	s.asked = append(s.asked, r)
+	if s.most > 0 {
+		r.Len = min(r.Len, s.most)
+	}
 	return &Answer{Body: io.NopCloser(bytes.NewReader(s.b[r.Off:][:r.Len])), Range: r, Size: int64(len(s.b)),
 		Tag: Tag{ETag: "t"}}, nil
 }
@@ -299,23 +303,31 @@ func TestReadsAskForWhatIsMissing(t *testing.T) {
 }
 
 // TestOpensSmallObjectsWhole: an object that is small enough costs no request after the one that opens it; of a larger
-// one the opener keeps a block.
+// one the opener keeps a block, and as much of one whose server sends less than is asked.
 func TestOpensSmallObjectsWhole(t *testing.T) {
-	for whole, want := range map[int64][]Range{0: {{0, 10}, {90, 10}}, 99: {{0, 99}, {90, 10}}, 100: {{0, 100}}} {
-		store := &numbered{b: make([]byte, 100)}
+	for _, c := range []struct {
+		whole, most int64
+		want        []Range
+	}{
+		{0, 0, []Range{{0, 10}, {90, 10}}},
+		{99, 0, []Range{{0, 99}, {90, 10}}},
+		{100, 0, []Range{{0, 100}}},
+		{100, 60, []Range{{0, 100}, {90, 10}}},
+	} {
+		store := &numbered{b: make([]byte, 100), most: c.most}
 		o, err := New(store, Options{Block: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := o.Open(source.WithWhole(t.Context(), whole), "x://host/a")
+		r, err := o.Open(source.WithWhole(t.Context(), c.whole), "x://host/a")
 		if err == nil {
 			err = errors.Join(r.ReadAt(t.Context(), make([]byte, 5), 95), r.ReadAt(t.Context(), make([]byte, 8), 2))
 		}
 		if err = errors.Join(err, o.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(store.asked, want) {
-			t.Errorf("at most %d bytes whole: asked for %v, want %v", whole, store.asked, want)
+		if !slices.Equal(store.asked, c.want) {
+			t.Errorf("%d bytes whole, answers of %d: asked for %v, want %v", c.whole, c.most, store.asked, c.want)
 		}
 	}
 }
