@@ -117,9 +117,9 @@ func (m *memory) fits(n int64) bool {
 // own returns the bytes that are the engine's whoever waits: the floor, or batches that are out. It needs the lock.
 func (m *memory) own() int64 { return max(m.floor, m.buffers-m.idle.Bytes()) }
 
-// settle gives the unused part of the allowance back to the budget. The caller must not hold the lock.
-func (m *memory) settle() {
-	m.mu.Lock()
+// unlock gives the unused part of the allowance back to the budget. It takes that off before it ends the lock: a ticket
+// of this engine would otherwise get what others have waited for.
+func (m *memory) unlock() {
 	n := m.allowance - max(m.buffers, m.own())
 	m.allowance -= n
 	m.mu.Unlock()
@@ -128,9 +128,8 @@ func (m *memory) settle() {
 
 // give takes a buffer back. With keep it is for the next batch.
 func (m *memory) give(b batch.Buffer, keep bool) {
-	defer m.settle()
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	size := len(b.Bytes())
 	invariants.Check(m.buffers-m.idle.Bytes() >= int64(size),
 		"%d bytes are given back, but %d are out", size, m.buffers-m.idle.Bytes())
@@ -168,13 +167,12 @@ func (m *memory) lend(n, whole int64) bool {
 // returned ends leases of n bytes.
 func (m *memory) returned(n, whole int64) {
 	m.mu.Lock()
+	defer m.unlock()
 	m.leases -= n
 	m.floor = m.opened
 	if m.leases > 0 {
 		m.floor = max(m.opened, min(m.leases+whole, m.allowance))
 	}
-	m.mu.Unlock()
-	m.settle()
 }
 
 // dropIdle frees the idle buffers. The caller holds mu.
@@ -185,26 +183,23 @@ func (m *memory) dropIdle() {
 
 // forget frees the idle buffers of an owner that is gone. Those that come back later are not kept.
 func (m *memory) forget(o batch.Owner) {
-	defer m.settle()
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	m.buffers -= m.idle.Forget(o)
 	m.more()
 }
 
 // trim frees the idle buffers.
 func (m *memory) trim() {
-	defer m.settle()
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	m.dropIdle()
 }
 
 // Reclaim implements budget.Holder. It keeps the floor, which belongs to the engine.
 func (m *memory) Reclaim(l budget.Level) (more bool) {
-	defer m.settle()
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	used := m.buffers - m.idle.Bytes()
 	if excess := m.buffers - m.own(); excess > 0 && (used == 0 || l >= budget.Idle) {
 		m.buffers -= m.idle.FreeSome(excess)
@@ -218,9 +213,8 @@ func (m *memory) Freed() { m.more() }
 // close frees the idle buffers, and from now on every buffer that comes back.
 func (m *memory) close() {
 	m.leave()
-	defer m.settle()
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	m.closed = true
 	m.opened, m.floor = 0, 0
 	m.dropIdle()
