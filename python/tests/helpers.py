@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
@@ -246,6 +247,16 @@ def image_batch(t: pb.Ticket, n: int) -> bytes:
     image = np.where(p >= 0, p, 0).astype(np.float32).reshape(-1, 1, 1, 1)
     tensors = [T("image", image, axes=("n", "b", "y", "x"))]
     return payload(tensors, epoch=t.epoch, first=t.first, positions=p)
+
+
+def eventually(f, seconds: float = 300.0) -> bool:
+    """Reports whether f() became true within some seconds."""
+    deadline = time.monotonic() + seconds
+    while not f():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 @dataclass

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import alone
+from helpers import alone, eventually
 from test_access import serving
-from test_shared import eventually
 
 import chaski
 from chaski import _pipe, _run

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import nonempty
-from helpers import T, alone, free_port, payload, placed
+from helpers import T, alone, eventually, free_port, payload, placed
 
 import chaski
 from chaski import _engine, _host, _shared
@@ -45,15 +45,6 @@ OPTIONS = {
 }
 # Requests a separate engine, because one that other tests left is not shared.
 OWN = 200 << 20
-
-
-def eventually(f, seconds: float = 300.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not f():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def mapped() -> int:
