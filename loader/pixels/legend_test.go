@@ -164,10 +164,10 @@ func TestLegendsOfFiles(t *testing.T) {
 			!slices.Equal(got.Names, want.Names) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
-		for kept, field := range map[bool]spec.Field{true: {}, false: {Physical: true}} {
+		for hasLegend, field := range map[bool]spec.Field{true: {}, false: {Physical: true}} {
 			r := pixels.Raster{Field: field}
-			if r.ReadLegend(t.Context(), o.Opener, a); len(r.Legend.Palette) > 0 != (kept && want.Palette != nil) {
-				t.Errorf("%s, a field with physical values %t: %q", name, !kept, r.Legend)
+			if r.ReadLegend(t.Context(), o.Opener, a); len(r.Legend.Palette) > 0 != (hasLegend && want.Palette != nil) {
+				t.Errorf("%s, a field with physical values %t: %q", name, !hasLegend, r.Legend)
 			}
 		}
 		a.Parts = []catalog.Asset{a}

@@ -145,7 +145,7 @@ func (h *host) admit() {
 // of a newer batch then serves the oldest one, too. TCP asks again after 1 s if its first packet is lost.
 const maxHold = time.Second
 
-// holdsUp reports whether requests of newer batches wait for those of the batch.
+// holdsUp reports whether newer batches begin no request, because the answers or connections of this one come first.
 func (b *batch) holdsUp(l *link) bool {
 	return b.bytes > l.full() || b.unsent > 0 && l.holds() == 0
 }

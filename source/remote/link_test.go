@@ -196,7 +196,7 @@ func TestNewerBatchesWaitForTheOldest(t *testing.T) {
 }
 
 // TestNewerBatchesWaitForConnectionsOfTheOldest: while nothing is known of the link, requests of newer batches begin
-// when those of the oldest are sent, or have failed.
+// when the oldest batch has sent its requests, or they have failed.
 func TestNewerBatchesWaitForConnectionsOfTheOldest(t *testing.T) {
 	h := &host{most: 100}
 	in := enterAll(t, h, []int64{1, 1, 1, 2, 1}, 1)
