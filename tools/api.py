@@ -1,7 +1,7 @@
-"""Compares docs/api/python.txt with the public names of the Python package.
+"""Compares two pages with the public names of the Python package, or with --write writes them.
 
-The list is there so that a review sees what a change does to them. It fails where they differ;
-with --write it writes the list.
+docs/api/python.txt has every name with its types: a review sees there what a change does to users.
+docs/reference/README.md has signatures and first sentences, for readers on the code host.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
-LISTING = Path(__file__).resolve().parents[1] / "docs" / "api" / "python.txt"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 MODULES = [
     "chaski",
     "chaski.errors",
@@ -60,16 +63,21 @@ def members(c: type) -> list[str]:
     return out
 
 
+def public(m: ModuleType) -> list[str]:
+    """Returns the public names of a module, in the order in which it lists or defines them."""
+    names = getattr(m, "__all__", None)
+    if names is None:
+        names = [n for n, v in vars(m).items() if getattr(v, "__module__", None) == m.__name__]
+    return [n for n in names if not n.startswith("_")]
+
+
 def listing() -> str:
     """Returns the listing of all modules."""
     lines = []
     for module in MODULES:
         m = importlib.import_module(module)
-        names = getattr(m, "__all__", None)
-        if names is None:  # what is written there, not what it imports
-            names = [n for n, v in vars(m).items() if getattr(v, "__module__", None) == module]
         lines.append(f"module {module}")
-        for name in sorted(n for n in names if not n.startswith("_")):
+        for name in sorted(public(m)):
             v = getattr(m, name)
             if inspect.isclass(v):
                 bases = ", ".join(b.__name__ for b in v.__bases__ if b is not object)
@@ -82,16 +90,86 @@ def listing() -> str:
     return "\n".join(lines)
 
 
+def sentence(v: object) -> str:
+    """Returns the first sentence of a docstring, on one line."""
+    first = (inspect.getdoc(v) or "").split("\n\n")[0]
+    text = re.split(r"(?<=[.:])\s", " ".join(first.split()))[0].rstrip(":")
+    return text.replace("](docs/", "](../")
+
+
+def arguments(f: object) -> str:
+    """Returns the names of a function's arguments in brackets, or nothing for C code that has none."""
+    try:
+        found = inspect.signature(f).parameters.values()  # type: ignore[arg-type]
+    except ValueError:
+        return ""
+    marks = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    names = [marks.get(p.kind, "") + p.name for p in found if p.name not in ("self", "cls")]
+    return f"({', '.join(names)})"
+
+
+def rows(name: str, v: object) -> Iterator[str]:
+    """Yields rows of the table for a name: modules and classes have one for each of their own."""
+    if inspect.ismodule(v):
+        for inner in public(v):
+            yield from rows(f"{v.__name__}.{inner}", getattr(v, inner))
+    elif inspect.isclass(v) and issubclass(v, (enum.Enum, Exception)):
+        yield f"| `{name}` | {sentence(v)} |"
+    elif inspect.isclass(v):
+        yield f"| `{name}{arguments(v)}` | {sentence(v)} |"
+        short = name.rpartition(".")[2]
+        for method, f in vars(v).items():
+            called = getattr(f, "__func__", f)
+            if method.startswith("_") or not sentence(called):
+                continue
+            if isinstance(f, property):
+                yield f"| `{short}.{method}` | {sentence(f)} |"
+            elif inspect.isroutine(f):
+                yield f"| `{short}.{method}{arguments(called)}` | {sentence(called)} |"
+    elif callable(v):
+        yield f"| `{name}{arguments(v)}` | {sentence(v)} |"
+
+
+def named(name: str) -> object:
+    """Returns what a name of a reference page stands for."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        return getattr(importlib.import_module(module), attribute)
+
+
+PAGES = ["load", "fields", "windows", "rows", "stats", "torch", "taco", "files", "server", "jobs"]
+PAGES += ["order", "rumi", "errors"]
+"""The pages of the reference, in the order of the site."""
+UNINSTALLED = {"chaski.torchgeo", "chaski.terratorch"}
+"""They import a package that the environment of the checks lacks."""
+
+
+def reference() -> str:
+    """Returns the page of signatures. The pages of the reference say which names, in which order."""
+    out = ["# Python reference", "", "Arguments and first sentences of all public names, written by"]
+    out += ["`make api` from the docstrings; `help(chaski.load)` and the site have them whole."]
+    for page in PAGES:
+        text = (DOCS / "reference" / f"{page}.md").read_text()
+        names = [n for n in re.findall(r"^::: (\S+)", text, re.M) if n not in UNINSTALLED]
+        title = re.search(r"^# (.*)", text, re.M)
+        out += ["", f"## {title[1] if title else page}", "", "| name | |", "|---|---|"]
+        for name in names:
+            out += rows(name, named(name))
+    return "\n".join(out) + "\n"
+
+
 def main() -> int:
-    """Compares or writes the listing."""
-    now = listing()
-    if "--write" in sys.argv[1:]:
-        LISTING.parent.mkdir(parents=True, exist_ok=True)
-        LISTING.write_text(now)
-    elif not LISTING.exists() or LISTING.read_text() != now:
-        print(f"{LISTING} is not what the package has: run make api, and look at the difference")
-        return 1
-    return 0
+    """Compares or writes the pages."""
+    failed = 0
+    for path, now in ("api/python.txt", listing()), ("reference/README.md", reference()):
+        if "--write" in sys.argv[1:]:
+            (DOCS / path).write_text(now)
+        elif (DOCS / path).read_text() != now:
+            print(f"docs/{path} is not what the package has: run make api, and look at the change")
+            failed = 1
+    return failed
 
 
 if __name__ == "__main__":
