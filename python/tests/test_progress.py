@@ -86,13 +86,34 @@ def test_a_bar_that_fails_stops_no_command(tmp_path, bars, monkeypatch):
     assert (out.returncode, out.stderr) == (3, "x" * 300000 + "\nwhy\n")
 
 
-def test_without_tqdm(chips, monkeypatch):
+def test_without_tqdm(chips, monkeypatch, capsys):
     monkeypatch.setattr(_progress, "visible", lambda: True)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(_progress, "DELAY", 0)
     assert chaski.stats(chips)["samples"] == N
+    *shown, cleared, last = capsys.readouterr().err.lstrip("\r").split("\r")
+    assert shown
+    assert {line.rstrip() for line in shown} <= {f"stats: {n} of {N}" for n in range(N + 1)}
+    assert cleared.isspace() and last == ""
+
+
+def test_a_short_call_shows_no_line(chips, monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "visible", lambda: True)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(_progress, "DELAY", 3600)
+    assert chaski.stats(chips)["samples"] == N
+    assert capsys.readouterr().err == ""
 
 
 def test_nobody_looks():
     code = "from chaski import _progress; print(_progress.visible())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("module", ["torchgeo", "terratorch"])
+def test_adapters_say_what_they_need(module):
+    code = f"import sys; sys.modules['torch'] = None; import chaski.{module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(f"pip install {module}")

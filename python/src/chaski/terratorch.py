@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
-from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._loader import load
 from chaski._plain import needs
 from chaski._proto.arguments import Pixels
@@ -34,6 +33,7 @@ with needs("chaski.terratorch needs TerraTorch: pip install terratorch"):
         GenericNonGeoSegmentationDataset,
     )
     from terratorch.datasets.utils import extract_georeference
+    from chaski._ahead import Ahead, one_thread, read_ahead
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -25,14 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
-from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._loader import load
 from chaski._plain import needs
 from chaski._plot import Members
 from chaski._proto.arguments import Engine, Field, Pixels, SourceLike
 from chaski._rpc import PREFETCH
 from chaski.errors import UnsupportedError
-from chaski.torch import IterableDataset
 
 with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
     import pandas as pd
@@ -45,6 +43,8 @@ with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
     from torchgeo.datamodules import BaseDataModule
     from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
     from torchgeo.datasets.utils import array_to_tensor
+    from chaski._ahead import Ahead, one_thread, read_ahead
+    from chaski.torch import IterableDataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
