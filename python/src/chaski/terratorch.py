@@ -33,6 +33,7 @@ with needs("chaski.terratorch needs TerraTorch: pip install terratorch"):
         GenericNonGeoSegmentationDataset,
     )
     from terratorch.datasets.utils import extract_georeference
+
     from chaski._ahead import Ahead, one_thread, read_ahead
 
 if TYPE_CHECKING:

@@ -43,6 +43,7 @@ with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
     from torchgeo.datamodules import BaseDataModule
     from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
     from torchgeo.datasets.utils import array_to_tensor
+
     from chaski._ahead import Ahead, one_thread, read_ahead
     from chaski.torch import IterableDataset
 
