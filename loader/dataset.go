@@ -803,6 +803,10 @@ func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 	if first.Index.Alpha && field.Bands == nil && field.BandNames == nil {
 		d.opaque = append(d.opaque, field.Name)
 	}
+	if first.TakenForPicture() {
+		x := first.Index
+		d.pictures = append(d.pictures, fmt.Sprintf("%s (%d, %d, %d)", field.Name, x.Height, x.Width, x.Bands))
+	}
 	if x := first.Index; x.Joint != "" && x.Mask == nil && field.NoData == nil {
 		d.joint = append(d.joint, field.Name+" ("+x.Joint+")")
 	}
@@ -831,6 +835,10 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.opaque) > 0 {
 		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor "+
 			"unless bands picks it by its number", "source", d.source.Source, "fields", d.opaque)
+	}
+	if len(d.pictures) > 0 {
+		e.options.Logger.Warn("arrays of these shapes are taken for pictures (y, x, b): dims of a field says "+
+			`otherwise, as dims="b y x"`, "source", d.source.Source, "fields", d.pictures)
 	}
 	if len(d.unheld) > 0 {
 		e.options.Logger.Warn("no pixel equals these values of nodata, which the files' dtype does not have", "source",

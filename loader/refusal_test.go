@@ -554,9 +554,9 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`it must be a number, "nan", "inf" or "-inf"`,
 		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +
 			`source "t": field "a": no member "colour"; there are band_names, bands, blob, by_position, classes, ` +
-			`clip, column, columns, dtype, fill, grid, ground, gsd, kind, layout, lut, match, match_days, name, ` +
-			`nodata, normalize, offset, pad, pages, pattern, patterns, physical, resample, scale, scenes, sizes, ` +
-			`times, validity, vector, wavelengths`,
+			`clip, column, columns, dims, dtype, fill, grid, ground, gsd, kind, layout, lut, match, match_days, ` +
+			`name, nodata, normalize, offset, pad, pages, pattern, patterns, physical, resample, scale, scenes, ` +
+			`sizes, times, validity, vector, wavelengths`,
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("%s: %v, want %s", text, err, want)

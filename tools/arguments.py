@@ -182,6 +182,7 @@ class Field
     resample
     times
     pages: Literal["bands", "steps"] | None = None
+    dims
     ground: Literal["match", "ignore"] | None = None
     vector: Vector | Mapping[str, Any] | None = None
     columns

@@ -20,6 +20,14 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
+// Axes is what a field says of the axes of a file. The zero value leaves them to the file.
+type Axes struct {
+	// Pages says what the pages of a TIFF are: FirstPage, BandsPages or StepsPages. Other formats have no pages.
+	Pages string
+	// Dims names the axes of an array in their order, by t, b, y and x, as in "y x b". Other formats ignore it.
+	Dims string
+}
+
 // What the pages of a TIFF are to a reader. Pages are the images that are neither overviews nor masks.
 const (
 	FirstPage  = ""      // the first page is the image
@@ -163,8 +171,11 @@ type Index struct {
 	NoDataBits *uint64
 	// Joint are the values that all bands of a missing pixel have, as GDAL's NODATA_VALUES writes them; "" for none.
 	// They are for reports: such pixels are read as valid ones, and blobs leave the values out.
-	Joint  string
-	Ranges []Range
+	Joint string
+	// Picture says that the axes of an array are (y, x, b) because its shape is one of pictures, not because somebody
+	// said so. It is for reports, and blobs leave it out.
+	Picture bool
+	Ranges  []Range
 
 	// Mask marks the pixels that hold data: it is not 0 there. It is an image of one uint8 band, of the
 	// same size and in the same file, with a grid of its own and without nodata or mask. If it is nil,

@@ -2,6 +2,8 @@ package picture
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -12,10 +14,9 @@ import (
 // that a disk does in one go.
 const stripBytes = 256 << 10
 
-// numpy reads the header of a .npy file: an array (rows, columns), or of three axes, whose bands are the last axis if
-// that is shorter than the first, and otherwise the first, or of four axes, which are (steps of time, bands, rows,
-// columns).
-func (h *header) numpy() (*chunk.Index, error) {
+// numpy reads the header of a .npy file. dims names the axes of the array as chunk.Axes does; "" leaves them to
+// usualAxes.
+func (h *header) numpy(dims string) (*chunk.Index, error) {
 	a, err := npy.Parse(h.at)
 	if err != nil {
 		return nil, err
@@ -28,40 +29,98 @@ func (h *header) numpy() (*chunk.Index, error) {
 		return nil, fault.New(fault.Unsupported, "npy header", 0,
 			"it is in Fortran order, and read in C order: save numpy.ascontiguousarray(a)")
 	}
-	index, err := array(dtype, a.Shape, int64(a.Size), h.r.Size())
+	names := strings.Fields(dims)
+	if dims == "" {
+		names, err = usualAxes(a.Shape)
+	} else {
+		err = checkAxes(names, a.Shape)
+	}
+	if err != nil {
+		return nil, err
+	}
+	index, err := array(dtype, names, a.Shape, int64(a.Size), h.r.Size())
 	if index != nil {
 		index.BigEndian = big && dtype.Size() > 1
+		index.Picture = dims == "" && len(a.Shape) == 3 && names[0] == "y"
 	}
 	return index, err
 }
 
-// array makes the index of an array whose samples begin at an offset of a file of size bytes.
-func array(d chunk.DType, shape []int, off, size int64) (*chunk.Index, error) {
-	index := &chunk.Index{DType: d, Codec: chunk.Raw, Predictor: chunk.NoPredictor, Bands: 1, CutEdge: true}
-	planes := 1
+// minSide is the least height and width of an array that is taken for a picture (y, x, b): as (b, y, x) it would have
+// at least 32 bands and 32 rows, but 3 or 4 columns, which no chip has.
+const minSide = 32
+
+// looksLikePicture reports whether the last three axes of an array have the sizes of a picture (y, x, b).
+func looksLikePicture(shape []int) bool {
+	last := shape[len(shape)-3:]
+	return last[0] >= minSide && last[1] >= minSide && (last[2] == 3 || last[2] == 4)
+}
+
+// usualAxes names the axes of an array that no field names: (y, x), (b, y, x), (t, b, y, x), or (y, x, b) of a picture.
+func usualAxes(shape []int) ([]string, error) {
+	usual := []string{"t", "b", "y", "x"}
 	switch {
-	case len(shape) == 2:
-		index.Height, index.Width = shape[0], shape[1]
-	case len(shape) == 3 && shape[2] < shape[0]:
-		index.Height, index.Width, index.Bands, index.Inner = shape[0], shape[1], shape[2], chunk.YXB
-	case len(shape) == 3:
-		index.Bands, index.Height, index.Width, planes = shape[0], shape[1], shape[2], shape[0]
-	case len(shape) == 4 && shape[3] < shape[1]:
-		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: series are (t, b, y, x), "+
-			"and its bands seem to be the last axis: save numpy.moveaxis(a, -1, 1)", shape)
-	case len(shape) == 4:
-		// Of two numbers below 2^31.
-		index.Bands, index.Height, index.Width, planes = shape[0]*shape[1], shape[2], shape[3], shape[0]*shape[1]
-		if shape[0] > 1 { // an index with steps of time has two of them at least
-			index.Times = shape[0]
-		}
-		if planes > chunk.MaxPlanes {
-			return nil, fault.New(fault.Limit, "array", fault.NoOffset,
-				"its shape is %d: at most %d steps of time times bands", shape, chunk.MaxPlanes)
-		}
-	default:
+	case len(shape) < 2 || len(shape) > len(usual):
 		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: rasters have two axes, "+
 			"three with bands, or four with steps of time and bands", shape)
+	case len(shape) == 3 && looksLikePicture(shape):
+		return []string{"y", "x", "b"}, nil
+	case len(shape) == 4 && looksLikePicture(shape):
+		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: axes are (t, b, y, x), "+
+			`and these look like (t, y, x, b): give the field dims="t y x b" or dims="t b y x"`, shape)
+	}
+	return usual[len(usual)-len(shape):], nil
+}
+
+// checkAxes refuses names of axes that do not fit a shape, or whose order of bytes an index cannot say.
+func checkAxes(names []string, shape []int) error {
+	dims := strings.Join(names, " ")
+	if len(names) != len(shape) {
+		return fault.New(fault.Unsupported, "array", fault.NoOffset,
+			"dims is %q, and its shape is %d: dims must name each axis", dims, shape)
+	}
+	y, x := slices.Index(names, "y"), slices.Index(names, "x")
+	inner := slices.Contains(names[:max(y, 0)], "b") && slices.Contains(names[x+1:], "t")
+	if slices.Contains(names, "n") || y < 0 || x != y+1 || inner {
+		return fault.New(fault.Unsupported, "array", fault.NoOffset, "dims is %q: arrays in files have y before x, "+
+			"with nothing between, no n, and no t at the end if b is before y: save numpy.transpose of it", dims)
+	}
+	return nil
+}
+
+// array makes the index of an array with these axes, whose samples begin at an offset of a file of size bytes. Planes,
+// the axes before y, lie one after another; the axes after x are interleaved in each pixel.
+func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.Index, error) {
+	sizes := map[string]int{"t": 1, "b": 1}
+	for i, axis := range axes {
+		if sizes[axis] = shape[i]; shape[i] < 0 || shape[i] > math.MaxInt32 {
+			return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d", shape)
+		}
+	}
+	index := &chunk.Index{DType: d, Codec: chunk.Raw, Predictor: chunk.NoPredictor, CutEdge: true,
+		Height: sizes["y"], Width: sizes["x"], Bands: sizes["t"] * sizes["b"]} // of two numbers below 2^31
+	if sizes["t"] > 1 { // an index with steps of time has two of them at least
+		index.Times = sizes["t"]
+	}
+	if index.Times > 0 && index.Bands > chunk.MaxPlanes {
+		return nil, fault.New(fault.Limit, "array", fault.NoOffset,
+			"its shape is %d: at most %d steps of time times bands", shape, chunk.MaxPlanes)
+	}
+	outer, inner := axes[:slices.Index(axes, "y")], axes[slices.Index(axes, "x")+1:]
+	planes := 1
+	for _, axis := range outer {
+		planes *= sizes[axis]
+	}
+	if len(inner) > 0 {
+		index.Inner = chunk.YXB
+	}
+	if slices.Equal(inner, []string{"b", "t"}) && sizes["b"] > 1 && sizes["t"] > 1 {
+		index.Inner = chunk.YXBT
+	}
+	// The planes of an index are the bands of the first step, then those of the second.
+	place := func(plane int) int { return plane }
+	if slices.Equal(outer, []string{"b", "t"}) {
+		place = func(plane int) int { return plane%sizes["b"]*sizes["t"] + plane/sizes["b"] }
 	}
 	line := int64(d.Size())
 	for _, n := range []int{index.Bands / max(planes, 1), index.Width} {
@@ -82,7 +141,7 @@ func array(d chunk.DType, shape []int, off, size int64) (*chunk.Index, error) {
 	for row := 0; row < index.Height; row += index.ChunkH {
 		rows := int64(min(index.ChunkH, index.Height-row))
 		for p := range planes {
-			before := int64(p)*int64(index.Height) + int64(row)
+			before := int64(place(p))*int64(index.Height) + int64(row)
 			index.Ranges = append(index.Ranges, chunk.Range{Off: off + line*before, Len: line * rows})
 		}
 	}

@@ -32,9 +32,10 @@ func init() {
 	chunk.Register(chunk.Turned, func() chunk.Decompressor { return new(turnedDecoder) })
 }
 
-// Open reads the header of a file and makes its index. maxChunk limits the decoded image in bytes (0:
-// chunk.DefaultMaxBytes). Errors are Corrupt, Unsupported or Limit.
-func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {
+// Open reads the header of a file and makes its index. dims names the axes of an array, as chunk.Axes does; pictures
+// ignore it. maxChunk limits the decoded image in bytes (0: chunk.DefaultMaxBytes). Errors are Corrupt, Unsupported or
+// Limit.
+func Open(ctx context.Context, r source.Reader, dims string, maxChunk int) (*chunk.Index, error) {
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	h := header{ctx: ctx, r: r}
 	h.orientation = upright
@@ -47,7 +48,7 @@ func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, err
 	case magic.PNG:
 		x, err = h.png()
 	case magic.NPY:
-		if x, err = h.numpy(); err != nil {
+		if x, err = h.numpy(dims); err != nil {
 			return nil, err
 		}
 		return x, x.Validate(r.Size(), maxChunk)

@@ -70,7 +70,7 @@ type member struct {
 	ground *ground        // the columns of the places of rasters that have a header there; nil without
 	files  *sequence      // in place of rows, for rasters that are several files; nil for others
 	number int            // of the file in files
-	pages  string         // as catalog.Source.Pages
+	axes   chunk.Axes     // as catalog.Source.Axes
 }
 
 // ContainerFile is one file that holds rasters of a container. Size is in bytes.
@@ -420,7 +420,7 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	if err != nil {
 		return catalog.Asset{}, rows.InPart(err, "sample "+found.Path)
 	}
-	asset, err := c.place(ctx, found, index, m.pages)
+	asset, err := c.place(ctx, found, index, m.axes)
 	if err == nil && index != nil { // the header, which has both too, is not read
 		placed := int(entry)
 		if m.ground != nil && m.ground.samples {
@@ -432,14 +432,14 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 }
 
 // place makes the asset of an entry. x is its chunk index with offsets from the start of the
-// raster, or nil if the index has to be read, of these pages.
-func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, pages string) (catalog.Asset, error) {
+// raster, or nil if the index has to be read, with these axes.
+func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
 	if e.Kind == taco.Folder {
 		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
 			"is a folder, not a raster")
 	}
 	if e.Offset == taco.Whole {
-		return c.file(ctx, e, x, pages)
+		return c.file(ctx, e, x, axes)
 	}
 	file, err := c.FileOf(ctx, e.URI)
 	if err != nil {
@@ -455,12 +455,12 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, pag
 			"%d bytes in a file of %d", e.Size, file.Size), e.URI)
 	}
 	if x == nil {
-		read, err := c.index(ctx, file, e, pages)
+		read, err := c.index(ctx, file, e, axes)
 		if err != nil {
 			return asset, asset.Fault(err)
 		}
 		x, asset.Bytes, asset.Place = read.Index, read.Bytes, read.Place
-		asset.Names, asset.Pages = read.Names, read.Pages
+		asset.Names, asset.Axes = read.Names, read.Axes
 	}
 	// The index must stay within the raster's own bytes. Otherwise a forged raster would show its
 	// neighbours in the container.
@@ -472,7 +472,7 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, pag
 }
 
 // file makes the asset of an entry that is a whole file. x is as in place.
-func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, pages string) (catalog.Asset, error) {
+func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
 	path, err := c.options.Resolve(e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
@@ -480,11 +480,11 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, page
 	if x != nil {
 		return catalog.Asset{URI: path, Index: x}, catalog.CheckRaster(ctx, c.options.Opener, path, 0)
 	}
-	return catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, pages, c.options.MaxChunkBytes)
+	return catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, axes, c.options.MaxChunkBytes)
 }
 
 // index reads the header of an entry. The asset has the entry's bytes if they were read with the header.
-func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry, pages string) (catalog.Asset, error) {
+func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry, axes chunk.Axes) (catalog.Asset, error) {
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
 	// one request. For larger entries the size is left out, so that headers near each other in the
 	// file are fetched in one request.
@@ -493,7 +493,7 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry, p
 		e.Object.Size = f.Size
 	}
 	asset, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
-		pages, c.options.MaxChunkBytes)
+		axes, c.options.MaxChunkBytes)
 	return asset, rows.Bare(err)
 }
 

@@ -73,7 +73,7 @@ func Subfile(name string) (e taco.Entry, ok bool) {
 // fault.NotFound.
 func find(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
 	if e, ok := Subfile(name); ok {
-		return NewMemberContainer(o).place(ctx, e, nil, chunk.FirstPage)
+		return NewMemberContainer(o).place(ctx, e, nil, chunk.Axes{})
 	}
 	uri, path, _ := source.Split(name)
 	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
@@ -85,7 +85,7 @@ func find(ctx context.Context, o resources.Options, name string) (a catalog.Asse
 			a, err = c.chunk(ctx, entry)
 			return err
 		}
-		a, err = c.place(ctx, entry, nil, chunk.FirstPage)
+		a, err = c.place(ctx, entry, nil, chunk.Axes{})
 		return err
 	})
 	return a, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -186,9 +187,9 @@ func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error)
 
 // raster makes the member of the rasters in some rows of a level, with the columns of their headers.
 func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
-	made := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows, pages: f.Pages}
+	made := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows, axes: f.Axes()}
 	table, err := c.set.Level(ctx, level)
-	if err != nil || f.Pages != "" { // headers there are of the first page
+	if err != nil || f.Axes() != (chunk.Axes{}) { // headers there are of what files say alone
 		return made, err
 	}
 	if made.header, err = taco.HeadersOf(ctx, table, f.Blob); err != nil || made.header == nil {

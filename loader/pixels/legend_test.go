@@ -73,7 +73,7 @@ func TestNamesInFiles(t *testing.T) {
 	virtual.URI, virtual.Names = "missing.vrt", nil // as a virtual raster without names, which is not opened
 	check(virtual, nil)
 	check(catalog.Asset{URI: "missing.tif", Index: index, Names: []string{"x"}}, []string{"x"})
-	check(catalog.Asset{URI: "missing.tif", Index: index, Pages: "bands"}, nil)
+	check(catalog.Asset{URI: "missing.tif", Index: index, Axes: chunk.Axes{Pages: "bands"}}, nil)
 	array := *index
 	array.Blocks = &chunk.Blocks{}
 	for kind, a := range map[fault.Kind]catalog.Asset{

@@ -22,7 +22,7 @@ import (
 // It opens the file and reads its directory, unless the asset has names: older catalogs, and containers with chunk
 // indexes, do not.
 func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
-	if a.Names != nil || a.Pages != "" {
+	if a.Names != nil || a.Axes.Pages != "" {
 		return a.Names, nil
 	}
 	if catalog.IsVirtual(a.Index) {

@@ -128,9 +128,9 @@ func TestFilesWithoutOverviews(t *testing.T) {
 	}
 	plain := &chunk.Index{Bands: 1, Height: 4, Width: 4, ChunkB: 1, ChunkH: 4, ChunkW: 4, DType: chunk.Uint8}
 	for _, a := range []catalog.Asset{{URI: "missing.tif", Index: plain.WithBlocks(chunk.Blocks{})},
-		{URI: "missing.tif", Index: plain, Pages: "bands"}} { // an array and pages, whose file is not asked
+		{URI: "missing.tif", Index: plain, Axes: chunk.Axes{Pages: "bands"}}} { // an array, pages: no file is asked
 		if levels, err := Overviews(t.Context(), o, a); err != nil || levels.Indexes != nil || levels.File != nil {
-			t.Errorf("pages %q: %+v, %v", a.Pages, levels, err)
+			t.Errorf("pages %q: %+v, %v", a.Axes.Pages, levels, err)
 		}
 	}
 	index := plain.Shift(0)

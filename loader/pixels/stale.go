@@ -73,7 +73,7 @@ func hasIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk i
 		}
 		index, part = index.Shift(-a.Offset), section
 	}
-	same, err := catalog.SameIndex(ctx, part, index, a.Beside, a.Pages, maxChunk)
+	same, err := catalog.SameIndex(ctx, part, index, a.Beside, a.Axes, maxChunk)
 	if err == nil && !same {
 		return fault.New(fault.Corrupt, "file", fault.NoOffset, "rewritten since its index was made")
 	}

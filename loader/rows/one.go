@@ -82,7 +82,7 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	if open := stores[kind].Image; open != nil {
 		return open(ctx, path, o)
 	}
-	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, chunk.FirstPage, o.MaxChunkBytes)
+	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, chunk.Axes{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
 		err = cmp.Or(errNotOneRaster(kind, path), err)
 	}

@@ -276,7 +276,7 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	for i, field := range from {
 		fields[i] = catalog.Source{
 			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-			Kind: field.Traits().Opens, Beside: field.Vector != nil, Pages: field.Pages,
+			Kind: field.Traits().Opens, Beside: field.Vector != nil, Axes: field.Axes(),
 			Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 		}
 		scales = slices.Concat(scales, field.Scale, field.Offset)

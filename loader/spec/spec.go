@@ -176,6 +176,10 @@ type Field struct {
 	// so on, or "steps" of time. They must be alike: in size, bands, dtype, compression and nodata. Other formats have
 	// no pages. Default: the first page is read, and no other.
 	Pages string `json:"pages,omitempty"`
+	// Dims names the axes of the field's arrays in their order: of NumPy files by t, b, y and x, as in "y x b", of Zarr
+	// and TileDB arrays as the dims of the source do, in place of these. Other files ignore it. Default for NumPy
+	// files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
+	Dims string `json:"dims,omitempty"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
 	// time. Default "n b y x", or "n t b y x" for sequences, also of files, and for several steps.
 	Layout string `json:"layout,omitempty"`
@@ -535,7 +539,7 @@ func (f Field) Validate() error {
 	if !slices.Contains([]string{chunk.FirstPage, chunk.BandsPages, chunk.StepsPages}, f.Pages) {
 		return wrong("pages", f.Pages, "it must be %q or %q", chunk.BandsPages, chunk.StepsPages)
 	}
-	if err := f.normalize(); err != nil {
+	if err := cmp.Or(checkDims(f.Dims), f.normalize()); err != nil {
 		return err
 	}
 	if err := f.LUT.validate(f.Stacked()); err != nil {
@@ -549,6 +553,9 @@ func (f Field) Validate() error {
 	}
 	return f.Normalize.Validate(f.DType)
 }
+
+// Axes returns what the field says of the axes of its files.
+func (f *Field) Axes() chunk.Axes { return chunk.Axes{Pages: f.Pages, Dims: f.Dims} }
 
 // isPhysical reports whether the field has physical values: Physical is true, or columns have scales or offsets.
 func (f *Field) isPhysical() bool { return f.Physical || f.Scale != nil || f.Offset != nil }
@@ -597,7 +604,7 @@ func bandsOr(name string) string {
 // RasterOnly returns the name of a member that is set and that is for rasters alone, or "". Layout, normalize, fill and
 // pad are left out, because they may come from settings for all fields.
 func (f *Field) RasterOnly() string {
-	names := []string{"bands", "band_names", "by_position", "times", "pages", "nodata", "validity", "resample",
+	names := []string{"bands", "band_names", "by_position", "times", "pages", "dims", "nodata", "validity", "resample",
 		"ground", "physical", "scale", "offset"}
 	return bandsOr(firstMember(f, func(name string) bool { return slices.Contains(names, name) }))
 }

@@ -49,6 +49,72 @@ def test_npy_of_four_axes(tmp_path, dtype):
     assert command("verify", tmp_path / "1.npy")["bytes"] == arrays[1].nbytes
 
 
+@pytest.mark.parametrize(
+    ("shape", "dims"),
+    [
+        ((13, 5, 5), "b y x"),
+        ((202, 128, 128), "b y x"),
+        ((12, 10, 10), "b y x"),
+        ((40, 31, 3), "b y x"),
+        ((31, 40, 4), "b y x"),
+        ((64, 64, 2), "b y x"),
+        ((64, 64, 5), "b y x"),
+        ((64, 48, 3), "y x b"),
+        ((32, 32, 4), "y x b"),
+        ((2, 20, 6, 7), "t b y x"),
+        ((40, 30), "y x"),
+    ],
+)
+def test_npy_axes(tmp_path, caplog, shape, dims):
+    """Axes are (b, y, x) whatever their sizes are, but for pictures, of which the log tells once."""
+    arrays = [np.random.default_rng(i).random(shape).astype("float32") for i in range(3)]
+    for i, x in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", x)
+    want = np.stack([np.moveaxis(x, 2, 0) if dims == "y x b" else x for x in arrays])
+    if dims == "y x":
+        want = want[:, None]
+    with chaski.load(tmp_path, batch_size=3, shuffle=False) as it:
+        assert np.array_equal(np.asarray(next(iter(it))["image"]), want)
+    assert caplog.text.count("taken for pictures") == (dims == "y x b")
+
+
+@pytest.mark.parametrize(
+    "dims",
+    ["y x", "b y x", "y x b", "t y x", "y x t", "t b y x", "b t y x", "t y x b", "b y x t"]
+    + ["y x t b", "y x b t"],
+)
+def test_dims_of_npy(tmp_path, caplog, dims):
+    """A field says what the axes of an array are: windows are those of numpy.transpose."""
+    names, sizes = dims.split(), {"t": 3, "b": 2, "y": 40, "x": 33}
+    x = np.random.default_rng(5).integers(0, 255, [sizes[n] for n in names]).astype(">u2")
+    np.save(tmp_path / "x.npy", x)
+    order = [n for n in "tbyx" if n in names]
+    want = x.transpose([names.index(n) for n in order])
+    if "b" not in names:
+        want = np.expand_dims(want, -3)
+    field = {"x": Field(dims=dims, dtype="native")}
+    window = RandomWindow((8, 9), per_asset=4)
+    pixels = chaski.Pixels(windows=True)
+    if dims == "b y x t":
+        with pytest.raises(chaski.UnsupportedError, match="save numpy.transpose"):
+            chaski.load(tmp_path, batch_size=4, fields=field)
+        return
+    with chaski.load(tmp_path, batch_size=4, fields=field, window=window, pixels=pixels) as it:
+        for b in it:
+            for got, (y, c, h, w) in zip(np.asarray(b["x"]), np.asarray(b["window"]), strict=True):
+                assert np.array_equal(got, want[..., y : y + h, c : c + w])
+    assert "taken for pictures" not in caplog.text
+
+
+def test_dims_that_do_not_fit(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((4, 5), "uint8"))
+    with pytest.raises(chaski.UnsupportedError, match=r'dims is "b y x", and its shape is \[4 5\]'):
+        chaski.load(tmp_path, batch_size=1, fields={"x": Field(dims="b y x")})
+    for dims in ("q y x", "y y x"):
+        with pytest.raises(chaski.SpecError, match="dims"):
+            chaski.load(tmp_path, batch_size=1, fields={"x": Field(dims=dims)})
+
+
 def test_npy_of_one_step(tmp_path):
     x = np.arange(2 * 5 * 6, dtype="uint8").reshape(1, 2, 5, 6)
     np.save(tmp_path / "x.npy", x)
@@ -61,7 +127,7 @@ def test_npy_of_one_step(tmp_path):
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ((5, 20, 30, 3), "bands seem to be the last axis"),
+        ((5, 40, 50, 3), 'give the field dims="t y x b"'),
         ((2, 3, 0, 4), "do not fit"),
         ((0, 3, 4, 4), r"its shape is \[0 3 4 4\]"),
         ((0, 3, 4), r"its shape is \[0 3 4\]"),

@@ -71,8 +71,8 @@ type Asset struct {
 	Raster   *chunk.Index
 	Overview int
 
-	// Pages says what the pages of a TIFF of several are in Index, as tiff.OpenPages takes it.
-	Pages string
+	// Axes is what the field said of the file's axes, as far as it counts in Index.
+	Axes chunk.Axes
 
 	// Bytes are all bytes of the raster, from Offset on, if OpenSmall read them with its header,
 	// else nil. They are shared and must not be changed.
@@ -140,6 +140,13 @@ func inPart(err error, part string) error {
 
 // DataNames returns the names of the bands without alpha, which is the last.
 func (a *Asset) DataNames() []string { return a.Names[:min(len(a.Names), a.Index.DataBands())] }
+
+// TakenForPicture reports whether the file is an array whose axes are (y, x, b) by its shape alone. Catalogs do not say
+// why axes are what they are, so the name of the file tells there.
+func (a *Asset) TakenForPicture() bool {
+	interleaved := a.Index.Inner == chunk.YXB && a.Axes.Dims == "" && magic.Named(a.URI) == magic.NPY
+	return a.Index.Picture || interleaved
+}
 
 // Name returns the name of the asset for errors and reports, as commands take it.
 func (a *Asset) Name() string {
@@ -216,14 +223,14 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
-	return openAsset(ctx, o, file, uri, chunk.FirstPage, maxChunk, 0)
+	return openAsset(ctx, o, file, uri, chunk.Axes{}, maxChunk, 0)
 }
 
-// OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. pages
-// says what the pages of a TIFF are, as for tiff.OpenPages; files of other formats are one page. A
-// remote raster is read whole, in one request, if its size is known and at most SmallBytes, or if reading its header
-// brings all of it.
-func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, pages string, maxChunk int) (a Asset,
+// OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. axes is
+// what the field says of the file. A remote raster is read whole, in one request, if its size is known and at most
+// SmallBytes, or if reading its header brings all of it.
+func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, axes chunk.Axes,
+	maxChunk int) (a Asset,
 	err error) {
 	small := int64(headBytes)
 	if !source.IsRemote(uri) {
@@ -238,12 +245,12 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	if err != nil {
 		return Asset{}, fault.WithFile(err, uri)
 	}
-	a, _, err = openAsset(ctx, o, file, uri, pages, maxChunk, small)
+	a, _, err = openAsset(ctx, o, file, uri, axes, maxChunk, small)
 	return a, err
 }
 
 // openAsset implements OpenAsset for an open reader, and closes it. It reads a raster of at most small bytes whole.
-func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri, pages string, maxChunk int,
+func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string, axes chunk.Axes, maxChunk int,
 	small int64) (a Asset, m Meta, err error) {
 	reader := r
 	var whole []byte
@@ -259,7 +266,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri, pages
 		a, m, err = openVirtual(ctx, o, reader, uri, maxChunk)
 		whole = nil
 	default:
-		a, m, err = readAsset(ctx, reader, pages, maxChunk)
+		a, m, err = readAsset(ctx, reader, axes, maxChunk)
 	}
 	err = NotRaster(ctx, o, uri, reader, err)
 	a.URI, a.ETag, a.Bytes = uri, source.ETag(r), whole
@@ -278,19 +285,22 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri, pages
 	return a, m, nil
 }
 
-func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int) (a Asset, m Meta, err error) {
+func readAsset(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (a Asset, m Meta, err error) {
 	m.Size, a.Size = r.Size(), r.Size()
 	if m.Format = FormatOf(ctx, r); m.Format == magic.VRT {
 		return a, m, errVirtualPart
 	}
 	if m.Format.Class == magic.Picture {
-		if a.Index, err = pictures.Open(ctx, r, maxChunk); err == nil {
+		if m.Format == magic.NPY {
+			a.Axes.Dims = axes.Dims
+		}
+		if a.Index, err = pictures.Open(ctx, r, axes.Dims, maxChunk); err == nil {
 			m.Blob = blob.Append(nil, a.Index)
 		}
 		return a, m, err
 	}
 	limits := tiff.Limits{MaxChunk: maxChunk}
-	if pages != "" {
+	if axes.Pages != "" {
 		limits.MaxIFDs = tiff.MaxPages
 	}
 	file, err := rumi.Open(ctx, r, limits.IFD())
@@ -314,13 +324,13 @@ func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int)
 		a.Index = tm.Complete(a.Index) // of GDAL's tags, which 'chaski convert' writes
 	} else {
 		m.Format = magic.TIFF
-		img, err := tiff.OpenPages(ctx, file, pages, limits)
+		img, err := tiff.OpenPages(ctx, file, axes.Pages, limits)
 		if err != nil {
 			return a, m, err
 		}
 		a.Index, geo, a.Names = img.Index, img.Meta.Geo, img.Meta.BandNames
-		if pages != "" && img.Meta.Pages > 1 {
-			a.Pages = pages
+		if axes.Pages != "" && img.Meta.Pages > 1 {
+			a.Axes.Pages = axes.Pages
 		} else if a.Index.Mask, err = tiff.OpenMask(ctx, file, a.Index, limits); err != nil {
 			return a, m, err
 		} else {
@@ -355,12 +365,12 @@ func (m *Meta) Header() ([]byte, error) {
 	return m.Blob, nil
 }
 
-// SameIndex reads the header of an open file and reports whether x is its index, of these pages. An x without a mask,
+// SameIndex reads the header of an open file and reports whether x is its index, with these axes. An x without a mask,
 // alpha, palette, scales or offsets also matches a file with them, because older catalogs have none; so does one
 // without the nodata value of a rumi or PNG file. What the files with the extensions beside say is not compared.
-func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside, pages string, maxChunk int) (bool,
-	error) {
-	asset, meta, err := readAsset(ctx, r, pages, maxChunk)
+func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside string, axes chunk.Axes,
+	maxChunk int) (bool, error) {
+	asset, meta, err := readAsset(ctx, r, axes, maxChunk)
 	if err != nil {
 		return false, err
 	}
@@ -544,7 +554,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 	if levels, err = tiff.OpenOverviewFile(ctx, f, x, tiff.Limits{MaxChunk: maxChunk}); err != nil {
 		return a, nil, err
 	}
-	side, _, err := readAsset(ctx, file, chunk.FirstPage, maxChunk)
+	side, _, err := readAsset(ctx, file, chunk.Axes{}, maxChunk)
 	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(file)
 	if t, ok := file.(source.Timed); ok {
 		a.MTime = t.ModTime()

@@ -370,10 +370,10 @@ func (b *beside) addMask(ctx context.Context, o source.Opener, a *Asset, maxChun
 		b.mask = ""
 		return nil
 	}
-	if a.Pages != "" {
+	if a.Axes.Pages != "" {
 		return fault.New(fault.Unsupported, "mask", fault.NoOffset,
 			"the raster's pages are %s of one image, which have no mask beside it: %s=no ignores files beside rasters",
-			a.Pages, BesideVariable)
+			a.Axes.Pages, BesideVariable)
 	}
 	mask := image.Index
 	mask.NoData, mask.NoDataBits, mask.Alpha = nil, nil, false

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -45,9 +46,9 @@ type Source struct {
 	// which does not have them, and the value of the field is their path. Optional says that the value may be null: no
 	// file is missing then.
 	Beside, Optional bool
-	// Pages says what the pages of TIFFs are, as tiff.OpenPages takes it. With it the header of each file is read, also
-	// for a catalog, whose indexes are of the first page.
-	Pages string
+	// Axes is what the field says of the axes of its files. With it the header of each file is read, also for a
+	// catalog, whose indexes are of what files say alone. Its Dims are also those of arrays in stores.
+	Axes chunk.Axes
 
 	array string // of Zarr stores
 }
@@ -304,7 +305,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
 					"%q (kind \"text\" or \"class\")", cmp.Or(source.Column, source.Blob), FolderColumn)
 		}
-		f := field{name: source.Field, kind: Raster, main: uris, array: source.array, pages: source.Pages,
+		f := field{name: source.Field, kind: Raster, main: uris, array: source.array, axes: source.Axes,
 			columns: map[string]*columns.Column{layout.Size: sizes}}
 		if source.Kind == Text {
 			f.kind, f.columns = Text, nil

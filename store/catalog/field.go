@@ -26,7 +26,7 @@ type field struct {
 	name  string
 	array string // of Zarr stores, "" for the one that zarr.Node.Raster picks
 	kind  Kind
-	pages string            // as Source.Pages
+	axes  chunk.Axes        // as Source.Axes
 	rows  []int64           // the row of the table that each sample has; nil: all rows, in order
 	main  *columns.Column   // the values; of a raster its URIs
 	blobs []*columns.Column // index blobs of a raster; the first that is not null counts
@@ -49,7 +49,7 @@ var catalogKinds = map[string]Kind{
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
 func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (field, error) {
-	result := field{name: s.Field, array: s.array, pages: s.Pages}
+	result := field{name: s.Field, array: s.array, axes: s.Axes}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
 		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
@@ -237,10 +237,11 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if reader.err == nil && index == nil && member != nil {
 		reader.fail(fault.Corrupt, "a member of a container without an index")
 	}
-	if f.pages != "" {
+	if f.axes != (chunk.Axes{}) {
 		if index = nil; member != nil {
-			reader.fail(fault.Unsupported, "pages is %q: the catalog's index is of the first page, and the headers of "+
-				"members are not read again: name the container as the source", f.pages)
+			reader.fail(fault.Unsupported, "pages or dims is %q: the catalog's index is of the file alone, and the "+
+				"headers of members are not read again: name the container as the source",
+				cmp.Or(f.axes.Pages, f.axes.Dims))
 		}
 	}
 	asset := Asset{Index: index}
@@ -254,11 +255,12 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		return Asset{}, err
 	}
 	if index == nil && store {
-		return OpenStore(ctx, t.opener, uri, f.name, cmp.Or(array, f.array), t.dims, t.maxChunk)
+		return OpenStore(ctx, t.opener, uri, f.name, cmp.Or(array, f.array), cmp.Or(f.axes.Dims, t.dims),
+			t.maxChunk)
 	}
 	if asset.URI = uri; index == nil {
 		ctx := WithBeside(context.WithValue(ctx, namesKey{}, t.beside), t.listed)
-		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), f.pages, t.maxChunk)
+		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), f.axes, t.maxChunk)
 		if err == nil && IsVirtual(opened.Index) && asset.Size > 0 && asset.Size != opened.Size {
 			err = opened.Fault(fault.New(fault.Corrupt, "file", fault.NoOffset,
 				"%d bytes; it had %d bytes when it was listed or indexed", opened.Size, asset.Size))
@@ -293,7 +295,7 @@ func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
 	// A copy, because the cell is a part of its page, which the asset would keep in memory.
 	data := bytes.Clone(cell.Text)
 	member := cellName(row, f.cells.column)
-	a, _, err = readAsset(r.ctx, source.Memory(data), f.pages, t.maxChunk)
+	a, _, err = readAsset(r.ctx, source.Memory(data), f.axes, t.maxChunk)
 	if fault.KindOf(err) == fault.Corrupt && !magic.Of(data).Class.Pixels() {
 		err = notRaster("header", 0, data)
 	}

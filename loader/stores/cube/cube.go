@@ -2,6 +2,7 @@
 package cube
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -50,7 +51,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 	}
 	attrs := make([]*tiledb.Images, len(fields))
 	for i := range fields {
-		if attrs[i], err = attributeOf(array, &fields[i], src.Dims); err != nil {
+		if attrs[i], err = attributeOf(array, &fields[i], cmp.Or(fields[i].Dims, src.Dims)); err != nil {
 			return nil, fault.WithFile(rows.InField(fields[i].Name, err), src.Source)
 		}
 	}

@@ -189,6 +189,7 @@ _PLACES = (
     "columns",
     "patterns",
     "pages",
+    "dims",
     "bands",
     "band_names",
     "nodata",

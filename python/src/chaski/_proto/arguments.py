@@ -219,6 +219,10 @@ class Field(Argument):
             all of the second, and so on, or "steps" of time. They must be alike: in size, bands,
             dtype, compression and nodata. Other formats have no pages. Default: the first page is
             read, and no other.
+        dims: names the axes of the field's arrays in their order: of NumPy files by t, b, y and x,
+            as in "y x b", of Zarr and TileDB arrays as the dims of the source do, in place of
+            these. Other files ignore it. Default for NumPy files: "y x", "b y x" or "t b y x"; but
+            "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
         ground: says whether the rasters of this field must lie where the first raster field's lie:
             "match" (default) makes a sample bad whose rasters have different CRSs, or corners more
             than half a pixel of the coarser one apart; "ignore" goes by their sizes only. Rasters
@@ -292,6 +296,7 @@ class Field(Argument):
     resample: Literal["nearest", "bilinear", "antialias"] | None = None
     times: Sequence[int] | None = None
     pages: Literal["bands", "steps"] | None = None
+    dims: str | None = None
     ground: Literal["match", "ignore"] | None = None
     vector: Vector | Mapping[str, Any] | None = None
     columns: Sequence[str] | None = None
