@@ -14,9 +14,9 @@ type Ring struct {
 	Hole   bool
 }
 
-// rounding is the area in square pixels up to which a ring is left out. A polygon whose side runs along the window's
-// edge may reach past it by the rounding of a coordinate, about 1e-9 pixels for coordinates of 1e7 m, times the
-// length of the side, up to some thousand pixels.
+// rounding is the area in square pixels up to which a ring may have no inside. A polygon whose side runs along the
+// window's edge may reach past it by the rounding of a coordinate, about 1e-9 pixels for coordinates of 1e7 m, times
+// the length of the side, up to some thousand pixels.
 const rounding = 1e-6
 
 // farthest bounds coordinates: the difference of two is finite then, so that no crossing is NaN.
@@ -26,9 +26,10 @@ const farthest = math.MaxFloat64 / 4
 func measurable(p orb.Point) bool { return math.Abs(p[0]) <= farthest && math.Abs(p[1]) <= farthest }
 
 // Polygon returns the part of a polygon in the window, as rings. A point is in the polygon if it is inside of an odd
-// number of its rings. Outlines come before holes and have a positive area by the shoelace formula, holes a negative
-// one. A polygon with a coordinate that is not finite, or beyond farthest, has no part in any window. The rings given
-// are not changed, and may share memory with the result.
+// number of its rings, and of the loops of a ring that crosses itself. Outlines come before holes and have a positive
+// area by the shoelace formula, holes a negative one; loops that turn opposite ways may make it 0. A
+// polygon with a coordinate that is not finite, or beyond farthest, has no part in any window. The rings given are not
+// changed, and may share memory with the result.
 func Polygon(p orb.Polygon, width, height float64) []Ring {
 	rings := make([]Ring, 0, len(p))
 	for i, ring := range p {
@@ -47,7 +48,7 @@ func Polygon(p orb.Polygon, width, height float64) []Ring {
 	for _, ring := range rings {
 		ring.Points = smooth(ring.Points, width, height)
 		area := Area(ring.Points)
-		if math.Abs(area) <= rounding {
+		if math.Abs(area) <= rounding && hollow(ring.Points) {
 			continue
 		}
 		if ring.Hole != (area < 0) {
@@ -193,6 +194,35 @@ func smooth(points []orb.Point, width, height float64) []orb.Point {
 		}
 	}
 	return out
+}
+
+// hollow reports whether a ring whose area is about 0 has no inside: it is thin, or it runs back the way that it came.
+// The loops of a ring that crosses itself, such as a box whose corners are in crossed order, may add up to 0, too.
+func hollow(points []orb.Point) bool {
+	if len(points) < 3 {
+		return true
+	}
+	from := func(p orb.Point) (x, y float64) { return p[0] - points[0][0], p[1] - points[0][1] }
+	farX, farY := 0.0, 0.0
+	for _, point := range points {
+		if x, y := from(point); math.Hypot(x, y) > math.Hypot(farX, farY) {
+			farX, farY = x, y
+		}
+	}
+	thin := true
+	sides := map[[2]orb.Point]bool{} // those that the ring runs along an odd number of times
+	for i, point := range points {
+		x, y := from(point)
+		thin = thin && math.Abs(farX*y-farY*x) <= 2*rounding
+		side := [2]orb.Point{points[(i+len(points)-1)%len(points)], point}
+		if slices.Compare(side[0][:], side[1][:]) > 0 {
+			side[0], side[1] = side[1], side[0]
+		}
+		if sides[side] = !sides[side]; !sides[side] {
+			delete(sides, side)
+		}
+	}
+	return thin || len(sides) == 0
 }
 
 // Area returns the area of a ring by the shoelace formula: its sign says which way the ring turns.

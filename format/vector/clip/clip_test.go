@@ -66,6 +66,10 @@ func polygons(n int) (out []orb.Polygon) {
 		}
 		out = append(out, p)
 	}
+	for range n / 8 { // boxes whose corners are in crossed order: their two loops have opposite areas
+		x, y, size := -5+30*rnd.Float64(), -5+22*rnd.Float64(), 1+15*rnd.Float64()
+		out = append(out, orb.Polygon{{{x, y}, {x + size, y + size}, {x, y + size}, {x + size, y}, {x, y}}})
+	}
 	return out
 }
 
@@ -88,7 +92,8 @@ func TestPolygon(t *testing.T) {
 		}
 		got := Polygon(p, w, h)
 		for _, r := range got {
-			if area := Area(r.Points); r.Hole != (area < 0) || area == 0 || len(r.Points) < 3 {
+			loops := len(p[0]) == 5 && p[0][1][1] == p[0][2][1] // that cancel each other, but for rounding
+			if area := Area(r.Points); (r.Hole != (area < 0) || area == 0) && !loops || len(r.Points) < 3 {
 				t.Fatalf("polygon %d: hole %v of area %v", i, r.Hole, area)
 			}
 			for _, c := range r.Points {
