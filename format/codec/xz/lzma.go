@@ -23,6 +23,10 @@ const maxProperties = 4
 // longestMatch is the room that the library wants behind the last byte.
 const longestMatch = 273
 
+// highestRatio is more than LZMA reaches: a match of 273 bytes has 14 bits of 0.022 bits each at least, so that a byte
+// holds 7,000.
+const highestRatio = 1 << 13
+
 var (
 	errCut        = errors.New("the stream ends early")
 	errStored     = errors.New("the chunks are not as long as they state")
@@ -51,6 +55,9 @@ func measure(src []byte, limit int) (content, used int, ended bool, err error) {
 		if stored = size; rest[0] >= coded {
 			size += int(rest[0]&0x1f) << 16
 			stored = 1 + int(binary.BigEndian.Uint16(rest[3:]))
+			if size > stored*highestRatio {
+				return 0, 0, false, errStored
+			}
 		}
 		if rest[0] >= newProperties {
 			lc, lp, pb := rest[5]%9, rest[5]/9%5, rest[5]/45
@@ -67,8 +74,9 @@ func measure(src []byte, limit int) (content, used int, ended bool, err error) {
 }
 
 // fill fills the front of dst from an LZMA2 stream. It returns how many bytes it wrote and how many of src it used;
-// ended reports whether the stream holds no more. The dictionary has the size of dst, whatever the stream states: no
-// match within dst reaches further.
+// ended reports whether the stream holds no more. The dictionary holds all chunks that dst needs, whatever size the
+// stream states: the library decodes the last chunk ahead, past dst, where matches reach as far back. One chunk has
+// 2 MiB at most.
 func fill(dst, src []byte) (out, used int, ended bool, err error) {
 	content, used, ended, err := measure(src, len(dst))
 	if err != nil {
@@ -76,7 +84,7 @@ func fill(dst, src []byte) (out, used int, ended bool, err error) {
 	}
 	out = min(content, len(dst))
 	r := bytes.NewReader(src[:used])
-	stream, err := lzma.Reader2Config{DictCap: max(lzma.MinDictCap, out+longestMatch)}.NewReader2(r)
+	stream, err := lzma.Reader2Config{DictCap: max(lzma.MinDictCap, content+longestMatch)}.NewReader2(r)
 	if err != nil {
 		return 0, 0, false, err
 	}
