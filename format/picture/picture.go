@@ -39,7 +39,7 @@ func Open(ctx context.Context, r source.Reader, dims string, maxChunk int) (*chu
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	h := header{ctx: ctx, r: r}
 	h.orientation = upright
-	first, err := h.at(0, 4)
+	first, err := h.at(0, int(min(max(r.Size(), 4), magic.Head)))
 	if err != nil {
 		return nil, err
 	}

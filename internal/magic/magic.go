@@ -3,6 +3,7 @@
 package magic
 
 import (
+	"bytes"
 	"encoding/binary"
 	"path"
 	"slices"
@@ -58,7 +59,7 @@ var (
 		ends: []string{".jpg", ".jpeg"}}
 	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", starts: []string{"\x93NUM"},
 		ends: []string{".npy"}}
-	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", starts: []string{"<VRT"},
+	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", starts: []string{"<VRT"}, // and see virtual
 		ends: []string{".vrt"}}
 )
 
@@ -86,7 +87,10 @@ const frameMagic = 0xD7B1A5C0
 
 // Of returns the format of a file by its first bytes. Formats that are not read have no class.
 func Of(head []byte) *Format {
-	text := string(head[:min(len(head), Head)]) // head may be a whole file
+	if virtual(head) {
+		return VRT
+	}
+	text := string(head[:min(len(head), longestStart)]) // head may be a whole file
 	for _, format := range formats {
 		if slices.ContainsFunc(format.starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
 			return format
@@ -98,6 +102,15 @@ func Of(head []byte) *Format {
 		}
 	}
 	return other
+}
+
+// virtual reports whether a virtual raster begins with head. A byte order mark, white space, an XML declaration and
+// comments may come before its element, as for GDAL, which looks for that in as many bytes.
+func virtual(head []byte) bool {
+	text := bytes.TrimPrefix(head[:min(len(head), Head)], []byte("\ufeff"))
+	text = bytes.TrimLeft(text, " \t\r\n")
+		return bytes.HasPrefix(text, []byte("<VRT")) || (bytes.HasPrefix(text, []byte("<?")) || bytes.HasPrefix(text, []byte("<!"))) &&
+		bytes.Contains(text, []byte("<VRTDataset"))
 }
 
 // Named returns the format of a file by its extension. Formats that are not read have no class.
@@ -117,8 +130,11 @@ func Named(name string) *Format {
 // End returns the usual extension of files, such as ".tif".
 func (f *Format) End() string { return append(f.ends, "")[0] }
 
-// Head is how many bytes of a file Of and OfBytes need: the longest prefix below has 15.
-const Head = 16
+// Head is how many bytes of a file Of and OfBytes need: a virtual raster may begin with comments.
+const Head = 1024
+
+// longestStart is more than the longest of all first bytes: those below have 15.
+const longestStart = 16
 
 // starts lists the first bytes of formats that are not read. A prefix of another one would have to follow it; today
 // none is.
@@ -161,7 +177,7 @@ func OfBytes(head []byte) string {
 	if format := Of(head); format.Class != Container && format.Noun != "" {
 		return format.Noun
 	}
-	s := string(head[:min(len(head), Head)])
+	s := string(head[:min(len(head), longestStart)])
 	for _, start := range starts {
 		if strings.HasPrefix(s, start.prefix) {
 			return start.name

@@ -52,6 +52,27 @@ func TestOfName(t *testing.T) {
 	}
 }
 
+// TestVirtualRasters: what stands before the element of a virtual raster does not hide it, and other XML is none.
+func TestVirtualRasters(t *testing.T) {
+	for head, want := range map[string]bool{
+		"<VRTDataset rasterXSize=":                              true,
+		"\ufeff<VRTDataset ":                                    true,
+		" \r\n\t <VRTDataset ":                                  true,
+		"<?xml version=\"1.0\"?>\n<VRTDataset ":                 true,
+		"\ufeff\n<?xml version=\"1.0\"?><VRTDataset ":           true,
+		"<!-- made by hand --><!-- twice --><VRTDataset":        true,
+		"<!DOCTYPE VRTDataset>\n<VRTDataset>":                   true,
+		"<?xml version=\"1.0\"?><kml>":                          false,
+		"<!DOCTYPE html><html>":                                 false,
+		"<svg><VRTDataset>":                                     false,
+		"<!-- " + strings.Repeat(" ", Head) + "--><VRTDataset>": false, // as for GDAL
+	} {
+		if got := Of([]byte(head)) == VRT; got != want {
+			t.Errorf("%q: %v, want %v", head, got, want)
+		}
+	}
+}
+
 // TestFormats: each format is told by its first bytes and by its extensions, and no beginning or extension is of two.
 func TestFormats(t *testing.T) {
 	seen := map[string]bool{}

@@ -423,6 +423,31 @@ def test_what_bands_say(tmp_path: Path) -> None:
         assert set(np.unique(batch["image"])) <= set(range(64))
 
 
+def test_beginnings(tmp_path: Path) -> None:
+    """What GDAL lets stand before the element hides no virtual raster. Other XML is none."""
+    x = np.arange(64, dtype=np.uint8).reshape(1, 8, 8)
+    write(tmp_path / "a.tif", x)
+    path = vrt(tmp_path / "a.vrt", 8, 8, "uint8", [source("a.tif")])
+    text = path.read_text()
+    declaration = '<?xml version="1.0" encoding="UTF-8"?>'
+    for head in (
+        "",
+        declaration,
+        "<!-- made -->\n",
+        "\ufeff",
+        "\n \t",
+        "\ufeff" + declaration + "\n<!-- -->",
+    ):
+        path.write_text(head + text, encoding="utf-8")
+        with rasterio.open(path) as f:
+            assert np.array_equal(f.read(), x), head
+        assert np.array_equal(chaski.read(path), x), head
+        assert chaski.info(path)["kind"] == "vrt", head
+    path.write_text(declaration + "<kml></kml>")
+    with pytest.raises(chaski.Error):
+        chaski.read(path)
+
+
 def test_changes_are_seen(mosaic: Path, binary: Path) -> None:
     """A catalog names a virtual raster, or a source, that is another one by now."""
     catalog = mosaic.parent.parent / "c.parquet"

@@ -418,25 +418,27 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 	if err != nil {
 		return fault.WithFile(err, uri)
 	}
-	head := make([]byte, magicBytes)
-	err = file.ReadAt(ctx, head, off)
-	if cerr := file.Close(); cerr != nil {
-		return cerr
+	format := formatAt(ctx, file, off)
+	if err := file.Close(); err != nil {
+		return err
 	}
-	if err != nil || !magic.Of(head).Class.Pixels() {
+	if !format.Class.Pixels() {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
 			"no raster file, as the index of it says"), uri)
 	}
 	return nil
 }
 
-// magicBytes is how many bytes tell the format of a raster.
-const magicBytes = 4
-
 // FormatOf returns the format of a file by its first bytes.
-func FormatOf(ctx context.Context, r source.Reader) *magic.Format {
-	head := make([]byte, magicBytes)
-	if r.Size() < magicBytes || r.ReadAt(ctx, head, 0) != nil {
+func FormatOf(ctx context.Context, r source.Reader) *magic.Format { return formatAt(ctx, r, 0) }
+
+// formatAt returns the format of a file that begins at an offset of another one.
+func formatAt(ctx context.Context, r source.Reader, off int64) *magic.Format {
+	if off < 0 || off >= r.Size() {
+		return magic.Of(nil)
+	}
+	head := make([]byte, min(magic.Head, r.Size()-off))
+	if r.ReadAt(ctx, head, off) != nil {
 		head = nil
 	}
 	return magic.Of(head)

@@ -65,7 +65,7 @@ func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cells, erro
 func notRaster(part string, off int64, head []byte) error {
 	name := magic.OfBytes(head)
 	if name == "" {
-		name = fmt.Sprintf("%q", head[:min(len(head), magicBytes)])
+		name = fmt.Sprintf("%q", head[:min(len(head), 4)])
 	}
 	return fault.New(fault.Unsupported, part, off,
 		"its bytes are not a TIFF, PNG, JPEG, NumPy or rumi file, they begin like %s", name)

@@ -107,7 +107,7 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 	}
 	defer first.close() //nolint:errcheck // it was only read
 	r := first.open()
-	head := make([]byte, min(r.Size(), 16)) // more than any raster begins with
+	head := make([]byte, min(r.Size(), magic.Head))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return "", err
 	}
