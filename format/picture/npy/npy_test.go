@@ -50,6 +50,34 @@ func TestHeaderRefusesWhatNumPyLacks(t *testing.T) {
 	}
 }
 
+// TestOtherWriters: headers that numpy.lib.format reads, although NumPy writes none of them, and those that it refuses.
+func TestOtherWriters(t *testing.T) {
+	for text, want := range map[string][]int{
+		"{'descr':'<u2','fortran_order':False,'shape':(3,4)}\n":                         {3, 4},
+		"{'descr':'<u2','fortran_order':False,'shape':(3,4,),}":                         {3, 4},
+		`{"descr": "<u2", "fortran_order": False, "shape": (3, 4)}`:                     {3, 4},
+		"{'shape': (3, 4), 'fortran_order': False, 'descr': '<u2', }   \n":              {3, 4},
+		"{ 'descr' : '<u2' ,\n 'fortran_order' : False ,\n 'shape' : ( 3L , 4L ) , }\n": {3, 4},
+		"{'descr': '<u2', 'fortran_order': False, 'shape': ()}":                         {},
+		"{'descr': '<u2', 'fortran_order': False, 'shape': (5,)}":                       {5},
+		"{'descr': '<u2', 'fortran_order': False}":                                      nil,
+		"{'descr': '<u2', 'fortran_order': False, 'fortran_order': False}":              nil,
+		"{'descr': '<u2', 'fortran_order': False, 'shape': (3 4)}":                      nil,
+		"{'descr': '<u2', 'fortran_order': False, 'shape': (3, 4)} x":                   nil,
+		"{'descr': '<u2', 'fortran_order': False, 'shape': (3, 4)":                      nil,
+	} {
+		file := slices.Concat([]byte("\x93NUMPY\x01\x00"), []byte{byte(len(text)), 0}, []byte(text))
+		a, err := npy.Parse(func(off int64, n int) ([]byte, error) { return file[off:][:n], nil })
+		if want == nil {
+			if fault.KindOf(err) != fault.Corrupt {
+				t.Errorf("%q: %+v, %v", text, a, err)
+			}
+		} else if err != nil || !slices.Equal(a.Shape, want) || a.Descr != "<u2" || a.Fortran || a.Size != len(file) {
+			t.Errorf("%q: %+v, %v", text, a, err)
+		}
+	}
+}
+
 // FuzzHeader writes the header of any shape of four axes: the reader of predictions reads the
 // same shape, and the data begin at a multiple of 64.
 func FuzzHeader(f *testing.F) {

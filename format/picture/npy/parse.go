@@ -22,10 +22,34 @@ type Array struct {
 	Size    int // bytes of the header, behind which the samples begin
 }
 
-// header matches the header that NumPy writes. Python's full syntax of dicts is not needed, because the NEP fixes the
-// order of the keys.
-var header = regexp.MustCompile(
-	`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), *\}\s*$`)
+// member matches a member of a header, a dict of Python, with the comma or the brace behind it. NumPy writes three in the
+// order of the NEP, with a space behind each colon, and reads them in any order and with any white space. Shapes of
+// Python 2 have an L behind each number.
+var member = regexp.MustCompile(`^\s*(?:` +
+	`['"](descr)['"]\s*:\s*['"]([^'"]*)['"]|` +
+	`['"](fortran_order)['"]\s*:\s*(True|False)|` +
+	`['"](shape)['"]\s*:\s*\(([0-9L,\s]*)\))\s*([,}])`)
+
+// members returns the texts of the members of a header by their names, or nil if it is another dict.
+func members(text string) map[string]string {
+	found, end := map[string]string{}, ""
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "{")
+	for ok && end != "}" && strings.TrimSpace(rest) != "}" {
+		m := member.FindStringSubmatch(rest)
+		if m == nil {
+			return nil
+		}
+		name, value := m[1]+m[3]+m[5], m[2]+m[4]+m[6]
+		if _, twice := found[name]; twice {
+			return nil
+		}
+		found[name], end, rest = value, m[7], rest[len(m[0]):]
+	}
+	if len(found) < 3 || end == "}" && rest != "" {
+		return nil
+	}
+	return found
+}
 
 // maxHeader is the longest header that is read, in bytes: the limit of version 1.0, which shapes of thousands of axes
 // reach.
@@ -61,22 +85,22 @@ func Parse(at func(off int64, n int) ([]byte, error)) (a Array, err error) {
 	if err != nil {
 		return a, err
 	}
-	m := header.FindSubmatch(text)
-	if m == nil {
+	found := members(string(text))
+	if found == nil {
 		return bad(fault.Corrupt, begin, "%.200q is not a header", text)
 	}
-	a.Descr, a.Fortran, a.Size = string(m[1]), string(m[2]) == "True", int(begin)+n
-	axes := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(m[3]), " ", ""), ","), ",")
+	a.Descr, a.Fortran, a.Size = found["descr"], found["fortran_order"] == "True", int(begin)+n
+	axes := strings.Split(strings.TrimSuffix(strings.TrimSpace(found["shape"]), ","), ",")
 	if len(axes) > maxAxes {
 		return bad(fault.Corrupt, begin, "%d axes", len(axes))
 	}
 	for _, s := range axes {
-		if s == "" && len(axes) == 1 {
+		if s = strings.TrimSpace(s); s == "" && len(axes) == 1 {
 			break // "()", of a single number
 		}
-		v, err := strconv.ParseInt(s, 10, 32)
+		v, err := strconv.ParseInt(strings.TrimSuffix(s, "L"), 10, 32)
 		if err != nil || v < 0 {
-			return bad(fault.Corrupt, begin, "the shape (%.200s) has an axis of %q", m[3], s)
+			return bad(fault.Corrupt, begin, "the shape (%.200s) has an axis of %q", found["shape"], s)
 		}
 		a.Shape = append(a.Shape, int(v))
 	}
