@@ -129,7 +129,7 @@ func (h *head) check() error {
 	case max(len(h.Run), len(h.Data), len(h.Launch)) > maxText:
 		return fault.New(fault.Limit, "head", fault.NoOffset, "a string of more than %d bytes", maxText)
 	}
-	return nil
+	return checkTime("head", h.Time)
 }
 
 // rows returns how many positions this rank gets in steps [from, to) of an epoch.
@@ -313,12 +313,26 @@ func (f *file) add(text []byte, path string, all *tally) error {
 	if r.Step < 0 || r.Step >= now.Steps {
 		return fault.New(fault.Corrupt, "record", fault.NoOffset, "step %d of %d", r.Step, now.Steps)
 	}
+	if err := checkTime("record", r.Time); err != nil {
+		return err
+	}
 	if r.Restored {
 		now = &life{head: now.head, file: path, begin: r.place, opened: r.Time, last: r.Time}
 		f.lives = append(f.lives, now)
 		all.parts += lifeParts
 	}
 	return now.add(&r, all)
+}
+
+// lastTime is the last second of the year 9999, the last time that JSON has.
+const lastTime = 253402300799
+
+// checkTime checks the time of a part of a file, in Unix seconds.
+func checkTime(part string, seconds float64) error {
+	if seconds < 0 || seconds > lastTime {
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "time %g is not between 0 and %d", seconds, lastTime)
+	}
+	return nil
 }
 
 // timeOf returns Unix seconds as a time.

@@ -290,13 +290,18 @@ func TestForgedFolders(t *testing.T) {
 	}
 }
 
-// FuzzCheck promises that a file of any content, with right checksums, is checked or refused, in bounded memory.
+// FuzzCheck promises that a file of any content, with right checksums, is checked or refused, in bounded memory, and
+// that its report can be written.
 func FuzzCheck(f *testing.F) {
 	f.Add(strings.Join(lines, "\n"))
+	f.Add(strings.Replace(lines[0], `"step":0}`, `"step":0,"time":1e308}`, 1))
+	f.Add(strings.Join(lines[:2], "\n") + "\n" + `{"epoch":0,"step":1,"restored":true,"time":-1e300}`)
 	f.Add(strings.ReplaceAll(strings.Join(lines, "\n"), `"epoch":0`, `"epoch":18446744073709551615`))
 	f.Add(strings.Replace(lines[0], `"world_size":1`, `"world_size":9007199254740992`, 1) + "\n" +
 		fmt.Sprintf(`{"epoch":0,"step":%d,"restored":true}`, 2))
 	f.Fuzz(func(t *testing.T, content string) {
-		report(t, text(strings.Split(content, "\n")), 3)
+		if _, err := json.Marshal(report(t, text(strings.Split(content, "\n")), 3)); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
