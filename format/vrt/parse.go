@@ -5,6 +5,7 @@ package vrt
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -320,7 +321,7 @@ func (r *Rect) fits() bool {
 func (s *Source) process(e *element, dtype chunk.DType) (err error) {
 	if text := strings.TrimSpace(e.NoData); text != "" {
 		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
+		if err != nil && !errors.Is(err, strconv.ErrRange) { // a rounded text may be over the largest number: infinite
 			return corrupt("NODATA", "%q is no number", fault.Short(text))
 		}
 		s.NoData = &value

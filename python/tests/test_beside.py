@@ -211,6 +211,37 @@ def test_an_own_mask_counts(tmp_path: Path) -> None:
     assert batch["ok"].sum() == (SIDE - 24) * SIDE
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
+@pytest.mark.parametrize("written", ["exact", "lower case", "half", "none"])
+def test_exact_nodata(tmp_path: Path, dtype: str, written: str) -> None:
+    """GDAL rounds the text of a nodata value, and writes the number itself as an attribute."""
+    for i, value in enumerate([-1.7976931348623157e308, 0.1, -9999.0, -3.4028234663852886e38]):
+        if dtype == "int16" and abs(value) != 9999:
+            continue
+        if dtype == "float32" and abs(value) > 1e300:
+            continue
+        path, x = tmp_path / f"{i}.tif", np.ones((8, 8), dtype)
+        x[0] = value
+        with rasterio.open(path, "w", width=8, height=8, count=1, dtype=dtype) as f:
+            f.write(x, 1)
+        hexadecimal = np.array([value], "<f8").tobytes().hex().upper()
+        attributes = {
+            "exact": f' le_hex_equiv="{hexadecimal}"',
+            "lower case": f' le_hex_equiv="{hexadecimal.lower()}"',
+            "half": f' le_hex_equiv="{hexadecimal[:8]}"',
+            "none": "",
+        }
+        text = f"{value:.14E}" if written in ("exact", "lower case") else f"{value:.17g}"
+        nodata = f"<NoDataValue{attributes[written]}>{text}</NoDataValue>"
+        band = f'<PAMRasterBand band="1">{nodata}</PAMRasterBand>'
+        Path(f"{path}.aux.xml").write_text(f"<PAMDataset>{band}</PAMDataset>")
+        field = chaski.Field(dtype="native", validity="ok")
+        with chaski.load(path, batch_size=1, fields={"image": field}) as loader:
+            ok = next(iter(loader))["ok"]
+        with rasterio.open(path) as f:
+            assert np.array_equal(np.asarray(ok)[0, 0] != 0, f.read_masks(1) > 0), (value, nodata)
+
+
 def test_info_and_the_switch(tmp_path: Path, binary: Path, monkeypatch: Any) -> None:
     scaled = PAM.replace("</NoDataValue>", "</NoDataValue><Scale>0.1</Scale><Offset>-3</Offset>")
     path = write(tmp_path / "x.tif")

@@ -302,7 +302,7 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 		if number < 1 || number > bands {
 			continue
 		}
-		if text := strings.TrimSpace(band.NoData); text != "" {
+		if text := band.NoData.String(); text != "" {
 			nodata = append(nodata, text)
 		}
 		if scale, offset := band.Numbers(); scale != nil || offset != nil {

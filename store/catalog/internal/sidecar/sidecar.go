@@ -5,6 +5,8 @@ package sidecar
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -38,7 +40,7 @@ type PAM struct {
 type Band struct {
 	Place       string `xml:"band,attr"` // its number, from 1
 	Description string `xml:"Description"`
-	NoData      string `xml:"NoDataValue"`
+	NoData      NoData `xml:"NoDataValue"`
 	Scale       string `xml:"Scale"`
 	Offset      string `xml:"Offset"`
 	Colour      string `xml:"ColorInterp"`
@@ -53,6 +55,31 @@ func (b *Band) Number() int {
 
 // digits find the whole number that a text begins with.
 var digits = regexp.MustCompile(`^\+?[0-9]+`)
+
+// NoData is a nodata value. GDAL rounds its text, and writes the float64 itself as an attribute.
+type NoData struct {
+	Hex  string `xml:"le_hex_equiv,attr"` // 8 bytes, the lowest first
+	Text string `xml:",chardata"`
+}
+
+// String returns the value as a text that tiff.NoData reads, or "" for none.
+func (n *NoData) String() string {
+	text := strings.TrimSpace(n.Text)
+	bits, err := hex.DecodeString(n.Hex)
+	if text == "" || err != nil || len(bits) != 8 {
+		return text
+	}
+	switch value := math.Float64frombits(binary.LittleEndian.Uint64(bits)); {
+	case math.IsInf(value, 1):
+		return "inf"
+	case math.IsInf(value, -1):
+		return "-inf"
+	case math.IsNaN(value):
+		return "nan"
+	default:
+		return strconv.FormatFloat(value, 'f', -1, 64) // whole numbers without an exponent, for those of 64 bits
+	}
+}
 
 // Numbers returns the scale and the offset, nil for none.
 func (b *Band) Numbers() (scale, offset *float64) {
