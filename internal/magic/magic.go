@@ -59,8 +59,8 @@ var (
 		ends: []string{".jpg", ".jpeg"}}
 	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", starts: []string{"\x93NUM"},
 		ends: []string{".npy"}}
-	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", starts: []string{"<VRT"}, // and see virtual
-		ends: []string{".vrt"}}
+	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", starts: []string{"<VRT"},
+		ends: []string{".vrt"}} // function virtual has other starts
 )
 
 // formats are those that chaski reads. A new one is one entry.
@@ -109,8 +109,8 @@ func Of(head []byte) *Format {
 func virtual(head []byte) bool {
 	text := bytes.TrimPrefix(head[:min(len(head), Head)], []byte("\ufeff"))
 	text = bytes.TrimLeft(text, " \t\r\n")
-		return bytes.HasPrefix(text, []byte("<VRT")) || (bytes.HasPrefix(text, []byte("<?")) || bytes.HasPrefix(text, []byte("<!"))) &&
-		bytes.Contains(text, []byte("<VRTDataset"))
+	starts := func(start string) bool { return bytes.HasPrefix(text, []byte(start)) }
+	return starts("<VRT") || (starts("<?") || starts("<!")) && bytes.Contains(text, []byte("<VRTDataset"))
 }
 
 // Named returns the format of a file by its extension. Formats that are not read have no class.

@@ -22,8 +22,8 @@ type Array struct {
 	Size    int // bytes of the header, behind which the samples begin
 }
 
-// member matches a member of a header, a dict of Python, with the comma or the brace behind it. NumPy writes three in the
-// order of the NEP, with a space behind each colon, and reads them in any order and with any white space. Shapes of
+// member matches a member of a header, a dict of Python, with the comma or the brace behind it. NumPy writes three in
+// the order of the NEP, with a space behind each colon, and reads them in any order and with any white space. Shapes of
 // Python 2 have an L behind each number.
 var member = regexp.MustCompile(`^\s*(?:` +
 	`['"](descr)['"]\s*:\s*['"]([^'"]*)['"]|` +
