@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -44,7 +45,7 @@ func (n *names) pick(ctx context.Context, f *Field, a catalog.Asset) ([]int, err
 	}
 	if !ok {
 		var err error
-		if found, err = pixels.BandNames(ctx, n.opener, a); err != nil {
+		if found, err = rows.BandNames(ctx, n.opener, a); err != nil {
 			return nil, err
 		}
 		if n.shared != nil && found == nil {

@@ -834,7 +834,7 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	}
 	if len(d.opaque) > 0 {
 		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor "+
-			"unless bands picks it by its number", "source", d.source.Source, "fields", d.opaque)
+			"unless bands picks it, as data", "source", d.source.Source, "fields", d.opaque)
 	}
 	if len(d.pictures) > 0 {
 		e.options.Logger.Warn("arrays of these shapes are taken for pictures (y, x, b): dims of a field says "+

@@ -17,6 +17,7 @@ import (
 	_ "github.com/chaski-eo/chaski/format/picture"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
@@ -33,7 +34,7 @@ func TestNamesInFiles(t *testing.T) {
 	index := &chunk.Index{Bands: 2, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: chunk.Uint8}
 	check := func(a catalog.Asset, want []string) {
 		t.Helper()
-		if got, err := pixels.BandNames(t.Context(), options.Opener, a); err != nil || !slices.Equal(got, want) {
+		if got, err := rows.BandNames(t.Context(), options.Opener, a); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v; want %q", a.URI, got, err, want)
 		}
 	}
@@ -84,7 +85,7 @@ func TestNamesInFiles(t *testing.T) {
 		if kind == fault.Corrupt {
 			folder.Write(t, a.URI, named.String()[:20])
 		}
-		names, err := pixels.BandNames(t.Context(), options.Opener, a)
+		names, err := rows.BandNames(t.Context(), options.Opener, a)
 		if names != nil || fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), a.URI+": ") {
 			t.Errorf("%s: %q, %v; want kind %v", a.URI, names, err, kind)
 		}

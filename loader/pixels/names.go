@@ -8,53 +8,10 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tiff"
 )
-
-// BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
-// GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array, but
-// the arrays of a Zarr group that are bands give them their names.
-// It opens the file and reads its directory, unless the asset has names: older catalogs, and containers with chunk
-// indexes, do not.
-func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
-	if a.Names != nil || a.Axes.Pages != "" {
-		return a.Names, nil
-	}
-	if catalog.IsVirtual(a.Index) {
-		return nil, nil
-	}
-	if a.Index.Blocks != nil {
-		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
-			"the bands of an array have no names"))
-	}
-	file, err := openFile(ctx, o, a)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
-	switch format := catalog.FormatOf(ctx, file); {
-	case format == magic.VRT:
-		a, _, err = catalog.OpenAsset(ctx, o, a.URI, 0)
-		return a.Names, err
-	case format.Class == magic.Picture: // whose bands have no names
-		return nil, nil
-	}
-	parsed, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
-	if err != nil {
-		return nil, a.Fault(err)
-	}
-	read := tiff.ReadMeta
-	if rumi.Is(ctx, parsed) {
-		read = rumi.Meta
-	}
-	m, err := read(ctx, parsed)
-	return m.BandNames, a.Fault(err)
-}
 
 // Legend returns the colours and the names of the classes that the file of asset a has in its one band. It opens the
 // file again, but only if the file has a palette or GDAL's metadata beside it.
@@ -65,20 +22,11 @@ func Legend(ctx context.Context, o source.Opener, a catalog.Asset) (legend chunk
 	if catalog.IsVirtual(a.Index) {
 		return a.Legend(ctx, o, nil)
 	}
-	if file, err := openFile(ctx, o, a); err == nil {
+	if file, err := rows.OpenFile(ctx, o, a); err == nil {
 		defer func() { _ = file.Close() }()
 		legend = a.Legend(ctx, o, file)
 	}
 	return legend
-}
-
-// openFile opens the file of a raster.
-func openFile(ctx context.Context, o source.Opener, a catalog.Asset) (source.Reader, error) {
-	file, err := a.Open(ctx, o, a.Known())
-	if err != nil {
-		return nil, a.Fault(rows.Bare(err))
-	}
-	return file, nil
 }
 
 // PickBands returns the numbers of the bands with the names want, compared exactly, in the order of

@@ -344,11 +344,16 @@ func withHeader(ctx context.Context, o resources.Options, path, header string) (
 // resolve resolves the selections and the layout. It fails with kind limit if the result is over
 // MaxBytes.
 func (q *readPlan) resolve(o ReadOptions, paths int) error {
-	index := q.assets[0].Index
-	bands, err := o.B.Indices("b", index.StepBands())
+	bands, err := o.B.Indices("b", q.assets[0].Index.StepBands())
 	if err != nil {
 		return err
 	}
+	if o.B.Slice || o.B.List != nil {
+		for i, asset := range q.assets {
+			q.assets[i] = rows.PickedAsData(bands, asset)
+		}
+	}
+	index := q.assets[0].Index
 	times, err := o.T.Indices("t", index.Steps())
 	if err != nil {
 		return err

@@ -200,6 +200,7 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err := table.scale(ctx, from); err != nil {
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
+	table.showBands(from, o.Opener)
 	return table, nil
 }
 

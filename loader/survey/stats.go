@@ -180,9 +180,9 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 				names = nil // they are optional, and a fault of the file must show when its pixels are read
 			}
 			for _, b := range given.Bands {
-				if given.Columns == nil && given.Patterns == nil && b >= field.Bands() {
+				if n := asset.Index.StepBands(); !given.Stacked() && b >= n {
 					return nil, asset.Fault(rows.InField(given.Name, fault.New(fault.Unsupported, "asset",
-						fault.NoOffset, "it has %d bands, and the field picks band %d", field.Bands(), b)))
+						fault.NoOffset, "it has %d bands, and the field picks band %d", n, b)))
 				}
 			}
 			match := described{field: given, names: names, first: asset.Name()}
@@ -274,7 +274,7 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 		f.NoData(index.Missing())
 	}
 	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
-	if index.Alpha {
+	if !index.Timed() {
 		whole.B1 = bands
 	}
 	tallied := &tally{field: f, places: places}
@@ -287,11 +287,14 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	return p.masked(ctx, r, a, whole, from, tallied)
 }
 
-// measuredBands returns how many bands of a raster are measured: all but alpha, which only counts if the field picks it
-// or picks by names.
+// measuredBands returns how many of the first bands of a raster are measured: those up to the last one that the field
+// picks, or all but alpha. Names may be those of any band.
 func measuredBands(f *spec.Field, x *chunk.Index) int {
-	if slices.Contains(f.Bands, x.DataBands()) || f.BandNames != nil {
+	switch {
+	case f.BandNames != nil:
 		return x.StepBands()
+	case f.Bands != nil && !f.Stacked():
+		return min(slices.Max(f.Bands)+1, x.StepBands())
 	}
 	return x.DataBands()
 }
@@ -419,7 +422,7 @@ type described struct {
 
 // namesOf returns the names of the first bands of an asset, or those that its container has for all assets.
 func (p *pass) namesOf(ctx context.Context, a catalog.Asset, bands int) ([]string, error) {
-	names, err := pixels.BandNames(ctx, p.options.Opener, a)
+	names, err := rows.BandNames(ctx, p.options.Opener, a)
 	if shared := p.table.BandNames; shared != nil && names == nil && err == nil {
 		names = shared()
 	}

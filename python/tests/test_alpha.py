@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -88,21 +89,118 @@ def test_wherever_the_file_lies(tmp_path: Path, binary: Path, interleave: str) -
 
 
 def test_bands_that_are_picked(tmp_path: Path) -> None:
-    """Alpha is a band if its number is picked; validity follows it. A whole file has all bands."""
+    """Alpha whose number is picked is data, and masks nothing. A whole file has all bands."""
     path = write(tmp_path / "x.tif", 90)
     with rasterio.open(path) as f:
         stored, mask = f.read(), f.dataset_mask() > 0
     batch = first(path, pixels=chaski.Pixels(bands=[3, 0], dtype="native", validity="ok"))
     np.testing.assert_array_equal(batch["image"][0], stored[[3, 0]])
+    assert batch["ok"].all()
+    batch = first(path, pixels=chaski.Pixels(bands=[2, 0], dtype="native", validity="ok"))
     np.testing.assert_array_equal(batch["ok"][0], np.broadcast_to(mask, (2, SIDE, SIDE)))
     np.testing.assert_array_equal(chaski.read(path), stored)
     stats = chaski.stats(path)
     assert stats.mean() == pytest.approx([stored[b][mask].mean() for b in range(3)])
     fields = {"image": chaski.Field(pattern="{id}.tif", bands=[3, 1])}
     picked = chaski.stats(tmp_path, fields=fields)
-    assert picked.mean() == pytest.approx([255, stored[1][mask].mean()])
+    assert picked.mean() == pytest.approx([stored[3].mean(), stored[1].mean()])
     info = chaski.info(path)["raster"]
     assert (info["alpha"], info["mask"]["kind"], info["shape"]) == (3, "alpha", [4, SIDE, SIDE])
+
+
+def infrared(folder: Path, dtype: str = "uint8") -> np.ndarray:
+    """Writes two scenes with near infrared in the fourth band, which GDAL calls alpha."""
+    x = np.random.default_rng(3).integers(0, 4, (2, 4, SIDE, SIDE)).astype(dtype)
+    for i in range(2):
+        place = rasterio.Affine(10, 0, 500000, 0, -10, 4600000)
+        size = dict(driver="GTiff", count=4, height=SIDE, width=SIDE, dtype=dtype)
+        how = dict(photometric="RGB", alpha="yes", crs="EPSG:32630", transform=place)
+        with rasterio.open(folder / f"{i}.tif", "w", **size, **how) as f:
+            f.write(x[i])
+            f.descriptions = ("red", "green", "blue", "nir")
+            assert f.colorinterp[3] == rasterio.enums.ColorInterp.alpha
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize("bands", [[0, 1, 2, 3], [3], ["nir", "red"]])
+@pytest.mark.parametrize("form", ["directory", "catalog", "container", "cells"])
+def test_infrared_is_data(
+    tmp_path: Path, binary: Path, dtype: str, bands: list[Any], form: str
+) -> None:
+    """Batches, statistics and counts of a band that is picked, by number or name, are numpy's."""
+    (tmp_path / "d").mkdir()
+    x = infrared(tmp_path / "d", dtype)
+    numbers = [["red", "green", "blue", "nir"].index(b) if isinstance(b, str) else b for b in bands]
+    want, source, column = x[:, numbers], tmp_path / "d", None
+    if form == "catalog":
+        source = tmp_path / "c.parquet"
+        subprocess.run([binary, "index", "-o", source, tmp_path / "d"], check=True)
+    if form == "container":
+        source = tmp_path / "x.tacozip"
+        about = {"id": "x", "dataset_version": "1", "description": "x", "licenses": ["MIT"]}
+        about |= {"providers": [{"name": "x"}], "tasks": ["other"]}
+        chaski.pack(
+            [{"id": str(i), "path": tmp_path / f"d/{i}.tif"} for i in (0, 1)], source, about
+        )
+    if form == "cells":
+        source, column = tmp_path / "cells.parquet", "image"
+        kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+        cells = [{"bytes": (tmp_path / f"d/{i}.tif").read_bytes(), "path": None} for i in (0, 1)]
+        pq.write_table(pa.table({"image": pa.array(cells, kind)}), source)
+    fields = {"image": chaski.Field(column=column, bands=bands, dtype="float32", validity="ok")}
+    with chaski.load(source, batch_size=2, fields=fields, shuffle=False) as loader:
+        batch = next(iter(loader))
+        spec = loader.spec
+    np.testing.assert_array_equal(batch["image"], want)
+    assert batch["ok"].all()
+    stats = chaski.stats(source, fields=fields)
+    assert stats.mean("image") == pytest.approx(want.mean((0, 2, 3)))
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    out = tmp_path / "c.weights"
+    counting = [binary, "stats", "--sampling", "--cell", str(SIDE), "-o", out]
+    subprocess.run([*counting, tmp_path / "spec.json"], check=True, capture_output=True)
+    cells = np.frombuffer(out.read_bytes()[-8:], "<u4")
+    assert cells.tolist() == [SIDE * SIDE] * 2
+
+
+def test_mosaics_of_infrared(tmp_path: Path) -> None:
+    """Zeros of near infrared let no other scene through."""
+    x = infrared(tmp_path)
+    window = chaski.GeoWindow(10 * SIDE, 10, crs="EPSG:32630", edge=True)
+    fields = {"image": chaski.Field(bands=[0, 1, 2, 3], dtype="native", validity="ok")}
+    options = dict(window=window, fields=fields, pixels=chaski.Pixels(geo=True))
+    batch = first(tmp_path, **options)
+    t = batch["geo"]["transform"][0]
+    column, row = round((t[0] - 500000) / 10), round((4600000 - t[3]) / 10)
+    y, z = np.mgrid[row : row + SIDE, column : column + SIDE]
+    inside = (y >= 0) & (z >= 0) & (y < SIDE) & (z < SIDE)
+    assert inside.sum() > 1000
+    np.testing.assert_array_equal(batch["image"][0][:, inside], x[0][:, y[inside], z[inside]])
+    assert batch["ok"][0][:, inside].all()
+
+
+@pytest.mark.parametrize("picked", [[0, 1, 2, 3], [3, 1], [1, 2]])
+def test_alpha_of_a_vrt_has_no_nodata(tmp_path: Path, picked: list[int]) -> None:
+    """The nodata of the other bands, as `gdalbuildvrt -addalpha` writes it, is none of alpha."""
+    x = infrared(tmp_path)
+    colours = ["Red", "Green", "Blue", "Alpha"]
+    bands = "".join(
+        f'<VRTRasterBand dataType="Byte" band="{b + 1}"><ColorInterp>{colours[b]}</ColorInterp>'
+        + ("<NoDataValue>0</NoDataValue>" if b < 3 else "")
+        + '<SimpleSource><SourceFilename relativeToVRT="1">0.tif</SourceFilename>'
+        + f"<SourceBand>{b + 1}</SourceBand></SimpleSource></VRTRasterBand>"
+        for b in range(4)
+    )
+    path = tmp_path / "a.vrt"
+    size = f'rasterXSize="{SIDE}" rasterYSize="{SIDE}"'
+    path.write_text(f"<VRTDataset {size}>{bands}</VRTDataset>")
+    with rasterio.open(path) as f:
+        valid = f.read_masks([b + 1 for b in picked]) > 0
+        assert f.read_masks(4).all()
+    batch = first(path, pixels=chaski.Pixels(bands=picked, dtype="native", validity="ok"))
+    np.testing.assert_array_equal(batch["image"][0], x[0, picked])
+    np.testing.assert_array_equal(batch["ok"][0] > 0, valid)
 
 
 @pytest.mark.parametrize("rank", ["nodata", "mask"])

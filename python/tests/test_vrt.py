@@ -335,7 +335,8 @@ def test_files_by_gdal(tmp_path: Path, gdal: GDAL, number: int) -> None:
         picked = [i for i, d in zip(f.indexes, f.dtypes, strict=True) if d == f.dtypes[0]]
         refused = len(set(f.dtypes)) > 1 and f.count not in (2, 4)
         refused |= mixed and "x.vrt<" in path.read_text()
-        alpha = f.colorinterp[picked[-1] - 1] == rasterio.enums.ColorInterp.alpha
+        alpha = [rasterio.enums.MaskFlags.alpha in flags for flags in f.mask_flag_enums]
+        colour = f.colorinterp[picked[-1] - 1] == rasterio.enums.ColorInterp.alpha
     want, valid = judged(path, picked)
     shown = Pixels(bands=list(range(len(want))), dtype="native", validity="ok")
     if refused:
@@ -344,8 +345,13 @@ def test_files_by_gdal(tmp_path: Path, gdal: GDAL, number: int) -> None:
         return
     batch = first(path, pixels=shown)
     np.testing.assert_array_equal(batch["image"][0], want, err_msg=str(options))
-    n = len(want) - alpha  # GDAL calls alpha itself valid everywhere
-    np.testing.assert_array_equal(batch["ok"][0][:n] > 0, valid[:n], err_msg=str(options))
+    for i in picked:  # alpha that is picked is data, and masks nothing
+        valid_data = valid[i - 1] | (alpha[i - 1] and colour)
+        np.testing.assert_array_equal(batch["ok"][0][i - 1] > 0, valid_data, err_msg=str(options))
+    batch = first(path, pixels=Pixels(dtype="native", validity="ok"))
+    n = len(batch["ok"][0])
+    assert len(want) - colour <= n <= len(want)
+    np.testing.assert_array_equal(batch["ok"][0] > 0, valid[:n], err_msg=str(options))
 
 
 @pytest.fixture

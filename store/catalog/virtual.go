@@ -29,8 +29,9 @@ type virtual struct {
 	set      *vrt.Dataset
 	bands    []vrt.Band // of set, or the mask
 	index    chunk.Index
-	fills    [][]byte // the sample of each band where no source has one; nil for 0
-	images   []Asset  // the sources in place of files: see byBand
+	fills    [][]byte     // the sample of each band where no source has one; nil for 0
+	allData  *chunk.Index // see WithoutAlpha; nil if the index itself says what alpha is
+	images   []Asset      // the sources in place of files: see byBand
 	opener   source.Opener
 	maxChunk int
 	id       uint64   // of no other one
@@ -161,6 +162,16 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 		}
 		x.NoData, x.NoDataBits, x.Mask = nil, nil, mask
 	}
+	if last := bands[len(bands)-1]; x.Alpha && (last.NoData != first.NoData || last.HideNoData != first.HideNoData) {
+		opaque := v
+		opaque.index = chunk.Index{}
+		plain := slices.Clone(bands)
+		plain[len(bands)-1].Colour = ""
+		var err error
+		if v.allData, err = opaque.of(plain); err != nil {
+			return nil, err
+		}
+	}
 	x.Classes = len(bands) == 1 && first.Colours != nil && x.DType.Integer()
 	x.Physical = tiff.Physical(x, linear)
 	return x.WithBlocks(chunk.Blocks{Array: &v}), nil
@@ -173,6 +184,20 @@ func virtualOf(x *chunk.Index) *virtual {
 	}
 	v, _ := x.Blocks.Array.(*virtual)
 	return v
+}
+
+// WithoutAlpha returns the index of an image whose last band is alpha, for readers to whom that band is data: it masks
+// nothing, and in a virtual raster it has a nodata value of its own. Other indexes are returned as they are.
+func WithoutAlpha(x *chunk.Index) *chunk.Index {
+	if !x.Alpha {
+		return x
+	}
+	if v := virtualOf(x); v != nil && v.allData != nil {
+		return v.allData
+	}
+	image := *x
+	image.Alpha = false
+	return &image
 }
 
 // IsVirtual reports whether an index is of a virtual raster.

@@ -77,7 +77,7 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 				return nil, fault.WithFile(err, path)
 			}
 		}
-		names, err := pixels.BandNames(ctx, files, asset)
+		names, err := rows.BandNames(ctx, files, asset)
 		if err != nil {
 			return nil, err
 		}

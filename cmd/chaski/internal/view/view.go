@@ -136,7 +136,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	index := asset.Index
 	if len(o.Bands) == 0 {
 		// Names are optional, so that an error does not end the page.
-		names, _ := pixels.BandNames(ctx, files, asset)
+		names, _ := rows.BandNames(ctx, files, asset)
 		o.Bands = draw.Visible(names, index.DataBands())
 	}
 	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{

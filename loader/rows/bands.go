@@ -1,0 +1,119 @@
+package rows
+
+import (
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// showBands gives the readers of rasters the bands that the fields pick as data: see PickedAsData. It is the only place
+// that says so, for batches, statistics, mosaics and counts alike.
+func (t *Table) showBands(fields []spec.Field, o source.Opener) {
+	for i := range fields {
+		field := &fields[i]
+		if t.Fields[i].Kind != catalog.Raster || field.Bands == nil && field.BandNames == nil {
+			continue
+		}
+		show := func(f *Field) {
+			plain := f.Asset
+			f.Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
+				asset, err := plain(ctx, row)
+				if err != nil || !asset.Index.Alpha {
+					return asset, err
+				}
+				return t.pickedAsData(ctx, field, asset, o)
+			}
+		}
+		show(&t.Fields[i])
+		if steps := t.Fields[i].Steps; steps != nil {
+			for _, number := range steps.Fields {
+				show(&t.Fields[number])
+			}
+		}
+	}
+}
+
+// pickedAsData is PickedAsData for a field that may pick bands by names.
+func (t *Table) pickedAsData(ctx context.Context, f *spec.Field, a catalog.Asset, o source.Opener) (catalog.Asset,
+	error) {
+	if f.BandNames == nil {
+		return PickedAsData(f.Bands, a), nil
+	}
+	names, err := BandNames(ctx, o, a)
+	if err != nil {
+		return a, err
+	}
+	if names == nil && t.BandNames != nil {
+		names = t.BandNames()
+	}
+	if alpha := a.Index.DataBands(); alpha < len(names) && slices.Contains(f.BandNames, names[alpha]) {
+		a.Index = catalog.WithoutAlpha(a.Index)
+	}
+	return a, nil
+}
+
+// PickedAsData returns an asset for readers that pick bands by their numbers. An alpha band that they pick is a band
+// like the others, and masks nothing: writers call the last of four bands of bytes alpha, also where it is near
+// infrared.
+func PickedAsData(bands []int, a catalog.Asset) catalog.Asset {
+	if slices.Contains(bands, a.Index.DataBands()) {
+		a.Index = catalog.WithoutAlpha(a.Index)
+	}
+	return a
+}
+
+// BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
+// GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array, but
+// the arrays of a Zarr group that are bands give them their names.
+// It opens the file and reads its directory, unless the asset has names: older catalogs, and containers with chunk
+// indexes, do not.
+func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
+	if a.Names != nil || a.Axes.Pages != "" {
+		return a.Names, nil
+	}
+	if catalog.IsVirtual(a.Index) {
+		return nil, nil
+	}
+	if a.Index.Blocks != nil {
+		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
+			"the bands of an array have no names"))
+	}
+	file, err := OpenFile(ctx, o, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
+	switch format := catalog.FormatOf(ctx, file); {
+	case format == magic.VRT:
+		a, _, err = catalog.OpenAsset(ctx, o, a.URI, 0)
+		return a.Names, err
+	case format.Class == magic.Picture: // whose bands have no names
+		return nil, nil
+	}
+	parsed, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
+	if err != nil {
+		return nil, a.Fault(err)
+	}
+	read := tiff.ReadMeta
+	if rumi.Is(ctx, parsed) {
+		read = rumi.Meta
+	}
+	m, err := read(ctx, parsed)
+	return m.BandNames, a.Fault(err)
+}
+
+// OpenFile opens the file of a raster.
+func OpenFile(ctx context.Context, o source.Opener, a catalog.Asset) (source.Reader, error) {
+	file, err := a.Open(ctx, o, a.Known())
+	if err != nil {
+		return nil, a.Fault(Bare(err))
+	}
+	return file, nil
+}
