@@ -129,7 +129,7 @@ func checkStages(t *testing.T, r *Report) {
 // bytes of all their outputs.
 func TestDecodeFrames(t *testing.T) {
 	samples := bytes.Repeat([]byte{1, 2, 3, 4}, 2048)
-	one, err := openzl.DeltaZstd(nil, samples, 2, 3)
+	one, err := openzl.Store(nil, samples, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,8 +212,12 @@ func TestLoadReports(t *testing.T) {
 	}
 	checkReport(t, r, 3)
 	checkStages(t, r)
-	mb, samples := r.Figure("tensors"), r.Figure("samples")
-	if mb == nil || samples == nil {
+	figures := map[string]Figure{}
+	for _, f := range r.Figures {
+		figures[f.Name] = f
+	}
+	mb, samples := figures["tensors"], figures["samples"]
+	if len(mb.Rounds) == 0 || len(mb.Rounds) != len(samples.Rounds) {
 		t.Fatalf("%+v", r.Figures)
 	}
 	// The tensors of a sample have 4 bytes an element; rows of padding do not count.

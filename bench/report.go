@@ -93,16 +93,6 @@ func (r *Report) set(name, format string, args ...any) {
 	r.Settings = append(r.Settings, Setting{name, fmt.Sprintf(format, args...)})
 }
 
-// Figure returns the first figure with the name, or nil.
-func (r *Report) Figure(name string) *Figure {
-	for i := range r.Figures {
-		if r.Figures[i].Name == name {
-			return &r.Figures[i]
-		}
-	}
-	return nil
-}
-
 // stageTimes returns the time spent in each stage between two moments, and its share per sample.
 func stageTimes(from, to resources.Spent, samples int64) []StageTime {
 	var sum time.Duration

@@ -20,12 +20,13 @@ import (
 func statsOf(t *testing.T, tab *fakeTable, workers int, policy string) ([]byte, map[string][]float64, int64) {
 	t.Helper()
 	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1, BadSamples: policy}.WithDefaults()
-	r, err := survey.Measure(context.Background(), sp, Options{
+	part, err := survey.MeasureTable(context.Background(), sp, Options{
 		Workers: workers, Opener: tab,
 	}.WithDefaults(), tab.table(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := part.Report(sp.Fields)
 	js, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func TestStatsOfBadSamples(t *testing.T) {
 	last := &tab.assets[[2]int64{0, 4}].index.Ranges[len(tab.assets[[2]int64{0, 4}].index.Ranges)-1]
 	last.Len-- // a raw chunk that is short
 	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
-	_, err := survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab.table(), nil, nil)
+	_, err := survey.MeasureTable(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab.table(), nil, nil)
 	if fault.KindOf(err) != fault.Corrupt {
 		t.Fatalf("error %v", err)
 	}
@@ -114,7 +115,7 @@ func TestStatsFirstFault(t *testing.T) {
 	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
 	for range 20 {
 		o := Options{Workers: 8, Opener: tab}.WithDefaults()
-		_, err := survey.Measure(context.Background(), sp, o, tab.table(), nil, nil)
+		_, err := survey.MeasureTable(context.Background(), sp, o, tab.table(), nil, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "sample 5: ") {
 			t.Fatalf("error %v, want that of sample 5", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 )
@@ -66,7 +65,3 @@ func shapeText(r *pixels.Raster) string {
 	}
 	return s
 }
-
-// errSteps is returned where a row must have one raster of each field.
-var errSteps = fault.New(fault.Unsupported, "asset", fault.NoOffset,
-	"a field has steps of time that are files, and a window is made of one raster: name one file")

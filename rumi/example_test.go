@@ -31,17 +31,18 @@ func Example() {
 	for i := range 3 * 600 * 700 {
 		pixels = binary.LittleEndian.AppendUint16(pixels, uint16(i))
 	}
-	tiles, layout, err := rumi.Tile(pixels, shape, chunk.Uint16, 512)
+	layout := rumi.Layout{Shape: shape, DType: chunk.Uint16, TileH: 512, TileW: 512}
+	tiler, err := rumi.NewTiler(pixels, layout)
 	if err != nil {
 		log.Fatal(err)
 	}
-	frames := make([][]byte, len(tiles))
-	for i, t := range tiles {
-		if i%2 == 0 { // the graph may differ from tile to tile
-			frames[i], err = openzl.DeltaZstd(nil, t, 2, 13)
-		} else {
-			frames[i], err = openzl.Store(nil, t, 2)
-		}
+	encoder, err := openzl.NewEncoder("delta>zstd", openzl.EncodeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	frames := make([][]byte, tiler.Len())
+	for i := range frames {
+		frames[i], err = encoder.Encode(nil, tiler.AppendTile(nil, i), 2, 512, 512)
 		if err != nil {
 			log.Fatal(err)
 		}

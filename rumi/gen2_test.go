@@ -150,7 +150,7 @@ func TestWrittenIsRead2(t *testing.T) {
 				continue
 			}
 			for i := range tiles {
-				if tiles[i], err = openzl.DeltaZstd(nil, tiles[i], d.Size(), 3); err != nil {
+				if tiles[i], err = encodeTile(tiles[i], d.Size()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -250,7 +250,7 @@ func sample2(t testing.TB, shape [3]int, cells bool) []byte {
 		t.Fatal(err)
 	}
 	for i := range tiles {
-		if tiles[i], err = openzl.DeltaZstd(nil, tiles[i], 2, 3); err != nil {
+		if tiles[i], err = encodeTile(tiles[i], 2); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -377,8 +377,30 @@ func FuzzRumiFile2(f *testing.F) {
 	})
 }
 
-// Tile2 is Tile for a file of generation 2: tiles at the edges are cut, and with cells a chunk holds
+// Tile2 cuts an image for a file of generation 2: tiles at the edges are cut, and with cells a chunk holds
 // all bands of its position, one after the other.
 func Tile2(pixels []byte, shape [3]int, dtype chunk.DType, size int, cells bool) (tiles [][]byte, l Layout, err error) {
-	return tiles2(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size, Generation: 2, Cells: cells})
+	return cutTiles(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size, Generation: 2, Cells: cells})
+}
+
+// cutTiles returns all tiles of an image.
+func cutTiles(pixels []byte, l Layout) ([][]byte, Layout, error) {
+	tiler, err := NewTiler(pixels, l)
+	if err != nil {
+		return nil, l, err
+	}
+	tiles := make([][]byte, tiler.Len())
+	for i := range tiles {
+		tiles[i] = tiler.AppendTile(nil, i)
+	}
+	return tiles, l, nil
+}
+
+// encodeTile compresses the samples of one tile, of width bytes each.
+func encodeTile(samples []byte, width int) ([]byte, error) {
+	encoder, err := openzl.NewEncoder("delta>zstd", openzl.EncodeOptions{Level: 3})
+	if err != nil {
+		return nil, err
+	}
+	return encoder.Encode(nil, samples, width, 1, len(samples)/width)
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/codec/openzl"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -210,7 +209,7 @@ func write3(t testing.TB, pix []byte, l Layout) []byte {
 	}
 	frames := make([][]byte, cut.Len())
 	for i := range frames {
-		if frames[i], err = openzl.DeltaZstd(nil, cut.AppendTile(nil, i), l.DType.Size(), 3); err != nil {
+		if frames[i], err = encodeTile(cut.AppendTile(nil, i), l.DType.Size()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -157,7 +157,7 @@ func TestTileAgainstTheOriginal(t *testing.T) {
 			t.Fatal(err)
 		}
 		n++
-		tiles, _, err := Tile(pix, h.Shape, h.DType, h.TileW)
+		tiles, _, err := cutTiles(pix, Layout{Shape: h.Shape, DType: h.DType, TileH: h.TileW, TileW: h.TileW})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,8 @@ func TestWriteRefuses(t *testing.T) {
 		}
 	}
 	for _, shape := range [][3]int{{2, 20, 21}, {0, 20, 20}, {-1, -20, 40}, {1 << 15, 1 << 30, 1 << 30}} {
-		if _, _, err := Tile(make([]byte, 800), shape, chunk.Uint8, 16); err == nil {
+		l := Layout{Shape: shape, DType: chunk.Uint8, TileH: 16, TileW: 16}
+		if _, err := NewTiler(make([]byte, 800), l); err == nil {
 			t.Errorf("%v: 800 bytes cut", shape)
 		}
 	}

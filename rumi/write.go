@@ -195,25 +195,6 @@ func (t *Tiler) AppendTile(dst []byte, i int) []byte {
 	return dst
 }
 
-// Tile cuts an image of shape (bands, height, width), little-endian in C order, into square tiles
-// of size pixels, in frame order: the bands of a position side by side, positions row by row.
-// Edge tiles are padded with zeros. The caller compresses each tile into one OpenZL frame.
-func Tile(pixels []byte, shape [3]int, dtype chunk.DType, size int) (tiles [][]byte, l Layout, err error) {
-	return tiles2(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size})
-}
-
-func tiles2(pixels []byte, l Layout) ([][]byte, Layout, error) {
-	tiler, err := NewTiler(pixels, l)
-	if err != nil {
-		return nil, l, err
-	}
-	tiles := make([][]byte, tiler.Len())
-	for i := range tiles {
-		tiles[i] = tiler.AppendTile(nil, i)
-	}
-	return tiles, l, nil
-}
-
 // cut copies the box of chunk i to the upper left of its planes.
 func cut(tile, pixels []byte, x *chunk.Index, i int) {
 	box, size, strides := x.Box(i), x.DType.Size(), x.Strides(i)

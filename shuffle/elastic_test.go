@@ -206,8 +206,8 @@ func newJob(t *testing.T, r *rand.Rand) *job {
 // checkOnce checks that each dataset of a plan gives its epochs one after the other, with each
 // sample once in each.
 func checkOnce(t *testing.T, pl *Plan) {
-	next := make([]int64, pl.Datasets())
-	seen := make([]map[int64]bool, pl.Datasets())
+	next := make([]int64, len(pl.leaves))
+	seen := make([]map[int64]bool, len(pl.leaves))
 	for epoch := range uint64(6) {
 		for p := range pl.Len() {
 			d := pl.At(epoch, p)

@@ -250,9 +250,6 @@ func (pl *Plan) LastEpoch() uint64 {
 	return math.MaxUint64/uint64(max(pl.Len(), 1)) - 1
 }
 
-// Datasets returns the number of datasets.
-func (pl *Plan) Datasets() int { return len(pl.leaves) }
-
 // DatasetLen returns the samples of an epoch of a dataset.
 func (pl *Plan) DatasetLen(dataset int) int64 { return pl.leaves[dataset].n }
 

@@ -69,14 +69,6 @@ func (g Element) Apply(y, x, h, w int) (int, int) {
 	return y, x
 }
 
-// Shape returns the shape of a transformed window of h by w pixels.
-func (g Element) Shape(h, w int) (int, int) {
-	if g&4 != 0 {
-		return w, h
-	}
-	return h, w
-}
-
 // String returns the name of the element.
 func (g Element) String() string {
 	names := [...]string{"identity", "flip x", "flip y", "rotate 180", "transpose", "rotate left",

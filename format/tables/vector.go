@@ -223,24 +223,6 @@ func (v *Vector) validText() bool {
 	return !slices.ContainsFunc(v.children, func(c *Vector) bool { return !c.validText() })
 }
 
-// MapStrings returns the vector with change applied to each string, also in lists and structs.
-func (v *Vector) MapStrings(change func(string) string) *Vector {
-	out := &Vector{typ: v.typ, n: v.n, nulls: v.nulls, ints: v.ints, high: v.high, floats: v.floats, data: v.data,
-		offs: v.offs}
-	if v.typ.Kind == String {
-		texts := make([]string, v.n)
-		for i := range texts {
-			texts[i] = change(v.Str(i))
-		}
-		changed := NewStrings(texts, nil)
-		out.data, out.offs = changed.data, changed.offs
-	}
-	for _, child := range v.children {
-		out.children = append(out.children, child.MapStrings(change))
-	}
-	return out
-}
-
 // Str returns value i of the kinds String and Binary as a string.
 func (v *Vector) Str(i int) string { return string(v.Bytes(i)) }
 

@@ -166,9 +166,6 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Target returns what Dial was given.
-func (c *Client) Target() string { return c.target }
-
 // anyPeer returns the answer of the first server that can be reached.
 func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (T, error) {
 	var out T

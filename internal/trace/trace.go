@@ -99,13 +99,6 @@ func (s *Span) Set(name string, value int64) {
 	}
 }
 
-// SetText adds a text to the span.
-func (s *Span) SetText(name, value string) {
-	if s != nil {
-		s.span.SetAttributes(attribute.String(name, value))
-	}
-}
-
 // End ends the span, with an error or nil. A later call does nothing.
 func (s *Span) End(err error) {
 	if s == nil {

@@ -19,7 +19,6 @@ func TestSpans(t *testing.T) {
 	ctx, batch := Begin(Below(t.Context(), parent), "batch")
 	batch.Set("rows", 3)
 	_, request := Begin(ctx, "request")
-	request.SetText("uri", "http://a")
 	request.End(errors.New("late"))
 	batch.End(nil)
 	if err := stop(t.Context()); err != nil {
@@ -52,7 +51,6 @@ func TestOff(t *testing.T) {
 	n := testing.AllocsPerRun(100, func() {
 		_, s := Begin(Below(ctx, parent), "batch")
 		s.Set("rows", 1)
-		s.SetText("uri", "")
 		s.End(nil)
 	})
 	if n != 0 {

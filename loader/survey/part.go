@@ -74,18 +74,26 @@ func StatsPart(
 	ctx context.Context, sp spec.Spec, o resources.Options, share *Share, progress func(done, total int64),
 ) (p *Part, err error) {
 	err = withTable(ctx, measured(sp), o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
-		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		if err != nil {
-			return err
-		}
-		first, count, err := share.of(Extent{chosen(t, selected), t.Fingerprint}, sp.Source)
-		if err != nil {
-			return err
-		}
-		p, err = measure(ctx, sp, o, t, selected, first, count, progress)
+		p, err = MeasureTable(ctx, sp, o, t, share, progress)
 		return err
 	})
 	return p, err
+}
+
+// MeasureTable is StatsPart of an open table.
+func MeasureTable(
+	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, share *Share,
+	progress func(done, total int64),
+) (*Part, error) {
+	selected, err := rows.Selected(ctx, t, sp.Root(), o)
+	if err != nil {
+		return nil, err
+	}
+	first, count, err := share.of(Extent{chosen(t, selected), t.Fingerprint}, sp.Source)
+	if err != nil {
+		return nil, err
+	}
+	return measure(ctx, sp, o, t, selected, first, count, progress)
 }
 
 // maxPart bounds the JSON of a part, in bytes: the largest state of a field (stats.ParseStates) in base64.

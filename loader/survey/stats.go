@@ -77,19 +77,6 @@ func rastersOf(a catalog.Asset) []catalog.Asset {
 	return []catalog.Asset{a}
 }
 
-// Measure computes Stats over the given rows of an open table; nil rows are all rows. A table
-// without samples is a fault of kind not found.
-func Measure(
-	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, rows []uint32,
-	progress func(done, total int64),
-) (*stats.Report, error) {
-	part, err := measure(ctx, sp, o, t, rows, 0, chosen(t, rows), progress)
-	if err != nil {
-		return nil, err
-	}
-	return part.Report(sp.Fields), nil
-}
-
 // chosen returns how many rows there are; nil rows are all of t.
 func chosen(t *rows.Table, rows []uint32) int64 {
 	if rows == nil {

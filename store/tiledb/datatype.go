@@ -192,17 +192,6 @@ func (t Datatype) Int(c Coord) int64 {
 	return int64(uint64(c) ^ signBit)
 }
 
-// Float returns the value of a coordinate of any type.
-func (t Datatype) Float(c Coord) float64 {
-	switch {
-	case t.Real():
-		return c.float()
-	case t.unsigned():
-		return float64(uint64(c))
-	}
-	return float64(t.Int(c))
-}
-
 // CoordOfFloat returns the coordinate of a number, for dimensions of floating-point type.
 func (t Datatype) CoordOfFloat(v float64) Coord {
 	if t == Float32 {

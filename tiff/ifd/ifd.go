@@ -144,9 +144,6 @@ type span struct {
 // Size returns the file's size in bytes.
 func (f *File) Size() int64 { return f.r.Size() }
 
-// Order returns the byte order of the file's numbers.
-func (f *File) Order() binary.ByteOrder { return f.order }
-
 // Open reads the head of a file and all of its directories, usually with one read. Values outside the head
 // are read on demand. Only faults of the first directory are errors. A chain that breaks after it loses the
 // directories that follow (File.ChainErr), because the first image does not need them.

@@ -189,7 +189,7 @@ func TestClassicBigEndian(t *testing.T) {
 			t.Errorf("directory %d: width %d, %v", i, v, err)
 		}
 	}
-	if f.Big || !f.BigEndian || f.Order() != binary.BigEndian {
+	if f.Big || !f.BigEndian || f.order != binary.BigEndian {
 		t.Errorf("%+v", f)
 	}
 }

@@ -509,20 +509,9 @@ func (e *Encoder) fse(at slot, content []byte, norm []int16) {
 	e.store(e.chain(slot{node, 0}, idFSECounts, nil), counts)
 }
 
-// DeltaZstd appends to dst a frame of format version 24 that holds samples, little-endian numbers of width
-// bytes (1, 2, 4 or 8), as one numeric output: differences of neighbours, compressed with zstd. level is a
-// zstd level, 1 to 22, which klauspost/compress maps to its own. The frame carries both checksums, as those
-// of the original library do by default. The error, of kind Unsupported, says that width is not supported
-// or does not divide the length of samples.
-func DeltaZstd(dst, samples []byte, width, level int) ([]byte, error) {
-	if err := checkSamples(samples, width); err != nil {
-		return dst, err
-	}
-	encoder := Encoder{graph: graphSpec{predict: predictDelta, end: "zstd"}, opt: EncodeOptions{Level: level}}
-	return encoder.encode(dst, samples, width, len(samples)/width)
-}
-
-// Store is DeltaZstd without differences and compression: it stores samples as they are.
+// Store appends to dst a frame of format version 24 that holds samples, little-endian numbers of width bytes (1, 2, 4
+// or 8), as they are, in one numeric output with both checksums. The error, of kind Unsupported, says that width is not
+// supported or does not divide the length of samples.
 func Store(dst, samples []byte, width int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err

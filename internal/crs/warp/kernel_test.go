@@ -147,7 +147,8 @@ func checkKernel(t *testing.T, name string, m *Mapping, k Kernel, all Plane[uint
 	need := m.Source(k)
 	part := Plane[uint16]{Box: need}
 	taken := map[[2]int]bool{}
-	for _, b := range m.Boxes(k, nil) {
+	for i := range m.cells {
+		b := m.boxOf(k, &m.cells[i])
 		for y := b.Y0; y < b.Y1; y++ {
 			for x := b.X0; x < b.X1; x++ {
 				taken[[2]int{y, x}] = true

@@ -16,17 +16,6 @@ const (
 // slack covers the nudge and the rounding of the places in a cell.
 const slack = 2 * nudge
 
-// Boxes appends the boxes of the raster's pixels that a kernel takes, one for each cell of the window:
-// their union is all that is read. The boxes overlap.
-func (m *Mapping) Boxes(k Kernel, to []Box) []Box {
-	for i := range m.cells {
-		if box := m.boxOf(k, &m.cells[i]); !box.Empty() {
-			to = append(to, box)
-		}
-	}
-	return to
-}
-
 // Source returns the box around all pixels of the raster that a kernel takes; an empty one if the
 // window lies off the raster.
 func (m *Mapping) Source(k Kernel) (all Box) {
