@@ -156,9 +156,6 @@ type Options struct {
 	DrainTimeout time.Duration
 	// Logger receives log messages. Default: slog.Default.
 	Logger *slog.Logger
-	// Bad, if it is not nil, gets every batch with bad rows before it is sent, or else the *loader.SampleError
-	// that a ticket ended with. It is called from several goroutines.
-	Bad func(e Engine, b *batch.Batch, err *loader.SampleError)
 	// Metrics gets the server's metrics. Default: none.
 	Metrics prometheus.Registerer
 	// Cache, if it is not nil, is the cache on disk of Loader.Opener, whose figures are told, too.

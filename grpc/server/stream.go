@@ -403,7 +403,6 @@ func (s *stream) answer(o *order) error {
 			return err
 		})
 		s.server.metrics.waited(time.Since(wait.start).Seconds(), o.entry.counts.waited(o.rank, wait))
-		s.tellBad(o, batch)
 	}
 	switch {
 	case s.ctx.Err() != nil:
@@ -439,21 +438,6 @@ func faultSample(err error) *chaskiv1.FaultSample {
 	return &chaskiv1.FaultSample{
 		Source: fault.Fit(e.Source), Epoch: e.Epoch, Position: e.Position,
 		Sample: e.Sample.Index, Row: e.Sample.Row, Id: fault.Fit(e.Sample.ID), Message: fault.Fit(fault.Line(e.Err)),
-	}
-}
-
-// tellBad reports bad samples to Options.Bad.
-func (s *stream) tellBad(o *order, b *batch.Batch) {
-	tell := s.server.options.Bad
-	if tell == nil {
-		return
-	}
-	var bad *loader.SampleError
-	switch {
-	case b != nil && len(b.Bad) > 0:
-		tell(o.entry.engine, b, nil)
-	case errors.As(o.err, &bad):
-		tell(o.entry.engine, nil, bad)
 	}
 }
 

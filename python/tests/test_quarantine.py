@@ -185,46 +185,6 @@ def test_a_fork_counts_nothing_twice(tmp_path):
     assert sum(json.loads(line)["count"] for line in lines) == 3
 
 
-@pytest.mark.parametrize("policy", ["skip", "replace", "error"])
-@pytest.mark.timeout(600)
-def test_what_a_server_met(binary, tmp_path, policy):
-    chips, of_server, of_loader = broken(tmp_path), tmp_path / "server", tmp_path / "loader"
-    server = subprocess.Popen(
-        [
-            *(binary, "serve", "--listen", f"unix:{tmp_path / 's'}", "--root", str(chips)),
-            *("--quarantine", str(of_server), "--log-level", "error"),
-        ],
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert server.stdout is not None
-        target = json.loads(server.stdout.readline())["listen"]
-        on_bad = chaski.OnBad(policy, quarantine=of_loader)
-        with chaski.connect(target, chips, batch_size=2, on_bad=on_bad) as loader:
-            it = 0
-            while it < 2:
-                loader.set_epoch(2 * it)  # or the server would meet samples of the next epoch
-                try:
-                    for _ in loader:
-                        pass
-                    it += 1
-                except chaski.Error as e:
-                    assert policy == "error" and e.kind == "corrupt"
-                    break
-    finally:
-        server.terminate()
-        assert server.wait(300) == 0
-    bad, own = met_in(of_server), met_in(of_loader)
-    names = files(bad)
-    if policy == "error":  # the batches in the making behind the one that failed count, too
-        assert files(own)[0] in [(n, 1) for n, _ in names]
-    else:
-        assert names == files(own) == [("3.tif", 2), ("5.tif", 2)]
-    for b in nonempty(bad):
-        assert b["id"] == Path(b["uri"]).name and b["row"] == int(b["id"][0])
-        assert ("instead" in b) == (policy == "replace")
-    assert len(met_in(of_server, of_loader)) == len(bad), "both tell the same of the same"
-
 
 @pytest.mark.timeout(600)
 def test_what_ends_a_run_is_in_the_list(binary, tmp_path):

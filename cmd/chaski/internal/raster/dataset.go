@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/quarantine"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/ops/verify"
 	"github.com/chaski-eo/chaski/loader"
@@ -88,21 +87,21 @@ func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.O
 	if err != nil {
 		return err
 	}
-	records := make([]quarantine.Record, len(found.List))
+	lines := make([]badSample, len(found.List))
 	for i := range found.List {
 		bad := &found.List[i]
-		records[i] = quarantine.New(engine.Fingerprint(), bad.Err)
-		records[i].Source, records[i].ID, records[i].Row = bad.Source, bad.ID, &bad.Row
+		lines[i] = newBadSample(engine.Fingerprint(), bad.Err)
+		lines[i].Source, lines[i].ID, lines[i].Row = bad.Source, bad.ID, &bad.Row
 	}
-	err = console.WriteFile(out, env.Out, func(w io.Writer) error { return quarantine.Write(w, records) })
+	err = console.WriteFile(out, env.Out, func(w io.Writer) error { return writeBadSamples(w, lines) })
 	switch {
 	case err != nil:
 		return err
-	case found.Bad > int64(len(records)):
+	case found.Bad > int64(len(lines)):
 		return fault.New(fault.Limit, "list", fault.NoOffset,
-			"it ends after %d of the %d samples that cannot be read: --max-faults is its limit", len(records),
+			"it ends after %d of the %d samples that cannot be read: --max-faults is its limit", len(lines),
 			found.Bad)
-	case len(records) > 0:
+	case len(lines) > 0:
 		return found.List[0].Err
 	}
 	return nil

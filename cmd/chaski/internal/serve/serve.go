@@ -44,7 +44,6 @@ type serveFlags struct {
 	heldAt    string
 	delay     time.Duration // --drain-delay
 	logLevel  string
-	bad       string // --quarantine
 }
 
 func NewServe(env console.Env) *cobra.Command {
@@ -92,7 +91,6 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	console.CountVar(fl, &f.ClientRate, "client-rate", 0, 0)
 	console.Var(fl, &f.delay, "drain-delay", 0)
 	console.ChoiceVar(fl, &f.logLevel, "log-level", "info", "debug", "info", "warn", "error")
-	console.Var(fl, &f.bad, "quarantine", "")
 }
 
 func (f *serveFlags) check() (slog.Level, error) {
@@ -159,12 +157,6 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 		return err
 	}
 	log := console.NewLog(env.Err, level)
-	bad, err := openQuarantine(f.bad, log)
-	if err != nil {
-		return err
-	}
-	// Deferred first, since it must run last: streams that end add bad samples.
-	defer bad.close()
 	// The folder is opened here, so that a wrong one fails now and not at the first read.
 	folder, err := env.Cache.Get()
 	if err != nil {
@@ -176,7 +168,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	engine.Logger, engine.SQLLimits = log, f.sql
 	options := f.serverOptions(env, level, log)
 	options.Loader = engine
-	options.Loader.Opener, options.Metrics, options.Cache, options.Bad = opener, registry, folder, bad.hook()
+	options.Loader.Opener, options.Metrics, options.Cache = opener, registry, folder
 	options.Loader.Disk = env.Cache
 	listener, addr, err := listen(ctx, f.listen)
 	if err != nil {
