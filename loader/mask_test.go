@@ -249,16 +249,18 @@ func TestBadMasks(t *testing.T) {
 	}
 	b.Release()
 	sp := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
-	_, err = survey.MeasureTable(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab.table(), nil, nil)
+	o := Options{Opener: tab}.WithDefaults()
+	_, err = survey.MeasureTable(context.Background(), sp, o, tab.table(), nil, nil)
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("statistics: %v, want %q", err, want)
 	}
 	sp.BadSamples = spec.BadSkip
-	part, err := survey.MeasureTable(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab.table(), nil, nil)
+	part, err := survey.MeasureTable(context.Background(), sp, o, tab.table(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := part.Report(sp.Fields); r.Skipped != 1 || r.Fields["image"].Bands[0].Count+r.Fields["image"].Bands[0].NoData != 20*24 {
+	r := part.Report(sp.Fields)
+	if r.Skipped != 1 || r.Fields["image"].Bands[0].Count+r.Fields["image"].Bands[0].NoData != 20*24 {
 		t.Errorf("statistics: %+v, %v", r, err)
 	}
 }

@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import nonempty
 
@@ -185,7 +184,6 @@ def test_a_fork_counts_nothing_twice(tmp_path):
     assert sum(json.loads(line)["count"] for line in lines) == 3
 
 
-
 @pytest.mark.timeout(600)
 def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
@@ -194,15 +192,3 @@ def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
         with pytest.raises(chaski.LimitError, match="2 bad samples"):
             list(loader)
     assert files(met_in(met)) == [("3.tif", 1), ("5.tif", 1)]
-
-
-def test_a_step_that_is_replayed_tells_it_too(binary, tmp_path):
-    chips, out = broken(tmp_path), tmp_path / "step.npz"
-    command = [binary, "replay", "--bad-samples", "replace", "--batch", "8", "--step", "0"]
-    subprocess.run([*command, "-o", out, chips], check=True, capture_output=True)
-    with np.load(out) as z:
-        bad, samples = json.loads(z["step.json"])["bad"], z["sample"]
-    assert sorted(b["sample"]["id"] for b in bad) == ["3.tif", "5.tif"]
-    for b in nonempty(bad):
-        assert b["instead"]["sample"] == b["instead"]["row"] == samples[b["row"]]
-        assert b["instead"]["id"] == f"{samples[b['row']]}.tif"

@@ -1,16 +1,10 @@
 package cli
 
 import (
-	"archive/zip"
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -20,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -52,88 +45,6 @@ func specFile(t *testing.T, name, bad string) loader.Spec {
 	return spec
 }
 
-// members returns the members of a ZIP archive.
-func members(t *testing.T, b []byte) map[string][]byte {
-	t.Helper()
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string][]byte{}
-	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out[f.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
-		r.Close()
-	}
-	return out
-}
-
-// content returns the bytes behind the header of an .npy file.
-func content(npy []byte) []byte {
-	if len(npy) < 10 {
-		return nil
-	}
-	return npy[10+int(binary.LittleEndian.Uint16(npy[8:])):]
-}
-
-// TestReplayIsWhatTheRunGave: for every step of two epochs and every rank of 1 and 3, replay writes
-// the bytes of a loader's batch, whether the step is named by the state before it, by the state
-// after it or by its number.
-func TestReplayIsWhatTheRunGave(t *testing.T) {
-	workplace(t)
-	spec := specFile(t, "windows.json", spec.BadSkip)
-	if err := os.WriteFile("chips/b.tif", []byte("no TIFF"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	e, err := loader.Open(t.Context(), spec, loader.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	for _, world := range []int{1, 3} {
-		rank := world - 1
-		l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 2, Rank: rank, World: world})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		bad := 0
-		for n := int64(0); ; n++ {
-			before := l.State()
-			b, err := l.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			bad += len(b.Bad)
-			for _, named := range [][]string{
-				stateArgs(t, "before.json", before), append(stateArgs(t, "after.json", l.State()), "--back", "1"),
-				{"--epoch", fmt.Sprint(n / e.Steps()), "--step", fmt.Sprint(n % e.Steps())},
-			} {
-				args := append([]string{
-					"replay", "-o", "-", "--rank", fmt.Sprint(rank), "--world", fmt.Sprint(world),
-				}, named...)
-				r := chaski(t.Context(), append(args, "windows.json")...)
-				if r.code != 0 {
-					t.Fatalf("%q: %s", args, r.err)
-				}
-				sameBatch(t, b, members(t, []byte(r.out)))
-			}
-			b.Release()
-		}
-		if bad == 0 {
-			t.Error("no bad row was met")
-		}
-	}
-}
-
 func stateArgs(t *testing.T, name string, s steps.State) []string {
 	t.Helper()
 	b, err := json.Marshal(s)
@@ -144,38 +55,6 @@ func stateArgs(t *testing.T, name string, s steps.State) []string {
 		t.Fatal(err)
 	}
 	return []string{"--state", name}
-}
-
-func sameBatch(t *testing.T, b *batch.Batch, got map[string][]byte) {
-	t.Helper()
-	for _, x := range b.Tensors {
-		if data := content(got[x.Name+".npy"]); x.Kind == batch.Dense && !bytes.Equal(data, x.Data) {
-			t.Errorf("%s: %d bytes, want %d", x.Name, len(data), len(x.Data))
-		}
-	}
-	text := b.Tensor("what")
-	what := strings.ReplaceAll(string(content(got["what.npy"])), "\x00", "")
-	if want := strings.ReplaceAll(string(text.Data), "á", "\xe1"); what != want {
-		t.Errorf("texts: %q, want %q", what, want)
-	}
-	for name, v := range map[string][]int64{"position": b.Positions, "sample": b.Samples} {
-		for i, n := range v {
-			data := content(got[name+".npy"])
-			if len(data) != 8*len(v) || int64(binary.LittleEndian.Uint64(data[8*i:])) != n {
-				t.Errorf("%s: % x, want %v", name, data, v)
-			}
-		}
-	}
-	for i, ok := range b.Valid {
-		if data := content(got["valid.npy"]); len(data) != len(b.Valid) || data[i] == 1 != ok {
-			t.Errorf("valid: %v, want %v", data, b.Valid)
-		}
-	}
-	var note dataset.Replayed
-	err := json.Unmarshal(got["step.json"], &note)
-	if err != nil || len(note.Bad) != len(b.Bad) || note.Epoch != b.Epoch || note.Ticket.First != b.First {
-		t.Errorf("step.json: %s, %v", got["step.json"], err)
-	}
 }
 
 // TestExplainIsTheStep: explain lists the rows of the batch, and the bytes and chunks that reading
@@ -303,7 +182,7 @@ func TestRunsUsage(t *testing.T) {
 		{"plan --sampler grid spec.json", 2, "--sampler describes a dataset"},
 		{"plan --where a<1 spec.json", 2, "--where describes a dataset"},
 		{"explain --split train spec.json", 2, "--split describes a dataset"},
-		{"replay --bbox 0,0,1,1 spec.json", 2, "--bbox describes a dataset"},
+		{"explain --bbox 0,0,1,1 spec.json", 2, "--bbox describes a dataset"},
 		{"verify --samples --datetime 2020-01-01 spec.json", 2, "--datetime describes a dataset"},
 		{"bench load --at-level 1 spec.json", 2, "--at-level describes a dataset"},
 		{"plan none.json", 1, "none.json"},
@@ -315,16 +194,13 @@ func TestRunsUsage(t *testing.T) {
 		{"explain --back 1 spec.json", 2, "no step -1"},
 		{"explain --state state.json chips", 1, "state.json: state: the state is of another run"},
 		{"explain --state spec.json spec.json", 1, "spec.json: state: "},
-		{"replay --state none.json spec.json", 1, "none.json"},
-		{"replay --workers -1 chips", 2, "--workers"},
+		{"explain --state none.json spec.json", 1, "none.json"},
+		{"explain --workers -1 chips", 2, "--workers"},
 	} {
 		r := chaski(t.Context(), strings.Fields(c.args)...)
 		if r.code != c.code || !strings.Contains(r.err, c.says) {
 			t.Errorf("%s: exit %d, %s", c.args, r.code, r.err)
 		}
-	}
-	if left, _ := filepath.Glob("*.tmp"); slices.Contains(left, "step.npz") || len(left) > 0 {
-		t.Errorf("left behind: %v", left)
 	}
 }
 

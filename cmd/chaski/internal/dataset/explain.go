@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -18,21 +17,18 @@ import (
 type explainFlags struct {
 	run  flags.Run
 	step stepFlags
-	out  string
 }
 
 func NewExplain(env console.Env) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:     "explain [flags] SPEC.json|DATASET",
-		Aliases: []string{"replay"}, // as it was called with -o
-		Args:    console.ExactlyOne("SPEC.json or DATASET"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
+		Use:  "explain [flags] SPEC.json|DATASET",
+		Args: console.ExactlyOne("SPEC.json or DATASET"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
 	}
 	f.run.Add(cmd)
 	f.step.add(cmd.Flags())
 	f.run.AddJSON(cmd.Flags())
-	console.Var(cmd.Flags(), &f.out, "output,o", "")
 	return cmd
 }
 
@@ -64,25 +60,10 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if report.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
 		return err
 	}
-	if f.out != "" {
-		return f.replay(ctx, env, engine, report.stepAt)
-	}
 	if report.Rows, err = explainRows(ctx, engine, report.Ticket); err != nil {
 		return err
 	}
 	return console.Print(env.Out, report, f.run.JSON)
-}
-
-// replay writes the batch of a step.
-func (f *explainFlags) replay(ctx context.Context, env console.Env, e *loader.Engine, step stepAt) error {
-	batch, err := e.Start(ctx, step.Ticket, false).Wait(ctx)
-	if err != nil {
-		return err
-	}
-	defer batch.Release()
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
-		return writeBatch(w, batch, Replayed{e.Hash(), e.Fingerprint(), step, badRows(batch)})
-	})
 }
 
 // explainRows explains the rows of a ticket, with the substitutes of bad samples.
