@@ -5,15 +5,9 @@ package tables
 func (t *Table) Bytes() int64 {
 	size := int64(0)
 	for i := range t.loaded {
-		lazy := &t.loaded[i]
-		// Waiting for a column that is being loaded would stall the cache that asks.
-		if !lazy.mu.TryLock() {
-			continue
+		if values := t.inMemory(i); values != nil {
+			size += values.cost()
 		}
-		if lazy.v != nil {
-			size += lazy.v.cost()
-		}
-		lazy.mu.Unlock()
 	}
 	if t.pages != nil {
 		size += t.pages.cache.Used()

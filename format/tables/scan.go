@@ -30,12 +30,7 @@ func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(r
 	return nil
 }
 
-func (t *Table) inMemory(i int) *Vector {
-	lazy := &t.loaded[i]
-	lazy.mu.Lock()
-	defer lazy.mu.Unlock()
-	return lazy.v
-}
+func (t *Table) inMemory(i int) *Vector { return t.loaded[i].v.Load() }
 
 // scan implements Scan for a column at the top of the schema.
 func (p *parquetTable) scan(ctx context.Context, leaf int, rows []int, f func(row int, value []byte) error) error {

@@ -5,9 +5,10 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/keylock"
 )
 
 // Table is a number of named columns of equal length. A column's values are loaded on first use. It is immutable, and
@@ -21,11 +22,10 @@ type Table struct {
 	of     *Table        // if Rename made the table: the one with the old names
 }
 
-// lazy is a column that is loaded at most once at a time: mu is held while it loads, so that a second caller waits for
-// the first one's result.
+// lazy is a column that is loaded at most once at a time: a second caller waits for the first one's result.
 type lazy struct {
-	mu sync.Mutex
-	v  *Vector
+	busy keylock.Locks[struct{}]
+	v    atomic.Pointer[Vector] // nil before it is loaded
 }
 
 // New returns a table of n rows. load returns column i, of the type of cols[i] and with n values. It is called until it
@@ -77,17 +77,22 @@ func (t *Table) Column(ctx context.Context, name string) (*Vector, error) {
 // At returns column i.
 func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 	lazy := &t.loaded[i]
-	lazy.mu.Lock()
-	defer lazy.mu.Unlock()
-	// The lock is held while the column loads, so that a second caller waits for the first one's result.
-	if lazy.v == nil {
-		values, err := t.decode(ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		lazy.v = values
+	if values := lazy.v.Load(); values != nil {
+		return values, nil
 	}
-	return lazy.v, nil
+	unlock, err := lazy.busy.Lock(ctx, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if values := lazy.v.Load(); values != nil {
+		return values, nil
+	}
+	values, err := t.decode(ctx, i)
+	if err == nil {
+		lazy.v.Store(values)
+	}
+	return values, err
 }
 
 // decode returns column i, and does not keep it.

@@ -17,6 +17,7 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/remote"
 )
@@ -44,18 +45,14 @@ func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // New returns an opener for the URIs of a driver. Close it after use. It returns an error if
 // options are invalid. Credentials are looked up when a bucket is first used.
 func New(d Driver, o remote.Options) (*remote.Opener, error) {
-	return remote.New(&backend{driver: d, buckets: map[string]*bucket{}}, o)
+	return remote.New(&backend{driver: d, buckets: map[string]*blob.Bucket{}}, o)
 }
 
 type backend struct {
 	driver  Driver
 	mu      sync.Mutex
-	buckets map[string]*bucket
-}
-
-type bucket struct {
-	once sync.Mutex // held while the bucket is opened
-	b    *blob.Bucket
+	buckets map[string]*blob.Bucket
+	opening keylock.Locks[string] // one caller at a time opens a bucket
 }
 
 // maxBuckets limits the open buckets, because users choose the names of buckets in URIs.
@@ -78,26 +75,27 @@ func (b *backend) bucket(ctx context.Context, name string) (*blob.Bucket, error)
 	if name == "" {
 		return nil, remote.Fail(remote.Refused, errors.New("the URI has no bucket"))
 	}
+	unlock, err := b.opening.Lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	b.mu.Lock()
-	found := b.buckets[name]
-	if found == nil {
-		if len(b.buckets) == maxBuckets {
-			b.mu.Unlock()
-			return nil, remote.Fail(remote.Denied, fmt.Errorf("more than %d buckets", maxBuckets))
-		}
-		found = &bucket{}
-		b.buckets[name] = found
-	}
+	found, open := b.buckets[name], len(b.buckets)
 	b.mu.Unlock()
-	found.once.Lock()
-	defer found.once.Unlock()
-	if found.b == nil {
-		var err error
-		if found.b, err = b.driver.Bucket(ctx, name); err != nil {
-			return nil, b.failure(err)
-		}
+	if found != nil {
+		return found, nil
 	}
-	return found.b, nil
+	if open >= maxBuckets {
+		return nil, remote.Fail(remote.Denied, fmt.Errorf("more than %d buckets", maxBuckets))
+	}
+	if found, err = b.driver.Bucket(ctx, name); err != nil {
+		return nil, b.failure(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buckets[name] = found
+	return found, nil
 }
 
 // Get implements remote.Backend.
@@ -213,9 +211,7 @@ func (b *backend) Close() error {
 	defer b.mu.Unlock()
 	var errs []error
 	for _, opened := range b.buckets {
-		if opened.b != nil {
-			errs = append(errs, opened.b.Close())
-		}
+		errs = append(errs, opened.Close())
 	}
 	clear(b.buckets)
 	return errors.Join(append(errs, b.driver.Close())...)

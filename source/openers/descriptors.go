@@ -58,11 +58,8 @@ func closeIdle() (closed int) {
 	found := slices.Collect(maps.Keys(idleFiles.of))
 	idleFiles.mu.Unlock()
 	for _, files := range found {
-		files.mu.Lock()
-		closed += files.lru.Len()
-		// An error does not matter, since they were only read.
-		_ = files.dropIdle()
-		files.mu.Unlock()
+		n, _ := files.dropIdle(false) // an error does not matter, since they were only read
+		closed += n
 	}
 	return closed
 }

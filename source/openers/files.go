@@ -133,13 +133,20 @@ func (s *Files) remove(e *list.Element) *file {
 	return f
 }
 
-// dropIdle closes the unused files. The caller holds mu.
-func (s *Files) dropIdle() error {
-	var errs []error
+// dropIdle closes the unused files, of which it returns how many there were. last closes s, too.
+func (s *Files) dropIdle(last bool) (closed int, err error) {
+	s.mu.Lock()
+	s.closed = s.closed || last
+	var idle []*file
 	for e := s.lru.Front(); e != nil; e = s.lru.Front() {
-		errs = append(errs, s.remove(e).f.Close())
+		idle = append(idle, s.remove(e))
 	}
-	return errors.Join(errs...)
+	s.mu.Unlock()
+	var errs []error
+	for _, f := range idle { // without the lock: a network file system may hang
+		errs = append(errs, f.f.Close())
+	}
+	return len(idle), errors.Join(errs...)
 }
 
 // keep returns the file to close: f itself if another reader of its path was faster or if Files is
@@ -164,10 +171,8 @@ func (s *Files) keep(f *file) *file {
 // Close closes the unused files. Readers that are still open stay valid and close their files
 // later.
 func (s *Files) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	return s.dropIdle()
+	_, err := s.dropIdle(true)
+	return err
 }
 
 // unchanged reports whether an unused file is still the one that its path names, with the same size

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -23,7 +23,7 @@ type Opener struct {
 	hosts    hosts
 	cache    cache
 	counters counters
-	opening  opening
+	opening  keylock.Locks[string] // one caller at a time opens an object: others find it in the cache afterwards
 	wholes   wholes
 }
 
@@ -53,7 +53,7 @@ func (o *Opener) Close() error {
 // Open implements source.Opener. It costs one request, which also brings the head of the object (see source.WithWhole),
 // or none if the object was opened within Options.Fresh.
 func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
-	done, err := o.opening.wait(ctx, uri)
+	done, err := o.opening.Lock(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -67,40 +67,6 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	}
 	o.cache.add(object)
 	return &reader{o: o, x: object}, nil
-}
-
-// opening lets one caller at a time open an object, because the others find it in the cache
-// afterwards.
-type opening struct {
-	mu sync.Mutex
-	by map[string]chan struct{} // closed by the caller that opens the object
-}
-
-func (p *opening) wait(ctx context.Context, uri string) (done func(), err error) {
-	for {
-		p.mu.Lock()
-		other := p.by[uri]
-		if other == nil {
-			if p.by == nil {
-				p.by = map[string]chan struct{}{}
-			}
-			mine := make(chan struct{})
-			p.by[uri] = mine
-			p.mu.Unlock()
-			return func() {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				delete(p.by, uri)
-				close(mine)
-			}, nil
-		}
-		p.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 // head makes the request that opens an object.

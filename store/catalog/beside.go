@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -59,10 +59,10 @@ type listed struct {
 
 // listings keeps the names of directories, so that each is listed once for all its files and again after a change.
 // 64 MiB are about 500,000 names.
-var listings = struct {
-	sync.Mutex // held while a directory is listed: others most likely ask for the same
-	of         *lru.Cache[string, listed]
-}{of: lru.New[string, listed](64 << 20)}
+var listings = lru.New[string, listed](64 << 20)
+
+// listers has one lister of a directory at a time. A directory that hangs holds up those that ask for it, no others.
+var listers keylock.Locks[string]
 
 const listedBytes = 160 // of a name
 
@@ -172,11 +172,14 @@ func namesFor(ctx context.Context, r *openers.Roots, dir string) sidecar.Names {
 	}
 	table, _ := ctx.Value(namesKey{}).(*tableNames)
 	if table == nil {
-		return namesIn(r, dir)
+		return namesIn(ctx, r, dir)
 	}
 	names, ok := table.Get(dir)
 	if !ok {
-		names = namesIn(r, dir)
+		names = namesIn(ctx, r, dir)
+		if ctx.Err() != nil {
+			return nil
+		}
 		table.Add(dir, names, namesBytes(dir, names))
 	}
 	return names
@@ -187,19 +190,46 @@ func namesBytes(dir string, names sidecar.Names) int64 {
 	return int64(len(dir) + (1+len(names))*listedBytes)
 }
 
-// namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed has
-// none.
-func namesIn(r *openers.Roots, dir string) sidecar.Names {
+// namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed, or
+// not before ctx ends, has none.
+func namesIn(ctx context.Context, r *openers.Roots, dir string) sidecar.Names {
 	st, err := r.Stat(dir)
 	if err != nil {
 		return nil
 	}
-	listings.Lock()
-	defer listings.Unlock()
-	began := time.Now()
-	if known, ok := listings.of.Get(dir); ok && (known.mtime.Equal(st.ModTime()) || began.Before(known.until)) {
-		return known.names
+	if names, ok := knownNames(dir, st.ModTime()); ok {
+		return names
 	}
+	unlock, err := listers.Lock(ctx, dir)
+	if err != nil {
+		return nil
+	}
+	result := make(chan sidecar.Names, 1)
+	go func() { // a system call that hangs cannot be stopped
+		defer unlock()
+		names, ok := knownNames(dir, st.ModTime()) // by another lister meanwhile
+		if !ok {
+			names = listNames(r, dir, st.ModTime())
+		}
+		result <- names
+	}()
+	select {
+	case names := <-result:
+		return names
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// knownNames returns the names in a directory that were listed before, if they count still.
+func knownNames(dir string, mtime time.Time) (sidecar.Names, bool) {
+	known, ok := listings.Get(dir)
+	return known.names, ok && (known.mtime.Equal(mtime) || time.Now().Before(known.until))
+}
+
+// listNames lists a directory.
+func listNames(r *openers.Roots, dir string, mtime time.Time) sidecar.Names {
+	began := time.Now()
 	entries, err := r.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -210,10 +240,10 @@ func namesIn(r *openers.Roots, dir string) sidecar.Names {
 			found.names.Add(e.Name())
 		}
 	}
-	if began.Sub(st.ModTime()) > settled {
-		found.mtime = st.ModTime()
+	if began.Sub(mtime) > settled {
+		found.mtime = mtime
 	}
-	listings.of.Add(dir, found, namesBytes(dir, found.names))
+	listings.Add(dir, found, namesBytes(dir, found.names))
 	return found.names
 }
 

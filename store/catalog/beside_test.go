@@ -121,3 +121,29 @@ func TestNothingBesideParts(t *testing.T) {
 		t.Errorf("%q, %v", a.Beside, err)
 	}
 }
+
+// TestADirectoryThatHangs: a directory whose listing hangs holds up rasters in it, until their context ends, and no
+// others.
+func TestADirectoryThatHangs(t *testing.T) {
+	hangs, other := t.TempDir(), t.TempDir()
+	for _, dir := range []string{hangs, other} {
+		for _, name := range []string{"a.tif", "a.tif.aux.xml"} {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	release := catalog.HoldListing(t, hangs)
+	if got := catalog.BesideOf(t.Context(), new(openers.Files), filepath.Join(other, "a.tif")); got != ".aux.xml" {
+		t.Errorf("beside a raster elsewhere lies %q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := catalog.BesideOf(ctx, new(openers.Files), filepath.Join(hangs, "a.tif")); got != "" {
+		t.Errorf("a canceled opening got %q", got)
+	}
+	release()
+	if got := catalog.BesideOf(t.Context(), new(openers.Files), filepath.Join(hangs, "a.tif")); got != ".aux.xml" {
+		t.Errorf("afterwards %q lies beside it", got)
+	}
+}

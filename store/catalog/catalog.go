@@ -131,7 +131,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	table := &Table{
 		src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
-		beside: lru.New[string, sidecar.Names](listings.of.Bound()), dims: o.Dims,
+		beside: lru.New[string, sidecar.Names](listings.Bound()), dims: o.Dims,
 	}
 	fields = slices.Clone(fields)
 	for i := range fields {

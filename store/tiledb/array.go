@@ -3,10 +3,10 @@ package tiledb
 import (
 	"crypto/cipher"
 	"slices"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -20,8 +20,8 @@ type Array struct {
 
 	uri         string
 	store       source.Opener
-	schemas     map[string]*Schema // by the name of their files
-	schemaMu    sync.Mutex
+	schemas     map[string]*Schema      // by the name of their files
+	schemaLock  keylock.Locks[struct{}] // held while a schema is read
 	o           Options
 	key         cipher.AEAD
 	axes        []int  // 0, 1, …: the dimensions in their own order

@@ -127,8 +127,11 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 // namedSchema is schema for a fragment: it takes the lock, and a missing schema is corrupt.
 func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 	// The lock is needed because several fragments are opened at a time.
-	a.schemaMu.Lock()
-	defer a.schemaMu.Unlock()
+	unlock, err := a.schemaLock.Lock(ctx, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	schema, err := a.schema(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		// A fragment without its schema is not an interrupted write.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -40,7 +41,10 @@ type Fragment struct {
 	first  []int64 // of a dense fragment: the index of its first tile along each dimension
 	grid   []int64 // and the number of its tiles along each
 
-	mu    sync.Mutex
+	reading     keylock.Locks[listKey] // several readers fetch a list once
+	readingTree keylock.Locks[struct{}]
+
+	mu    sync.Mutex // guards the fields below, and is not held while they are read
 	lists map[listKey][]uint64
 	tree  *rtree
 }

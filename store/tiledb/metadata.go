@@ -21,12 +21,17 @@ func (a *Array) withMetadata(ctx context.Context, f *Fragment, do func(r source.
 // list returns one of the lists of the metadata, which has one number for each tile. It is read
 // when it is first needed.
 func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l []uint64, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	key := listKey{kind, c.at}
-	// The lock is held while the list is read, so that several readers of a fragment do not fetch it more than once.
-	if l := f.lists[key]; l != nil {
-		return l, nil
+	unlock, err := f.reading.Lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	f.mu.Lock()
+	known := f.lists[key]
+	f.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	err = a.withMetadata(ctx, f, func(r source.Reader) error {
 		l, err = a.readList(ctx, r, f, kind, c)
@@ -35,6 +40,8 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l 
 	if err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.lists[key] = l
 	return l, nil
 }
@@ -73,17 +80,29 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 
 // rtree returns the R-tree of a sparse fragment. It is read when it is first needed.
 func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.tree != nil {
-		return f.tree, nil
+	unlock, err := f.readingTree.Lock(ctx, struct{}{})
+	if err != nil {
+		return nil, err
 	}
-	err := a.withMetadata(ctx, f, func(r source.Reader) error {
+	defer unlock()
+	f.mu.Lock()
+	tree := f.tree
+	f.mu.Unlock()
+	if tree != nil {
+		return tree, nil
+	}
+	err = a.withMetadata(ctx, f, func(r source.Reader) error {
 		content, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
 		if err == nil {
-			f.tree, err = parseRTree(content, f.x, a.Schema.types(), f.Tiles)
+			tree, err = parseRTree(content, f.x, a.Schema.types(), f.Tiles)
 		}
 		return err
 	})
-	return f.tree, err
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tree = tree
+	return tree, nil
 }

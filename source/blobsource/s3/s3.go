@@ -19,6 +19,7 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
 )
@@ -42,6 +43,8 @@ func New(o Options) blobsource.Driver {
 type driver struct {
 	o Options
 
+	connecting keylock.Locks[struct{}] // the configuration may be in files, and behind a server
+
 	mu     sync.Mutex
 	client *s3.Client
 	http   *http.Client // the HTTP client of client
@@ -62,10 +65,16 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 
 // connect creates the client that all buckets share.
 func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
+	unlock, err := d.connecting.Lock(ctx, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.client != nil {
-		return d.client, nil
+	known := d.client
+	d.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	build := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		blobsource.Tune(t)
@@ -93,6 +102,8 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	if b, ok := loaded.HTTPClient.(*awshttp.BuildableClient); ok {
 		build = b
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: blobsource.NoRedirect}
 	d.client = s3.NewFromConfig(loaded, func(so *s3.Options) {
 		so.HTTPClient = d.http

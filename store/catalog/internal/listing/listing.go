@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -85,16 +86,18 @@ func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 	if listings == nil {
 		return list(ctx, src, r, o, wanted)
 	}
-	listings.mu.Lock()
-	// Held while it lists, because the next one most likely asks for the same.
-	defer listings.mu.Unlock()
 	key := sharedListing{src, wanted}
-	if l := listings.of[key]; l != nil {
-		return l, nil
+	unlock, err := listings.busy.Lock(ctx, key) // the next one most likely asks for the same
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if known, ok := listings.of.Load(key); ok {
+		return known.(*Listing), nil
 	}
 	listing, err := list(ctx, src, r, o, wanted)
 	if err == nil {
-		listings.of[key] = listing
+		listings.of.Store(key, listing)
 	}
 	return listing, err
 }
@@ -109,14 +112,14 @@ type sharedKey struct{}
 
 // shared are the listings of one opening, by source.
 type shared struct {
-	mu sync.Mutex
-	of map[sharedListing]*Listing
+	busy keylock.Locks[sharedListing]
+	of   sync.Map // of *Listing
 }
 
 // Share returns a context in which each source is listed once. It is for one opening, with one opener and its roots: a
 // mixture may name a directory many times. Callers must not change the listings.
 func Share(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sharedKey{}, &shared{of: map[sharedListing]*Listing{}})
+	return context.WithValue(ctx, sharedKey{}, &shared{})
 }
 
 // pathBytes is the memory of a file in a listing beside its path, which a table holds as a second string: twice a
