@@ -20,8 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
-// Kind is what a path leads to: a kind of Register, or Other. Callers look for the kind that has Times, Lists or
-// Raster, and for the kind of a class in Files: Register panics if two kinds have the same.
+// Kind is what a path leads to: a kind of Register, or Other. Callers look for the kind that has Times or Lists, and
+// for the kind of a class in Files: Register panics if two kinds have the same.
 type Kind struct {
 	// Noun names the kind for people, such as "a container".
 	Noun string
@@ -40,7 +40,7 @@ type Kind struct {
 	// Usage says of a path how its rasters are read, for the error that it is not one raster. Its %s is the path.
 	Usage string
 	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
-	// choose them. nil for a kind that is no sample of other datasets.
+	// choose them, if the class of the URI's name is in Files. nil for a kind that is no sample of other datasets.
 	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
 	// Parts reports whether a local name without a file stands for files with the names of parts; nil if none does.
 	Parts func(ctx context.Context, o source.Opener, uri string) bool
@@ -87,8 +87,7 @@ var kinds []*Kind
 // opens the stores whose packages it imports.
 func Register(k *Kind) *Kind {
 	for _, other := range kinds {
-		if k.Files != 0 && k.Files == other.Files || k.Times && other.Times || k.Lists && other.Lists ||
-			k.Raster != nil && other.Raster != nil {
+		if k.Files != 0 && k.Files == other.Files || k.Times && other.Times || k.Lists && other.Lists {
 			panic("store: " + k.Noun + " and " + other.Noun + " have the same part, and one kind alone may")
 		}
 	}
@@ -97,11 +96,13 @@ func Register(k *Kind) *Kind {
 	return k
 }
 
-// OpenRaster is Kind.Raster of the kind that has it.
+// OpenRaster is Kind.Raster of the kind that a URI has the name of.
 func OpenRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error) {
-	kind := Find(func(k *Kind) bool { return k.Raster != nil })
+	format := magic.Named(source.Name(uri))
+	kind := Find(func(k *Kind) bool { return k.Raster != nil && k.Files == format.Class })
 	if kind == Other {
-		return nil, fault.WithFile(fault.NotImported("dataset", "reads Zarr stores", "loader/stores/zarrs"), uri)
+		return nil, fault.WithFile(fault.NotImported("dataset", "reads "+format.Noun,
+			"loader/stores/"+format.Name+"s"), uri)
 	}
 	return kind.Raster(ctx, o, uri, field, array, dims, l)
 }

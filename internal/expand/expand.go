@@ -116,3 +116,44 @@ func exactly(dst []byte, r io.Reader) error {
 func corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "", fault.NoOffset, format, args...)
 }
+
+// LZF fills dst from a stream of LibLZF, as h5py writes it. A control byte below 32 is followed by as many literals
+// plus one. Another one has the length of a match in its upper three bits, and the upper five bits of its distance in
+// the rest; the length 7 takes a further byte.
+func LZF(dst, src []byte) error {
+	pos, i := 0, 0
+	for i < len(src) {
+		ctrl := int(src[i])
+		i++
+		if ctrl < 32 {
+			n := ctrl + 1
+			if n > len(src)-i || n > len(dst)-pos {
+				return corrupt("LZF: %d literals at %d of %d bytes", n, i, len(src))
+			}
+			pos += copy(dst[pos:], src[i:i+n])
+			i += n
+			continue
+		}
+		n := ctrl >> 5
+		if n == 7 && i < len(src) {
+			n += int(src[i])
+			i++
+		}
+		if i >= len(src) {
+			return corrupt("LZF: the stream is cut off")
+		}
+		distance := (ctrl&31)<<8 + int(src[i]) + 1
+		i++
+		if n += 2; distance > pos || n > len(dst)-pos {
+			return corrupt("LZF: %d bytes from %d back at %d of %d", n, distance, pos, len(dst))
+		}
+		for ; n > 0; n-- {
+			dst[pos] = dst[pos-distance]
+			pos++
+		}
+	}
+	if pos != len(dst) {
+		return corrupt("LZF: the stream gives %d bytes, %d needed", pos, len(dst))
+	}
+	return nil
+}

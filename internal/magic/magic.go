@@ -29,10 +29,15 @@ const (
 	Container
 	// Zarr is an array or group: a directory, or a ZIP of one.
 	Zarr
+	// HDF5 is a file of arrays and groups; NetCDF-4 files are such files.
+	HDF5
 )
 
 // Pixels reports whether files are rasters or pictures.
 func (c Class) Pixels() bool { return c == Raster || c == Picture }
+
+// Store reports whether a path is a store of arrays.
+func (c Class) Store() bool { return c == Zarr || c == HDF5 }
 
 // Table reports whether files are tables.
 func (c Class) Table() bool { return c == Parquet || c == CSV || c == Items }
@@ -74,6 +79,8 @@ var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, VRT,
 	{Name: "container", Class: Container, Noun: "a Tortilla or TACO container", starts: []string{"#y", "WX"},
 		ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
 	{Name: "zarr", Class: Zarr, Noun: "a Zarr store", ends: []string{".zarr", zarrZIP}},
+	{Name: "hdf5", Class: HDF5, Noun: "an HDF5 or NetCDF-4 file", starts: []string{"\x89HDF\r\n\x1a\n"},
+		ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4"}},
 }
 
 // zarrZIP is the one extension of two parts.
@@ -149,7 +156,6 @@ var starts = []struct{ prefix, name string }{
 	{"ENVI", "the header of an ENVI raster"},
 	{"Lerc2 ", "a LERC raster"},
 	{"SIMPLE  =", "a FITS file"},
-	{"\x89HDF\r\n\x1a\n", "an HDF5 or NetCDF 4 file"},
 	{"\x0e\x03\x13\x01", "an HDF4 file"},
 	{"CDF\x01", "a NetCDF file"},
 	{"CDF\x02", "a NetCDF file"},
@@ -208,8 +214,7 @@ var ends = map[string]string{
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
 	".fits": "a FITS file", ".mat": "a MATLAB file",
 	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
-	".nc": "a NetCDF file", ".h5": "an HDF5 file",
-	".hdf5": "an HDF5 file", ".hdf": "an HDF file", ".grib": "a GRIB file",
+	".hdf": "an HDF file", ".grib": "a GRIB file",
 	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": ZIP, ".tar": "a tar archive",
 	".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",

@@ -32,7 +32,7 @@ func TestImportsNamed(t *testing.T) {
 	_, zarr := store.OpenRaster(t.Context(), options.Opener, "a.zarr", "image", "", "", store.Limits{})
 	_, sql := tables.FindSQL()
 	for registers, err := range map[string]error{"pictures.Open, pictures.Palette = ": raster,
-		"tables.RegisterSQL(": sql, "rows.Register(taco.Kind": container, "rows.Register(zarr.Kind": zarr} {
+		"tables.RegisterSQL(": sql, "rows.Register(taco.Kind": container, "Register(&Format{Kind: zarr.Kind": zarr} {
 		const before, after = "import github.com/chaski-eo/chaski/", ", or "
 		if fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", registers, err)

@@ -102,7 +102,7 @@ func cell(t *testing.T, c *columns.Column, row int64) string {
 func TestNotRead(t *testing.T) {
 	for ext, want := range map[string]string{
 		".jp2": "a JPEG 2000 image, such as \"NAME.jp2\", is not read: convert it, as by 'gdal_translate -of COG",
-		".nc":  "a NetCDF file", ".h5": "an HDF5 file", ".img": "HFA", ".webp": "a WebP image",
+		".hdf": "an HDF file", ".grib": "a GRIB file", ".img": "HFA", ".webp": "a WebP image",
 		".npz": "numpy.save", ".zip": "unpack it",
 	} {
 		dir := t.TempDir()

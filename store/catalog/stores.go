@@ -27,8 +27,8 @@ const (
 // Remote reports whether reading the asset takes requests.
 func (a *Asset) Remote() bool { return source.IsRemote(source.FileOf(a.URI)) }
 
-// IsStore reports whether a path or URI has the extension of a Zarr store.
-func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Zarr }
+// IsStore reports whether a path or URI has the extension of a store of arrays.
+func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class.Store() }
 
 // storeOf splits the name of a Zarr store, PATH or PATH::ARRAY. Other names stay whole.
 func storeOf(name string) (uri, array string, ok bool) {

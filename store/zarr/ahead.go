@@ -23,7 +23,7 @@ type cellKey [maxAheadRank]int64
 // ranges of neighbours. Without shards it does nothing.
 func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {
 	r.forget()
-	if len(r.a.shards) == 0 || len(r.a.Shape) > maxAheadRank || r.a.ready() != nil {
+	if len(r.a.shards) == 0 && r.a.foreign == nil || len(r.a.Shape) > maxAheadRank || r.a.ready() != nil {
 		return nil
 	}
 	if r.places == nil {
@@ -67,7 +67,7 @@ func (r *Reader) want(ctx context.Context, b Box) error {
 func (r *Reader) announce(ctx context.Context) error {
 	objects := map[string][]place{}
 	for _, p := range r.places {
-		if !p.absent {
+		if !p.absent && p.inline == nil {
 			objects[p.uri] = append(objects[p.uri], p)
 		}
 	}

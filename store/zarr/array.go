@@ -50,6 +50,7 @@ type Array struct {
 	Path string // below the group that it was opened through, "" for one opened by itself
 
 	open    source.Opener
+	foreign *foreign // of an array in a file of another format, nil of one in Zarr
 	options Options
 	bytes   int                             // of a decoded chunk, 0 if it is over the limit
 	indexes *lru.Cache[string, *shardIndex] // of all arrays of one Open

@@ -26,11 +26,16 @@ func openRaster(ctx context.Context, o source.Opener, uri, field, array, dims st
 	if err != nil {
 		return nil, err
 	}
-	raster, err := node.Raster(ctx, field, array, dims)
+	return node.Images(ctx, field, array, dims)
+}
+
+// Images is Raster as a store has it.
+func (n *Node) Images(ctx context.Context, field, array, dims string) (store.Raster, error) {
+	raster, err := n.Raster(ctx, field, array, dims)
 	if err != nil {
 		return nil, err
 	}
-	return images{raster, node}, nil
+	return images{raster, n}, nil
 }
 
 // URI implements store.Raster.

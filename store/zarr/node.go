@@ -66,7 +66,7 @@ func beginsLikeJSON(ctx context.Context, r source.Reader) bool {
 // Node is an open array or group. It does not change and is safe for concurrent use.
 type Node struct {
 	URI    string
-	Format int    // 2 or 3
+	Format int    // 2 or 3; of a file of another format its own version
 	Array  *Array // nil for a group
 	Attrs  object // of a group
 	// Consolidated is true if the metadata of all nodes below a group is known.
@@ -77,6 +77,15 @@ type Node struct {
 	prefix    string           // of paths below the node that was opened, if this one lies there; it ends with a slash
 	below     map[string]entry // by path with this prefix, if Consolidated
 	fileBytes int64            // of the memory of the store, for the node's own files
+	isFile    bool             // the node lies in a file of another format
+}
+
+// uriOf returns the URI of a node below.
+func (n *Node) uriOf(p string) string {
+	if n.isFile {
+		return source.FileOf(n.URI) + source.Separator + n.prefix + p
+	}
+	return source.Join(n.URI, p)
 }
 
 // entry is the metadata of a node below a group.
@@ -84,6 +93,9 @@ type entry struct {
 	array bool
 	meta  object
 	attrs object // of version 2
+	// Of a file of another format: the array, or why it cannot be read.
+	made *Array
+	err  error
 }
 
 // Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound. The memory of the
@@ -102,6 +114,9 @@ func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node,
 
 // array makes an array of consolidated metadata.
 func (n *Node) array(p string, e entry) (*Array, error) {
+	if n.isFile {
+		return e.made, fault.WithFile(e.err, n.uriOf(p))
+	}
 	parse := func() (*Meta, error) { return parse3(e.meta) }
 	if n.Format == 2 {
 		parse = func() (*Meta, error) { return parse2(e.meta, e.attrs) }
@@ -132,14 +147,14 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset, "no array or group %q", p), n.URI)
 	}
-	node := &Node{URI: source.Join(n.URI, p), Format: n.Format, open: n.open, options: n.options}
+	node := &Node{URI: n.uriOf(p), Format: n.Format, open: n.open, options: n.options, isFile: n.isFile}
 	if found.array {
 		var err error
 		node.Array, err = n.array(p, found)
 		return node, err
 	}
 	node.Consolidated, node.below, node.prefix, node.Attrs = true, n.below, n.prefix+p+"/", found.attrs
-	if n.Format == 3 {
+	if n.Format == 3 && !n.isFile {
 		if _, err := found.meta.get("attributes", &node.Attrs); err != nil {
 			return nil, fault.WithFile(err, node.URI)
 		}

@@ -168,10 +168,26 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (*Raster,
 	if err == nil {
 		err = fault.WithFile(n.options.memory.reserve(ctx, raster.Arrays()), n.URI)
 	}
+	if err == nil {
+		err = prepare(ctx, raster.Arrays())
+	}
 	if err != nil {
 		return nil, err
 	}
 	return raster, nil
+}
+
+// prepare reads the indexes of chunks of arrays in files of other formats.
+func prepare(ctx context.Context, arrays []*Array) error {
+	for _, a := range arrays {
+		if a.foreign == nil {
+			continue
+		}
+		if err := a.foreign.Prepare(ctx); err != nil {
+			return fault.WithFile(err, a.URI)
+		}
+	}
+	return nil
 }
 
 // raster is Raster without room for indexes.

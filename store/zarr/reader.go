@@ -93,7 +93,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 	if r.valid && slices.Equal(r.at, at) {
 		return false, nil
 	}
-	data, ok, err := r.bytes(ctx, at)
+	data, skip, ok, err := r.bytes(ctx, at)
 	if err != nil {
 		return true, err
 	}
@@ -101,7 +101,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 		kernel.Fill(dst, r.a.Fill)
 		return true, nil
 	}
-	return true, r.fault(r.decode(slices.Clip(dst), data), at, fault.NoOffset)
+	return true, r.fault(r.decode(slices.Clip(dst), data, skip), at, fault.NoOffset)
 }
 
 // load decodes the chunk at into tile, unless tile holds it already.
@@ -110,12 +110,12 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 		return nil
 	}
 	r.valid = false
-	data, ok, err := r.bytes(ctx, at)
+	data, skip, ok, err := r.bytes(ctx, at)
 	if err != nil {
 		return err
 	}
 	if r.absent = !ok; ok {
-		if err := r.unpack(data); err != nil {
+		if err := r.unpack(data, skip); err != nil {
 			return r.fault(err, at, fault.NoOffset)
 		}
 	}
@@ -124,25 +124,25 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 }
 
 // unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk.
-func (r *Reader) unpack(b []byte) error {
+func (r *Reader) unpack(b []byte, skip uint32) error {
 	stored := r.a.bytes
-	if len(r.a.steps) > 0 {
-		stored = r.a.steps[0].stored()
+	if steps := r.a.stepsWithout(skip); len(steps) > 0 {
+		stored = steps[0].stored()
 	}
 	if stored >= 0 && stored != len(b) {
 		return badSize("bytes", len(b), stored)
 	}
 	// The tile is allocated only after its bytes have arrived, so that metadata alone takes no memory.
 	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
-	return r.decode(r.tile, b)
+	return r.decode(r.tile, b, skip)
 }
 
 // decode decodes the bytes of a chunk.
-func (r *Reader) decode(dst, b []byte) error {
+func (r *Reader) decode(dst, b []byte, skip uint32) error {
 	if r.Turn != nil {
 		defer r.Turn()()
 	}
-	err := r.dec.chunk(dst, b, r.a.steps)
+	err := r.dec.chunk(dst, b, r.a.stepsWithout(skip))
 	if err == nil && r.a.Bool {
 		booleans(dst)
 	}
@@ -168,6 +168,9 @@ func (r *Reader) fault(err error, at []int64, off int64) error {
 
 // objectOf returns the URI of the object that holds a chunk.
 func (a *Array) objectOf(at []int64) string {
+	if a.foreign != nil {
+		return a.URI
+	}
 	object := slices.Clone(at)
 	for d, side := range a.objectSides() {
 		object[d] /= side / a.Chunks[d]
@@ -175,20 +178,25 @@ func (a *Array) objectOf(at []int64) string {
 	return source.Join(a.URI, a.keys.name(object))
 }
 
-// bytes returns the stored bytes of a chunk, valid until the next call, or false if it was not written.
-func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
+// bytes returns the stored bytes of a chunk, valid until the next call, or false if it was not written. skip is as in
+// place.
+func (r *Reader) bytes(ctx context.Context, at []int64) (b []byte, skip uint32, ok bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
 	place, err := r.placeOf(ctx, at)
 	if err != nil || place.absent {
-		return nil, false, err
+		return nil, 0, false, err
 	}
-	return r.fetch(ctx, place)
+	b, ok, err = r.fetch(ctx, place)
+	return b, place.skip, ok, err
 }
 
 // fetch is bytes for a chunk whose place is known.
 func (r *Reader) fetch(ctx context.Context, p place) (b []byte, ok bool, err error) {
+	if p.inline != nil {
+		return p.inline, true, nil
+	}
 	if p.isObject {
 		r.stored, ok, err = r.a.read(ctx, r.stored, p)
 		return r.stored, ok, err
@@ -198,5 +206,9 @@ func (r *Reader) fetch(ctx context.Context, p place) (b []byte, ok bool, err err
 		memory, _, err := r.a.read(ctx, memory, p)
 		return memory, err
 	})
+	if p.pad > 0 && err == nil {
+		r.stored = append(append(r.stored[:0], b...), make([]byte, p.pad)...)
+		b = r.stored
+	}
 	return b, err == nil, err
 }

@@ -161,6 +161,9 @@ type place struct {
 	isObject bool        // it is the whole object
 	at       chunk.Range // in the object
 	object   source.Known
+	inline   []byte // the bytes themselves, of an array in a file of another format
+	pad      int64  // zeros that follow the bytes, there
+	skip     uint32 // which of the codecs are not applied to the chunk, there
 }
 
 // inShard returns the place of a chunk in a shard.
@@ -175,6 +178,9 @@ func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (place, 
 
 // find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
 func (a *Array) find(ctx context.Context, at []int64) (place, error) {
+	if a.foreign != nil {
+		return a.foreign.find(ctx, a, at)
+	}
 	uri := a.objectOf(at)
 	if len(a.shards) == 0 {
 		return place{uri: uri, isObject: true}, nil

@@ -119,6 +119,13 @@ func (v *verifier) object(at []int64) error {
 	for d, side := range array.objectSides() {
 		cell[d] = at[d] * side
 	}
+	if array.foreign != nil {
+		stored, err := array.find(v.ctx, at)
+		if stored.absent {
+			return nil
+		}
+		return v.chunk(cell, stored, err)
+	}
 	uri := source.Join(array.URI, array.keys.name(at))
 	if len(array.shards) == 0 {
 		return v.chunk(cell, place{uri: uri, isObject: true}, nil)
@@ -230,7 +237,7 @@ func (v *verifier) chunk(cell []int64, p place, err error) error {
 			return nil
 		}
 		if err == nil {
-			err = reader.unpack(data)
+			err = reader.unpack(data, p.skip)
 		}
 	}
 	return v.result(cell, 1, int64(v.a.bytes), reader.fault(err, v.a.chunkAt(cell), off))
@@ -257,13 +264,18 @@ func (a *Array) chunksIn(first, size []int64) int64 {
 // check implements store.Kind.Verify: it decodes every chunk of every array of a store. It counts each array as a
 // file. Arrays of types that are not read are in the notes.
 func check(ctx context.Context, c *store.Check, path string) error {
-	c.Busy.Lock()
-	defer c.Busy.Unlock()
 	node, err := Open(ctx, c.Opener, path, Options{MaxChunk: int64(c.MaxChunk)})
 	if err != nil {
 		return err
 	}
-	list, err := node.Members(ctx)
+	return node.Check(ctx, c, path)
+}
+
+// Check does the rest of check for an open store.
+func (n *Node) Check(ctx context.Context, c *store.Check, path string) error {
+	c.Busy.Lock()
+	defer c.Busy.Unlock()
+	list, err := n.Members(ctx)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/chaski-eo/chaski/store/zarr"
 )
 
-// Info describes a Zarr array, or the arrays of a group.
+// Info describes an array, or the arrays of a group.
 type Info struct {
 	Path         string  `json:"path"`
-	Kind         string  `json:"kind"` // "zarr"
+	Kind         string  `json:"kind"` // the name of the format, such as "zarr"
 	Format       int     `json:"format"`
 	Group        bool    `json:"group"`
 	Consolidated bool    `json:"consolidated,omitempty"`
@@ -42,15 +42,10 @@ type Array struct {
 	Bounds     *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
 }
 
-// describe implements survey.Description (*Info).
-func describe(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
-	return Describe(ctx, path, o)
-}
-
-// Describe describes a Zarr array or group from its metadata and its coordinate arrays. A path outside of
+// Describe describes an array or group from its metadata and its coordinate arrays. A path outside of
 // Options.Roots is fault.NotFound.
-func Describe(ctx context.Context, path string, o resources.Options) (*Info, error) {
-	node, err := OpenAt(ctx, path, o.WithDefaults())
+func (f *Format) Describe(ctx context.Context, path string, o resources.Options) (*Info, error) {
+	node, err := f.at(ctx, path, o.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +53,7 @@ func Describe(ctx context.Context, path string, o resources.Options) (*Info, err
 	if err != nil {
 		return nil, err
 	}
-	info := &Info{Path: path, Kind: "zarr", Format: node.Format, Group: node.Array == nil,
+	info := &Info{Path: path, Kind: f.Name, Format: node.Format, Group: node.Array == nil,
 		Consolidated: node.Consolidated}
 	for _, member := range list {
 		if member.Err != nil {

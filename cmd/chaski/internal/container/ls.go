@@ -23,7 +23,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/zarr"
 )
 
 type lsFlags struct {
@@ -71,8 +70,8 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err != nil {
 		return err
 	}
-	if kind == zarr.Kind {
-		return f.listZarr(ctx, env.Out, env.Files, paths)
+	if format := zarrs.Of(kind); format != nil {
+		return f.listArrays(ctx, env.Out, env.Files, format, paths)
 	}
 	var prune []spacetime.Filter
 	if filter != nil { // files without matching rows are not opened
@@ -208,10 +207,11 @@ func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, ro
 	return nil
 }
 
-// listZarr lists the arrays of Zarr groups.
-func (f *lsFlags) listZarr(ctx context.Context, w io.Writer, files source.Opener, paths []string) error {
+// listArrays lists the arrays of groups.
+func (f *lsFlags) listArrays(ctx context.Context, w io.Writer, files source.Opener, format *zarrs.Format,
+	paths []string) error {
 	for _, p := range paths {
-		info, err := zarrs.Describe(ctx, p, loader.Options{Opener: files})
+		info, err := format.Describe(ctx, p, loader.Options{Opener: files})
 		if err != nil {
 			return err
 		}

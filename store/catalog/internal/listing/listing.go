@@ -72,7 +72,7 @@ func FilesOf(path string) Files {
 	switch magic.Named(path).Class {
 	case magic.Picture:
 		return Pictures
-	case magic.Zarr:
+	case magic.Zarr, magic.HDF5:
 		return Stores
 	}
 	return Rasters
@@ -208,14 +208,14 @@ func (l *Listing) counts(path string) bool {
 		l.Picture = cmp.Or(l.Picture, path)
 		l.skippedPictures++
 		return false
-	case class == magic.Zarr && l.files&Stores == 0:
+	case class.Store() && l.files&Stores == 0:
 		l.stores++
 		return false
 	}
 	if l.unread == "" && magic.Way(path) != "" {
 		l.unread = path
 	}
-	return class.Pixels() || class == magic.Zarr
+	return class.Pixels() || class.Store()
 }
 
 // instead returns what to list of a directory that holds no rasters, but stores, or pictures and no tables.

@@ -1,0 +1,175 @@
+package hdf5
+
+import "bytes"
+
+// Class is a class of datatypes.
+type Class uint8
+
+// The classes, by their numbers in files.
+const (
+	Fixed Class = iota
+	Float
+	Time
+	String
+	Bits
+	Opaque
+	Compound
+	Reference
+	Enum
+	Varying
+	Array
+	Complex
+)
+
+// String returns the name of the class for people.
+func (c Class) String() string {
+	names := [...]string{"integer", "float", "time", "string", "bitfield", "opaque", "compound", "reference", "enum",
+		"variable length", "array", "complex"}
+	if int(c) < len(names) {
+		return names[c]
+	}
+	return "unknown"
+}
+
+// Datatype is the type of the elements of a dataset or an attribute.
+type Datatype struct {
+	Class  Class
+	Size   int  // bytes of an element
+	Big    bool // the order of the bytes of a number
+	Signed bool // of integers
+	// Plain is true if all bits of a number count, and a float is one of IEEE 754: of 16, 32 or 64 bits.
+	Plain bool
+	// Text is true of strings of any length. Padding says how fixed ones end: 0 and 1 by zeros, 2 by spaces.
+	Text    bool
+	Padding byte
+	// Members are the names of an enum in the order of Values, which are stored as numbers of the base type.
+	Members []string
+	Values  []byte
+	Base    *Datatype // of enums, arrays and variable lengths
+	Dims    []int64   // of arrays
+}
+
+const datatypePart = "datatype"
+
+// IsBool reports whether h5py reads the elements as booleans: an enum of FALSE and TRUE in one byte.
+func (t *Datatype) IsBool() bool {
+	return t.Class == Enum && t.Size == 1 && len(t.Members) == 2 && t.Members[0] == "FALSE" && t.Members[1] == "TRUE" &&
+		bytes.Equal(t.Values, []byte{0, 1})
+}
+
+// Number returns the type of the numbers that are stored, of an enum its base type; nil if they are not numbers.
+func (t *Datatype) Number() *Datatype {
+	switch {
+	case t.Class == Enum && t.Base.Class == Fixed && t.Base.Plain:
+		return t.Base
+	case (t.Class == Fixed || t.Class == Float) && t.Plain:
+		return t
+	}
+	return nil
+}
+
+// datatype reads a datatype.
+func (w *walk) datatype(b *block, depth int) (*Datatype, error) {
+	if depth > maxDepth {
+		return nil, b.fail("more than %d datatypes in each other", maxDepth)
+	}
+	head := b.u8()
+	set := b.uint(3)
+	t := &Datatype{Class: Class(head & 0x0f), Size: int(b.u32())}
+	version := head >> 4
+	if b.err != nil {
+		return nil, b.err
+	}
+	if version < 1 || version > 5 {
+		return nil, unsupported(b.part, "version %d", version)
+	}
+	if t.Size < 1 || t.Size > maxBlock {
+		return nil, b.fail("elements of %d bytes", t.Size)
+	}
+	switch t.Class {
+	case Fixed:
+		t.Big, t.Signed = set&1 != 0, set&8 != 0
+		first, precision := b.u16(), b.u16()
+		t.Plain = first == 0 && precision == 8*t.Size && isPower(t.Size) && t.Size <= 8
+	case Float:
+		t.Big = set&1 != 0
+		t.Plain = set&0x40 == 0 && b.ieee(t.Size, byte(set>>8))
+	case String:
+		t.Padding = byte(set & 0x0f)
+	case Enum:
+		return t, w.enum(b, t, int(set&0xffff), version, depth)
+	case Varying:
+		t.Text = set&0x0f == 1
+		return t, w.baseType(b, t, depth)
+	case Array:
+		n := int(b.u8())
+		if version < 3 {
+			b.take(3)
+		}
+		for range n {
+			t.Dims = append(t.Dims, int64(b.u32()))
+		}
+		if version < 3 {
+			b.take(4 * n)
+		}
+		return t, w.baseType(b, t, depth)
+	}
+	return t, b.err
+}
+
+func isPower(n int) bool { return n&(n-1) == 0 }
+
+// ieee reads the places of the parts of a float, and reports whether they are as in IEEE 754.
+func (b *block) ieee(size int, sign byte) bool {
+	first, precision := b.u16(), b.u16()
+	exponent, exponents, mantissa, mantissas, bias := b.u8(), b.u8(), b.u8(), b.u8(), b.u32()
+	got := [...]int{first, precision, int(sign), int(exponent), int(exponents), int(mantissa), int(mantissas),
+		int(bias)}
+	switch size {
+	case 2:
+		return got == [...]int{0, 16, 15, 10, 5, 0, 10, 15}
+	case 4:
+		return got == [...]int{0, 32, 31, 23, 8, 0, 23, 127}
+	case 8:
+		return got == [...]int{0, 64, 63, 52, 11, 0, 52, 1023}
+	}
+	return false
+}
+
+// baseType reads the type that another one is made of.
+func (w *walk) baseType(b *block, t *Datatype, depth int) (err error) {
+	t.Base, err = w.datatype(b, depth+1)
+	return err
+}
+
+// enum reads the base type, the names and the values of an enum.
+func (w *walk) enum(b *block, t *Datatype, n int, version byte, depth int) error {
+	if err := w.baseType(b, t, depth); err != nil {
+		return err
+	}
+	for range n {
+		name, err := b.text(version < 3)
+		if err != nil {
+			return err
+		}
+		t.Members = append(t.Members, name)
+	}
+	t.Values = b.take(n * t.Base.Size)
+	if b.err == nil && t.Base.Size != t.Size {
+		return b.fail("an enum of %d bytes, of numbers of %d", t.Size, t.Base.Size)
+	}
+	return b.err
+}
+
+// text returns a string that ends with a zero. padded says that its size is a multiple of 8.
+func (b *block) text(padded bool) (string, error) {
+	end := bytes.IndexByte(b.all[b.pos:], 0)
+	if end < 0 {
+		return "", b.fail("a name without an end")
+	}
+	n := end + 1
+	if padded {
+		n = (n + 7) &^ 7
+	}
+	return string(b.take(n)[:min(end, n)]), b.err
+}

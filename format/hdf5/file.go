@@ -1,0 +1,233 @@
+package hdf5
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Limits of the structures of a file.
+const (
+	maxBlock = 64 << 20 // bytes of one structure
+	// pageSize is how much is read around a structure. Most have some 100 bytes, and writers put them side by side.
+	pageSize = 16 << 10
+	maxPages = 256 // pages that are kept: 4 MiB
+	// Structures of a file are read once, some of them, such as heaps, a few times. rereads is how often all bytes of
+	// a file may be read by one walk, and spareReads is added for small files.
+	rereads    = 8
+	spareReads = 1 << 20
+	maxDepth   = 32 // of B-trees, indirect blocks and datatypes
+)
+
+// undefined is the address that leads nowhere, as offset returns it.
+const undefined = math.MaxUint64
+
+// file is what is known of a file. It is safe for concurrent use.
+type file struct {
+	size       int64
+	base       uint64 // of all addresses
+	offsetSize int    // bytes of an address
+	lengthSize int    // bytes of a length
+
+	mu    sync.Mutex // of the fields below
+	pages map[int64][]byte
+}
+
+// walk reads structures for one purpose, and bounds the bytes that it reads in all.
+type walk struct {
+	*file
+	r    source.Reader
+	ctx  context.Context
+	left int64 // bytes that may still be read
+
+	collection     []byte // the global heap collection that was read last
+	collectionAddr uint64
+}
+
+func (f *file) walk(ctx context.Context, r source.Reader) *walk {
+	return &walk{file: f, r: r, ctx: ctx, left: rereads*min(f.size, math.MaxInt64/(2*rereads)) + spareReads}
+}
+
+// corrupt is an error at an address.
+func corrupt(part string, addr uint64, format string, args ...any) error {
+	return fault.New(fault.Corrupt, part, int64(min(addr, math.MaxInt64)), format, args...)
+}
+
+func unsupported(part, format string, args ...any) error {
+	return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
+}
+
+// position returns the offset in the file of n bytes at an address, or an error if the file does not have them.
+func (f *file) position(part string, addr, n uint64) (int64, error) {
+	size := uint64(f.size)
+	if pos := addr + f.base; addr != undefined && pos >= addr && pos <= size && n <= size-pos {
+		return int64(pos), nil
+	}
+	return 0, corrupt(part, addr, "%d bytes at address %d reach past the end of the file, which has %d bytes", n, addr,
+		size)
+}
+
+// read returns n bytes at an address. They must not be changed.
+func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
+	if n > maxBlock {
+		return nil, fault.New(fault.Limit, part, int64(min(addr, math.MaxInt64)), "%d bytes, at most %d", n, maxBlock)
+	}
+	pos, err := w.position(part, addr, n)
+	if err != nil {
+		return nil, err
+	}
+	if w.left -= int64(n) + 16; w.left < 0 {
+		return nil, corrupt(part, addr, "the structures of the file lie on each other: more than %d times its bytes",
+			rereads)
+	}
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	first := pos / pageSize
+	if n == 0 {
+		return nil, nil
+	}
+	if last := (pos + int64(n) - 1) / pageSize; first != last {
+		b := make([]byte, n)
+		return b, w.r.ReadAt(w.ctx, b, pos)
+	}
+	page, err := w.page(first)
+	if err != nil {
+		return nil, err
+	}
+	start := pos - first*pageSize
+	return page[start : start+int64(n) : start+int64(n)], nil
+}
+
+// page returns a page of the file.
+func (w *walk) page(number int64) ([]byte, error) {
+	w.mu.Lock()
+	page := w.pages[number]
+	w.mu.Unlock()
+	if page != nil {
+		return page, nil
+	}
+	page = make([]byte, min(pageSize, w.size-number*pageSize))
+	if err := w.r.ReadAt(w.ctx, page, number*pageSize); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.pages) >= maxPages {
+		for old := range w.pages { // any one
+			delete(w.pages, old)
+			break
+		}
+	}
+	w.pages[number] = page
+	return page, nil
+}
+
+// block is a structure whose fields are read in their order. After the first that is cut off, fields are 0, and err
+// says so.
+type block struct {
+	*file
+	part string
+	addr uint64 // of the first byte
+	all  []byte
+	pos  int
+	err  error
+}
+
+// block reads a structure.
+func (w *walk) block(part string, addr, n uint64) (*block, error) {
+	b, err := w.read(part, addr, n)
+	return &block{file: w.file, part: part, addr: addr, all: b}, err
+}
+
+// of returns a structure that lies in other bytes.
+func (f *file) of(part string, addr uint64, b []byte) *block {
+	return &block{file: f, part: part, addr: addr, all: b}
+}
+
+// take returns the next n bytes, or nil if there are fewer.
+func (b *block) take(n int) []byte {
+	if b.err == nil && (n < 0 || n > len(b.all)-b.pos) {
+		b.err = corrupt(b.part, b.addr, "%d bytes needed at %d of %d", n, b.pos, len(b.all))
+	}
+	if b.err != nil {
+		return nil
+	}
+	b.pos += n
+	return b.all[b.pos-n : b.pos]
+}
+
+func (b *block) rest() int { return len(b.all) - b.pos }
+
+// uint returns a number of n bytes, at most 8.
+func (b *block) uint(n int) (v uint64) {
+	for i, c := range b.take(n) {
+		v |= uint64(c) << (8 * i)
+	}
+	return v
+}
+
+func (b *block) u8() byte { return byte(b.uint(1)) }
+
+func (b *block) u16() int { return int(b.uint(2)) }
+
+func (b *block) u32() uint32 { return uint32(b.uint(4)) }
+
+func (b *block) length() uint64 { return b.uint(b.lengthSize) }
+
+// offset returns an address, undefined if all of its bits are set.
+func (b *block) offset() uint64 {
+	addr := b.uint(b.offsetSize)
+	if addr == undefined>>(64-8*b.offsetSize) {
+		return undefined
+	}
+	return addr
+}
+
+// fail returns the first error of the fields, or one of the structure.
+func (b *block) fail(format string, args ...any) error {
+	if b.err != nil {
+		return b.err
+	}
+	return corrupt(b.part, b.addr, format, args...)
+}
+
+// signature checks the bytes at the front.
+func (b *block) signature(want string) error {
+	if got := b.take(len(want)); string(got) != want {
+		return b.fail("begins with %q, not %q", got, want)
+	}
+	return nil
+}
+
+// version checks a byte that must be one of a few.
+func (b *block) version(want ...byte) (byte, error) {
+	got := b.u8()
+	for _, v := range want {
+		if b.err == nil && v == got {
+			return got, nil
+		}
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	return 0, unsupported(b.part, "version %d", got)
+}
+
+// checked cuts the checksum off, which are the last four bytes, and checks it.
+func (b *block) checked() error {
+	n := len(b.all) - 4
+	if n < 0 {
+		return b.fail("%d bytes, without room for a checksum", len(b.all))
+	}
+	stored, sum := binary.LittleEndian.Uint32(b.all[n:]), lookup3(b.all[:n])
+	if stored != sum {
+		return b.fail("its checksum is %08x, its bytes have %08x", stored, sum)
+	}
+	b.all = b.all[:n]
+	return nil
+}

@@ -1,0 +1,358 @@
+package hdf5
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+const (
+	// maxNodes bounds the groups and datasets of a file that is read. A data set of one group for each sample has some
+	// 100,000.
+	maxNodes  = 1 << 20
+	maxLevels = 32 // groups in each other
+	maxSoft   = 16 // soft links that lead to each other
+	// NodeCost is about the memory of a node, without its attributes.
+	NodeCost = 1000
+)
+
+// File is the structure of an open file. It does not change, and is safe for concurrent use.
+type File struct {
+	Superblock
+	// Nodes are the root, whose path is "", and all groups and datasets below it, by their paths. One that several
+	// links lead to is there under each path.
+	Nodes map[string]*Node
+	// Paths are those of Nodes in their order.
+	Paths []string
+}
+
+// Node is a group or a dataset.
+type Node struct {
+	Dataset *Dataset // nil for a group
+	Attrs   []Attribute
+	// Err says why a dataset cannot be read, or where a link leads to that is not followed.
+	Err  error
+	Addr uint64 // of its object header, as references have it
+}
+
+// Attr returns the value of an attribute, or nil.
+func (n *Node) Attr(name string) any {
+	for _, a := range n.Attrs {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+// Dataset is an array of elements.
+type Dataset struct {
+	Dataspace
+	Type    *Datatype
+	Filters []Filter // in the order in which they encode
+	Fill    []byte   // one element as it is stored, nil for zeros
+
+	file   *file
+	layout *layout
+	max    []int64
+}
+
+// reading reads the tree of a file.
+type reading struct {
+	*walk
+	made  *File
+	take  func(n int64) error
+	known map[uint64]*Node // by address, so that a node is read once
+	links map[uint64][]link
+	soft  []softLink
+	nodes int
+	above []uint64 // addresses of the groups around a node
+}
+
+// softLink is a soft link, which is followed once all nodes are known.
+type softLink struct{ path, target string }
+
+// Open reads the tree of a file. take is called for the bytes of memory of its nodes; its error ends the reading.
+func Open(ctx context.Context, r source.Reader, take func(n int64) error) (*File, error) {
+	f, super, err := openFile(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	reader := &reading{walk: f.walk(ctx, r), made: &File{Superblock: *super, Nodes: map[string]*Node{}}, take: take,
+		known: map[uint64]*Node{}, links: map[uint64][]link{}}
+	if err := reader.node("", super.root); err != nil {
+		return nil, err
+	}
+	if err := reader.follow(); err != nil {
+		return nil, err
+	}
+	made := reader.made
+	for p := range made.Nodes {
+		made.Paths = append(made.Paths, p)
+	}
+	slices.Sort(made.Paths)
+	return made, nil
+}
+
+// put puts a node at a path.
+func (r *reading) put(p string, n *Node) error {
+	if r.nodes++; r.nodes > maxNodes {
+		return tooMany("nodes", maxNodes)
+	}
+	cost := int64(len(p)) + 100
+	if err := r.take(cost); err != nil {
+		return err
+	}
+	r.made.Nodes[p] = n
+	return r.ctx.Err()
+}
+
+// node adds the object at an address, and all that are below it.
+func (r *reading) node(p string, addr uint64) error {
+	// A hard link to a group around it would be a tree without an end.
+	if slices.Contains(r.above, addr) {
+		return nil
+	}
+	if len(r.above) >= maxLevels {
+		return tooMany("levels of groups", maxLevels)
+	}
+	n, ok := r.known[addr]
+	if !ok {
+		var err error
+		if n, err = r.object(addr); err != nil {
+			if p == "" || fault.KindOf(err) != fault.Unsupported {
+				return err
+			}
+			n = &Node{Err: err, Addr: addr}
+		}
+		r.known[addr] = n
+	}
+	if err := r.put(p, n); err != nil {
+		return err
+	}
+	r.above = append(r.above, addr)
+	defer func() { r.above = r.above[:len(r.above)-1] }()
+	for _, l := range r.links[addr] {
+		below := path.Join(p, l.name)
+		var err error
+		switch {
+		case l.name == "" || l.name == "." || l.name == ".." || strings.Contains(l.name, "/"):
+			err = corrupt(linkPart, addr, "%.80q is not the name of a link", l.name)
+		case r.made.Nodes[below] != nil:
+			err = corrupt(linkPart, addr, "two links %.80q", l.name)
+		case l.out != "":
+			err = r.put(below, &Node{Err: unsupported(linkPart, "%s", l.out)})
+		case l.soft != "":
+			r.soft = append(r.soft, softLink{below, l.soft})
+		case l.addr == undefined:
+			err = corrupt(linkPart, addr, "link %.80q leads nowhere", l.name)
+		default:
+			err = r.node(below, l.addr)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object reads the object at an address: what it is, and the links of a group.
+func (r *reading) object(addr uint64) (*Node, error) {
+	h, err := r.header(addr)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Addr: addr}
+	if n.Attrs, err = r.attributes(h); err != nil {
+		return nil, err
+	}
+	cost := int64(NodeCost)
+	for _, a := range n.Attrs {
+		cost += 100 + int64(len(a.Name)) + valueCost(a.Value)
+	}
+	if err := r.take(cost); err != nil {
+		return nil, err
+	}
+	switch {
+	case h.get(msgLayout) != nil || h.get(msgDataspace) != nil:
+		if n.Dataset, err = r.dataset(h); fault.KindOf(err) == fault.Unsupported {
+			n.Err, err = err, nil
+		}
+	case h.get(msgSymbolTable) != nil || h.get(msgLinkInfo) != nil || h.get(msgLink) != nil:
+		r.links[addr], err = r.walk.links(h)
+	case h.get(msgDatatype) != nil:
+		n.Err = unsupported(headerPart, "a named datatype")
+	}
+	return n, err
+}
+
+// valueCost returns about the memory of a value.
+func valueCost(v any) (n int64) {
+	switch v := v.(type) {
+	case []string:
+		for _, s := range v {
+			n += 16 + int64(len(s))
+		}
+	case [][]uint64:
+		for _, s := range v {
+			n += 24 + 8*int64(len(s))
+		}
+	case []float64:
+		n = 8 * int64(len(v))
+	case []int64:
+		n = 8 * int64(len(v))
+	case []uint64:
+		n = 8 * int64(len(v))
+	case []bool:
+		n = int64(len(v))
+	}
+	return n
+}
+
+// dataset reads a dataset.
+func (r *reading) dataset(h header) (*Dataset, error) {
+	d := &Dataset{file: r.file}
+	for _, kind := range [...]int{msgDataspace, msgDatatype, msgLayout} {
+		m := h.get(kind)
+		if m == nil {
+			return nil, fault.New(fault.Corrupt, headerPart, fault.NoOffset, "a dataset without message %d", kind)
+		}
+		if err := r.part(d, m); err != nil {
+			return nil, err
+		}
+	}
+	if h.get(msgExternal) != nil {
+		return nil, unsupported(headerPart, "elements in other files (external storage)")
+	}
+	d.max = d.Max
+	var err error
+	if m := h.get(msgFilters); m != nil {
+		if d.Filters, err = r.filters(m); err != nil {
+			return nil, err
+		}
+	}
+	if d.Fill, err = r.fill(h); err != nil {
+		return nil, err
+	}
+	if d.Fill != nil && len(d.Fill) != d.Type.Size {
+		return nil, fault.New(fault.Corrupt, fillPart, fault.NoOffset, "%d bytes, the elements have %d", len(d.Fill),
+			d.Type.Size)
+	}
+	if d.layout.class == chunked && (len(d.layout.chunk) != len(d.Shape) || d.layout.element != int64(d.Type.Size)) {
+		return nil, fault.New(fault.Corrupt, layoutPart, fault.NoOffset, "chunks %v of elements of %d bytes in a "+
+			"dataset %v of %d", d.layout.chunk, d.layout.element, d.Shape, d.Type.Size)
+	}
+	return d, nil
+}
+
+// part reads one of the messages that each dataset has.
+func (r *reading) part(d *Dataset, m *message) (err error) {
+	switch m.kind {
+	case msgLayout:
+		d.layout, err = r.layout(m)
+	case msgDataspace:
+		var b *block
+		if b, err = r.content(m, dataspacePart); err != nil {
+			return err
+		}
+		var space *Dataspace
+		if space, err = r.dataspace(b); err == nil {
+			d.Dataspace = *space
+		}
+	default:
+		var b *block
+		if b, err = r.content(m, datatypePart); err != nil {
+			return err
+		}
+		d.Type, err = r.datatype(b, 0)
+	}
+	return err
+}
+
+// follow follows the soft links. Those that lead nowhere are no nodes, as no names of theirs can be read.
+func (r *reading) follow() error {
+	targets := map[string]string{}
+	for _, s := range r.soft {
+		targets[s.path] = s.target
+	}
+	for _, s := range r.soft {
+		end, ok := s.path, true
+		for i := 0; ok; i++ {
+			target, isSoft := targets[end]
+			if !isSoft {
+				break
+			}
+			if !path.IsAbs(target) {
+				target = path.Join(path.Dir("/"+end), target)
+			}
+			end, ok = strings.TrimPrefix(path.Clean(target), "/"), i < maxSoft
+		}
+		n := r.made.Nodes[end]
+		if !ok || n == nil || strings.HasPrefix(s.path+"/", end+"/") {
+			continue
+		}
+		// What is below a group is there under the name of the link, too.
+		if err := r.put(s.path, n); err != nil {
+			return err
+		}
+		for _, below := range r.below(end, n) {
+			if err := r.put(path.Join(s.path, strings.TrimPrefix(below, end+"/")), r.made.Nodes[below]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// below returns the paths below a group.
+func (r *reading) below(p string, n *Node) (list []string) {
+	if n.Dataset != nil || len(r.links[n.Addr]) == 0 {
+		return nil
+	}
+	for other := range r.made.Nodes {
+		if strings.HasPrefix(other, p+"/") {
+			list = append(list, other)
+		}
+	}
+	slices.SortFunc(list, cmp.Compare)
+	return list
+}
+
+// Chunked returns the cells of a chunk along each dimension, or nil if the elements lie side by side.
+func (d *Dataset) Chunked() []int64 {
+	if d.layout.class == chunked {
+		return d.layout.chunk
+	}
+	return nil
+}
+
+// Contiguous returns where the elements of a dataset that is not chunked lie in the file, or the elements themselves if
+// they lie in its header. ok is false if none were written.
+func (d *Dataset) Contiguous() (off, size int64, inline []byte, ok bool, err error) {
+	size = d.count(maxChunkBytes / int64(d.Type.Size))
+	if size < 0 {
+		return 0, 0, nil, false, fault.New(fault.Limit, layoutPart, fault.NoOffset, "%v elements of %d bytes", d.Shape,
+			d.Type.Size)
+	}
+	size *= int64(d.Type.Size)
+	switch {
+	case d.layout.class == compact:
+		if int64(len(d.layout.data)) < size {
+			return 0, 0, nil, false, fault.New(fault.Corrupt, layoutPart, fault.NoOffset,
+				"%d bytes in the header, %d needed", len(d.layout.data), size)
+		}
+		return 0, size, d.layout.data[:size], true, nil
+	case d.layout.addr == undefined || size == 0:
+		return 0, size, nil, false, nil
+	case d.layout.size < uint64(size):
+		return 0, 0, nil, false, fault.New(fault.Corrupt, layoutPart, fault.NoOffset, "%d bytes, %d needed",
+			d.layout.size, size)
+	}
+	off, err = d.file.position(layoutPart, d.layout.addr, uint64(size))
+	return off, size, nil, true, err
+}

@@ -1,0 +1,74 @@
+// Package hdf5 opens HDF5 and NetCDF-4 files as groups of arrays, as store/zarr reads them: what a chunk index leads to
+// are chunks of a regular grid there, too.
+//
+// Dimensions are named by dimension scales, as netCDF-4 and h5py write them, or by labels of dimensions.
+package hdf5
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	format "github.com/chaski-eo/chaski/format/hdf5"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/zarr"
+)
+
+// Kind is the kind of the paths of HDF5 files.
+var Kind = store.Register(&store.Kind{
+	Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5, Raster: openRaster, Verify: check,
+})
+
+// Named reports whether a path has the extension of HDF5 or NetCDF-4. Only such remote paths are looked at.
+func Named(p source.Path) bool {
+	name, _, _ := source.Split(p.Name)
+	return magic.Named(name).Class == magic.HDF5
+}
+
+// Is reports whether a path is an HDF5 file, or one and a path in it. A remote one costs a request.
+func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+	if p.Remote() && !Named(p) {
+		return false
+	}
+	if !p.Remote() {
+		name, _, _ := source.Split(p.Local())
+		if st, err := openers.RootsOf(o).Stat(name); err != nil || !st.Mode().IsRegular() {
+			return false
+		}
+	}
+	uri, _, _ := source.Split(p.Name)
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return false
+	}
+	is := format.Is(ctx, r)
+	return r.Close() == nil && is
+}
+
+// openRaster implements store.Kind.Raster.
+func openRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l store.Limits) (
+	store.Raster, error) {
+	node, err := Open(ctx, o, uri, zarr.Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
+	if err != nil {
+		return nil, err
+	}
+	return node.Images(ctx, field, array, dims)
+}
+
+// check implements store.Kind.Verify.
+func check(ctx context.Context, c *store.Check, path string) error {
+	node, err := Open(ctx, c.Opener, path, zarr.Options{MaxChunk: int64(c.MaxChunk)})
+	if err != nil {
+		return err
+	}
+	return node.Check(ctx, c, path)
+}
+
+// hidden reports whether an attribute is one of the format, not of the user.
+func hidden(name string) bool {
+	own := []string{"DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "DIMENSION_LABELS", "_NCProperties"}
+	return strings.HasPrefix(name, "_Netcdf4") || slices.Contains(own, name)
+}

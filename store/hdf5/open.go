@@ -1,0 +1,375 @@
+package hdf5
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	format "github.com/chaski-eo/chaski/format/hdf5"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/zarr"
+)
+
+// opened is an HDF5 file that becomes a group of arrays.
+type opened struct {
+	*zarr.File
+	open   source.Opener
+	uri    string
+	object source.Known
+	tree   *format.File
+	names  map[uint64]string // of dimension scales, by the address of their dataset
+	ids    map[int64]string  // of netCDF-4 dimensions, by their number
+}
+
+// Open opens an HDF5 file as a group, or with FILE::PATH a group or an array in it.
+func Open(ctx context.Context, o source.Opener, uri string, opt zarr.Options) (*zarr.Node, error) {
+	name, inside, _ := source.Split(uri)
+	node, err := openFile(ctx, o, name, opt)
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	if inside = strings.Trim(inside, "/"); inside == "" {
+		return node, nil
+	}
+	return node.At(ctx, inside)
+}
+
+// openFile reads the tree of a file.
+func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options) (*zarr.Node, error) {
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	made := &opened{open: o, uri: uri, object: source.Known{Size: r.Size(), ETag: source.ETag(r)},
+		names: map[uint64]string{}, ids: map[int64]string{}}
+	made.File = zarr.NewFile(ctx, o, uri, opt)
+	made.tree, err = format.Open(ctx, r, func(n int64) error { return made.Charge(ctx, n) })
+	if err != nil {
+		made.Drop()
+		return nil, err
+	}
+	made.scales()
+	for _, p := range made.tree.Paths {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		made.add(p, made.tree.Nodes[p])
+	}
+	return made.Node(made.tree.Version), nil
+}
+
+// isPlaceholder reports whether a dataset only stands for a netCDF-4 dimension without coordinates.
+func isPlaceholder(n *format.Node) bool {
+	names, _ := n.Attr("NAME").([]string)
+	return len(names) == 1 && strings.HasPrefix(names[0], "This is a netCDF dimension but not a netCDF variable")
+}
+
+// scales finds the names of dimensions.
+func (o *opened) scales() {
+	for _, p := range o.tree.Paths {
+		node := o.tree.Nodes[p]
+		if class, _ := node.Attr("CLASS").([]string); !slices.Equal(class, []string{"DIMENSION_SCALE"}) {
+			continue
+		}
+		if o.names[node.Addr] == "" {
+			o.names[node.Addr] = path.Base(p)
+		}
+		if id, ok := node.Attr("_Netcdf4Dimid").([]int64); ok && len(id) == 1 && o.ids[id[0]] == "" {
+			o.ids[id[0]] = path.Base(p)
+		}
+	}
+}
+
+// add adds a node of the file to the group.
+func (o *opened) add(p string, n *format.Node) {
+	switch {
+	case n.Err != nil:
+		o.Broken(p, n.Err)
+	case n.Dataset == nil:
+		o.Group(p, attributes(n))
+	case isPlaceholder(n):
+	default:
+		array, err := o.array(p, n)
+		if err != nil {
+			o.Broken(p, err)
+			return
+		}
+		o.Array(p, *array, o.object)
+	}
+}
+
+// dtypes are the types of integers by their bytes, unsigned and signed.
+var dtypes = map[int][2]chunk.DType{1: {chunk.Uint8, chunk.Int8}, 2: {chunk.Uint16, chunk.Int16},
+	4: {chunk.Uint32, chunk.Int32}, 8: {chunk.Uint64, chunk.Int64}}
+
+// floats are the types of floats by their bytes.
+var floats = map[int]chunk.DType{2: chunk.Float16, 4: chunk.Float32, 8: chunk.Float64}
+
+const datasetPart = "dataset"
+
+// array describes a dataset as an array.
+func (o *opened) array(p string, n *format.Node) (*zarr.Foreign, error) {
+	d := n.Dataset
+	number := d.Type.Number()
+	if number == nil {
+		return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset,
+			"elements of type %v of %d bytes: arrays of numbers and booleans are read", d.Type.Class, d.Type.Size)
+	}
+	if d.Null {
+		return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset, "it has no elements (a null dataspace)")
+	}
+	made := &zarr.Foreign{Shape: d.Shape, Chunks: d.Chunked(), Bool: d.Type.IsBool(),
+		Big: number.Big && number.Size > 1, Fill: make([]byte, number.Size),
+		Names: o.dimensions(p, n), Attrs: attributes(n)}
+	if number.Class == format.Float {
+		made.DType = floats[number.Size]
+	} else if made.DType = dtypes[number.Size][0]; number.Signed && !made.Bool {
+		made.DType = dtypes[number.Size][1]
+	}
+	copy(made.Fill, d.Fill)
+	if made.Big {
+		slices.Reverse(made.Fill)
+	}
+	for _, f := range d.Filters {
+		name, ok := filters[f.ID]
+		if !ok {
+			return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset,
+				"filter %d (%s): deflate, shuffle, fletcher32, lzf, blosc and zstd are read", f.ID, f.Name)
+		}
+		filter := zarr.Filter{Name: name, Size: number.Size}
+		if f.ID == format.Shuffle && len(f.Data) > 0 && f.Data[0] <= math.MaxUint16 {
+			filter.Size = int(f.Data[0])
+		}
+		made.Filters = append(made.Filters, filter)
+	}
+	made.Text = fmt.Sprint(p, d.Shape, made.Chunks, made.DType, made.Big, made.Fill, made.Filters)
+	finder := &finder{o: o, d: d, size: int64(number.Size)}
+	if made.Chunks == nil {
+		inline, err := finder.lay()
+		if err != nil {
+			return nil, err
+		}
+		made.Chunks = pieces(d.Shape, number.Size)
+		if inline {
+			made.Chunks = whole(d.Shape)
+		}
+	}
+	finder.chunks = made.Chunks
+	for i, side := range made.Chunks {
+		finder.grid = append(finder.grid, (d.Shape[i]+side-1)/side)
+	}
+	made.Find, made.Prepare = finder.find, finder.prepare
+	return made, nil
+}
+
+// filters are the filters that are read, as codecs.
+var filters = map[int]string{format.Deflate: "zlib", format.Shuffle: "shuffle", format.Fletcher32: "fletcher32",
+	format.LZF: "lzf", format.Blosc: "blosc", format.Zstd: "zstd"}
+
+// whole returns the chunk that is the whole array.
+func whole(shape []int64) []int64 {
+	chunk := slices.Clone(shape)
+	for d := range chunk {
+		chunk[d] = max(chunk[d], 1)
+	}
+	return chunk
+}
+
+// pieceBytes is about the bytes of a piece of elements that lie side by side. Neighbours are read at once, and small
+// ones cost little therefore; a window of a scene reads few bytes beside it.
+const pieceBytes = 16 << 10
+
+// pieces returns the chunks in which an array without chunks is read. Each is a range of bytes.
+func pieces(shape []int64, size int) []int64 {
+	chunks := make([]int64, len(shape))
+	left := int64(pieceBytes / size)
+	for d, n := range slices.Backward(shape) {
+		chunks[d] = max(min(n, left), 1)
+		if left /= max(n, 1); chunks[d] < n {
+			left = 1
+		}
+	}
+	return chunks
+}
+
+// dimensions returns the names of the dimensions of a dataset, or nil.
+func (o *opened) dimensions(p string, n *format.Node) []string {
+	names := make([]string, len(n.Dataset.Shape))
+	if refs, ok := n.Attr("DIMENSION_LIST").([][]uint64); ok && len(refs) == len(names) {
+		for d, list := range refs {
+			if len(list) > 0 {
+				names[d] = o.names[list[0]]
+			}
+		}
+	} else if ids, ok := n.Attr("_Netcdf4Coordinates").([]int64); ok && len(ids) == len(names) {
+		for d, id := range ids {
+			names[d] = o.ids[id]
+		}
+	} else if len(names) == 1 && o.names[n.Addr] != "" {
+		names[0] = path.Base(p)
+	}
+	labels, _ := n.Attr("DIMENSION_LABELS").([]string)
+	for d := range names {
+		if names[d] == "" && len(labels) == len(names) {
+			names[d] = labels[d]
+		}
+	}
+	if slices.ContainsFunc(names, func(s string) bool { return s != "" }) {
+		return names
+	}
+	return nil
+}
+
+// attributes returns the attributes of a node as JSON.
+func attributes(n *format.Node) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for _, a := range n.Attrs {
+		if hidden(a.Name) {
+			continue
+		}
+		var list []string
+		switch values := a.Value.(type) {
+		case []float64:
+			list = texts(values, number)
+		case []int64:
+			list = texts(values, func(v int64) string { return strconv.FormatInt(v, 10) })
+		case []uint64:
+			list = texts(values, func(v uint64) string { return strconv.FormatUint(v, 10) })
+		case []bool:
+			list = texts(values, strconv.FormatBool)
+		case []string:
+			list = texts(values, func(v string) string {
+				b, _ := json.Marshal(v)
+				return string(b)
+			})
+		default:
+			continue
+		}
+		if a.Shape == nil && len(list) == 1 {
+			out[a.Name] = json.RawMessage(list[0])
+		} else {
+			out[a.Name] = json.RawMessage("[" + strings.Join(list, ",") + "]")
+		}
+	}
+	return out
+}
+
+func texts[T any](values []T, text func(T) string) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = text(v)
+	}
+	return list
+}
+
+// number returns a float in JSON, which has no NaN and no infinities: they are strings, as in Zarr.
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return `"NaN"`
+	case math.IsInf(v, 1):
+		return `"Infinity"`
+	case math.IsInf(v, -1):
+		return `"-Infinity"`
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// finder finds the chunks of a dataset.
+type finder struct {
+	o      *opened
+	d      *format.Dataset
+	size   int64   // bytes of an element
+	chunks []int64 // cells of a chunk
+	grid   []int64
+	// Of elements that lie side by side.
+	off     int64
+	bytes   int64
+	inline  []byte
+	written bool
+
+	mu    sync.Mutex // of the fields below
+	ready bool
+	index format.Chunks
+}
+
+// lay finds elements that lie side by side, and reports whether they lie in the header.
+func (f *finder) lay() (inline bool, err error) {
+	f.off, f.bytes, f.inline, f.written, err = f.d.Contiguous()
+	f.ready = true
+	return f.inline != nil, err
+}
+
+// prepare implements zarr.Foreign.Prepare.
+func (f *finder) prepare(ctx context.Context) error {
+	_, err := f.read(ctx)
+	return err
+}
+
+// read returns the index, which it reads once.
+func (f *finder) read(ctx context.Context) (format.Chunks, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ready {
+		return f.index, nil
+	}
+	r, err := source.OpenKnown(ctx, f.o.open, f.o.uri, f.o.object)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Size() != f.o.object.Size {
+		return nil, fault.New(fault.Corrupt, "file", fault.NoOffset, "it has %d bytes, %d when it was opened", r.Size(),
+			f.o.object.Size)
+	}
+	index, err := f.d.Chunks(ctx, r, func(n int64) error { return f.o.Hold(ctx, n) })
+	if err != nil {
+		return nil, err
+	}
+	f.index, f.ready = index, true
+	return index, nil
+}
+
+// find implements zarr.Foreign.Find.
+func (f *finder) find(ctx context.Context, at []int64) (zarr.Stored, error) {
+	if f.d.Chunked() == nil {
+		return f.side(at), nil
+	}
+	index, err := f.read(ctx)
+	if err != nil {
+		return zarr.Stored{}, err
+	}
+	number := int64(0)
+	for d, n := range f.grid {
+		number = number*n + at[d]
+	}
+	c, ok := index.Find(number)
+	return zarr.Stored{Absent: !ok, At: chunk.Range{Off: c.Off, Len: c.Size}, Skip: c.Skip}, nil
+}
+
+// side returns where a piece of elements lies that are side by side.
+func (f *finder) side(at []int64) zarr.Stored {
+	if !f.written {
+		return zarr.Stored{Absent: true}
+	}
+	first, count := int64(0), int64(1)
+	for d, n := range f.d.Shape {
+		first, count = first*n+at[d]*f.chunks[d], count*f.chunks[d]
+	}
+	off, size := first*f.size, count*f.size
+	if f.inline != nil {
+		return zarr.Stored{Inline: f.inline}
+	}
+	// The last piece may reach past the elements.
+	pad := max(off+size-f.bytes, 0)
+	return zarr.Stored{At: chunk.Range{Off: f.off + off, Len: size - pad}, Pad: pad}
+}
