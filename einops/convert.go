@@ -63,6 +63,7 @@ type Converter struct {
 
 	copies        bool // elements are the samples' bytes
 	widens        bool // integers to int64
+	rows          bool // see ofRows
 	odd           bool // float64 to float16 or uint8: see kernel.LoadOdd
 	affine        bool
 	scale, offset []float32
@@ -126,6 +127,7 @@ func NewConverter(c Convert) (*Converter, error) {
 	if c.Table != nil {
 		converter.setTable(c.Table)
 	}
+	converter.rows = converter.ofRows()
 	return converter, converter.setFill(c.Fill)
 }
 

@@ -41,8 +41,9 @@ const (
 	streamed = 8 << 20
 )
 
-// job is one Scatter: a box as loops over b and y, with rows along x.
-type job struct {
+// place says where the samples of a box lie in the block, and their elements in the tensor: loops over b and y, with
+// rows along x.
+type place struct {
 	cv      *Converter
 	dst     Target
 	floats  []float32 // dst.Data as float32; nil if elements have another type or are not aligned
@@ -52,12 +53,18 @@ type job struct {
 	strideX int // of src, in samples
 	x0, w   int
 	runs    runs
-	f       [piece]float32
-	valid   [piece]byte
-	near    [4 * piece]byte // samples side by side
 
 	elements []uint64       // of the band, with a table
 	missing  []kernel.Match // of the band
+}
+
+// job converts a box run by run. Its memory is not part of place, because to clear it takes as long as to convert 1,000
+// samples.
+type job struct {
+	place
+	f     [piece]float32
+	valid [piece]byte
+	near  [4 * piece]byte // samples side by side
 }
 
 // loop is one axis of a box.
@@ -84,7 +91,7 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	checkBlock(cv, box, blk)
 	bands := loop{&p.axes[axisB], box.B0, box.B1 - box.B0, blk.StrideB}
 	rows := loop{&p.axes[axisY], box.Y0, box.Y1 - box.Y0, blk.StrideY}
-	work := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
+	work := place{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
 	if cv.toNum == kernel.F32 {
 		work.floats, _ = cast.Of[float32](dst.Data)
 		work.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed &&
@@ -99,16 +106,27 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	base += work.mergeBands(&bands)
 	base += work.mergeRows(&rows)
 	work.gathers = kernel.Gathers(cv.fromSize, work.strideX)
-	if work.strideX < 0 || rows.n > 1 && work.strideX > abs(rows.stride) {
-		return work.turnBox(bands, rows, base, blk.First)
-	}
-	first := blk.First // index of the block's first sample; base is the offset of the tensor's first element
-	if stride, same := rows.axis.stride(); same && work.copiesRows() && (bands.n == 1 || bands.outside(&rows)) {
+	turned := work.strideX < 0 || rows.n > 1 && work.strideX > abs(rows.stride)
+	stride, same := rows.axis.stride()
+	if same && !turned && work.copiesRows() && (bands.n == 1 || bands.outside(&rows)) {
 		for band := range bands.n {
 			offset := base + bands.axis.offset(bands.first+band) + rows.first*stride
-			work.copyRows(offset, stride, first+band*bands.stride, rows.stride, rows.n)
+			work.copyRows(offset, stride, blk.First+band*bands.stride, rows.stride, rows.n)
 		}
 		return 0
+	}
+	if stride, ok := work.asRows(&bands, &rows); ok && !turned {
+		return work.convertRows(bands, rows, stride, base, blk.First)
+	}
+	return work.convertRuns(bands, rows, base, blk.First, turned)
+}
+
+// convertRuns converts a box run by run. first is the index of the block's first sample, base the offset of the
+// tensor's first element.
+func (p *place) convertRuns(bands, rows loop, base, first int, turned bool) (nodata int) {
+	work := job{place: *p}
+	if turned {
+		return work.turnBox(bands, rows, base, first)
 	}
 	if bands.outside(&rows) {
 		for band := range bands.n {
@@ -168,29 +186,29 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 
 // mergeBands turns the rows of all bands into one row of whole pixels, if block and tensor are both
 // pixel-interleaved with the same bands. It returns what to add to all offsets.
-func (j *job) mergeBands(b *loop) int {
+func (p *place) mergeBands(b *loop) int {
 	stride, constant := b.axis.stride()
-	ofPixels := b.stride == 1 && j.strideX == b.n
-	toPixels := constant && stride == 1 && j.runs.constant() && j.runs.stride == b.n
-	if b.n == 1 || !ofPixels || !toPixels || !j.cv.samePerBand {
+	ofPixels := b.stride == 1 && p.strideX == b.n
+	toPixels := constant && stride == 1 && p.runs.constant() && p.runs.stride == b.n
+	if b.n == 1 || !ofPixels || !toPixels || !p.cv.samePerBand {
 		return 0
 	}
-	off := j.x0 * j.runs.stride
-	j.x0, j.w, j.strideX, j.runs.stride = 0, j.w*b.n, 1, 1
+	off := p.x0 * p.runs.stride
+	p.x0, p.w, p.strideX, p.runs.stride = 0, p.w*b.n, 1, 1
 	*b = loop{axis: &noAxis, n: 1}
 	return off
 }
 
 // mergeRows turns all rows into one, if they lie end to end in both block and tensor. It returns what to
 // add to all offsets.
-func (j *job) mergeRows(y *loop) int {
+func (p *place) mergeRows(y *loop) int {
 	stride, constant := y.axis.stride()
-	gapless := constant && j.runs.constant() && stride == j.w*j.runs.stride && y.stride == j.w*j.strideX
+	gapless := constant && p.runs.constant() && stride == p.w*p.runs.stride && y.stride == p.w*p.strideX
 	if y.n == 1 || !gapless {
 		return 0
 	}
-	off := y.first*stride + j.x0*j.runs.stride
-	j.x0, j.w = 0, j.w*y.n
+	off := y.first*stride + p.x0*p.runs.stride
+	p.x0, p.w = 0, p.w*y.n
 	*y = loop{axis: &noAxis, n: 1}
 	return off
 }
@@ -356,17 +374,17 @@ func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 
 // copiesRows reports whether rows are copied as they are. The cases of row are 2 to 3 % of the time of reading tiles of
 // 128 pixels, whose rows have 256 bytes.
-func (j *job) copiesRows() bool {
-	together := j.strideX == 1 && j.runs.constant() && j.runs.stride == 1
-	return together && j.cv.copies && !j.cv.noData && j.dst.Mask == nil
+func (p *place) copiesRows() bool {
+	together := p.strideX == 1 && p.runs.constant() && p.runs.stride == 1
+	return together && p.cv.copies && !p.cv.noData && p.dst.Mask == nil
 }
 
 // copyRows copies rows from index src of the block to offset off of the tensor. The strides are in samples.
-func (j *job) copyRows(off, stride, src, step, rows int) {
-	size := j.cv.toSize
-	n, end, start := j.w*size, (off+j.x0)*size, src*size
+func (p *place) copyRows(off, stride, src, step, rows int) {
+	size := p.cv.toSize
+	n, end, start := p.w*size, (off+p.x0)*size, src*size
 	for range rows {
-		copy(j.dst.Data[end:end+n], j.src[start:start+n])
+		copy(p.dst.Data[end:end+n], p.src[start:start+n])
 		end += stride * size
 		start += step * size
 	}

@@ -105,12 +105,12 @@ func (cv *Converter) setTable(table *Table) {
 }
 
 // setBand makes band b the one that rows are converted for, and returns its scale and offset.
-func (j *job) setBand(b int) (a, c float32) {
-	if t := j.cv.table; t != nil {
-		j.elements = t.elements[min(b, len(t.elements)-1)]
+func (p *place) setBand(b int) (a, c float32) {
+	if t := p.cv.table; t != nil {
+		p.elements = t.elements[min(b, len(t.elements)-1)]
 	}
-	j.missing = j.cv.missing[min(b, len(j.cv.missing)-1)]
-	return j.cv.band(b)
+	p.missing = p.cv.missing[min(b, len(p.cv.missing)-1)]
+	return p.cv.band(b)
 }
 
 // look writes the elements of n samples to element at of a run, with the fill value for nodata.

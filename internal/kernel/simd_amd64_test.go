@@ -20,4 +20,6 @@ func TestWithoutVectors(t *testing.T) {
 	t.Run("store", TestStoreAndCopyAndRepeat)
 	t.Run("clip", TestClip)
 	t.Run("valid", TestValidAgainstHit)
+	hasAVX2 = avx2
+	t.Run("rows", TestRowsAgainstTheTwin)
 }

@@ -17,3 +17,8 @@ func storeFence()                                             {}
 
 // Gathers reports whether Copy brings numbers of size bytes that lie stride apart side by side in vectors.
 func Gathers(_, _ int) bool { return false }
+
+// RowsFast reports whether Convert has a loop in assembly for rows of so many samples that lie step apart.
+func RowsFast(_, _ Num, _, _ int) bool { return false }
+
+func (r *Rows) convertSIMD(_, _, _ []byte, _ RowArea) int { return 0 }
