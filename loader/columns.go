@@ -17,6 +17,9 @@ import (
 // columnsOf returns the kinds of the columns of a group: first the metadata columns, in the order of the spec, then the
 // others in the order of batches.
 func (e *Engine) columnsOf(g *group) (list []columnKind) {
+	if e.spec.IDs {
+		return []columnKind{{reads: true, bytes: valueBytes, of: e.idColumn}}
+	}
 	lead := g.lead()
 	times := max(lead.steps, 1)
 	for i, v := range lead.values {
@@ -93,6 +96,29 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 				tensor.Shape, tensor.Axes = append(tensor.Shape, int64(field.width())), append(tensor.Axes, "k")
 			}
 			return []member{{tensor, field.kind.String()}}
+		},
+	}
+}
+
+// idColumn returns the names of the samples of Spec.IDs.
+func (e *Engine) idColumn(p *Pending) column {
+	field := valueField{name: spec.IDMember, kind: catalog.Text}
+	names := slices.Repeat([]catalog.Value{{Null: true}}, p.batch.Rows)
+	return column{
+		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) (err error) {
+			names[k].Text, err = d.table.NameOf(p.ctx, draw.Row)
+			names[k].Null = false
+			return err
+		},
+		clear: func(k int) { names[k] = catalog.Value{Null: true} },
+		size: func() (n int64) {
+			for _, name := range names {
+				n += int64(len(name.Text))
+			}
+			return n
+		},
+		members: func() []member {
+			return []member{{field.tensor(names, p.batch.Valid), catalog.Text.String()}}
 		},
 	}
 }

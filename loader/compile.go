@@ -36,10 +36,10 @@ func (g *group) compile(e *Engine) error {
 	if err := e.checkValidity(g); err != nil {
 		return err
 	}
-	if e.spec.Windows && len(lead.rasters) == 0 {
+	if e.spec.Windows && len(lead.rasters) == 0 && !e.spec.IDs {
 		return errors.New("spec: windows is true, and no field is a raster")
 	}
-	if e.spec.Geo && len(lead.rasters) == 0 {
+	if e.spec.Geo && len(lead.rasters) == 0 && !e.spec.IDs {
 		return errors.New("spec: geo is true, and no field is a raster")
 	}
 	g.columns = e.columnsOf(g)
@@ -251,7 +251,11 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	if err := e.setClasses(ctx); err != nil {
 		return err
 	}
-	if err := e.addSizes(); err != nil {
+	if e.spec.IDs { // the samples are found, and nothing else of them is read
+		for _, d := range e.sets {
+			d.rasters, d.values, d.vectors = nil, nil, nil
+		}
+	} else if err := e.addSizes(); err != nil {
 		return err
 	}
 	for _, g := range e.groups {

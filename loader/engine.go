@@ -493,6 +493,9 @@ func (p *Pending) set(k int) *dataset {
 
 // inOrder visits raster fields and metadata columns in the order of the spec.
 func (g *group) inOrder(e *Engine, raster, value func(i int)) {
+	if e.spec.IDs {
+		return
+	}
 	r, v, values := 0, 0, g.lead().values
 	for i := range spec.RowFields(e.spec.Fields) {
 		if v < len(values) && values[v].column == i {

@@ -33,9 +33,9 @@ func catalogTable(t *catalog.Table) *Table {
 		}
 	}
 	return &Table{
-		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), ID: t.ID, ScanIDs: t.ScanIDs, Close: t.Close,
-		Pages: t.NewPageCounter,
-		Data:  t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
+		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), ID: t.ID, ScanIDs: t.ScanIDs,
+		ScanKeys: t.ScanKeys, Close: t.Close, Pages: t.NewPageCounter,
+		Data: t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
 		Column: func(ctx context.Context, name string) (Column, error) { return catalogColumn(ctx, t, name) },
 	}
 }

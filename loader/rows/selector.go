@@ -123,17 +123,33 @@ func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 	return ctx.Err()
 }
 
-// without leaves out the samples with some ids.
+// without leaves out the samples with some ids: the id and the key of a sample, and the paths of all its rasters, as
+// another run may have had another field first.
 func (s *Selector) without(ctx context.Context, ids []string) error {
 	s.init()
 	bad := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		bad[id] = true
 	}
-	return s.table.ScanIDs(ctx, func(row int64, id string) error {
+	drop := func(row int64, id string) error {
 		s.Keep[row] = s.Keep[row] && !bad[id]
 		return nil
-	})
+	}
+	if err := cmp.Or(s.table.ScanIDs(ctx, drop), s.table.Keys(ctx, drop)); err != nil || s.table.Array {
+		return err
+	}
+	for _, field := range s.table.Fields {
+		for row := int64(0); row < s.table.N && field.Kind == catalog.Raster; row++ {
+			path, err := field.Value(ctx, row)
+			if err == nil {
+				err = cmp.Or(drop(row, path.Text), ctx.Err())
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // where keeps the samples that meet a condition.
@@ -182,8 +198,8 @@ func (s *Selector) split(ctx context.Context, p *spec.Split, use string) error {
 	share := slices.IndexFunc(p.Shares, func(x spec.Share) bool { return x.Name == use })
 	switch p.By {
 	case "hash":
-		return s.table.ScanIDs(ctx, func(row int64, id string) error {
-			s.Keep[row] = s.Keep[row] && split.OfText(id) == share
+		return s.table.Keys(ctx, func(row int64, key string) error {
+			s.Keep[row] = s.Keep[row] && split.OfText(key) == share
 			return nil
 		})
 	case "given":

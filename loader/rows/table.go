@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -28,6 +29,9 @@ type Table struct {
 	ID func(ctx context.Context, row int64) (string, error)
 	// ScanIDs visits the id of every row, in order.
 	ScanIDs func(ctx context.Context, visit func(row int64, id string) error) error
+	// ScanKeys visits the key of every row, in order: what its sample is called whichever fields are read. It is nil if
+	// that is the id.
+	ScanKeys func(ctx context.Context, visit func(row int64, key string) error) error
 	// Column returns a column by its name. One that does not exist is fault.NotFound.
 	Column func(ctx context.Context, name string) (Column, error)
 	// Pages returns a counter of the pages that reads of rasters in cells take, or nil if no rasters need one.
@@ -176,6 +180,26 @@ func InField(name string, err error) error {
 		return fault.WithPart(err, "field "+name, fault.NoOffset)
 	}
 	return fmt.Errorf("field %q: %w", name, err)
+}
+
+// Keys visits the key of every row, in order: ScanKeys, or ScanIDs.
+func (t *Table) Keys(ctx context.Context, visit func(row int64, key string) error) error {
+	if t.ScanKeys != nil {
+		return t.ScanKeys(ctx, visit)
+	}
+	return t.ScanIDs(ctx, visit)
+}
+
+// NameOf returns what a sample is called: the path of its first raster, as the dataset has it, or without one its id.
+func (t *Table) NameOf(ctx context.Context, row int64) (string, error) {
+	raster := slices.IndexFunc(t.Fields, func(f Field) bool { return f.Kind == catalog.Raster })
+	if t.Joined == nil && !t.Array && raster >= 0 {
+		name, err := t.Fields[raster].Value(ctx, row)
+		if err != nil || !name.Null && name.Text != "" {
+			return name.Text, err
+		}
+	}
+	return t.ID(ctx, row)
 }
 
 // Assets returns the rasters of a field in a row: one, or all steps of time that it has files for.

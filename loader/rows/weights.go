@@ -111,22 +111,27 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t *Table
 	if weights.Samples == "" {
 		return weights, nil
 	}
-	switch samples, err := SamplesOf(ctx, t); {
-	case err != nil:
+	samples, err := SamplesOf(ctx, t)
+	if err == nil && samples != weights.Samples && t.ScanKeys != nil {
+		samples, err = samplesOf(ctx, t.ScanIDs) // as older files have it
+	}
+	if err == nil && samples != "" && samples != weights.Samples {
+		err = fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
+			"of other samples, or in another order: count them again"), path)
+	}
+	if err != nil {
 		return nil, err
-	case samples != "" && samples != weights.Samples:
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
-			"of other samples, or in another order: count them again, with this run's first raster field first"), path)
 	}
 	return weights, nil
 }
 
-// SamplesOf returns a digest of the ids of a dataset in order, as 32 hexadecimal digits, or "" for
-// a dataset without ids. The directory that all ids share is left out, so that weights stay valid
-// after the files were moved.
-func SamplesOf(ctx context.Context, t *Table) (string, error) {
+// SamplesOf returns a digest of the keys of a dataset in order, as 32 hexadecimal digits. The directory that all keys
+// share is left out, so that weights stay valid after the files were moved.
+func SamplesOf(ctx context.Context, t *Table) (string, error) { return samplesOf(ctx, t.Keys) }
+
+func samplesOf(ctx context.Context, scan func(context.Context, func(int64, string) error) error) (string, error) {
 	dir, first := "", true
-	err := t.ScanIDs(ctx, func(_ int64, id string) error {
+	err := scan(ctx, func(_ int64, id string) error {
 		if first {
 			dir, first = id[:strings.LastIndexByte(id, '/')+1], false
 		}
@@ -139,7 +144,7 @@ func SamplesOf(ctx context.Context, t *Table) (string, error) {
 		return "", err
 	}
 	hash := digest.New()
-	err = t.ScanIDs(ctx, func(_ int64, id string) error {
+	err = scan(ctx, func(_ int64, id string) error {
 		hash.Record([]byte(strings.TrimPrefix(id, dir)))
 		return nil
 	})

@@ -531,6 +531,9 @@ const SourceColumn = "source"
 // steps of a sequence share the window.
 const WindowMember = "window"
 
+// IDMember is the tensor of Spec.IDs.
+const IDMember = "id"
+
 // GeoMembers are the tensors of Spec.Geo, int64 (n) of EPSG codes and else float64. They describe the first raster
 // field's window as it lies in the tensor: resampled, flipped and turned. All steps of a sequence have the values of
 // the first. Rows without a sample, and rasters without a place, have the EPSG code 0 and NaN; with a CRS that is not

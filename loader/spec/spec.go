@@ -80,6 +80,9 @@ type Spec struct {
 	// is no time: of the column that orders sequences, the column of "newest" and "oldest", or the first of
 	// istac:time_start, stac:time_start and datetime.
 	Geo bool `json:"geo,omitempty"`
+	// IDs makes batches of the same samples that have no fields, but the string tensor "id" (n): the path of the first
+	// raster of each row, as the dataset has it, or the id of the row. No pixel is read.
+	IDs bool `json:"ids,omitempty"`
 	// Subset selects rows of Source and groups them.
 	Subset
 	// Mixture draws from several sources in place of Source.

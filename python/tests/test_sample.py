@@ -184,6 +184,44 @@ def test_ids(binary, chips):  # noqa: F811
             _ = loader.ids
 
 
+def test_ids_of_parts_and_windows(tmp_path):
+    """An id names the file of a row whichever rows and windows a loader has."""
+    rasterio = pytest.importorskip("rasterio")
+    for i in range(12):
+        side = 16 + 8 * (i % 3)
+        made = dict(driver="GTiff", count=1, height=side, width=side, dtype="uint8")
+        with rasterio.open(tmp_path / f"{i:02}.tif", "w", **made) as f:
+            f.write(np.full((1, side, side), i, "uint8"))
+    boxes = [f"{i:02}.tif,{x},0,8,8\n" for i in range(12) for x in (0, 4)]
+    (tmp_path / "t.csv").write_text("image,x,y,w,h\n" + "".join(boxes))
+    split = chaski.Split.by_hash({"a": 0.5, "b": 0.5})
+    for taken in (
+        chaski.Grid(8),
+        chaski.TileWindow(8, per_visit=2),
+        chaski.ResizedWindow(8),
+        chaski.RandomWindow(8, per_asset=3),
+        chaski.RandomWindow(sizes=[8, 12, 14]),
+        chaski.RowWindow(8),
+    ):
+        table = isinstance(taken, chaski.RowWindow)
+        for rows in (
+            chaski.Rows(split=split, use="a"),
+            chaski.Rows(bad=["03.tif", "07.tif"], take=7),
+        ):
+            with chaski.load(
+                tmp_path / "t.csv" if table else tmp_path,
+                batch_size=5,
+                window=taken,
+                rows=rows,
+                pixels=chaski.Pixels(dtype="native"),
+            ) as loader:
+                ids = loader.ids[:]
+                for batch in nonempty(loader):
+                    for k in nonempty(np.flatnonzero(batch["valid"])):
+                        name = ids[int(batch["sample"][k])]
+                        assert int(Path(name).stem) == batch["image"][k].max(), taken
+
+
 def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path):  # noqa: F811
     """Ids and samples also belong to their rows with take, windows, missing and pairs."""
     pytest.importorskip("torch")

@@ -359,6 +359,48 @@ def test_where_and_splits(data):
         chaski.load(table, rows=chaski.Rows(where=[("cloudy", "<", 1)]), **options)
 
 
+def test_parts_of_a_split_do_not_depend_on_fields(tmp_path):
+    """The key of a sample is the {id}, or the path in the first column of files of its table."""
+    rasterio = pytest.importorskip("rasterio")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    made = dict(driver="GTiff", count=1, height=4, width=4, dtype="uint8")
+    for kind in ("a", "b"):
+        (tmp_path / kind).mkdir()
+        for i in range(20):
+            with rasterio.open(tmp_path / kind / f"{i:02}.tif", "w", **made) as f:
+                f.write(np.full((1, 4, 4), i, "uint8"))
+    columns = {"n": range(20), **{k: [f"{k}/{i:02}.tif" for i in range(20)] for k in "ab"}}
+    lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["n,a,b", *lines]) + "\n")
+    pq.write_table(pa.table({k: list(v) for k, v in columns.items()}), tmp_path / "t.parquet")
+    parts = {"train": 0.5, "val": 0.5}
+    shares = sampling.apportion(1 << 32, list(parts.values()))
+    patterns = {k: k + "/{id}.tif" for k in "ab"}
+    named = {k: chaski.Field(column=k) for k in "ab"}
+    for source, fields, key in (
+        (tmp_path, patterns, "{:02}"),
+        (tmp_path / "t.csv", named, "a/{:02}.tif"),
+        (tmp_path / "t.parquet", named, "a/{:02}.tif"),
+    ):
+        want = [i for i in range(20) if sampling.share_of_text(7, shares, key.format(i)) == 0]
+        for order in ("ab", "ba", "a", "b"):
+            rows = chaski.Rows(split=chaski.Split.by_hash(parts, seed=7), use="train")
+            some = {k: fields[k] for k in order}
+            with chaski.load(
+                source, rows=rows, batch_size=20, fields=some, shuffle=False
+            ) as loader:
+                batch = next(iter(loader))
+                first = batch[order[0]][:, 0, 0, 0].astype(int).tolist()
+                names = loader.ids[:]
+            assert first == want, (source, order)
+            assert [int(Path(n).stem) for n in names] == want
+        # Bad rows are those of any field's path, as a run with another field first lists them.
+        bad = chaski.Rows(bad=["b/03.tif"])
+        with chaski.load(source, rows=bad, batch_size=20, fields=fields, shuffle=False) as loader:
+            left = next(iter(loader))["a"][:, 0, 0, 0].astype(int).tolist()
+        assert left == [i for i in range(20) if i != 3]
+
+
 def test_mixture(data):
     table, images, masks = data
     mix = chaski.Mixture(

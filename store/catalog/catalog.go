@@ -100,16 +100,17 @@ type Table struct {
 	folders     *columns.Column          // the column FolderColumn of a listing or catalog, or nil
 	own         io.Closer                // the opener, if it is not the one that the caller gave
 	fingerprint string
-	order       []int64  // the rows of the table that are samples; nil: all
-	paired      []string // names of the fields of a catalog of pairs
-	dims        string   // of Zarr stores
-	stores      []int    // the fields that have these
-	images      []int32  // of each sample the number of its image in its stores; nil: each store is one sample
-	dropped     int      // how many ids were left out
-	halves      []string // what Halves returns
-	pageBytes   int64    // what PageBytes returns
-	pageCache   int64    // bytes of decoded pages that are kept
-	example     string   // a file that is missing for one of them
+	order       []int64         // the rows of the table that are samples; nil: all
+	keys        *columns.Column // see ScanKeys; nil of a table that is no catalog
+	paired      []string        // names of the fields of a catalog of pairs
+	dims        string          // of Zarr stores
+	stores      []int           // the fields that have these
+	images      []int32         // of each sample the number of its image in its stores; nil: each store is one sample
+	dropped     int             // how many ids were left out
+	halves      []string        // what Halves returns
+	pageBytes   int64           // what PageBytes returns
+	pageCache   int64           // bytes of decoded pages that are kept
+	example     string          // a file that is missing for one of them
 }
 
 type assetKey struct {
@@ -286,6 +287,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	}
 	t.listed = l.Beside // so that no directory is listed again
 	uris := columns.Paths(l.Paths)
+	t.keys = uris
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)
 	for _, source := range fields {
@@ -434,6 +436,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	if err != nil {
 		return err
 	}
+	t.keys = uris
 	return t.pair(ctx, fields, uris, o.DropIncomplete)
 }
 
@@ -522,7 +525,7 @@ func (t *Table) ID(ctx context.Context, row int64) (string, error) {
 		}
 	}
 	t.checkRow(row)
-	return "row " + strconv.FormatInt(row, 10), nil
+	return rowName(row), nil
 }
 
 // Asset returns the file of a sample's raster field. Its index comes from the table's blob or, if it has none, from the

@@ -122,21 +122,20 @@ func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error
 
 // ScanIDs visits what ID returns for all samples, in order.
 func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
-	name := func(row int64) string { return "row " + strconv.FormatInt(row, 10) }
 	for i := range t.fields {
 		if t.fields[i].kind != Raster {
 			continue
 		}
 		err := t.values(i).Scan(ctx, func(row int64, c columns.Cell) error {
 			if c.Null {
-				return visit(row, name(row))
+				return visit(row, rowName(row))
 			}
 			return visit(row, t.named(string(c.Text), row))
 		})
 		return fault.WithFile(err, t.src)
 	}
 	for row := range t.n {
-		if err := visit(row, name(row)); err != nil {
+		if err := visit(row, rowName(row)); err != nil {
 			return err
 		}
 	}

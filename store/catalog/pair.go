@@ -68,6 +68,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 	})
 	t.n = int64(len(ids))
 	t.order, _ = pickRows(ids, rows[first])
+	t.keys = t.idsOf(uris, pattern.Match, len(shared))
 	for i, source := range fields {
 		switch {
 		case rows[i] != nil:
@@ -180,13 +181,9 @@ func (t *Table) matches(ctx context.Context, s Source, uris *columns.Column, sha
 	}
 	rows := map[string]int64{}
 	err = uris.Scan(ctx, func(row int64, v columns.Cell) error {
-		path := string(v.Text)
-		if t.table == nil {
-			if listing.Outside(path) != listing.Outside(s.Pattern) {
-				return nil
-			}
-		} else if source.Scheme(path) != "" || filepath.IsAbs(path) {
-			path = path[min(shared, len(path)):]
+		path := t.below(string(v.Text), shared)
+		if t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
+			return nil
 		}
 		id, ok := pattern.Match(path)
 		if !ok || v.Null {

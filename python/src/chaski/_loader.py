@@ -24,7 +24,15 @@ from chaski._grpc import pb
 from chaski._host import SUPPORTED
 from chaski._ledger import Ledger
 from chaski._plain import count, instance, positive
-from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
+from chaski._proto.arguments import (
+    BadRow,
+    Engine,
+    FieldInfo,
+    GeoWindow,
+    SourceInfo,
+    Transport,
+    Wire,
+)
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
 from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
@@ -224,8 +232,8 @@ class Loader:
         except BaseException:
             self._close()
             raise
-        # Of samples one by one (at "", or with a size of windows) and of the ids of fields.
-        self._singles: dict[tuple[str, tuple[int, int] | None], Description] = {}
+        # Of samples one by one, with a size of windows too, and of their ids.
+        self._singles: dict[tuple[bool, tuple[int, int] | None], Description] = {}
         self._fetch_lock = threading.Lock()
         self._fetching: Run | None = None  # the stream of fetch
         self._end_fetching: Callable[[], object] = lambda: None
@@ -428,13 +436,13 @@ class Loader:
         return batch
 
     def _fetched(
-        self, ticket: Ticket, field: str = "", size: tuple[int, int] | None = None
+        self, ticket: Ticket, ids: bool = False, size: tuple[int, int] | None = None
     ) -> Batch:
         """Returns samples as one batch, by a stream that stays open for more of their kind."""
         job = Job(1, 0, ticket)
         with self._fetch_lock:
             batch, run = None, self._fetching
-            described = self._describe_single(field, size)
+            described = self._describe_single(ids, size)
             if run is not None and run.made_for(described, None) and resting.take(run):
                 with contextlib.suppress(UnavailableError):  # an engine may have ended an idle one
                     batch = run.one(job)
@@ -453,23 +461,26 @@ class Loader:
             loader.ids[batch["sample"][0]]
 
         The id of a sample is the path of its first raster, as the dataset has it: below the folder,
-        as the table or catalog has it, in the container. Each is asked of the engine when it is
-        wanted, and costs no pixel; for all rows of every batch, a field of kind "text" is faster.
+        as the table or catalog has it, in the container; of a row without one, that of the row.
+        Each is asked of the engine when it is wanted, and costs no pixel; for all rows of every
+        batch, a field of kind "text" is faster.
 
         Raises:
             SpecError: samples of a `Mixture`, or with `strata`, are counted within their dataset or
-                value, and with `time` have several rasters, so that an index does not name one; or
-                no field is a raster.
+                value, with `time` they have several rasters, and windows of a `GeoWindow` lie on
+                any scenes, so that an index does not name one.
         """
         if any(self.spec.get(m) for m in ("sources", "strata", "time")):
             raise SpecError(
                 "ids: of a Mixture, and with strata or time, an index does not name one file; add "
                 'Field(column="path", kind="text") to fields'
             )
-        raster = next((f.name for f in self.fields if f.kind == "raster"), None)
-        if raster is None:
-            raise SpecError("ids: no field is a raster")
-        return Ids(self, raster)
+        if self.spec["sampler"]["kind"] == GeoWindow._kind:
+            raise SpecError(
+                "ids: a GeoWindow has windows at places, which several scenes may cover, and an "
+                'index does not name one; Pixels(geo=True) says in batch["geo"] where they lie'
+            )
+        return Ids(self)
 
     def _all_samples(self, size: tuple[int, int] | None = None) -> int:
         """Returns the samples of an epoch without `take`; with the size of windows, the rasters."""
@@ -493,45 +504,27 @@ class Loader:
             connection.side(d.reply.shared)
         return d
 
-    def _describe_single(self, field: str = "", size: tuple[int, int] | None = None) -> Description:
+    def _describe_single(
+        self, ids: bool = False, size: tuple[int, int] | None = None
+    ) -> Description:
         """Returns the description of samples one by one.
 
-        With a field, it is that of its ids alone; with a size, of such a window of each raster.
+        With ids, it is that of their ids alone; with a size, of such a window of each raster.
         """
-        if (d := self._singles.get((field, size))) is None:
+        if (d := self._singles.get((ids, size))) is None:
             # The batch size stays: with per_batch, it says what the shares are of. take goes: it
             # leaves samples out of an epoch, not of the dataset.
-            spec, gone = {**self._asked, "shuffle": False, "last": "short"}, {"take"}
-            if field:
-                spec["fields"] = self._id_fields(field)
-                gone |= {"defaults", "stats", "windows", "geo"}
+            spec = {**self._asked, "shuffle": False, "last": "short"}
+            spec.pop("take", None)
+            if ids:
+                spec["ids"] = True
             if size:
                 asked, spec["sampler"] = spec.get("sampler"), list(size)
                 if isinstance(asked, dict) and asked["kind"] == "tile_window":
                     once = {"size": list(size), "visits": 1, "per_visit": 1}
                     spec["sampler"] = {**asked, **once}
-            d = self._describe({k: v for k, v in spec.items() if k not in gone}, 1)
-            self._singles[field, size] = d
+            d = self._singles[ids, size] = self._describe(spec, 1)
         return d
-
-    def _id_fields(self, field: str) -> list[dict[str, Any]]:
-        """Returns the fields of a spec of the same samples, whose texts are the ids of a field."""
-        # The samples have to be the same ones: as a raster field, without a pixel being read. All
-        # fields with a pattern say which ids there are. A catalog may have fields that the spec in
-        # use has, and the one that was asked for has not.
-        out = []
-        for f in self.spec["fields"]:
-            if "pattern" in f.get("vector", ()):
-                out.append({"name": f["name"], "vector": f["vector"], "kind": "text"})
-                continue
-            one = {m: f[m] for m in ("column", "pattern", "blob") if m in f}
-            several = [{m: v} for m in ("column", "pattern") for v in f.get(m + "s", ())]
-            for i, place in enumerate(several or [one]):
-                # A stack has the ids of its rasters: the first one keeps the name of the field.
-                name = f"{f['name']}.{i}" if i else f["name"]
-                if name == field or "pattern" in place:
-                    out.append({"name": name, **place, "kind": "text"})
-        return out
 
     def _start(self, mover: Moves | None) -> Run:
         """Returns a run that stands where the loader does.
@@ -832,9 +825,8 @@ _clients: weakref.WeakSet[Loader] = weakref.WeakSet()
 class Ids(Sequence[str]):
     """What the samples of a loader are called, by their index; see `Loader.ids`."""
 
-    def __init__(self, loader: Loader, field: str) -> None:
+    def __init__(self, loader: Loader) -> None:
         self._loader = loader
-        self._field = field
 
     def __len__(self) -> int:
         return self._loader._all_samples()
@@ -854,13 +846,10 @@ class Ids(Sequence[str]):
         return self._loader._outlive(lambda: self._named([operator.index(i)]))[0]
 
     def _named(self, samples: Sequence[int]) -> list[str]:
-        named, n = self._loader._describe_single(self._field).reply.samples, len(self)
-        if named != n:
-            raise SpecError(f"ids: {named} of {n} samples have one")
         out: list[str] = []
         for first in range(0, len(samples), _MAX_FETCHED):
             some = Ticket(0, named=tuple(samples[first : first + _MAX_FETCHED]))
-            out.extend(self._loader._fetched(some, self._field)[self._field])
+            out.extend(self._loader._fetched(some, ids=True)["id"])
         return out
 
 

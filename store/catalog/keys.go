@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+)
+
+// ScanKeys visits the key of each sample, in order: what the sample is called whichever fields are read. It is the {id}
+// of patterns, and else the path in a listing or catalog. In other tables it is the id of a STAC item, or the path in
+// the first column of files. Without a path it is "row N", the number of the row.
+func (t *Table) ScanKeys(ctx context.Context, visit func(row int64, key string) error) error {
+	keys := t.keys
+	if keys == nil {
+		var err error
+		if keys, err = t.fileColumn(ctx); err != nil {
+			return fault.WithFile(err, t.src)
+		}
+	}
+	err := columns.Pick(keys, t.order).Scan(ctx, func(row int64, c columns.Cell) error {
+		key := string(c.Text)
+		if c.Null || key == "" {
+			key = rowName(t.tableRow(row))
+		}
+		return visit(row, t.named(key, row))
+	})
+	return fault.WithFile(err, t.src)
+}
+
+// tableRow returns the row of the table that a sample has.
+func (t *Table) tableRow(sample int64) int64 {
+	if t.order == nil {
+		return sample
+	}
+	return t.order[sample]
+}
+
+// rowName names a row that has no path.
+func rowName(row int64) string { return "row " + strconv.FormatInt(row, 10) }
+
+// fileColumn returns the ids of a table of STAC items, or the first column of a table whose first string names a file
+// of pixels. Without one it returns a column of nulls.
+func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
+	tab, class := t.table, magic.Named(source.Name(t.src)).Class
+	// A table of text has the columns of the fields alone, and the key must not depend on them.
+	if tab.Files == nil && (class == magic.CSV || class == magic.Items) {
+		uri, err := t.roots.Allow(t.src)
+		if err != nil {
+			return nil, err
+		}
+		file, err := t.opener.Open(ctx, uri)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		tab, err = columns.OpenText(ctx, file, t.src, func(string) columns.Want { return columns.Written })
+		if err != nil {
+			return nil, err
+		}
+	}
+	names := tab.Names()
+	if class == magic.Items {
+		names = append([]string{"id"}, names...)
+	}
+	for _, name := range names {
+		column, err := tab.Column(name)
+		if err != nil || column.Kind != Text || column.Bytes || column.Opaque {
+			continue
+		}
+		first := ""
+		err = column.Scan(ctx, func(_ int64, c columns.Cell) error {
+			if first = string(c.Text); first == "" {
+				return nil
+			}
+			return errStop
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			return nil, err
+		}
+		if name == "id" && first != "" && names[0] == name || namesPixels(first) {
+			return column, nil
+		}
+	}
+	return columns.Nulls(t.table.Rows()), nil
+}
+
+// namesPixels reports whether a string ends like a file of pixels, or is a place in one.
+func namesPixels(text string) bool {
+	if strings.Contains(text, "://") {
+		text, _, _ = strings.Cut(text, "?") // the query of a signed URL
+	}
+	_, _, zarr := storeOf(text)
+	_, _, member := source.Split(text)
+	return zarr || member || source.IsRange(text) || magic.Named(text).Class.Pixels()
+}
+
+// idsOf returns the column of the ids that a pattern finds in the paths of a column. shared is the length of the
+// directory that all absolute paths share.
+func (t *Table) idsOf(uris *columns.Column, matches func(path string) (id string, ok bool), shared int) *columns.Column {
+	return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+		id, ok := matches(t.below(string(c.Text), shared))
+		return columns.Cell{Text: []byte(id), Null: c.Null || !ok}
+	})
+}
+
+// below returns the part of a path that patterns match: of an absolute one in a table without the directory that all
+// of these share, whose length is shared.
+func (t *Table) below(path string, shared int) string {
+	if t.table != nil && (source.Scheme(path) != "" || filepath.IsAbs(path)) {
+		return path[min(shared, len(path)):]
+	}
+	return path
+}
