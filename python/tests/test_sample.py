@@ -184,6 +184,34 @@ def test_ids(binary, chips):  # noqa: F811
             _ = loader.ids
 
 
+def test_masks_of_rows(chips):  # noqa: F811
+    """A mask of bools picks the samples where it is true, as of an array, and none by 0 and 1."""
+    torch = pytest.importorskip("torch")
+    with chaski.load(chips[0], batch_size=4, pixels=chaski.Pixels(dtype="native")) as loader:
+        mask = np.arange(loader.samples) % 3 == 1
+        want = np.flatnonzero(mask).tolist()
+        for given in (
+            mask,
+            mask.tolist(),
+            torch.from_numpy(mask),
+            tuple(mask),
+            list(torch.from_numpy(mask)),
+        ):
+            assert loader.fetch(given)["sample"].tolist() == want
+        windows = [(0, 0, 8, 8)] * len(want)
+        assert loader.fetch(mask, windows)["sample"].tolist() == want
+        for wrong in (mask[:-1], [True, 1], torch.tensor([True])):
+            with pytest.raises(chaski.SpecError, match="mask"):
+                loader.fetch(wrong)
+        for one in (True, np.True_, torch.tensor(True)):
+            with pytest.raises(chaski.SpecError):
+                loader.sample(one)
+            with pytest.raises(chaski.SpecError):
+                loader.ids[one]
+            with pytest.raises(chaski.SpecError):
+                chaski.read(next(Path(chips[0]).glob("*.tif")), b=[one])
+
+
 def test_ids_of_parts_and_windows(tmp_path):
     """An id names the file of a row whichever rows and windows a loader has."""
     rasterio = pytest.importorskip("rasterio")

@@ -23,7 +23,7 @@ from chaski._files import absolute_path
 from chaski._grpc import pb
 from chaski._host import SUPPORTED
 from chaski._ledger import Ledger
-from chaski._plain import count, instance, positive
+from chaski._plain import count, instance, is_bool, positive
 from chaski._proto.arguments import (
     BadRow,
     Engine,
@@ -403,7 +403,7 @@ class Loader:
 
         Args:
             samples: indices in [0, `samples`), or without `take` if that is given; negative ones
-                count from the end. At most 65,536.
+                count from the end. At most 65,536. Or a mask of bools, one for each sample.
             windows: (row, column, height, width) of the window of each, all of one size, in pixels
                 of the first raster field. `samples` are then indices of the rasters, whatever
                 `window` of this loader is. Windows of one call share decoded tiles; with a
@@ -417,13 +417,15 @@ class Loader:
         """
         self._check_usable()
         size, corners = None, list[int]()
+        picked, mask = _indices(samples)
         if windows is not None:
-            height, width, corners = sizes_and_corners(windows, len(samples))
+            height, width, corners = sizes_and_corners(windows, len(picked))
             size = height, width
             if "sources" in self._asked:
                 raise SpecError("windows are for one dataset: of a Mixture, name samples alone")
         n = self._outlive(lambda: self._all_samples(size))
-        picked = _indices(samples)
+        if mask not in (None, n):
+            raise SpecError(f"samples is a mask of {mask} bools: it must have one for each of {n}")
         if not 0 < len(picked) <= _MAX_FETCHED:
             raise SpecError(f"{len(picked)} samples: it must be 1 to {_MAX_FETCHED} at a time")
         for i in picked:
@@ -841,6 +843,8 @@ class Ids(Sequence[str]):
         n = len(self)
         if isinstance(i, slice):
             return self._loader._outlive(lambda: self._named(range(n)[i]))
+        if is_bool(i):
+            raise SpecError(f"sample is {i!r}: it must be an int")
         if not 0 <= operator.index(i) < n:
             raise IndexError(f"sample {i} of {n}")
         return self._loader._outlive(lambda: self._named([operator.index(i)]))[0]
@@ -1068,13 +1072,15 @@ _CONNECT_SECONDS = 20.0
 itself, later than this only if it hangs."""
 
 
-def _indices(samples: Sequence[int]) -> list[int]:
-    """Returns the indices that `fetch` is given."""
+def _indices(samples: Sequence[int]) -> tuple[list[int], int | None]:
+    """Returns the indices that `fetch` is given, and the length of a mask that gives them."""
     with contextlib.suppress(TypeError):
         picked = list(samples)
-        if not any(isinstance(i, bool) for i in picked):
-            return [operator.index(i) for i in picked]
-    raise SpecError(f"samples is {samples!r:.100}: it must be a list of ints")
+        if picked and all(is_bool(i) for i in picked):
+            return [i for i, chosen in enumerate(picked) if chosen], len(picked)
+        if not any(is_bool(i) for i in picked):
+            return [operator.index(i) for i in picked], None
+    raise SpecError(f"samples is {samples!r:.100}: it must be a list of ints, or a mask of bools")
 
 
 def _several(targets: Sequence[str]) -> bool:

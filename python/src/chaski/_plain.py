@@ -214,13 +214,18 @@ def as_array(x: Any) -> npt.NDArray[Any]:
     return np.asarray(x)
 
 
+def is_bool(v: object) -> bool:
+    """Reports whether a value is a bool: of Python, numpy, or a tensor, which are ints too."""
+    return isinstance(v, bool) or str(getattr(v, "dtype", "")).rpartition(".")[2] == "bool"
+
+
 def count(name: str, v: Any, least: int = 1) -> int:
     """Returns a whole number."""
     try:
         n = operator.index(v)
     except TypeError:
         n = least - 1
-    if n < least or isinstance(v, bool):
+    if n < least or is_bool(v):
         raise SpecError(f"{name} is {v!r}: it must be an int of at least {least}")
     return n
 
