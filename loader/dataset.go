@@ -191,6 +191,11 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	if err := d.checkGround(ctx, e); err != nil {
 		return empty, err
 	}
+	for _, v := range d.vectors {
+		if err := v.Own(ctx, d.table, d.rasters[0].TableColumn, rows); err != nil {
+			return empty, fault.WithPart(err, "field "+v.Name, fault.NoOffset)
+		}
+	}
 	if d.sampler.MaxNoData != nil {
 		if rows, err = d.openCoverage(ctx, e); err != nil {
 			return empty, err

@@ -2,6 +2,7 @@ package vector
 
 import (
 	"cmp"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +16,14 @@ type images struct {
 	values *Values    // the column with the paths
 	order  []uint32   // the codes of the paths, sorted by these from their ends
 	rows   [][]uint32 // for each code its shapes
+	owners []owner    // for each code the image that it names, after Layer.Own; nil before
+}
+
+// owner is an image that a path in the column names.
+type owner struct {
+	uri    string
+	parts  int    // how many of their last parts the two paths have in common
+	second string // another image that has as many, or ""
 }
 
 // newImages makes the lists of shapes from a column of strings; it returns nil without one.
@@ -40,17 +49,64 @@ func newImages(column string, values *Values) (*images, error) {
 }
 
 // OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one in the column
-// Options.Image that has the most of the last parts of the path. It is not found if the column has none.
+// Options.Image that has the most of the last parts of the path. It is not found if the column has none, or if that is
+// another image, as Own has seen.
 func (l *Layer) OfImage(uri string) ([]uint32, error) {
+	code, parts, err := l.images.find(uri)
+	if err == nil && l.images.owners != nil && parts < l.images.owners[code].parts {
+		err = notNamed(uri)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.images.rows[code], nil
+}
+
+// Own notes which images there are, by their paths. If a path in the column names two of them alike, it is unsupported.
+func (l *Layer) Own(uris iter.Seq2[string, error]) error {
+	known := l.images
+	owners := make([]owner, len(known.rows))
+	for uri, err := range uris {
+		if err != nil {
+			return err
+		}
+		code, parts, err := known.find(uri)
+		if err != nil {
+			continue // reading the image says so
+		}
+		switch one := &owners[code]; {
+		case parts > one.parts:
+			*one = owner{uri: uri, parts: parts}
+		case parts == one.parts && one.uri != uri && one.second == "":
+			one.second = uri
+		}
+	}
+	for code, one := range owners {
+		if one.second != "" {
+			return fault.New(fault.Unsupported, "images", fault.NoOffset,
+				"%q may be %s or %s: write paths that tell them apart into the column, such as %q",
+				known.values.Names[code], one.uri, one.second, one.uri)
+		}
+	}
+	known.owners = owners
+	return nil
+}
+
+func notNamed(uri string) error {
+	return fault.New(fault.NotFound, "images", fault.NoOffset, "no shape names %q", path.Base(uri))
+}
+
+// find returns the code of the path in the column that has the most of the last parts of the path of an image, and how
+// many.
+func (known *images) find(uri string) (found uint32, largest int, err error) {
 	if source.IsWeb(uri) {
 		uri, _, _ = strings.Cut(uri, "?") // a signature
 	}
-	known := l.images
 	pos, _ := slices.BinarySearchFunc(known.order, uri, func(code uint32, uri string) int {
 		return fromEnds(known.values.Names[code], uri)
 	})
 	// Paths with the same last parts follow each other, so that two with the most are beside each other at pos.
-	found, largest, several := uint32(0), 0, false
+	several := false
 	for _, code := range known.order[max(0, pos-2):min(pos+2, len(known.order))] {
 		switch parts := common(uri, known.values.Names[code]); {
 		case parts > largest:
@@ -61,11 +117,11 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	}
 	switch {
 	case largest == 0:
-		return nil, fault.New(fault.NotFound, "images", fault.NoOffset, "no shape names %q", path.Base(uri))
+		err = notNamed(uri)
 	case several:
-		return nil, fault.New(fault.Unsupported, "images", fault.NoOffset, "several images may be %q", uri)
+		err = fault.New(fault.Unsupported, "images", fault.NoOffset, "several images may be %q", uri)
 	}
-	return known.rows[found], nil
+	return found, largest, err
 }
 
 // fromEnds compares two paths from their ends, as if each began with a slash.

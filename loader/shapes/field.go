@@ -85,6 +85,36 @@ func (v *Field) Close() error {
 	return v.one.layer.Close()
 }
 
+// Own tells the file of shapes in pixels which images there are: the paths of a column in some rows, nil for all.
+func (v *Field) Own(ctx context.Context, t *rows.Table, column int, some []uint32) error {
+	if v.Image == "" {
+		return nil
+	}
+	count := t.N
+	if some != nil {
+		count = int64(len(some))
+	}
+	err := v.one.layer.Own(func(yield func(string, error) bool) {
+		for i := range count {
+			row := i
+			if some != nil {
+				row = int64(some[i])
+			}
+			value, err := t.Fields[column].Value(ctx, row)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if value.Null && err == nil {
+				continue
+			}
+			if !yield(value.Text, err) {
+				return
+			}
+		}
+	})
+	return fault.WithFile(err, v.Path)
+}
+
 // Fingerprint names the content of the one file.
 func (v *Field) Fingerprint() string { return v.one.layer.Fingerprint() }
 

@@ -221,3 +221,30 @@ def test_masks_of_pycocotools(annotations, photos, tmp_path):
             if a["image_id"] == 100 + i:
                 want[mask.astype(bool)] = k + 1
         assert np.array_equal(batch["mask"][i], want)
+
+
+def test_a_name_is_of_one_image(tmp_path):
+    """A name that two images have is refused with both, and one that is nearer to an image is its."""
+    for part in ("train", "val"):
+        (tmp_path / part).mkdir()
+        with rasterio.open(tmp_path / part / "1.tif", "w", "GTiff", 16, 16, 1, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
+            f.write(np.zeros((1, 16, 16), np.uint8))
+    ring = [[1, 1], [5, 1], [5, 5], [1, 5], [1, 1]]
+
+    def load(*names: str, source: str = "*/*.tif", on_bad: Any = "error") -> chaski.Batch:
+        shape = {"type": "Polygon", "coordinates": [ring]}
+        of = [{"type": "Feature", "properties": {"f": n}, "geometry": shape} for n in names]
+        (tmp_path / "b.json").write_text(json.dumps({"type": "FeatureCollection", "features": of}))
+        boxes = chaski.Vector(tmp_path / "b.json", kind="boxes", image="f")
+        fields = {"image": chaski.Field(dtype="native"), "b": boxes}
+        with chaski.load(
+            tmp_path / source, batch_size=2, fields=fields, shuffle=False, on_bad=on_bad
+        ) as loader:
+            return next(iter(loader))
+
+    with pytest.raises(chaski.UnsupportedError, match=r"train/1\.tif or .*val/1\.tif: write"):
+        load("1.tif")
+    assert len(load("1.tif", source="val/*.tif")["b"].rows()[0]) == 1
+    assert [len(r) for r in load("train/1.tif", "val/1.tif", "val/1.tif")["b"].rows()] == [1, 2]
+    one = load("/elsewhere/train/1.tif", on_bad="skip")
+    assert one["valid"].tolist() == [True, False]
