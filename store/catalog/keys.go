@@ -103,7 +103,8 @@ func namesPixels(text string) bool {
 
 // idsOf returns the column of the ids that a pattern finds in the paths of a column. shared is the length of the
 // directory that all absolute paths share.
-func (t *Table) idsOf(uris *columns.Column, matches func(path string) (id string, ok bool), shared int) *columns.Column {
+func (t *Table) idsOf(uris *columns.Column, matches func(path string) (id string, ok bool),
+	shared int) *columns.Column {
 	return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
 		id, ok := matches(t.below(string(c.Text), shared))
 		return columns.Cell{Text: []byte(id), Null: c.Null || !ok}
