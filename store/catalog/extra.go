@@ -142,6 +142,9 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 	return nil
 }
 
+// rowName names a row that has no path.
+func rowName(row int64) string { return "row " + strconv.FormatInt(row, 10) }
+
 // Size is the height and width of an asset in pixels.
 type Size struct{ Height, Width int32 }
 

@@ -3,8 +3,6 @@ package catalog
 import (
 	"context"
 	"errors"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -41,9 +39,6 @@ func (t *Table) tableRow(sample int64) int64 {
 	}
 	return t.order[sample]
 }
-
-// rowName names a row that has no path.
-func rowName(row int64) string { return "row " + strconv.FormatInt(row, 10) }
 
 // fileColumn returns the ids of a table of STAC items, or the first column of a table whose first string names a file
 // of pixels. Without one it returns a column of nulls.
@@ -99,23 +94,4 @@ func namesPixels(text string) bool {
 	_, _, zarr := storeOf(text)
 	_, _, member := source.Split(text)
 	return zarr || member || source.IsRange(text) || magic.Named(text).Class.Pixels()
-}
-
-// idsOf returns the column of the ids that a pattern finds in the paths of a column. shared is the length of the
-// directory that all absolute paths share.
-func (t *Table) idsOf(uris *columns.Column, matches func(path string) (id string, ok bool),
-	shared int) *columns.Column {
-	return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-		id, ok := matches(t.below(string(c.Text), shared))
-		return columns.Cell{Text: []byte(id), Null: c.Null || !ok}
-	})
-}
-
-// below returns the part of a path that patterns match: of an absolute one in a table without the directory that all
-// of these share, whose length is shared.
-func (t *Table) below(path string, shared int) string {
-	if t.table != nil && (source.Scheme(path) != "" || filepath.IsAbs(path)) {
-		return path[min(shared, len(path)):]
-	}
-	return path
 }

@@ -207,6 +207,25 @@ func (t *Table) matches(ctx context.Context, s Source, uris *columns.Column, sha
 	return rows, nil
 }
 
+// idsOf returns the column of the ids that a pattern finds in the paths of a column. shared is the length of the
+// directory that all absolute paths share.
+func (t *Table) idsOf(uris *columns.Column, matches func(path string) (id string, ok bool),
+	shared int) *columns.Column {
+	return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+		id, ok := matches(t.below(string(c.Text), shared))
+		return columns.Cell{Text: []byte(id), Null: c.Null || !ok}
+	})
+}
+
+// below returns the part of a path that patterns match: of an absolute one in a table without the directory that all
+// of these share, whose length is shared.
+func (t *Table) below(path string, shared int) string {
+	if t.table != nil && (source.Scheme(path) != "" || filepath.IsAbs(path)) {
+		return path[min(shared, len(path)):]
+	}
+	return path
+}
+
 // missingPartners returns the ids that have no file in some field with a pattern, and the path of the first missing
 // file, with the error for it: of the first field that lacks one, and there the first id. Files beside rasters have no
 // ids of their own.
