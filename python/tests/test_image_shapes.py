@@ -224,7 +224,7 @@ def test_masks_of_pycocotools(annotations, photos, tmp_path):
 
 
 def test_a_name_is_of_one_image(tmp_path):
-    """A name that two images have is refused with both, and one that is nearer to an image is its."""
+    """A name that two images have is refused with both, and a longer one is of its image."""
     for part in ("train", "val"):
         (tmp_path / part).mkdir()
         with rasterio.open(tmp_path / part / "1.tif", "w", "GTiff", 16, 16, 1, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
