@@ -27,5 +27,8 @@ type (
 // ParseSpec reads the JSON of a spec, and checks it: see spec.ParseSpec.
 func ParseSpec(b []byte) (Spec, error) { return spec.ParseSpec(b) }
 
+// ParseMeasured is ParseSpec for statistics and counts: see spec.ParseMeasured.
+func ParseMeasured(b []byte) (Spec, error) { return spec.ParseMeasured(b) }
+
 // ErrClosed is the error of a loader that was closed, and of tickets that were unfinished when the engine was closed.
 var ErrClosed = batch.ErrClosed

@@ -53,7 +53,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if err != nil {
 		return err
 	}
-	spec, err := loader.ParseSpec(text)
+	measured, err := loader.ParseMeasured(text)
 	if err != nil {
 		return invalid{err}
 	}
@@ -61,7 +61,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if n := m.GetWorkers(); n > 0 {
 		options.Workers = min(options.Workers, int(min(n, math.MaxInt32)))
 	}
-	report, err := survey.Stats(q.ctx, spec, options, q.progress)
+	report, err := survey.Stats(q.ctx, measured, options, q.progress)
 	if err != nil {
 		return err
 	}

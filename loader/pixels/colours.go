@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // NewRaster compiles field f, whose assets are in the given column of the table, from the index x of its
@@ -108,7 +109,10 @@ func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
 	if err := r.Resample.code(f, dst); err != nil {
 		return err
 	}
-	to.putPlanes(0, len(to.Field.Picked), &r.Resample, 2)
+	// The codes are of the size of the tensor, also where the window of the asset was resampled.
+	made := *to
+	made.Win = shuffle.Box{H: f.H, W: f.W}
+	made.putPlanes(0, len(made.Field.Picked), &r.Resample, 2)
 	return nil
 }
 

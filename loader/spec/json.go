@@ -19,11 +19,19 @@ import (
 // ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
 // than 1 MiB, unknown members and text after the JSON value are errors. An error names the member as
 // a user wrote it, its value and the rule.
-func ParseSpec(b []byte) (Spec, error) {
+func ParseSpec(b []byte) (Spec, error) { return parseChecked(b, false) }
+
+// ParseMeasured is ParseSpec for what goes over pixels as they are stored, such as statistics, of which normalisation
+// is made: the fields have no normalisation. All other members count as they do in a run, since they say which
+// rasters and rows there are.
+func ParseMeasured(b []byte) (Spec, error) { return parseChecked(b, true) }
+
+// parseChecked reads the JSON form of a spec, and checks it. With stored it leaves out normalisation.
+func parseChecked(b []byte, stored bool) (Spec, error) {
 	if len(b) > maxSpecBytes {
 		return Spec{}, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
 	}
-	parsed, err := parse(b)
+	parsed, err := parse(b, stored)
 	if err != nil {
 		return Spec{}, within("spec", err)
 	}
@@ -31,8 +39,8 @@ func ParseSpec(b []byte) (Spec, error) {
 	return parsed, parsed.Validate()
 }
 
-// parse reads the JSON form of a spec, without defaults.
-func parse(b []byte) (Spec, error) {
+// parse reads the JSON form of a spec, without defaults. With stored it leaves out normalisation.
+func parse(b []byte, stored bool) (Spec, error) {
 	var text bytes.Buffer
 	if err := json.Compact(&text, b); err != nil { // place expects JSON without white space
 		return Spec{}, err
@@ -40,6 +48,11 @@ func parse(b []byte) (Spec, error) {
 	long, err := place{}.check(reflect.TypeFor[form](), text.Bytes())
 	if err != nil {
 		return Spec{}, err
+	}
+	if stored {
+		if long, err = withoutNormalize(long); err != nil {
+			return Spec{}, err
+		}
 	}
 	if long, err = inherit(long); err != nil {
 		return Spec{}, err
@@ -53,6 +66,35 @@ func parse(b []byte) (Spec, error) {
 		return Spec{}, err
 	}
 	return s.Spec, s.Spec.normalize()
+}
+
+// withoutNormalize returns a checked spec whose fields are not normalised. A field that is stays a raster.
+func withoutNormalize(b json.RawMessage) (json.RawMessage, error) {
+	var spec object
+	var given struct {
+		Defaults object
+		Fields   []object
+	}
+	if err := errors.Join(json.Unmarshal(b, &spec), json.Unmarshal(b, &given)); err != nil {
+		return nil, err
+	}
+	delete(spec, "stats")
+	if given.Defaults != nil {
+		delete(given.Defaults, "normalize")
+		spec["defaults"] = given.Defaults.text()
+	}
+	fields := make([]json.RawMessage, len(given.Fields))
+	for i, field := range given.Fields {
+		if field.on("normalize") && field["kind"] == nil {
+			field["kind"] = json.RawMessage(`"` + RasterField + `"`)
+		}
+		delete(field, "normalize")
+		fields[i] = field.text()
+	}
+	if given.Fields != nil {
+		spec["fields"] = listText(fields)
+	}
+	return spec.text(), nil
 }
 
 // ParseNormalize reads the normalisation of a field as it stands in the JSON form of a spec. WithDefaults completes it.

@@ -23,7 +23,7 @@ func withTable(ctx context.Context, sp spec.Spec, o resources.Options,
 	return errors.Join(do(sp, o, table), table.Close())
 }
 
-// rasterColumns returns the columns of the raster fields of a table. A table without samples is a
+// rasterColumns returns the columns of the raster fields of a table. A table without samples, or without rasters, is a
 // fault of kind not found.
 func rasterColumns(t *rows.Table, sp spec.Spec) (columns []int, _ error) {
 	if t.N == 0 {
@@ -33,6 +33,15 @@ func rasterColumns(t *rows.Table, sp spec.Spec) (columns []int, _ error) {
 		if t.Fields[i].Kind == catalog.Raster {
 			columns = append(columns, i)
 		}
+	}
+	if columns == nil {
+		var names []string
+		for _, f := range sp.Fields {
+			names = append(names, f.Name)
+		}
+		err := fault.New(fault.NotFound, "dataset", fault.NoOffset, "no field of %q has rasters; a column of paths of "+
+			"PNG, JPEG or NumPy files has them with kind %q", names, spec.RasterField)
+		return nil, fault.WithFile(err, sp.Source)
 	}
 	return columns, nil
 }

@@ -115,6 +115,24 @@ def test_windows(tmp_path, form):
             np.testing.assert_array_equal(batch["mask"][k], want)
 
 
+@pytest.mark.parametrize("augment", ["flip_x", "flip_y", "flips", "rotations", "d4"])
+@pytest.mark.parametrize("side", [20, 70])
+def test_windows_resized_and_turned(tmp_path, augment, side):
+    """A window that is resized and turned is one of numpy's turns of the nearest pixels."""
+    codes = write(tmp_path, "planar")
+    field = {"lut": lut(range(5)), "dtype": "int64", "layout": "n y x", "validity": "ok"}
+    pixels = chaski.Pixels(windows=True, augment=augment)
+    window = chaski.ResizedWindow(side, scale=(0.1, 0.9), per_asset=2)
+    batch = read(tmp_path, field, window=window, pixels=pixels)
+    assert batch["ok"].all()
+    for k, (y, x, h, w) in nonempty(enumerate(batch["window"])):
+        rows = y + (2 * np.arange(side) + 1) * h // (2 * side)
+        columns = x + (2 * np.arange(side) + 1) * w // (2 * side)
+        want = codes[batch["sample"][k] // 2][np.ix_(rows, columns)]
+        ways = [np.rot90(a, r) for a in (want, want.T) for r in range(4)]
+        assert any(np.array_equal(batch["mask"][k], way) for way in ways)
+
+
 def test_flips_padding_and_validity(tmp_path):
     codes = write(tmp_path, "planar")
     field = {"lut": lut([1, 2, 3, 4, 5]), "dtype": "int64", "pad": True, "validity": "ok"}

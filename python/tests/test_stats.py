@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -14,6 +15,8 @@ import rasterio
 from test_real import BAD, NODATA, RASTER, N, chips, copy_with_bad_file  # noqa: F401
 
 import chaski
+from chaski import _spec, _stats
+from chaski._tables import Files
 
 DEMO = RASTER.parent / "demo" / "coast.tif"
 
@@ -255,3 +258,56 @@ def test_images_have_no_classes(tmp_path):
     assert "classes" not in stats["fields"]["image"]["bands"][0]
     with pytest.raises(chaski.SpecError, match="has no classes"):
         chaski.weights(stats, field="image")
+
+
+EXAMPLES: dict[str, Any] = {
+    "kind": "raster", "column": "a", "blob": "b", "pattern": "{id}.tif", "columns": ["a", "b"],
+    "patterns": ["{id}a.tif", "{id}b.tif"], "scenes": ["x/"], "match": "nearest", "match_days": 3,
+    "grid": 20.0, "classes": ["a"], "bands": [1], "times": [0], "pages": "bands", "sizes": {"p": 2},
+    "dtype": "float32", "layout": "n (y p) x b", "lut": [1, 2], "physical": True, "scale": "s",
+    "offset": "o", "normalize": "mean_std", "clip": True, "fill": 1, "nodata": [0], "pad": True,
+    "validity": "ok", "resample": "nearest", "ground": "ignore", "vector": {"path": "s.parquet"},
+    "wavelengths": [0.6], "gsd": 10, "dims": "y x b",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("member", [f.name for f in dataclasses.fields(chaski.Field)])
+def test_every_member_of_a_field_goes_to_stats(monkeypatch, member):
+    """What `stats` asks the engine about a field is what `load` does."""
+    asked = []
+
+    def ask(server, request, timeout, pieces, max_chunk):
+        asked.append(json.loads(request.stats.spec + b"".join(pieces)))
+        return [b"{}"]
+
+    monkeypatch.setattr(_stats, "ask", ask)
+    assert member in EXAMPLES, "a new member needs an example"
+    fields = {"image": chaski.Field(**{member: EXAMPLES[member]})}
+    chaski.stats("chips/", fields=fields)
+    options = _spec.SpecOptions(batch_size=1, fields=fields)
+    loaded = _spec.build_spec("chips/", options, Files(fields, local=True))
+    assert asked[0]["fields"] == loaded["fields"] and member in asked[0]["fields"]["image"]
+
+
+@pytest.mark.parametrize("suffix", ["npy", "png"])
+def test_paths_of_pictures(tmp_path, binary, suffix):
+    """`kind` counts in Python, and in a spec of the command line."""
+    for i in range(3):
+        pixels = np.full((1, 8, 8), i, "uint8")
+        if suffix == "npy":
+            np.save(tmp_path / f"{i}.npy", pixels)
+            continue
+        size = dict(driver="PNG", count=1, height=8, width=8, dtype="uint8")
+        with rasterio.open(tmp_path / f"{i}.png", "w", **size) as f:
+            f.write(pixels)
+    table = tmp_path / "t.csv"
+    table.write_text("image\n" + "".join(f"{i}.{suffix}\n" for i in range(3)))
+    field = {"column": "image", "kind": "raster", "normalize": "mean_std", "dtype": "float32"}
+    found = chaski.stats(table, fields={"image": field})
+    assert found.mean("image") == pytest.approx([1])
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps({"source": str(table), "batch_size": 1, "fields": {"image": field}}))
+    made = subprocess.run([binary, "stats", spec], check=True, capture_output=True).stdout
+    assert json.loads(made)["fields"] == found["fields"]
+    with pytest.raises(chaski.NotFoundError, match='no field of .* has rasters.*kind "raster"'):
+        chaski.stats(table, fields={"image": chaski.Field(column="image")})

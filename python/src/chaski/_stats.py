@@ -140,8 +140,8 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column, pattern, pages, bands, nodata,
-            physical, scale and offset matter.
+        fields: as for `load`. Pixels are counted as they are stored: dtype, lut, fill, normalize
+            and the like have no effect.
             Files may name their bands in different orders only if `bands` says which count: names
             are looked up in each file; numbers, and "position" for all, are positions. Metadata
             columns are left out.
@@ -166,12 +166,6 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
     with contextlib.closing(Files(o.fields, local=o.server is None)) as files:
         options = SpecOptions(batch_size=1, fields=o.fields, rows=o.rows, on_bad=o.on_bad)
         spec = build_spec(o.source, options, files)
-        if o.fields is not None:  # which pixels there are, without what becomes of them
-            spec["fields"] = {
-                name: {k: f[k] for k in _PLACES if k in f}
-                for name, f in spec["fields"].items()
-                if "vector" not in f
-            }
         text = json.dumps(spec).encode()
         question = pb.StatsQuestion(
             spec=text[:PIECE],
@@ -181,19 +175,3 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
             count("max_chunk", o.max_chunk)
         request = pb.AskRequest(stats=question)
         return Stats(json.loads(ask(o.server, request, o.timeout, [text[PIECE:]], o.max_chunk)[0]))
-
-
-_PLACES = (
-    "column",
-    "pattern",
-    "columns",
-    "patterns",
-    "pages",
-    "dims",
-    "bands",
-    "band_names",
-    "nodata",
-    "physical",
-    "scale",
-    "offset",
-)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
@@ -22,11 +21,12 @@ func NewSpec(env console.Env) *cobra.Command {
 				_, err := env.Out.Write(spec.Schema())
 				return err
 			}
-			spec, err := flags.ReadSpec(cmd.Context(), env.Files, args[0], pflag.NewFlagSet("", pflag.ContinueOnError))
+			none := pflag.NewFlagSet("", pflag.ContinueOnError)
+			read, err := flags.ReadSpec(cmd.Context(), env.Files, args[0], spec.ParseSpec, none)
 			if err != nil {
 				return err
 			}
-			return console.PrintInput(env.Out, spec)
+			return console.PrintInput(env.Out, read)
 		})
 	console.Var(cmd.Flags(), &schema, "schema", false)
 	return cmd

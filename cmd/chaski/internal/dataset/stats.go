@@ -202,7 +202,7 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 }
 
 func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) error {
-	spec, err := flags.SpecOr(ctx, env.Files, dataset, &f.own, f.spec)
+	measured, err := flags.SpecOr(ctx, env.Files, dataset, loader.ParseMeasured, &f.own, f.spec)
 	if err != nil {
 		return err
 	}
@@ -211,12 +211,12 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	options := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files}
 	switch {
 	case f.shards.Given() && f.sampling:
-		err = f.weightsOfShards(ctx, spec.WithDefaults(), options, bar.Set)
+		err = f.weightsOfShards(ctx, measured.WithDefaults(), options, bar.Set)
 	case f.shards.Given():
-		err = f.statsOfShards(ctx, env, spec.WithDefaults(), options, bar.Set)
+		err = f.statsOfShards(ctx, env, measured.WithDefaults(), options, bar.Set)
 	case f.sampling:
 		var b bytes.Buffer
-		if err = survey.Weights(ctx, &b, spec, options, f.weights, nil, bar.Set); err == nil {
+		if err = survey.Weights(ctx, &b, measured, options, f.weights, nil, bar.Set); err == nil {
 			bar.Done()
 			err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
 				_, err := b.WriteTo(w)
@@ -225,7 +225,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		}
 	default:
 		var report *stats.Report
-		if report, err = survey.Stats(ctx, spec, options, bar.Set); err == nil {
+		if report, err = survey.Stats(ctx, measured, options, bar.Set); err == nil {
 			bar.Done()
 			err = f.write(env, report, report)
 		}

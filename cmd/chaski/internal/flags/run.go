@@ -63,7 +63,7 @@ func (f *Run) Prepare(ctx context.Context, env console.Env, path string) (
 	spec loader.Spec, o loader.Options, err error) {
 	if o, err = f.engine.Options(); err == nil {
 		o.Opener, o.Disk = env.Files, env.Cache
-		spec, err = SpecOr(ctx, env.Files, path, &f.data.Own, f.data.Spec)
+		spec, err = SpecOr(ctx, env.Files, path, loader.ParseSpec, &f.data.Own, f.data.Spec)
 	}
 	return spec, o, err
 }

@@ -45,8 +45,12 @@ func isItems(ctx context.Context, files source.Opener, path string) bool {
 	return file.ReadAt(ctx, data, 0) == nil && json.Unmarshal(data, &document) == nil && document.Type != nil
 }
 
+// Parser reads the JSON of a spec, such as loader.ParseSpec.
+type Parser func(b []byte) (loader.Spec, error)
+
 // ReadSpec reads a spec. It refuses the flags in own, because the spec would overrule them silently.
-func ReadSpec(ctx context.Context, files source.Opener, path string, own *pflag.FlagSet) (loader.Spec, error) {
+func ReadSpec(ctx context.Context, files source.Opener, path string, parse Parser, own *pflag.FlagSet) (loader.Spec,
+	error) {
 	if name := Changed(own); name != "" {
 		return loader.Spec{}, console.Usagef("--%s describes a dataset: %s is a spec, which says that itself", name,
 			path)
@@ -55,7 +59,7 @@ func ReadSpec(ctx context.Context, files source.Opener, path string, own *pflag.
 	if err != nil {
 		return loader.Spec{}, fault.WithFile(err, path)
 	}
-	s, err := loader.ParseSpec(data)
+	s, err := parse(data)
 	if err != nil {
 		return s, fault.WithFile(fault.New(fault.Corrupt, "spec", fault.NoOffset, "%s",
 			strings.TrimPrefix(err.Error(), "spec: ")), path)
@@ -64,12 +68,12 @@ func ReadSpec(ctx context.Context, files source.Opener, path string, own *pflag.
 }
 
 // SpecOr reads the spec at path if it is one, and otherwise makes one of the dataset there and the flags in own.
-func SpecOr(ctx context.Context, files source.Opener, path string, own *pflag.FlagSet,
+func SpecOr(ctx context.Context, files source.Opener, path string, parse Parser, own *pflag.FlagSet,
 	of func(dataset string) (loader.Spec, error)) (loader.Spec, error) {
 	if !IsSpec(ctx, files, path) {
 		return of(path)
 	}
-	return ReadSpec(ctx, files, path, own)
+	return ReadSpec(ctx, files, path, parse, own)
 }
 
 // Changed returns the name of the first flag in own that the command line sets, or an empty string.

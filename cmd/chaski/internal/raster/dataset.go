@@ -48,7 +48,7 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
 		return err
 	}
-	of, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], &f.data, f.source.Spec)
+	of, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], loader.ParseSpec, &f.data, f.source.Spec)
 	if err != nil {
 		return err
 	}
