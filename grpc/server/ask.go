@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"time"
 
 	"google.golang.org/grpc"
@@ -144,8 +143,6 @@ func (q *asking) answer(g askStream) error {
 		return q.paste(k.Paste)
 	case *chaskiv1.AskRequest_Plan:
 		return q.plan(k.Plan)
-	case *chaskiv1.AskRequest_Pool:
-		return q.pool(k.Pool)
 	}
 	return errors.New("the first request must be a question, of a kind that this server knows")
 }
@@ -329,25 +326,6 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 			return err
 		}
 		return q.message(entries)
-	})
-}
-
-// pool answers with a number of geotiff:stats.
-func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
-	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, t *questionText) error {
-		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), t.Where, q.view.options)
-		if err != nil {
-			return err
-		}
-		out := &chaskiv1.Blobs{}
-		for _, band := range bands {
-			var b []byte
-			for _, v := range band {
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
-			}
-			out.Blobs = append(out.Blobs, b)
-		}
-		return q.message(out)
 	})
 }
 

@@ -46,8 +46,6 @@ func questionsAbout(t *testing.T, path, root string) map[string]*chaskiv1.AskReq
 			Table: &chaskiv1.TableQuestion{Containers: c, Text: []byte(`{"sql":"SELECT * FROM data"}`), Stored: true}}}
 		all["entries"+name] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Entries{
 			Entries: &chaskiv1.EntriesQuestion{Containers: c, Text: []byte("{}")}}}
-		all["pool"+name] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Pool{
-			Pool: &chaskiv1.PoolQuestion{Containers: c, Text: []byte("{}"), Number: "mean"}}}
 		all["bytes of a row"+name] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Bytes{
 			Bytes: &chaskiv1.BytesQuestion{Containers: c}}}
 	}

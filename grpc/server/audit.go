@@ -141,7 +141,7 @@ func aboutOf(m any) string {
 	case *chaskiv1.AskRequest:
 		// A request is of one kind, and what others would have is nil or empty.
 		containers := cmp.Or(r.GetAbout().GetContainers(), r.GetTable().GetContainers(), r.GetEntries().GetContainers(),
-			r.GetPool().GetContainers(), r.GetBytes().GetContainers())
+			r.GetBytes().GetContainers())
 		return r.GetBytes().GetName() + first(containers.GetPaths()) + r.GetIndex().GetFile() +
 			first(r.GetIndex().GetPaths()) + sourceOf(r.GetStats().GetSpec()) + r.GetPlan().GetHandle() +
 			r.GetPaste().GetScene()

@@ -164,35 +164,6 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 	return at, nil
 }
 
-// Statistics pools a number of geotiff:stats over the rows of a level below the samples that meet the conditions, by
-// band: see taco.Dataset.PoolNumber. Below level 0, these are the rows of the samples with an id on the level above.
-func Statistics(ctx context.Context, d *taco.Dataset, level int, id *string, number string, where []spec.Condition,
-	o resources.Options) ([][]float64, error) {
-	if level > 0 && id == nil {
-		return nil, fmt.Errorf("level is %d: id must name the sample of level %d above", level, level-1)
-	}
-	found, err := Select(ctx, d, spec.Subset{Where: where}, o)
-	if err != nil {
-		return nil, err
-	}
-	list, err := found.Below(ctx, level)
-	if err != nil {
-		return nil, err
-	}
-	if level > 0 {
-		parents, err := d.Parents(ctx, level)
-		if err != nil {
-			return nil, err
-		}
-		ids, err := d.IDs(ctx, level-1)
-		if err != nil {
-			return nil, err
-		}
-		list = slices.DeleteFunc(list, func(row int) bool { return string(ids.Bytes(int(parents[row]))) != *id })
-	}
-	return d.PoolNumber(ctx, level, list, number)
-}
-
 // Rows returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the rows
 // below these samples that conditions on place and time leave. Without conditions, it returns all rows of the level
 // that are not placeholders.

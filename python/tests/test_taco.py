@@ -683,21 +683,6 @@ def test_what_the_reader_says_of_its_document_and_statistics():
     below = folder.data_raw
     assert below["internal:gdal_vsi"].to_pylist() == [a.vsi for a in folder]
     assert below.column_names[:-2] == folder.data.column_names
-    for name, id, want in nonempty(answers["stats"]):
-        got = getattr(ds, f"stats_{name}")([0, 2], level=2, id=id)
-        np.testing.assert_allclose(got, want, rtol=1e-5)  # that reader counts in float32
-        assert getattr(ds, f"stats_{name}")(2, level=2, id=id) == got[1]
-    with pytest.raises(chaski.SpecError, match="level is 2: id"):
-        ds.stats_mean(0, level=2)
-    with pytest.raises(chaski.NotFoundError):
-        ds.stats_mean(0)
-    with pytest.raises(chaski.UnsupportedError):
-        ds.stats_categorical(0, level=2, id="t0")
-    with pytest.raises(IndexError):
-        ds.stats_mean(3, level=2, id="t0")
-    for level, id in ((1 << 40, "t0"), (2, 5)):
-        with pytest.raises(chaski.NotFoundError):
-            ds.stats_mean(0, level=level, id=id)  # type: ignore[arg-type]
     shown = ds.where("rank < 3")._repr_html_()
     assert "<th>samples</th><td>3</td>" in shown
     assert "rank &lt; 3" in shown

@@ -32,30 +32,6 @@ var (
 	shapeColumns  = []string{"stac:tensor_shape", "stac:raster_shape"}
 )
 
-// geotiffNames are the numbers that geotiff:stats has for a band of measurements. For a band of classes it has their
-// shares. The comments are about the pooled numbers and document the methods of Python's Dataset, too
-// (tools/arguments.py).
-var geotiffNames = [geotiffNumbers]string{
-	// The least value.
-	"min",
-	// The greatest value.
-	"max",
-	// The mean of all pixels.
-	"mean",
-	// The standard deviation of all pixels, an estimate.
-	"std",
-	// The percentage of valid pixels.
-	"valid",
-	// The mean of the rows' 25th percentiles.
-	"p25",
-	// The mean of the rows' medians.
-	"p50",
-	// The mean of the rows' 75th percentiles.
-	"p75",
-	// The mean of the rows' 95th percentiles.
-	"p95",
-}
-
 const geotiffNumbers = 9
 
 // Pool combines the statistics that the rows of the deepest level have, in stats:mean and so on or
@@ -99,7 +75,7 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
 	for _, band := range p.bands {
-		out.Mean, out.Std = append(out.Mean, band.average()), append(out.Std, band.deviation(0))
+		out.Mean, out.Std = append(out.Mean, band.average()), append(out.Std, band.deviation())
 		out.pixels = append(out.pixels, band.weight)
 	}
 	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
@@ -168,8 +144,7 @@ func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, e
 // millions of them.
 type moments struct {
 	weight, mean float64 // Σw, Σwx/Σw
-	// squares is Σws² + Σw(x − mean)², and alone is Σs².
-	squares, alone float64
+	squares      float64 // Σws² + Σw(x − mean)²
 }
 
 // add adds a row with weight w, value x and, if x is a mean, the deviation s. A row without pixels says nothing.
@@ -181,7 +156,6 @@ func (m *moments) add(w, x, s float64) {
 	apart := x - m.mean
 	m.mean += apart * w / m.weight
 	m.squares += w*s*s + w*apart*(x-m.mean)
-	m.alone += s * s
 }
 
 // average returns the mean, NaN if no row has pixels.
@@ -192,10 +166,8 @@ func (m *moments) average() float64 {
 	return m.mean
 }
 
-// deviation returns the deviation of all pixels, or with less = 1 of a sample.
-func (m *moments) deviation(less float64) float64 {
-	return math.Sqrt((m.squares - less*m.alone) / (m.weight - less))
-}
+// deviation returns the deviation of all pixels.
+func (m *moments) deviation() float64 { return math.Sqrt(m.squares / m.weight) }
 
 // pool sums the statistics of rows.
 type pool struct {

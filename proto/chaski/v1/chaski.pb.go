@@ -2032,7 +2032,6 @@ type AskRequest struct {
 	//	*AskRequest_Stats
 	//	*AskRequest_Paste
 	//	*AskRequest_RumiFrames
-	//	*AskRequest_Pool
 	//	*AskRequest_Plan
 	//	*AskRequest_Data
 	Kind          isAskRequest_Kind `protobuf_oneof:"kind"`
@@ -2158,15 +2157,6 @@ func (x *AskRequest) GetRumiFrames() *RumiFramesQuestion {
 	return nil
 }
 
-func (x *AskRequest) GetPool() *PoolQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Pool); ok {
-			return x.Pool
-		}
-	}
-	return nil
-}
-
 func (x *AskRequest) GetPlan() *PlanQuestion {
 	if x != nil {
 		if x, ok := x.Kind.(*AskRequest_Plan); ok {
@@ -2225,10 +2215,6 @@ type AskRequest_RumiFrames struct {
 	RumiFrames *RumiFramesQuestion `protobuf:"bytes,9,opt,name=rumi_frames,json=rumiFrames,proto3,oneof"`
 }
 
-type AskRequest_Pool struct {
-	Pool *PoolQuestion `protobuf:"bytes,10,opt,name=pool,proto3,oneof"`
-}
-
 type AskRequest_Plan struct {
 	Plan *PlanQuestion `protobuf:"bytes,11,opt,name=plan,proto3,oneof"`
 }
@@ -2255,8 +2241,6 @@ func (*AskRequest_Stats) isAskRequest_Kind() {}
 func (*AskRequest_Paste) isAskRequest_Kind() {}
 
 func (*AskRequest_RumiFrames) isAskRequest_Kind() {}
-
-func (*AskRequest_Pool) isAskRequest_Kind() {}
 
 func (*AskRequest_Plan) isAskRequest_Kind() {}
 
@@ -2682,88 +2666,6 @@ func (x *Entries) GetUris() []string {
 	return nil
 }
 
-// PoolQuestion asks for a number of the column geotiff:stats, pooled over rows of a level. The answer is a Blobs message
-// with a blob for each band: a little-endian float32, or one for each class.
-type PoolQuestion struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
-	Level      uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
-	// JSON object with "where", as of TableQuestion: only rows below the samples that meet the conditions. Data of further
-	// requests are more of this text.
-	Text []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	// "min", "max", "mean", "std", "p25", "p50", "p75", "p95", or "categorical" for the shares of classes.
-	Number string `protobuf:"bytes,4,opt,name=number,proto3" json:"number,omitempty"`
-	// Of the samples one level above whose rows are pooled; needed below level 0.
-	Id            *string `protobuf:"bytes,5,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PoolQuestion) Reset() {
-	*x = PoolQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PoolQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PoolQuestion) ProtoMessage() {}
-
-func (x *PoolQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PoolQuestion.ProtoReflect.Descriptor instead.
-func (*PoolQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
-}
-
-func (x *PoolQuestion) GetContainers() *Containers {
-	if x != nil {
-		return x.Containers
-	}
-	return nil
-}
-
-func (x *PoolQuestion) GetLevel() uint32 {
-	if x != nil {
-		return x.Level
-	}
-	return 0
-}
-
-func (x *PoolQuestion) GetText() []byte {
-	if x != nil {
-		return x.Text
-	}
-	return nil
-}
-
-func (x *PoolQuestion) GetNumber() string {
-	if x != nil {
-		return x.Number
-	}
-	return ""
-}
-
-func (x *PoolQuestion) GetId() string {
-	if x != nil && x.Id != nil {
-		return *x.Id
-	}
-	return ""
-}
-
 // BytesQuestion asks for the bytes of a sample that is no folder: a row of a level of containers, or a name. The answer
 // is those bytes.
 type BytesQuestion struct {
@@ -2780,7 +2682,7 @@ type BytesQuestion struct {
 
 func (x *BytesQuestion) Reset() {
 	*x = BytesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2694,7 @@ func (x *BytesQuestion) String() string {
 func (*BytesQuestion) ProtoMessage() {}
 
 func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2707,7 @@ func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BytesQuestion.ProtoReflect.Descriptor instead.
 func (*BytesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BytesQuestion) GetContainers() *Containers {
@@ -2854,7 +2756,7 @@ type IndexQuestion struct {
 
 func (x *IndexQuestion) Reset() {
 	*x = IndexQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +2768,7 @@ func (x *IndexQuestion) String() string {
 func (*IndexQuestion) ProtoMessage() {}
 
 func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +2781,7 @@ func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexQuestion.ProtoReflect.Descriptor instead.
 func (*IndexQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *IndexQuestion) GetPaths() []string {
@@ -2913,7 +2815,7 @@ type Blobs struct {
 
 func (x *Blobs) Reset() {
 	*x = Blobs{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +2827,7 @@ func (x *Blobs) String() string {
 func (*Blobs) ProtoMessage() {}
 
 func (x *Blobs) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +2840,7 @@ func (x *Blobs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blobs.ProtoReflect.Descriptor instead.
 func (*Blobs) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Blobs) GetBlobs() [][]byte {
@@ -2984,7 +2886,7 @@ type RumiHeadQuestion struct {
 
 func (x *RumiHeadQuestion) Reset() {
 	*x = RumiHeadQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +2898,7 @@ func (x *RumiHeadQuestion) String() string {
 func (*RumiHeadQuestion) ProtoMessage() {}
 
 func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +2911,7 @@ func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiHeadQuestion.ProtoReflect.Descriptor instead.
 func (*RumiHeadQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RumiHeadQuestion) GetShape() []uint32 {
@@ -3121,7 +3023,7 @@ type RumiFramesQuestion struct {
 
 func (x *RumiFramesQuestion) Reset() {
 	*x = RumiFramesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3133,7 +3035,7 @@ func (x *RumiFramesQuestion) String() string {
 func (*RumiFramesQuestion) ProtoMessage() {}
 
 func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3146,7 +3048,7 @@ func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiFramesQuestion.ProtoReflect.Descriptor instead.
 func (*RumiFramesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RumiFramesQuestion) GetHead() *RumiHeadQuestion {
@@ -3198,7 +3100,7 @@ type StatsQuestion struct {
 
 func (x *StatsQuestion) Reset() {
 	*x = StatsQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3112,7 @@ func (x *StatsQuestion) String() string {
 func (*StatsQuestion) ProtoMessage() {}
 
 func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3125,7 @@ func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
 func (*StatsQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StatsQuestion) GetSpec() []byte {
@@ -3259,7 +3161,7 @@ type PlanQuestion struct {
 
 func (x *PlanQuestion) Reset() {
 	*x = PlanQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3173,7 @@ func (x *PlanQuestion) String() string {
 func (*PlanQuestion) ProtoMessage() {}
 
 func (x *PlanQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3186,7 @@ func (x *PlanQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanQuestion.ProtoReflect.Descriptor instead.
 func (*PlanQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PlanQuestion) GetHandle() string {
@@ -3358,7 +3260,7 @@ type PasteQuestion struct {
 
 func (x *PasteQuestion) Reset() {
 	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3370,7 +3272,7 @@ func (x *PasteQuestion) String() string {
 func (*PasteQuestion) ProtoMessage() {}
 
 func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3383,7 +3285,7 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
 func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{37}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PasteQuestion) GetScene() string {
@@ -3473,7 +3375,7 @@ type GroundGrid struct {
 
 func (x *GroundGrid) Reset() {
 	*x = GroundGrid{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3485,7 +3387,7 @@ func (x *GroundGrid) String() string {
 func (*GroundGrid) ProtoMessage() {}
 
 func (x *GroundGrid) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3498,7 +3400,7 @@ func (x *GroundGrid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroundGrid.ProtoReflect.Descriptor instead.
 func (*GroundGrid) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{38}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GroundGrid) GetEpsg() uint32 {
@@ -3553,7 +3455,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3565,7 +3467,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3578,7 +3480,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{39}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReportRequest) GetSince() []byte {
@@ -3600,7 +3502,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3612,7 +3514,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3625,7 +3527,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{40}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReportReply) GetTable() string {
@@ -3653,7 +3555,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[41]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3567,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[41]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3767,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\xea\x04\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xc7\x04\n" +
 	"\n" +
 	"AskRequest\x120\n" +
 	"\x05about\x18\x01 \x01(\v2\x18.chaski.v1.AboutQuestionH\x00R\x05about\x120\n" +
@@ -3878,11 +3780,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x05paste\x18\b \x01(\v2\x18.chaski.v1.PasteQuestionH\x00R\x05paste\x12@\n" +
 	"\vrumi_frames\x18\t \x01(\v2\x1d.chaski.v1.RumiFramesQuestionH\x00R\n" +
 	"rumiFrames\x12-\n" +
-	"\x04pool\x18\n" +
-	" \x01(\v2\x17.chaski.v1.PoolQuestionH\x00R\x04pool\x12-\n" +
 	"\x04plan\x18\v \x01(\v2\x17.chaski.v1.PlanQuestionH\x00R\x04plan\x12\x14\n" +
 	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
-	"\x04kind\"d\n" +
+	"\x04kindJ\x04\b\n" +
+	"\x10\vR\x04pool\"d\n" +
 	"\bAskReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x1a\n" +
 	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x12\x12\n" +
@@ -3918,16 +3819,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x05sizes\x18\x06 \x01(\fR\x05sizes\x12\x17\n" +
 	"\aid_ends\x18\a \x01(\fR\x06idEnds\x12\x10\n" +
 	"\x03ids\x18\b \x01(\fR\x03ids\x12\x12\n" +
-	"\x04uris\x18\t \x03(\tR\x04uris\"\xa3\x01\n" +
-	"\fPoolQuestion\x125\n" +
-	"\n" +
-	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
-	"containers\x12\x14\n" +
-	"\x05level\x18\x02 \x01(\rR\x05level\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\fR\x04text\x12\x16\n" +
-	"\x06number\x18\x04 \x01(\tR\x06number\x12\x13\n" +
-	"\x02id\x18\x05 \x01(\tH\x00R\x02id\x88\x01\x01B\x05\n" +
-	"\x03_id\"\x82\x01\n" +
+	"\x04uris\x18\t \x03(\tR\x04uris\"\x82\x01\n" +
 	"\rBytesQuestion\x125\n" +
 	"\n" +
 	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
@@ -4024,7 +3916,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
@@ -4055,21 +3947,20 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*TableQuestion)(nil),      // 26: chaski.v1.TableQuestion
 	(*EntriesQuestion)(nil),    // 27: chaski.v1.EntriesQuestion
 	(*Entries)(nil),            // 28: chaski.v1.Entries
-	(*PoolQuestion)(nil),       // 29: chaski.v1.PoolQuestion
-	(*BytesQuestion)(nil),      // 30: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),      // 31: chaski.v1.IndexQuestion
-	(*Blobs)(nil),              // 32: chaski.v1.Blobs
-	(*RumiHeadQuestion)(nil),   // 33: chaski.v1.RumiHeadQuestion
-	(*RumiFramesQuestion)(nil), // 34: chaski.v1.RumiFramesQuestion
-	(*StatsQuestion)(nil),      // 35: chaski.v1.StatsQuestion
-	(*PlanQuestion)(nil),       // 36: chaski.v1.PlanQuestion
-	(*PasteQuestion)(nil),      // 37: chaski.v1.PasteQuestion
-	(*GroundGrid)(nil),         // 38: chaski.v1.GroundGrid
-	(*ReportRequest)(nil),      // 39: chaski.v1.ReportRequest
-	(*ReportReply)(nil),        // 40: chaski.v1.ReportReply
-	(*Groups_Level)(nil),       // 41: chaski.v1.Groups.Level
-	nil,                        // 42: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 43: google.protobuf.Any
+	(*BytesQuestion)(nil),      // 29: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),      // 30: chaski.v1.IndexQuestion
+	(*Blobs)(nil),              // 31: chaski.v1.Blobs
+	(*RumiHeadQuestion)(nil),   // 32: chaski.v1.RumiHeadQuestion
+	(*RumiFramesQuestion)(nil), // 33: chaski.v1.RumiFramesQuestion
+	(*StatsQuestion)(nil),      // 34: chaski.v1.StatsQuestion
+	(*PlanQuestion)(nil),       // 35: chaski.v1.PlanQuestion
+	(*PasteQuestion)(nil),      // 36: chaski.v1.PasteQuestion
+	(*GroundGrid)(nil),         // 37: chaski.v1.GroundGrid
+	(*ReportRequest)(nil),      // 38: chaski.v1.ReportRequest
+	(*ReportReply)(nil),        // 39: chaski.v1.ReportReply
+	(*Groups_Level)(nil),       // 40: chaski.v1.Groups.Level
+	nil,                        // 41: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 42: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -4079,7 +3970,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	5,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
 	4,  // 5: chaski.v1.DescribeReply.sources:type_name -> chaski.v1.SourceInfo
 	7,  // 6: chaski.v1.SourceInfo.fields:type_name -> chaski.v1.FieldInfo
-	41, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	40, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	10, // 8: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	11, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	9,  // 10: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -4089,44 +3980,42 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 14: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
 	18, // 15: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
 	16, // 16: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
-	43, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	42, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	42, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	41, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	9,  // 19: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
 	25, // 20: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
 	26, // 21: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
 	27, // 22: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
-	30, // 23: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
-	31, // 24: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	33, // 25: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	35, // 26: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	37, // 27: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	34, // 28: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
-	29, // 29: chaski.v1.AskRequest.pool:type_name -> chaski.v1.PoolQuestion
-	36, // 30: chaski.v1.AskRequest.plan:type_name -> chaski.v1.PlanQuestion
-	24, // 31: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 32: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 33: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 34: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 35: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	33, // 36: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	38, // 37: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
-	0,  // 38: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	8,  // 39: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	19, // 40: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	20, // 41: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	22, // 42: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	39, // 43: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
-	3,  // 44: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	12, // 45: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	12, // 46: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	21, // 47: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	23, // 48: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	40, // 49: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
-	44, // [44:50] is the sub-list for method output_type
-	38, // [38:44] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	29, // 23: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
+	30, // 24: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
+	32, // 25: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
+	34, // 26: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	36, // 27: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	33, // 28: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
+	35, // 29: chaski.v1.AskRequest.plan:type_name -> chaski.v1.PlanQuestion
+	24, // 30: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 31: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 32: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 33: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	32, // 34: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	37, // 35: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
+	0,  // 36: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	8,  // 37: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	19, // 38: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	20, // 39: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	22, // 40: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	38, // 41: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
+	3,  // 42: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	12, // 43: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	12, // 44: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	21, // 45: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	23, // 46: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	39, // 47: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
+	42, // [42:48] is the sub-list for method output_type
+	36, // [36:42] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -4157,18 +4046,16 @@ func file_chaski_v1_chaski_proto_init() {
 		(*AskRequest_Stats)(nil),
 		(*AskRequest_Paste)(nil),
 		(*AskRequest_RumiFrames)(nil),
-		(*AskRequest_Pool)(nil),
 		(*AskRequest_Plan)(nil),
 		(*AskRequest_Data)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

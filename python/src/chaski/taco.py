@@ -51,7 +51,7 @@ from chaski._plain import (
     positive,
 )
 from chaski._proto.arguments import Engine, FieldLike, Rows
-from chaski._proto.records import Bands, Document, Float32Array, Pooled
+from chaski._proto.records import Document
 from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read
@@ -543,7 +543,7 @@ class Folder(_Node):
         return f"<Folder {without_secrets(self.path)}: {', '.join(self.ids)}>"
 
 
-class Dataset(_Node, Document, Pooled):
+class Dataset(_Node, Document):
     """The samples of containers that some conditions leave; `load` makes it.
 
     Every condition gives a new dataset.
@@ -766,37 +766,6 @@ class Dataset(_Node, Document, Pooled):
         below = self._entries(1)
         rows = set(self._entries(0).row.tolist())
         return len({frozenset(map(below.id, below.below(row))) for row in rows}) <= 1
-
-    def _statistics(self, number: str, band: Bands, level: int, id: str | None) -> Float32Array:
-        """Returns a number of "geotiff:stats" of rows of a level, pooled by the engine."""
-        most = 0xFFFFFFFF  # what a message holds: no container has so many levels
-        members = {"level": min(count("level", level, 0), most), "number": number}
-        if id is not None:
-            members["id"] = str(id)
-        answer = self._source.ask("pool", {"where": self._steps}, **members)
-        bands = [np.frombuffer(b, "<f4") for b in pb.Blobs.FromString(answer).blobs]
-        out = np.array(bands) if number == "categorical" else np.concatenate(bands)
-        return out[band if isinstance(band, int) else list(band)]
-
-    def stats_mean(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the mean of bands by the column "geotiff:stats", without reading a pixel.
-
-        Rows count as their pixels, by "stac:tensor_shape" if it is there. As of all `stats_*`:
-
-        Args:
-            band: number of a band from 0, or several.
-            level: whose rows are pooled, those below the samples of this dataset.
-            id: of the samples one level above whose rows are pooled; needed below level 0.
-
-        Raises:
-            SpecError: id is missing.
-            NotFoundError: there is no such level, or it has no statistics.
-            UnsupportedError: the statistics are not of this kind.
-            IndexError: there is no such band.
-        """
-        return self._statistics("mean", band, level, id)
-
-    stats_median = Pooled.stats_p50
 
     @property
     def pit_schema(self) -> dict[str, Any] | None:

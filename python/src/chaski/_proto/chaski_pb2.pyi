@@ -352,7 +352,7 @@ class InfoReply(_message.Message):
     def __init__(self, json: _Optional[bytes] = ...) -> None: ...
 
 class AskRequest(_message.Message):
-    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "rumi_frames", "pool", "plan", "data")
+    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "rumi_frames", "plan", "data")
     ABOUT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
@@ -362,7 +362,6 @@ class AskRequest(_message.Message):
     STATS_FIELD_NUMBER: _ClassVar[int]
     PASTE_FIELD_NUMBER: _ClassVar[int]
     RUMI_FRAMES_FIELD_NUMBER: _ClassVar[int]
-    POOL_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     about: AboutQuestion
@@ -374,10 +373,9 @@ class AskRequest(_message.Message):
     stats: StatsQuestion
     paste: PasteQuestion
     rumi_frames: RumiFramesQuestion
-    pool: PoolQuestion
     plan: PlanQuestion
     data: bytes
-    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., rumi_frames: _Optional[_Union[RumiFramesQuestion, _Mapping]] = ..., pool: _Optional[_Union[PoolQuestion, _Mapping]] = ..., plan: _Optional[_Union[PlanQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., rumi_frames: _Optional[_Union[RumiFramesQuestion, _Mapping]] = ..., plan: _Optional[_Union[PlanQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class AskReply(_message.Message):
     __slots__ = ("data", "warnings", "done", "total")
@@ -448,20 +446,6 @@ class Entries(_message.Message):
     ids: bytes
     uris: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, rows: _Optional[bytes] = ..., parents: _Optional[bytes] = ..., folders: _Optional[bytes] = ..., files: _Optional[bytes] = ..., offsets: _Optional[bytes] = ..., sizes: _Optional[bytes] = ..., id_ends: _Optional[bytes] = ..., ids: _Optional[bytes] = ..., uris: _Optional[_Iterable[str]] = ...) -> None: ...
-
-class PoolQuestion(_message.Message):
-    __slots__ = ("containers", "level", "text", "number", "id")
-    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
-    LEVEL_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    NUMBER_FIELD_NUMBER: _ClassVar[int]
-    ID_FIELD_NUMBER: _ClassVar[int]
-    containers: Containers
-    level: int
-    text: bytes
-    number: str
-    id: str
-    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., level: _Optional[int] = ..., text: _Optional[bytes] = ..., number: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
 class BytesQuestion(_message.Message):
     __slots__ = ("containers", "level", "row", "name")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski._argument import Argument
-
-Bands: TypeAlias = int | Sequence[int]
-Float32Array: TypeAlias = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, repr=False)
@@ -301,60 +298,3 @@ class Document(About):
         """The place and time of all samples."""
         found: dict[str, Any] | None = self.collection.get("extent")
         return found
-
-
-class Pooled:
-    """Numbers of the column "geotiff:stats", of the rows of a level."""
-
-    def _statistics(
-        self, number: str, band: Bands, level: int, id: str | None
-    ) -> Float32Array:
-        raise NotImplementedError
-
-    def stats_std(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the standard deviation of all pixels, an estimate; see `stats_mean`."""
-        return self._statistics("std", band, level, id)
-
-    def stats_min(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the least value; see `stats_mean`."""
-        return self._statistics("min", band, level, id)
-
-    def stats_max(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the greatest value; see `stats_mean`."""
-        return self._statistics("max", band, level, id)
-
-    def stats_p25(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the mean of the rows' 25th percentiles; see `stats_mean`."""
-        return self._statistics("p25", band, level, id)
-
-    def stats_p50(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the mean of the rows' medians; see `stats_mean`."""
-        return self._statistics("p50", band, level, id)
-
-    def stats_p75(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the mean of the rows' 75th percentiles; see `stats_mean`."""
-        return self._statistics("p75", band, level, id)
-
-    def stats_p95(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the mean of the rows' 95th percentiles; see `stats_mean`."""
-        return self._statistics("p95", band, level, id)
-
-    def stats_categorical(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> Float32Array:
-        """Returns the share of each class; see `stats_mean`."""
-        return self._statistics("categorical", band, level, id)
