@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes the generated code from chaski/v1/chaski.proto, chaski/v1/batch.fbs and ../loader/spec/spec.schema.json:
+# Writes the generated code from chaski/v1/chaski.proto and chaski/v1/batch.fbs:
 #
 #   proto/chaski/v1/*.pb.go         messages and service, Go
 #   proto/chaski/v1/fbs/*.go        payload header, Go
-#   python/src/chaski/_proto/       the same for Python, and by tools/arguments.py its classes of arguments and records
+#   python/src/chaski/_proto/       the same for Python
 #
 # proto/generate.sh          writes them
 # proto/generate.sh --check  writes nothing and fails if what is checked in differs
@@ -82,8 +82,6 @@ for p in sorted(root.rglob("*.py*")):
     s = re.sub(r"^(\s*from) chaski\.v1\.fbs import", r"\1 chaski._proto.fbs import", s, flags=re.M)
     p.write_text(s)
 PY
-
-"$venv/bin/python" tools/arguments.py "$py"
 
 gofmt -w "$out/proto"
 

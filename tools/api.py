@@ -25,7 +25,7 @@ MODULES = [
     "chaski.taco",
     "chaski.torch",
 ]
-PRIVATE = {"chaski._argument", "chaski._plain", "chaski._plot", "chaski._proto.records"}
+PRIVATE = {"chaski._argument", "chaski._plain", "chaski._plot", "chaski._records"}
 """Modules of the bases that have no public name."""
 
 

@@ -17,8 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// About says what containers are. The comments of its members document the properties of Python's Dataset, too
-// (tools/arguments.py).
+// About says what containers are.
 type About struct {
 	// Format is what the containers are: "TACO 2 (ZIP)".
 	Format string `json:"format"`

@@ -6,8 +6,8 @@ import contextlib
 import dataclasses
 import functools
 import json
+import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -16,8 +16,8 @@ from conftest import nonempty
 from helpers import spec_options
 
 import chaski
+from chaski import _arguments as arguments
 from chaski import _spec
-from chaski._proto import arguments, records
 
 FULL = dict(
     batch_size=4,
@@ -146,6 +146,7 @@ def test_words(schema: Any) -> None:
     assert set(get_args(arguments.Augment)) == words("augment")
     assert set(get_args(arguments.BadSamples)) == words("bad_samples")
     assert set(get_args(arguments.Missing)) == words("missing")
+    assert set(get_args(arguments.Last)) == words("last")
     assert set(get_args(arguments.Method)) == words("method", defs["Normalize"])
     until = schema["properties"]["until"]["anyOf"][0]["enum"]
     assert set(get_args(get_args(arguments.Until)[0])) == set(until) - {"length"}
@@ -181,12 +182,24 @@ def test_names_and_defaults(schema: Any) -> None:
     assert schema["properties"]["version"]["default"] == arguments.VERSION
 
 
-def test_the_classes_are_those_of_the_schema(tmp_path: Path) -> None:
-    tool = Path(__file__).parents[2] / "tools" / "arguments.py"
-    subprocess.run([sys.executable, tool, tmp_path], check=True)
-    for module in (arguments, records):
-        made = tmp_path / Path(module.__file__).name
-        assert Path(module.__file__).read_text() == made.read_text(), "run proto/generate.sh"
+def test_windows_have_all_members_of_their_kind(schema: Any) -> None:
+    """A pair stands for its sides, and the side of a box for that of a `RowWindow`."""
+    members = schema["$defs"]["Sampler"]["properties"]
+    for window in WINDOWS:
+        have = {f.name for f in dataclasses.fields(window)}
+        sides = ("_y", "_x", "_height", "_width", "_min", "_max")
+        have |= {name + side for name in have for side in sides}
+        have |= {f"box_{name}" for name in have}
+        of_kind = {n for n, m in members.items() if m.get("x-kind") == window._kind}
+        assert of_kind <= have, window._kind
+    assert [n for n, m in members.items() if m.get("x-path")] == arguments.SAMPLER_PATHS
+
+
+def test_names_of_dtypes_have_the_order_of_the_engine() -> None:
+    source = (Path(__file__).parents[2] / "format" / "chunk" / "dtype.go").read_text()
+    names = dict(re.findall(r'(\w+): +\{"(\w+)"', source))
+    constants = re.findall(r"^\t(\w+)$", source, re.MULTILINE)
+    assert [names[c] for c in constants if c in names] == arguments.DTYPE_NAMES
 
 
 def test_types_can_be_read_at_run_time() -> None:

@@ -47,7 +47,7 @@ def test_wheel_with_engine(tmp_path):
         assert wheel.filename is not None and wheel.filename.endswith(f"-py3-none-{platform}.whl")
         names = wheel.namelist()
         assert "chaski/py.typed" in names and "chaski/_proto/chaski_pb2.py" in names
-        assert "chaski/_proto/arguments.py" in names
+        assert "chaski/_arguments.py" in names
         assert not [n for n in names if "/fbs/" in n or "tests" in n or "hatch" in n]
         info = wheel.getinfo("chaski/_bin/chaski")
         assert info.external_attr >> 16 & stat.S_IXUSR

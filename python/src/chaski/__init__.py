@@ -14,17 +14,16 @@ comes when.
 """
 
 # First: it raises where another project's files are mixed in.
+from chaski import _arguments, errors, jobs, order, taco
 from chaski import _distribution as _distribution
-from chaski import errors, jobs, order, taco
 from chaski._access import Token, tls
+from chaski._arguments import *  # noqa: F403  (its __all__ is part of the one below)
 from chaski._assemble import Batch
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._members import Ragged, polygons
 from chaski._pack import pack, stac
 from chaski._paste import GroundGrid, paste
 from chaski._plot import show
-from chaski._proto import arguments as _arguments
-from chaski._proto.arguments import *  # noqa: F403  (its __all__ is part of the one below)
 from chaski._read import info, read
 from chaski._rpc import Connection
 from chaski._sign import sign

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from chaski._arguments import DTYPE_NAMES, BadRow, SampleRef
 from chaski._flat import Table
 from chaski._grpc import pb
 from chaski._members import Ragged
 from chaski._plot import Members
-from chaski._proto.arguments import DTYPE_NAMES, BadRow, SampleRef
 from chaski._shared import Bytes, Owner, Side
 from chaski.errors import LimitError, PayloadError
 

@@ -18,13 +18,7 @@ from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
 from chaski._access import check_plain, from_environment
-from chaski._assemble import Batch, Pool, row_of
-from chaski._files import absolute_path
-from chaski._grpc import pb
-from chaski._host import SUPPORTED
-from chaski._ledger import Ledger
-from chaski._plain import count, instance, is_bool, positive
-from chaski._proto.arguments import (
+from chaski._arguments import (
     BadRow,
     Engine,
     FieldInfo,
@@ -33,6 +27,12 @@ from chaski._proto.arguments import (
     Transport,
     Wire,
 )
+from chaski._assemble import Batch, Pool, row_of
+from chaski._files import absolute_path
+from chaski._grpc import pb
+from chaski._host import SUPPORTED
+from chaski._ledger import Ledger
+from chaski._plain import count, instance, is_bool, positive
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
 from chaski._rpc import Connection, Description, addresses, stands_still, tls_of

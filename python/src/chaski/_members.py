@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from chaski import _show
 from chaski._plain import as_array
-from chaski._proto.records import FieldInfo
+from chaski._records import FieldInfo
 
 if TYPE_CHECKING:
     from typing_extensions import Self

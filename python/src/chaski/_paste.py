@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from chaski._arguments import Grid
 from chaski._files import replace_file
 from chaski._grpc import pb
 from chaski._plain import as_array, count, positive
-from chaski._proto.arguments import Grid
 from chaski._read import Server, ask, info, words
 from chaski._rpc import PIECE
 from chaski.errors import SpecError

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chaski._arguments import BadRow, SampleRef
 from chaski._files import absolute_path, sync, sync_names
-from chaski._proto.arguments import BadRow, SampleRef
 from chaski.errors import OF_FILES, Error, SpecError
 
 MAX_KNOWN = 10_000

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from chaski._access import Token, check_plain, from_environment, is_here
+from chaski._arguments import FieldInfo, SampleRef, SourceInfo
 from chaski._assemble import Assembler, Pool
 from chaski._grpc import grpc, pb
 from chaski._host import SUPPORTED
 from chaski._pipe import Pipe
 from chaski._progress import Bar
-from chaski._proto.arguments import FieldInfo, SampleRef, SourceInfo
 from chaski._shared import Side
 from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError
 

@@ -25,7 +25,7 @@ from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
 
 if TYPE_CHECKING:
-    from chaski._proto.arguments import Engine
+    from chaski._arguments import Engine
 
 _STATUS = 5.0
 """Seconds until a call whose pipe has ended says why. The server closes the pipe as it ends the

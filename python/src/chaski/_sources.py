@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaski._plain import members, plain
-from chaski._proto.records import SplitMembers
+from chaski._records import SplitMembers
 from chaski._secrets import without_secrets
 from chaski.errors import SpecError
 

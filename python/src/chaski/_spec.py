@@ -15,19 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
-from chaski._plain import (
-    Path,
-    Size,
-    above_zero,
-    count,
-    dtype_name,
-    instance,
-    listed,
-    members,
-    plain,
-    stated,
-)
-from chaski._proto.arguments import (
+from chaski._arguments import (
     SAMPLER_PATHS,
     VERSION,
     BadSamples,
@@ -45,6 +33,18 @@ from chaski._proto.arguments import (
     SourceLike,
     Vector,
     WholeChip,
+)
+from chaski._plain import (
+    Path,
+    Size,
+    above_zero,
+    count,
+    dtype_name,
+    instance,
+    listed,
+    members,
+    plain,
+    stated,
 )
 from chaski._quarantine import bad_ids
 from chaski._sources import Scenes

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
+from chaski._arguments import FieldLike, OnBad, Rows
 from chaski._files import replace_file
 from chaski._grpc import pb
 from chaski._plain import Columns, Path, count, positive
-from chaski._proto.arguments import FieldLike, OnBad, Rows
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
 from chaski._spec import SpecOptions, build_spec, policy, takes

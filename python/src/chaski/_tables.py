@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from chaski._arguments import Mixture, Source
 from chaski._plain import absolute, optional
-from chaski._proto.arguments import Mixture, Source
 from chaski.errors import SpecError
 
 try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from chaski._proto.records import SampleRef
+from chaski._records import SampleRef
 from chaski._secrets import without_secrets
 
 __all__ = [

@@ -38,8 +38,8 @@ from chaski._assemble import DTYPES
 from chaski._files import replace_file
 from chaski._grpc import pb
 from chaski._plain import Crs, Path, absolute, crs_code
-from chaski._proto.records import RumiHeader, RumiLayout
 from chaski._read import Selection, Slice, ask
+from chaski._records import RumiHeader, RumiLayout
 from chaski._rpc import PIECE
 from chaski.errors import SpecError, UnsupportedError
 

@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
+from chaski._arguments import Engine, FieldLike, Rows
 from chaski._grpc import pb
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
@@ -50,11 +51,10 @@ from chaski._plain import (
     plain,
     positive,
 )
-from chaski._proto.arguments import Engine, FieldLike, Rows
-from chaski._proto.records import Document
 from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read
+from chaski._records import Document
 from chaski._rpc import PIECE
 from chaski._secrets import without_secrets
 from chaski.errors import Error, NotFoundError, SpecError, UnsupportedError

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
+from chaski._arguments import Engine, SourceLike
 from chaski._assemble import Batch, row_of
 from chaski._loader import BadRows, Loader, connect, load, refuse_setting, refuse_worker
 from chaski._members import Ragged
 from chaski._plain import needs
 from chaski._plot import Members
-from chaski._proto.arguments import Engine, SourceLike
 from chaski._spec import BatchOptions, SampleOptions, init_takes
 from chaski.errors import UnsupportedError
 

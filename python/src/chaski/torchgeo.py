@@ -25,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
+from chaski._arguments import Engine, Field, Pixels, SourceLike
 from chaski._loader import load
 from chaski._plain import needs
 from chaski._plot import Members
-from chaski._proto.arguments import Engine, Field, Pixels, SourceLike
 from chaski._rpc import PREFETCH
 from chaski.errors import UnsupportedError
 

@@ -28,8 +28,7 @@ import (
 // Version is the version of the TACO specification of what this package writes.
 const Version = "2.0.0"
 
-// Collection describes a dataset as a whole ("TACO-level Fields" of the specification). The
-// comments of its members document the properties of Python's Dataset, too (tools/arguments.py).
+// Collection describes a dataset as a whole ("TACO-level Fields" of the specification).
 type Collection struct {
 	// ID is the id of the dataset, of a-z, 0-9, "_" and "-" only.
 	ID string `json:"id"`
