@@ -21,7 +21,6 @@ const (
 	attributePart = "attribute"
 	// maxAttribute bounds the bytes of the values of an attribute: those that are read are short.
 	maxAttribute = 1 << 20
-	maxRefs      = 1 << 12 // of one element
 )
 
 // attributes reads the attributes of an object. Those of a type that is not read have no value.
@@ -154,7 +153,7 @@ func (w *walk) values(t *Datatype, data []byte) (any, error) {
 				}
 			}
 			b := w.of(attributePart, 0, element)
-			for range min(count, maxRefs) {
+			for range count {
 				list[i] = append(list[i], b.offset())
 			}
 		}
@@ -179,7 +178,8 @@ func (w *walk) varying(data []byte, size int) ([]byte, int, error) {
 		return nil, 0, corrupt(globalHeapPart, addr, "object %d has %d bytes, %d elements of %d needed", index,
 			len(object), count, size)
 	}
-	return object[:int(count)*size], int(count), nil
+	// Many values may be one object, and each of them becomes a copy.
+	return object[:int(count)*size], int(count), w.spend(globalHeapPart, addr, 4*int64(count)*int64(size))
 }
 
 // String returns the text of a string of fixed length.

@@ -63,13 +63,21 @@ func (d *Dataset) Chunks(ctx context.Context, r source.Reader, take func(n int64
 		x.grid = append(x.grid, ceil(n, layout.chunk[i]))
 		x.most = append(x.most, ceil(d.max[i], layout.chunk[i]))
 	}
+	if product(x.grid, Unlimited) < 0 {
+		return nil, fault.New(fault.Limit, chunkPart, fault.NoOffset, "a grid of %v chunks", x.grid)
+	}
 	if err := x.read(); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(x.list, func(a, b Chunk) int { return cmp.Compare(a.Number, b.Number) })
-	for i := 1; i < len(x.list); i++ {
-		if x.list[i].Number == x.list[i-1].Number {
-			return nil, fault.New(fault.Corrupt, chunkPart, x.list[i].Off, "two chunks at one place")
+	left := x.size
+	for i, c := range x.list {
+		if i > 0 && c.Number == x.list[i-1].Number {
+			return nil, fault.New(fault.Corrupt, chunkPart, c.Off, "two chunks at one place")
+		}
+		// A small file could otherwise name one range millions of times, and each of them would be decoded.
+		if left -= c.Size; left < 0 {
+			return nil, fault.New(fault.Corrupt, chunkPart, c.Off, "the chunks have more bytes than the file")
 		}
 	}
 	return x.list, nil
@@ -167,7 +175,7 @@ func (x *chunkIndex) add(at []int64, addr, size uint64, skip uint32) error {
 		return fault.New(fault.Limit, chunkPart, fault.NoOffset, "more than %d chunks", maxChunks)
 	}
 	if len(x.list) == cap(x.list) {
-		grown := max(64, len(x.list)) // the list doubles
+		grown := max(2, len(x.list)) // the list doubles
 		if err := x.take(ChunkCost * int64(grown)); err != nil {
 			return err
 		}
@@ -199,8 +207,9 @@ func (x *chunkIndex) implicit() error {
 	if count < 0 {
 		return fault.New(fault.Limit, chunkPart, fault.NoOffset, "more than %d chunks", maxChunks)
 	}
-	if _, err := x.position(chunkPart, x.d.layout.addr, uint64(min(count*x.bytes, Unlimited))); err != nil {
-		return err
+	if count > x.size/x.bytes {
+		return fault.New(fault.Corrupt, chunkPart, fault.NoOffset, "%d chunks of %d bytes in a file of %d", count,
+			x.bytes, x.size)
 	}
 	numbers, at := newNumbering(x.most, 0), make([]int64, len(x.grid))
 	for n := range count {

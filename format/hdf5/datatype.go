@@ -154,7 +154,7 @@ func (w *walk) enum(b *block, t *Datatype, n int, version byte, depth int) error
 		}
 		t.Members = append(t.Members, name)
 	}
-	t.Values = b.take(n * t.Base.Size)
+	t.Values = bytes.Clone(b.take(n * t.Base.Size))
 	if b.err == nil && t.Base.Size != t.Size {
 		return b.fail("an enum of %d bytes, of numbers of %d", t.Size, t.Base.Size)
 	}

@@ -119,7 +119,7 @@ func (a *extensibleArray) superBlock(addr, first, count, entries uint64) error {
 		bitmap = count * ((pageCount + 7) / 8)
 	}
 	front := uint64(6 + w.offsetSize + a.countLen)
-	if count > maxBlock || bitmap > maxBlock {
+	if count > maxBlock || pageCount > maxBlock || bitmap > maxBlock {
 		return corrupt(extensibleArrayPart, addr, "a super block of %d data blocks of %d entries", count, entries)
 	}
 	b, err := w.block(extensibleArrayPart, addr, front+bitmap+count*uint64(w.offsetSize)+4)
@@ -147,6 +147,9 @@ func (a *extensibleArray) superBlock(addr, first, count, entries uint64) error {
 func (a *extensibleArray) dataBlock(addr, first, entries uint64, written []byte, bit uint64) error {
 	if addr == undefined || first >= a.used {
 		return nil
+	}
+	if entries > maxChunks {
+		return corrupt(extensibleArrayPart, addr, "a data block of %d entries", entries)
 	}
 	front := uint64(6 + a.w.offsetSize + a.countLen)
 	isPaged := entries > a.each

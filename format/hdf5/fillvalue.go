@@ -1,5 +1,7 @@
 package hdf5
 
+import "bytes"
+
 const fillPart = "fill value"
 
 // fill returns the fill value of a dataset, as its elements are stored, or nil if none is set.
@@ -13,7 +15,7 @@ func (w *walk) fill(h header) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return b.take(int(b.u32())), b.err
+		return bytes.Clone(b.take(int(b.u32()))), b.err
 	}
 	b, err := w.content(m, fillPart)
 	if err != nil {
@@ -37,5 +39,5 @@ func (w *walk) fill(h header) ([]byte, error) {
 	if size <= 0 { // undefined, or zeros
 		return nil, b.err
 	}
-	return b.take(int(size)), b.err
+	return bytes.Clone(b.take(int(size))), b.err
 }

@@ -14,8 +14,12 @@ type elements struct {
 // visitAll visits entries that follow each other, of which the first has a number.
 func (e *elements) visitAll(b *block, first, count uint64) error {
 	for i := range count {
-		if err := e.visit(first+i, e.w.of(b.part, b.addr, b.take(e.size))); err != nil || b.err != nil {
-			return b.fail("%v", err)
+		entry := e.w.of(b.part, b.addr, b.take(e.size))
+		if b.err != nil {
+			return b.err
+		}
+		if err := e.visit(first+i, entry); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -24,6 +28,9 @@ func (e *elements) visitAll(b *block, first, count uint64) error {
 // pages visits the entries of pages, of which those with a bit in init are written. addr is the address of the first.
 func (e *elements) pages(part string, addr, first, count, each uint64, isWritten func(page uint64) bool) error {
 	for page := uint64(0); page*each < count; page++ {
+		if err := e.w.spend(part, addr, 1); err != nil {
+			return err
+		}
 		n := min(each, count-page*each)
 		size := n*uint64(e.size) + 4
 		if isWritten(page) {

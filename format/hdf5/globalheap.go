@@ -2,41 +2,60 @@ package hdf5
 
 const globalHeapPart = "global heap"
 
-// globalObject returns an object of a global heap collection: a value of variable length.
+// collection is a global heap collection: values of variable length.
+type collection struct {
+	addr    uint64
+	objects map[uint32][]byte
+}
+
+// globalObject returns an object of the global heap collection at an address.
 func (w *walk) globalObject(addr uint64, index uint32) ([]byte, error) {
-	if w.collection == nil || w.collectionAddr != addr {
-		b, err := w.block(globalHeapPart, addr, uint64(8+w.lengthSize))
+	if w.heap.objects == nil || w.heap.addr != addr {
+		objects, err := w.globalHeap(addr)
 		if err != nil {
 			return nil, err
 		}
-		if err := b.signature("GCOL"); err != nil {
-			return nil, err
-		}
-		if _, err := b.version(1); err != nil {
-			return nil, err
-		}
-		b.take(3)
-		if w.collection, err = w.read(globalHeapPart, addr, b.length()); err != nil {
-			return nil, err
-		}
-		w.collectionAddr = addr
+		w.heap = collection{addr, objects}
 	}
-	b := w.of(globalHeapPart, addr, w.collection)
-	b.take(8 + w.lengthSize)
-	for b.rest() >= 8+w.lengthSize {
-		id := b.u16()
+	object, ok := w.heap.objects[index]
+	if !ok {
+		return nil, corrupt(globalHeapPart, addr, "no object %d", index)
+	}
+	return object, nil
+}
+
+// globalHeap reads a global heap collection.
+func (w *walk) globalHeap(addr uint64) (map[uint32][]byte, error) {
+	front := 8 + w.lengthSize // of the collection and of each object
+	head, err := w.block(globalHeapPart, addr, uint64(front))
+	if err != nil {
+		return nil, err
+	}
+	if err := head.signature("GCOL"); err != nil {
+		return nil, err
+	}
+	if _, err := head.version(1); err != nil {
+		return nil, err
+	}
+	head.take(3)
+	b, err := w.block(globalHeapPart, addr, head.length())
+	if err != nil {
+		return nil, err
+	}
+	b.take(front)
+	objects := map[uint32][]byte{}
+	for b.rest() >= front {
+		id := uint32(b.u16())
 		b.take(6)
 		size := b.length()
 		if id == 0 { // the space that is left
 			break
 		}
-		if b.err != nil || size > uint64(b.rest()) {
+		if size > uint64(b.rest()) {
 			return nil, b.fail("object %d of %d bytes, %d are left", id, size, b.rest())
 		}
-		if uint32(id) == index {
-			return b.take(int(size)), b.err
-		}
-		b.take(min(int(size+7)&^7, b.rest()))
+		objects[id] = b.take(int(size))
+		b.take(min(-int(size)&7, b.rest()))
 	}
-	return nil, b.fail("no object %d", index)
+	return objects, b.err
 }

@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 )
@@ -64,7 +65,7 @@ func (w *walk) layout(m *message) (*layout, error) {
 	}
 	switch made.class = layoutClass(b.u8()); made.class {
 	case compact:
-		made.data = b.take(b.u16())
+		made.data = bytes.Clone(b.take(b.u16()))
 	case contiguous:
 		made.addr, made.size = b.offset(), b.length()
 	case chunked:
@@ -93,7 +94,7 @@ func (l *layout) early(b *block) error {
 	switch l.class {
 	case compact:
 		b.take(4 * n)
-		l.data = b.take(int(b.u32()))
+		l.data = bytes.Clone(b.take(int(b.u32())))
 	case contiguous:
 		l.size = math.MaxUint64 // as many as the dataset has
 	case chunked:

@@ -51,12 +51,12 @@ func (h header) get(kind int) *message {
 
 // header reads the object header at an address.
 func (w *walk) header(addr uint64) (header, error) {
-	head, err := w.read(headerPart, addr, 16)
+	head, err := w.read(headerPart, addr, 4)
 	if err != nil {
 		return nil, err
 	}
 	var list header
-	if string(head[:4]) == "OHDR" {
+	if string(head) == "OHDR" {
 		list, err = w.header2(addr)
 	} else {
 		list, err = w.header1(addr)

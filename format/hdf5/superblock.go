@@ -45,7 +45,7 @@ func openFile(ctx context.Context, r source.Reader) (*file, *Superblock, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	opened := &file{size: r.Size(), offsetSize: 8, lengthSize: 8, pages: map[int64][]byte{}}
+	opened := &file{size: r.Size(), offsetSize: 8, lengthSize: 8}
 	w := opened.walk(ctx, r)
 	// The longest, of version 1, has 24 + 4 + 4·8 + 40 bytes.
 	b, err := w.block(superblockPart, uint64(at), uint64(min(100, r.Size()-at)))

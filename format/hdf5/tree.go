@@ -15,8 +15,12 @@ const (
 	// maxNodes bounds the groups and datasets of a file that is read. A data set of one group for each sample has some
 	// 100,000.
 	maxNodes  = 1 << 20
-	maxLevels = 32 // groups in each other
-	maxSoft   = 16 // soft links that lead to each other
+	maxLevels = 32   // groups in each other
+	maxSoft   = 16   // soft links that lead to each other
+	maxPath   = 4096 // bytes of a path
+	// pathWork is the work of one more path to a node. A node takes some 300 bytes of a file at least, and may have
+	// about 18 paths.
+	pathWork = 128
 	// NodeCost is about the memory of a node, without its attributes.
 	NodeCost = 1000
 )
@@ -103,6 +107,12 @@ func Open(ctx context.Context, r source.Reader, take func(n int64) error) (*File
 func (r *reading) put(p string, n *Node) error {
 	if r.nodes++; r.nodes > maxNodes {
 		return tooMany("nodes", maxNodes)
+	}
+	if len(p) > maxPath {
+		return fault.New(fault.Limit, groupPart, fault.NoOffset, "a path of %d bytes, at most %d", len(p), maxPath)
+	}
+	if err := r.spend(groupPart, n.Addr, pathWork); err != nil {
+		return err
 	}
 	cost := int64(len(p)) + 100
 	if err := r.take(cost); err != nil {
@@ -298,6 +308,9 @@ func (r *reading) follow() error {
 		}
 		// What is below a group is there under the name of the link, too.
 		if err := r.put(s.path, n); err != nil {
+			return err
+		}
+		if err := r.spend(groupPart, n.Addr, int64(len(r.made.Nodes))/8); err != nil {
 			return err
 		}
 		for _, below := range r.below(end, n) {

@@ -97,14 +97,35 @@ func (o *opened) add(p string, n *format.Node) {
 	case n.Dataset == nil:
 		o.Group(p, attributes(n))
 	case isPlaceholder(n):
+	case n.Dataset.Type.Class == format.String || n.Dataset.Type.Text:
+		o.addTexts(p, n)
 	default:
-		array, err := o.array(p, n)
+		array, err := o.array(p, n, n.Dataset.Type.Number())
 		if err != nil {
 			o.Broken(p, err)
 			return
 		}
 		o.Array(p, *array, o.object)
 	}
+}
+
+// addTexts adds a dataset of strings: an array of the bytes of its elements, whose strings lie in the elements or, of
+// any length, where they say.
+func (o *opened) addTexts(p string, n *format.Node) {
+	d := *n.Dataset
+	array, err := o.array(p, n, &format.Datatype{Class: format.Fixed, Size: 1})
+	if err != nil {
+		o.Broken(p, err)
+		return
+	}
+	o.Texts(p, *array, o.object, func(ctx context.Context, data []byte) ([]string, error) {
+		r, err := source.OpenKnown(ctx, o.open, o.uri, o.object)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return d.Strings(ctx, r, data)
+	})
 }
 
 // dtypes are the types of integers by their bytes, unsigned and signed.
@@ -116,10 +137,9 @@ var floats = map[int]chunk.DType{2: chunk.Float16, 4: chunk.Float32, 8: chunk.Fl
 
 const datasetPart = "dataset"
 
-// array describes a dataset as an array.
-func (o *opened) array(p string, n *format.Node) (*zarr.Foreign, error) {
+// array describes a dataset as an array of numbers. Elements of more bytes than a number has are a last dimension.
+func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr.Foreign, error) {
 	d := n.Dataset
-	number := d.Type.Number()
 	if number == nil {
 		return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset,
 			"elements of type %v of %d bytes: arrays of numbers and booleans are read", d.Type.Class, d.Type.Size)
@@ -127,15 +147,27 @@ func (o *opened) array(p string, n *format.Node) (*zarr.Foreign, error) {
 	if d.Null {
 		return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset, "it has no elements (a null dataspace)")
 	}
-	made := &zarr.Foreign{Shape: d.Shape, Chunks: d.Chunked(), Bool: d.Type.IsBool(),
+	shape, chunks := d.Shape, d.Chunked()
+	if n := int64(d.Type.Size / number.Size); n > 1 {
+		shape = append(slices.Clip(shape), n)
+		if chunks != nil {
+			chunks = append(slices.Clip(chunks), n)
+		}
+	}
+	made := &zarr.Foreign{Shape: shape, Chunks: chunks, Bool: d.Type.IsBool(),
 		Big: number.Big && number.Size > 1, Fill: make([]byte, number.Size),
-		Names: o.dimensions(p, n), Attrs: attributes(n)}
+		Attrs: attributes(n)}
+	if len(shape) == len(d.Shape) {
+		made.Names = o.dimensions(p, n)
+	}
 	if number.Class == format.Float {
 		made.DType = floats[number.Size]
 	} else if made.DType = dtypes[number.Size][0]; number.Signed && !made.Bool {
 		made.DType = dtypes[number.Size][1]
 	}
-	copy(made.Fill, d.Fill)
+	if len(d.Fill) == number.Size {
+		copy(made.Fill, d.Fill)
+	}
 	if made.Big {
 		slices.Reverse(made.Fill)
 	}
@@ -145,27 +177,27 @@ func (o *opened) array(p string, n *format.Node) (*zarr.Foreign, error) {
 			return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset,
 				"filter %d (%s): deflate, shuffle, fletcher32, lzf, blosc and zstd are read", f.ID, f.Name)
 		}
-		filter := zarr.Filter{Name: name, Size: number.Size}
+		filter := zarr.Filter{Name: name, Size: d.Type.Size}
 		if f.ID == format.Shuffle && len(f.Data) > 0 && f.Data[0] <= math.MaxUint16 {
 			filter.Size = int(f.Data[0])
 		}
 		made.Filters = append(made.Filters, filter)
 	}
-	made.Text = fmt.Sprint(p, d.Shape, made.Chunks, made.DType, made.Big, made.Fill, made.Filters)
-	finder := &finder{o: o, d: d, size: int64(number.Size)}
+	made.Text = fmt.Sprint(p, shape, made.Chunks, made.DType, made.Big, made.Fill, made.Filters)
+	finder := &finder{o: o, d: d, shape: shape, size: int64(number.Size)}
 	if made.Chunks == nil {
 		inline, err := finder.lay()
 		if err != nil {
 			return nil, err
 		}
-		made.Chunks = pieces(d.Shape, number.Size)
+		made.Chunks = pieces(shape, number.Size)
 		if inline {
-			made.Chunks = whole(d.Shape)
+			made.Chunks = whole(shape)
 		}
 	}
 	finder.chunks = made.Chunks
 	for i, side := range made.Chunks {
-		finder.grid = append(finder.grid, (d.Shape[i]+side-1)/side)
+		finder.grid = append(finder.grid, (shape[i]+side-1)/side)
 	}
 	made.Find, made.Prepare = finder.find, finder.prepare
 	return made, nil
@@ -203,7 +235,7 @@ func pieces(shape []int64, size int) []int64 {
 
 // dimensions returns the names of the dimensions of a dataset, or nil.
 func (o *opened) dimensions(p string, n *format.Node) []string {
-	names := make([]string, len(n.Dataset.Shape))
+	names := make([]string, len(n.Dataset.Shape)) // strings have a dimension more, without a name
 	if refs, ok := n.Attr("DIMENSION_LIST").([][]uint64); ok && len(refs) == len(names) {
 		for d, list := range refs {
 			if len(list) > 0 {
@@ -281,14 +313,19 @@ func number(v float64) string {
 	case math.IsInf(v, -1):
 		return `"-Infinity"`
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	text := strconv.FormatFloat(v, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0" // so that it stays a float
+	}
+	return text
 }
 
 // finder finds the chunks of a dataset.
 type finder struct {
 	o      *opened
 	d      *format.Dataset
-	size   int64   // bytes of an element
+	shape  []int64
+	size   int64   // bytes of a number
 	chunks []int64 // cells of a chunk
 	grid   []int64
 	// Of elements that lie side by side.
@@ -362,7 +399,7 @@ func (f *finder) side(at []int64) zarr.Stored {
 		return zarr.Stored{Absent: true}
 	}
 	first, count := int64(0), int64(1)
-	for d, n := range f.d.Shape {
+	for d, n := range f.shape {
 		first, count = first*n+at[d]*f.chunks[d], count*f.chunks[d]
 	}
 	off, size := first*f.size, count*f.size

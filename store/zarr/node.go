@@ -94,8 +94,9 @@ type entry struct {
 	meta  object
 	attrs object // of version 2
 	// Of a file of another format: the array, or why it cannot be read.
-	made *Array
-	err  error
+	made  *Array
+	texts textsOf // of an array of strings, whose err says that it is no image
+	err   error
 }
 
 // Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound. The memory of the
@@ -115,7 +116,10 @@ func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node,
 // array makes an array of consolidated metadata.
 func (n *Node) array(p string, e entry) (*Array, error) {
 	if n.isFile {
-		return e.made, fault.WithFile(e.err, n.uriOf(p))
+		if e.err != nil {
+			return nil, fault.WithFile(e.err, n.uriOf(p))
+		}
+		return e.made, nil
 	}
 	parse := func() (*Meta, error) { return parse3(e.meta) }
 	if n.Format == 2 {

@@ -256,7 +256,7 @@ def random_file(path, seed):
             size = d[box].shape
             d[box] = values(size, dtype.lstrip("<>") if dtype != "?" else bool, i) if np.prod(size) else 0
             if options.get("maxshape") and rng.random() < 0.5:
-                d.resize(tuple(min(m, n + 5) if m else n + int(rng.integers(-n + 1, 50))
+                d.resize(tuple(min(m, n + 3) if m else n + int(rng.integers(-n + 1, 4))
                                for n, m in zip(shape, options["maxshape"])))
             for k in range(int(rng.integers(0, 12))):
                 d.attrs[f"k{k}"] = [1.5, "text", [1, 2, 3], np.float32(2)][k % 4]

@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Images are the images along the axis n of an array, or of several. They have no metadata columns; the one column to
-// scan is the coordinate along n.
+// Images are the images along the axis n of an array, or of several. Beside metadata columns, the one column to scan is
+// the coordinate along n.
 type Images struct {
 	URI        string
 	Noun       string // what the dataset is, for errors
@@ -22,6 +22,17 @@ type Images struct {
 	Name       func(row int64) string   // the id: the coordinate as a string
 	Grid       func(field int) chunk.Index
 	Raster     func(field int, row int64) catalog.Asset
+	// Values returns the values of a field that is a metadata column, or nil if the field is a raster. nil if no field
+	// has values.
+	Values func(field int) Values
+	// Metadata returns the values of a metadata column by its name; nil if there are none.
+	Metadata func(ctx context.Context, column string) (Values, error)
+}
+
+// Values are the values of a metadata column.
+type Values interface {
+	Kind() catalog.Kind
+	Value(row int64) catalog.Value
 }
 
 // maxImages bounds the rows of an array, because selected rows are numbered in uint32.
@@ -42,6 +53,12 @@ func (t *Images) Table(fields int) (*rows.Table, error) {
 		},
 	}
 	for i := range fields {
+		if t.Values != nil && t.Values(i) != nil {
+			values := t.Values(i)
+			made.Fields = append(made.Fields, rows.Field{Kind: values.Kind(),
+				Value: func(_ context.Context, row int64) (catalog.Value, error) { return values.Value(row), nil }})
+			continue
+		}
 		grid := t.Grid(i)
 		made.Fields = append(made.Fields, rows.Field{
 			Kind:  catalog.Raster,
@@ -57,7 +74,17 @@ func (t *Images) Table(fields int) (*rows.Table, error) {
 }
 
 // column implements rows.Table.Column.
-func (t *Images) column(_ context.Context, name string) (rows.Column, error) {
+func (t *Images) column(ctx context.Context, name string) (rows.Column, error) {
+	if !t.IsN(name) && t.Metadata != nil {
+		values, err := t.Metadata(ctx, name)
+		if err != nil {
+			return rows.Column{}, err
+		}
+		scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+			return t.each(ctx, func(row int64) error { return visit(row, values.Value(row)) })
+		}
+		return rows.Column{Kind: values.Kind(), Scan: scan}, nil
+	}
 	if !t.IsN(name) {
 		return rows.Column{}, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
 			"%s has only the coordinate along n", t.Noun), t.URI)

@@ -2,6 +2,7 @@
 package zarrs
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -34,7 +35,7 @@ type Format struct {
 
 // Register makes datasets of the stores of a format. The package of the format calls it when the program starts.
 func Register(f *Format) {
-	rows.Register(f.Kind, rows.Store{Open: f.dataset, Image: f.image})
+	rows.Register(f.Kind, rows.Store{Open: f.open, Image: f.image})
 	describe := func(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
 		return f.Describe(ctx, path, o)
 	}
@@ -57,9 +58,10 @@ func (f *Format) at(ctx context.Context, path string, o resources.Options) (*zar
 	return f.Open(ctx, o.Opener, path, zarr.Options{MaxChunk: int64(o.MaxChunkBytes), MaxIndexes: o.CacheBytes})
 }
 
-// dataset opens an array or group as a dataset. Its rows are the images along the axis n, its fields are arrays,
-// or groups of arrays as bands. The fingerprint covers the metadata of the arrays, not their chunks.
-func (f *Format) dataset(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table,
+// open opens an array or group as a dataset. Its rows are the images along the axis n, its fields are arrays,
+// groups of arrays as bands, or labels: arrays of values along n. The fingerprint covers the metadata of the
+// arrays, not their chunks.
+func (f *Format) open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table,
 	error) {
 	if src.Timestamp != nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
@@ -69,50 +71,105 @@ func (f *Format) dataset(ctx context.Context, src *spec.Source, fields []spec.Fi
 	if err != nil {
 		return nil, err
 	}
-	rasters, places := make([]*zarr.Raster, len(fields)), make([]*catalog.Place, len(fields))
-	hasher := xxh3.New()
 	for i := range fields {
-		rasters[i], err = f.rasterOf(ctx, node, &fields[i], src.Dims)
-		if err == nil && rasters[i].Len() != rasters[0].Len() {
-			err = fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%d images, %d of the first field",
-				rasters[i].Len(), rasters[0].Len())
+		if fields[i].Pattern != "" {
+			return f.grouped(ctx, node, src, fields)
 		}
-		if err != nil {
+	}
+	made := &dataset{f: f, node: node, fields: make([]field, len(fields)), hasher: xxh3.New(), n: -1}
+	for i := range fields {
+		if err := made.add(ctx, i, &fields[i], src.Dims); err != nil {
 			return nil, fault.WithFile(rows.InField(fields[i].Name, err), src.Source)
-		}
-		arrays := rasters[i].Arrays()
-		p, g := node.Place(ctx, arrays[0]), rasters[i].Grid()
-		places[i] = catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width)
-		for _, a := range arrays {
-			fmt.Fprintf(hasher, "%q %s\n", a.Path, a.Text())
 		}
 	}
 	if err := node.Full(); err != nil {
 		return nil, err
 	}
-	sum := hasher.Sum128().Bytes()
+	return made.table()
+}
+
+// dataset is an array or a group as a dataset.
+type dataset struct {
+	f      *Format
+	node   *zarr.Node
+	fields []field
+	hasher *xxh3.Hasher
+	n      int64 // rows, -1 before the first field
+}
+
+// field is a raster or a metadata column.
+type field struct {
+	raster *zarr.Raster
+	place  *catalog.Place
+	labels *zarr.Labels
+}
+
+// add adds a field.
+func (d *dataset) add(ctx context.Context, i int, f *spec.Field, dims string) error {
+	made, n := &d.fields[i], int64(0)
+	if f.Traits().Metadata {
+		labels, err := d.node.Labels(ctx, cmp.Or(f.Column, f.Name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(d.hasher, "%q %s\n", labels.Path, labels.Text())
+		made.labels, n = labels, labels.N
+	} else {
+		raster, err := d.f.rasterOf(ctx, d.node, f, dims)
+		if err != nil {
+			return err
+		}
+		arrays := raster.Arrays()
+		p, g := d.node.Place(ctx, arrays[0]), raster.Grid()
+		made.raster, made.place, n = raster, catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width), raster.Len()
+		for _, a := range arrays {
+			fmt.Fprintf(d.hasher, "%q %s\n", a.Path, a.Text())
+		}
+	}
+	if d.n >= 0 && n != d.n {
+		return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%d images, %d of the first field", n, d.n)
+	}
+	d.n = n
+	return nil
+}
+
+// table makes the dataset of its fields.
+func (d *dataset) table() (*rows.Table, error) {
+	sum := d.hasher.Sum128().Bytes()
 	found := images.Images{
-		URI: node.URI, Noun: f.Noun, Hash: hex.EncodeToString(sum[:]),
+		URI: d.node.URI, Noun: d.f.Noun, Hash: hex.EncodeToString(sum[:]), N: max(d.n, 0),
 		IsN:        func(column string) bool { return column == "n" },
 		Coordinate: func(row int64) int64 { return row },
 		Name:       func(row int64) string { return strconv.FormatInt(row, 10) },
-		Grid:       func(field int) chunk.Index { return rasters[field].Grid() },
+		Grid:       func(field int) chunk.Index { return d.fields[field].raster.Grid() },
 	}
 	found.Raster = func(field int, row int64) catalog.Asset {
-		r := rasters[field]
-		return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Names: r.BandNames(), Place: places[field]}
+		r := d.fields[field].raster
+		return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Names: r.BandNames(),
+			Place: d.fields[field].place}
 	}
-	if len(rasters) > 0 {
-		found.N = rasters[0].Len()
+	found.Values = func(field int) images.Values {
+		if labels := d.fields[field].labels; labels != nil {
+			return labels
+		}
+		return nil
 	}
-	return found.Table(len(fields))
+	found.Metadata = func(ctx context.Context, column string) (images.Values, error) {
+		labels, err := d.node.Labels(ctx, column)
+		if err == nil && labels.N != d.n {
+			err = fault.WithFile(fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
+				"%d values for %d images", labels.N, d.n), d.node.URI)
+		}
+		return labels, err
+	}
+	return found.Table(len(d.fields))
 }
 
 // rasterOf returns the array, or the group of arrays as bands, of a field.
 func (f *Format) rasterOf(ctx context.Context, node *zarr.Node, field *spec.Field, dims string) (*zarr.Raster, error) {
-	if field.Pattern != "" || field.Blob != "" {
+	if field.Blob != "" {
 		return nil, fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"%s has arrays, not files: name one as column", f.Noun)
+			"%s has arrays, not cells: name one as column", f.Noun)
 	}
 	return node.Raster(ctx, field.Name, field.Column, dims)
 }
