@@ -277,15 +277,17 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	for i, field := range from {
 		fields[i] = catalog.Source{
 			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-			Kind: field.Traits().Opens, Beside: field.Vector != nil, Axes: field.Axes(),
+			Kind: field.Traits().Opens, Strings: field.Kind == spec.TextField, Beside: field.Vector != nil,
+			Axes:     field.Axes(),
 			Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 		}
 		scales = slices.Concat(scales, field.Scale, field.Offset)
 	}
 	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns:        slices.Concat(src.Columns(), src.PickColumns(), src.More, scales),
-		AllColumns:     o.AllColumns || src.Queries(),
+		Columns:    slices.Concat(src.Columns(), src.PickColumns(), src.More, scales),
+		AllColumns: o.AllColumns || src.Queries(),
+		Texts:      src.Texts(), Codes: src.Codes(),
 		DropIncomplete: src.Missing == spec.MissingDrop, Dims: src.Dims,
 	})
 	if err != nil {

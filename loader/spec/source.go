@@ -1108,6 +1108,35 @@ func (s *Subset) Columns() (names []string) {
 	return names
 }
 
+// Texts returns the columns that comparisons compare with strings for being equal, or among them.
+func (s *Subset) Texts() (names []string) {
+	for i := range s.Where {
+		c := &s.Where[i]
+		if !c.Compares() || !slices.Contains([]string{"==", "!=", "in"}, c.Op) {
+			continue
+		}
+		operands, err := c.Operands()
+		if err == nil && len(operands) > 0 && !slices.ContainsFunc(operands, func(o Operand) bool { return !o.IsText }) {
+			names = append(names, c.Column)
+		}
+	}
+	return names
+}
+
+// Codes returns the columns whose values are keys: of splits by their values, of strata and of sequences.
+func (s *Subset) Codes() (names []string) {
+	if s.Split != nil && (s.Split.By == "column" || s.Split.By == "given") {
+		names = append(names, s.Split.Column)
+	}
+	if s.Strata != nil {
+		names = append(names, s.Strata.Column)
+	}
+	if s.Time != nil {
+		names = append(names, s.Time.Key)
+	}
+	return names
+}
+
 // PlaceColumns and TimeColumns list the columns that BBox and Datetime look at if a condition names
 // none: the columns of containers, GeoParquet and STAC. The first one that the table has is used.
 var (

@@ -374,3 +374,109 @@ def test_texts_that_are_taken_for_paths(tmp_path, end):
         )  # a path, of which the file is missing
     with chaski.load(path, batch_size=2, shuffle=False, fields={"note": "note"}) as loader:
         assert list(next(iter(loader))["note"]) == ["St. Louis, 3.5 m", "lake"]
+
+
+def test_text_stays_text(tmp_path):
+    """Codes that look like numbers are strings where strings are asked for."""
+    rasterio = pytest.importorskip("rasterio")
+    with rasterio.open(tmp_path / "a.tif", "w", "GTiff", 4, 4, 1, None, None, "uint8") as f:
+        f.write(np.zeros((1, 4, 4), np.uint8))
+    codes, cells = ["0012", "0034", "12"], ["31E10", "31E11", "5"]
+    lines = [f"a.tif,{a},{b}\n" for a, b in zip(codes, cells, strict=True)]
+    (tmp_path / "t.csv").write_text("image,code,cell\n" + "".join(lines))
+
+    def load(kind: str | None = None, **rows: Any) -> tuple[chaski.Batch, dict[str, list[str]]]:
+        named = {n: chaski.Field(column=n, kind=kind) for n in ("code", "cell") if kind}
+        with chaski.load(
+            tmp_path / "t.csv",
+            batch_size=3,
+            shuffle=False,
+            fields={"image": "image", **named},
+            rows=chaski.Rows(**rows),
+        ) as loader:
+            return next(iter(loader)), loader.classes
+
+    batch, _ = load("text")
+    assert list(batch["code"]) == codes and list(batch["cell"]) == cells
+    batch, classes = load("class")
+    assert [classes["code"][i] for i in batch["code"]] == codes
+    assert [classes["cell"][i] for i in batch["cell"]] == cells
+    for where, want in (
+        ([("code", "==", "0012")], [0]),
+        ([("code", "!=", "0012")], [1, 2]),
+        ([("cell", "in", ["31E10", "5"])], [0, 2]),
+        ([("code", "==", 12)], [0, 2]),
+        ("code = '0012'", [0]),
+    ):
+        rows = {"where": where}
+        assert len(load(None, **rows)[0]["valid"]) == len(want), where
+    given = {"split": chaski.Split.given("code"), "use": "0012"}
+    assert list(load("text", **given)[0]["cell"]) == ["31E10"]
+
+
+def test_timestamps_have_one_unit(tmp_path):
+    """Timestamps of Parquet files of any unit are microseconds."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    times = np.array(["2020-01-02T03:04:05.123", "1960-01-02T03:04:05.001"], "datetime64[ms]")
+    want = times.astype("datetime64[us]").astype(np.int64).tolist()
+    for unit in ("ms", "us", "ns"):
+        path = tmp_path / f"{unit}.parquet"
+        pq.write_table(pa.table({"t": pa.array(times.astype(f"datetime64[{unit}]"))}), path)
+        for rows, some in ((chaski.Rows(), 2), (chaski.Rows(where=[("t", ">", "2000-01-01")]), 1)):
+            with chaski.load(
+                path, batch_size=2, shuffle=False, fields={"t": chaski.Field(column="t")}, rows=rows
+            ) as loader:
+                assert next(iter(loader))["t"].tolist() == want[:some], unit
+
+
+def test_relative_paths_of_every_format(tmp_path, monkeypatch):
+    """Relative paths in memory are those of the working folder; a list may be of pictures."""
+    rasterio = pytest.importorskip("rasterio")
+    for i in range(2):
+        pixels = np.full((3, 8, 8), i, np.uint8)
+        for driver, end in (("PNG", "png"), ("GTiff", "tif")):
+            with rasterio.open(tmp_path / f"{i}.{end}", "w", driver, 8, 8, 3, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
+                f.write(pixels)
+        np.save(tmp_path / f"{i}.npy", pixels)
+    monkeypatch.chdir(tmp_path)
+    for end in ("png", "tif", "npy"):
+        names = [f"{i}.{end}" for i in (1, 0)]
+        raster = {"image": chaski.Field(kind="raster")}
+        for source, fields in (
+            ([{"image": n} for n in names], raster),
+            ({"image": names}, raster),
+            ({"file_name": names}, None),
+            ({"x": names}, {"image": {"column": "x", "kind": "raster"}}),
+            (names, None),
+            (names, {"image": chaski.Field(dtype="native"), "again": chaski.Field(bands=[0])}),
+        ):
+            with chaski.load(source, batch_size=2, fields=fields, shuffle=False) as loader:
+                batch = next(iter(loader))
+            assert batch["image"][:, 0, 0, 0].tolist() == [1, 0], (source, fields)
+    with chaski.load(
+        [{"image": "0.tif", "caption": "0.png"}],
+        batch_size=1,
+        fields={"image": "image", "caption": chaski.Field(kind="text")},
+    ) as loader:
+        assert list(next(iter(loader))["caption"]) == ["0.png"]
+
+
+def test_scenes_in_memory(tmp_path, monkeypatch):
+    """Scenes take a list of rasters, and a table in memory."""
+    rasterio = pytest.importorskip("rasterio")
+    place = rasterio.Affine(10, 0, 5e5, 0, -10, 46e5)
+    for name in ("a", "b"):
+        with rasterio.open(tmp_path / f"{name}.tif", "w", "GTiff", 64, 64, 1, "EPSG:32630", place, "uint8") as f:  # fmt: skip  # noqa: E501
+            f.write(np.full((1, 64, 64), ord(name), np.uint8))
+    monkeypatch.chdir(tmp_path)
+    window = chaski.GeoWindow(160, 10)
+    for images, labels in (
+        (["a.tif"] * 2, "b.tif"),
+        ({"image": ["a.tif"]}, [{"label": "b.tif"}]),
+        (tmp_path / "a.tif", {"label": ["b.tif"]}),
+    ):
+        both = chaski.Scenes(images, {"image": chaski.Field(dtype="native")})
+        both &= chaski.Scenes(labels, {"label": chaski.Field(dtype="native")})
+        with chaski.load(both, batch_size=1, window=window) as loader:
+            batch = next(iter(loader))
+        assert (batch["image"] == ord("a")).all() and (batch["label"] == ord("b")).all()

@@ -37,6 +37,8 @@ type Source struct {
 	// strings end like files that this package reads, strings if none does, and is Unsupported if some do. In a
 	// directory, Text is the path of the file.
 	Kind Kind
+	// Strings says that a column of Kind Text holds strings alone, also if a CSV file has numbers in it.
+	Strings bool
 	// Blob is the table's column of index blobs (rumi or chunk) of the rasters.
 	Blob string
 	// Pattern pairs files by the part of their paths below the dataset that {id} matches. Of Zarr stores it may name an
@@ -67,6 +69,9 @@ type Options struct {
 	Roots []string
 	// Columns are more columns of a CSV table that Scan will read. It can read any column of a Parquet file.
 	Columns []string
+	// Texts are those of Columns whose values of a CSV table stay strings, unless a field has their numbers, and Codes
+	// those whose values stay strings if one is a code, such as "0012".
+	Texts, Codes []string
 	// AllColumns reads all columns of a CSV table, for Data.
 	AllColumns bool
 	// DropIncomplete leaves out ids for which a field with a pattern has no file. Otherwise they are NotFound.
@@ -339,13 +344,31 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 		}
 	}
 	for _, s := range fields {
-		if s.Kind == Text {
-			want[cmp.Or(s.Column, s.Field)] = columns.Words
+		if name := cmp.Or(s.Column, s.Field); s.Kind == Text {
+			want[name] = columns.Words
+			if s.Strings {
+				want[name] = columns.Written
+			}
+		}
+	}
+	numbers := func(name string) bool { // a field has the numbers of the column
+		return slices.ContainsFunc(fields, func(s Source) bool {
+			return s.Kind != Text && cmp.Or(s.Column, s.Field) == name
+		})
+	}
+	for _, name := range o.Texts {
+		if !numbers(name) {
+			want[name] = columns.Written
+		}
+	}
+	for _, name := range o.Codes {
+		if !numbers(name) {
+			want[name] = max(want[name], columns.Words)
 		}
 	}
 	tab, err := columns.OpenText(ctx, file, t.src, func(name string) columns.Want {
 		if o.AllColumns {
-			return max(want[name], columns.Values)
+			return cmp.Or(want[name], columns.Typed)
 		}
 		return want[name]
 	})

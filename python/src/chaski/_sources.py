@@ -111,15 +111,18 @@ class Scenes:
         chaski.load(both, batch_size=8, window=chaski.GeoWindow(2560, 10))
 
     Args:
-        source: a folder, table, catalog or container of scenes, as for `load`.
+        source: a folder, table, catalog, container or list of scenes, or a table in memory, as for
+            `load`.
         fields: its fields by name, as for `load`.
     """
 
-    def __init__(self, source: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
+    def __init__(self, source: Any, fields: Mapping[str, Any]) -> None:
         if not isinstance(fields, Mapping) or not fields:
             raise SpecError(f"fields is {fields!r}: it must be a dict of at least one field")
-        self._parts: tuple[tuple[str, Mapping[str, Any]], ...]
-        self._parts = ((os.fspath(source), dict(fields)),)
+        self._parts: tuple[tuple[Any, Mapping[str, Any]], ...]
+        if isinstance(source, os.PathLike):
+            source = os.fspath(source)
+        self._parts = ((source, dict(fields)),)
         self._cover: str | None = None
 
     def __and__(self, other: Scenes) -> Scenes:
@@ -142,23 +145,32 @@ class Scenes:
     def __repr__(self) -> str:
         """Returns the sources and the operator between them."""
         return {None: "", "all": " & ", "any": " | "}[self._cover].join(
-            f"chaski.Scenes({without_secrets(repr(source))}, {sorted(fields)})"
+            f"chaski.Scenes({without_secrets(f'{source!r:.200}')}, {sorted(fields)})"
             for source, fields in self._parts
         )
 
-    def arguments(self, window: Any, build: Any) -> tuple[str, dict[str, Any], Any]:
+    def arguments(self, window: Any, build: Any, place: Any) -> tuple[str, dict[str, Any], Any]:
         """Returns the source, the fields and the window that `load` takes in place of it.
 
         Args:
             window: the window that `load` was given.
             build: makes a `Field` of a name and what `load` takes for a field.
+            place: makes a path of a source and its fields.
         """
         if getattr(window, "_kind", None) != "geo_window":
             raise SpecError(f"window is {window!r}: Scenes need a chaski.GeoWindow")
-        first = self._parts[0][0]
+        places: dict[int, Any] = {}  # by the source, as a table is written once
+        for source, named in self._parts:
+            if (key := id(source)) not in places:
+                places[key] = place(source, named)
+            if not isinstance(places[key], str):
+                raise SpecError(
+                    f"source is {source!r:.100}: Scenes take a path, a list of rasters, or a table"
+                )
+        first = places[id(self._parts[0][0])]
         found: dict[str, Any] = {}
         for source, named in self._parts:
-            path = "" if source == first else source
+            path = "" if places[id(source)] == first else places[id(source)]
             for name, f in named.items():
                 field = build(name, f)
                 old = found.get(name, field)

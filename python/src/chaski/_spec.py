@@ -220,7 +220,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     if isinstance(source, Scenes):
         if o.fields is not None:
             raise SpecError("fields are in the Scenes, and not beside them")
-        place, named, window = source.arguments(o.window, build_field)
+        place, named, window = source.arguments(o.window, build_field, files.source)
         source, o = place, replace(o, fields=named, window=window)
     for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
         if not instance(name, v, kind):

@@ -28,6 +28,8 @@ _PYARROW = (
 _PREFIX, _LOCK = "chaski-tables-", "lock"
 _WKB = ("binary", "large_binary", "binary_view")
 _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
+_PICTURES = (".png", ".jpg", ".jpeg", ".npy", ".vrt", ".zarr", ".zarr.zip")
+"""Of files that a column of strings holds where a field says that it is of rasters."""
 
 
 def _is_table(source: object) -> bool:
@@ -53,16 +55,42 @@ def _is_list(source: object) -> bool:
         isinstance(source, Sequence)
         and not isinstance(source, (str, bytes))
         and len(source) > 1
-        and all(isinstance(p, (str, os.PathLike)) and _is_raster(os.fspath(p)) for p in source)
+        and all(
+            isinstance(p, (str, os.PathLike)) and _is_raster(os.fspath(p), _RASTERS + _PICTURES)
+            for p in source
+        )
     )
 
 
-def _is_raster(path: object) -> bool:
+def _columns(fields: Any) -> tuple[set[str], set[str]]:
+    """Returns the columns that fields may read rasters from, and those that hold nothing else."""
+    maybe, rasters = set[str](), set[str]()
+    for name, f in (fields if isinstance(fields, Mapping) else {"image": {}}).items():
+        if isinstance(f, str):
+            f = {"column": f}
+
+        def member(key: str, f: Any = f) -> Any:
+            return f.get(key) if isinstance(f, Mapping) else getattr(f, key, None)
+
+        columns = [member("column") or name, *(member("columns") or ())]
+        if member("kind") == "raster":
+            rasters.update(c for c in columns if isinstance(c, str))
+        if member("kind") in (None, "raster", "array"):
+            maybe.update(c for c in (*columns, _file_name(name)) if isinstance(c, str))
+    return maybe, rasters
+
+
+def _file_name(field: str) -> str:
+    """Returns the column of paths that makes rasters of a field, whatever they end in."""
+    return "file_name" if field == "image" else f"{field}_file_name"
+
+
+def _is_raster(path: object, endings: tuple[str, ...] = _RASTERS) -> bool:
     if not isinstance(path, str):
         return False
     if path.startswith(("http://", "https://")):
         path = path.partition("?")[0]  # the name of a signed URL ends there
-    return path.startswith("/vsisubfile/") or path.lower().endswith(_RASTERS)
+    return path.startswith("/vsisubfile/") or path.lower().endswith(endings)
 
 
 class Files:
@@ -74,7 +102,7 @@ class Files:
         A local engine, which has a folder of its own, takes absolute paths.
         """
         self._local = local
-        self._names = list(fields) if fields and isinstance(fields, Mapping) else ["image"]
+        self._fields = fields if fields and isinstance(fields, Mapping) else {"image": {}}
         self._folder = ""
         self._lock = -1  # a file that is open and locked as long as this process lives
         self.made = 0  # files
@@ -84,20 +112,22 @@ class Files:
         """Returns a path as the engine takes it; "" stands for the source."""
         return absolute(path) if self._local and path else path
 
-    def source(self, source: Any) -> Any:
+    def source(self, source: Any, fields: Any = None) -> Any:
         """Returns a source with the path of a file in place of what is in memory.
 
-        Paths in the file are absolute: it lies elsewhere than the program runs.
+        Paths in the file are absolute: it lies elsewhere than the program runs. fields are those of
+        the source, if they are not those of the spec.
         """
+        fields = self._fields if fields is None else fields
         tolist = getattr(source, "tolist", getattr(source, "to_list", None))
         if tolist and len(getattr(source, "shape", ())) == 1:  # a Series, or an array of one axis
             source = tolist()
         if _is_list(source):
-            return self._list([absolute(p) for p in source])
+            return self._list([absolute(p) for p in source], fields)
         if hasattr(source, "to_wkb") and getattr(source, "crs", None):
             source = source.to_crs(4326)  # as GeoParquet: boxes that choose rows are in degrees
         if _is_table(source):
-            return self._write("source", source, absolute)
+            return self._write("source", source, absolute, fields=fields)
         return source
 
     def _path(self, ending: str) -> str:
@@ -108,9 +138,12 @@ class Files:
         self.made += 1
         return os.path.join(self._folder, f"source-{self.made}{ending}")
 
-    def _list(self, paths: list[str]) -> str:
+    def _list(self, paths: list[str], fields: Any) -> str:
         """Writes a table of rasters with a column for each field, and "path"."""
-        columns = list(dict.fromkeys(["path", *self._names]))
+        names = list(fields)
+        if not all(map(_is_raster, paths)):
+            names = [_file_name(name) for name in names]
+        columns = list(dict.fromkeys(["path", *names]))
         path = self._path(".csv")
         with open(path, "w", newline="", encoding="utf-8") as f:
             rows = csv.writer(f)
@@ -123,9 +156,14 @@ class Files:
         return self._write(where, frame, str, "geometry") if _is_table(frame) else frame
 
     def _write(
-        self, where: str, source: Any, raster: Callable[[str], str], geometry: str | None = None
+        self,
+        where: str,
+        source: Any,
+        raster: Callable[[str], str],
+        geometry: str | None = None,
+        fields: Any = None,
     ) -> str:
-        """Writes a table; raster says what becomes of the paths of rasters.
+        """Writes a table; raster says what becomes of the paths of rasters, which fields read.
 
         It is GeoParquet if it has geometries: of geopandas, or in the column geometry as WKB.
         """
@@ -136,6 +174,7 @@ class Files:
             source, crs = source.to_wkb(), crs and crs.to_json_dict()
         about: dict[str, Any] = {"encoding": "WKB", "geometry_types": [], "crs": crs}
         geo = {"version": "1.0.0", "primary_column": geometry, "columns": {geometry: about}}
+        maybe, rasters = _columns(fields or {})
         pa, pq = (optional(module, _PYARROW) for module in ("pyarrow", "pyarrow.parquet"))
         try:
             table = pa.table(_texts(source))
@@ -147,7 +186,9 @@ class Files:
                     column = pa.array(column.to_pylist(), to)
                 if str(column.type) in _TEXTS:
                     values = column.to_pylist()
-                    if _is_raster(next(filter(None, values), None)):
+                    first = next(filter(None, values), None)
+                    ends = _RASTERS + _PICTURES if name in maybe else _RASTERS
+                    if name in rasters or _is_raster(first, ends):
                         column = pa.array([v and raster(v) for v in values], pa.large_string())
                 table = table.set_column(i, str(name), column)
             if geometry is not None:

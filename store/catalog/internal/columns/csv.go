@@ -60,7 +60,8 @@ type Want uint8
 const (
 	Skipped Want = iota // not at all
 	Values              // as numbers or booleans, if all of them are
-	Words               // as numbers, if all of them are of 64 bits
+	Typed               // as Values, but strings if one is a code
+	Words               // as numbers, if all of them are of 64 bits and none is a code
 	Written             // as strings
 )
 
@@ -232,7 +233,7 @@ func contextErr(ctx context.Context, row int) error {
 // error about the column: as floats they would be other ones.
 func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
 	rows := t.len()
-	isInt, isFloat, isBool, found, large := true, true, want == Values, false, -1
+	isInt, isFloat, isBool, found, large := true, true, want <= Typed, false, -1
 	for row := range rows {
 		if err := contextErr(ctx, row); err != nil {
 			return out, err
@@ -246,6 +247,9 @@ func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
 			continue
 		}
 		found = true
+		if want != Values && isCode(text) {
+			return held{values: t.strings()}, nil
+		}
 		if isInt {
 			_, err := strconv.ParseInt(text, 10, 64)
 			over := errors.Is(err, strconv.ErrRange) && strings.Trim(text[1:], "0123456789") == ""
@@ -285,6 +289,17 @@ func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
 		return held{values: tables.NewInts(tables.Type{Kind: tables.Bool}, truths, t.null)}, err
 	}
 	return held{values: t.strings()}, nil
+}
+
+// isCode reports whether a text that may be a number loses what it says as one: a whole number with a zero in front, as
+// the number of a tile ("0012"), or digits around an E, as the name of a cell of a grid ("31E10").
+func isCode(text string) bool {
+	text = strings.TrimPrefix(text, "-")
+	if len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' {
+		return true
+	}
+	i := strings.IndexByte(text, 'E') // "1e3" is a number
+	return i > 0 && strings.Trim(text[:i]+text[i+1:], "0123456789") == "" && i+1 < len(text)
 }
 
 // booleans are the words that pandas takes for booleans.

@@ -199,12 +199,16 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		return t.heldColumn(name)
 	}
 	var out *Column
-	leaves := make([]int, len(t.Files)) // by file
+	leaves := make([]int, len(t.Files))           // by file
+	scales := make([]time.Duration, len(t.Files)) // by file the unit of timestamps, 0 of other values
 	for i, shard := range t.Files {
 		leaves[i] = shard.Column(name)
 		column, err := shard.describe(name, leaves[i])
 		if out == nil {
 			out = column
+		}
+		if err == nil && column.Unit != 0 && column.Unit != Day {
+			scales[i], column.Unit = column.Unit, time.Microsecond
 		}
 		if err == nil && (column.Kind != out.Kind || column.Unit != out.Unit) {
 			err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, in %s it holds %ss",
@@ -222,7 +226,7 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 	out.cell = func(ctx context.Context, row int64) (Cell, error) {
 		file, in := t.find(row)
 		cell, err := cellAt(file, ctx, leaves[file.number], out.Kind, in)
-		return cell, fault.WithFile(err, file.Name)
+		return inMicroseconds(cell, scales[file.number]), fault.WithFile(err, file.Name)
 	}
 	if out.Kind.IsList() {
 		return out, nil // scanned cell by cell, as a list may go on in the next page
@@ -230,7 +234,7 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 	out.scan = func(ctx context.Context, visit func(int64, Cell) error) error {
 		for i, file := range t.Files {
 			err := file.scan(ctx, leaves[i], out.Kind, func(row int64, c Cell) error {
-				return visit(t.begins[i]+row, c)
+				return visit(t.begins[i]+row, inMicroseconds(c, scales[i]))
 			})
 			if err != nil {
 				return fault.WithFile(err, file.Name)
@@ -272,6 +276,27 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		return max(most, int64(pages.Dict.Len)), nil
 	}
 	return out, nil
+}
+
+// inMicroseconds returns a timestamp of a unit in microseconds, the unit of all timestamps of tables, as files written
+// by one program have several: of nanoseconds the part below is cut. Other values, of unit 0, stay as they are.
+func inMicroseconds(c Cell, unit time.Duration) Cell {
+	switch unit {
+	case time.Millisecond:
+		c.Int = min(max(c.Int, math.MinInt64/1000), math.MaxInt64/1000) * 1000
+	case time.Nanosecond:
+		if c.Int%1000 < 0 {
+			c.Int -= 1000
+		}
+		c.Int /= 1000
+	}
+	if unit != 0 && c.List != nil {
+		c.List = slices.Clone(c.List)
+		for i := range c.List {
+			c.List[i] = inMicroseconds(c.List[i], unit)
+		}
+	}
+	return c
 }
 
 // heldColumn returns a column in memory.
