@@ -1116,7 +1116,8 @@ func (s *Subset) Texts() (names []string) {
 			continue
 		}
 		operands, err := c.Operands()
-		if err == nil && len(operands) > 0 && !slices.ContainsFunc(operands, func(o Operand) bool { return !o.IsText }) {
+		number := func(o Operand) bool { return !o.IsText }
+		if err == nil && len(operands) > 0 && !slices.ContainsFunc(operands, number) {
 			names = append(names, c.Column)
 		}
 	}

@@ -259,23 +259,25 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		}
 		return sizes
 	}
-	out.paged = func(ctx context.Context) (most int64, err error) {
-		first := t.Files[0]
-		if len(first.Groups) == 0 {
-			return 0, nil
-		}
-		pages, err := first.pagesOf(ctx, leaves[0], 0)
-		if err != nil {
-			return 0, fault.WithFile(err, first.Name)
-		}
-		for i, page := range pages.Pages {
-			if pages.Rows(i) > 1 {
-				most = max(most, int64(page.Len))
-			}
-		}
-		return max(most, int64(pages.Dict.Len)), nil
-	}
+	out.paged = func(ctx context.Context) (int64, error) { return t.Files[0].largestPage(ctx, leaves[0]) }
 	return out, nil
+}
+
+// largestPage returns the stored bytes of the largest page of a column that several rows share, in the first row group.
+func (f *File) largestPage(ctx context.Context, leaf int) (most int64, err error) {
+	if len(f.Groups) == 0 {
+		return 0, nil
+	}
+	pages, err := f.pagesOf(ctx, leaf, 0)
+	if err != nil {
+		return 0, fault.WithFile(err, f.Name)
+	}
+	for i, page := range pages.Pages {
+		if pages.Rows(i) > 1 {
+			most = max(most, int64(page.Len))
+		}
+	}
+	return max(most, int64(pages.Dict.Len)), nil
 }
 
 // inMicroseconds returns a timestamp of a unit in microseconds, the unit of all timestamps of tables, as files written
