@@ -160,7 +160,11 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			"chaski.Vector(FRAME, image=COLUMN) of what pycocotools reads, as docs/labels.md shows")
 	}
 	if c.kind != "FeatureCollection" {
-		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection", c.kind)
+		way := ""
+		if c.kind == "Feature" { // one on each line
+			way = ": 'ogr2ogr OUT.geojson IN.geojsonl' makes one of lines of features"
+		}
+		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection%s", c.kind, way)
 	}
 	return expect(d, '}')
 }

@@ -424,7 +424,14 @@ func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Option
 		rows, err = selectRows(ctx, t, &src.Subset, o)
 	}
 	if err == nil && rows != nil && len(rows) == 0 {
-		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.N)
+		part := ""
+		if split := src.Split; split.OfRows() && len(split.Shares) > 0 {
+			part = fmt.Sprintf(": the part %q has none of them; the shares are", src.Use)
+			for _, share := range split.Shares {
+				part += fmt.Sprintf(" %s %.3g", share.Name, float64(share.Parts)/(1<<32))
+			}
+		}
+		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", t.N, part)
 	}
 	return rows, fault.WithFile(err, src.Source)
 }

@@ -480,3 +480,23 @@ def test_scenes_in_memory(tmp_path, monkeypatch):
         with chaski.load(both, batch_size=1, window=window) as loader:
             batch = next(iter(loader))
         assert (batch["image"] == ord("a")).all() and (batch["label"] == ord("b")).all()
+
+
+def test_rows_that_are_refused_say_the_way(tmp_path):
+    """Errors about splits and patterns name what to write."""
+    rasterio = pytest.importorskip("rasterio")
+    for name in ("images/1", "images/2", "masks/1"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        with rasterio.open(tmp_path / f"{name}.tif", "w", "GTiff", 4, 4, 1, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
+            f.write(np.zeros((1, 4, 4), np.uint8))
+    image, mask = "images/{id}.tif", "masks/{id}.tif"
+    one = {"val": 1e-9, "train": 1}
+    for fields, rows, way in (
+        ({"a": image}, {"split": chaski.Split.by_hash(0.8), "use": "train"}, '{"train": 0.8'),  # type: ignore[arg-type]
+        ({"a": image}, {"split": chaski.Split.by_hash(one), "use": "val"}, r'"val" .*train 1'),
+        ({"a": image, "b": mask}, {}, 'missing "drop"'),
+        ({"a": "images/*{id}.tif"}, {}, "stands for any text"),
+        ({"a": chaski.Field(image)}, {}, r"Field\(pattern="),
+    ):
+        with pytest.raises((chaski.SpecError, chaski.NotFoundError), match=way):
+            chaski.load(tmp_path, batch_size=1, fields=fields, rows=chaski.Rows(**rows))

@@ -202,7 +202,11 @@ func (t *Table) matches(ctx context.Context, s Source, uris *columns.Column, sha
 		if magic.Way(s.Pattern) != "" {
 			return nil, listing.NotRead(s.Pattern)
 		}
-		return nil, noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
+		way := ""
+		if strings.Contains(s.Pattern, "*") {
+			way = ": {id} stands for any text, and * for itself"
+		}
+		return nil, noField(s, fault.NotFound, "no file matches the pattern %q%s", s.Pattern, way)
 	}
 	return rows, nil
 }
@@ -254,7 +258,7 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 	}
 	p, _ := listing.ParsePattern(fields[where].Pattern)
 	first = p.Path(which)
-	way := ""
+	way := `: missing "drop" leaves out the samples that lack one`
 	if fields[where].Beside {
 		way = `: missing "empty" takes samples without a file as samples without shapes`
 	}

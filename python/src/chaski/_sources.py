@@ -91,6 +91,11 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds."""
+        if isinstance(self.parts, (int, float)):
+            raise SpecError(
+                f"shares is {self.parts!r}: it must be a dict of the parts by name, such as "
+                '{"train": 0.8, "val": 0.2}'
+            )
         out = members(self, "parts")
         if self.by != "given":
             out["ranges" if self.by == "date" else "shares"] = plain("parts", self.parts)

@@ -326,7 +326,12 @@ def build_field(name: str, given: FieldLike) -> Field:
         return Field(pattern=given) if "{id}" in given else Field(column=given)
     if isinstance(given, Vector):
         return Field(vector=given)
-    return _of_dict(Field, f"field {name!r}", given)
+    f = _of_dict(Field, f"field {name!r}", given)
+    if isinstance(f.column, str) and "{id}" in f.column:
+        raise SpecError(
+            f"field {name!r}: column is {f.column!r}: a pattern is Field(pattern={f.column!r})"
+        )
+    return f
 
 
 def _mixture(m: Mixture, files: Files) -> dict[str, Any]:

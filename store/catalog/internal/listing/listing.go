@@ -414,7 +414,7 @@ type Pattern struct {
 func ParsePattern(s string) (*Pattern, error) {
 	pattern := &Pattern{lits: strings.Split(s, "{id}")}
 	if len(pattern.lits) < 2 {
-		return nil, fault.New(fault.NotFound, "pattern", fault.NoOffset, "%q has no {id}", s)
+		return nil, fault.New(fault.NotFound, "pattern", fault.NoOffset, "%q has no {id}, which stands for any text", s)
 	}
 	for _, l := range pattern.lits {
 		pattern.size += len(l)
