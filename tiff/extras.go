@@ -1,6 +1,7 @@
 package tiff
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/xml"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -200,7 +202,10 @@ func metadataItems(text string) (items []string, err error) {
 			parsed[i] = '?'
 		}
 	}
-	decoder := xml.NewDecoder(strings.NewReader(string(parsed)))
+	if _, err := textguard.XML("GDAL_METADATA", parsed, nil); err != nil {
+		return nil, err
+	}
+	decoder := xml.NewDecoder(bytes.NewReader(parsed))
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	depth, start := 0, int64(0)
 	var item xml.StartElement

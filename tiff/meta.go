@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -83,7 +84,9 @@ func metaOf(ctx context.Context, f *ifd.File, directory *ifd.Directory) (Meta, e
 	if extra := tags.Value(ifd.TagExtraSamples); extra.IsInt() && extra.Len() < bands {
 		meta.ExtraSamples = extra.Shorts()
 	}
-	meta.readText(&tags.Tags, bands)
+	if err := meta.readText(ctx, &tags.Tags, bands); err != nil {
+		return meta, err
+	}
 	if meta.Interleave == "" {
 		meta.Interleave = "BAND"
 		if meta.Planar == 1 && bands > 1 {
@@ -94,13 +97,19 @@ func metaOf(ctx context.Context, f *ifd.File, directory *ifd.Directory) (Meta, e
 	return meta, tags.Err
 }
 
-func (m *Meta) readText(t *ifd.Tags, bands int) {
+func (m *Meta) readText(ctx context.Context, t *ifd.Tags, bands int) error {
 	m.NoData = strings.TrimSpace(t.Value(ifd.TagGDALNoData).Text())
 	m.GDALMetadata = t.Value(ifd.TagGDALMetadata).Text()
 	if len(m.GDALMetadata) > maxGDALMetadata {
-		return
+		return nil
 	}
-	m.Interleave, m.Joint, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
+	err := textguard.ParseXML(ctx, "GDAL_METADATA", []byte(m.GDALMetadata), nil, func() error {
+		m.Interleave, m.Joint, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
+		return nil
+	})
+	if err != nil && fault.KindOf(err) == 0 { // a text with too many parts says nothing, as one that is no XML
+		return err
+	}
 	for i, band := range m.Bands {
 		if band.Description != "" && m.BandNames == nil {
 			m.BandNames = make([]string, bands)
@@ -109,6 +118,7 @@ func (m *Meta) readText(t *ifd.Tags, bands int) {
 			m.BandNames[i] = band.Description
 		}
 	}
+	return nil
 }
 
 // countIFDs counts the other directories by their NewSubfileType.

@@ -2,6 +2,7 @@ package vrt
 
 import (
 	"cmp"
+	"context"
 	"encoding/xml"
 	"image/color"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // Classes is what GDAL writes of the classes of a band, in virtual rasters and in NAME.aux.xml: its colour table, the
@@ -40,9 +42,13 @@ func (c *Classes) Legend() chunk.Legend {
 
 // FileClasses returns what the GDAL_METADATA of a TIFF says of the classes of its first band: since 3.12, GDAL writes
 // the attribute table there, and not into NAME.aux.xml. What is not XML says nothing.
-func FileClasses(metadata string) *Classes {
+func FileClasses(ctx context.Context, metadata string) *Classes {
 	var in firstBand
-	if len(metadata) > maxMetadata || xml.Unmarshal([]byte(metadata), &in) != nil {
+	if len(metadata) > maxMetadata {
+		return &Classes{}
+	}
+	text := []byte(metadata)
+	if textguard.ParseXML(ctx, "", text, nil, func() error { return xml.Unmarshal(text, &in) }) != nil {
 		return &Classes{}
 	}
 	return &in.Classes

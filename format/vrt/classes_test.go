@@ -92,7 +92,7 @@ func TestFileClasses(t *testing.T) {
 		"":                                     nil,
 		written(rows + strings.Repeat(" ", 4<<20)): nil,
 	} {
-		if got := vrt.FileClasses(text).Legend().Names; !slices.Equal(got, want) {
+		if got := vrt.FileClasses(t.Context(), text).Legend().Names; !slices.Equal(got, want) {
 			t.Errorf("%.600s: %q, want %q", text, got, want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestFileClasses(t *testing.T) {
 func FuzzFileClasses(f *testing.F) {
 	f.Add(written(table([][2]string{{"Value", "5"}, {"Class", "2"}}, []string{"2", "wood"}, []string{"9", "field"})))
 	f.Fuzz(func(t *testing.T, text string) {
-		if names := vrt.FileClasses(text).Legend().Names; len(names) > chunk.MaxClasses {
+		if names := vrt.FileClasses(t.Context(), text).Legend().Names; len(names) > chunk.MaxClasses {
 			t.Fatalf("%d names", len(names))
 		}
 	})

@@ -4,6 +4,7 @@ package vrt
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // MaxBytes is the size of the largest file that is read: about 150,000 sources as gdalbuildvrt writes them.
@@ -123,32 +125,8 @@ func (l *elements) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
 	return nil
 }
 
-// tokens are the parts of a file. Elements that lie too deep in each other, or too many bands, are an error before
-// they take memory.
-type tokens struct {
-	*xml.Decoder
-	depth, bands int
-}
-
-const maxDepth = 100 // elements in each other: GDAL writes ten at most
-
-// Token implements xml.TokenReader.
-func (t *tokens) Token() (xml.Token, error) {
-	token, err := t.Decoder.Token()
-	switch element := token.(type) {
-	case xml.StartElement:
-		if t.depth++; element.Name.Local == "VRTRasterBand" {
-			t.bands++
-		}
-		if t.depth > maxDepth || t.bands > chunk.MaxBands+1 { // and a mask
-			return nil, fault.New(fault.Limit, "VRT", t.InputOffset(),
-				"more than %d elements lie in each other, or more than %d are bands", maxDepth, chunk.MaxBands)
-		}
-	case xml.EndElement:
-		t.depth--
-	}
-	return token, err
-}
+// maxSources bounds the sources of all bands: MaxBytes as gdalbuildvrt writes them.
+const maxSources = 150_000
 
 type element struct {
 	XMLName    xml.Name
@@ -182,15 +160,22 @@ func corrupt(part, format string, args ...any) error {
 	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
 }
 
-// Parse parses the bytes of a file. Errors are Corrupt, Unsupported or Limit.
-func Parse(data []byte) (*Dataset, error) {
-	reader := tokens{Decoder: xml.NewDecoder(bytes.NewReader(data))}
+// Parse parses the bytes of a file. Errors are Corrupt, Unsupported or Limit, or come from ctx.
+func Parse(ctx context.Context, data []byte) (*Dataset, error) {
+	reader := xml.NewDecoder(bytes.NewReader(data))
 	reader.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var doc document
-	if err := xml.NewTokenDecoder(&reader).Decode(&doc); fault.KindOf(err) != 0 {
+	most := map[string]int{"VRTRasterBand": chunk.MaxBands + 1, "SourceFilename": maxSources} // one band is a mask
+	err := textguard.ParseXML(ctx, "VRT", data, most, func() error {
+		if err := reader.Decode(&doc); err != nil && fault.KindOf(err) == 0 {
+			return fault.New(fault.Corrupt, "VRT", reader.InputOffset(), "%v", err)
+		} else if err != nil {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
-	} else if err != nil {
-		return nil, fault.New(fault.Corrupt, "VRT", reader.InputOffset(), "%v", err)
 	}
 	switch {
 	case doc.XMLName.Local != "VRTDataset":

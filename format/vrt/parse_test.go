@@ -62,7 +62,7 @@ func TestRefusals(t *testing.T) {
 			`<DstRect xOff="0" yOff="0" xSize="8" ySize="8"/></SimpleSource>`), `resampling "cubic"`},
 	} {
 		text, want := c[0], c[1]
-		_, err := vrt.Parse([]byte(text))
+		_, err := vrt.Parse(t.Context(), []byte(text))
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "gdal_translate x.vrt x.tif") {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -75,7 +75,7 @@ func TestRefusals(t *testing.T) {
 		source("SimpleSource", `<SrcRect xOff="0" yOff="0" xSize="-4" ySize="4"/><DstRect `+rect),
 		source("SimpleSource", `<SrcRect xOff="1e99" yOff="0" xSize="4" ySize="4"/><DstRect `+rect),
 		one("<SimpleSource/>")} {
-		if set, err := vrt.Parse([]byte(text)); !errors.Is(err, fault.Corrupt) {
+		if set, err := vrt.Parse(t.Context(), []byte(text)); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%q: %+v, %v", text, set, err)
 		}
 	}
@@ -89,7 +89,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(source("ComplexSource", "<LUT>0:1,9:255</LUT><ScaleRatio>0.5</ScaleRatio>")), uint8(5), uint8(200))
 	f.Fuzz(func(t *testing.T, data []byte, width, height uint8) {
-		set, err := vrt.Parse(data)
+		set, err := vrt.Parse(t.Context(), data)
 		if err != nil {
 			if set != nil || fault.KindOf(err) == 0 {
 				t.Fatalf("%+v, %v", set, err)
@@ -160,7 +160,7 @@ func TestHostile(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := vrt.Parse([]byte(c.text))
+		_, err := vrt.Parse(t.Context(), []byte(c.text))
 		runtime.ReadMemStats(&after)
 		if fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", c.name, err)

@@ -310,8 +310,10 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 	if err != nil {
 		return err
 	}
-	pam, err := sidecar.ParsePAM(data)
-	if err != nil { // GDAL, too, reads on without it
+	pam, err := sidecar.ParsePAM(ctx, data)
+	if err != nil && fault.KindOf(err) == 0 {
+		return err
+	} else if err != nil { // GDAL, too, reads on without it
 		if _, known := broken.Get(b.folder); !known {
 			broken.Add(b.folder, true, int64(len(b.folder)+listedBytes))
 			slog.Warn("a file beside a raster is broken, and is ignored; others of the directory are not mentioned",

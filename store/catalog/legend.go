@@ -35,7 +35,7 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 				legend.Palette = tiff.Palette(ctx, file)
 			}
 			tags := file.Tags(ctx, &file.Dirs[0])
-			legend.Names = vrt.FileClasses(tags.Value(ifd.TagGDALMetadata).Text()).Legend().Names
+			legend.Names = vrt.FileClasses(ctx, tags.Value(ifd.TagGDALMetadata).Text()).Legend().Names
 		}
 	}
 	if a.hasBeside(pamExt) {
@@ -53,7 +53,7 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 // classesBeside returns what NAME.aux.xml says of the classes of band 1.
 func (a *Asset) classesBeside(ctx context.Context, o source.Opener) *vrt.Classes {
 	if data, err := readBeside(ctx, o, a.URI+pamExt, sidecar.MaxPAM); err == nil {
-		if pam, err := sidecar.ParsePAM(data); err == nil {
+		if pam, err := sidecar.ParsePAM(ctx, data); err == nil {
 			for i := range pam.Bands {
 				if pam.Bands[i].Number() == 1 {
 					return &pam.Bands[i].Classes

@@ -80,7 +80,7 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 	if err = budget.Grow(ctx, tags); err != nil {
 		return a, m, err
 	}
-	set, err := vrt.Parse(data)
+	set, err := vrt.Parse(ctx, data)
 	if err != nil {
 		return a, m, err
 	}

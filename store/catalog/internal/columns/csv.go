@@ -24,6 +24,10 @@ import (
 // has 4 MB as text.
 const maxRecord = 16 << 20
 
+// maxCommas bounds the commas of one record, each of which takes 40 bytes while the record is parsed. Polygons as texts
+// have one for each corner.
+const maxCommas = 1 << 20
+
 // csvStep is how many bytes of values are charged at a time.
 const csvStep = 1 << 20
 
@@ -93,7 +97,7 @@ func skipComments(file *records, in *bufio.Reader) error {
 				return noEOF(err)
 			}
 		}
-		file.record = 0
+		file.record, file.commas = 0, 0
 	}
 }
 
@@ -110,7 +114,8 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
-	file := &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "a line, or a value in quotes,"}
+	file := &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "a line, or a value in quotes,",
+		comma: byte(comma)}
 	in := bufio.NewReaderSize(file, 1<<16)
 	if err := cmp.Or(utf8Start(in), skipComments(file, in)); err != nil {
 		return nil, err
@@ -137,7 +142,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	}
 	rows, kept, charged := int64(0), int64(0), int64(0)
 	for {
-		file.record = 0
+		file.record, file.commas = 0, 0
 		rec, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -332,7 +337,9 @@ type records struct {
 	ctx    context.Context
 	file   io.Reader
 	at     int64
-	record int64  // bytes since a record ended, including the buffer before the parser
+	record int64 // bytes since a record ended, including the buffer before the parser
+	comma  byte  // counted like bytes; 0 in JSON
+	commas int
 	what   string // a record, for errors
 }
 
@@ -342,6 +349,11 @@ func (s *records) Read(p []byte) (int, error) {
 	}
 	n, err := s.file.Read(p)
 	s.at += int64(n)
+	if s.comma != 0 {
+		if s.commas += bytes.Count(p[:n], []byte{s.comma}); s.commas > maxCommas {
+			return 0, fault.New(fault.Limit, "table", s.at, "%s with over %d values", s.what, maxCommas)
+		}
+	}
 	if s.record += int64(n); s.record > maxRecord {
 		return 0, fault.New(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)
 	}

@@ -5,6 +5,7 @@ package sidecar
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/xml"
@@ -19,7 +20,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/vrt"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -94,14 +97,14 @@ func (b *Band) Numbers() (scale, offset *float64) {
 }
 
 // ParsePAM parses NAME.aux.xml as leniently as GDAL does. XML of another kind says nothing.
-func ParsePAM(data []byte) (*PAM, error) {
+func ParsePAM(ctx context.Context, data []byte) (*PAM, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) { // Latin-1, whatever the file says
-		text := make([]rune, len(data))
-		for i, b := range data {
-			text[i] = rune(b)
+		text := make([]byte, 0, 2*len(data))
+		for _, b := range data {
+			text = utf8.AppendRune(text, rune(b))
 		}
-		data = []byte(string(text))
+		data = text
 	}
 	decoder := xml.NewDecoder(bytes.NewReader(data))
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
@@ -112,17 +115,24 @@ func ParsePAM(data []byte) (*PAM, error) {
 		Transform string `xml:"GeoTransform"`
 		Bands     []Band `xml:"PAMRasterBand"`
 	}
-	err := decoder.Decode(&doc)
-	if err == nil {
-		for err == nil { // what follows must be XML, too
-			_, err = decoder.Token()
+	most := map[string]int{"PAMRasterBand": chunk.MaxBands}
+	err := textguard.ParseXML(ctx, "PAM", data, most, func() error {
+		err := decoder.Decode(&doc)
+		if err == nil {
+			for err == nil { // what follows must be XML, too
+				_, err = decoder.Token()
+			}
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
 		}
-		if errors.Is(err, io.EOF) {
-			err = nil
+		if err != nil {
+			return fault.New(fault.Corrupt, "PAM", decoder.InputOffset(), "%v", err)
 		}
-	}
+		return nil
+	})
 	if err != nil {
-		return nil, fault.New(fault.Corrupt, "PAM", decoder.InputOffset(), "%v", err)
+		return nil, err
 	}
 	if !strings.EqualFold(doc.XMLName.Local, "PAMDataset") {
 		return &PAM{}, nil

@@ -1,0 +1,217 @@
+// Package textguard counts what a text of a file becomes before a parser keeps it. A parser of XML or JSON makes many
+// bytes of few: an attribute of two bytes takes 64, an empty object of three takes 100. Texts with more parts than real
+// files have are refused with an error of kind limit. Others are parsed when the process has memory for it: the parts
+// of all texts that are parsed at a time share a bound.
+package textguard
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/turns"
+)
+
+// Limits of a text. Real files have a hundredth.
+const (
+	maxDepth      = 100     // elements, arrays or objects in each other
+	maxAttributes = 256     // of an element of XML
+	maxElements   = 1 << 22 // of XML
+	maxMembers    = 1 << 20 // of all objects of JSON
+	maxValues     = 1 << 23 // of all arrays of JSON
+)
+
+// Memory of parts while they are parsed, in bytes.
+const (
+	elementBytes = 64
+	memberBytes  = 160
+	valueBytes   = 24
+)
+
+// smallText is how many bytes a text may become without waiting for others: those of a usual header.
+const smallText = 1 << 20
+
+// share is the part of the process's memory that the texts have that are parsed at a time: 1/share.
+const share = 16
+
+// memory has the bytes that texts share which are parsed at a time.
+var memory = sync.OnceValues(func() (*semaphore.Weighted, int64) {
+	size := max(procs.Memory()/share, 16*smallText)
+	return semaphore.NewWeighted(size), size
+})
+
+// Hold waits until a text that becomes size bytes may be parsed, and returns a function to call afterwards. A text that
+// is larger than the bound is parsed alone. The wait ends with ctx.
+func Hold(ctx context.Context, size int64) (release func(), err error) {
+	if size <= smallText {
+		return func() {}, nil
+	}
+	free, most := memory()
+	size = min(size, most)
+	if !free.TryAcquire(size) {
+		turns.Rest(ctx) // others may need the turn to give memory back
+		if err := free.Acquire(ctx, size); err != nil {
+			return nil, err
+		}
+	}
+	return func() { free.Release(size) }, nil
+}
+
+func limit(part string, off int, format string, args ...any) error {
+	return fault.New(fault.Limit, part, int64(off), format, args...)
+}
+
+// XML counts the parts of an XML text, and returns how many bytes it becomes. most bounds how often elements of a name
+// may be there. It need not be XML: a parser finds no more parts than are counted.
+func XML(part string, text []byte, most map[string]int) (size int64, err error) {
+	depth, elements, found := 0, 0, map[string]int{}
+	for pos := 0; ; {
+		begin := bytes.IndexByte(text[pos:], '<')
+		if begin < 0 {
+			return int64(len(text)) + elementBytes*int64(elements), nil
+		}
+		pos += begin
+		rest := text[pos:]
+		if end := skipped(rest); end > 0 {
+			pos += end
+			continue
+		}
+		if bytes.HasPrefix(rest, []byte("</")) {
+			depth, pos = max(depth-1, 0), pos+2
+			continue
+		}
+		name, end, closed, attributes := tag(rest)
+		elements++
+		if n, bounded := most[string(name)]; bounded {
+			if found[string(name)]++; found[string(name)] > n {
+				return 0, limit(part, pos, "more than %d elements are %s", n, name)
+			}
+		}
+		if !closed {
+			depth++
+		}
+		switch {
+		case attributes > maxAttributes:
+			return 0, limit(part, pos, "an element has more than %d attributes", maxAttributes)
+		case depth > maxDepth:
+			return 0, limit(part, pos, "more than %d elements lie in each other", maxDepth)
+		case elements > maxElements:
+			return 0, limit(part, pos, "more than %d elements", maxElements)
+		}
+		pos += end
+	}
+}
+
+// skipped returns the length of a comment, a section of characters, or an instruction that text begins with, or 0.
+func skipped(text []byte) int {
+	if len(text) < 2 || text[1] != '!' && text[1] != '?' {
+		return 0
+	}
+	for _, form := range [...]struct{ start, end string }{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}} {
+		if bytes.HasPrefix(text, []byte(form.start)) {
+			if end := bytes.Index(text[len(form.start):], []byte(form.end)); end >= 0 {
+				return len(form.start) + end + len(form.end)
+			}
+			return len(text)
+		}
+	}
+	return len("<!") // what a parser skips there may have elements in it, which count here
+}
+
+// tag reads the tag that text begins with: the name of the element without its prefix, the length of the tag, whether
+// it ends the element too, and how many attributes it has at most. It ends early when these are too many.
+func tag(text []byte) (name []byte, length int, closed bool, attributes int) {
+	i := 1
+	for i < len(text) && !separates(text[i]) {
+		i++
+	}
+	name = text[1:i]
+	if colon := bytes.LastIndexByte(name, ':'); colon >= 0 {
+		name = name[colon+1:]
+	}
+	between, slash := true, false
+	for ; i < len(text) && attributes <= maxAttributes; i++ {
+		switch c := text[i]; {
+		case c == '>':
+			return name, i + 1, slash, attributes
+		case c == '"' || c == '\'':
+			end := bytes.IndexByte(text[i+1:], c)
+			if end < 0 {
+				return name, len(text), false, attributes
+			}
+			i, between, slash = i+1+end, true, false
+		case separates(c):
+			between, slash = true, c == '/'
+		case between:
+			attributes++
+			between, slash = false, false
+		}
+	}
+	return name, i, false, attributes
+}
+
+// separates reports whether a byte ends a name in a tag.
+func separates(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '/' || c == '>' || c == '='
+}
+
+// JSON counts the parts of a JSON text, and returns how many bytes it becomes. It need not be JSON: a parser finds no
+// more parts than are counted.
+func JSON(part string, text []byte) (size int64, err error) {
+	depth, members, values := 0, 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			values++
+			if depth++; depth > maxDepth {
+				return 0, limit(part, i, "more than %d arrays or objects lie in each other", maxDepth)
+			}
+		case '}', ']':
+			depth--
+		case ',':
+			values++
+		case ':':
+			if members++; members > maxMembers {
+				return 0, limit(part, i, "its objects have more than %d members", maxMembers)
+			}
+		}
+	}
+	if values > maxValues {
+		return 0, limit(part, 0, "more than %d values", maxValues)
+	}
+	return int64(len(text)) + memberBytes*int64(members) + valueBytes*int64(values), nil
+}
+
+// ParseXML calls parse, which parses a text, when XML has counted its parts and the process has memory for them.
+func ParseXML(ctx context.Context, part string, text []byte, most map[string]int, parse func() error) error {
+	return held(ctx, parse)(XML(part, text, most))
+}
+
+// ParseJSON calls parse, which parses a text, when JSON has counted its parts and the process has memory for them.
+func ParseJSON(ctx context.Context, part string, text []byte, parse func() error) error {
+	return held(ctx, parse)(JSON(part, text))
+}
+
+func held(ctx context.Context, parse func() error) func(size int64, err error) error {
+	return func(size int64, err error) error {
+		if err != nil {
+			return err
+		}
+		release, err := Hold(ctx, size)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return parse()
+	}
+}
