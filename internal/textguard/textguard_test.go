@@ -41,7 +41,8 @@ func TestTooManyParts(t *testing.T) {
 		"a beginning":           {"<", true},
 		"a comment without end": {"<!-- <a", true},
 	} {
-		if _, err := XML("XML", []byte(c.text), most); (err == nil) != c.ok || err != nil && !errors.Is(err, fault.Limit) {
+		_, err := XML("XML", []byte(c.text), most)
+		if (err == nil) != c.ok || err != nil && !errors.Is(err, fault.Limit) {
 			t.Errorf("XML, %s: %v", name, err)
 		}
 	}

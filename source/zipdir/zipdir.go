@@ -92,11 +92,7 @@ func Each(ctx context.Context, r Reader, after int64,
 		return fault.New(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
 			where.Size, MaxBytes)
 	}
-	data := make([]byte, where.Size)
-	if err := r.ReadAt(ctx, data, where.Off); err != nil {
-		return fault.WithPart(err, "central directory", 0)
-	}
-	return walk(data, where.Off, left, each)
+	return walk(ctx, r, where, left, each)
 }
 
 // UntilEnd as the number of entries means that the directory ends where no entry follows.
@@ -116,33 +112,51 @@ func Data(ctx context.Context, r Reader, name string, e Entry) (Span, error) {
 	return span, nil
 }
 
-// walk calls each for the n entries of a central directory at offset base.
-func walk(b []byte, base int64, n uint64, each func(name []byte, parse func() (Entry, error)) error) error {
-	pos := 0
-	for i := range n {
-		if len(b)-pos < 46 || string(b[pos:pos+4]) != Signature {
+// pieceBytes is how much of a directory is read at a time, so that its size, which a sparse file may state without
+// having it, sizes no memory: 40,000 entries, in one request.
+const pieceBytes = 4 << 20
+
+// longestEntry is the size of an entry whose name, extra field and comment are as long as they can be.
+const longestEntry = 46 + 3*(1<<16-1)
+
+// walk calls each for the n entries of a central directory.
+func walk(ctx context.Context, r Reader, where Span, n uint64,
+	each func(name []byte, parse func() (Entry, error)) error) error {
+	data := make([]byte, min(where.Size, pieceBytes))
+	end := where.Off + where.Size
+	var b []byte // of data, what is not walked over yet; it begins at offset pos
+	for i, pos := uint64(0), where.Off; i < n; i++ {
+		if unread := end - pos - int64(len(b)); len(b) < longestEntry && unread > 0 {
+			kept := copy(data, b)
+			b = data[:min(int64(len(data)), int64(kept)+unread)]
+			if err := r.ReadAt(ctx, b[kept:], pos+int64(kept)); err != nil {
+				return fault.WithPart(err, "central directory", 0)
+			}
+		}
+		if len(b) < 46 || string(b[:4]) != Signature {
 			if n == UntilEnd {
 				break
 			}
-			return fault.New(fault.Corrupt, "central directory", base+int64(pos), "it has only %d of %d entries", i, n)
+			return fault.New(fault.Corrupt, "central directory", pos, "it has only %d of %d entries", i, n)
 		}
-		name, extra, comment := int(le16(b, pos+28)), int(le16(b, pos+30)), int(le16(b, pos+32))
-		if len(b)-pos-46 < name+extra+comment {
-			return fault.New(fault.Corrupt, "central directory", base+int64(pos), "ends inside an entry")
+		name, extra, comment := int(le16(b, 28)), int(le16(b, 30)), int(le16(b, 32))
+		size := 46 + name + extra + comment
+		if len(b) < size {
+			return fault.New(fault.Corrupt, "central directory", pos, "ends inside an entry")
 		}
-		record := b[pos : pos+46+name+extra]
+		record := b[:46+name+extra]
 		err := each(record[46:46+name], func() (Entry, error) {
 			entry, ok := parse(record, name)
 			if !ok {
-				return entry, fault.New(fault.Corrupt, "central directory", base+int64(pos),
+				return entry, fault.New(fault.Corrupt, "central directory", pos,
 					"the ZIP64 sizes of an entry are invalid")
 			}
 			return entry, nil
 		})
 		if err != nil {
-			return fault.AtOffset(err, base+int64(pos))
+			return fault.AtOffset(err, pos)
 		}
-		pos += 46 + name + extra + comment
+		b, pos = b[size:], pos+int64(size)
 	}
 	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,6 +164,67 @@ func TestSumsEnd(t *testing.T) {
 	}}
 	if err := CheckSum(ctx, r, "x", Span{0, 8 << 20}, 1); !errors.Is(err, context.Canceled) || r.n != 2 {
 		t.Errorf("after %d reads: %v", r.n, err)
+	}
+}
+
+// TestSparse: a directory whose size is stated, and whose bytes a sparse file does not have, takes little memory.
+func TestSparse(t *testing.T) {
+	end := append([]byte(EndSignature), make([]byte, 18)...)
+	const size = 1 << 30
+	binary.LittleEndian.PutUint16(end[8:], 60_000)
+	binary.LittleEndian.PutUint16(end[10:], 60_000)
+	binary.LittleEndian.PutUint32(end[12:], size) // from offset 0
+	var err error
+	n := corpus.Allocated(func() {
+		err = Each(t.Context(), sparse{size, end}, 0, func([]byte, func() (Entry, error)) error { return nil })
+	})
+	if fault.KindOf(err) != fault.Corrupt || n > 8<<20 {
+		t.Errorf("%d bytes allocated, %v", n, err)
+	}
+}
+
+// sparse is a file of size zeros and an end.
+type sparse struct {
+	size int64
+	end  []byte
+}
+
+func (s sparse) Size() int64 { return s.size + int64(len(s.end)) }
+
+func (s sparse) ReadAt(_ context.Context, p []byte, off int64) error {
+	clear(p)
+	if from := s.size - off; from < int64(len(p)) {
+		copy(p[max(from, 0):], s.end[max(-from, 0):])
+	}
+	return nil
+}
+
+// TestPieces: entries that lie across the pieces of a directory are found once, in order, however long they are.
+func TestPieces(t *testing.T) {
+	r, n := rand.New(rand.NewPCG(1, 1)), 3000
+	var b []byte
+	var names []string
+	for i := range n {
+		name := fmt.Sprintf("%d/%s", i, strings.Repeat("x", r.IntN(8000)))
+		e := append([]byte(Signature), make([]byte, 42)...)
+		binary.LittleEndian.PutUint16(e[28:], uint16(len(name)))
+		comment := r.IntN(100)
+		binary.LittleEndian.PutUint16(e[32:], uint16(comment))
+		b, names = append(append(append(b, e...), name...), make([]byte, comment)...), append(names, name)
+	}
+	size := len(b)
+	end := append([]byte(EndSignature), make([]byte, 18)...)
+	binary.LittleEndian.PutUint16(end[8:], uint16(n))
+	binary.LittleEndian.PutUint16(end[10:], uint16(n))
+	binary.LittleEndian.PutUint32(end[12:], uint32(size))
+	b = append(b, end...)
+	var got []string
+	err := Each(t.Context(), &corpus.Mem{B: b}, 0, func(name []byte, _ func() (Entry, error)) error {
+		got = append(got, string(name))
+		return nil
+	})
+	if err != nil || !slices.Equal(got, names) || size < 2*pieceBytes {
+		t.Errorf("%d of %d names in %d bytes: %v", len(got), n, size, err)
 	}
 }
 

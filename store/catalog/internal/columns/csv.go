@@ -24,8 +24,8 @@ import (
 // has 4 MB as text.
 const maxRecord = 16 << 20
 
-// maxCommas bounds the commas of one record, each of which takes 40 bytes while the record is parsed. Polygons as texts
-// have one for each corner.
+// maxCommas bounds the commas of one record, or the colons of an item, each of which takes 40 bytes or more while the
+// record is parsed. Polygons as texts have a comma for each corner.
 const maxCommas = 1 << 20
 
 // csvStep is how many bytes of values are charged at a time.
@@ -338,7 +338,7 @@ type records struct {
 	file   io.Reader
 	at     int64
 	record int64 // bytes since a record ended, including the buffer before the parser
-	comma  byte  // counted like bytes; 0 in JSON
+	comma  byte  // is between values, and is counted like bytes
 	commas int
 	what   string // a record, for errors
 }
@@ -349,10 +349,8 @@ func (s *records) Read(p []byte) (int, error) {
 	}
 	n, err := s.file.Read(p)
 	s.at += int64(n)
-	if s.comma != 0 {
-		if s.commas += bytes.Count(p[:n], []byte{s.comma}); s.commas > maxCommas {
-			return 0, fault.New(fault.Limit, "table", s.at, "%s with over %d values", s.what, maxCommas)
-		}
+	if s.commas += bytes.Count(p[:n], []byte{s.comma}); s.commas > maxCommas {
+		return 0, fault.New(fault.Limit, "table", s.at, "%s with over %d values", s.what, maxCommas)
 	}
 	if s.record += int64(n); s.record > maxRecord {
 		return 0, fault.New(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)

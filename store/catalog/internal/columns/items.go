@@ -41,7 +41,7 @@ func openItems(ctx context.Context, r source.Reader, want func(name string) Want
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
 	read := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
-	read.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item"}
+	read.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item", comma: ':'}
 	text := bufio.NewReaderSize(read.file, 1<<16)
 	if err := utf8Start(text); err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func namesFile(members map[string]json.RawMessage) bool {
 // row adds a row of values, with the values of a bounding box.
 func (in *items) row(box []float64, values map[string]json.RawMessage, part string, at int64) error {
 	in.n++
-	in.file.record = 0
+	in.file.record, in.file.commas = 0, 0
 	switch len(box) {
 	case 6: // with heights
 		box = []float64{box[0], box[1], box[3], box[4]}

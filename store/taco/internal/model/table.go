@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -120,6 +121,9 @@ func CheckDocument(b []byte, part string, off int64) error {
 	}
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
 		return fault.New(fault.Corrupt, part, off, "is not a JSON object")
+	}
+	if _, err := textguard.JSON(part, b); err != nil {
+		return err
 	}
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(b, &doc); err != nil {

@@ -160,13 +160,16 @@ func TestCollection(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing": "", "an array": "[]", "no JSON": "{", "no id": "{}", "an empty id": `{"id":""}`,
 		"another id": `{"id":3}`,
-		"not UTF-8":  "{\"id\":\"\xff\"}", "deep": `{"id":"a","x":` + strings.Repeat("[", 20000) +
-			strings.Repeat("]", 20000) + "}",
+		"not UTF-8":  "{\"id\":\"\xff\"}",
 		"tree": `{"id":"a","taco:pit_schema":[1]}`, "more after it": `{"id":"a"}{}`,
 	} {
 		if _, err := parseCollection([]byte(text), "COLLECTION.json", 7); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	deep := `{"id":"a","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}"
+	if _, err := parseCollection([]byte(deep), "COLLECTION.json", 7); fault.KindOf(err) != fault.Limit {
+		t.Errorf("deep: %v", err)
 	}
 	for _, text := range []string{`{"id":"a"}`, `{"id":"a","taco:sources":{"files":[]}}`,
 		`{"id":"a","taco:sources":{"files":["../b"]}}`} {
