@@ -161,7 +161,7 @@ func TestCollection(t *testing.T) {
 		"nothing": "", "an array": "[]", "no JSON": "{", "no id": "{}", "an empty id": `{"id":""}`,
 		"another id": `{"id":3}`,
 		"not UTF-8":  "{\"id\":\"\xff\"}",
-		"tree": `{"id":"a","taco:pit_schema":[1]}`, "more after it": `{"id":"a"}{}`,
+		"tree":       `{"id":"a","taco:pit_schema":[1]}`, "more after it": `{"id":"a"}{}`,
 	} {
 		if _, err := parseCollection([]byte(text), "COLLECTION.json", 7); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%s: %v", name, err)
