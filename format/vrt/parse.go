@@ -28,6 +28,8 @@ type Dataset struct {
 	Files         []File // that the sources name, each once
 	Bands         []Band
 	Mask          *Band // of all bands; nil for none
+
+	steps int // entries of lookup tables so far
 }
 
 // File is a file of sources.
@@ -283,6 +285,9 @@ func (d *Dataset) source(e *element, files map[File]int, dtype chunk.DType) (s S
 	if complexSource {
 		err = s.process(e, dtype)
 	}
+	if d.steps += len(s.LUT); d.steps > maxSteps {
+		return s, fault.New(fault.Limit, "LUT", fault.NoOffset, "more than %d entries in all sources", maxSteps)
+	}
 	return s, err
 }
 
@@ -331,6 +336,9 @@ func (s *Source) process(e *element, dtype chunk.DType) (err error) {
 
 // computes reports whether values change.
 func (s *Source) computes() bool { return s.Scale != 1 || s.Offset != 0 || s.LUT != nil }
+
+// maxSteps bounds the entries of the lookup tables of all sources, of 16 bytes each.
+const maxSteps = 1 << 20
 
 // maxTable bounds the entries of a lookup table, which has one for each value of 16 bits at most.
 const maxTable = 1 << 16
