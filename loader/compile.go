@@ -292,6 +292,36 @@ func (e *Engine) setClasses(ctx context.Context) error {
 			}
 		}
 	}
+	return e.setShapeClasses()
+}
+
+// setShapeClasses sets the classes of fields of shapes for which the spec has none: those in the files of all sources,
+// so that a string has one value in a batch.
+func (e *Engine) setShapeClasses() error {
+	first := len(spec.RowFields(e.spec.Fields))
+	for i := first; i < len(e.spec.Fields); i++ {
+		field := &e.spec.Fields[i]
+		var names []string
+		for _, d := range e.sets {
+			names = append(names, d.vectors[i-first].Names()...)
+		}
+		if names == nil {
+			continue
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		described := *field.Vector // others may hold the same one
+		described.Classes = names
+		field.Vector = &described
+		for _, d := range e.sets {
+			if d.vectors[i-first].Names() == nil {
+				continue
+			}
+			if err := d.vectors[i-first].Number(names); err != nil {
+				return rows.InField(field.Name, err)
+			}
+		}
+	}
 	return nil
 }
 

@@ -153,9 +153,9 @@ func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) err
 		}
 		d.vectors = append(d.vectors, drawn)
 		switch {
-		case drawn.Image != "" && d.kind.ground:
-			return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels", field.Name,
-				drawn.Image)
+		case drawn.InPixels() && d.kind.ground:
+			return fmt.Errorf("field %q: its shapes are in pixels of images, and windows on the ground are in no "+
+				"image's pixels", field.Name)
 		case drawn.Pattern != "" && d.kind.ground:
 			return fmt.Errorf("field %q: pattern is %q: windows on the ground lie on many images, so that they need "+
 				"shapes in one file", field.Name, drawn.Pattern)
@@ -762,6 +762,10 @@ func (d *dataset) agrees(first *dataset) error {
 		other := first.vectors[i]
 		if field.To != other.To {
 			return fmt.Errorf("field %q is of %s, and in the first source of %s", field.Name, field.To, other.To)
+		}
+		if !slices.Equal(field.Columns, other.Columns) || !slices.Equal(field.More, other.More) {
+			return fmt.Errorf("field %q has the columns %q of %v, and in the first source %q of %v", field.Name,
+				field.Columns, field.More, other.Columns, other.More)
 		}
 		if (field.Ragged() || other.Ragged()) && field.Vector.Kind != other.Vector.Kind {
 			return fmt.Errorf("field %q is of kind %q, and in the first source of kind %q", field.Name,

@@ -76,9 +76,7 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 		return err
 	}
 	for _, v := range d.vectors {
-		if v.Pattern != "" {
-			err = v.Placed(&asset)
-		} else {
+		if v.Pattern == "" {
 			_, err = v.Picture(ctx, draw.Row, &asset, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity)
 		}
 		if err != nil {

@@ -121,10 +121,23 @@ func cutTensors(v *shapes.Field, list []shapes.Cut) []batch.Tensor {
 		rings.Offsets = binary.LittleEndian.AppendUint64(rings.Offsets, uint64(len(rings.Data)/4))
 		values.Offsets = binary.LittleEndian.AppendUint64(values.Offsets, uint64(len(values.Data)/size))
 	}
-	if v.Vector.Kind == spec.BoxVector {
-		return []batch.Tensor{coords, values}
+	out := []batch.Tensor{coords, values}
+	if v.Vector.Kind == spec.PolygonVector {
+		out = []batch.Tensor{coords, rings, values}
 	}
-	return []batch.Tensor{coords, rings, values}
+	for i, column := range v.Columns {
+		dtype := v.More[i]
+		more := batch.Tensor{Name: spec.ColumnMember(v.Name, column), Kind: batch.Ragged, DType: dtype,
+			Axes: []string{"n"}, Shape: []int64{n}, Offsets: make([]byte, 8, 8*(n+1))}
+		for row := range list {
+			if list[row].More != nil {
+				more.Data = append(more.Data, list[row].More[i]...)
+			}
+			more.Offsets = binary.LittleEndian.AppendUint64(more.Offsets, uint64(len(more.Data)/dtype.Size()))
+		}
+		out = append(out, more)
+	}
+	return out
 }
 
 // newRagged returns one of the tensors of a field of boxes or polygons, for n rows.

@@ -2,13 +2,10 @@ package vector
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -71,53 +68,62 @@ type collection struct {
 	most  int64 // the most bytes that a feature took so far: see feature.memory
 	crs   *crs.CRS
 	kind  string
+	text  *pieces
 	cells *cells
-	paths *cells // of images
-	coco  bool   // it has the member "annotations"
+	more  []*cells // of Options.Columns
+	paths *cells   // of images
+	coco  *coco    // nil for a file that has no member of COCO
 }
 
-// openText opens a GeoJSON file.
+// openText opens a file of JSON: GeoJSON or COCO.
 func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
-	if r.Size() > maxText {
-		return nil, fault.New(fault.Limit, "GeoJSON", fault.NoOffset, "%d bytes, at most %d: write it as GeoParquet",
-			r.Size(), maxText)
-	}
-	// A pair of coordinates takes 16 bytes and in text 5 at least. A feature takes 45 bytes beside its geometry, twice
-	// while the lists grow, and at least 18 in text. The memory for parsing the largest feature comes on top: see
-	// feature.memory.
-	if err := o.Grow(ctx, 5*r.Size()); err != nil {
-		return nil, err
-	}
 	features := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column), paths: newCells(o.Image)}
-	stream := source.Sequential(ctx, r, 0)
-	decoder := json.NewDecoder(io.MultiReader(skipMark(stream)...))
+	for _, column := range o.Columns {
+		features.more = append(features.more, newCells(column))
+	}
+	features.text = newPieces(ctx, r, "JSON")
+	decoder := json.NewDecoder(features.text)
 	if err := features.read(ctx, decoder); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
 			errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.New(fault.Corrupt, "GeoJSON", decoder.InputOffset(), "%v", err)
+			return nil, fault.New(fault.Corrupt, "JSON", decoder.InputOffset(), "%v", err)
 		}
 		return nil, err
 	}
-	layer := &Layer{CRS: features.crs, shapes: &features.textShapes}
-	var err error
+	if features.kind != "FeatureCollection" {
+		return features.coco.layer(r.Size())
+	}
+	return features.layer(r.Size())
+}
+
+// layer returns the layer of the features. size is the size of the file in bytes.
+func (c *collection) layer(size int64) (layer *Layer, err error) {
+	layer = &Layer{CRS: c.crs, shapes: &c.textShapes}
 	if layer.CRS == nil { // RFC 7946, section 4
 		if layer.CRS, err = crs.Lookup(4326); err != nil {
 			return nil, err
 		}
 	}
-	if layer.Values, err = features.cells.values(); err != nil {
+	if layer.Values, err = c.cells.values(); err != nil {
 		return nil, err
 	}
-	paths, err := features.paths.values()
+	for _, column := range c.more {
+		values, err := column.values()
+		if err != nil {
+			return nil, err
+		}
+		layer.Columns = append(layer.Columns, values)
+	}
+	paths, err := c.paths.values()
 	if err != nil {
 		return nil, err
 	}
-	if layer.images, err = newImages(o.Image, paths); err != nil {
+	if layer.images, err = newImages(c.o.Image, paths); err != nil {
 		return nil, err
 	}
-	layer.index(features.boxes, r.Size())
+	layer.index(c.boxes, size)
 	return layer, nil
 }
 
@@ -134,6 +140,7 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 	if err := expect(d, '{'); err != nil {
 		return err
 	}
+	var skipped json.RawMessage
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -146,25 +153,25 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			err = c.readCRS(d)
 		case "features":
 			err = c.features(ctx, d)
+		case "images", "annotations", "categories":
+			if c.coco == nil {
+				c.coco = newCOCO(c.o, c.text)
+			}
+			err = c.coco.read(ctx, d, key)
 		default:
-			c.coco = c.coco || key == "annotations"
-			var skipped json.RawMessage
 			err = d.Decode(&skipped)
 		}
+		c.text.next()
 		if err != nil {
 			return err
 		}
 	}
-	if c.coco && c.kind == "" {
-		return fault.New(fault.Unsupported, "shapes", 0, "COCO's JSON is not read: in Python, give "+
-			"chaski.Vector(FRAME, image=COLUMN) of what pycocotools reads, as docs/labels.md shows")
-	}
-	if c.kind != "FeatureCollection" {
-		way := ""
+	if c.kind != "FeatureCollection" && c.coco == nil {
+		way := ", and there are no annotations as COCO has them"
 		if c.kind == "Feature" { // one on each line
 			way = ": 'ogr2ogr OUT.geojson IN.geojsonl' makes one of lines of features"
 		}
-		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection%s", c.kind, way)
+		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection%s", fault.Short(c.kind), way)
 	}
 	return expect(d, '}')
 }
@@ -206,6 +213,19 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	if err := expect(d, '['); err != nil {
 		return err
 	}
+	size := c.r.Size()
+	if size > maxText {
+		return fault.New(fault.Limit, "GeoJSON", fault.NoOffset, "%d bytes, at most %d: write it as GeoParquet", size,
+			maxText)
+	}
+	// A pair of coordinates takes 16 bytes and in text 5 at least. A feature takes 45 bytes beside its geometry, twice
+	// while the lists grow, and at least 18 in text. The memory for parsing the largest feature comes on top: see
+	// feature.memory.
+	if err := c.o.Grow(ctx, 5*size); err != nil {
+		return err
+	}
+	c.text.limit = maxText // feature.memory counts what a feature takes
+	defer func() { c.text.limit = maxPiece }()
 	for d.More() {
 		if int64(len(c.boxes)) == c.o.MaxShapes {
 			return fault.New(fault.Limit, "GeoJSON", d.InputOffset(), "over %d shapes", c.o.MaxShapes)
@@ -270,10 +290,12 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		c.data = append(c.data, data...)
 	}
 	c.boxes, c.ends = append(c.boxes, bounds), append(c.ends, int64(len(c.data)))
-	if err := c.cells.add(f.Properties); err != nil {
-		return err
+	for _, column := range append(c.more, c.cells, c.paths) {
+		if err := column.add(f.Properties); err != nil {
+			return err
+		}
 	}
-	return c.paths.add(f.Properties)
+	return nil
 }
 
 // isEmptyPoint reports whether the geometry is a point without coordinates, which shapely writes of "POINT EMPTY". A
@@ -353,100 +375,4 @@ func checkPositions(text []byte, depth int) error {
 		}
 	}
 	return nil
-}
-
-// cells collects the values of one property.
-type cells struct {
-	column  string
-	n       int
-	exists  bool
-	names   map[string]bool // of the first feature's properties
-	v       Values
-	codes   codes
-	floats  []float64
-	allInts bool // all numbers so far are whole
-	kind    string
-}
-
-func newCells(column string) *cells {
-	empty := &cells{column: column, allInts: true, names: map[string]bool{}}
-	empty.codes = codes{v: &empty.v, of: map[string]uint32{}}
-	return empty
-}
-
-// add adds the value of a feature.
-func (c *cells) add(properties json.RawMessage) error {
-	if c.column == "" {
-		return nil
-	}
-	var members map[string]json.RawMessage
-	if len(properties) > 0 {
-		if err := json.Unmarshal(properties, &members); err != nil {
-			return fault.New(fault.Corrupt, "properties", fault.NoOffset, "%v", err)
-		}
-	}
-	if c.n++; c.n == 1 {
-		for name := range members {
-			c.names[name] = true
-		}
-	}
-	raw, ok := members[c.column]
-	c.exists = c.exists || ok
-	text := string(raw)
-	c.v.null = append(c.v.null, text == "" || text == "null")
-	c.v.Ints, c.floats, c.v.Codes = append(c.v.Ints, 0), append(c.floats, 0), append(c.v.Codes, 0)
-	pos := c.n - 1
-	if c.v.null[pos] {
-		return nil
-	}
-	kind := "number"
-	var err error
-	switch {
-	case text == "true" || text == "false":
-		if text == "true" {
-			c.v.Ints[pos], c.floats[pos] = 1, 1
-		}
-	case text[0] == '"':
-		kind = "string"
-		var decoded string
-		if err = json.Unmarshal(raw, &decoded); err == nil {
-			c.v.Codes[pos], err = c.codes.code([]byte(decoded))
-		}
-	default:
-		if c.floats[pos], err = strconv.ParseFloat(text, 64); err != nil {
-			kind = "list or object"
-			// Left out, because the error below names the property.
-			err = nil
-		}
-		if whole, ierr := strconv.ParseInt(text, 10, 64); ierr == nil {
-			c.v.Ints[pos] = whole
-		} else {
-			c.allInts = false
-		}
-	}
-	c.kind = cmp.Or(c.kind, kind)
-	if err == nil && (kind != c.kind || kind != "number" && kind != "string") {
-		err = fault.New(fault.Unsupported, "property "+c.column, fault.NoOffset,
-			"a %s: all features need numbers, or all strings", kind)
-	}
-	return err
-}
-
-// values returns the values of all features.
-func (c *cells) values() (*Values, error) {
-	switch {
-	case c.column == "":
-		return nil, nil
-	case !c.exists && c.n > 0:
-		return nil, fault.New(fault.NotFound, "property "+c.column, fault.NoOffset, "no feature has it; there are %q",
-			slices.Sorted(maps.Keys(c.names)))
-	case c.kind == "string":
-		c.v.Ints = nil
-		c.codes.sort()
-		return &c.v, nil
-	}
-	if c.v.Codes = nil; !c.allInts {
-		c.v.Ints, c.v.Floats = nil, c.floats
-	}
-	return &c.v, nil
 }

@@ -48,10 +48,18 @@ func newImages(column string, values *Values) (*images, error) {
 	return found, nil
 }
 
-// OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one in the column
-// Options.Image that has the most of the last parts of the path. It is not found if the column has none, or if that is
-// another image, as Own has seen.
+// OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one that the file
+// names, in the column Options.Image or as its format does, with the most of the last parts of the path. It is not
+// found if the file names none, or if that is another image, as Own has seen. All shapes of a file that names no images
+// are of any image.
 func (l *Layer) OfImage(uri string) ([]uint32, error) {
+	if l.images == nil { // a file of one image
+		rows := make([]uint32, l.n)
+		for row := range rows {
+			rows[row] = uint32(row)
+		}
+		return rows, nil
+	}
 	code, parts, err := l.images.find(uri)
 	if err == nil && l.images.owners != nil && parts < l.images.owners[code].parts {
 		err = notNamed(uri)

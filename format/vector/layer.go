@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -22,6 +23,16 @@ import (
 type Options struct {
 	// Column is the column of Values; "" for none.
 	Column string
+	// Class says that without Column the class of objects is the column, if the format has one.
+	Class bool
+	// Words says that values of Column are strings, where a text does not say whether they are numbers.
+	Words bool
+	// Columns are the columns of Layer.Columns.
+	Columns []string
+	// Boxes says that only boxes are needed, so that an object that has a box and an outline has the box.
+	Boxes bool
+	// OneImage says that a file whose shapes are in pixels of images is of one image.
+	OneImage bool
 	// Image is the column with the path of the image that each shape lies on, for shapes in pixels; "" for shapes on
 	// the ground.
 	Image string
@@ -46,10 +57,16 @@ func (o *Options) defaults() {
 type Layer struct {
 	// CRS is the CRS of the coordinates; nil if the file does not say.
 	CRS *crs.CRS
+	// Space says in what the coordinates are measured.
+	Space Space
 	// Values has the values of Options.Column; nil without one.
 	Values *Values
+	// Ordinal says that Values are positions in a list of names that the file does not have.
+	Ordinal bool
+	// Columns has the values of Options.Columns.
+	Columns []*Values
 
-	images *images // nil without Options.Image
+	images *images // nil without Options.Image, unless the format names images
 	tree   *boxtree.Tree
 	n      int
 	shapes shapes
@@ -60,28 +77,6 @@ type Layer struct {
 type shapes interface {
 	shape(ctx context.Context, row int) (orb.Geometry, error)
 	Close() error
-}
-
-// Values has the values of one column, one for each shape.
-type Values struct {
-	// Ints are whole numbers; nil for other columns. Booleans are 0 and 1.
-	Ints []int64
-	// Floats are numbers; nil for other columns.
-	Floats []float64
-	// Codes are indices in Names, for strings; nil for other columns.
-	Codes []uint32
-	Names []string
-
-	null []bool // nil: none
-}
-
-// Null reports whether a shape has no value.
-func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
-
-// AllNull reports whether no shape has a value.
-func (v *Values) AllNull() bool {
-	n := len(v.Ints) + len(v.Floats) + len(v.Codes) // two are nil
-	return n == 0 || v.null != nil && !slices.Contains(v.null, false)
 }
 
 // Open opens a file of shapes by its URI. It reads all boxes and the values of the column. Errors have the file's name;
@@ -107,14 +102,14 @@ var otherFormats = []struct{ start, name string }{
 
 // open detects the format of a file by its first bytes.
 func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
-	head := make([]byte, min(r.Size(), 16))
+	head := make([]byte, min(r.Size(), headBytes))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return nil, err
 	}
 	switch {
 	case magic.Of(head).Class == magic.Parquet:
 		return openParquet(ctx, r, o)
-	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
+	case bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("{")):
 		return openText(ctx, r, o)
 	}
 	for _, other := range otherFormats {
@@ -124,7 +119,29 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 				"geopandas.read_file(A).to_parquet(B) or ogr2ogr -f Parquet B A", other.name)
 		}
 	}
-	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet or GeoJSON")
+	for i := range labelFormats {
+		if format := &labelFormats[i]; format.begins(head) {
+			return openLabels(ctx, r, o, format)
+		}
+	}
+	if o.OneImage && len(bytes.TrimSpace(head)) == 0 && r.Size() <= headBytes { // no objects
+		return newLabels(o, "").layer(Pixels, r.Size())
+	}
+	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
+		"VOC's XML, text of DOTA or YOLO, or a CSV of boxes")
+}
+
+// openLabels opens a file of labels.
+func openLabels(ctx context.Context, r source.Reader, o *Options, format *labelFormat) (*Layer, error) {
+	if !format.many && !o.OneImage {
+		return nil, fault.New(fault.Unsupported, "shapes", 0, "%s has the labels of one image: give the files as "+
+			`pattern="labels/{id}.txt"`, format.name)
+	}
+	objects := newLabels(o, format.name)
+	if err := format.read(ctx, r, objects); err != nil {
+		return nil, err
+	}
+	return objects.layer(format.space, r.Size())
 }
 
 // index makes the layer of shapes from their boxes. size is the size of the file in bytes.
@@ -140,33 +157,21 @@ func (l *Layer) index(boxes []boxtree.Box, size int64) {
 			hash.Number(uint64(math.Float32bits(side)))
 		}
 	}
-	if l.Values != nil {
-		l.Values.hash(hash)
+	l.sum = l.hashColumns(hash)
+	l.n, l.tree = len(boxes), boxtree.New(boxes)
+}
+
+// hashColumns adds the values of the shapes to a hash, and returns it.
+func (l *Layer) hashColumns(hash digest.Digest) string {
+	for _, values := range append([]*Values{l.Values}, l.Columns...) {
+		if values != nil {
+			values.hash(hash)
+		}
 	}
 	if l.images != nil {
 		l.images.values.hash(hash)
 	}
-	l.sum = hash.Hex()
-	l.n, l.tree = len(boxes), boxtree.New(boxes)
-}
-
-// hash adds the values to a hash.
-func (v *Values) hash(h digest.Digest) {
-	for i := range v.Ints {
-		h.Number(uint64(v.Ints[i]))
-	}
-	for i := range v.Floats {
-		h.Number(math.Float64bits(v.Floats[i]))
-	}
-	for i := range v.Codes {
-		h.Number(uint64(v.Codes[i]))
-	}
-	_, _ = fmt.Fprintf(h, "%q", v.Names)
-	for i, null := range v.null {
-		if null {
-			h.Number(uint64(i))
-		}
-	}
+	return hash.Hex()
 }
 
 // Len returns the number of shapes.
@@ -195,6 +200,15 @@ func (l *Layer) Search(minX, minY, maxX, maxY, width float64) []uint32 {
 // Shape returns the shape with a number: nil if the file has none there. It has the types of package wkb.
 func (l *Layer) Shape(ctx context.Context, row uint32) (orb.Geometry, error) {
 	return l.shapes.shape(ctx, int(row))
+}
+
+// Far returns the first shape of a file of labels that has a coordinate far from all shares of an image, and the
+// coordinate.
+func (l *Layer) Far() (row uint32, x float64, found bool) {
+	if objects, ok := l.shapes.(*labels); ok {
+		return objects.far()
+	}
+	return 0, 0, false
 }
 
 // Close closes the file.

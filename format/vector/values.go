@@ -2,20 +2,10 @@ package vector
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
-)
-
-// maxNames bounds the bytes of the different strings of a column, with nameBytes more for each, and maxName the bytes
-// of one: they are classes or paths of images. A million paths of 200 bytes fit.
-const (
-	maxNames  = 256 << 20
-	nameBytes = 64
-	maxName   = 4 << 10
 )
 
 // values reads a column; nil without a name.
@@ -83,43 +73,4 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	}
 	names.sort()
 	return values, nil
-}
-
-// codes numbers the strings of a column.
-type codes struct {
-	mu   sync.Mutex // pages are read several at a time
-	v    *Values
-	of   map[string]uint32
-	size int // of the strings, with nameBytes for each
-}
-
-func (c *codes) code(b []byte) (uint32, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if code, ok := c.of[string(b)]; ok {
-		return code, nil
-	}
-	if c.size += len(b) + nameBytes; len(b) > maxName || c.size > maxNames {
-		return 0, fault.New(fault.Limit, "column", fault.NoOffset,
-			"it has different strings of over %d bytes, or one of over %d bytes", maxNames, maxName)
-	}
-	fresh := uint32(len(c.of))
-	c.of[string(b)] = fresh
-	c.v.Names = append(c.v.Names, string(b))
-	return fresh, nil
-}
-
-// sort gives the strings numbers in their order, because the pages come in any order.
-func (c *codes) sort() {
-	sorted := slices.Sorted(maps.Keys(c.of))
-	numbers := make([]uint32, len(sorted))
-	for number, name := range sorted {
-		numbers[c.of[name]] = uint32(number)
-	}
-	for i, code := range c.v.Codes {
-		if !c.v.null[i] {
-			c.v.Codes[i] = numbers[code]
-		}
-	}
-	c.v.Names = sorted
 }

@@ -2,12 +2,15 @@ package shapes
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/format/vector/clip"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -18,10 +21,17 @@ type Cut struct {
 	Coords []float32 // BoxWidth of a box, VertexWidth of a vertex
 	Rings  []int32   // of polygons, RingWidth numbers of each ring
 	Values []byte    // an element of each shape
+	More   [][]byte  // the same of each of Vector.Columns
 }
 
 // Bytes returns the bytes of the row.
-func (c *Cut) Bytes() int64 { return int64(4*len(c.Coords) + 4*len(c.Rings) + len(c.Values)) }
+func (c *Cut) Bytes() int64 {
+	n := int64(4*len(c.Coords) + 4*len(c.Rings) + len(c.Values))
+	for _, column := range c.More {
+		n += int64(len(column))
+	}
+	return n
+}
 
 // How many numbers there are of each part of a shape.
 const (
@@ -38,7 +48,7 @@ func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ er
 	}
 	size := v.To.Size()
 	err := v.visit(ctx, p, func(row uint32, element [8]byte, shape orb.Geometry) error {
-		shape = each(shape, func(list []orb.Point) {
+		shape = eachPoint(shape, func(list []orb.Point) {
 			for i, vertex := range list {
 				list[i] = convert(vertex)
 			}
@@ -56,6 +66,7 @@ func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ er
 		}
 		if found {
 			out.Values = append(out.Values, element[:size]...)
+			v.addMore(&out, p.file.layer.Columns, int(row))
 		}
 		if out.Bytes() > bound {
 			return pixels.OverMemory(fmt.Sprintf("field %q", v.Name), 1, " of shapes", bound)
@@ -63,6 +74,32 @@ func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ er
 		return nil
 	})
 	return out, err
+}
+
+// addMore adds the elements of Vector.Columns of a shape. Where it has no value, they are NaN, or 0 of whole numbers.
+func (v *Field) addMore(c *Cut, columns []*vector.Values, row int) {
+	if c.More == nil {
+		c.More = make([][]byte, len(columns))
+	}
+	for i, values := range columns {
+		if v.More[i] == chunk.Int64 {
+			number := int64(0)
+			if !values.Null(row) && values.Ints != nil {
+				number = values.Ints[row]
+			}
+			c.More[i] = binary.LittleEndian.AppendUint64(c.More[i], uint64(number))
+			continue
+		}
+		x := math.NaN()
+		switch {
+		case values.Null(row):
+		case values.Floats != nil:
+			x = values.Floats[row]
+		case values.Ints != nil:
+			x = float64(values.Ints[row])
+		}
+		c.More[i] = binary.LittleEndian.AppendUint32(c.More[i], math.Float32bits(float32(x)))
+	}
 }
 
 // polygonsOf appends the polygons of a shape. other is the name of the first type in it that is not a

@@ -26,10 +26,14 @@ import (
 type Field struct {
 	spec.Vector
 	Name string
-	To   chunk.DType // of the elements
-	crs  *crs.CRS    // of Vector.CRS, or nil
-	one  *file       // nil with Pattern
-	each *files      // nil without Pattern
+	To   chunk.DType   // of the elements
+	More []chunk.DType // of the elements of Vector.Columns
+	crs  *crs.CRS      // of Vector.CRS, or nil
+	one  *file         // nil with Pattern
+	each *files        // nil without Pattern
+
+	// names are the classes that Open found, sorted, if Vector.Classes has none.
+	names []string
 }
 
 // file is an open file of shapes.
@@ -37,6 +41,7 @@ type file struct {
 	path    string
 	layer   *vector.Layer
 	from    *crs.CRS // of the shapes
+	space   vector.Space
 	class   []int64  // for each of the layer's names its value, 0 if it has none; nil without classes
 	targets sync.Map // from EPSG code to *target
 }
@@ -49,7 +54,7 @@ func Open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resour
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}
-	if field.CRS != "" {
+	if field.CRS != "" && field.CRS != spec.PixelSpace && field.CRS != spec.ShareSpace {
 		var ok bool
 		if field.crs, ok = crs.ByName(field.CRS); !ok {
 			return nil, fmt.Errorf("vector: crs is %q: it is not known", field.CRS)
@@ -62,19 +67,36 @@ func Open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resour
 	if err != nil {
 		return nil, err
 	}
-	read := vector.Options{Column: field.Column, Image: field.Image, Grow: budget.Grow}
+	read := field.options(budget.Grow)
 	layer, err := vector.Open(ctx, o.Opener, path, read)
 	if err != nil {
 		return nil, err
 	}
-	if field.To, err = field.dtype(layer.Values); err == nil {
-		field.one, err = field.compile(layer, field.Path)
+	field.one = &file{path: field.Path, layer: layer}
+	var found survey
+	if err = found.add(layer); err == nil {
+		if err = field.settle(&found); err == nil {
+			err = field.place(field.one)
+		}
+	}
+	if err == nil && field.names == nil {
+		err = field.number(field.one)
+	}
+	if err == nil && field.one.space == vector.Ground && field.Missing != "" {
+		err = fmt.Errorf("vector: missing is %q: it is for a pattern, or shapes in the pixels of images", field.Missing)
 	}
 	if err != nil {
 		_ = layer.Close() // it was only read
 		return nil, fault.WithFile(err, field.Path)
 	}
 	return field, nil
+}
+
+// options returns how a file of the field is read.
+func (v *Field) options(grow func(context.Context, int64) error) vector.Options {
+	return vector.Options{Column: v.Column, Class: v.Vector.Kind != spec.InstanceVector, Columns: v.Columns,
+		Words: v.Classes != nil, Image: v.Image, Boxes: v.Vector.Kind == spec.BoxVector, OneImage: v.Pattern != "",
+		Grow: grow}
 }
 
 // Close closes the file.
@@ -85,9 +107,12 @@ func (v *Field) Close() error {
 	return v.one.layer.Close()
 }
 
+// InPixels reports whether the shapes of the one file are in pixels of images.
+func (v *Field) InPixels() bool { return v.one != nil && v.one.space != vector.Ground }
+
 // Own tells the file of shapes in pixels which images there are: the paths of a column in some rows, nil for all.
 func (v *Field) Own(ctx context.Context, t *rows.Table, column int, some []uint32) error {
-	if v.Image == "" {
+	if !v.InPixels() {
 		return nil
 	}
 	count := t.N
@@ -118,58 +143,108 @@ func (v *Field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 // Fingerprint names the content of the one file.
 func (v *Field) Fingerprint() string { return v.one.layer.Fingerprint() }
 
-// dtype returns the dtype of the elements of shapes with the values of a file.
-func (v *Field) dtype(values *vector.Values) (chunk.DType, error) {
+// Names returns the classes that the files of the field have, sorted, if the spec gives none: Number must then be
+// called with the classes of all sources.
+func (v *Field) Names() []string { return v.names }
+
+// Number sets the classes of the field.
+func (v *Field) Number(classes []string) error {
+	if v.Classes, v.names = classes, nil; v.one == nil {
+		return nil
+	}
+	return fault.WithFile(v.number(v.one), v.Path)
+}
+
+// settle sets the dtypes of elements, and the classes, by what files have.
+func (v *Field) settle(s *survey) (err error) {
 	dtype := v.DType
+	if v.Classes == nil && s.strings && v.Vector.Kind != spec.InstanceVector {
+		v.names = s.classes(v.Unnamed)
+	}
 	switch {
 	case dtype != "":
 	case v.Vector.Kind == spec.InstanceVector:
 		dtype = "int32"
-	case v.Column == "" || v.Classes != nil:
+	case v.Column == "" || v.Classes != nil || v.names != nil:
 		dtype = v.small()
-	case values != nil && values.Floats != nil:
+	case s.floats && v.Pattern == "":
 		dtype = "float32"
 	default:
 		dtype = "int64"
 	}
-	return chunk.ParseDType(dtype)
+	if len(v.names) > spec.MaxClasses {
+		return fault.New(fault.Limit, "column "+v.Column, fault.NoOffset, "over %d different strings: give classes",
+			spec.MaxClasses)
+	}
+	for i := range v.Columns {
+		to := chunk.Int64
+		if s.more[i].floats {
+			to = chunk.Float32
+		}
+		v.More = append(v.More, to)
+	}
+	v.To, err = chunk.ParseDType(dtype)
+	return err
 }
 
-// compile resolves the CRS and the values of the shapes of a file.
-func (v *Field) compile(layer *vector.Layer, path string) (*file, error) {
-	made := &file{path: path, layer: layer, from: cmp.Or(v.crs, layer.CRS)}
-	if made.from == nil && v.Image == "" {
-		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
-	}
-	if row, far := beyond(layer); far && v.Image == "" && made.from.Geographic() {
-		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset,
-			`it is %s, and the coordinates of shape %d are no degrees: give their CRS as "crs"`, made.from, row)
-	}
-	values := layer.Values
-	column := func(format string, args ...any) (*file, error) {
-		return nil, fault.New(fault.Unsupported, "column "+v.Column, fault.NoOffset, format, args...)
-	}
+// place finds out where the shapes of a file lie.
+func (v *Field) place(f *file) error {
+	layer := f.layer
 	switch {
-	case values == nil:
-	case values.Codes != nil && v.Classes == nil:
-		return column("it has strings: give classes, in the order of their values from 1; there are %s",
-			some(values.Names))
-	case values.Codes == nil && v.Classes != nil && !values.AllNull():
-		return column("it has numbers, and classes are for strings")
+	case v.CRS == spec.PixelSpace:
+		f.space = vector.Pixels
+	case v.CRS == spec.ShareSpace:
+		f.space = vector.Shares
+	case layer.Space == vector.Ground && v.Image != "":
+		f.space = vector.Pixels
+	default:
+		f.space = layer.Space
+	}
+	if f.space == vector.Shares {
+		if row, x, far := layer.Far(); far {
+			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), fault.NoOffset, "it has the coordinate %v, and "+
+				"shares of an image are from 0 to 1: say crs=%q if they are pixels", x, spec.PixelSpace)
+		}
+	}
+	if f.space != vector.Ground {
+		if v.crs != nil {
+			return fmt.Errorf("vector: crs is %q: shapes of this file are in pixels of images", v.CRS)
+		}
+		return nil
+	}
+	f.from = cmp.Or(v.crs, layer.CRS)
+	if f.from == nil {
+		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
+	}
+	if row, far := beyond(layer); far && f.from.Geographic() {
+		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, "it is %s, and the coordinates of shape %d are no "+
+			"degrees: give their CRS as \"crs\", %q if they are pixels of the image", f.from, row, spec.PixelSpace)
+	}
+	return nil
+}
+
+// number resolves the values of the shapes of a file.
+func (v *Field) number(f *file) error {
+	values := f.layer.Values
+	switch {
+	case values == nil || v.Vector.Kind == spec.InstanceVector:
+	case values.Codes == nil && v.Classes != nil && !values.AllNull() && !f.layer.Ordinal:
+		return fault.New(fault.Unsupported, "column "+v.Column, fault.NoOffset,
+			"it has numbers, and classes are for strings")
 	case values.Codes != nil:
-		made.class = make([]int64, len(values.Names))
+		f.class = make([]int64, len(values.Names))
 		for i, name := range v.Classes {
 			if k, ok := slices.BinarySearch(values.Names, name); ok { // the column may lack a class
-				made.class[k] = int64(i + 1)
+				f.class[k] = int64(i + 1)
 			}
 		}
 	}
-	for row := range layer.Len() {
-		if _, _, err := v.element(made, uint32(row)); err != nil {
-			return nil, fault.WithPart(err, "column "+v.Column, fault.NoOffset)
+	for row := range f.layer.Len() {
+		if _, _, err := v.element(f, uint32(row)); err != nil {
+			return fault.WithPart(err, "column "+v.Column, fault.NoOffset)
 		}
 	}
-	return made, nil
+	return nil
 }
 
 // beyond returns the first shape with coordinates that are no degrees, nor grads.
@@ -198,14 +273,6 @@ func (v *Field) small() string {
 	return "uint8"
 }
 
-// some lists the first of many names.
-func some(names []string) string {
-	if len(names) > 20 {
-		return fmt.Sprintf("%q and %d more", names[:20], len(names)-20)
-	}
-	return fmt.Sprintf("%q", names)
-}
-
 // element returns the element of the tensor that a shape is drawn with, and false if it is not drawn.
 func (v *Field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 	values, number := f.layer.Values, int64(1)
@@ -214,7 +281,17 @@ func (v *Field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 		number = int64(row) + 1
 	case values == nil:
 	case values.Null(int(row)):
-		return b, false, nil
+		if number = int64(slices.Index(v.Classes, v.Unnamed) + 1); v.Unnamed == "" || number == 0 {
+			return b, false, nil
+		}
+	case f.layer.Ordinal && v.Classes != nil:
+		if number = values.Ints[row] + 1; number < 1 || number > int64(len(v.Classes)) {
+			return b, false, fault.New(fault.Unsupported, "", fault.NoOffset, "shape %d has class %d, and classes has "+
+				"%d names, from 0 on", row, values.Ints[row], len(v.Classes))
+		}
+	case f.layer.Ordinal && values.Ints[row] == 0 && !v.Ragged():
+		return b, false, fault.New(fault.Unsupported, "", fault.NoOffset, "shape %d has class 0, which is where no "+
+			"shape is: give classes, whose first one becomes 1", row)
 	case f.class != nil:
 		if number = f.class[values.Codes[row]]; number == 0 {
 			return b, false, nil

@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -41,7 +42,11 @@ const (
 func (v *Field) openFiles(ctx context.Context, t *rows.Table, column int, o resources.Options) (err error) {
 	v.each = &files{table: t, column: column, opener: o.Opener, large: o.Large(),
 		cache: lru.New[version, *file](keptBytes)}
-	if v.To, err = v.dtype(nil); err != nil {
+	found, err := v.survey(ctx)
+	if err != nil {
+		return err
+	}
+	if err := v.settle(found); err != nil {
 		return err
 	}
 	return budget.Grow(ctx, keptBytes)
@@ -58,6 +63,9 @@ func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
 		return nil, fault.WithFile(err, path.Text)
 	}
 	defer func() { _ = reader.Close() }() // it is only read
+	if reader.Size() == 0 {               // no objects, as SpaceNet has it
+		return nil, nil
+	}
 	key := version{path: path.Text, etag: source.ETag(reader), size: reader.Size()}
 	if timed, ok := reader.(source.Timed); ok {
 		key.mtime = timed.ModTime().UnixNano()
@@ -65,8 +73,12 @@ func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
 	if known, ok := v.each.cache.Get(key); ok {
 		return known, nil
 	}
-	made, bytes, err := v.read(ctx, reader, path.Text)
+	layer, bytes, err := v.read(ctx, reader, path.Text)
 	if err != nil {
+		return nil, fault.WithFile(err, path.Text)
+	}
+	made := &file{path: path.Text, layer: layer}
+	if err := cmp.Or(v.place(made), v.number(made)); err != nil {
 		return nil, fault.WithFile(err, path.Text)
 	}
 	v.each.cache.Add(key, made, bytes)
@@ -74,7 +86,7 @@ func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
 }
 
 // read reads a file to its end, so that it need not stay open, and returns the memory that it takes.
-func (v *Field) read(ctx context.Context, r source.Reader, path string) (_ *file, bytes int64, err error) {
+func (v *Field) read(ctx context.Context, r source.Reader, path string) (_ *vector.Layer, bytes int64, err error) {
 	room := min(grown*min(r.Size(), math.MaxInt64/(2*grown))+smallFile, v.each.large.Size())
 	grow := func(_ context.Context, n int64) error {
 		if bytes += n; bytes > room {
@@ -96,10 +108,6 @@ func (v *Field) read(ctx context.Context, r source.Reader, path string) (_ *file
 		return nil, 0, err
 	}
 	open := source.OpenOne(func(context.Context) (source.Reader, error) { return data, nil })
-	layer, err := vector.Open(ctx, open, path, vector.Options{Column: v.Column, Grow: grow})
-	if err != nil {
-		return nil, 0, err
-	}
-	made, err := v.compile(layer, path)
-	return made, bytes, err
+	layer, err := vector.Open(ctx, open, path, v.options(grow))
+	return layer, bytes, err
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/format/vector/rasterize"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -48,29 +50,31 @@ type Picture struct {
 	to   *target // nil for shapes in pixels
 	turn shuffle.Element
 	rows []uint32 // rows of the shapes of one image, for shapes in pixels
+
+	height, width float64 // of the image, for shapes in shares of it; otherwise 0
 }
 
 // Picture returns the grid of a window of an asset in a row. An asset whose place is not known is unsupported.
 func (v *Field) Picture(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
 	turn shuffle.Element) (*Picture, error) {
-	if v.Image != "" {
-		return v.inPixels(a, win, h, w, turn)
+	shapes := v.one
+	if v.each != nil {
+		var err error
+		if shapes, err = v.fileOf(ctx, row); err != nil {
+			return nil, err
+		}
+	}
+	if shapes == nil || shapes.space != vector.Ground {
+		return v.inPixels(shapes, a, win, h, w, turn)
 	}
 	if err := v.Placed(a); err != nil {
 		return nil, err
 	}
 	grid := rasterize.Grid{Transform: gridOf(a.Place, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
 		AllTouched: v.AllTouched}
-	out := &Picture{Grid: grid, file: v.one, turn: turn}
+	out := &Picture{Grid: grid, file: shapes, turn: turn}
 	var err error
-	if v.each != nil {
-		if out.file, err = v.fileOf(ctx, row); err != nil {
-			return nil, err
-		}
-	}
-	if out.file != nil {
-		out.to, err = out.file.target(a.Place.EPSG)
-	}
+	out.to, err = shapes.target(a.Place.EPSG)
 	return out, err
 }
 
@@ -84,15 +88,24 @@ func (v *Field) Placed(a *catalog.Asset) error {
 	return err
 }
 
-// inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image.
-func (v *Field) inPixels(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*Picture, error) {
-	rows, err := v.one.layer.OfImage(cmp.Or(a.Member, a.URI))
-	if err != nil {
-		return nil, fault.WithFile(err, v.Path)
-	}
+// inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image. Without a file there
+// are none.
+func (v *Field) inPixels(f *file, a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*Picture, error) {
 	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
-	return &Picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched}, file: v.one,
-		turn: turn, rows: rows}, nil
+	out := &Picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched}, file: f,
+		turn: turn}
+	if f == nil {
+		return out, nil
+	}
+	if f.space == vector.Shares {
+		out.height, out.width = float64(a.Index.Height), float64(a.Index.Width)
+	}
+	var err error
+	out.rows, err = f.layer.OfImage(cmp.Or(a.Member, a.URI))
+	if err != nil && v.Missing == spec.MissingEmpty && fault.KindOf(err) == fault.NotFound {
+		return out, nil
+	}
+	return out, fault.WithFile(err, f.path)
 }
 
 // gridOf returns the transform of a window that becomes h by w pixels, of an image of height by width.
@@ -168,10 +181,18 @@ func (p *Picture) fill(dst, element []byte, y, x0, x1 int) {
 // place converts a shape, which it may change, to the CRS of the image.
 func (p *Picture) place(shape orb.Geometry) orb.Geometry {
 	if p.to == nil {
-		return shape
+		if p.height == 0 {
+			return shape
+		}
+		return eachPoint(shape, func(list []orb.Point) {
+			for i := range list {
+				list[i][0] *= p.width
+				list[i][1] *= p.height
+			}
+		})
 	}
 	if !p.to.forth.Same() {
-		shape = each(shape, p.convert)
+		shape = eachPoint(shape, p.convert)
 	}
 	if p.to.wide == 0 || shape == nil {
 		return shape
@@ -183,7 +204,7 @@ func (p *Picture) place(shape orb.Geometry) orb.Geometry {
 	if turns == 0 || turns != turns || math.Abs(turns) > 2 {
 		return shape
 	}
-	return each(shape, func(list []orb.Point) {
+	return eachPoint(shape, func(list []orb.Point) {
 		for i := range list {
 			list[i][0] += turns * p.to.wide
 		}
@@ -207,8 +228,8 @@ func (p *Picture) convert(list []orb.Point) {
 	}
 }
 
-// each calls change with the points of a shape of package wkb, and returns the shape with what becomes of them.
-func each(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
+// eachPoint calls change with the points of a shape of package wkb, and returns the shape with what becomes of them.
+func eachPoint(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
 	switch s := shape.(type) {
 	case orb.Point:
 		points := []orb.Point{s}
@@ -222,7 +243,7 @@ func each(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
 		}
 	case orb.Collection:
 		for i := range s {
-			s[i] = each(s[i], change)
+			s[i] = eachPoint(s[i], change)
 		}
 	}
 	return shape

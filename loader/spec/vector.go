@@ -13,25 +13,33 @@ import (
 // drawn in the order of the file, as rasterio.features.rasterize does, so that later ones cover earlier ones, and are
 // flipped, turned and resized with the window. A raster without a place on the ground is a bad sample.
 type Vector struct {
-	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers the shapes and their values, not
-	// the path.
+	// Path is the path or URI of the file: GeoParquet or GeoJSON; or COCO's JSON or a CSV of boxes, which name the image
+	// of each shape. The spec hash covers the shapes and their values, not the path.
 	Path string `json:"path,omitempty" hash:"place"`
 	// Pattern finds a file for each image, in place of Path: "labels/{id}.geojson". {id} is that of the pattern of a
 	// raster field, and the folder is one below the source, or another with "../". Files are read with their samples.
+	// They may also be VOC's XML, text of DOTA or YOLO, JSON as COCO and SODA have it, or CSV. An empty file has no
+	// shapes.
 	Pattern string `json:"pattern,omitempty"`
 	// Missing says what an image without a file of Pattern is: "error" (default) refuses the dataset, "empty" takes it
-	// as an image without shapes.
+	// as an image without shapes. An image that one file for all does not name is a bad sample, or "empty".
 	Missing string `json:"missing,omitempty" hash:"rule"`
 	// Kind is the content of the tensor: "mask" (default) for the value of the shape at each pixel, "instances" for its
 	// number in the file, from 1. "boxes" and "polygons" give ragged tensors of the shapes that lie in the window, cut
 	// to it, in pixels of the window from its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
 	Kind string `json:"kind,omitempty"`
 	// Column is the column with the values of the shapes: numbers or, with Classes, strings. Shapes without a value
-	// are left out. Default: 1 for every shape.
+	// are left out. Default: the class of labels for detectors, 1 for every shape of other files.
 	Column string `json:"column,omitempty"`
 	// Classes are the strings of Column in the order of their values: the first one is 1. Shapes of other classes are
-	// not drawn. Default: none, Column has numbers.
+	// not drawn. For YOLO they are the names of the numbers 0, 1 and so on. Default: the strings in all files, in the
+	// order of their bytes, if Column has strings.
 	Classes []string `json:"classes,omitempty"`
+	// Unnamed is the string of shapes that have no value in Column. Default: they are left out.
+	Unnamed string `json:"unnamed,omitempty"`
+	// Columns are more columns of numbers, for boxes and polygons: "difficult", "iscrowd". Each is a tensor of its own,
+	// with the name of the field, "_" and the column. A shape without a number has 0, or NaN if there are fractions.
+	Columns []string `json:"columns,omitempty"`
 	// AllTouched covers all pixels that a line or the outline of a polygon passes through. By default a polygon covers
 	// the pixels whose centres lie in it.
 	AllTouched bool `json:"all_touched,omitempty"`
@@ -39,7 +47,8 @@ type Vector struct {
 	// is an error. Default: "int32" for "instances", "float32" for numbers that are not whole, "uint8" for masks
 	// without values or of classes, "int64" for all others, and for all numbers with Pattern.
 	DType string `json:"dtype,omitempty"`
-	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
+	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT; or "pixels" of the image, from its upper left corner, or
+	// "shares" of its width and height. Default: what the file or its format says.
 	CRS string `json:"crs,omitempty"`
 	// Image is the column with the path of the image that each shape lies on. Shapes then are in pixels of it, from its
 	// upper left corner, and images need no place on the ground. They are found by the last parts of their paths; one
@@ -56,6 +65,12 @@ const (
 	PolygonVector  = "polygons"
 )
 
+// Values of Vector.CRS that are no CRS.
+const (
+	PixelSpace = "pixels"
+	ShareSpace = "shares"
+)
+
 // MissingEmpty is the value of Vector.Missing beside MissingError.
 const MissingEmpty = "empty"
 
@@ -68,14 +83,21 @@ const (
 
 // members returns the names of the tensors of a field.
 func (v *Vector) members(name string) []string {
+	names := []string{name}
 	switch v.Kind {
 	case BoxVector:
-		return []string{name, name + VectorValues}
+		names = append(names, name+VectorValues)
 	case PolygonVector:
-		return []string{name, name + RingsMember, name + VectorValues}
+		names = append(names, name+RingsMember, name+VectorValues)
 	}
-	return []string{name}
+	for _, column := range v.Columns {
+		names = append(names, ColumnMember(name, column))
+	}
+	return names
 }
+
+// ColumnMember returns the name of the tensor of one of Vector.Columns.
+func ColumnMember(field, column string) string { return field + "_" + column }
 
 // vectorKinds are the values of Vector.Kind.
 var vectorKinds = []string{MaskVector, InstanceVector, BoxVector, PolygonVector}
@@ -96,8 +118,6 @@ func (v *Vector) validate(f *Field) error {
 	case v.Pattern != "" && v.Image != "":
 		return fmt.Errorf("vector: image is %q and pattern is %q: a file of a pattern is of one image", v.Image,
 			v.Pattern)
-	case v.Missing != "" && v.Pattern == "":
-		return fmt.Errorf("vector: missing is %q: it is for a pattern", v.Missing)
 	case v.Missing != "" && v.Missing != MissingError && v.Missing != MissingEmpty:
 		return fmt.Errorf("vector: missing is %q: it must be %q or %q", v.Missing, MissingError, MissingEmpty)
 	case len(v.Path) > maxPath:
@@ -110,15 +130,23 @@ func (v *Vector) validate(f *Field) error {
 		return fmt.Errorf("vector: column is %q and kind is %q: instances are numbers of shapes", v.Column, v.Kind)
 	case v.DType != "" && !slices.Contains(vectorDTypes, v.DType):
 		return fmt.Errorf("vector: dtype is %q: it must be one of %s", v.DType, strings.Join(vectorDTypes, ", "))
-	case v.Image != "" && v.CRS != "":
+	case v.Image != "" && v.CRS != "" && v.CRS != PixelSpace && v.CRS != ShareSpace:
 		return fmt.Errorf("vector: image is %q and crs is %q: shapes of images are in pixels", v.Image, v.CRS)
-	case v.Classes != nil && v.Column == "":
-		return errors.New("vector: classes are given, but no column: they are its strings")
+	case len(v.Columns) > 0 && v.Kind != BoxVector && v.Kind != PolygonVector:
+		return fmt.Errorf("vector: columns is %q and kind is %q: they are for boxes and polygons", v.Columns, v.Kind)
+	case v.Kind == InstanceVector && (v.Classes != nil || v.Unnamed != ""):
+		return fmt.Errorf("vector: classes or unnamed is given and kind is %q: instances are numbers of shapes", v.Kind)
 	case v.Classes != nil && (len(v.Classes) == 0 || len(v.Classes) > MaxClasses):
 		return fmt.Errorf("vector: classes has %d strings: it must have from 1 to %d", len(v.Classes), MaxClasses)
 	}
 	if class, twice := repeated(v.Classes); twice {
 		return fmt.Errorf("vector: classes has %q twice", class)
+	}
+	if column, twice := repeated(v.Columns); twice || slices.Contains(v.Columns, "") {
+		return fmt.Errorf("vector: columns has %q: they must be different names", column)
+	}
+	if v.Unnamed != "" && v.Classes != nil && !slices.Contains(v.Classes, v.Unnamed) {
+		return fmt.Errorf("vector: unnamed is %q: it must be one of classes", v.Unnamed)
 	}
 	return nil
 }

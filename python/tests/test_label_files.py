@@ -267,15 +267,15 @@ def test_files_are_looked_at_again(tmp_path: Path, folder: Path):
 
 
 HOSTILE = {
-    "cut": ('{"type": "FeatureCollection", "features": [{"ty', "GeoJSON"),
-    "text": ("no label", "not GeoParquet or GeoJSON"),
-    "deep": ('{"type": ' + "[" * 100_000, "GeoJSON"),
+    "cut": ('{"type": "FeatureCollection", "features": [{"ty', "JSON"),
+    "text": ("no label", "not GeoParquet, GeoJSON"),
+    "deep": ('{"type": ' + "[" * 100_000, "JSON"),
     "no such column": (
         '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": null, '
         '"properties": {"other": 1}}]}',
         "property height",
     ),
-    "empty": ("", "not GeoParquet or GeoJSON"),
+    "blank": ("\0" * 9, "not GeoParquet, GeoJSON"),
     "metres": (
         '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": {"type": '
         '"Point", "coordinates": [500005, 4599995]}, "properties": {"height": 1}}]}',
@@ -336,7 +336,7 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path, folder: Path)
     (tmp_path / "img0.tif").write_bytes((folder / "images/img0.tif").read_bytes())
     named = {"image": "img{id}.tif", "m": chaski.Vector(pattern="{id}.geojson")}
     for size in (64 << 20, 1 << 40):
-        (tmp_path / "0.geojson").write_text("{")
+        (tmp_path / "0.geojson").write_text('{"features": [')
         os.truncate(tmp_path / "0.geojson", size)
         with (
             chaski.load(tmp_path, batch_size=1, fields=named) as loader,
@@ -371,11 +371,12 @@ def test_what_does_not_fit(folder: Path, tmp_path: Path):
         ({"pattern": label, "path": "a.geojson"}, {}, "both path and pattern"),
         ({"pattern": "labels/1.geojson"}, {}, "must have {id}"),
         ({"pattern": label, "image": "file"}, {}, "of one image"),
-        ({"path": "a.geojson", "missing": "empty"}, {}, "it is for a pattern"),
+        ({"path": tmp_path / "a.geojson", "missing": "empty"}, {}, "it is for a pattern"),
         ({"pattern": label, "missing": "drop"}, {}, 'must be "error" or "empty"'),
         ({}, {}, "path is empty"),
         ({"pattern": label}, {"window": ground}, "many images"),
     ]
+    (tmp_path / "a.geojson").write_text(collection([], None))
     for vector, options, says in nonempty(refused):
         named = {"image": "images/img{id}.tif", "m": chaski.Vector(**{"missing": None} | vector)}
         if "window" in options:

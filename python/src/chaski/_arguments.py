@@ -134,11 +134,13 @@ class Vector(Argument):
     window. A raster without a place on the ground is a bad sample.
 
     Attributes:
-        path: the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers the shapes
-            and their values, not the path. In place of a file, a table in memory: a GeoDataFrame,
-            or one whose column "geometry" has WKB.
+        path: the path or URI of the file: GeoParquet or GeoJSON; or COCO's JSON or a CSV of boxes,
+            which name the image of each shape. The spec hash covers the shapes and their values,
+            not the path. In place of a file, a table in memory: a GeoDataFrame, or one whose column
+            "geometry" has WKB.
         column: the column with the values of the shapes: numbers or, with `classes`, strings.
-            Shapes without a value are left out. Default: 1 for every shape.
+            Shapes without a value are left out. Default: the class of labels for detectors, 1 for
+            every shape of other files.
         kind: the content of the tensor: "mask" (default) for the value of the shape at each pixel,
             "instances" for its number in the file, from 1. "boxes" and "polygons" give ragged
             tensors of the shapes that lie in the window, cut to it, in pixels of the window from
@@ -146,12 +148,16 @@ class Vector(Argument):
         all_touched: covers all pixels that a line or the outline of a polygon passes through. By
             default a polygon covers the pixels whose centres lie in it.
         classes: the strings of `column` in the order of their values: the first one is 1. Shapes of
-            other classes are not drawn. Default: none, `column` has numbers.
+            other classes are not drawn. For YOLO they are the names of the numbers 0, 1 and so on.
+            Default: the strings in all files, in the order of their bytes, if `column` has
+            strings.
         dtype: the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value
-            that it cannot hold is an error. Default: "int32" for "instances", "float32" for numbers
-            that are not whole, "uint8" for masks without values or of classes, "int64" for all
-            others, and for all numbers with `pattern`.
-        crs: the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
+            that it cannot hold is an error. Default: "int32" for "instances", "float32" for
+            numbers that are not whole, "uint8" for masks without values or of classes, "int64" for
+            all others, and for all numbers with `pattern`.
+        crs: the CRS of the coordinates: "EPSG:32630", or WKT; or "pixels" of the image, from its
+            upper left corner, or "shares" of its width and height. Default: what the file or its
+            format says.
         image: the column with the path of the image that each shape lies on. Shapes then are in
             pixels of it, from its upper left corner, and images need no place on the ground. They
             are found by the last parts of their paths; one that no row names is a bad sample. A row
@@ -159,9 +165,15 @@ class Vector(Argument):
             ground.
         pattern: finds a file for each image, in place of `path`: "labels/{id}.geojson". {id} is
             that of the pattern of a raster field, and the folder is one below the source, or
-            another with "../". Files are read with their samples.
+            another with "../". Files are read with their samples. They may also be VOC's XML, text
+            of DOTA or YOLO, JSON as COCO and SODA have it, or CSV. An empty file has no shapes.
         missing: says what an image without a file of `pattern` is: "error" (default) refuses the
-            dataset, "empty" takes it as an image without shapes.
+            dataset, "empty" takes it as an image without shapes. An image that one file for all
+            does not name is a bad sample, or "empty".
+        columns: more columns of numbers, for boxes and polygons: "difficult", "iscrowd". Each is a
+            tensor of its own, with the name of the field, "_" and the column. A shape without a
+            number has 0, or NaN if there are fractions.
+        unnamed: the string of shapes that have no value in `column`. Default: they are left out.
     """
 
     path: Path | Columns | None = None
@@ -174,6 +186,8 @@ class Vector(Argument):
     image: str | None = None
     pattern: str | None = None
     missing: Literal["error", "empty"] | None = None
+    columns: Sequence[str] | None = None
+    unnamed: str | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -299,9 +299,12 @@ class Loader:
         """The strings of each field of kind "class", in the order of their values from 0.
 
         Rasters whose first file names its classes have these names, "" for a number without one:
-        CategoryNames of GDAL, or an attribute table.
+        CategoryNames of GDAL, or an attribute table. Classes of shapes begin at 1, behind "".
         """
         found = {f["name"]: f["classes"] for f in self.spec["fields"] if f.get("kind") == "class"}
+        for f in self.spec["fields"]:
+            if names := f.get("vector", {}).get("classes"):
+                found[f["name"]] = ["", *names]
         return found | {f.name: list(f.classes) for f in self.fields if f.classes}
 
     def __iter__(self) -> Iterator[Batch]:

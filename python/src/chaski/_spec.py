@@ -299,6 +299,8 @@ def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
     out = members(f, "vector", where=where)
     if f.vector is not None:
         v = _of_dict(Vector, where + "vector", f.vector)
+        if isinstance(v.path, str) and "{id}" in v.path and v.pattern is None:
+            v = replace(v, path=None, pattern=v.path)
         v = replace(v, path=files.path(files.shapes(where + "vector: path", v.path)))
         out["vector"] = members(v, where=where + "vector: ")
     if "scenes" in out:

@@ -1,0 +1,199 @@
+package vector
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+func init() { register(labelFormat{"CSV", beginsCSV, readCSV, Pixels, true}) }
+
+// boxColumns are the names, in lower case, that tables have for the coordinates of a shape: of the vertices of an
+// outline, of two corners, or of a corner with width and height. The first that a table has in full count.
+var boxColumns = []struct {
+	names []string
+	sized bool
+}{
+	{names: strings.Fields("x1 y1 x2 y2 x3 y3 x4 y4")},
+	{names: strings.Fields("xmin ymin xmax ymax")},
+	{names: strings.Fields("x_min y_min x_max y_max")},
+	{names: strings.Fields("minx miny maxx maxy")},
+	{names: strings.Fields("x0 y0 x1 y1")},
+	{names: strings.Fields("x1 y1 x2 y2")},
+	{names: strings.Fields("left top right bottom")},
+	{names: strings.Fields("bbox_x bbox_y bbox_width bbox_height"), sized: true},
+	{names: strings.Fields("left top width height"), sized: true},
+	{names: strings.Fields("x y width height"), sized: true},
+	{names: strings.Fields("x y w h"), sized: true},
+}
+
+// imageColumns and classColumns are the names, in lower case, that tables have for the image of a shape and its class.
+var (
+	imageColumns = strings.Fields("image_path img_path image file_name filename file path image_name img image_id " +
+		"imageid")
+	classColumns = strings.Fields("label class class_name category category_name label_name labelname name")
+)
+
+// separator returns what separates the values of a table by its first line.
+func separator(head []byte) rune {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	for _, char := range ",;\t" {
+		if bytes.ContainsRune(line, char) {
+			return char
+		}
+	}
+	return 0
+}
+
+// beginsCSV reports whether a text begins with names that are separated.
+func beginsCSV(head []byte) bool {
+	words, headed := firstWords(head)
+	return separator(head) != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head)
+}
+
+// table are the columns of a CSV that are read.
+type table struct {
+	shape []int // columns of the coordinates
+	sized bool
+	image int // -1: none
+	cells []int
+}
+
+// columnsOf finds the columns of a table by its header line.
+func (l *labels) columnsOf(head []string) (t table, err error) {
+	lower := make([]string, len(head))
+	for i := range head {
+		head[i] = strings.TrimSpace(head[i])
+		lower[i] = strings.ToLower(head[i])
+	}
+	first := func(names []string) int {
+		for _, name := range names {
+			if i := slices.Index(lower, name); i >= 0 {
+				return i
+			}
+		}
+		return -1
+	}
+	missing := func(what string) (table, error) {
+		return t, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %s; there are %q", what, head)
+	}
+	for _, known := range boxColumns {
+		t.shape, t.sized = nil, known.sized
+		for _, name := range known.names {
+			if i := slices.Index(lower, name); i >= 0 {
+				t.shape = append(t.shape, i)
+			}
+		}
+		if len(t.shape) == len(known.names) {
+			break
+		}
+		t.shape = nil
+	}
+	if t.shape == nil {
+		return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax"`)
+	}
+	if t.image = first(imageColumns); l.o.Image != "" {
+		t.image = slices.Index(head, l.o.Image)
+	}
+	if t.image < 0 && !l.o.OneImage {
+		return missing("with the path of the image, which image names")
+	}
+	if class := first(classColumns); class >= 0 {
+		l.classIs(head[class])
+	}
+	l.values[0].words = l.o.Words
+	for _, column := range l.values {
+		column.optional = true // a table of no row has no value
+		i := slices.Index(head, column.column)
+		if i < 0 && column.column != "" {
+			return missing(strconv.Quote(column.column))
+		}
+		t.cells = append(t.cells, i)
+	}
+	return t, nil
+}
+
+// readCSV reads a table with a header line and a line for each shape. One without coordinates names an image that has
+// none.
+func readCSV(ctx context.Context, r source.Reader, l *labels) error {
+	text := newPieces(ctx, r, "line")
+	in := bufio.NewReaderSize(text, headBytes)
+	head, _ := in.Peek(headBytes) // Read meets the error again
+	reader := csv.NewReader(in)
+	reader.Comma, reader.ReuseRecord = separator(head), true
+	var t table
+	for number := 0; ; number++ {
+		text.next()
+		record, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && number == 0 {
+			t, err = l.columnsOf(slices.Clone(record))
+		} else if err == nil {
+			err = fault.WithPart(l.row(ctx, &t, record), "row "+strconv.Itoa(number), fault.NoOffset)
+		}
+		var parse *csv.ParseError
+		if errors.As(err, &parse) {
+			return fault.Wrap(fault.Corrupt, "line "+strconv.Itoa(parse.Line), fault.NoOffset, parse.Err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// row adds the shape of a line.
+func (l *labels) row(ctx context.Context, t *table, record []string) error {
+	f, coords := noForm, make([]float64, 0, 8)
+	for _, column := range t.shape {
+		if word := strings.TrimSpace(record[column]); word != "" {
+			x, err := parseNumber(word)
+			if err != nil {
+				return err
+			}
+			coords = append(coords, x)
+		}
+	}
+	var err error
+	switch {
+	case len(coords) == 0:
+	case len(coords) != len(t.shape):
+		err = fault.New(fault.Corrupt, "box", fault.NoOffset, "it has %d of %d coordinates", len(coords), len(t.shape))
+	case len(coords) == 8:
+		f, err = polygonForm, l.polygon(coords...)
+	case t.sized:
+		f = l.box(coords[0], coords[1], coords[0]+coords[2], coords[1]+coords[3])
+	default:
+		f = l.box(coords[0], coords[1], coords[2], coords[3])
+	}
+	if err != nil {
+		return err
+	}
+	if !l.o.OneImage {
+		name := strings.TrimSpace(record[t.image])
+		number, err := l.image(name)
+		if err != nil {
+			return err
+		}
+		l.images, l.paths[number] = append(l.images, number), strings.Clone(name)
+	}
+	for i, column := range l.values {
+		if t.cells[i] < 0 {
+			continue
+		}
+		if err := column.addWord(record[t.cells[i]]); err != nil {
+			return err
+		}
+	}
+	return l.end(ctx, f)
+}

@@ -1,0 +1,374 @@
+package vector
+
+import (
+	"context"
+	"io"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// labelFormats are the formats of labels for detectors, whose shapes lie in the pixels of images. No two of them take
+// the same file. JSON is not here: openText reads COCO beside GeoJSON.
+var labelFormats []labelFormat
+
+// labelFormat is a format of labels.
+type labelFormat struct {
+	name   string
+	begins func(head []byte) bool // reports whether a file with these first bytes has the format
+	read   func(ctx context.Context, r source.Reader, l *labels) error
+	space  Space
+	many   bool // one file names the images of its shapes
+}
+
+// register adds formats. The files that read them call it before main runs.
+func register(formats ...labelFormat) { labelFormats = append(labelFormats, formats...) }
+
+// headBytes is how many bytes of a file tell its format: the header line of a CSV, or the first lines of a text.
+const headBytes = 4 << 10
+
+// Space says in what the coordinates of shapes are measured.
+type Space uint8
+
+// Values of Space.
+const (
+	Ground Space = iota // the CRS of the layer
+	Pixels              // pixels of an image, from its upper left corner
+	Shares              // the same, in shares of the width and the height of the image
+)
+
+// form says how the coordinates of an object are stored.
+type form uint8
+
+const (
+	noForm      form = iota // no coordinates: the object has no shape
+	boxForm                 // two opposite corners
+	polygonForm             // vertices of one or more outlines, which labels.rings separates
+	runForm                 // height of a mask and the lengths of its runs: see runs
+)
+
+// labels are the objects of a file, in memory. A box takes 41 bytes beside its values.
+type labels struct {
+	o      *Options
+	format string
+	forms  []form
+	coords []float64
+	ends   []int64  // where each object ends in coords
+	rings  []int64  // where each outline of polygons ends in coords
+	values []*cells // of Options.Column, or of the class if there is none, and of Options.Columns
+
+	// Only of files that name the images of their objects:
+	images []uint32          // of each object
+	ids    map[string]uint32 // numbers of images by their names in the file
+	paths  []string          // by number; "" for one that has no path
+	text   int64             // bytes of names, with nameBytes for each
+
+	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
+	ordinal bool
+	charged int64
+}
+
+func newLabels(o *Options, format string) *labels {
+	l := &labels{o: o, format: format, ids: map[string]uint32{}}
+	for _, column := range append([]string{o.Column}, o.Columns...) {
+		l.values = append(l.values, newCells(column))
+	}
+	return l
+}
+
+// Close implements shapes.
+func (l *labels) Close() error { return nil }
+
+// classIs names the column that has the class of objects, for a field that names no column. Classes are strings unless
+// they are numbers of the format.
+func (l *labels) classIs(name string) {
+	first := l.values[0]
+	if first.column == "" && l.o.Class {
+		first.column = name
+	}
+	first.words = first.column == name || l.o.Words
+}
+
+// have refuses other columns than those of a format. The first one has the class.
+func (l *labels) have(known ...string) error {
+	l.classIs(known[0])
+	for _, column := range l.values {
+		if column.optional = true; column.column != "" && !slices.Contains(known, column.column) {
+			return fault.New(fault.NotFound, "column "+column.column, fault.NoOffset, "objects of %s have %q", l.format,
+				known)
+		}
+	}
+	return nil
+}
+
+// words adds the values of an object of a text, by the names of their columns.
+func (l *labels) words(named map[string]string) error {
+	for _, column := range l.values {
+		if column.column == "" {
+			continue
+		}
+		if err := column.addWord(named[column.column]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chargeStep is how many bytes of memory are charged at least at a time.
+const chargeStep = 64 << 10
+
+// end ends an object, whose coordinates and values were added.
+func (l *labels) end(ctx context.Context, f form) error {
+	if int64(len(l.ends)) >= l.o.MaxShapes {
+		return fault.New(fault.Limit, l.format, fault.NoOffset, "over %d shapes", l.o.MaxShapes)
+	}
+	l.forms, l.ends = append(l.forms, f), append(l.ends, int64(len(l.coords)))
+	return l.charge(ctx)
+}
+
+// charge charges the memory of what was added.
+func (l *labels) charge(ctx context.Context) error {
+	const value, image = 22, 16 // bytes of an object in cells, and in the lists of images
+	kept := 8*int64(len(l.coords)+len(l.rings)) + 9*int64(len(l.ends)) + l.text
+	kept += value*int64(len(l.values)*len(l.ends)) + image*int64(len(l.images))
+	for _, column := range l.values {
+		kept += int64(column.codes.size)
+	}
+	// Twice, because a slice that grows is copied into one that is up to twice as long.
+	growth := 2*kept - l.charged
+	if growth <= 0 {
+		return nil
+	}
+	growth = max(growth, chargeStep)
+	l.charged += growth
+	return l.o.Grow(ctx, growth)
+}
+
+// box adds the coordinates of a box.
+func (l *labels) box(x0, y0, x1, y1 float64) form {
+	l.coords = append(l.coords, x0, y0, x1, y1)
+	return boxForm
+}
+
+// polygon adds an outline, whose x and y follow each other. A point at its end that repeats the first one is left out.
+func (l *labels) polygon(outline ...float64) error {
+	if n := len(outline); n > 6 && n%2 == 0 && outline[0] == outline[n-2] && outline[1] == outline[n-1] {
+		outline = outline[:n-2]
+	}
+	if len(outline) < 6 || len(outline)%2 != 0 {
+		return fault.New(fault.Corrupt, "polygon", fault.NoOffset, "it has %d coordinates", len(outline))
+	}
+	l.coords = append(l.coords, outline...)
+	l.rings = append(l.rings, int64(len(l.coords)))
+	return nil
+}
+
+// image returns the number of an image by its name in the file.
+func (l *labels) image(name string) (uint32, error) {
+	if number, ok := l.ids[name]; ok {
+		return number, nil
+	}
+	if l.text += int64(len(name)) + nameBytes; len(name) > maxName || l.text > maxNames {
+		return 0, fault.New(fault.Limit, "images", fault.NoOffset,
+			"names of images have over %d bytes, or one has over %d bytes", maxNames, maxName)
+	}
+	number := uint32(len(l.ids))
+	l.ids[strings.Clone(name)], l.paths = number, append(l.paths, "") // name may be a part of a line
+	return number, nil
+}
+
+// object returns the range of an object in coords.
+func (l *labels) object(row int) (from, to int64) {
+	if row > 0 {
+		from = l.ends[row-1]
+	}
+	return from, l.ends[row]
+}
+
+// shape implements shapes.
+func (l *labels) shape(_ context.Context, row int) (orb.Geometry, error) {
+	from, to := l.object(row)
+	coords := l.coords[from:to]
+	switch l.forms[row] {
+	case boxForm:
+		return rectangle(coords[0], coords[1], coords[2], coords[3]), nil
+	case runForm:
+		return runs(coords), nil
+	case polygonForm:
+	default:
+		return nil, nil
+	}
+	var parts orb.Collection
+	for ring := sort.Search(len(l.rings), func(i int) bool { return l.rings[i] > from }); from < to; ring++ {
+		outline := make(orb.Ring, 0, (l.rings[ring]-from)/2+1)
+		for ; from < l.rings[ring]; from += 2 {
+			outline = append(outline, orb.Point{l.coords[from], l.coords[from+1]})
+		}
+		parts = append(parts, orb.Polygon{append(outline, outline[0])})
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return parts, nil
+}
+
+// rectangle returns the polygon of a box.
+func rectangle(x0, y0, x1, y1 float64) orb.Polygon {
+	return orb.Polygon{{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}, {x0, y0}}}
+}
+
+// runs returns a mask of runs as rectangles, which cover the same pixels: of columns of a height, the lengths of runs
+// outside and inside in turn.
+func runs(coords []float64) orb.Geometry {
+	height, pos := coords[0], 0.0
+	parts := orb.Collection{}
+	for i, length := range coords[1:] {
+		start, end := pos, pos+length
+		if pos = end; i%2 == 0 || length == 0 {
+			continue
+		}
+		first, last := math.Floor(start/height), math.Floor((end-1)/height)
+		top, bottom := start-first*height, end-last*height
+		if first == last {
+			parts = append(parts, rectangle(first, top, first+1, bottom))
+			continue
+		}
+		if top > 0 {
+			parts = append(parts, rectangle(first, top, first+1, height))
+			first++
+		}
+		if bottom < height {
+			parts = append(parts, rectangle(last, 0, last+1, bottom))
+			last--
+		}
+		if first <= last {
+			parts = append(parts, rectangle(first, 0, last+1, height))
+		}
+	}
+	return parts
+}
+
+// layer returns the layer of the objects. size is the size of the file in bytes.
+func (l *labels) layer(space Space, size int64) (*Layer, error) {
+	out := &Layer{Space: space, Ordinal: l.ordinal, shapes: l, n: len(l.ends)}
+	for i, column := range l.values {
+		values, err := column.values()
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			out.Values = values
+		} else {
+			out.Columns = append(out.Columns, values)
+		}
+	}
+	if !l.o.OneImage {
+		codes := l.images
+		paths := &Values{Codes: codes, Names: l.paths}
+		out.images, _ = newImages("", paths) // no error, as they are strings
+	}
+	hash := digest.New()
+	hash.Number(uint64(size))
+	for row, form := range l.forms {
+		hash.Number(uint64(form)<<56 | uint64(l.ends[row]))
+	}
+	for _, x := range l.coords {
+		hash.Number(math.Float64bits(x))
+	}
+	for _, end := range l.rings {
+		hash.Number(uint64(end))
+	}
+	out.sum = out.hashColumns(hash)
+	return out, nil
+}
+
+// far returns the first shape with a coordinate that is far from all shares of an image.
+func (l *labels) far() (row uint32, x float64, found bool) {
+	// Boxes may pass the edge, and positions in pixels have some number over 2.
+	pos := slices.IndexFunc(l.coords, func(x float64) bool { return !(x >= -1 && x <= 2) })
+	if pos < 0 {
+		return 0, 0, false
+	}
+	row = uint32(sort.Search(len(l.ends), func(i int) bool { return l.ends[i] > int64(pos) }))
+	return row, l.coords[pos], true
+}
+
+// maxPiece bounds one part of a text, which its parser holds as a whole: an object of JSON, a line, or a tag of XML. A
+// polygon of 100,000 vertices has 4 MB as text.
+const maxPiece = 16 << 20
+
+// pieces is a text that is read part by part. It refuses a part of over limit bytes.
+type pieces struct {
+	ctx         context.Context
+	r           io.Reader
+	part        string // for errors
+	pos, length int64  // in the file; since the part began, with what the parser read ahead
+	limit       int64
+}
+
+// newPieces returns the text of a file, without its byte order mark.
+func newPieces(ctx context.Context, r source.Reader, part string) *pieces {
+	return &pieces{ctx: ctx, r: io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...), part: part, limit: maxPiece}
+}
+
+// next begins the next part.
+func (p *pieces) next() { p.length = 0 }
+
+// Read implements io.Reader.
+func (p *pieces) Read(b []byte) (int, error) {
+	if err := turns.Tick(p.ctx); err != nil {
+		return 0, err
+	}
+	n, err := p.r.Read(b)
+	p.pos += int64(n)
+	if p.length += int64(n); p.length > p.limit {
+		return 0, fault.New(fault.Limit, p.part, p.pos, "one part of it has over %d bytes", p.limit)
+	}
+	return n, err
+}
+
+// isText reports whether bytes may be the begin of a text in UTF-8.
+func isText(head []byte) bool {
+	for len(head) > 0 {
+		char, size := utf8.DecodeRune(head)
+		if char == utf8.RuneError && size == 1 && utf8.FullRune(head) {
+			return false
+		}
+		if char < ' ' && char != '\t' && char != '\n' && char != '\r' {
+			return false
+		}
+		head = head[size:]
+	}
+	return true
+}
+
+// numbers returns the numbers that words are.
+func numbers(words []string) ([]float64, error) {
+	list := make([]float64, len(words))
+	for i, word := range words {
+		var err error
+		if list[i], err = parseNumber(word); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// parseNumber returns the number that a word is. It must be finite.
+func parseNumber(word string) (float64, error) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+	if err != nil || x-x != 0 {
+		return 0, fault.New(fault.Corrupt, "number", fault.NoOffset, "%q is not a number", fault.Short(word))
+	}
+	return x, nil
+}

@@ -1,0 +1,294 @@
+package vector
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/vector/rasterize"
+)
+
+// labelTexts are files of labels of one image.
+var labelTexts = map[string]string{
+	"voc": `<?xml version="1.0" encoding="latin1"?><annotation><object><name>a` + "\xe9" + `</name><difficult>1</difficult>
+<part><name>x</name></part><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>5</xmax><ymax>9</ymax></bndbox></object>
+<object><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>5</xmax><ymax>9</ymax></bndbox></object></annotation>`,
+	"fair1m": `<annotation><objects><object><possibleresult><name>b</name></possibleresult><points><point>1,2</point>` +
+		`<point>5,2</point><point>4,8</point><point>1,2</point></points></object></objects></annotation>`,
+	"turned": `<annotation><object><name>c</name><robndbox><cx>9</cx><cy>8</cy><w>4</w><h>2</h><angle>0.5</angle>` +
+		`</robndbox></object></annotation>`,
+	"dota": "imagesource:x\ngsd:1\n1 2 5 2 5 9 1 9 plane 1\n1 2 5 2 5 9 1 9 ship 0\n",
+	"yolo": "0 0.5 0.5 0.25 0.5\r\n3 0.1 0.1 0.2 0.2 0.9\n1 0.1 0.1 0.2 0.1 0.2 0.3\n",
+	"csv":  "image_path;x;y;w;h;label;area\na.png;1;2;4;7;boat;2.5\nb.png;;;;;;\n",
+	"coco": `{"images": [{"id": 1, "file_name": "a.png"}], "annotations": [{"id": 1, "image_id": 1, "category_id": 2,
+"bbox": [1, 2, 4, 7], "iscrowd": 0, "segmentation": [[1, 2, 5, 2, 5, 9], [7, 7, 8, 7, 8, 8]]}, {"image_id": 1,
+"category_id": 2, "iscrowd": 1, "segmentation": {"size": [3, 4], "counts": [1, 4, 7]}}, {"image_id": 1, "category_id": 2,
+"segmentation": {"size": [3, 4], "counts": "147"}}], "categories": [{"id": 2, "name": "car"}]}`,
+	"soda": `{"type": "instance", "images": {"id": "x"}, "annotations": [{"poly": [1, 2, 5, 2, 5, 9, 1, 9],
+"image_id": "x", "category_id": 0}], "categories": [{"id": 0, "name": "car"}]}`,
+}
+
+// openLabel opens a file of labels.
+func openLabel(t testing.TB, text string, o Options) (*Layer, error) {
+	t.Helper()
+	return Open(t.Context(), memory(text), "f", o)
+}
+
+// TestLabels promises the number of objects of each format, their classes and the box around the first of them.
+func TestLabels(t *testing.T) {
+	first := orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 9}}
+	for name, want := range map[string]struct {
+		n     int
+		class string
+		bound orb.Bound
+	}{
+		"voc":    {2, "aé", first},
+		"fair1m": {1, "b", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 8}}},
+		"turned": {1, "c", orb.Bound{Min: orb.Point{6.765409, 6.163566}, Max: orb.Point{11.234591, 9.836434}}},
+		"dota":   {2, "plane", first},
+		"yolo":   {3, "", orb.Bound{Min: orb.Point{0.375, 0.25}, Max: orb.Point{0.625, 0.75}}},
+		"csv":    {2, "boat", first},
+		"coco":   {3, "car", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{8, 9}}},
+		"soda":   {1, "car", first},
+	} {
+		layer, err := openLabel(t, labelTexts[name], Options{OneImage: true, Class: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		shape, err := layer.Shape(t.Context(), 0)
+		if err != nil || layer.Len() != want.n {
+			t.Errorf("%s: %d objects, want %d; %v", name, layer.Len(), want.n, err)
+			continue
+		}
+		bound := shape.Bound()
+		for axis := range 2 {
+			if abs(bound.Min[axis]-want.bound.Min[axis]) > 1e-6 || abs(bound.Max[axis]-want.bound.Max[axis]) > 1e-6 {
+				t.Errorf("%s: %v, want %v", name, bound, want.bound)
+			}
+		}
+		if values := layer.Values; want.class == "" {
+			if !slices.Equal(values.Ints, []int64{0, 3, 1}) || !layer.Ordinal {
+				t.Errorf("%s: %v", name, values.Ints)
+			}
+		} else if values.Null(0) || values.Names[values.Codes[0]] != want.class {
+			t.Errorf("%s: %v, want %s", name, values, want.class)
+		}
+	}
+}
+
+func abs(x float64) float64 { return max(x, -x) }
+
+// TestLabelColumns promises the values of other columns than the class, of the kind that they have in the file.
+func TestLabelColumns(t *testing.T) {
+	for _, c := range []struct {
+		name, column string
+		want         string
+	}{
+		{"voc", "difficult", "[1 0] []"}, {"dota", "difficult", "[1 0] []"}, {"csv", "area", "[] [2.5 0]"},
+		{"coco", "iscrowd", "[0 1 0] []"}, {"coco", "category_id", "[2 2 2] []"}, {"yolo", "score", "[] [0 0.9 0]"},
+	} {
+		layer, err := openLabel(t, labelTexts[c.name], Options{OneImage: true, Column: c.column})
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+		} else if got := fmt.Sprint(layer.Values.Ints, layer.Values.Floats); got != c.want {
+			t.Errorf("%v: %s", c, got)
+		}
+	}
+	for name, says := range map[string]string{"dota": `"class" "difficult"`, "csv": `"label"`, "yolo": `"score"`} {
+		_, err := openLabel(t, labelTexts[name], Options{OneImage: true, Column: "none"})
+		if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMasksOfRuns draws random masks that are stored as runs, in both ways that COCO has, and compares the pixels.
+func TestMasksOfRuns(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 300 {
+		height, width := 1+r.IntN(9), 1+r.IntN(9)
+		mask := make([]bool, height*width) // one column after the other, as COCO has it
+		runs, value, run := []int{}, false, 0
+		for i := range mask {
+			if mask[i] = r.IntN(3) > 0 == (i > 0 && mask[i-1]) && i > 0; r.IntN(4) == 0 {
+				mask[i] = !mask[i]
+			}
+			if mask[i] != value {
+				runs, value, run = append(runs, run), mask[i], 0
+			}
+			run++
+		}
+		runs = append(runs, run)
+		list := strings.ReplaceAll(fmt.Sprint(runs), " ", ", ")
+		for _, counts := range []string{list, fmt.Sprintf("%q", packRuns(runs))} {
+			text := fmt.Sprintf(`{"annotations": [{"segmentation": {"size": [%d, %d], "counts": %s}}]}`, height, width,
+				counts)
+			layer, err := openLabel(t, text, Options{OneImage: true})
+			if err != nil {
+				t.Fatal(counts, err)
+			}
+			shape, _ := layer.Shape(t.Context(), 0)
+			got := make([]bool, len(mask))
+			grid := rasterize.Grid{Transform: [6]float64{0, 1, 0, 0, 0, 1}, Height: height, Width: width}
+			grid.Spans(shape, func(y, x0, x1 int) {
+				for x := x0; x < x1; x++ {
+					got[x*height+y] = true
+				}
+			})
+			if !slices.Equal(got, mask) {
+				t.Fatalf("%d by %d, %s: %v, want %v", height, width, counts, got, mask)
+			}
+		}
+	}
+}
+
+// packRuns writes runs as rleToString of COCO's API does.
+func packRuns(runs []int) string {
+	var text []byte
+	for i, run := range runs {
+		if i > 2 {
+			run -= runs[i-2]
+		}
+		for more := true; more; {
+			char := run & 31
+			run >>= 5
+			if more = run != -1 || char&16 == 0; char&16 == 0 {
+				more = run != 0
+			}
+			if more {
+				char |= 32
+			}
+			text = append(text, byte(char+48))
+		}
+	}
+	return string(text)
+}
+
+// TestLabelsThatAreWrong promises the kind of error and a part that says what is wrong.
+func TestLabelsThatAreWrong(t *testing.T) {
+	object := func(box string) string { return "<annotation><object>" + box + "</object></annotation>" }
+	annotation := func(members string) string { return `{"annotations": [{` + members + `}]}` }
+	for _, c := range []struct {
+		text string
+		kind fault.Kind
+		says string
+	}{
+		{"<annotation><object>", fault.Corrupt, "XML"},
+		{"<a></b>", fault.Corrupt, "</b> ends no element"},
+		{strings.Repeat("<a>", 100), fault.Limit, "elements in each other"},
+		{"<a>" + strings.Repeat("x", 2<<20) + "</a>", fault.Limit, "over 1048576 bytes"},
+		{`<?xml version="1.0" encoding="utf-16"?><a/>`, fault.Unsupported, "save it as UTF-8"},
+		{object("<name>a</name>"), fault.Unsupported, "no bndbox"},
+		{object("<bndbox><xmin>x</xmin><ymin>1</ymin><xmax>1</xmax><ymax>1</ymax></bndbox>"), fault.Corrupt, `"x"`},
+		{object("<points><point>1,2</point><point>1</point></points>"), fault.Corrupt, "not a number"},
+		{"1 2 3 4 5 6 7 8 ship 0 9\n", fault.Corrupt, "line 1"},
+		{"1 2 3 4 5 6 7 8 ship\n1 2 3\n", fault.Corrupt, "line 2"},
+		{"0 0.5 0.5 0.1 0.1\n0 0.5 NaN 0.1 0.1", fault.Corrupt, "line 2"},
+		{"0 0.5 0.5 0.1 0.1\n0 0.5 0.1 0.1", fault.Corrupt, "polygon"},
+		{"xmin,ymin,xmax\n1,2,3\n", fault.NotFound, `such as "xmin"`},
+		{"xmin,ymin,xmax,ymax\n1,2,3,\n", fault.Corrupt, "row 1"},
+		{"xmin,ymin,xmax,ymax\n1,2,3\n", fault.Corrupt, "line 2"},
+		{"xmin,ymin,xmax,ymax\n1,2,3,\"4\n", fault.Corrupt, "line"},
+		{annotation(`"bbox": [1, 2, 3]`), fault.Corrupt, "bbox"},
+		{annotation(`"bbox": [1, 2, [3], 4]`), fault.Corrupt, "bbox"},
+		{annotation(`"bbox": [1, 2, "3", 4]`), fault.Corrupt, "bbox"},
+		{annotation(`"segmentation": [[1, 2, 3, 4, 5, 6, 7]]`), fault.Corrupt, "7 coordinates"},
+		{annotation(`"segmentation": [[[1, 2, 3, 4, 5, 6]]]`), fault.Corrupt, "no list of numbers"},
+		{annotation(`"segmentation": {"size": [2, 2], "counts": [1, 9]}`), fault.Corrupt, "do not fit"},
+		{annotation(`"segmentation": {"size": [2, 2], "counts": "~"}`), fault.Corrupt, "character 0"},
+		{annotation(`"segmentation": {"size": [9999999999, 2], "counts": []}`), fault.Corrupt, "size"},
+		{`{"annotations": [7]}`, fault.Corrupt, "annotations 0"},
+		{`{"annotations": 7}`, fault.Corrupt, "no list"},
+		{`{"annotations": [{"category_id": 1}], "categories": [{"id": 2, "name": "a"}]}`, fault.Corrupt, "id 1"},
+		{`{"images": [{"id": 1}, {"id": 2}], "annotations": []}`, fault.Unsupported, "2 images"},
+		{`{"images": [{"file_name": "a"}]}`, fault.Corrupt, "id"},
+		{`{"annotations": [{"x": "` + strings.Repeat("x", 17<<20) + `"}]}`, fault.Limit, "over 16777216 bytes"},
+	} {
+		_, err := openLabel(t, c.text, Options{OneImage: true, Class: true})
+		if fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%.80q: %v, want %s", c.text, err, c.says)
+		}
+	}
+	for name, says := range map[string]string{"voc": "labels of one image", "csv": ""} {
+		if _, err := openLabel(t, labelTexts[name], Options{}); (err == nil) != (says == "") ||
+			err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMemoryOfLabels: what a file of labels charges covers what it takes, and a million boxes take some 150 MB.
+func TestMemoryOfLabels(t *testing.T) {
+	lines := strings.Builder{}
+	lines.WriteString("image,x1,y1,x2,y2,class\n")
+	n := 1_000_000
+	if testing.Short() {
+		n = 100_000
+	}
+	for i := range n {
+		fmt.Fprintf(&lines, "images/%06d.jpg,%d,%d,%d,%d,c%d\n", i/20, i%800, i%700, i%800+30, i%700+20, i%60)
+	}
+	text := memory(lines.String())
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	charged := int64(0)
+	layer, err := Open(t.Context(), text, "f", Options{Class: true, Grow: func(_ context.Context, n int64) error {
+		charged += n
+		return nil
+	}})
+	if err != nil || layer.Len() != n {
+		t.Fatal(layer, err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	taken := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	if perBox := taken / int64(n); taken > charged || perBox > 160 || charged > 400*int64(n) {
+		t.Errorf("%d bytes a box of %d charged", perBox, charged/int64(n))
+	}
+	rows, err := layer.OfImage("/data/images/000001.jpg")
+	if err != nil || len(rows) != 20 || rows[0] != 20 {
+		t.Error(rows, err)
+	}
+	runtime.KeepAlive(text)
+}
+
+// FuzzLabels: files of any bytes are refused with a kind, or all their shapes are read; what they take is charged.
+func FuzzLabels(f *testing.F) {
+	for _, text := range labelTexts {
+		f.Add([]byte(text))
+	}
+	f.Add([]byte("imagesource:x\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, o := range []Options{
+			{OneImage: true, Class: true, Columns: []string{"difficult"}}, {Class: true, Boxes: true},
+			{OneImage: true, Column: "class", Words: true}, {Column: "area", Image: "label"},
+		} {
+			o.MaxShapes = 1 << 12
+			layer, err := Open(t.Context(), memory(slices.Clone(b)), "f", o)
+			if err != nil {
+				if fault.KindOf(err) == 0 {
+					t.Fatalf("an error without a kind: %v", err)
+				}
+				continue
+			}
+			for row := range layer.Len() {
+				if _, err := layer.Shape(t.Context(), uint32(row)); err != nil && fault.KindOf(err) == 0 {
+					t.Fatalf("an error without a kind: %v", err)
+				}
+			}
+			layer.Far()
+			if layer.Space != Ground {
+				_, _ = layer.OfImage("a/b.png")
+			}
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+const (
+	// maxDepth bounds elements inside others: labels have five.
+	maxDepth = 32
+	// maxTag bounds a tag or a value of XML in bytes: a tag of attributes takes up to 15 times its bytes.
+	maxTag = 1 << 20
+)
+
+func init() { register(labelFormat{"VOC XML", beginsXML, readVOC, Pixels, false}) }
+
+// beginsXML reports whether a file is XML.
+func beginsXML(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
+}
+
+// readVOC reads the objects of Pascal VOC, and of XML like it: a box, or the oriented box that FAIR1M, DIOR-R and
+// roLabelImg write.
+func readVOC(ctx context.Context, r source.Reader, l *labels) error {
+	l.classIs("name")
+	for _, column := range l.values {
+		column.optional = true // an object may have a member that others lack
+	}
+	text := newPieces(ctx, r, "element")
+	text.limit = maxTag
+	decoder := xml.NewDecoder(text)
+	decoder.CharsetReader = latin
+	object := &vocObject{}
+	var path []string // of the element, below the object if there is one
+	inside := -1      // the depth of the object
+	for {
+		text.next()
+		token, err := decoder.RawToken()
+		if errors.Is(err, io.EOF) && len(path) == 0 {
+			return nil
+		}
+		if err != nil {
+			return xmlError(decoder, err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if path = append(path, token.Name.Local); len(path) > maxDepth {
+				return fault.New(fault.Limit, "element", decoder.InputOffset(), "%d elements in each other", len(path))
+			}
+			if inside < 0 && token.Name.Local == "object" {
+				inside, object = len(path), &vocObject{}
+			}
+		case xml.CharData:
+			if inside >= 0 && inside < len(path) {
+				err = object.add(strings.Join(path[inside:], "/"), string(token))
+			}
+		case xml.EndElement:
+			if len(path) == 0 || path[len(path)-1] != token.Name.Local {
+				return fault.New(fault.Corrupt, "element", decoder.InputOffset(), "</%s> ends no element",
+					fault.Short(token.Name.Local))
+			}
+			if path = path[:len(path)-1]; len(path) < inside {
+				inside, err = -1, l.vocEnd(ctx, object)
+			}
+		}
+		if err != nil {
+			return fault.WithPart(err, "object", decoder.InputOffset())
+		}
+	}
+}
+
+// xmlError gives an error of the parser its kind.
+func xmlError(d *xml.Decoder, err error) error {
+	var syntax *xml.SyntaxError
+	if errors.As(err, &syntax) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.Wrap(fault.Corrupt, "XML", d.InputOffset(), err)
+	}
+	return err
+}
+
+// latin reads the encodings other than UTF-8 that annotation programs write.
+func latin(label string, in io.Reader) (io.Reader, error) {
+	known := []string{"us-ascii", "ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252"}
+	if !slices.Contains(known, strings.ToLower(label)) {
+		return nil, fault.New(fault.Unsupported, "XML", fault.NoOffset, "the encoding %q: save it as UTF-8",
+			fault.Short(label))
+	}
+	return &latinText{r: in}, nil
+}
+
+// latinText is a text of one byte a character, as UTF-8.
+type latinText struct {
+	r    io.Reader
+	left []byte
+}
+
+// Read implements io.Reader.
+func (t *latinText) Read(p []byte) (int, error) {
+	if len(t.left) == 0 {
+		var raw [512]byte
+		n, err := t.r.Read(raw[:])
+		if n == 0 {
+			return 0, err
+		}
+		for _, char := range raw[:n] {
+			t.left = append(t.left, string(rune(char))...)
+		}
+	}
+	n := copy(p, t.left)
+	t.left = t.left[n:]
+	return n, nil
+}
+
+// vocObject has the texts of an object, by the paths of their elements.
+type vocObject struct {
+	texts map[string]string
+	size  int
+	outer []float64 // the points of FAIR1M
+}
+
+// add adds a text.
+func (o *vocObject) add(path, text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil
+	}
+	if path == "points/point" {
+		x, y, _ := strings.Cut(text, ",")
+		point, err := numbers([]string{x, y})
+		o.outer = append(o.outer, point...)
+		return err
+	}
+	if o.size += len(path) + len(text); o.size > maxTag {
+		return fault.New(fault.Limit, "object", fault.NoOffset, "over %d bytes", maxTag)
+	}
+	if o.texts == nil {
+		o.texts = map[string]string{}
+	}
+	if _, ok := o.texts[path]; !ok { // a second box or name is one of a part
+		o.texts[path] = text
+	}
+	return nil
+}
+
+// corners are the names of the coordinates of oriented boxes in DIOR-R.
+var corners = []string{"x_left_top", "y_left_top", "x_right_top", "y_right_top", "x_right_bottom", "y_right_bottom",
+	"x_left_bottom", "y_left_bottom"}
+
+// members returns the numbers in elements of an object, or nil if it has not all of them.
+func (o *vocObject) members(parent string, names ...string) ([]float64, error) {
+	words := make([]string, len(names))
+	for i, name := range names {
+		var ok bool
+		if words[i], ok = o.texts[parent+"/"+name]; !ok {
+			return nil, nil
+		}
+	}
+	return numbers(words)
+}
+
+// vocEnd ends an object.
+func (l *labels) vocEnd(ctx context.Context, o *vocObject) error {
+	f, err := l.vocShape(o)
+	if err != nil {
+		return err
+	}
+	if _, ok := o.texts["name"]; !ok && o.texts["possibleresult/name"] != "" { // FAIR1M
+		o.texts["name"] = o.texts["possibleresult/name"]
+	}
+	if err := l.words(o.texts); err != nil {
+		return err
+	}
+	return l.end(ctx, f)
+}
+
+// vocShape adds the shape of an object: the oriented box, if it has one and boxes are not asked for.
+func (l *labels) vocShape(o *vocObject) (form, error) {
+	box, err := o.members("bndbox", "xmin", "ymin", "xmax", "ymax")
+	outline := o.outer
+	if err == nil && outline == nil {
+		outline, err = o.members("robndbox", corners...)
+	}
+	if err == nil && outline == nil {
+		var turned []float64
+		if turned, err = o.members("robndbox", "cx", "cy", "w", "h", "angle"); turned != nil {
+			outline = rotated(turned[0], turned[1], turned[2], turned[3], turned[4])
+		}
+	}
+	switch {
+	case err != nil:
+		return noForm, err
+	case box != nil && (l.o.Boxes || outline == nil):
+		return l.box(box[0], box[1], box[2], box[3]), nil
+	case outline != nil:
+		return polygonForm, l.polygon(outline...)
+	}
+	return noForm, fault.New(fault.Unsupported, "object", fault.NoOffset,
+		"it has no bndbox of xmin, ymin, xmax and ymax, no robndbox and no points")
+}
+
+// rotated returns the corners of a box around a middle that is turned clockwise, as pictures are seen, by an angle in
+// radians.
+func rotated(x, y, width, height, angle float64) []float64 {
+	sin, cos := math.Sincos(angle)
+	var outline []float64
+	for _, corner := range [4][2]float64{{-1, -1}, {1, -1}, {1, 1}, {-1, 1}} {
+		right, down := corner[0]*width/2, corner[1]*height/2
+		outline = append(outline, x+float64(right*cos)-float64(down*sin), y+float64(right*sin)+float64(down*cos))
+	}
+	return outline
+}

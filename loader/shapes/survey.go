@@ -1,0 +1,127 @@
+package shapes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/vector"
+	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/loader/spec"
+)
+
+// survey is what the values of all files of a field are.
+type survey struct {
+	found
+	more   []found // of Vector.Columns
+	shapes int     // in the files
+
+	mu sync.Mutex // files are read several at a time
+}
+
+// found is what the values of a column are.
+type found struct {
+	any, strings, floats bool
+	names                map[string]bool
+}
+
+// add adds the values of a file.
+func (s *survey) add(layer *vector.Layer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shapes += layer.Len()
+	s.found.add(layer.Values)
+	for i, values := range layer.Columns {
+		if i == len(s.more) {
+			s.more = append(s.more, found{})
+		}
+		if s.more[i].add(values); s.more[i].strings {
+			return fault.New(fault.Unsupported, "columns", fault.NoOffset, "column %d of them has strings: take it as "+
+				"column of another field, which numbers them", i)
+		}
+	}
+	if len(s.names) > spec.MaxClasses {
+		return fault.New(fault.Limit, "column", fault.NoOffset, "over %d different strings: give classes",
+			spec.MaxClasses)
+	}
+	return nil
+}
+
+func (f *found) add(values *vector.Values) {
+	if values == nil || values.AllNull() {
+		return
+	}
+	f.any, f.strings, f.floats = true, f.strings || values.Codes != nil, f.floats || values.Floats != nil
+	if f.names == nil {
+		f.names = map[string]bool{}
+	}
+	for _, name := range values.Names {
+		f.names[name] = true
+	}
+}
+
+// classes returns the strings in their order, with the one of shapes that have none.
+func (f *found) classes(missing string) []string {
+	if missing != "" {
+		f.names[missing] = true
+	}
+	return slices.Sorted(maps.Keys(f.names))
+}
+
+// survey reads the files of a field as far as its classes and dtypes depend on them: all of them if their strings are
+// to be found or there are more columns, otherwise until one has a value of the column. It leaves out files that are
+// damaged, whose samples are bad.
+func (v *Field) survey(ctx context.Context) (*survey, error) {
+	all := &survey{more: make([]found, len(v.Columns))}
+	files := v.each
+	look := func(ctx context.Context, row int64) error {
+		path, err := files.table.Fields[files.column].Value(ctx, row)
+		if err != nil || path.Null {
+			return err
+		}
+		reader, err := files.opener.Open(ctx, path.Text)
+		if err != nil {
+			return fault.WithFile(err, path.Text)
+		}
+		defer func() { _ = reader.Close() }() // it is only read
+		if reader.Size() == 0 {
+			return nil
+		}
+		layer, _, err := v.read(ctx, reader, path.Text)
+		if err == nil {
+			err = all.add(layer)
+		}
+		if layer == nil && fault.KindOf(err) != 0 {
+			return nil // the sample is bad when it is read
+		}
+		return fault.WithFile(err, path.Text)
+	}
+	if v.Vector.Kind == spec.InstanceVector || v.Classes != nil && len(v.Columns) == 0 {
+		return all, nil
+	}
+	row := int64(0)
+	for ; row < files.table.N && !all.any; row++ {
+		if err := look(ctx, row); err != nil {
+			return nil, err
+		}
+	}
+	if !all.any && v.Column != "" && all.shapes > 0 {
+		return nil, fault.New(fault.NotFound, "column "+v.Column, fault.NoOffset, "no shape of %d files has it", row)
+	}
+	if len(v.Columns) == 0 && (!all.strings || v.Classes != nil) {
+		return all, nil
+	}
+	err := each.Of(ctx, files.table.N-row, 4*runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
+		return look(ctx, row+i)
+	})
+	for i := range all.more {
+		if err == nil && !all.more[i].any && all.shapes > 0 {
+			err = fmt.Errorf("vector: columns has %q: no shape of %d files has it", v.Columns[i], files.table.N)
+		}
+	}
+	return all, err
+}

@@ -1,0 +1,354 @@
+"""Labels of detectors in the files that they come in, against what json, xml and rasterio read."""
+
+from __future__ import annotations
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio")
+features = pytest.importorskip("rasterio.features")
+
+pytestmark = [
+    pytest.mark.usefixtures("binary"),
+    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
+]
+
+N, HEIGHT, WIDTH = 6, 60, 80
+EMPTY, MISSING = 2, 4  # images with a label of no objects, and without a label
+NAMES = ["ship", "airplane", "storage-tank"]
+Objects = list[dict[str, Any]]
+rng = np.random.default_rng(8)
+
+
+def some(i: int) -> Objects:
+    """Objects of an image: the corners of an oriented box, the box around it, and values."""
+    found = []
+    for k in range(0 if i in (EMPTY, MISSING) else 5):
+        middle, half, turn = (
+            rng.uniform(0, (WIDTH, HEIGHT)),
+            rng.uniform(3, 15, 2),
+            rng.uniform(0, 6),
+        )
+        flat = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half
+        corners = flat @ [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]] + middle
+        corners = corners.round(3)
+        found.append({"corners": corners, "box": [*corners.min(0), *corners.max(0)],
+                      "name": NAMES[(i + k) % 3], "difficult": int(k % 2)})  # fmt: skip
+    return found
+
+
+def images(root: Path) -> None:
+    """PNG files whose pixels say where they are, and in which file."""
+    (root / "images").mkdir(parents=True)
+    y, x = np.mgrid[:HEIGHT, :WIDTH].astype(np.uint8)
+    for i in range(N):
+        with rasterio.open(
+            root / f"images/im{i}.png", "w", "PNG", WIDTH, HEIGHT, 3, None, None, "uint8"
+        ) as f:
+            f.write(np.stack([y, x, np.full_like(x, i)]))
+
+
+def voc(objects: Objects, image: int) -> str:
+    text = f"<annotation><filename>im{image}.png</filename><!-- a comment -->"
+    text += f"<size><width>{WIDTH}</width><height>{HEIGHT}</height><depth>3</depth></size>"
+    for o in objects:
+        sides = zip(["xmin", "ymin", "xmax", "ymax"], o["box"], strict=True)
+        box = "".join(f"<{k}>{v}</{k}>" for k, v in sides)
+        part = "<part><name>bow</name><bndbox><xmin>1</xmin></bndbox></part>"
+        text += f"<object>{part}<name>{o['name']}</name><pose>Left</pose>"
+        text += f"<difficult>{o['difficult']}</difficult><bndbox>{box}</bndbox></object>\n"
+    return '<?xml version="1.0"?>\r\n' + text + "</annotation>"
+
+
+def fair1m(objects: Objects, image: int) -> str:
+    text = f"<annotation><source><filename>im{image}.png</filename></source><objects>"
+    for o in objects:
+        ring = [*o["corners"], o["corners"][0]]
+        points = "".join(f"<point>{x:.6f},{y:.6f}</point>" for x, y in ring)
+        text += "<object><coordinate>pixel</coordinate><type>rectangle</type><possibleresult>"
+        text += f"<name>{o['name']}</name></possibleresult><points>{points}</points></object>"
+    return text + "</objects></annotation>"
+
+
+def dota(objects: Objects, image: int) -> str:
+    lines = ["imagesource:GoogleEarth", "gsd:0.146"] if image % 2 else []
+    for o in objects:
+        lines.append(" ".join(map(str, [*o["corners"].ravel(), o["name"], o["difficult"]])))
+    return "\n".join(lines) + "\n"
+
+
+def yolo(objects: Objects, image: int) -> str:
+    size = np.array([WIDTH, HEIGHT])
+    lines = []
+    for o in objects:
+        low, high = np.array(o["box"][:2]) / size, np.array(o["box"][2:]) / size
+        shares = [*((low + high) / 2), *(high - low)]
+        lines.append(" ".join(map(str, [NAMES.index(o["name"]), *shares])))
+    return "\r\n".join(lines)
+
+
+def yolo_oriented(objects: Objects, image: int) -> str:
+    return "\n".join(
+        " ".join(map(str, [NAMES.index(o["name"]), *(o["corners"] / [WIDTH, HEIGHT]).ravel()]))
+        for o in objects
+    )
+
+
+def soda(objects: Objects, image: int) -> str:
+    listed = [
+        {"poly": o["corners"].ravel().tolist(), "area": 9.5, "id": k, "image_id": 77,
+         "category_id": NAMES.index(o["name"])}
+        for k, o in enumerate(objects)
+    ]  # fmt: skip
+    return json.dumps({
+        "type": "instance", "images": {"file_name": f"im{image}.png", "id": 77},
+        "annotations": listed, "categories": [{"id": k, "name": n} for k, n in enumerate(NAMES)],
+    })  # fmt: skip
+
+
+def geojson(objects: Objects, image: int) -> str:
+    listed = []
+    for o in objects:
+        ring = [*o["corners"].tolist(), o["corners"][0].tolist()]
+        values = {"kind": o["name"], "difficult": o["difficult"]}
+        shape = {"type": "Polygon", "coordinates": [ring]}
+        listed.append({"type": "Feature", "properties": values, "geometry": shape})
+    return json.dumps({"type": "FeatureCollection", "features": listed})
+
+
+def table(objects: Objects, image: int) -> str:
+    lines = ["xmin,ymin,xmax,ymax,label,difficult"]
+    lines += [",".join(map(str, [*o["box"], o["name"], o["difficult"]])) for o in objects]
+    return "\n".join(lines)
+
+
+Read = Callable[[str], list[tuple[list[list[float]], Any, int]]]
+
+
+def read_voc(text: str) -> list[Any]:
+    out = []
+    for o in ET.fromstring(text).iter("object"):
+        box = o.find("bndbox")
+        x0, y0, x1, y1 = (float(box.find(k).text) for k in ["xmin", "ymin", "xmax", "ymax"])
+        ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1]]
+        out.append((ring, o.find("name").text, int(o.find("difficult").text)))
+    return out
+
+
+def read_fair1m(text: str) -> list[Any]:
+    return [
+        ([list(map(float, p.text.split(","))) for p in o.find("points")][:-1],
+         o.find("possibleresult").find("name").text, 0)
+        for o in ET.fromstring(text).find("objects")
+    ]  # fmt: skip
+
+
+def read_dota(text: str) -> list[Any]:
+    lines = [line.split() for line in text.splitlines() if ":" not in line]
+    return [
+        (np.array(line[:8], float).reshape(4, 2).tolist(), line[8], int(line[9])) for line in lines
+    ]
+
+
+def read_yolo(text: str) -> list[Any]:
+    out = []
+    for line in text.splitlines():
+        kind, *rest = map(float, line.split())
+        ring = np.array(rest).reshape(-1, 2)
+        if len(rest) == 4:
+            (x, y), (w, h) = ring
+            low, high = (x - w / 2, y - h / 2), (x + w / 2, y + h / 2)
+            ring = np.array([low, (high[0], low[1]), high, (low[0], high[1])])
+        out.append(((ring * [WIDTH, HEIGHT]).tolist(), int(kind), 0))
+    return out
+
+
+def read_soda(text: str) -> list[Any]:
+    file = json.loads(text)
+    names = {c["id"]: c["name"] for c in file["categories"]}
+    return [
+        (np.reshape(a["poly"], (4, 2)).tolist(), names[a["category_id"]], 0)
+        for a in file["annotations"]
+    ]
+
+
+def read_geojson(text: str) -> list[Any]:
+    return [
+        (
+            f["geometry"]["coordinates"][0][:-1],
+            f["properties"]["kind"],
+            f["properties"]["difficult"],
+        )
+        for f in json.loads(text)["features"]
+    ]
+
+
+def read_table(text: str) -> list[Any]:
+    out = []
+    for o in csv.DictReader(text.splitlines()):
+        x0, y0, x1, y1 = (float(o[k]) for k in ["xmin", "ymin", "xmax", "ymax"])
+        out.append(([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], o["label"], int(o["difficult"])))
+    return out
+
+
+FORMATS: dict[str, tuple[str, Callable[[Objects, int], str], Read, dict[str, Any]]] = {
+    "voc": ("xml", voc, read_voc, {"columns": ["difficult"]}),
+    "fair1m": ("xml", fair1m, read_fair1m, {}),
+    "dota": ("txt", dota, read_dota, {"columns": ["difficult"]}),
+    "yolo": ("txt", yolo, read_yolo, {}),
+    "yolo named": ("txt", yolo, read_yolo, {"classes": NAMES}),
+    "yolo oriented": ("txt", yolo_oriented, read_yolo, {}),
+    "soda": ("json", soda, read_soda, {}),
+    "geojson": ("geojson", geojson, read_geojson,
+                {"crs": "pixels", "column": "kind", "columns": ["difficult"]}),
+    "csv": ("csv", table, read_table, {"columns": ["difficult"]}),
+    "classes": ("xml", voc, read_voc, {"classes": ["storage-tank", "ship", "none"]}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=list(FORMATS))
+def labelled(request, tmp_path_factory) -> tuple[Path, str, dict[int, list[Any]], dict[str, Any]]:
+    """A folder of images and labels, the pattern of these, and the objects in the files."""
+    suffix, write, read, arguments = FORMATS[request.param]
+    root = tmp_path_factory.mktemp("labels")
+    images(root)
+    (root / "labels").mkdir()
+    objects = {}
+    for i in range(N):
+        path = root / f"labels/im{i}.{suffix}"
+        if i != MISSING:
+            path.write_bytes(write(some(i), i).encode())
+        if i == EMPTY and request.param != "fair1m":
+            path.write_bytes(b"")
+        objects[i] = read(path.read_text()) if i not in (EMPTY, MISSING) else []
+    assert sum(map(len, objects.values())) == 20
+    return root, f"../labels/{{id}}.{suffix}", objects, arguments
+
+
+def numbers(objects: dict[int, list[Any]], arguments: dict[str, Any]) -> dict[Any, int]:
+    """The values of the names of classes; a class that is not there is left out."""
+    names = {name for image in objects.values() for _, name, _ in image}
+    if all(isinstance(n, int) for n in names):
+        return {n: n + ("classes" in arguments) for n in names}
+    listed = arguments.get("classes", sorted(names))
+    return {n: listed.index(n) + 1 for n in names if n in listed}
+
+
+def clipped(ring: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The part of a convex ring between two corners: each side cuts it in turn."""
+    for axis, bound, sign in [(0, low[0], 1), (0, high[0], -1), (1, low[1], 1), (1, high[1], -1)]:
+        kept = []
+        for a, b in zip(ring, np.roll(ring, -1, 0), strict=True):
+            da, db = sign * (a[axis] - bound), sign * (b[axis] - bound)
+            if da >= 0:
+                kept.append(a)
+            if da * db < 0:
+                kept.append(a + (b - a) * da / (da - db))
+        ring = np.reshape(kept, (-1, 2))
+    return ring
+
+
+def inside(ring: list[list[float]], image: np.ndarray) -> np.ndarray | None:
+    """The box around a ring cut to a window, in its pixels, by the places that these have."""
+    y, x = image[:2].astype(float)
+    low, high = np.array([x.min(), y.min()]), np.array([x.max() + 1, y.max() + 1])
+    part = clipped(np.array(ring), low, high)
+    if len(part) == 0:
+        return None
+    right = np.array([x[0, 1] - x[0, 0], y[0, 1] - y[0, 0]])
+    down = np.array([x[1, 0] - x[0, 0], y[1, 0] - y[0, 0]])
+    first = np.array([x[0, 0], y[0, 0]]) + 0.5 - (right + down) / 2
+    turned = (part - first) @ np.stack([right, down], 1)
+    return np.concatenate([turned.min(0), turned.max(0)])
+
+
+def load(root: Path, vectors: dict[str, Any], **options: Any) -> chaski.Loader:
+    fields = {"image": chaski.Field(pattern="{id}.png", dtype="uint8"), **vectors}
+    return chaski.load(str(root / "images"), fields=fields, **{"batch_size": 4} | options)
+
+
+def test_boxes_of_windows(labelled):
+    root, pattern, objects, arguments = labelled
+    vector = chaski.Vector(pattern, kind="boxes", missing="empty", **arguments)
+    values, seen, cut = numbers(objects, arguments), 0, 0
+    window = chaski.Grid((32, 32))
+    with load(root, {"boxes": vector}, window=window, pixels=chaski.Pixels(augment="d4")) as loader:
+        if not all(isinstance(v, int) for v in values) or "classes" in arguments:
+            names = arguments.get("classes", sorted(values))
+            assert loader.classes["boxes"] == ["", *names]
+        for batch in loader:
+            for k in np.flatnonzero(batch["valid"]):
+                image = batch["image"][k]
+                mine = objects[int(image[2, 0, 0])]
+                mine = [o for o in mine if o[1] in values]
+                wanted = [(inside(ring, image), *rest) for ring, *rest in mine]
+                want = [o for o in wanted if o[0] is not None]
+                boxes = batch["boxes"].rows()[k]
+                assert boxes.shape == (len(want), 4)
+                assert np.allclose(boxes, np.reshape([o[0] for o in want], (-1, 4)), atol=1e-4)
+                found = batch["boxes_values"].rows()[k]
+                assert found.dtype == np.int64
+                assert found.tolist() == [values[o[1]] for o in want]
+                if "columns" in arguments:
+                    found = batch["boxes_difficult"].rows()[k]
+                    assert found.tolist() == [o[2] for o in want]
+                seen += len(want)
+                cut += len(wanted) - len(want)
+    assert seen > 20 and cut > 20
+
+
+def test_polygons_and_masks_of_images(labelled):
+    root, pattern, objects, arguments = labelled
+    shared = {k: v for k, v in arguments.items() if k != "columns"}
+    polygons = chaski.Vector(pattern, kind="polygons", missing="empty", **shared)
+    values = numbers(objects, arguments)
+    vectors = {"outlines": polygons, "mask": chaski.Vector(pattern, missing="empty", **shared)}
+    if 0 in values.values():
+        with pytest.raises(chaski.Error, match="give classes"):
+            next(iter(load(root, vectors)))
+        del vectors["mask"]
+    with load(root, vectors, batch_size=N, shuffle=False) as loader:
+        (batch,) = loader
+    for k, shapes in enumerate(chaski.polygons(batch, "outlines")):
+        mine = [o for o in objects[k] if o[1] in values]
+        whole = [o for o in mine if all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in o[0])]
+        rings = [np.array(ring) for ring, *_ in whole]
+        found = [p[0][0] for p in shapes if len(p[0][0]) == 4]
+        for ring in rings:
+            assert any(same(ring, f) for f in found)
+        if "mask" in vectors:
+            drawn = [
+                ({"type": "Polygon", "coordinates": [[*r, r[0]]]}, values[n]) for r, n, _ in mine
+            ]
+            want = np.zeros((HEIGHT, WIDTH), np.uint8)
+            if drawn:
+                want = features.rasterize(drawn, want.shape, dtype="uint8")
+            assert batch["mask"].dtype == np.uint8
+            assert np.array_equal(batch["mask"][k], want)
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two outlines have the same vertices, in any direction from any of them."""
+    if a.shape != b.shape:
+        return False
+    turns = [np.roll(way, k, 0) for way in (a, a[::-1]) for k in range(len(a))]
+    return any(np.allclose(t, b, atol=1e-4) for t in turns)
+
+
+def test_images_without_labels(labelled):
+    root, pattern, *_ = labelled
+    with pytest.raises(chaski.Error, match=f"im{MISSING}"):
+        load(root, {"boxes": chaski.Vector(pattern, kind="boxes", crs="pixels")})
+    vector = chaski.Vector(pattern, kind="boxes", crs="pixels")
+    with load(root, {"boxes": vector}, rows=chaski.Rows(missing="drop"), shuffle=False) as loader:
+        seen = [int(i[2, 0, 0]) for b in loader for i in b["image"][b["valid"].astype(bool)]]
+    assert seen == [i for i in range(N) if i != MISSING]
