@@ -12,6 +12,9 @@ import (
 // categoryColumn is the column with the names of categories.
 const categoryColumn = "category"
 
+// maxRuns bounds the runs of a mask, which take up to 200 bytes each while it is drawn.
+const maxRuns = 1 << 18
+
 // coco is a file of COCO's JSON, and of SODA's, that is read.
 type coco struct {
 	*labels
@@ -294,6 +297,9 @@ func (c *coco) mask(text json.RawMessage) (form, error) {
 		var list []float64
 		list, _, err = c.list(mask.Counts, nil)
 		c.coords = append(c.coords, list...)
+	}
+	if len(c.coords)-start > maxRuns {
+		return noForm, fault.New(fault.Limit, "counts", fault.NoOffset, "over %d runs", maxRuns)
 	}
 	left := float64(height * width)
 	for _, run := range c.coords[start:] {
