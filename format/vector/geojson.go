@@ -171,7 +171,8 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 		if c.kind == "Feature" { // one on each line
 			way = ": 'ogr2ogr OUT.geojson IN.geojsonl' makes one of lines of features"
 		}
-		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection%s", fault.Short(c.kind), way)
+		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection%s",
+			fault.Short(c.kind), way)
 	}
 	return expect(d, '}')
 }

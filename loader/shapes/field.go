@@ -202,8 +202,8 @@ func (v *Field) place(f *file) error {
 	}
 	if f.space == vector.Shares {
 		if row, x, far := layer.Far(); far {
-			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), fault.NoOffset, "it has the coordinate %v, and "+
-				"shares of an image are from 0 to 1: say crs=%q if they are pixels", x, spec.PixelSpace)
+			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), fault.NoOffset, "it has the coordinate %v, "+
+				"and shares of an image are from 0 to 1: say crs=%q if they are pixels", x, spec.PixelSpace)
 		}
 	}
 	if f.space != vector.Ground {

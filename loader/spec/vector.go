@@ -13,8 +13,8 @@ import (
 // drawn in the order of the file, as rasterio.features.rasterize does, so that later ones cover earlier ones, and are
 // flipped, turned and resized with the window. A raster without a place on the ground is a bad sample.
 type Vector struct {
-	// Path is the path or URI of the file: GeoParquet or GeoJSON; or COCO's JSON or a CSV of boxes, which name the image
-	// of each shape. The spec hash covers the shapes and their values, not the path.
+	// Path is the path or URI of the file: GeoParquet or GeoJSON; or COCO's JSON or a CSV of boxes, which name the
+	// image of each shape. The spec hash covers the shapes and their values, not the path.
 	Path string `json:"path,omitempty" hash:"place"`
 	// Pattern finds a file for each image, in place of Path: "labels/{id}.geojson". {id} is that of the pattern of a
 	// raster field, and the folder is one below the source, or another with "../". Files are read with their samples.
