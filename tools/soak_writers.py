@@ -248,7 +248,6 @@ def of_files(d: Data) -> list[Writer]:
         replaces("index as text", out("index", last="0.tif"), d.chips),
         replaces("stats", out("stats"), d.chips),
         replaces("stats --sampling", out("stats", "--sampling"), d.chips),
-        replaces("view", out("view", last="0.tif"), d.chips),
         replaces("paste", paste, d.windows),
         Writer("extract a file", nothing, lambda to: ["extract", "-o", to, f"{flat}::chip_00.tif"]),
         Writer("extract a folder", nothing, lambda to: ["extract", "-o", to, f"{nested}::tile_00"]),

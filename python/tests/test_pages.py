@@ -80,7 +80,7 @@ def run(binary: str, command: str, **options: object) -> subprocess.CompletedPro
 
 def test_commands_of_training(data, binary):
     lines = commands("docs/train.md")
-    assert len(lines) == 10
+    assert len(lines) == 9
     for line in lines:
         if line.startswith("chaski serve"):  # its flags: test_served below
             continue
@@ -89,7 +89,7 @@ def test_commands_of_training(data, binary):
         run(binary, line)
     want = chaski.read("chip.tif", b=[3, 2, 1], y=(0, 512), layout="y x b")
     assert (np.load("rgb.npy") == want).all()
-    for made in ("train.parquet", "stats.json", "batch.png", "rumi"):
+    for made in ("train.parquet", "stats.json", "rumi"):
         assert (data / made).exists(), made
 
 

@@ -242,16 +242,6 @@ def test_colours_of_every_form(binary, tmp_path):
             assert loader.fields[0].dtype == "uint8"
             batch = next(iter(loader))
         assert list(batch.fields["image"].palette)[:12] == want
-        painted = np.array([read[v] for v in x.ravel().tolist()], "uint8").reshape(8, 8, 4)
-        pattern = name.replace("1", "{id}")
-        rows = ["--field", f"image={pattern}", "--batch", "1", tmp_path]
-        for arguments in ([tmp_path / name], rows):
-            out = tmp_path / "view.out.png"
-            subprocess.run([binary, "view", "--size", "8", "-o", out, *arguments], check=True)
-            with rasterio.open(out) as f:
-                got = f.read().transpose(1, 2, 0)
-            shown = x[0] != 3 if name == "x1.tif" else np.ones((8, 8), bool)
-            assert (got[shown] == painted[shown]).all() and (got[~shown] == 0).all(), name
 
 
 def test_plot_has_colours_and_names(tmp_path):

@@ -29,16 +29,15 @@ var floors = [][]string{
 	{"store"},
 	{"loader"},
 	{"proto"},
-	{"bench", "internal/draw", "internal/ops", "grpc"},
+	{"bench", "internal/ops", "grpc"},
 	{"cmd", "examples"},
 	{"tools"},
 }
 
 // allowed are arrows between folders of one floor.
 var allowed = map[[2]string]bool{
-	{"bench", "internal/draw"}: true, // the report of a benchmark has charts
-	{"grpc", "internal/ops"}:   true, // the service offers what ops do: it pastes predictions
-	{"rumi", "tiff"}:           true, // a rumi file is a TIFF: its tags and metadata are read there
+	{"grpc", "internal/ops"}: true, // the service offers what ops do: it pastes predictions
+	{"rumi", "tiff"}:         true, // a rumi file is a TIFF: its tags and metadata are read there
 }
 
 // kinds stands for all folders of packages that register a kind of store.

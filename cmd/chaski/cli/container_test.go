@@ -22,7 +22,7 @@ func TestEmptyConditionsAreRefused(t *testing.T) {
 	for _, command := range [][]string{
 		{"ls"},
 		{"stats", "--field", "image=s2/img.tif"},
-		{"view", "-o", "x.png", "--field", "image=s2/img.tif"},
+		{"plan", "--field", "image=s2/img.tif"},
 	} {
 		for _, flag := range []string{"where", "bbox", "datetime", "split"} {
 			for _, empty := range []string{"", " "} {

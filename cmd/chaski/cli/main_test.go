@@ -276,7 +276,7 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 		{"verify", "corrupt", []string{"verify", write("c.tif", "II*\x00\x08\x00\x00\x00")}},
 		{"verify a later rumi", "unsupported", []string{"verify", write("later.rumi", "RUMI\x02\x00\x00\x00")}},
 		{"verify nothing", "not found", []string{"verify", filepath.Join(dir, "none")}},
-		{"output folder", "not found", []string{"view", "-o", filepath.Join(dir, "none", "o.png"), chip}},
+		{"output folder", "not found", []string{"stats", "-o", filepath.Join(dir, "none", "o.json"), chip}},
 		{"empty dataset", "not found", []string{"bench", "load", empty}},
 		{"column of a folder", "not found", []string{"stats", "--field", "image=path", dir}},
 		{
@@ -326,12 +326,7 @@ func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 		{"stats", "--field", "=x", "d"},
 		{"stats", "--bad-samples", "guess", "d"},
 		{"stats", "--format", "xml", "d"},
-		{"view", "-o", "x.png", "--where", "a < 1", chip},
-		{"view", "-o", "x.png", "--batch", "2", chip, chip},
 		{"verify"},
-		{"view", chip},
-		{"view", "-o", "x", "--b", "1,2", chip},
-		{"view", "-o", "x.jpg", chip},
 		{"ls", "--limit", "-5", chip},
 		{"ls", "--offset", "-1", chip},
 		{"bench"},
@@ -737,7 +732,7 @@ func TestExamplesRun(t *testing.T) {
 		t.Errorf("only %d examples", n)
 	}
 	for _, f := range []string{
-		"quick.png", "sheet.png", "batch.png", "train.parquet", "all.parquet",
+		"train.parquet", "all.parquet",
 		"labelled.parquet", "stats.json", "fields.weights", "probability.tif", "classes.tif",
 	} {
 		if st, err := os.Stat(f); err != nil || st.Size() < 100 {

@@ -87,9 +87,6 @@ func TestNamesOfGDAL(t *testing.T) {
 		if got, _ := os.ReadFile(out + "/e.tif"); a.code != 0 || !bytes.Equal(got, want) {
 			t.Errorf("extract %s: %d %s", name, a.code, a.err)
 		}
-		if r := chaski(t.Context(), "view", "-o", out+"/v.png", name); r.code != 0 {
-			t.Errorf("view %s: %s", name, r.err)
-		}
 		converted := filepath.Join(out, fmt.Sprintf("%d.rumi", i))
 		if r := chaski(t.Context(), "convert", "-o", converted, name); r.code != 0 {
 			t.Errorf("convert %s: %s", name, r.err)

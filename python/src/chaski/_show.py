@@ -38,7 +38,7 @@ def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ())
 
 
 _COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
-"""What bands of red, green and blue are called, as `chaski view` has it."""
+"""What bands of red, green and blue are called: also by Sentinel-2, and by Landsat 8 and 9."""
 CLASSES = 12
 _PALETTE = "404040 ee7733 aa4499 ddcc77 cc3311 ee99aa 994422 bbbbbb 882255 eecc00 9955cc ffddcc"
 """Colours of the values of masks, which repeat after twelve. None is blue or green: a class whose
