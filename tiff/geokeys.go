@@ -225,6 +225,29 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 			d.Values[name] = value
 		}
 	}
-	d.Canonical()
+	if d.Canonical(); g.namesWebMercator() {
+		return crs.WebMercator(unit), true
+	}
 	return d, true
 }
+
+// namesWebMercator reports whether the name of the projected CRS is one of web Mercator for GDAL, which looks for more
+// names in TIFFs than in well-known text.
+func (g *Geo) namesWebMercator() bool {
+	for _, id := range [...]uint16{keyProjectedCitation, keyCitation} {
+		name := g.citation(id)
+		if _, after, ok := strings.Cut(name, "PCS Name = "); ok {
+			name, _, _ = strings.Cut(after, "|")
+		}
+		if name == "" {
+			continue
+		}
+		return crs.NamesWebMercator(name) || slices.ContainsFunc(webMercatorNames, func(known string) bool {
+			return strings.EqualFold(name, known)
+		})
+	}
+	return false
+}
+
+var webMercatorNames = []string{"WGS_1984_Web_Mercator_Auxiliary_Sphere", "Google Maps Global Mercator",
+	"Google Maps Global Mercator (deprecated)"}

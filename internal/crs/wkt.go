@@ -417,8 +417,27 @@ func (n *node) definition() (d Definition, ok bool) {
 	}
 	values["x_0"], values["y_0"], values["unit"] = values["x_0"]*unit, values["y_0"]*unit, unit
 	d.Values = values
+	if NamesWebMercator(n.name()) {
+		d = WebMercator(unit)
+	}
 	d.Canonical()
 	return d, true
+}
+
+// NamesWebMercator reports whether a projected CRS is web Mercator by its name alone, whatever its parameters are, as for
+// PROJ: writers describe EPSG:3857 as a Mercator projection of the ellipsoid, which is up to 40 km from it. Letters and
+// digits are compared, as PROJ does, for which WGS 84 is WGS 1984.
+func NamesWebMercator(name string) bool {
+	switch strings.Replace(words(name), "wgs1984", "wgs84", 1) {
+	case "wgs84pseudomercator", "wgs84webmercator":
+		return true
+	}
+	return false
+}
+
+// WebMercator returns EPSG:3857 with another unit of so many metres.
+func WebMercator(unit float64) Definition {
+	return Definition{Projection: "webmerc", Base: 4326, Values: map[string]float64{"unit": unit}}
 }
 
 // Canonical writes the parameters of a definition, whose latitude of origin and first standard

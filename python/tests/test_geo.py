@@ -319,3 +319,50 @@ def test_shapes_in_a_crs_without_a_code_name_it(tmp_path):
     fields = {"image": chaski.Field(), "shapes": chaski.Field(vector=chaski.Vector(path))}
     with pytest.raises(chaski.UnsupportedError, match=r"unknown map.* is not known: .*to_crs"):
         chaski.load(tmp_path / "scenes", batch_size=1, fields=fields)
+
+
+NAMES = """
+Google Maps Global Mercator
+Google Maps Global Mercators
+PCS Name = Google Maps Global Mercator|x
+WGS 84 / Pseudo-Mercator
+PCS Name = WGS_1984_Web_Mercator
+WGS_1984_Web_Mercator|Units = m
+wgs 84 web mercator
+WGS_1984_Web_Mercator_Auxiliary_Sphere
+WGS_1972_Web_Mercator
+WGS 84 / World Mercator
+Popular Visualisation CRS / Mercator
+"""
+
+
+@pytest.mark.parametrize("name", NAMES.strip().split("\n"))
+@pytest.mark.parametrize("key", [1026, 3073])
+def test_names_of_web_mercator(binary: str, tmp_path: Path, name: str, key: int) -> None:
+    """A Mercator without a code is spherical by its name where it is for GDAL, in TIFF and WKT."""
+    tifffile = pytest.importorskip("tifffile")
+    keys = [(1024, 0, 1, 1), (key, 34737, len(name) + 1, 0), (2048, 0, 1, 4326)]
+    keys += [(3072, 0, 1, 32767), (3074, 0, 1, 32767), (3075, 0, 1, 7), (3076, 0, 1, 9001)]
+    keys += [(k, 34736, 1, i) for i, k in enumerate((3080, 3081, 3082, 3083, 3092))]
+    flat = [v for k in sorted(keys) for v in k]
+    place = (0.0, 0.0, 0.0, -8249238.0, 4508957.0, 0.0)
+    tags = [(33550, 12, 3, (100.0, 100.0, 0.0)), (33922, 12, 6, place)]
+    tags += [(34735, 3, 4 + len(flat), (1, 1, 0, len(keys), *flat))]
+    tags += [(34736, 12, 5, (0.0, 0.0, 0.0, 0.0, 1.0)), (34737, 2, len(name) + 2, name + "|")]
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((16, 16), "u1"), extratags=tags)
+    wkt = rasterio.CRS.from_epsg(3395).to_wkt()
+    wkt = re.sub(r',AUTHORITY\["EPSG","(3395|4326)"\]', "", wkt)
+    wkt = wkt.replace("WGS 84 / World Mercator", name, 1).replace('"', "&quot;")
+    (tmp_path / "a.vrt").write_text(
+        f'<VRTDataset rasterXSize="16" rasterYSize="16"><SRS>{wkt}</SRS>'
+        "<GeoTransform>-8249238, 100, 0, 4508957, 0, -100</GeoTransform>"
+        '<VRTRasterBand dataType="Byte" band="1"><SimpleSource><SourceFilename relativeToVRT="1">'
+        "a.tif</SourceFilename></SimpleSource></VRTRasterBand></VRTDataset>"
+    )
+    for path in (tmp_path / "a.tif", tmp_path / "a.vrt"):
+        with rasterio.open(path) as d:
+            x, y = d.transform * (8, 8)
+            want = np.ravel(convert(d.crs, "EPSG:4326", [x], [y]))
+        with chaski.load(path, batch_size=1, pixels=chaski.Pixels(geo=True)) as loader:
+            got = np.ravel(next(iter(loader))["geo"]["lonlat"])
+        assert np.allclose(got, want, atol=1e-6), path.suffix

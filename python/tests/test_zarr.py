@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import chaski
 
@@ -98,3 +99,60 @@ def test_windows_of_two_resolutions(binary: str, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(batch["swir"][k, 0], half)
                 seen += 1
     assert seen == 21
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(
+    ("dtype", "packing", "known"),
+    [
+        ("<i2", {"scale_factor": 10.0}, True),
+        ("<i2", {"scale_factor": [10.0], "add_offset": [35.0], "_FillValue": -32768}, True),
+        ("<i4", {"add_offset": 500000}, True),
+        ("<f8", {"scale_factor": 0.5, "_FillValue": "NaN"}, True),
+        ("<u1", {"scale_factor": -30.0, "add_offset": 4.6e6, "missing_value": 3}, False),
+        ("<i2", {"scale_factor": 0.0, "add_offset": 5.0}, False),
+    ],
+)
+def test_packed_coordinates(binary, tmp_path, version, dtype, packing, known) -> None:
+    """Coordinates are unpacked as CF says; a missing one gives no place."""
+    stored = np.arange(2, 18).astype(dtype)
+
+    def number(name: str, default: float) -> float:
+        return float(np.ravel(packing.get(name, default))[0])
+
+    centres = stored * number("scale_factor", 1) + number("add_offset", 0)
+
+    def array(name: str, data: Any, dims: list[str], attributes: dict[str, Any]) -> None:
+        folder = tmp_path / "a.zarr" / name
+        folder.mkdir(parents=True)
+        if version == 2:
+            head = {"zarr_format": 2, "shape": data.shape, "chunks": data.shape, "order": "C"}
+            head |= {"dtype": data.dtype.str, "compressor": None, "filters": None}
+            (folder / ".zarray").write_text(json.dumps({**head, "fill_value": None}))
+            (folder / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": dims, **attributes}))
+            (folder / ".".join("0" * data.ndim)).write_bytes(data.tobytes())
+            return
+        grid = {"name": "regular", "configuration": {"chunk_shape": data.shape}}
+        codec = {"name": "bytes", "configuration": {"endian": "little"}}
+        head = {"zarr_format": 3, "node_type": "array", "shape": data.shape, "chunk_grid": grid}
+        head |= {"chunk_key_encoding": {"name": "default"}, "codecs": [codec], "fill_value": 0}
+        head |= {"data_type": data.dtype.name, "dimension_names": dims, "attributes": attributes}
+        (folder / "zarr.json").write_text(json.dumps(head))
+        chunk = folder / "/".join("c" + "0" * data.ndim)
+        chunk.parent.mkdir(parents=True)
+        chunk.write_bytes(data.tobytes())
+
+    array("v", np.ones((16, 16), "<f4"), ["y", "x"], {})
+    for name in "yx":
+        array(name, stored, [name], packing)
+    group = {"zarr_format": version} | ({"node_type": "group"} if version == 3 else {})
+    (tmp_path / "a.zarr" / ("zarr.json" if version == 3 else ".zgroup")).write_text(
+        json.dumps(group)
+    )
+    pixels = chaski.Pixels(geo=True)
+    fields = {"v": chaski.Field(column="v")}
+    with chaski.load(tmp_path / "a.zarr", batch_size=1, fields=fields, pixels=pixels) as loader:
+        got = np.asarray(next(iter(loader))["geo"]["transform"])[0]
+    step = centres[1] - centres[0]
+    want = [centres[0] - step / 2, step, 0, centres[0] - step / 2, 0, step]
+    assert np.allclose(got, want) if known else np.isnan(got).all()

@@ -12,14 +12,22 @@ import (
 // missing_value of CF. Without them it is a fill value of NaN, or one of an array of version 2 that xarray wrote,
 // which keeps _FillValue there. Any other fill value is a number like any other: writers put 0 there.
 func (a *Array) noData() (*float64, *uint64) {
-	for _, key := range [...]string{"_FillValue", "missing_value"} {
-		if b := a.attrSample(key); b != nil {
-			return a.DType.NoData(b)
-		}
+	if value, bits := a.declared(); value != nil {
+		return value, bits
 	}
 	value, bits := a.DType.NoData(a.Fill)
 	if *value != *value || a.Format == 2 && a.xarrayFill {
 		return value, bits
+	}
+	return nil, nil
+}
+
+// declared returns the value that the attribute _FillValue or missing_value has, as noData does, or nil.
+func (m *Meta) declared() (*float64, *uint64) {
+	for _, key := range [...]string{"_FillValue", "missing_value"} {
+		if b := m.attrSample(key); b != nil {
+			return m.DType.NoData(b)
+		}
 	}
 	return nil, nil
 }

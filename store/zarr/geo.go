@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs"
 )
 
@@ -169,7 +170,9 @@ const (
 	regularWithin = 0.06
 )
 
-// regular returns the first value and the step of a coordinate array of n values, or false if it is not regular.
+// regular returns the first value and the step of a coordinate array of n values, or false if it is not regular. The
+// values are unpacked as CF says, by scale_factor and add_offset. One that is missing by _FillValue or missing_value
+// makes the array irregular.
 func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok bool) {
 	if len(a.Shape) != 1 || a.Shape[0] != n || n < 2 || n > maxCoordinates {
 		return 0, 0, false
@@ -182,7 +185,18 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 	if a.NewReader().ReadInto(ctx, data, []int64{0}, []int64{n}, []int64{size}) != nil {
 		return 0, 0, false
 	}
-	number := func(i int64) float64 { return a.DType.Number(data[i*size : (i+1)*size]) }
+	missing, _ := a.declared()
+	unpack := chunk.Linear{Scale: 1}
+	if physical := a.physical(); len(physical) > 0 {
+		unpack = physical[0]
+	}
+	number := func(i int64) float64 {
+		stored := a.DType.Number(data[i*size : (i+1)*size])
+		if missing != nil && stored == *missing {
+			return math.NaN()
+		}
+		return float64(stored*unpack.Scale) + unpack.Offset
+	}
 	first = number(0)
 	step = (number(n-1) - first) / float64(n-1)
 	if step == 0 || math.IsNaN(step) || math.IsInf(step, 0) {

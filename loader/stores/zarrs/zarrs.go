@@ -78,7 +78,7 @@ func (f *Format) open(ctx context.Context, src *spec.Source, fields []spec.Field
 	}
 	made := &dataset{f: f, node: node, fields: make([]field, len(fields)), hasher: xxh3.New(), n: -1}
 	for i := range fields {
-		if err := made.add(ctx, i, &fields[i], src.Dims); err != nil {
+		if err := made.add(ctx, i, &fields[i], cmp.Or(fields[i].Dims, src.Dims)); err != nil {
 			return nil, fault.WithFile(rows.InField(fields[i].Name, err), src.Source)
 		}
 	}
