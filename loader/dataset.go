@@ -436,6 +436,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err := field.CompileParts(&asset); err != nil {
 			return rows.InField(compiled.Name, err)
 		}
+		if err := d.notePartial(field, &asset); err != nil && policy == spec.BadError {
+			return rows.InField(compiled.Name, err)
+		}
 		lead = cmp.Or(lead, &assets[place])
 		d.remarks(&compiled, &asset)
 		if d.kind.ground { // each field finds its pixels by its own place
@@ -468,6 +471,19 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		return d.compileSize(nil)
 	}
 	return d.compileSize(lead.Index)
+}
+
+// notePartial notes the parts of a first stack that cover less than it. It fails if a part lies elsewhere.
+func (d *dataset) notePartial(field *pixels.Raster, stack *catalog.Asset) error {
+	if d.kind.ground { // each part finds its pixels by its own place
+		return nil
+	}
+	return eachPart(field, stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		if said := partial(part, &stack.Parts[k], l); said != "" {
+			d.partial = append(d.partial, said)
+		}
+		return nil
+	})
 }
 
 // filesAsSteps prepares a raster field whose steps of time are files of a sample: the steps that it picks are those
@@ -848,6 +864,9 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.pictures) > 0 {
 		e.options.Logger.Warn("arrays of these shapes are taken for pictures (y, x, b): dims of a field says "+
 			`otherwise, as dims="b y x"`, "source", d.source.Source, "fields", d.pictures)
+	}
+	if len(d.partial) > 0 {
+		e.warnPartial(d, d.partial...)
 	}
 	if len(d.unheld) > 0 {
 		e.options.Logger.Warn("no pixel equals these values of nodata, which the files' dtype does not have", "source",

@@ -94,6 +94,7 @@ type dataset struct {
 	files     fileSteps
 	opaque    []string // raster fields whose files have an alpha band that they do not pick
 	pictures  []string // raster fields of arrays that are taken for pictures by their shape
+	partial   []string // what partial says of the first sample
 	unheld    []string // raster fields with values of nodata that the first file's dtype does not have
 	unplaced  error    // why the first raster of some field is not placed; see catalog.Asset.Unplaced
 	joint     []string // raster fields whose files have nodata values of all bands together (chunk.Index.Joint)

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -55,6 +56,9 @@ func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 			in: d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)})
 	}
 	return eachPart(raster, &asset, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		if said := partial(part, &asset.Parts[k], l); said != "" {
+			e.warnPartial(d, said)
+		}
 		rd := &read{raster: part, part: k, row: row, asset: asset.Parts[k], index: asset.Parts[k].Index,
 			bands: &part.PickedBands, win: win, in: l.Inside(win), lay: l, resampled: !l.Same || d.resamples()}
 		if rd.resampled && !l.Whole() {
@@ -86,6 +90,21 @@ func eachPart(f *pixels.Raster, a *catalog.Asset,
 		}
 	}
 	return nil
+}
+
+// partial says, once for each part of a stack, that a raster covers less than the stack. Otherwise it returns "".
+func partial(part *pixels.Raster, a *catalog.Asset, l *pixels.Lay) (said string) {
+	if share := l.Share(); share < 1 {
+		part.Partial.Do(func() {
+			said = fmt.Sprintf("%s: %s covers %.2g %%", part.Name, a.Name(), 100*share)
+		})
+	}
+	return said
+}
+
+func (e *Engine) warnPartial(d *dataset, said ...string) {
+	e.options.Logger.Warn("rasters cover only a part of their stack: pixels beside them are nodata", "source",
+		d.source.Source, "rasters", said)
 }
 
 // coarserPart sets the mapping of a read of stack a from a part on another grid. If the stack is coarser than the part,

@@ -41,6 +41,8 @@ type Raster struct {
 	// Parts are the rasters of a stack, compiled; one is nil if the field picks none of its bands. Of other fields it
 	// is empty.
 	Parts []*Raster
+	// Partial is done when the log has said of a part of a stack that a raster covers less than the stack.
+	Partial *sync.Once
 
 	coded *Raster           // of colours: the raster that the tensor has; nil for other fields
 	codes map[uint64]uint16 // the numbers of its samples by colour, 16 bits a band

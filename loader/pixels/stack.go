@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -51,6 +52,7 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 			return a.Parts[part].Fault(err)
 		}
 		field.Expect(&a.Parts[part])
+		field.Partial = new(sync.Once)
 		r.Parts = append(r.Parts, field)
 	}
 	return nil
@@ -99,6 +101,20 @@ type Lay struct {
 	Y, X int
 
 	stack, part warp.Raster
+	low, high   crs.Point // the corners of the box around the part, in pixels of the stack
+}
+
+// Share returns which share of the stack the box around the part covers: 1 if it lacks at most half a pixel of the
+// coarser of the two at each side.
+func (l *Lay) Share() float64 {
+	share := 1.0
+	for axis, sides := range [...][2]int{{l.stack.Width, l.part.Width}, {l.stack.Height, l.part.Height}} {
+		size, pixel := float64(sides[0]), max(1, (l.high[axis]-l.low[axis])/float64(sides[1]))
+		if l.low[axis] > catalog.GroundTolerance*pixel || l.high[axis] < size-catalog.GroundTolerance*pixel {
+			share *= (min(l.high[axis], size) - max(l.low[axis], 0)) / size
+		}
+	}
+	return share
 }
 
 // Whole reports whether the part has the grid and the size of the stack.
@@ -171,6 +187,7 @@ func (l *Lay) place(a, p *catalog.Asset) error {
 			"it lies at %v and the stack, whose first raster is %s, at %v: they have no pixel in common",
 			p.Place, a.URI, a.Place))
 	}
+	l.low, l.high = low, high
 	left, top := math.Round(corners[0][0]), math.Round(corners[0][1])
 	l.Same = transform.Same()
 	for i, c := range [...]crs.Point{

@@ -228,8 +228,8 @@ type Field struct {
 	// windows shrink. Default: "bilinear" for tensors of floats, else "nearest". See docs/order.md.
 	Resample string `json:"resample,omitempty"`
 	// Ground says whether the rasters of this field must lie where the first raster field's lie: "match"
-	// (default) makes a sample bad whose rasters have different CRSs, or corners more than half a pixel of the
-	// coarser one apart; "ignore" goes by their sizes only. Rasters without a place are not compared.
+	// (default) makes a sample bad whose rasters have corners more than half a pixel of the coarser one apart, in the
+	// CRS of the first; "ignore" goes by their sizes only. Rasters without a place are not compared.
 	Ground string `json:"ground,omitempty"`
 	// Wavelengths are the centre wavelengths of the bands of the tensor in micrometres, which chaski passes on: models
 	// that take any sensor are given them beside each batch.

@@ -231,3 +231,57 @@ def test_explain_and_plan_name_the_parts(folder: Path, binary: str) -> None:
     plan = json.loads(subprocess.check_output([binary, "plan", "--json", *fields, table]))
     assert plan["total"]["opens"] == CHIPS * len(COLUMNS)
     assert plan["total"]["bytes"] > 0
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_a_part_that_covers_a_quarter_is_told(binary, tmp_path, caplog, share) -> None:
+    """The log says once, before the first batch, that a raster covers a part of its stack."""
+    rasterio = pytest.importorskip("rasterio")
+    for i in range(3):
+        for band, side in (("a", 32), ("b", int(32 * share**0.5))):
+            place = rasterio.Affine(10, 0, 5e5 + 1000 * i, 0, -10, 4e6)
+            profile = {"driver": "GTiff", "count": 1, "dtype": "uint8", "crs": "EPSG:32630"}
+            size = {"width": side, "height": side, "transform": place}
+            with rasterio.open(tmp_path / f"{i}_{band}.tif", "w", **profile, **size) as f:
+                f.write(np.ones((1, side, side), "uint8"))
+    fields = {"x": chaski.Field(patterns=["{id}_a.tif", "{id}_b.tif"], validity="ok")}
+    with chaski.load(tmp_path, batch_size=1, fields=fields) as loader:
+        told = "cover only a part of their stack"
+        assert (told in caplog.text) == (share < 1)
+        for batch in loader:
+            assert float(np.mean(batch["ok"][:, 1])) == share
+    assert caplog.text.count(told) == (share < 1)
+
+
+@pytest.mark.parametrize(
+    ("other", "moved", "same"),
+    [
+        ("EPSG:25832", 0, True),
+        ("EPSG:25832", 4, True),
+        ("EPSG:25832", 6, False),
+        ("EPSG:32633", 0, False),
+    ],
+)
+def test_one_rule_for_the_ground(binary, tmp_path, other, moved, same) -> None:
+    """Fields and verify compare CRSs on the ground: UTM of ETRS89 and WGS 84 are one within 1 m."""
+    rasterio = pytest.importorskip("rasterio")
+    for name, crs, x in (("a", "EPSG:32632", 0), ("b", other, moved)):
+        place = rasterio.Affine(10, 0, 5e5 + x, 0, -10, 5.3e6)
+        profile = {"driver": "GTiff", "count": 1, "dtype": "uint8", "crs": crs, "transform": place}
+        (tmp_path / name).mkdir()
+        with rasterio.open(tmp_path / name / "1.tif", "w", width=16, height=16, **profile) as f:
+            f.write(np.arange(256, dtype="uint8").reshape(1, 16, 16))
+    patterns = ["a/{id}.tif", "b/{id}.tif"]
+    fields = dict(zip("ab", patterns, strict=True))
+    try:
+        with chaski.load(tmp_path, batch_size=1, fields=fields) as loader:
+            next(iter(loader))
+        seen = True
+    except chaski.MisplacedError:
+        seen = False
+    assert seen == same
+    if same and moved == 0:
+        stacked = {"x": chaski.Field(patterns=patterns, dtype="native")}
+        with chaski.load(tmp_path, batch_size=1, fields=stacked) as loader:
+            x = np.asarray(next(iter(loader))["x"])[0]
+        assert np.array_equal(x[0], x[1])

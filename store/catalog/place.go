@@ -111,8 +111,9 @@ func (p *Place) pixel(height, width int) crs.Point {
 	return size
 }
 
-// SameGround returns nil if two assets of one sample lie at the same place: in one CRS, with corners that differ by at
-// most half a pixel of the coarser one along both axes. Otherwise it returns an error of kind fault.Misplaced about
+// SameGround returns nil if two assets of one sample lie at the same place: with corners that differ by at most half a
+// pixel of the coarser one along both axes, in the CRS of the first. UTM of ETRS89 and of WGS 84 is such a pair of CRSs.
+// Otherwise it returns an error of kind fault.Misplaced about
 // other that names both places. An asset whose place is not known may lie anywhere, and a CRS that is not known may be
 // the other's.
 func SameGround(first, other *Asset) error {
@@ -124,17 +125,19 @@ func SameGround(first, other *Asset) error {
 	if here.Boxed || there.Boxed {
 		here, there = here.box(), there.box()
 	}
+	stated := there
 	fail := func(format string, args ...any) error {
 		return fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s "+
-			"at %s: "+format, append([]any{&there, first.Name(), &here}, args...)...)
+			"at %s: "+format, append([]any{&stated, first.Name(), &here}, args...)...)
 	}
-	if !here.SameCRS(&there) {
+	sameCRS := here.SameCRS(&there)
+	if !sameCRS && !there.convert(here.EPSG) {
 		return fail("the CRSs differ")
 	}
 	pixel := there.pixel(other.Index.Height, other.Index.Width)
 	limit := here.pixel(first.Index.Height, first.Index.Width)
 	for axis := range limit {
-		limit[axis] = groundTolerance * math.Max(limit[axis], pixel[axis])
+		limit[axis] = GroundTolerance * math.Max(limit[axis], pixel[axis])
 	}
 	off := [4]crs.Point{}
 	for i := range off {
@@ -143,12 +146,31 @@ func SameGround(first, other *Asset) error {
 	switch {
 	case within(off[:], crs.Point{}, limit):
 		return nil
+	case !sameCRS:
+		return fail("the CRSs differ")
 	case within(off[:], off[0], limit):
 		return fail("it is shifted by %s", shift(there.EPSG, off[0], pixel))
 	case sameBox(here, there, limit):
 		return fail("its rows or columns run another way")
 	}
 	return fail("the extents differ")
+}
+
+// convert moves a place into the CRS with a code. It returns false if one of the codes is not known.
+func (p *Place) convert(epsg int) bool {
+	from, knownFrom := crs.ByCode(p.EPSG)
+	to, knownTo := crs.ByCode(epsg)
+	if !knownFrom || !knownTo {
+		return false
+	}
+	transform, err := crs.NewTransform(from, to)
+	if err != nil {
+		return false
+	}
+	corners := p.Corners // an array: the caller's place keeps its own
+	transform.Points(corners[:], corners[:])
+	p.EPSG, p.Corners = epsg, corners
+	return true
 }
 
 // SameCRS reports whether two places may be in one CRS. Codes are compared with codes, parameters with parameters, and
@@ -178,9 +200,9 @@ func sameBox(a, b Place, limit crs.Point) bool {
 	return true
 }
 
-// groundTolerance is in pixels of the coarser raster. Half a pixel is what two tools may disagree about the origin of
+// GroundTolerance is in pixels of the coarser raster. Half a pixel is what two tools may disagree about the origin of
 // one grid (corner or centre of a pixel); a thousandth more is for bounds that were rounded on the way.
-const groundTolerance = 0.501
+const GroundTolerance = 0.501
 
 // within reports whether points differ from another one by at most limit along both axes.
 func within(points []crs.Point, from, limit crs.Point) bool {

@@ -267,9 +267,9 @@ class Field(Argument):
             these. Other files ignore it. Default for NumPy files: "y x", "b y x" or "t b y x"; but
             "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
         ground: says whether the rasters of this field must lie where the first raster field's lie:
-            "match" (default) makes a sample bad whose rasters have different CRSs, or corners more
-            than half a pixel of the coarser one apart; "ignore" goes by their sizes only. Rasters
-            without a place are not compared.
+            "match" (default) makes a sample bad whose rasters have corners more than half a pixel
+            of the coarser one apart, in the CRS of the first; "ignore" goes by their sizes only.
+            Rasters without a place are not compared.
         vector: makes this a field of shapes, drawn into the window. Such a field has no other
             members but `name`, and comes last in a batch.
         columns: makes one tensor of rasters that lie in columns of their own, such as the bands of
