@@ -433,10 +433,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		d.noteWorker(field, asset)
 		field.Expect(&asset)
 		field.ReadLegend(ctx, d.opener, asset)
-		if err := field.CompileParts(&asset); err != nil {
-			return rows.InField(compiled.Name, err)
-		}
-		if err := d.notePartial(field, &asset); err != nil && policy == spec.BadError {
+		if err := d.compileParts(field, &asset, policy); err != nil {
 			return rows.InField(compiled.Name, err)
 		}
 		lead = cmp.Or(lead, &assets[place])
@@ -473,17 +470,23 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	return d.compileSize(lead.Index)
 }
 
-// notePartial notes the parts of a first stack that cover less than it. It fails if a part lies elsewhere.
-func (d *dataset) notePartial(field *pixels.Raster, stack *catalog.Asset) error {
-	if d.kind.ground { // each part finds its pixels by its own place
-		return nil
+// compileParts compiles the parts of a field's first stack, and notes those that cover less than it. With the policy
+// "error" it fails if a part lies elsewhere.
+func (d *dataset) compileParts(field *pixels.Raster, stack *catalog.Asset, policy string) error {
+	err := field.CompileParts(stack)
+	if err != nil || d.kind.ground { // where each part finds its pixels by its own place
+		return err
 	}
-	return eachPart(field, stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+	err = eachPart(field, stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		if said := partial(part, &stack.Parts[k], l); said != "" {
 			d.partial = append(d.partial, said)
 		}
 		return nil
 	})
+	if policy != spec.BadError {
+		return nil
+	}
+	return err
 }
 
 // filesAsSteps prepares a raster field whose steps of time are files of a sample: the steps that it picks are those

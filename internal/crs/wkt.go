@@ -424,9 +424,9 @@ func (n *node) definition() (d Definition, ok bool) {
 	return d, true
 }
 
-// NamesWebMercator reports whether a projected CRS is web Mercator by its name alone, whatever its parameters are, as for
-// PROJ: writers describe EPSG:3857 as a Mercator projection of the ellipsoid, which is up to 40 km from it. Letters and
-// digits are compared, as PROJ does, for which WGS 84 is WGS 1984.
+// NamesWebMercator reports whether a projected CRS is web Mercator by its name alone, whatever its parameters are, as
+// for PROJ: writers describe EPSG:3857 as a Mercator projection of the ellipsoid, which is up to 40 km from it. Letters
+// and digits are compared, as PROJ does, for which WGS 84 is WGS 1984.
 func NamesWebMercator(name string) bool {
 	switch strings.Replace(words(name), "wgs1984", "wgs84", 1) {
 	case "wgs84pseudomercator", "wgs84webmercator":

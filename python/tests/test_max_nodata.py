@@ -319,3 +319,44 @@ def test_what_does_not_fit(folder: Path, binary, tmp_path: Path):
     (tmp_path / "few/0.tif").write_bytes((folder / "nodata/0.tif").read_bytes())
     with pytest.raises(chaski.UnsupportedError, match="rows"):
         chaski.load(tmp_path / "few", batch_size=1, window=chaski.Grid(16, **limit))
+
+
+@pytest.mark.parametrize("argmax", [True, False])
+@pytest.mark.parametrize("missing", ["nodata", "mask", "alpha", "no"])
+def test_pasted_nodata(binary, tmp_path, argmax, missing):
+    """A prediction of NaN, and a pixel that the scene lacks, is nodata in the pasted raster."""
+    rng = np.random.default_rng(2)
+    scene = rng.integers(0, 3, (2, 48, 40)).astype("uint8")
+    profile = {"driver": "GTiff", "width": 40, "height": 48, "dtype": "uint8", "count": 2}
+    profile |= {"nodata": 0} if missing == "nodata" else {}
+    profile |= {"alpha": "yes"} if missing == "alpha" else {"alpha": "no"}
+    with (
+        rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True),
+        rasterio.open(
+            tmp_path / "s.tif", "w", tiled=True, blockxsize=16, blockysize=16, **profile
+        ) as f,
+    ):
+        f.write(scene)
+        if missing == "mask":
+            f.write_mask(scene[0] > 0)
+    scores = rng.random((12, 5, 12, 16), "float32")
+    scores[3, :, 2:9] = np.nan
+    scores[5, 1] = np.nan
+    grid = chaski.Grid((12, 16), pad=True)
+    chaski.paste(scores, tmp_path / "s.tif", tmp_path / "o.tif", grid=grid, argmax=argmax)
+    whole = np.full((5, 48, 48), np.nan, "float32")
+    for k, s in enumerate(scores):
+        whole[:, k // 3 * 12 :, k % 3 * 16 :][:, :12, :16] = s
+    whole = whole[:, :, :40]
+    with rasterio.open(tmp_path / "s.tif") as f:
+        whole[:, f.dataset_mask() == 0] = np.nan
+    empty = np.isnan(whole).all(0)
+    with rasterio.open(tmp_path / "o.tif") as f:
+        if argmax:
+            assert f.nodata == 255
+            want = np.where(np.isnan(whole), -1, whole).argmax(0)
+            want[empty] = 255
+            assert np.array_equal(f.read(1), want)
+        else:
+            assert np.isnan(f.nodata) and np.allclose(f.read(), whole, equal_nan=True)
+    assert empty.any() and not empty.all()

@@ -112,10 +112,9 @@ func (p *Place) pixel(height, width int) crs.Point {
 }
 
 // SameGround returns nil if two assets of one sample lie at the same place: with corners that differ by at most half a
-// pixel of the coarser one along both axes, in the CRS of the first. UTM of ETRS89 and of WGS 84 is such a pair of CRSs.
-// Otherwise it returns an error of kind fault.Misplaced about
-// other that names both places. An asset whose place is not known may lie anywhere, and a CRS that is not known may be
-// the other's.
+// pixel of the coarser one along both axes, in the CRS of the first. UTM by ETRS89 and by WGS 84 are such CRSs.
+// Otherwise it returns an error of kind fault.Misplaced about other that names both places. An asset whose place is not
+// known may lie anywhere, and a CRS that is not known may be the other's.
 func SameGround(first, other *Asset) error {
 	if first.Place == nil || other.Place == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -30,7 +31,7 @@ const (
 
 // Options describe the image and the windows.
 type Options struct {
-	Bands         int          // of a window, 1 to 65,535; at most 256 with Argmax, since a number is a uint8
+	Bands         int          // of a window, 1 to 65,535; at most 255 with Argmax, where 255 is nodata
 	Height, Width int          // of the image, in pixels
 	Grid          shuffle.Grid // of the windows; AlignY and AlignX must be 1
 	Blend         Blend
@@ -45,7 +46,7 @@ type Options struct {
 // Image blends the windows of a grid. read fills dst with window j, numbered like Grid.At. Image reads the windows
 // in order, so that the float32 sums are the same every time. It returns the values in the order (bands, rows,
 // columns), little-endian: float32, or uint8 with Argmax. A pixel is NaN if one of its windows has NaN there; with
-// Argmax, NaN is never the largest.
+// Argmax, NaN is never the largest, and a pixel of NaN in all bands is 255.
 //
 // An image that needs more memory than o.MaxBytes has the kind fault.Limit. Errors about other options, such as a
 // grid that leaves pixels out, have no kind, and errors of read keep theirs.
@@ -64,7 +65,7 @@ func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 	return blender.image(), nil
 }
 
-// noClass is the value of pixels without a window in an image of classes.
+// noClass is the value of pixels without a number, or without a window, in an image of classes.
 const noClass = 255
 
 // blender holds the weighted sums of the windows of an image.
@@ -73,7 +74,6 @@ type blender struct {
 	sum, weight  []float32
 	window       []float32 // that put adds
 	down, across []float32 // weights along the sides of a window
-	none         byte      // the class of a pixel without a number
 }
 
 // newBlender returns an empty image for options that check accepts.
@@ -108,7 +108,7 @@ func (b *blender) put(row, column int) {
 func (b *blender) image() []byte {
 	pixels := len(b.weight)
 	if b.o.Argmax {
-		out := argmax(b.sum, b.o.Bands, pixels, b.none)
+		out := argmax(b.sum, b.o.Bands, pixels)
 		for i, w := range b.weight {
 			if w == 0 {
 				out[i] = noClass
@@ -149,13 +149,13 @@ func ramp(n int, b Blend) []float32 {
 	return out
 }
 
-// argmax returns the band with the largest sum for each pixel, none if all are NaN. It needs no weights, because all
+// argmax returns the band with the largest sum for each pixel, noClass if all are NaN. It needs no weights, because all
 // bands of a pixel have the same.
-func argmax(sum []float32, bands, pixels int, none byte) []byte {
+func argmax(sum []float32, bands, pixels int) []byte {
 	out := make([]byte, pixels)
 	for i := range out {
 		best := float32(math.NaN())
-		out[i] = none
+		out[i] = noClass
 		for k := range bands {
 			if v := sum[k*pixels+i]; v > best || v == v && best != best {
 				best, out[i] = v, byte(k)
@@ -170,8 +170,9 @@ func (o *Options) check() error {
 	switch {
 	case o.Blend != Linear && o.Blend != Mean:
 		return fmt.Errorf("blend is %q: it must be %q or %q", o.Blend, Linear, Mean)
-	case o.Argmax && o.Bands > 256:
-		return fmt.Errorf("bands is %d: it must be at most 256 with argmax", o.Bands)
+	case o.Argmax && o.Bands > noClass:
+		return fmt.Errorf("bands is %d: it must be at most %d with argmax, where %d is nodata", o.Bands, noClass,
+			noClass)
 	case o.Bands < 1 || o.Bands > math.MaxUint16:
 		return fmt.Errorf("bands is %d: it must be from 1 to 65535", o.Bands)
 	case o.Height < 1 || o.Width < 1 || o.Height > chunk.MaxSide || o.Width > chunk.MaxSide:
@@ -203,9 +204,9 @@ func (o *Options) bytes() float64 {
 // togOptions returns how the image is written.
 func (o *Options) togOptions(geo tiff.Geo, workers int) tiff.TOGOptions {
 	options := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo,
-		Workers: max(workers, 1)}
+		Workers: max(workers, 1), NoData: "nan"}
 	if o.Argmax {
-		options.Shape[0], options.DType = 1, chunk.Uint8
+		options.Shape[0], options.DType, options.NoData = 1, chunk.Uint8, strconv.Itoa(noClass)
 	}
 	return options
 }

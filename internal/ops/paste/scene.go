@@ -10,9 +10,12 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/ops/convert"
+	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -21,7 +24,8 @@ import (
 
 // Scene assembles the predictions for the windows of a scene and returns a function that writes the raster, a TOG with
 // the scene's georeferencing, which may be ground control points. in is a NumPy file as NewWindows reads it; errors
-// call it name. Its shape sets Bands, Height and Width of o. Errors of options have no kind.
+// call it name. Its shape sets Bands, Height and Width of o. Pixels that are missing in all bands of the scene are
+// nodata, as those of NaN are: see Ground. Errors of options have no kind.
 func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options,
 	workers int) (write func(io.Writer) error, err error) {
 	// No limit of chunks, because only the header of the scene is read.
@@ -54,9 +58,62 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
+	if err := clearMissing(ctx, files, &asset, image, o, workers); err != nil {
+		return nil, err
+	}
 	t := o.togOptions(geo, workers)
 	t.Tags = tags
 	return func(to io.Writer) error { return tiff.WriteTOG(to, image, t) }, nil
+}
+
+// missingBytes is about how much of a scene clearMissing holds: rows of some tiles of a Sentinel-2 scene.
+const missingBytes = 64 << 20
+
+// clearMissing makes nodata of the pixels of an image that are missing in all bands of its scene.
+func clearMissing(ctx context.Context, files source.Opener, scene *catalog.Asset, image []byte, o Options,
+	workers int) error {
+	x := scene.Index
+	if x.Masking() == nil && x.NoData == nil && x.NoDataBits == nil {
+		return nil
+	}
+	bands := max(x.DataBands(), 1)
+	perRow := int64(bands) * int64(x.Width) * int64(x.DType.Size()+1)
+	rows := int(min(max(missingBytes/perRow, 1), int64(x.Height)))
+	rows = max(rows/x.ChunkH, 1) * x.ChunkH
+	plane, step := x.Height*x.Width, int64(chunk.Float32.Size())
+	nothing := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
+	if o.Argmax {
+		step, nothing = 1, []byte{noClass}
+	}
+	for first := 0; first < x.Height; first += rows {
+		last := min(first+rows, x.Height)
+		options := raster.ReadOptions{Layout: "b y x", Validity: true, Threads: max(workers, 1),
+			MaxBytes: math.MaxInt64,
+			Y:        raster.Selection{Slice: true, Start: first, Stop: last},
+			Options:  resources.Options{Opener: files, MaxChunkBytes: math.MaxInt32}}
+		if x.Timed() {
+			options.T = raster.Selection{List: []int{0}}
+		}
+		read, err := raster.Read(ctx, []string{scene.URI}, options)
+		if err != nil {
+			return err
+		}
+		part := (last - first) * x.Width
+		for i := range part {
+			found := false
+			for k := i; k < len(read.Valid) && !found; k += part {
+				found = read.Valid[k] != 0
+			}
+			if found {
+				continue
+			}
+			for pos := int64(first*x.Width+i) * step; pos < int64(len(image)); pos += int64(plane) * step {
+				copy(image[pos:], nothing)
+			}
+		}
+		read.Release()
+	}
+	return nil
 }
 
 // GroundGrid is a grid of square pixels on a map, which windows on the ground are put on.
@@ -82,10 +139,6 @@ func Ground(ctx context.Context, in io.Reader, name string, g GroundGrid, o Opti
 	if err == nil {
 		err = o.check()
 	}
-	if err == nil && o.Argmax && o.Bands > noClass {
-		err = fmt.Errorf("bands is %d: it must be at most %d with argmax on the ground, where %d is nodata", o.Bands,
-			noClass, noClass)
-	}
 	if err == nil {
 		err = budget.Grow(ctx, int64(o.bytes()))
 	}
@@ -93,17 +146,12 @@ func Ground(ctx context.Context, in io.Reader, name string, g GroundGrid, o Opti
 		return nil, fault.WithFile(err, name)
 	}
 	blender := newBlender(&o)
-	blender.none = noClass
 	if err := blender.each(in); err != nil {
 		return nil, fault.WithFile(err, name)
 	}
 	image := blender.image()
 	options := o.togOptions(tiff.Geo{EPSG: g.EPSG, HasTransform: true,
 		Transform: [6]float64{g.West, g.Resolution, 0, g.North, 0, -g.Resolution}}, workers)
-	options.NoData = "nan"
-	if o.Argmax {
-		options.NoData = fmt.Sprint(noClass)
-	}
 	return func(to io.Writer) error { return tiff.WriteTOG(to, image, options) }, nil
 }
 

@@ -99,7 +99,8 @@ def paste(
             padding and left out. With a `GroundGrid`: pairs of a batch's "geo" and an array; rows
             without a place, on other maps and beside the grid are left out. Tensors of torch may be
             on a device, and have a gradient. All are taken as float32.
-        scene: the raster that the windows were cut from; None with a `GroundGrid`.
+        scene: the raster that the windows were cut from; None with a `GroundGrid`. Its nodata is
+            that of the result: NaN, or 255 with `argmax`. So is a prediction of NaN.
         out: the file to write; one that exists is replaced.
         grid: the sampler that cut the windows; or a `GroundGrid`, whose pixels without a window are
             nodata: NaN, or 255 with `argmax`.
