@@ -50,13 +50,13 @@ type Tag struct {
 	Modified time.Time // of HTTP, with a resolution of one second; used if there is no ETag
 }
 
-// Same reports whether two responses may have the same version. ETags are compared weakly (RFC
-// 9110, 8.8.3.2).
+// Same reports whether an answer with the tag u may have the version t. It must have the ETag that t has or, without
+// one, the time: an answer without them may be of any version. ETags are compared weakly (RFC 9110, 8.8.3.2).
 func (t Tag) Same(u Tag) bool {
-	if t.ETag != "" && u.ETag != "" {
-		return strings.TrimPrefix(t.ETag, "W/") == strings.TrimPrefix(u.ETag, "W/")
+	if t.ETag != "" {
+		return u.ETag != "" && strings.TrimPrefix(t.ETag, "W/") == strings.TrimPrefix(u.ETag, "W/")
 	}
-	return t.Modified.IsZero() || u.Modified.IsZero() || t.Modified.Equal(u.Modified)
+	return t.Modified.IsZero() || t.Modified.Equal(u.Modified)
 }
 
 // settled is how old a time of change must be: two changes within its resolution have the same one.

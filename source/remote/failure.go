@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,7 +27,7 @@ const (
 	Missing
 	// Changed: the object no longer has the tag or size.
 	Changed
-	// PastEnd: the object has no byte in the range.
+	// PastEnd: the object has no byte in the range, as its size in Failure.Size says.
 	PastEnd
 	// Refused: the store or the URI cannot be read by this program.
 	Refused
@@ -36,6 +37,7 @@ const (
 type Failure struct {
 	Class Class
 	After time.Duration // the wait that the server asks for, or 0
+	Size  int64         // of the object, with PastEnd
 	Err   error
 }
 
@@ -58,7 +60,11 @@ func Status(code int, h http.Header) *Failure {
 	case http.StatusPreconditionFailed:
 		return Fail(Changed, err)
 	case http.StatusRequestedRangeNotSatisfiable:
-		return Fail(PastEnd, err)
+		// Servers also refuse ranges for reasons of their own. The size says that it is the object (RFC 9110, 15.5.17).
+		if size, perr := parseSize(strings.TrimPrefix(h.Get("Content-Range"), "bytes */")); perr == nil {
+			return &Failure{Class: PastEnd, Size: size, Err: err}
+		}
+		return Fail(Transient, err)
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return &Failure{Class: Transient, After: retryAfter(h), Err: err}

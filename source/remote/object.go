@@ -109,7 +109,7 @@ func (x *object) check(a *Answer) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.tag.Same(a.Tag) {
-		return Fail(Changed, fmt.Errorf("its entity tag is %s, expected %s", a.Tag, x.tag))
+		return Fail(Changed, errOtherTag(a.Tag, x.tag))
 	}
 	x.tag.ETag = cmp.Or(x.tag.ETag, a.Tag.ETag)
 	if x.tag.Modified.IsZero() {
@@ -118,13 +118,27 @@ func (x *object) check(a *Answer) error {
 	return nil
 }
 
-// String describes the tag in messages.
-func (t Tag) String() string {
-	if t.ETag != "" {
-		return t.ETag
+// errOtherTag returns the error of an answer whose tag is not the expected one.
+func errOtherTag(now, expected Tag) error {
+	switch {
+	case expected.ETag == "":
+		return fmt.Errorf("it was modified at %s, expected %s", now.when(), expected.when())
+	case now.ETag == "":
+		return fmt.Errorf("it has no entity tag, expected %s", expected.ETag)
+	}
+	return fmt.Errorf("its entity tag is %s, expected %s", now.ETag, expected.ETag)
+}
+
+// when writes the time of change in messages.
+func (t Tag) when() string {
+	if t.Modified.IsZero() {
+		return "an unknown time"
 	}
 	return t.Modified.UTC().Format(time.RFC3339)
 }
+
+// String describes the tag in names of caches.
+func (t Tag) String() string { return cmp.Or(t.ETag, t.when()) }
 
 // reader reads an object.
 type reader struct {

@@ -99,7 +99,7 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 		return nil
 	})
 	var f *Failure
-	if errors.As(err, &f) && f.Class == PastEnd { // an empty object has no first byte
+	if errors.As(err, &f) && f.Class == PastEnd && f.Size == 0 { // an empty object has no first byte
 		return made, nil
 	}
 	size, ok, err := o.readsWhole(err)
@@ -126,9 +126,9 @@ func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (sou
 	if err != nil {
 		return nil, err
 	}
-	if is := source.ETag(file); !(Tag{ETag: is}).Same(Tag{ETag: k.ETag}) {
-		return nil, fault.WithFile(fault.New(fault.Corrupt, "object", fault.NoOffset,
-			"its entity tag is %s, expected %s", is, k.ETag), uri)
+	if is, known := (Tag{ETag: source.ETag(file)}), (Tag{ETag: k.ETag}); !known.Same(is) {
+		err := fault.New(fault.Corrupt, "object", fault.NoOffset, "%v", errOtherTag(is, known))
+		return nil, fault.WithFile(err, uri)
 	}
 	return file, nil
 }

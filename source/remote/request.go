@@ -115,6 +115,9 @@ func (p place) fault(f *Failure, attempts int) error {
 	case Changed:
 		failed.Kind, failed.Msg = fault.Corrupt, "the object is another one now: "+failed.Msg
 	case PastEnd:
+		if f.Size > p.off { // the server refuses bytes that the object has
+			return &fault.RequestError{URI: p.uri, Part: p.part, Off: p.off, Attempts: attempts, Err: f.Err}
+		}
 		failed.Kind, failed.Msg = fault.Corrupt, "the object has become shorter: "+failed.Msg
 	case Refused:
 		failed.Kind = fault.Unsupported

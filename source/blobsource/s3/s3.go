@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
@@ -163,6 +164,12 @@ func (d *driver) Status(err error) (int, http.Header) {
 		var h http.Header
 		if resp := re.HTTPResponse(); resp != nil {
 			h = resp.Header
+		}
+		var api smithy.APIError
+		if errors.As(err, &api) && api.ErrorCode() == "InvalidRange" && h.Get("Content-Range") == "" {
+			// S3 says this of the object, and its size in the body alone, which the SDK does not keep: it has no byte
+			// there, and without one at 0 it is empty.
+			h = http.Header{"Content-Range": {"bytes */0"}}
 		}
 		return re.HTTPStatusCode(), h
 	// Nobody has any credentials, so that another attempt would not help.
