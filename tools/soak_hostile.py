@@ -269,6 +269,11 @@ class Attack:
         """A sparse CSV of 3 GiB."""
         self.describe(8, lambda i: spec(str(self.data / "zeros.csv"), seed=i))
 
+    def texts(self) -> None:
+        """Thirty kinds of small files that would become large, asked for by six threads."""
+        sources = sorted(str(p) for p in (self.data / "texts").iterdir())
+        self.describe(6, lambda i: spec(sources[i % len(sources)], seed=i))
+
     def describes(self) -> None:
         """Describes of a folder of 20,000 files, 2,000 at once, each with a seed of its own."""
         stubs = [stub(self.target) for _ in range(16)]  # a connection has 256 calls at most
@@ -779,7 +784,18 @@ def unfinished_calls(s: socket.socket, calls: int) -> None:
 
 
 ATTACKS = [
-    *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
+    *(
+        "reads",
+        "weights",
+        "csv",
+        "texts",
+        "describes",
+        "mixture",
+        "page",
+        "glob",
+        "greedy",
+        "silent",
+    ),
     *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
     *("unfinished", "half", "pipes", "deaf_pipes", "unfinished_pipes", "pipe_credits"),
     "long_questions",
@@ -919,6 +935,64 @@ def sparse_tiff(path: Path, side: int = 16384, tile: int = 368) -> None:
     path.write_bytes(head + bytes(8 * tiles))
 
 
+def texts(folder: Path, chip: Path) -> None:
+    """Files of at most 64 MiB whose parts are many: each source is a file, or a folder of one."""
+    mib = 1 << 20
+    band = '<VRTRasterBand dataType="Byte" band="1">'
+    source = "<SimpleSource><SourceFilename>x</SourceFilename></SimpleSource>"
+    lut = "<ComplexSource><SourceFilename>x</SourceFilename><LUT>" + "0:0," * 65_000 + "1:1</LUT>"
+    item = '{"type":"Feature","id":"a","assets":{"a":{"href":"x.tif"}},'
+    beside = {
+        "attributes": "<PAMDataset" + " a" * (7 * mib) + "/>",
+        "values": "<PAMDataset" + " a=''" * (3 * mib) + "/>",
+        "depth": "<PAMDataset>" + "<a>" * (5 * mib),
+        "elements": "<PAMDataset>" + "<a/>" * (3 * mib) + "</PAMDataset>",
+        "bands": "<PAMDataset>" + "<PAMRasterBand/>" * 900_000 + "</PAMDataset>",
+        "entities": "<PAMDataset>" + "&amp;" * (3 * mib) + "</PAMDataset>",
+        "text": "<PAMDataset><SRS>" + "x" * (15 * mib) + "</SRS></PAMDataset>",
+        "comment": "<PAMDataset><!--" + "x" * (15 * mib),
+        "names": '<PAMDataset><PAMRasterBand band="1"><CategoryNames>'
+        + "<Category>x</Category>" * 700_000,
+        "rows": '<PAMDataset><PAMRasterBand band="1"><GDALRasterAttributeTable>'
+        + "<Row><F>1</F></Row>" * 800_000,
+    }
+    inside = {
+        "sources": band + source * 900_000,
+        "fewer sources": band + source * 149_000 + "</VRTRasterBand></VRTDataset>",
+        "attributes": "<a" + " a='1'" * (9 * mib) + "/>",
+        "elements": "<a/>" * (15 * mib),
+        "depth": "<a>" * (20 * mib),
+        "bands": "<VRTRasterBand/>" * (3 * mib),
+        "tables": band + (lut + "</ComplexSource>") * 220,
+        "options": band + "<SimpleSource><OpenOptions>" + "<OOI/>" * (10 * mib),
+        "masks": band + "<MaskBand/>" * (5 * mib),
+    }
+    tables = {
+        "commas.csv": "image" + "," * (16 * mib) + "\n",
+        "commas below.csv": "image\nx" + "," * (16 * mib) + "\n",
+        "columns.csv": ",".join(f"c{i}" for i in range(16_000))
+        + "\n"
+        + ("," * 15_999 + "\n") * 999,
+        "quotes.csv": 'image\n"' + '""' * (7 * mib) + '"\n',
+        "rows.csv": "image,b\n" + ",\n" * (8 * mib),
+        "depth.json": "[" * (15 * mib),
+        "members.json": "{" + ",".join(f'"{i:x}":1' for i in range(1_400_000)) + "}",
+        "assets.json": item[:-3] + "".join(f',"{i:x}":{{}}' for i in range(1_000_000)) + "}}",
+        "lists.json": item + '"properties":{"x":[' + "[]," * (4 * mib) + "[]]}}",
+        "lines.jsonl": "".join(f'{{"image":"a.tif","k{i}":{i}}}\n' for i in range(500_000)),
+        "values.jsonl": '{"image":1}\n' * mib,
+    }
+    for name, text in beside.items():
+        (folder / f"pam {name}").mkdir(parents=True)
+        shutil.copy(chip, folder / f"pam {name}" / "a.tif")
+        (folder / f"pam {name}" / "a.tif.aux.xml").write_text(text)
+    for name, text in inside.items():
+        head = '<VRTDataset rasterXSize="64" rasterYSize="64">'
+        (folder / f"{name}.vrt").write_text(head + text)
+    for name, text in tables.items():
+        (folder / name).write_text(text)
+
+
 def make(data: Path, chips: Path) -> None:
     """Makes what the clients read."""
     import pyarrow
@@ -932,6 +1006,7 @@ def make(data: Path, chips: Path) -> None:
     for i in range(20_000):
         os.link(one, data / "many" / f"{i}.tif")
     sparse_tiff(data / "sparse.tif")
+    texts(data / "texts", data / "train" / "0.tif")
     for name, size in (("zeros.bin", (2 << 30) - 1), ("zeros.csv", 3 << 30)):
         with open(data / name, "wb") as f:
             f.truncate(size)
