@@ -61,6 +61,7 @@ func Hold(ctx context.Context, size int64) (release func(), err error) {
 	return func() { free.Release(size) }, nil
 }
 
+// limit returns the error of a text with too many parts.
 func limit(part string, off int, format string, args ...any) error {
 	return fault.New(fault.Limit, part, int64(off), format, args...)
 }
