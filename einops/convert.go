@@ -20,7 +20,7 @@ import (
 // and NaN becomes 0 in it; Checked tells such elements apart.
 type Convert struct {
 	// From is any type. To is From, float32, float16, bfloat16 or uint8; for complex types it is From.
-	// For integers other than uint64, To may also be int64, which losses want for classes. Scale, Offset
+	// For real types To may also be int64, which losses want for classes. Scale, Offset
 	// and Clip need float32, float16, bfloat16 or uint8 as To.
 	From, To chunk.DType
 	// Scale (a) and Offset (c) have a value for each index of input axis b, one for all, or none.
@@ -46,7 +46,8 @@ type Convert struct {
 	// and only the mask and the count tell them apart.
 	FillNoData bool
 	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is
-	// uint8, and targets without a mask are not checked.
+	// uint8, and targets without a mask are not checked. Of floats and uint64 as int64, which are always checked, it does so for
+	// samples that are no whole numbers of int64.
 	Checked bool
 	// Table looks elements up in place of all arithmetic, which NewTable has done. Samples without a value are nodata.
 	Table *Table
@@ -102,7 +103,8 @@ func NewConverter(c Convert) (*Converter, error) {
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
 	converter.widens = c.To == chunk.Int64 && c.From != c.To && !arithmetic && converter.fromNum != kernel.None &&
 		converter.fromNum != kernel.U64 && !converter.fromNum.IsFloat()
-	if !converter.target() && !converter.widens && (c.From != c.To || arithmetic) {
+	wholes := c.To == chunk.Int64 && (converter.fromNum.IsFloat() || converter.fromNum == kernel.U64) && !arithmetic
+	if !converter.target() && !converter.widens && !wholes && (c.From != c.To || arithmetic) {
 		what := "to " + c.To.String()
 		if c.From == c.To {
 			what = "with scale, offset or clip"
@@ -113,7 +115,7 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
 	}
 	converter.copies = c.From == c.To && !arithmetic
-	if converter.checked = c.Checked && !converter.copies; converter.checked && c.To != chunk.Uint8 {
+	if converter.checked = c.Checked && !converter.copies; converter.checked && c.To != chunk.Uint8 && !wholes {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "checked, to %s", c.To)
 	}
 	// Through float32 these would be rounded twice, and bits would differ from numpy's.
@@ -124,8 +126,11 @@ func NewConverter(c Convert) (*Converter, error) {
 	if err := converter.setNoData(c); err != nil {
 		return nil, err
 	}
-	if c.Table != nil {
+	switch {
+	case c.Table != nil:
 		converter.setTable(c.Table)
+	case wholes:
+		converter.setTable(wholeNumbers)
 	}
 	converter.rows = converter.ofRows()
 	return converter, converter.setFill(c.Fill)

@@ -13,9 +13,11 @@ import (
 
 // Table has the elements that samples become by a look-up table. It is immutable.
 type Table struct {
-	rows     []int32    // by the bits of a sample, the number of its value, or none
-	elements [][]uint64 // by band, or one for all bands, and by the number of the value: the bits of the element
-	complete bool       // every sample has a value
+	rows     []int32          // by the bits of a sample, the number of its value, or none
+	wide     map[uint64]int32 // in place of rows, of samples of more than 16 bits
+	wholes   bool             // in place of values: samples become the whole numbers of int64 that they are
+	elements [][]uint64       // by band, or one for all bands, and by the number of the value: the bits of the element
+	complete bool             // every sample has a value
 }
 
 // none is the row of a sample without a value.
@@ -26,16 +28,12 @@ const maxElements = 4 << 20
 
 // NewTable returns the table in which samples become values, one for all bands or one for each. Scale, Offset and Clip
 // of c are applied to the values, as Convert says. Without them a value is rounded to To once, and an integer To must
-// hold it; only uint8 saturates, if c is not Checked. c.From is uint8, int8, uint16 or int16.
+// hold it; only uint8 saturates, if c is not Checked. c.From is a real type.
 func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
-	low, n := 0, 1<<(8*c.From.Size())
-	switch c.From {
-	case chunk.Uint8, chunk.Uint16:
-	case chunk.Int8, chunk.Int16:
-		low = -n / 2
-	default:
-		return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset,
-			"of %s: only uint8, int8, uint16 and int16 have one", c.From)
+	from := c.From.Num()
+	if from == kernel.None {
+		return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "of %s: only real types have one",
+			c.From)
 	}
 	if len(samples) == 0 || len(samples) != len(values) {
 		return nil, errors.New("einops: a table needs a value for each sample")
@@ -45,18 +43,28 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 		return nil, fault.New(fault.Limit, "look-up table", fault.NoOffset,
 			"%d values for each of %d bands: at most %d together", len(samples), bands, maxElements)
 	}
-	table := &Table{rows: make([]int32, n), elements: make([][]uint64, bands)}
-	for i := range table.rows {
-		table.rows[i] = none
+	table := &Table{elements: make([][]uint64, bands)}
+	if c.From.Size() <= 2 && !from.IsFloat() {
+		table.rows = make([]int32, 1<<(8*c.From.Size()))
+		for i := range table.rows {
+			table.rows[i] = none
+		}
+	} else {
+		table.wide = make(map[uint64]int32, len(samples))
 	}
 	for k, sample := range samples {
-		if sample < low || sample >= low+n {
+		bits, ok := sampleBits(from, c.From.Size(), sample)
+		switch {
+		case !ok:
 			return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%s has no %d", c.From, sample)
+		case table.wide != nil:
+			table.wide[bits] = int32(k)
+		default:
+			table.rows[bits] = int32(k)
 		}
-		table.rows[sample&(n-1)] = int32(k) // two's complement: the bits of a negative sample
 	}
 	// The samples differ, so that as many as there can be are all.
-	table.complete = len(samples) == n
+	table.complete = len(samples) == len(table.rows)
 	for b := range table.elements {
 		table.elements[b] = make([]uint64, len(values))
 		for k, value := range values {
@@ -68,6 +76,34 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 	}
 	return table, nil
 }
+
+// sampleBits returns the bits of a whole number as a sample of a type of size bytes, or false if the type lacks it.
+func sampleBits(num kernel.Num, size, number int) (bits uint64, ok bool) {
+	if num.IsFloat() {
+		bits = kernel.FloatBits(num, float64(number))
+		if size == 8 {
+			return bits, int(float64(number)) == number
+		}
+		var stored [8]byte
+		binary.LittleEndian.PutUint64(stored[:], bits)
+		rounded := [1]float32{}
+		kernel.Load(rounded[:], stored[:], num, 1)
+		return bits, float64(rounded[0]) == float64(number)
+	}
+	switch low, high := -1<<(8*size-1), 1<<(8*size-1)-1; {
+	case size == 8 && num == kernel.U64:
+		return uint64(number), number >= 0
+	case size == 8:
+		return uint64(number), true
+	case num == kernel.U8 || num == kernel.U16 || num == kernel.U32:
+		return uint64(number), number >= 0 && number <= 2*high+1
+	default:
+		return uint64(number) & (1<<(8*size) - 1), number >= low && number <= high
+	}
+}
+
+// wholeNumbers makes int64 of floats and of uint64.
+var wholeNumbers = &Table{wholes: true, elements: [][]uint64{nil}}
 
 // Whole reports whether every sample has a value.
 func (t *Table) Whole() bool { return t.complete }
@@ -121,6 +157,12 @@ func (j *job) look(at int, s []byte, n int) (bad int) {
 	} else {
 		kernel.Repeat(j.valid[:n], 1, ones, n)
 	}
+	switch {
+	case cv.table.wholes:
+		return j.whole(at, s, n, bad)
+	case cv.table.wide != nil:
+		return j.lookWide(at, s, n, bad)
+	}
 	for i := range n {
 		var bits int
 		if cv.fromSize == 1 {
@@ -142,5 +184,69 @@ func (j *job) look(at int, s []byte, n int) (bad int) {
 		}
 	}
 	j.mask(at, 0, n, bad > 0)
+	return bad
+}
+
+// lookWide is look for samples of more than 16 bits, of which bad are nodata.
+func (j *job) lookWide(at int, s []byte, n, bad int) int {
+	cv, size := j.cv, j.cv.toSize
+	negative := uint64(0) // zero, which equals zero
+	if cv.fromNum.IsFloat() {
+		negative = 1 << (8*cv.fromSize - 1)
+	}
+	for i := range n {
+		bits := cast.Uint(s[i*j.strideX*cv.fromSize:], cv.fromSize)
+		if negative != 0 && bits == negative {
+			bits = 0
+		}
+		row, known := cv.table.wide[bits]
+		dst := j.dst.Data[(at+i*j.runs.stride)*size:][:size]
+		switch {
+		case !known:
+			bad += int(j.valid[i])
+			j.valid[i] = 0
+			copy(dst, cv.fill[:size])
+		case cv.fillNoData && j.valid[i] == 0:
+			copy(dst, cv.fill[:size])
+		default:
+			cast.PutUint(dst, size, j.elements[row])
+		}
+	}
+	j.mask(at, 0, n, bad > 0)
+	return bad
+}
+
+// whole writes floats or uint64 as int64, of which bad are nodata. One that is no number of int64 is OutOfRange, unless it is
+// nodata that has a fill.
+func (j *job) whole(at int, s []byte, n, bad int) int {
+	cv, unfit := j.cv, false
+	for i := range n {
+		number, integer := 0.0, uint64(0)
+		switch sample := s[i*j.strideX*cv.fromSize:]; {
+		case cv.fromNum == kernel.U64:
+			if integer = binary.LittleEndian.Uint64(sample); integer > math.MaxInt64 {
+				number = math.Inf(1)
+			}
+		case cv.fromSize == 8:
+			number = math.Float64frombits(binary.LittleEndian.Uint64(sample))
+		case cv.fromSize == 4:
+			number = float64(math.Float32frombits(binary.LittleEndian.Uint32(sample)))
+		default:
+			var f [1]float32
+			kernel.Load(f[:], sample, cv.fromNum, 1)
+			number = float64(f[0])
+		}
+		dst, element := j.dst.Data[(at+i*j.runs.stride)*8:], uint64(0)
+		switch {
+		case cv.fillNoData && j.valid[i] == 0:
+			element = binary.LittleEndian.Uint64(cv.fill[:])
+		case number == math.Trunc(number) && number >= -1<<63 && number < 1<<63:
+			element = uint64(int64(number)) | integer
+		default:
+			j.valid[i], unfit = OutOfRange, true
+		}
+		binary.LittleEndian.PutUint64(dst, element)
+	}
+	j.mask(at, 0, n, bad > 0 || unfit)
 	return bad
 }

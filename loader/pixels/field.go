@@ -336,7 +336,8 @@ func (r *Raster) setArithmetic() error {
 	}
 	conv.FillNoData = r.Fill != nil || r.Normalize != nil || r.FillsFloats()
 	conv.Fill = r.FillValue
-	conv.Checked = r.To == chunk.Uint8 && r.Native != r.To && r.Normalize == nil && !r.Clip
+	conv.Checked = r.To == chunk.Uint8 && r.Native != r.To && r.Normalize == nil && !r.Clip ||
+		r.To == chunk.Int64 && (r.Native.Num().IsFloat() || r.Native == chunk.Uint64) && r.LUT == nil
 	conv.MissNaN = r.To == chunk.Uint8 && !conv.Checked // which cannot hold it
 	if r.LUT != nil {
 		numbers, values := r.LUT.Numbers(r.Native), make([][]float64, len(r.LUT.To))
@@ -461,7 +462,7 @@ func (r *Raster) Axes(rows int) []einops.Axis {
 // of several bands that needs a band axis in the layout, because the receiver must know the band of each value.
 func (r *Raster) WireNative(p *einops.Plan) bool {
 	return r.Native.Components() == 1 && r.Native.Size() < r.To.Size() && r.Validity == "" && r.LUT == nil &&
-		!r.Physical && (p.BandAxis() >= 0 || len(r.Scale) <= 1)
+		!r.Physical && !r.Final.Base.Checked && (p.BandAxis() >= 0 || len(r.Scale) <= 1)
 }
 
 // SameArithmetic reports whether r and o convert native payloads alike, so that one Convert serves both.
@@ -606,7 +607,13 @@ func (r *Row) CheckRange() error {
 	field := r.Field
 	for t := range max(field.TimeSteps, 1) {
 		box := einops.Box{N: r.N, T: r.step(t), B1: field.bands(), Y1: field.H, X1: field.W}
-		if b, y, x, found := r.Plan.OutOfRange(r.Dst, r.Cv, box); found {
+		b, y, x, found := r.Plan.OutOfRange(r.Dst, r.Cv, box)
+		switch {
+		case found && field.To == chunk.Int64:
+			return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+				"dtype is %q, and the %s at row %d, column %d of band %d of the window is no whole number: take a "+
+					"float dtype or a lut, or say by nodata and fill what it becomes", field.DType, field.Native, y, x, b)
+		case found:
 			return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
 				"dtype is %q, and the %s at row %d, column %d of band %d of the window is not between 0 and 255: "+
 					"normalize it, take another dtype, or let clip make it 0 or 255", field.DType, field.Native, y, x,

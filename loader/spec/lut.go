@@ -22,7 +22,7 @@ func (names Names) of(i, n int) Names {
 	return names
 }
 
-// LUT is a look-up table for rasters of uint8, int8, uint16 or int16, or for the colours of rasters of uint8 or uint16.
+// LUT is a look-up table for rasters of real types, or for the colours of rasters of uint8 or uint16.
 // It applies to stored pixels: nodata and masks are the file's, and windows are resampled before it, with the nearest
 // pixels.
 type LUT struct {

@@ -27,11 +27,12 @@ def write(folder: Path, dtype: str, bands: int = 1, nodata: float | None = None)
     return images
 
 
-def read(folder: Path, sampler: Any = None, **field: Any) -> dict[str, np.ndarray]:
+def read(
+    folder: Path, sampler: Any = None, pixels: Any = None, **field: Any
+) -> dict[str, np.ndarray]:
     fields = {"image": chaski.Field(**field)}
-    with chaski.load(
-        folder, fields=fields, batch_size=N, shuffle=False, window=sampler or chaski.WholeChip()
-    ) as loader:
+    how = dict(window=sampler or chaski.WholeChip(), pixels=pixels or chaski.Pixels())
+    with chaski.load(folder, fields=fields, batch_size=N, shuffle=False, **how) as loader:
         return {name: np.array(v) for name, v in next(iter(loader)).items()}
 
 
@@ -152,10 +153,63 @@ def test_it_says_what_is_wrong(tmp_path, field, message):
         read(tmp_path, **field)
 
 
-def test_not_of_floats(tmp_path):
-    with rasterio.open(
-        tmp_path / "a.tif", "w", driver="GTiff", dtype="float32", count=1, height=8, width=8
-    ) as f:
-        f.write(np.zeros((1, 8, 8), "f4"))
-    with pytest.raises(chaski.UnsupportedError, match="only uint8, int8, uint16 and int16"):
-        read(tmp_path, lut=[1, 2], fill=0)
+def mask(folder: Path, dtype: str, values: np.ndarray, **profile: Any) -> None:
+    side = {"height": values.shape[0], "width": values.shape[1]}
+    how = {"driver": "GTiff", "dtype": dtype, "count": 1, **side, **profile}
+    with rasterio.open(folder / "a.tif", "w", **how) as f:
+        f.write(values[None])
+
+
+WIDE = ["int32", "uint32", "int64", "uint64", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+def test_of_wide_types(tmp_path, dtype):
+    """Numbers are compared as they are stored; those without a value become the fill."""
+    big = 2**24 if dtype == "float32" else 2**24 + 1 if "32" in dtype else 2**40 + 1
+    numbers = np.array([0, 3, big, big + 2, 255], dtype)
+    values = numbers[np.random.default_rng(1).integers(0, 5, (9, 13))]
+    mask(tmp_path, dtype, values)
+    got = read(tmp_path, lut={0: 5, 3: 1, big: 2}, fill=9, dtype="int64")["image"]
+    want = np.select([values == 0, values == 3, values == numbers[2]], [5, 1, 2], 9)
+    np.testing.assert_array_equal(got[0, 0], want)
+    with pytest.raises(chaski.Error, match="others need a fill"):
+        read(tmp_path, lut={0: 5, 3: 1})
+
+
+def test_half_numbers_have_no_value(tmp_path):
+    values = np.array([[0.5, -0.0, 0.0, 1.0, np.nan, np.inf]], "float32")
+    mask(tmp_path, "float32", values)
+    got = read(tmp_path, lut={0: 7, 1: 8}, fill=9, dtype="int64")["image"]
+    assert got[0, 0].tolist() == [[9, 7, 7, 8, 9, 9]]
+    with pytest.raises(chaski.Error, match="float32 has no 16777217"):
+        read(tmp_path, lut={2**24 + 1: 1}, fill=0)
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("augment", [None, "d4"])
+def test_whole_numbers_as_int64(tmp_path, dtype, augment):
+    values = np.random.default_rng(2).integers(0, 2**24, (16, 16)).astype(dtype)
+    values[:, 0] = 7
+    mask(tmp_path, dtype, values, nodata=7)
+    pixels = chaski.Pixels(augment=augment)
+    got = read(tmp_path, dtype="int64", validity="ok", pixels=pixels)
+    ways = [np.rot90(a, r) for a in (values, values.T) for r in range(4)]
+    assert any(np.array_equal(got["image"][0, 0], way) for way in ways)
+    assert got["ok"].sum() == (values != 7).sum()
+    filled = read(tmp_path, dtype="int64", fill=-1)["image"][0, 0]
+    np.testing.assert_array_equal(filled, np.where(values == 7, -1, values.astype("int64")))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("float32", 0.5), ("float64", 1e19), ("float32", np.nan), ("uint64", 2**63)],
+)
+def test_numbers_that_int64_lacks(tmp_path, dtype, value):
+    """They are no class: the sample is bad, unless they are nodata with a fill."""
+    mask(tmp_path, dtype, np.array([[1, value, 3]], dtype))
+    with pytest.raises(chaski.UnsupportedError, match="row 0, column 1 of band 0.*no whole number"):
+        read(tmp_path, dtype="int64")
+    if np.isnan(value) or value == 0.5:
+        got = read(tmp_path, dtype="int64", nodata=value, fill=255)["image"]
+        assert got.ravel().tolist() == [1, 255, 3]

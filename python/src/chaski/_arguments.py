@@ -223,11 +223,11 @@ class Field(Argument):
             names in all files that name them; "position" takes all by their order, whatever they
             are called.
         dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
-            "uint8" or "int64". "int64" is for integer rasters other than uint64. "auto" is float32,
-            but as stored for classes, which have a palette in their file, unless they are
-            normalised. With kind "number" or "array" numbers may have any real dtype; a row whose
-            number the dtype cannot hold is a bad sample. By default numbers are int64 or float64,
-            and rasters native. Also as np.float32 or torch.float32.
+            "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks
+            is bad. "auto" is float32, but as stored for classes, which have a palette in their
+            file, unless they are normalised. With kind "number" or "array" numbers may have any
+            real dtype; a row whose number the dtype cannot hold is a bad sample. By default numbers
+            are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
             steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
             several steps.
@@ -308,14 +308,14 @@ class Field(Argument):
             in place of those of the file. One for all bands of a file, or one for each; with
             `columns` or `patterns` it may be one for each raster. Without one, a file's own counts.
         offset: columns with offsets of the row: see `scale`.
-        lut: a look-up table for rasters of uint8, int8, uint16 or int16, {10: 0, 20: 1}, or a list
-            or array that has the value of each number as `np.take` finds it: of int8 it has 256
-            values, those of the negative numbers at the end. It applies to stored pixels before
-            `normalize`; nodata and masks are those of the file, and windows are resampled before
-            it, with the nearest pixels. Numbers without a value are nodata and need a `fill`. A
-            value may be a list with one for each band of the tensor, if the raster has one band.
-            Colours of three or four bands, {(255, 0, 0): 1}, make one band of uint8 or uint16; a
-            sample with another colour is bad, unless there is a `fill`.
+        lut: a look-up table for rasters, {10: 0, 20: 1}, or a list or array that has the value of
+            each number as `np.take` finds it: of int8 it has 256 values, those of the negative
+            numbers at the end. It applies to stored pixels before `normalize`; nodata and masks are
+            those of the file, and windows are resampled before it, with the nearest pixels. Numbers
+            without a value are nodata and need a `fill`. A value may be a list with one for each
+            band of the tensor, if the raster has one band. Colours of three or four bands, {(255,
+            0, 0): 1}, make one band of uint8 or uint16; a sample with another colour is bad, unless
+            there is a `fill`.
         wavelengths: the centre wavelengths of the bands of the tensor in micrometres, which chaski
             passes on: models that take any sensor are given them beside each batch.
         gsd: the ground sampling distance of the field in metres, which chaski passes on like
@@ -366,11 +366,11 @@ class Pixels(Argument):
     Attributes:
         bands: bands of "image", as of a `Field`, or of the only one in `fields`.
         dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
-            "uint8" or "int64". "int64" is for integer rasters other than uint64. "auto" is float32,
-            but as stored for classes, which have a palette in their file, unless they are
-            normalised. With kind "number" or "array" numbers may have any real dtype; a row whose
-            number the dtype cannot hold is a bad sample. By default numbers are int64 or float64,
-            and rasters native. Also as np.float32 or torch.float32.
+            "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks
+            is bad. "auto" is float32, but as stored for classes, which have a palette in their
+            file, unless they are normalised. With kind "number" or "array" numbers may have any
+            real dtype; a row whose number the dtype cannot hold is a bad sample. By default numbers
+            are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
             steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
             several steps.
