@@ -46,8 +46,8 @@ type Convert struct {
 	// and only the mask and the count tell them apart.
 	FillNoData bool
 	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is
-	// uint8, and targets without a mask are not checked. Of floats and uint64 as int64, which are always checked, it does so for
-	// samples that are no whole numbers of int64.
+	// uint8, and targets without a mask are not checked. Of floats and uint64 as int64, which are always checked, it
+	// does so for samples that are no numbers of int64.
 	Checked bool
 	// Table looks elements up in place of all arithmetic, which NewTable has done. Samples without a value are nodata.
 	Table *Table

@@ -216,8 +216,8 @@ func (j *job) lookWide(at int, s []byte, n, bad int) int {
 	return bad
 }
 
-// whole writes floats or uint64 as int64, of which bad are nodata. One that is no number of int64 is OutOfRange, unless it is
-// nodata that has a fill.
+// whole writes floats or uint64 as int64, of which bad are nodata. One that is no number of int64 is OutOfRange, unless
+// it is nodata that has a fill.
 func (j *job) whole(at int, s []byte, n, bad int) int {
 	cv, unfit := j.cv, false
 	for i := range n {

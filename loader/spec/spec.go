@@ -167,8 +167,8 @@ type Field struct {
 	// ByPosition takes all bands by their order alone, whatever names files give them.
 	ByPosition bool `json:"by_position,omitempty"`
 	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
-	// "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks is bad. "auto" is float32, but as
-	// stored for classes, which have a palette in their file, unless they are normalised. With kind
+	// "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks is bad. "auto" is
+	// float32, but as stored for classes, which have a palette in their file, unless they are normalised. With kind
 	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a
 	// bad sample. By default numbers are int64 or float64, and rasters native.
 	DType string `json:"dtype,omitempty"`

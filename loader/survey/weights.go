@@ -7,22 +7,26 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // WeightOptions say what Weights counts.
 type WeightOptions struct {
-	// Field is the raster field to look at. Default: the last one.
+	// Field is the raster field to look at. Default: the only one.
 	Field string
-	// Classes are the values to count in the field's first band. Default: all valid values.
+	// Classes are the stored values to count in the first band that the field picks. A value that no pixel has is an
+	// error. Default: pixels that are valid in one of the picked bands.
 	Classes []float64
 	// Cell is the side of a cell in pixels of the first raster field, at most 65536. It is rounded
 	// up to a multiple that the grids of all fields share. Default 64.
@@ -64,6 +68,9 @@ type weighing struct {
 	head    rows.WeightsHeader
 	lead    int            // column of the first raster field
 	field   *pixels.Raster // the field whose pixels are counted
+	source  string
+	classes map[uint64]int // the numbers of the classes by their samples; nil: all valid pixels count
+	seen    []atomic.Bool  // of each class, whether a pixel has it
 }
 
 // CountWeights counts the cells of a share of the rows of an open table, for rows.WriteWeights.
@@ -81,6 +88,9 @@ func CountWeights(
 		return made.head, nil, err
 	}
 	out, err := made.count(ctx, sp, remote, first, count, progress)
+	if err == nil && share == nil { // other shares may have what this one lacks
+		err = made.missing()
+	}
 	made.head.Rows = count
 	return made.head, out, err
 }
@@ -120,6 +130,13 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	if err := p.table.Single(sp.Fields, "weights"); err != nil {
 		return false, err
 	}
+	if c.Field == "" && len(columns) > 1 {
+		names := make([]string, len(columns))
+		for k, i := range columns {
+			names[k] = sp.Fields[i].Name
+		}
+		return false, fmt.Errorf("count: %q are the raster fields: say whose pixels count", names)
+	}
 	assets, err := rows.FirstAssets(ctx, p.table, columns, sp.BadSamples, nil)
 	if err != nil {
 		return false, err
@@ -132,12 +149,11 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 				"the pixels of a stack are not counted: count those of a field with one raster")))
 		}
 		remote = remote || asset.Remote()
-		// The casts and the bands of the fields do not matter here.
-		f := spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}
-		if f.NoData = sp.Fields[i].NoData; len(f.NoData) > 1 {
-			f.NoData = f.NoData[:1] // pixels are counted in one band
+		f, err := p.counted(ctx, &sp.Fields[i], asset)
+		var field *pixels.Raster
+		if err == nil {
+			field, err = pixels.NewRaster(f, i, asset.Index)
 		}
-		field, err := pixels.NewRaster(f, i, asset.Index)
 		if err == nil {
 			field.Ratio, err = pixels.NewRatio(assets[0].Index, asset.Index)
 		}
@@ -157,13 +173,81 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	if cell < 1 || cell > spec.MaxWindow {
 		return false, fmt.Errorf("cell is %d: it must be in 1..%d pixels", cell, spec.MaxWindow)
 	}
-	p.lead = columns[0]
+	if err := p.setClasses(&c); err != nil {
+		return false, err
+	}
+	p.lead, p.source = columns[0], sp.Source
 	p.head = rows.WeightsHeader{
 		Version: 1, Rows: p.table.N, CellHeight: rows.RoundUp(cell, alignY), CellWidth: rows.RoundUp(cell, alignX),
 		Field: p.field.Name, Classes: c.Classes,
 	}
 	p.head.Samples, err = rows.SamplesOf(ctx, p.table)
 	return remote, err
+}
+
+// counted returns a field as its pixels are counted: as stored, without casts.
+func (p *weighing) counted(ctx context.Context, f *spec.Field, first catalog.Asset) (out spec.Field, err error) {
+	out = spec.Field{Name: f.Name, DType: "native", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
+		Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, ByPosition: f.ByPosition}
+	if first.Index.Times > 0 || len(f.Times) > 0 {
+		out.Layout = spec.TimeLayout
+	}
+	if f.BandNames != nil {
+		out.Bands, err = p.named(ctx, f.BandNames, first)
+	}
+	return out, err
+}
+
+// named returns the numbers of bands in an asset by their names.
+func (p *weighing) named(ctx context.Context, want []string, a catalog.Asset) ([]int, error) {
+	names, err := rows.BandNames(ctx, p.options.Opener, a)
+	if names == nil && err == nil && p.table.BandNames != nil {
+		names = p.table.BandNames()
+	}
+	if err != nil {
+		return nil, err
+	}
+	bands, err := pixels.PickBands(names, want)
+	if err == nil && slices.Max(bands) >= a.Index.StepBands() {
+		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(names), a.Index.StepBands())
+	}
+	return bands, err
+}
+
+// setClasses finds the classes as samples of the field have them. A class that its dtype lacks is an error.
+func (p *weighing) setClasses(c *WeightOptions) error {
+	if len(c.Classes) == 0 {
+		return nil
+	}
+	num, size := p.field.Native.Num(), p.field.Native.Size()
+	p.classes, p.seen = map[uint64]int{}, make([]atomic.Bool, len(c.Classes))
+	for k, class := range c.Classes {
+		match, ok := kernel.MatchValue(num, class)
+		bits := match.A
+		if num.IsFloat() {
+			bits, ok = kernel.FloatBits(num, class+0), size == 8 || float64(float32(class)) == class
+		}
+		if !ok || num == kernel.None {
+			return fmt.Errorf("classes: %s, which field %q has, has no %v", p.field.Native, p.field.Name, class)
+		}
+		p.classes[bits] = k
+	}
+	return nil
+}
+
+// missing returns an error about classes that no pixel has: windows would be drawn as if nobody asked for them.
+func (p *weighing) missing() error {
+	var none []float64
+	for k := range p.seen {
+		if !p.seen[k].Load() {
+			none = append(none, p.head.Classes[k])
+		}
+	}
+	if none == nil {
+		return nil
+	}
+	return fault.WithFile(fault.New(fault.NotFound, "classes", fault.NoOffset,
+		"no pixel of field %q is one of %v: leave them out", p.field.Name, none), p.source)
 }
 
 // weigh counts one asset, some rows of it at a time.
@@ -195,27 +279,62 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 		Cells: make([]uint32, across*(rows.RoundUp(height, p.head.CellHeight)/p.head.CellHeight)),
 	}
 	cell := field.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
-	// A strip is as high as a row of chunks, so that each chunk is decoded once. A pixel of it
-	// takes 5 bytes (float32 and validity), and MaxChunkBytes bounds the strip.
-	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(5*index.Width)))
-	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: chunk.Float32}, Nodata: true,
+	planes := field.Picked
+	if field.BandNames != nil {
+		bands, err := p.named(ctx, field.BandNames, asset)
+		if err != nil {
+			return w, asset.Fault(err)
+		}
+		planes = field.PlanesOf(bands, index).Picked
+	}
+	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: field.Native}, Nodata: true,
 		Said: field.Final.Said, NaN: field.NoData == nil} // as for a tensor of validity
-	resampler := &r.Resample
+	if p.classes != nil {
+		planes, convs = planes[:1], convs.Of(0, 1)
+	}
+	// A strip is as high as a row of chunks, so that each chunk is decoded once. A sample of it takes a byte more, for
+	// its validity, and MaxChunkBytes bounds the strip.
+	size := field.Native.Size()
+	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/((size+1)*len(planes)*index.Width)))
 	for line := 0; line < index.Height; line += strip {
 		win := shuffle.Box{Y: line, H: min(strip, index.Height-line), W: index.Width}
-		if err := r.Planes(ctx, asset, []int{0}, win, convs, 4); err != nil {
+		if err := r.Planes(ctx, asset, planes, win, convs, size); err != nil {
 			return w, err
 		}
-		for i := range win.H * win.W {
-			if resampler.InValid[i] != 0 && p.counts(resampler.Float(i)) {
-				w.Cells[(line+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
-			}
-		}
+		p.tally(&r.Resample, win, size, func(i int) {
+			w.Cells[(line+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
+		})
 	}
 	return w, nil
 }
 
-// counts reports whether a value is counted.
-func (p *weighing) counts(v float32) bool {
-	return len(p.head.Classes) == 0 || slices.Contains(p.head.Classes, float64(v))
+// tally calls add with the pixels of a window that count: those of a class in the first band or, without classes, those
+// that are valid in one of the bands, as in GDAL's mask of a dataset.
+func (p *weighing) tally(s *pixels.Resampler, win shuffle.Box, size int, add func(i int)) {
+	n := win.H * win.W
+	negative := uint64(0) // zero, which equals zero
+	if p.field.Native.Num().IsFloat() {
+		negative = 1 << (8*size - 1)
+	}
+	for i := range n {
+		if p.classes == nil {
+			for pos := i; pos < len(s.InValid); pos += n {
+				if s.InValid[pos] != 0 {
+					add(i)
+					break
+				}
+			}
+			continue
+		}
+		bits := cast.Uint(s.In[i*size:], size)
+		if bits == negative {
+			bits = 0
+		}
+		if k, ok := p.classes[bits]; ok && s.InValid[i] != 0 {
+			add(i)
+			if !p.seen[k].Load() {
+				p.seen[k].Store(true)
+			}
+		}
+	}
 }

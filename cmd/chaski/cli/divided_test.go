@@ -44,7 +44,7 @@ func divisible(t *testing.T) map[string][]string {
 	pairs := []string{"--field", "image={id}/s2/img.tif", "--field", "mask={id}/ref/label.tif", data}
 	return map[string][]string{
 		"stats.json":  {"stats", "--bad-samples", "skip", images},
-		"a.weights":   append([]string{"stats", "--sampling", "--cell", "16"}, pairs...),
+		"a.weights":   append([]string{"stats", "--sampling", "--cell", "16", "--count", "mask"}, pairs...),
 		"report.json": {"verify", data, images, coast},
 		"some.json":   {"verify", "--pixels", "--max-faults", "1", images, filepath.Join(images, "bad.tif"), coast},
 		"all.parquet": {"index", "--absolute", data, coast},
