@@ -35,6 +35,8 @@ type Kind struct {
 	Files magic.Class
 	// Times is true if a timestamp opens an earlier state, Lists if a list of paths is one dataset of this kind.
 	Times, Lists bool
+	// Inside is true if a path FILE::PATH, whose FILE has the name of this kind, is one of this kind, too.
+	Inside bool
 	// Flat is true if there are no dimensions to name.
 	Flat bool
 	// Usage says of a path how its rasters are read, for the error that it is not one raster. Its %s is the path.
@@ -132,7 +134,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	file := class.Pixels() || class.Table() && !strings.EqualFold(path.Ext(name), ".json")
 	_, _, inside := source.Split(p.Name)
 	switch {
-	case p.Remote() && (inside || file):
+	case p.Remote() && (inside && !Inside(p.Name) || file):
 		return Other, nil
 	case !p.Remote() && file:
 		if st, err := openers.RootsOf(o).Stat(p.Local()); err != nil || !st.IsDir() {
@@ -185,6 +187,13 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 			"is an Icechunk store, which is not read: copy it to Zarr"), uri)
 	}
 	return result, nil
+}
+
+// Inside reports whether a path is FILE::PATH of a kind that has such paths.
+func Inside(uri string) bool {
+	file, _, inside := source.Split(uri)
+	class := magic.Named(source.Name(file)).Class
+	return inside && Find(func(k *Kind) bool { return k.Inside && k.Files == class }) != Other
 }
 
 // Is reports whether a path leads to a kind, and to no other one.

@@ -12,9 +12,11 @@ import (
 // Limits of the structures of a file.
 const (
 	maxBlock = 64 << 20 // bytes of one structure
-	// pageSize is how much is read around a structure. Most have some 100 bytes, and writers put them side by side.
-	pageSize = 16 << 10
-	maxPages = 256 // pages that are kept: 4 MiB
+	// A page is how much is read around a structure. Most have some 100 bytes, and writers put them side by side. Of
+	// remote files a request costs about as much as 256 KiB.
+	localPage  = 16 << 10
+	remotePage = 256 << 10
+	maxPages   = 4 << 20 // bytes of pages that are kept
 	// Structures of a file are read once, some of them, such as heaps, a few times. rereads is how often all bytes of
 	// a file may be read by one walk, and spareReads is added for small files.
 	rereads    = 8
@@ -40,13 +42,18 @@ type walk struct {
 	ctx  context.Context
 	left int64 // bytes that may still be read
 
-	pages map[int64][]byte
-	heap  collection // the one that was read last
+	pages    map[int64][]byte
+	pageSize int64
+	heap     collection // the one that was read last
 }
 
 func (f *file) walk(ctx context.Context, r source.Reader) *walk {
-	return &walk{file: f, r: r, ctx: ctx, left: rereads*min(f.size, math.MaxInt64/(2*rereads)) + spareReads,
-		pages: map[int64][]byte{}}
+	w := &walk{file: f, r: r, ctx: ctx, left: rereads*min(f.size, math.MaxInt64/(2*rereads)) + spareReads,
+		pages: map[int64][]byte{}, pageSize: localPage}
+	if _, remote := r.(source.Gapped); remote {
+		w.pageSize = remotePage
+	}
+	return w
 }
 
 // corrupt is an error at an address.
@@ -80,11 +87,11 @@ func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 	if err := w.spend(part, addr, int64(n)+16); err != nil {
 		return nil, err
 	}
-	first := pos / pageSize
+	first := pos / w.pageSize
 	if n == 0 {
 		return nil, nil
 	}
-	if last := (pos + int64(n) - 1) / pageSize; first != last {
+	if last := (pos + int64(n) - 1) / w.pageSize; first != last {
 		b := make([]byte, n)
 		return b, w.r.ReadAt(w.ctx, b, pos)
 	}
@@ -92,7 +99,7 @@ func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := pos - first*pageSize
+	start := pos - first*w.pageSize
 	return page[start : start+int64(n) : start+int64(n)], nil
 }
 
@@ -110,11 +117,11 @@ func (w *walk) page(number int64) ([]byte, error) {
 	if page := w.pages[number]; page != nil {
 		return page, nil
 	}
-	page := make([]byte, min(pageSize, w.size-number*pageSize))
-	if err := w.r.ReadAt(w.ctx, page, number*pageSize); err != nil {
+	page := make([]byte, min(w.pageSize, w.size-number*w.pageSize))
+	if err := w.r.ReadAt(w.ctx, page, number*w.pageSize); err != nil {
 		return nil, err
 	}
-	if len(w.pages) >= maxPages {
+	if int64(len(w.pages)) >= maxPages/w.pageSize {
 		for old := range w.pages { // any one
 			delete(w.pages, old)
 			break

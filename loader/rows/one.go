@@ -19,7 +19,7 @@ import (
 // For remote names the container is tried first, because asking for the file takes a request. o must have its defaults.
 func One(ctx context.Context, o resources.Options, name string) (catalog.Asset, error) {
 	switch {
-	case !Inside(name):
+	case !Inside(name), store.Inside(name):
 		return oneFile(ctx, o, name)
 	case source.IsRemote(name):
 		asset, err := oneMember(ctx, o, name)

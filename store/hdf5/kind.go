@@ -19,7 +19,7 @@ import (
 
 // Kind is the kind of the paths of HDF5 files.
 var Kind = store.Register(&store.Kind{
-	Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5, Raster: openRaster, Verify: check,
+	Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5, Inside: true, Raster: openRaster, Verify: check,
 })
 
 // Named reports whether a path has the extension of HDF5 or NetCDF-4. Only such remote paths are looked at.

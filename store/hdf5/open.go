@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	format "github.com/chaski-eo/chaski/format/hdf5"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/zarr"
 )
@@ -49,6 +51,9 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 		return nil, err
 	}
 	defer r.Close()
+	if !format.Is(ctx, r) {
+		return nil, notHDF5(ctx, r)
+	}
 	made := &opened{open: o, uri: uri, object: source.Known{Size: r.Size(), ETag: source.ETag(r)},
 		names: map[uint64]string{}, ids: map[int64]string{}}
 	made.File = zarr.NewFile(ctx, o, uri, opt)
@@ -65,6 +70,22 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 		made.add(p, made.tree.Nodes[p])
 	}
 	return made.Node(made.tree.Version), nil
+}
+
+// notHDF5 says what a file with the name of an HDF5 file is.
+func notHDF5(ctx context.Context, r source.Reader) error {
+	head := make([]byte, min(r.Size(), magic.Head))
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("CDF")):
+		return fault.New(fault.Unsupported, "file", 0, "it is NetCDF-3, which is not read: convert it, as by "+
+			"'nccopy -k nc4 OLD NEW'")
+	case magic.OfBytes(head) != "":
+		return fault.New(fault.Unsupported, "file", 0, "it is %s, not an HDF5 file", magic.OfBytes(head))
+	}
+	return fault.New(fault.Corrupt, "superblock", 0, "it does not begin like an HDF5 file")
 }
 
 // isPlaceholder reports whether a dataset only stands for a netCDF-4 dimension without coordinates.

@@ -17,8 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/store/zarr"
 )
 
-// corpus is the folder of the corpus.
-const corpus = "../../testdata/hdf5"
+// testdata is the folder of the corpus.
+const testdata = "../../testdata/hdf5"
 
 // dataset is what h5py reads of a dataset.
 type dataset struct {
@@ -54,7 +54,7 @@ func read(ctx context.Context, a *zarr.Array) ([]byte, error) {
 
 // TestH5py compares every dataset of the corpus, or of the folder in CHASKI_HDF5, with what h5py reads.
 func TestH5py(t *testing.T) {
-	folder := cmp.Or(os.Getenv("CHASKI_HDF5"), corpus)
+	folder := cmp.Or(os.Getenv("CHASKI_HDF5"), testdata)
 	text, err := os.ReadFile(filepath.Join(folder, "expected.json"))
 	if err != nil {
 		t.Fatal(err)

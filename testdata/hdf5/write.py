@@ -38,12 +38,16 @@ def types(f):
     """Every type of numbers, in both orders of bytes."""
     for name in "u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8".split():
         for order in "<>":
-            f.create_dataset(f"types/{order == '<' and 'le' or 'be'}_{name}", data=values((5, 7), order + name))
+            f.create_dataset(
+                f"types/{order == '<' and 'le' or 'be'}_{name}", data=values((5, 7), order + name)
+            )
     f.create_dataset("types/bool", data=values((5, 7), bool))
     enum = h5py.enum_dtype({"sea": 0, "land": 1, "ice": 2}, basetype="u1")
     f.create_dataset("types/enum", data=values((3, 4), "u1") % 3, dtype=enum)
     f.create_dataset("types/scalar", data=np.float32(1.5))
-    f.create_dataset("types/text", data=np.array(["a", "bc"], dtype=object), dtype=h5py.string_dtype())
+    f.create_dataset(
+        "types/text", data=np.array(["a", "bc"], dtype=object), dtype=h5py.string_dtype()
+    )
     f.create_dataset("types/pairs", data=np.zeros(3, dtype=[("a", "i4"), ("b", "f4")]))
 
 
@@ -56,39 +60,70 @@ def layouts(f, many):
     dcpl.set_layout(h5py.h5d.COMPACT)
     space = h5py.h5s.create_simple((6, 5))
     h5py.h5d.create(g.id, b"compact", h5py.h5t.STD_I16LE, space, dcpl).write(
-        h5py.h5s.ALL, h5py.h5s.ALL, values((6, 5), "i2"))
+        h5py.h5s.ALL, h5py.h5s.ALL, values((6, 5), "i2")
+    )
     g.create_dataset("single", data=values((20, 30), "u2"), chunks=(20, 30))
-    g.create_dataset("single_deflate", data=values((20, 30), "u2"), chunks=(20, 30), compression="gzip")
+    g.create_dataset(
+        "single_deflate", data=values((20, 30), "u2"), chunks=(20, 30), compression="gzip"
+    )
     early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     early.set_chunk((8, 16))
     early.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    h5py.h5d.create(g.id, b"implicit", h5py.h5t.STD_U16LE, h5py.h5s.create_simple((20, 30)), early).write(
-        h5py.h5s.ALL, h5py.h5s.ALL, values((20, 30), "u2"))
+    h5py.h5d.create(
+        g.id, b"implicit", h5py.h5t.STD_U16LE, h5py.h5s.create_simple((20, 30)), early
+    ).write(h5py.h5s.ALL, h5py.h5s.ALL, values((20, 30), "u2"))
     g.create_dataset("fixed", data=values((20, 30), "u2"), chunks=(8, 16))
     g.create_dataset("fixed_max", data=values((20, 30), "u2"), chunks=(8, 8), maxshape=(50, 80))
-    g.create_dataset("fixed_deflate", data=values((20, 30), "u2"), chunks=(8, 16), compression="gzip")
+    g.create_dataset(
+        "fixed_deflate", data=values((20, 30), "u2"), chunks=(8, 16), compression="gzip"
+    )
     if many:
         g.create_dataset("fixed_pages", data=values((1500, 2), "u1"), chunks=(1, 2))
     sparse = g.create_dataset("fixed_pages_sparse", (5000, 2), "u1", chunks=(1, 2), fillvalue=7)
     sparse[3000:3010] = 1
     g.create_dataset("extensible", data=values((20, 30), "u2"), chunks=(8, 16), maxshape=(None, 30))
-    g.create_dataset("extensible_second", data=values((20, 90), "u2"), chunks=(8, 2), maxshape=(20, None))
-    g.create_dataset("extensible_deflate", data=values((60, 30), "u2"), chunks=(1, 16), maxshape=(None, 30),
-                     compression="gzip")
+    g.create_dataset(
+        "extensible_second", data=values((20, 90), "u2"), chunks=(8, 2), maxshape=(20, None)
+    )
+    g.create_dataset(
+        "extensible_deflate",
+        data=values((60, 30), "u2"),
+        chunks=(1, 16),
+        maxshape=(None, 30),
+        compression="gzip",
+    )
     if many:
-        g.create_dataset("extensible_many", data=values((2500, 1), "u1"), chunks=(1, 1), maxshape=(None, 1))
-    pages = g.create_dataset("extensible_pages", (1 << 18, 1), "u1", chunks=(1, 1), maxshape=(None, 1), fillvalue=3)
+        g.create_dataset(
+            "extensible_many", data=values((2500, 1), "u1"), chunks=(1, 1), maxshape=(None, 1)
+        )
+    pages = g.create_dataset(
+        "extensible_pages", (1 << 18, 1), "u1", chunks=(1, 1), maxshape=(None, 1), fillvalue=3
+    )
     pages[140000:140020] = 9
     pages[5] = 8
     g.create_dataset("tree", data=values((20, 30), "u2"), chunks=(4, 4), maxshape=(None, None))
-    g.create_dataset("tree_deflate", data=values((20, 30, 4), "u2"), chunks=(4, 4, 2), maxshape=(None, None, None),
-                     compression="gzip")
+    g.create_dataset(
+        "tree_deflate",
+        data=values((20, 30, 4), "u2"),
+        chunks=(4, 4, 2),
+        maxshape=(None, None, None),
+        compression="gzip",
+    )
     if many:  # three levels
-        g.create_dataset("tree_many", data=values((1, 1, 1, 1, 36, 36), "u1"), chunks=(1,) * 6, maxshape=(None,) * 6)
+        g.create_dataset(
+            "tree_many",
+            data=values((1, 1, 1, 1, 36, 36), "u1"),
+            chunks=(1,) * 6,
+            maxshape=(None,) * 6,
+        )
     g.create_dataset("sparse", (100, 100), "i4", chunks=(10, 10), fillvalue=-1)[35:47, 60:62] = 5
-    shrunk = g.create_dataset("shrunk", data=values((20, 30), "u2"), chunks=(4, 4), maxshape=(None, None))
+    shrunk = g.create_dataset(
+        "shrunk", data=values((20, 30), "u2"), chunks=(4, 4), maxshape=(None, None)
+    )
     shrunk.resize((9, 13))
-    grown = g.create_dataset("grown", data=values((9, 13), "u2"), chunks=(4, 4), maxshape=(None, None))
+    grown = g.create_dataset(
+        "grown", data=values((9, 13), "u2"), chunks=(4, 4), maxshape=(None, None)
+    )
     grown.resize((20, 30))
 
 
@@ -100,14 +135,20 @@ def filters(f):
     g.create_dataset("shuffle_deflate", data=data, chunks=chunks, compression="gzip", shuffle=True)
     g.create_dataset("shuffle", data=data, chunks=chunks, shuffle=True)
     g.create_dataset("fletcher32", data=data, chunks=chunks, fletcher32=True)
-    g.create_dataset("all", data=data, chunks=chunks, compression="gzip", shuffle=True, fletcher32=True)
-    g.create_dataset("big_shuffle", data=data.astype(">f8"), chunks=chunks, compression="gzip", shuffle=True)
+    g.create_dataset(
+        "all", data=data, chunks=chunks, compression="gzip", shuffle=True, fletcher32=True
+    )
+    g.create_dataset(
+        "big_shuffle", data=data.astype(">f8"), chunks=chunks, compression="gzip", shuffle=True
+    )
     g.create_dataset("lzf", data=data, chunks=chunks, compression="lzf", shuffle=True)
     noise = np.random.default_rng(1).integers(0, 256, (24, 40), dtype="u1")
     g.create_dataset("lzf_noise", data=noise, chunks=chunks, compression="lzf")
     g.create_dataset("zstd", data=data, chunks=chunks, **hdf5plugin.Zstd())
     for cname in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
-        g.create_dataset("blosc_" + cname, data=data, chunks=chunks, **hdf5plugin.Blosc(cname=cname, shuffle=1))
+        g.create_dataset(
+            "blosc_" + cname, data=data, chunks=chunks, **hdf5plugin.Blosc(cname=cname, shuffle=1)
+        )
     g.create_dataset("blosc_bits", data=data, chunks=chunks, **hdf5plugin.Blosc(shuffle=2))
     g.create_dataset("scaleoffset", data=data, chunks=chunks, scaleoffset=0)
     g.create_dataset("bitshuffle", data=data, chunks=chunks, **hdf5plugin.Bitshuffle())
@@ -151,10 +192,16 @@ def samples(path):
     """The shape of So2Sat: arrays of n samples in one file, and their labels."""
     with h5py.File(path, "w") as f:
         f.create_dataset("sen1", data=values((12, 8, 8, 4), "f8"), chunks=(1, 8, 8, 4))
-        f.create_dataset("sen2", data=values((12, 8, 8, 5), "f8", 1), chunks=(4, 8, 8, 5), compression="gzip")
+        f.create_dataset(
+            "sen2", data=values((12, 8, 8, 5), "f8", 1), chunks=(4, 8, 8, 5), compression="gzip"
+        )
         f.create_dataset("label", data=np.eye(17)[np.arange(12) % 17])
         f.create_dataset("class", data=np.arange(12, dtype="i4") % 5)
-        f.create_dataset("name", data=np.array([f"s{i}" for i in range(12)], dtype=object), dtype=h5py.string_dtype())
+        f.create_dataset(
+            "name",
+            data=np.array([f"s{i}" for i in range(12)], dtype=object),
+            dtype=h5py.string_dtype(),
+        )
         f.create_dataset("code", data=np.array([f"c{i}".encode() for i in range(12)]))
 
 
@@ -177,8 +224,15 @@ def netcdf(path):
         x[:], y[:], t[:] = 600005 + 10 * np.arange(40), 4000295 - 10 * np.arange(30), [0, 1]
         crs = f.createVariable("crs", "i4")
         crs.setncatts({"grid_mapping_name": "transverse_mercator", "spatial_ref": "EPSG:32633"})
-        v = f.createVariable("red", "i2", ("time", "y", "x"), zlib=True, shuffle=True, chunksizes=(1, 16, 16),
-                             fill_value=-999)
+        v = f.createVariable(
+            "red",
+            "i2",
+            ("time", "y", "x"),
+            zlib=True,
+            shuffle=True,
+            chunksizes=(1, 16, 16),
+            fill_value=-999,
+        )
         v.setncatts({"scale_factor": 0.01, "add_offset": -5.0, "grid_mapping": "crs"})
         v.set_auto_maskandscale(False)
         v[:] = values((2, 30, 40), "i2")
@@ -203,18 +257,27 @@ def expected(path):
                 if item.id.__hash__() not in above:
                     add(item, p + "/", above | {item.id.__hash__()})
                 continue
-            if not isinstance(item, h5py.Dataset) or item.attrs.get("NAME", b"").startswith(b"This is a netCDF"):
+            if not isinstance(item, h5py.Dataset) or item.attrs.get("NAME", b"").startswith(
+                b"This is a netCDF"
+            ):
                 continue
-            filters = {item.id.get_create_plist().get_filter(i)[0]
-                       for i in range(item.id.get_create_plist().get_nfilters())}
+            filters = {
+                item.id.get_create_plist().get_filter(i)[0]
+                for i in range(item.id.get_create_plist().get_nfilters())
+            }
             kind = item.dtype.kind
             if kind not in "uifb" or filters - {1, 2, 3, 32000, 32001, 32015}:
                 out[p] = None
                 continue
             data = np.asarray(item[()])
-            raw = data.astype(np.uint8) if kind == "b" else data.astype(data.dtype.newbyteorder("<"))
-            out[p] = {"shape": list(item.shape), "dtype": "bool" if kind == "b" else raw.dtype.name,
-                      "sha256": hashlib.sha256(np.ascontiguousarray(raw).tobytes()).hexdigest()}
+            raw = (
+                data.astype(np.uint8) if kind == "b" else data.astype(data.dtype.newbyteorder("<"))
+            )
+            out[p] = {
+                "shape": list(item.shape),
+                "dtype": "bool" if kind == "b" else raw.dtype.name,
+                "sha256": hashlib.sha256(np.ascontiguousarray(raw).tobytes()).hexdigest(),
+            }
 
     with h5py.File(path) as f:
         add(f, "", {f.id.__hash__()})
@@ -222,22 +285,40 @@ def expected(path):
 
 
 # Of each part, the versions of the library that write it in another form.
-PARTS = {types: ["earliest", "v112"], layouts: ["earliest", "v110", "latest"],
-         filters: ["earliest", "latest"], groups: ["earliest", "v108", "latest"]}
+PARTS = {
+    types: ["earliest", "v112"],
+    layouts: ["earliest", "v110", "latest"],
+    filters: ["earliest", "latest"],
+    groups: ["earliest", "v108", "latest"],
+}
 
 
 def random_file(path, seed):
     """One file of random datasets: layouts, filters, types, shapes, some of them written in part."""
     rng = np.random.default_rng(seed)
     version = str(rng.choice(["earliest", "v108", "v110", "v112", "v114", "latest"]))
-    packers = [{}, {"compression": "gzip"}, {"compression": "lzf"}, dict(hdf5plugin.Zstd()),
-               dict(hdf5plugin.Blosc(cname=str(rng.choice(["blosclz", "lz4", "lz4hc", "zlib", "zstd"])),
-                                     clevel=int(rng.integers(1, 10)), shuffle=int(rng.integers(0, 3))))]
-    with h5py.File(path, "w", libver="earliest" if version == "earliest" else (version, version)) as f:
+    packers = [
+        {},
+        {"compression": "gzip"},
+        {"compression": "lzf"},
+        dict(hdf5plugin.Zstd()),
+        dict(
+            hdf5plugin.Blosc(
+                cname=str(rng.choice(["blosclz", "lz4", "lz4hc", "zlib", "zstd"])),
+                clevel=int(rng.integers(1, 10)),
+                shuffle=int(rng.integers(0, 3)),
+            )
+        ),
+    ]
+    with h5py.File(
+        path, "w", libver="earliest" if version == "earliest" else (version, version)
+    ) as f:
         for i in range(int(rng.integers(1, 40))):
             rank = int(rng.integers(1, 6))
             shape = tuple(int(n) for n in rng.integers(1, (400, 60, 20, 9, 6)[rank - 1], rank))
-            dtype = str(rng.choice("u1 i1 <u2 >u2 <i4 >i4 <u8 >i8 <f2 >f2 <f4 >f4 <f8 >f8 ?".split()))
+            dtype = str(
+                rng.choice("u1 i1 <u2 >u2 <i4 >i4 <u8 >i8 <f2 >f2 <f4 >f4 <f8 >f8 ?".split())
+            )
             options = {}
             if rng.random() < 0.8:
                 options["chunks"] = tuple(int(rng.integers(1, n + 1)) for n in shape)
@@ -245,19 +326,34 @@ def random_file(path, seed):
                 options["shuffle"] = bool(rng.random() < 0.4)
                 options["fletcher32"] = bool(rng.random() < 0.3)
                 if rng.random() < 0.5:
-                    options["maxshape"] = tuple(None if rng.random() < 0.5 else n + int(rng.integers(0, 9)) for n in shape)
+                    options["maxshape"] = tuple(
+                        None if rng.random() < 0.5 else n + int(rng.integers(0, 9)) for n in shape
+                    )
             if rng.random() < 0.3:
                 options["fillvalue"] = np.array(1).astype(dtype)
-            group = f.require_group("/".join(str(rng.choice(["a", "b", "c"])) for _ in range(int(rng.integers(0, 4)))) or "/")
+            group = f.require_group(
+                "/".join(str(rng.choice(["a", "b", "c"])) for _ in range(int(rng.integers(0, 4))))
+                or "/"
+            )
             d = group.create_dataset(f"d{i}", shape, dtype, **options)
-            box = tuple(slice(int(a), int(b)) for a, b in (sorted(rng.integers(0, n + 1, 2)) for n in shape))
+            box = tuple(
+                slice(int(a), int(b)) for a, b in (sorted(rng.integers(0, n + 1, 2)) for n in shape)
+            )
             if rng.random() < 0.6:
                 box = ...
             size = d[box].shape
-            d[box] = values(size, dtype.lstrip("<>") if dtype != "?" else bool, i) if np.prod(size) else 0
+            d[box] = (
+                values(size, dtype.lstrip("<>") if dtype != "?" else bool, i)
+                if np.prod(size)
+                else 0
+            )
             if options.get("maxshape") and rng.random() < 0.5:
-                d.resize(tuple(min(m, n + 3) if m else n + int(rng.integers(-n + 1, 4))
-                               for n, m in zip(shape, options["maxshape"])))
+                d.resize(
+                    tuple(
+                        min(m, n + 3) if m else n + int(rng.integers(-n + 1, 4))
+                        for n, m in zip(shape, options["maxshape"])
+                    )
+                )
             for k in range(int(rng.integers(0, 12))):
                 d.attrs[f"k{k}"] = [1.5, "text", [1, 2, 3], np.float32(2)][k % 4]
 
@@ -265,7 +361,9 @@ def random_file(path, seed):
 def save(folder, names):
     """Write expected.json of files in a folder."""
     with open(f"{folder}/expected.json", "w") as out:
-        json.dump({n: expected(f"{folder}/{n}") for n in sorted(names)}, out, indent=0, sort_keys=True)
+        json.dump(
+            {n: expected(f"{folder}/{n}") for n in sorted(names)}, out, indent=0, sort_keys=True
+        )
         out.write("\n")
 
 
@@ -276,9 +374,13 @@ def main():
             random_file(f"{folder}/r{seed + i}.h5", seed + i)
         return save(folder, [f"r{seed + i}.h5" for i in range(count)])
     if sys.argv[1:2] == ["expect"]:
-        found = [os.path.relpath(os.path.join(top, n), sys.argv[2]) for top, _, names in os.walk(sys.argv[2])
-                 for n in names if n.endswith((".h5", ".hdf5", ".he5", ".nc", ".nc4")) and
-                 h5py.is_hdf5(os.path.join(top, n))]
+        found = [
+            os.path.relpath(os.path.join(top, n), sys.argv[2])
+            for top, _, names in os.walk(sys.argv[2])
+            for n in names
+            if n.endswith((".h5", ".hdf5", ".he5", ".nc", ".nc4"))
+            and h5py.is_hdf5(os.path.join(top, n))
+        ]
         return save(sys.argv[2], found)
     for part, versions in PARTS.items():
         for version in versions:
