@@ -352,3 +352,215 @@ def test_images_without_labels(labelled):
     with load(root, {"boxes": vector}, rows=chaski.Rows(missing="drop"), shuffle=False) as loader:
         seen = [int(i[2, 0, 0]) for b in loader for i in b["image"][b["valid"].astype(bool)]]
     assert seen == [i for i in range(N) if i != MISSING]
+
+
+def coco(root: Path, seed: int) -> dict[str, Any]:
+    """Annotations of all images in one file, as COCO has them, behind their images or before."""
+    random = np.random.default_rng(seed)
+    categories = [{"id": 3 * k + 2, "name": n} for k, n in enumerate(NAMES)]
+    listed = []
+    for i in range(N):
+        for o in some(i):
+            low, high = o["corners"].min(0), o["corners"].max(0)
+            listed.append({
+                "id": len(listed), "image_id": 500 - i, "iscrowd": int(random.integers(2)),
+                "category_id": categories[NAMES.index(o["name"])]["id"],
+                "bbox": [*low.tolist(), *(high - low).tolist()], "area": random.random(),
+                "segmentation": [o["corners"].ravel().tolist()],
+            })  # fmt: skip
+    listed = [listed[k] for k in random.permutation(len(listed))]
+    files = [{"id": 500 - i, "file_name": f"im{i}.png", "height": HEIGHT, "width": WIDTH}
+             for i in range(N) if i != MISSING]  # fmt: skip
+    file = {
+        "info": {"year": 2026},
+        "annotations": listed,
+        "images": files,
+        "categories": categories,
+    }
+    (root / "annotations.json").write_text(json.dumps(file))
+    return file
+
+
+def boxes_of(batch: chaski.Batch, k: int) -> tuple[np.ndarray, list[int]]:
+    return batch["boxes"].rows()[k], batch["boxes_values"].rows()[k].tolist()
+
+
+def test_coco_for_all_images(tmp_path):
+    images(tmp_path)
+    file = coco(tmp_path, 3)
+    path = tmp_path / "annotations.json"
+    boxes = chaski.Vector(path, kind="boxes", missing="empty", columns=["iscrowd", "area"])
+    numbered = chaski.Vector(path, "category_id", kind="boxes", missing="empty")
+    with load(tmp_path, {"boxes": boxes, "ids": numbered}, batch_size=N, shuffle=False) as loader:
+        assert loader.classes == {"boxes": ["", *sorted(NAMES)]}
+        (batch,) = loader
+    names = {c["id"]: c["name"] for c in file["categories"]}
+    for i in range(N):
+        mine = [a for a in file["annotations"] if a["image_id"] == 500 - i]
+        found, values = boxes_of(batch, i)
+        sides = np.reshape([a["bbox"] for a in mine], (-1, 4))
+        low, high = sides[:, :2], sides[:, :2] + sides[:, 2:]
+        want = np.hstack([low.clip(0), high.clip(0, (WIDTH, HEIGHT))])
+        assert np.allclose(found, want, atol=1e-4)
+        assert values == [sorted(NAMES).index(names[a["category_id"]]) + 1 for a in mine]
+        assert batch["ids_values"].rows()[i].tolist() == [a["category_id"] for a in mine]
+        crowd, area = batch["boxes_iscrowd"].rows()[i], batch["boxes_area"].rows()[i]
+        assert crowd.dtype == np.int64 and crowd.tolist() == [a["iscrowd"] for a in mine]
+        assert area.dtype == np.float32 and np.allclose(area, [a["area"] for a in mine])
+
+
+def test_coco_that_does_not_name_an_image(tmp_path):
+    images(tmp_path)
+    coco(tmp_path, 3)
+    vector = chaski.Vector(tmp_path / "annotations.json", kind="boxes")
+    with (
+        load(tmp_path, {"boxes": vector}, batch_size=N) as loader,
+        pytest.raises(chaski.Error, match=f"no shape names .im{MISSING}"),
+    ):
+        list(loader)
+
+
+def test_masks_of_coco(tmp_path):
+    """Outlines and runs are drawn as pycocotools decodes them, outlines by GDAL's rule."""
+    mask = pytest.importorskip("pycocotools.mask")
+    images(tmp_path)
+    file = coco(tmp_path, 4)
+    random = np.random.default_rng(4)
+    for k, a in enumerate(file["annotations"]):
+        if k % 3:
+            noise = random.random((HEIGHT, WIDTH)) < 0.3
+            rle = mask.encode(np.asfortranarray(noise.astype(np.uint8)))
+            if k % 3 == 1:
+                a["segmentation"] = {"size": rle["size"], "counts": rle["counts"].decode()}
+            else:
+                flat = noise.ravel(order="F")
+                ends = np.flatnonzero(np.diff(flat)) + 1
+                runs = np.diff([0, *ends, flat.size]).tolist()
+                a["segmentation"] = {"size": rle["size"], "counts": [0] * int(flat[0]) + runs}
+            a["decoded"] = noise.tolist()
+    (tmp_path / "annotations.json").write_text(json.dumps(file))
+    vector = chaski.Vector(tmp_path / "annotations.json", "category_id", missing="empty")
+    with load(tmp_path, {"mask": vector}, batch_size=N, shuffle=False) as loader:
+        (batch,) = loader
+    drawn = 0
+    for i in range(N):
+        want = np.zeros((HEIGHT, WIDTH), np.int64)
+        for a in file["annotations"]:
+            if a["image_id"] != 500 - i:
+                continue
+            if "decoded" in a:
+                pixels = np.array(a["decoded"])
+                drawn += 1
+            else:
+                ring = np.reshape(a["segmentation"], (-1, 2)).tolist()
+                shape = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+                pixels = features.rasterize([shape], want.shape) == 1
+            want[pixels] = a["category_id"]
+        assert np.array_equal(batch["mask"][i], want)
+    assert drawn > 5
+
+
+@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("head", ["img_path,xmin,ymin,xmax,ymax,group", "Filename,x,y,w,h,group"])
+def test_csv_for_all_images(tmp_path, head, shares):
+    images(tmp_path)
+    size = np.tile([WIDTH, HEIGHT], 2) if shares else np.ones(4)
+    lines, want = [head], {i: [] for i in range(N)}
+    for i in range(N):
+        for o in some(i):
+            x0, y0, x1, y1 = np.array(o["box"]) / size
+            sides = [x0, y0, x1 - x0, y1 - y0] if "w,h" in head else [x0, y0, x1, y1]
+            lines.append(",".join(map(str, [f"images/im{i}.png", *sides, f'"{o["name"]}"'])))
+            want[i].append((o["box"], o["name"]))
+    lines.append(f"im{EMPTY}.png,,,,,")
+    (tmp_path / "boxes.csv").write_text("\n".join(lines) + "\n")
+    classes = ["storage-tank", "ship"]
+    vector = chaski.Vector(
+        tmp_path / "boxes.csv", "group", kind="boxes", classes=classes, missing="empty",
+        crs="shares" if shares else None,
+    )  # fmt: skip
+    with load(tmp_path, {"boxes": vector}, batch_size=N, shuffle=False) as loader:
+        (batch,) = loader
+    for i in range(N):
+        found, values = boxes_of(batch, i)
+        mine = [(b, n) for b, n in want[i] if n in classes]
+        low, high = np.split(np.reshape([b for b, _ in mine], (-1, 4)), 2, axis=1)
+        limits = (WIDTH, HEIGHT)
+        assert np.allclose(found, np.hstack([low.clip(0), high.clip(0, limits)]), atol=1e-4)
+        assert values == [classes.index(n) + 1 for _, n in mine]
+
+
+def test_classes_of_a_mixture(tmp_path):
+    """Classes that are found are those of all sources, so that a name has one number."""
+    vectors = {}
+    for name, kinds in [("a", ["tank", "ship"]), ("b", ["boat", "tank"])]:
+        images(tmp_path / name)
+        lines = ["image,xmin,ymin,xmax,ymax,label"]
+        lines += [f"im{i}.png,1,1,9,9,{kinds[i % 2]}" for i in range(N)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+        vectors[name] = chaski.Vector(tmp_path / f"{name}.csv", kind="boxes")
+    mixture = chaski.Mixture({
+        n: chaski.Source(str(tmp_path / n / "images"), fields={"boxes": v})
+        for n, v in vectors.items()
+    })  # fmt: skip
+    fields = {"image": chaski.Field(dtype="uint8"), "boxes": vectors["a"]}
+    with chaski.load(mixture, batch_size=2, fields=fields, seed=3, shuffle=False) as loader:
+        assert loader.classes["boxes"] == ["", "boat", "ship", "tank"]
+        seen = {v for b in loader for row in b["boxes_values"].rows() for v in row.tolist()}
+    assert seen == {1, 2, 3}
+
+
+def test_objects_without_a_class(tmp_path):
+    """Larch Casebearer has a member "damage" that some trees lack."""
+    images(tmp_path)
+    (tmp_path / "labels").mkdir()
+    box = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>9</xmax><ymax>8</ymax></bndbox>"
+    for i in range(N):
+        tree = f"<object><damage>LD</damage>{box}</object>" if i != 1 else ""
+        text = f"<annotation>{tree}<object>{box}</object></annotation>"
+        (tmp_path / f"labels/im{i}.xml").write_text(text)
+    pattern = "../labels/{id}.xml"
+    trees = chaski.Vector(pattern, "damage", kind="boxes")
+    classes = ["other", "H", "LD", "HD"]
+    named = chaski.Vector(pattern, "damage", kind="boxes", classes=classes, unnamed="other")
+    found = chaski.Vector(pattern, "damage", kind="boxes", unnamed="none")
+    vectors = {"trees": trees, "named": named, "found": found}
+    with load(tmp_path, vectors, batch_size=N, shuffle=False) as loader:
+        assert loader.classes["trees"] == ["", "LD"]
+        assert loader.classes["found"] == ["", "LD", "none"]
+        (batch,) = loader
+    one = [[1]] * N
+    one[1] = []
+    assert [r.tolist() for r in batch["trees_values"].rows()] == one
+    assert [r.tolist() for r in batch["named_values"].rows()] == [[3, 1]] + [[1]] + [[3, 1]] * 4
+    assert [r.tolist() for r in batch["found_values"].rows()] == [[1, 2]] + [[2]] + [[1, 2]] * 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"columns": ["difficult"]}, "columns is"),
+        ({"columns": ["difficult", "difficult"], "kind": "boxes"}, "different names"),
+        ({"columns": ["none"], "kind": "boxes"}, "none"),
+        ({"column": "none", "kind": "boxes"}, "none"),
+        ({"classes": ["a"], "unnamed": "b"}, "must be one of classes"),
+        ({"crs": "EPSG:32630", "kind": "boxes"}, "in pixels of images"),
+        ({"classes": ["a"], "kind": "instances"}, "instances are numbers"),
+        ({"columns": ["name"], "kind": "boxes"}, "has strings"),
+        ({"path": "labels/im0.xml"}, "labels of one image"),
+    ],
+)
+def test_arguments_that_are_wrong(tmp_path, arguments, says):
+    images(tmp_path)
+    (tmp_path / "labels").mkdir()
+    for i in range(N):
+        (tmp_path / f"labels/im{i}.xml").write_text(voc(some(0), 0))
+    where = {"pattern": "../labels/{id}.xml"}
+    if "path" in arguments:
+        where = {"path": str(tmp_path / arguments["path"])}
+    vector = chaski.Vector(**{**arguments, **where})
+    with (  # noqa: PT012
+        pytest.raises(chaski.Error, match=says),
+        load(tmp_path, {"boxes": vector}) as loader,
+    ):
+        next(iter(loader))
