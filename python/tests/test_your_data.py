@@ -98,6 +98,7 @@ def data(tmp_path_factory, binary) -> Path:
         if i != 2:
             (root / f"spacenet/labels/{i}.geojson").write_text(json.dumps(collection))
     tables(root)
+    labels(root)
     shutil.copytree(PAGE.parents[1] / "testdata/stores", root / "stores")
     command = [binary, "stats", "--sampling", "--cell", "8", "-o", str(root / "bordered.coverage")]
     subprocess.run([*command, str(root / "bordered")], check=True, capture_output=True)
@@ -115,6 +116,49 @@ def stack(root: Path, i: int, x: np.ndarray) -> None:
     (root / "stacks").mkdir(exist_ok=True)
     size = f'rasterXSize="{SIDE}" rasterYSize="{SIDE}"'
     (root / f"stacks/{i}.vrt").write_text(f"<VRTDataset {size}>{bands}</VRTDataset>")
+
+
+SHIPS = {0: [(2, 3, 12, 20)], 1: [(5, 5, 20, 9), (1, 22, 30, 28)], 2: [], 3: [(7, 0, 9, 31)]}
+"""The boxes of each image; the second one is a plane."""
+
+
+def labels(root: Path) -> None:
+    """Writes the boxes as data sets of detectors have them, for images of SIDE by SIDE."""
+    notes: list[dict[str, Any]] = []
+    rows = ["image_path,xmin,ymin,xmax,ymax,label"]
+    for i, boxes in SHIPS.items():
+        files: dict[str, list[str]] = {
+            f: [] for f in ("voc.xml", "fair1m.xml", "dota.txt", "yolo.txt")
+        }
+        for k, (x0, y0, x1, y1) in enumerate(boxes):
+            name = ["ship", "plane"][k]
+            ring = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+            sides = f"<xmin>{x0}</xmin><ymin>{y0}</ymin><xmax>{x1}</xmax><ymax>{y1}</ymax>"
+            box = f"<name>{name}</name><bndbox>{sides}</bndbox>"
+            files["voc.xml"].append(f"<object>{box}</object>")
+            points = "".join(f"<point>{x},{y}</point>" for x, y in [*ring, ring[0]])
+            parts = f"<possibleresult><name>{name}</name></possibleresult><points>{points}</points>"
+            files["fair1m.xml"].append(f"<object>{parts}</object>")
+            files["dota.txt"].append(" ".join(f"{x} {y}" for x, y in ring) + f" {name} 0\n")
+            shares = (x0 + x1) / 2, (y0 + y1) / 2, x1 - x0, y1 - y0
+            files["yolo.txt"].append(
+                " ".join(map(str, [1 - k, *(s / SIDE for s in shares)])) + "\n"
+            )
+            rows.append(f"images/{i}.tif,{x0},{y0},{x1},{y1},{name}")
+            size = [x0, y0, x1 - x0, y1 - y0]
+            notes.append({"image_id": i, "category_id": 9 - k, "bbox": size, "iscrowd": 0})
+        for name, parts in files.items():
+            kind, suffix = name.split(".")
+            text = "".join(parts)
+            (root / f"detect/{kind}").mkdir(exist_ok=True, parents=True)
+            text = f"<annotation>{text}</annotation>" if suffix == "xml" else text
+            (root / f"detect/{kind}/{i}.{suffix}").write_text(text)
+    shutil.copytree(root / "pairs/images", root / "detect/images")
+    pictures = [{"id": i, "file_name": f"{i}.tif", "height": SIDE, "width": SIDE} for i in SHIPS]
+    names = [{"id": 9, "name": "ship"}, {"id": 8, "name": "plane"}]
+    file = {"images": pictures, "annotations": notes, "categories": names}
+    (root / "detect/coco.json").write_text(json.dumps(file))
+    (root / "detect/boxes.csv").write_text("\n".join(rows))
 
 
 def tables(root: Path) -> None:
@@ -272,6 +316,18 @@ def scaled(b: dict[str, Any], root: Path) -> None:
 
 
 WOOD_OR_WATER = [1, 0, 1, 0]  # in alphabetical order water is 0
+
+
+def ships(b: dict[str, Any], root: Path) -> None:
+    for k, want in SHIPS.items():
+        if "y_rings" in b:
+            found = [[*r.min(0), *r.max(0)] for ((r,),) in chaski.polygons(b, "y")[k]]
+        else:
+            found = b["y"].rows()[k].tolist()
+        assert np.allclose(found, want)
+        assert b["y_values"].rows()[k].tolist() == [2, 1][: len(want)]
+
+
 CHECKS: dict[str, Check] = {
     "a drone mosaic whose mask is alpha (TIFF, COG, PNG)": valid("rgba"),
     "a mask in the file": valid("masked"),
@@ -293,6 +349,12 @@ CHECKS: dict[str, Check] = {
     "a box for each row": boxes,
     "polygons in a file for each image": roofs_of_each,
     "polygons in one file": roofs,
+    "boxes in VOC XML (DIOR)": ships,
+    "oriented boxes in XML (FAIR1M)": ships,
+    "DOTA text": ships,
+    "YOLO text": ships,
+    "COCO JSON": ships,
+    "boxes in a CSV (EverWatch, ReforesTree)": ships,
     "a DataFrame, GeoDataFrame or Arrow table": values("y", [0.0, 0.5, 1.0, 1.5]),
     "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),
     "arrays in `.npy` files": has("classes"),
