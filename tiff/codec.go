@@ -3,7 +3,6 @@ package tiff
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -35,23 +34,22 @@ type deflateDecoder struct{ d inflate.Decoder }
 // Decompress fills dst. A stream may hold more, because some writers pad the last strip. It reads nothing after the
 // bytes that are needed, so no checksum either.
 func (d *deflateDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
-	if len(src) < 2 || !zlibHeader(src) {
-		return badDeflate("not a zlib header")
-	}
 	if t.Need < len(dst) {
+		if !inflate.IsZlib(src) {
+			return badDeflate("not a zlib header")
+		}
 		if _, err := d.d.Fill(dst[:t.Need], src[2:]); err != nil {
 			return badDeflate("%v", err)
 		}
 		return nil
 	}
-	used, err := d.d.Whole(dst, src[2:])
-	switch {
+	switch err := d.d.Zlib(dst, src); {
 	case errors.Is(err, inflate.ErrSurplus):
 		return d.padded(dst, src)
 	case err != nil:
 		return badDeflate("%v", err)
 	}
-	return checkDeflate(src[2+used:], inflate.Adler32(dst))
+	return nil
 }
 
 // padded verifies the checksum of a stream that holds more than dst.
@@ -69,24 +67,6 @@ func (d *deflateDecoder) padded(dst, src []byte) error {
 
 func badDeflate(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "deflate", fault.NoOffset, format, args...)
-}
-
-// zlibHeader reports whether a stream that begins with these two bytes is a zlib stream without a
-// dictionary.
-func zlibHeader(head []byte) bool {
-	const dictionary = 0x20
-	return head[0]&15 == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 && head[1]&dictionary == 0
-}
-
-// checkDeflate verifies the checksum that stands behind a stream.
-func checkDeflate(behind []byte, sum uint32) error {
-	if len(behind) < 4 {
-		return badDeflate("the checksum is missing")
-	}
-	if want := binary.BigEndian.Uint32(behind); want != sum {
-		return badDeflate("checksum %08x, content has %08x", want, sum)
-	}
-	return nil
 }
 
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).

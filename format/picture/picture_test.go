@@ -270,6 +270,7 @@ func FuzzPicture(f *testing.F) {
 		if _, _, err := decode(t, b, 1<<16); err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("%v has no kind", err)
 		}
+		comparePNG(t, b)
 	})
 }
 

@@ -7,6 +7,7 @@
 package inflate
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -55,6 +56,35 @@ func (d *Decoder) Whole(dst, src []byte) (int, error) {
 		err = errEnd
 	}
 	return d.at - int(d.n/8), err
+}
+
+// MostRatio is how many bytes a byte of a stream gives at most: a match of 258 bytes takes two bits.
+const MostRatio = 258 * 8 / 2
+
+// Zlib fills dst from a zlib stream (RFC 1950), which must hold no less, and checks its checksum. It returns ErrSurplus
+// if the stream holds more than dst.
+func (d *Decoder) Zlib(dst, src []byte) error {
+	if !IsZlib(src) {
+		return errors.New("not a zlib header")
+	}
+	used, err := d.Whole(dst, src[2:])
+	if err != nil {
+		return err
+	}
+	behind, sum := src[2+used:], Adler32(dst)
+	switch {
+	case len(behind) < 4:
+		return errors.New("the checksum is missing")
+	case binary.BigEndian.Uint32(behind) != sum:
+		return fmt.Errorf("checksum %08x, content has %08x", binary.BigEndian.Uint32(behind), sum)
+	}
+	return nil
+}
+
+// IsZlib reports whether a stream begins as a zlib stream without a dictionary.
+func IsZlib(head []byte) bool {
+	const dictionary = 0x20
+	return len(head) >= 2 && head[0]&15 == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 && head[1]&dictionary == 0
 }
 
 func (d *Decoder) reset(src []byte) {
