@@ -1,4 +1,4 @@
-"""Decoding speed by codec: chaski, GDAL and imagecodecs on the same tiled GeoTIFFs, one core each.
+"""Decoding speed by codec: chaski, GDAL and imagecodecs on the same files, one core each.
 
     python decoding.py --chaski bin/chaski --imagery imagery/s2.npy --work .peers/codecs --rounds 5
 
@@ -6,11 +6,13 @@ It writes the imagery, uint16 bands of (b y x), with GDAL: as uint16, as uint8 (
 three bands) and as float32, in tiles of 256 by 256 pixels, with every codec that other people's
 files have. In every round each reader takes its turn on each file: `chaski bench decode` and
 rasterio read the whole file into an array, imagecodecs decodes its tiles without undoing the
-predictor, so that it does less. Files come from the page cache. Printed is MB of pixels a second,
+predictor, so that it does less. Pillow stands in its place for the PNG files, of three bands as
+uint8 and of one as uint16. Files come from the page cache. Printed is MB of pixels a second,
 the median of the rounds, and the ratio to GDAL with the lowest and the highest of one round. With
 --processor the seconds are those of the processor, which other work on the machine stretches less.
 
-Needs numpy, rasterio, tifffile and imagecodecs; without the last two that column is empty.
+Needs numpy, rasterio, tifffile, imagecodecs and Pillow; without the second two that column is empty
+for TIFFs.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
     "lerc float32": ("float32", {"compress": "lerc", "max_z_error": 0.01}),
     "webp uint8": ("uint8", {"compress": "webp", "interleave": "pixel"}),
     "lzma uint16": ("uint16", {"compress": "lzma"}),
+    "png uint8": ("uint8", {"driver": "PNG"}),
+    "png uint16": ("uint16", {"driver": "PNG"}),
 }
 
 
@@ -54,9 +58,12 @@ def make(path: Path, bands: Any, dtype: str, options: dict[str, Any]) -> None:
     if dtype == "uint8":
         low, high = np.percentile(bands[:3], (1, 99))
         data = ((bands[:3] - low) / (high - low) * 255).clip(0, 255).astype("uint8")
+    layout: dict[str, Any] = {"driver": "GTiff", "tiled": True, "interleave": "band"}
+    layout |= {"blockxsize": TILE, "blockysize": TILE}
+    if "driver" in options:
+        data, layout = data[: 3 if dtype == "uint8" else 1], {}
     shape = {"count": len(data), "height": data.shape[1], "width": data.shape[2], "dtype": dtype}
-    tiles = {"tiled": True, "blockxsize": TILE, "blockysize": TILE, "interleave": "band"}
-    with rasterio.open(path, "w", driver="GTiff", **shape, **(tiles | options)) as dst:
+    with rasterio.open(path, "w", **shape, **(layout | options)) as dst:
         dst.write(data)
 
 
@@ -94,7 +101,12 @@ def with_gdal(path: Path) -> int:
 
 
 def tiles_of(path: Path) -> Callable[[], int] | None:
-    """Returns what decodes the tiles of a file with imagecodecs, or None without it."""
+    """Returns what decodes the tiles of a file with imagecodecs, or a PNG with Pillow, or None."""
+    if path.suffix == ".png":
+        import numpy as np
+        from PIL import Image
+
+        return lambda: int(np.asarray(Image.open(path)).nbytes)
     try:
         import imagecodecs  # type: ignore[import-not-found]
         import tifffile  # type: ignore[import-not-found]
@@ -141,7 +153,7 @@ def main() -> None:
     for name, (dtype, options) in FILES.items():
         if args.only not in name:
             continue
-        path = args.work / f"{name.replace(' ', '-')}.tif"
+        path = args.work / f"{name.replace(' ', '-')}.{'png' if 'driver' in options else 'tif'}"
         if not path.exists():
             make(path, bands, dtype, options)
         tiles = tiles_of(path)
