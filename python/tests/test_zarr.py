@@ -156,3 +156,48 @@ def test_packed_coordinates(binary, tmp_path, version, dtype, packing, known) ->
     step = centres[1] - centres[0]
     want = [centres[0] - step / 2, step, 0, centres[0] - step / 2, 0, step]
     assert np.allclose(got, want) if known else np.isnan(got).all()
+
+
+def test_labels(binary: str, tmp_path: Path) -> None:
+    """Arrays of values along n are labels: numbers, vectors, and conditions on them."""
+    rng = np.random.default_rng(3)
+    arrays = {
+        "image": rng.integers(0, 99, (6, 4, 5), dtype=np.uint16),
+        "class": np.arange(6, dtype=np.int32) % 3,
+        "share": rng.random((6, 4)),
+    }
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / ".zgroup").write_text('{"zarr_format": 2}')
+    for name, data in arrays.items():
+        folder = tmp_path / "a.zarr" / name
+        folder.mkdir()
+        meta = {
+            "zarr_format": 2,
+            "shape": data.shape,
+            "chunks": data.shape,
+            "dtype": data.dtype.str,
+            "order": "C",
+        }
+        (folder / ".zarray").write_text(
+            json.dumps(meta | {"compressor": None, "filters": None, "fill_value": 0})
+        )
+        (folder / ".".join("0" * data.ndim)).write_bytes(data.tobytes())
+    with chaski.load(
+        str(tmp_path / "a.zarr"),
+        batch_size=6,
+        shuffle=False,
+        rows=chaski.Rows(dims="n y x", where=[("class", ">=", 1)]),
+        fields={
+            "image": {},
+            "class": {"kind": "number"},
+            "share": {"kind": "number", "dtype": "float64"},
+        },
+        pixels=chaski.Pixels(dtype="native"),
+    ) as loader:
+        (batch,) = list(loader)
+    rows = np.flatnonzero(arrays["class"] >= 1)
+    np.testing.assert_array_equal(batch["image"][:, 0], arrays["image"][rows])
+    np.testing.assert_array_equal(batch["class"], arrays["class"][rows])
+    np.testing.assert_array_equal(
+        [batch["share"][i] for i in range(len(rows))], arrays["share"][rows]
+    )
