@@ -125,7 +125,7 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 // readCSV reads a table with a header line and a line for each shape. One without coordinates names an image that has
 // none.
 func readCSV(ctx context.Context, r source.Reader, l *labels) error {
-	text := newPieces(ctx, r, "line")
+	text := newPieces(ctx, r, "line", maxLine)
 	in := bufio.NewReaderSize(text, headBytes)
 	head, _ := in.Peek(headBytes) // Read meets the error again
 	reader := csv.NewReader(in)

@@ -81,7 +81,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	for _, column := range o.Columns {
 		features.more = append(features.more, newCells(column))
 	}
-	features.text = newPieces(ctx, r, "JSON")
+	features.text = newPieces(ctx, r, "JSON", maxPiece)
 	decoder := json.NewDecoder(features.text)
 	if err := features.read(ctx, decoder); err != nil {
 		var syntax *json.SyntaxError

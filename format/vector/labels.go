@@ -303,9 +303,13 @@ func (l *labels) far() (row uint32, x float64, found bool) {
 	return row, l.coords[pos], true
 }
 
-// maxPiece bounds one part of a text, which its parser holds as a whole: an object of JSON, a line, or a tag of XML. A
-// polygon of 100,000 vertices has 4 MB as text.
-const maxPiece = 16 << 20
+// maxPiece and maxLine bound one part of a text in bytes, which its parser holds as a whole: an object of JSON, in which
+// a polygon of 100,000 vertices has 4 MB; and a line, or a tag of XML. A line of commas takes 40 times its bytes, and a
+// tag of attributes 15 times.
+const (
+	maxPiece = 4 << 20
+	maxLine  = 1 << 20
+)
 
 // pieces is a text that is read part by part. It refuses a part of over limit bytes.
 type pieces struct {
@@ -317,8 +321,8 @@ type pieces struct {
 }
 
 // newPieces returns the text of a file, without its byte order mark.
-func newPieces(ctx context.Context, r source.Reader, part string) *pieces {
-	return &pieces{ctx: ctx, r: io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...), part: part, limit: maxPiece}
+func newPieces(ctx context.Context, r source.Reader, part string, limit int64) *pieces {
+	return &pieces{ctx: ctx, r: io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...), part: part, limit: limit}
 }
 
 // next begins the next part.

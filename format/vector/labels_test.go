@@ -210,7 +210,7 @@ func TestLabelsThatAreWrong(t *testing.T) {
 		{`{"annotations": [{"category_id": 1}], "categories": [{"id": 2, "name": "a"}]}`, fault.Corrupt, "id 1"},
 		{`{"images": [{"id": 1}, {"id": 2}], "annotations": []}`, fault.Unsupported, "2 images"},
 		{`{"images": [{"file_name": "a"}]}`, fault.Corrupt, "id"},
-		{`{"annotations": [{"x": "` + strings.Repeat("x", 17<<20) + `"}]}`, fault.Limit, "over 16777216 bytes"},
+		{`{"annotations": [{"x": "` + strings.Repeat("x", 17<<20) + `"}]}`, fault.Limit, "over 4194304 bytes"},
 	} {
 		_, err := openLabel(t, c.text, Options{OneImage: true, Class: true})
 		if fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
@@ -259,6 +259,38 @@ func TestMemoryOfLabels(t *testing.T) {
 		t.Error(rows, err)
 	}
 	runtime.KeepAlive(text)
+}
+
+// TestSmallMemoryOfHostileLabels: texts of many parts in one object are refused before they take much more memory than
+// the bytes of the file.
+func TestSmallMemoryOfHostileLabels(t *testing.T) {
+	const size = 16 << 20
+	fill := func(part string) string { return strings.Repeat(part, size/len(part)) }
+	for name, text := range map[string]string{
+		"commas":     "xmin,ymin,xmax,ymax\n" + fill(","),
+		"header":     "xmin,ymin,xmax,ymax" + fill(",a"),
+		"words":      "0 0.5 0.5 0.1 0.1\n0" + fill(" 1"),
+		"attributes": "<a " + fill(`a="" `) + "/>",
+		"elements":   "<object>" + fill("<a>1</a>"),
+		"depth":      fill("<a>"),
+		"points":     "<object><points>" + fill("<point>1,1</point>"),
+		"members":    `{"annotations": [{` + fill(`"a":1,`),
+		"lists":      `{"annotations": [{"segmentation": [` + fill("[],"),
+		"skipped":    `{"annotations": [], "other": [` + fill("{},"),
+		"runs":       `{"annotations": [{"segmentation": {"size": [9, 9], "counts": [` + fill("0,"),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := openLabel(t, text, Options{OneImage: true, Class: true})
+		runtime.ReadMemStats(&after)
+		if err == nil || fault.KindOf(err) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		// All that was ever allocated: at a time it is far less, as most of it are tokens.
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 16*size {
+			t.Errorf("%s: %d MiB", name, taken>>20)
+		}
+	}
 }
 
 // FuzzLabels: files of any bytes are refused with a kind, or all their shapes are read; what they take is charged.

@@ -2,7 +2,6 @@ package vector
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -27,21 +26,15 @@ func init() {
 
 // lines calls visit with the words of each line of a text that has words.
 func lines(ctx context.Context, r source.Reader, visit func(words []string) error) error {
-	text := newPieces(ctx, r, "line")
+	text := newPieces(ctx, r, "line", maxLine)
 	in := bufio.NewReader(text)
 	for number := 1; ; number++ {
 		text.next()
-		line, err := in.ReadSlice('\n')
-		long := line
-		for errors.Is(err, bufio.ErrBufferFull) {
-			long = bytes.Clone(long)
-			line, err = in.ReadSlice('\n')
-			long = append(long, line...)
-		}
+		line, err := in.ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if words := strings.Fields(string(long)); len(words) > 0 {
+		if words := strings.Fields(line); len(words) > 0 {
 			if err := visit(words); err != nil {
 				return fault.WithPart(err, "line "+strconv.Itoa(number), fault.NoOffset)
 			}

@@ -14,12 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-const (
-	// maxDepth bounds elements inside others: labels have five.
-	maxDepth = 32
-	// maxTag bounds a tag or a value of XML in bytes: a tag of attributes takes up to 15 times its bytes.
-	maxTag = 1 << 20
-)
+// maxDepth bounds elements inside others: labels have five.
+const maxDepth = 32
 
 func init() { register(labelFormat{"VOC XML", beginsXML, readVOC, Pixels, false}) }
 
@@ -35,8 +31,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	for _, column := range l.values {
 		column.optional = true // an object may have a member that others lack
 	}
-	text := newPieces(ctx, r, "element")
-	text.limit = maxTag
+	text := newPieces(ctx, r, "element", maxLine)
 	decoder := xml.NewDecoder(text)
 	decoder.CharsetReader = latin
 	object := &vocObject{}
@@ -139,8 +134,8 @@ func (o *vocObject) add(path, text string) error {
 		o.outer = append(o.outer, point...)
 		return err
 	}
-	if o.size += len(path) + len(text); o.size > maxTag {
-		return fault.New(fault.Limit, "object", fault.NoOffset, "over %d bytes", maxTag)
+	if o.size += len(path) + len(text); o.size > maxLine {
+		return fault.New(fault.Limit, "object", fault.NoOffset, "over %d bytes", maxLine)
 	}
 	if o.texts == nil {
 		o.texts = map[string]string{}
