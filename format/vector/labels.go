@@ -322,7 +322,8 @@ type pieces struct {
 
 // newPieces returns the text of a file, without its byte order mark.
 func newPieces(ctx context.Context, r source.Reader, part string, limit int64) *pieces {
-	return &pieces{ctx: ctx, r: io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...), part: part, limit: limit}
+	unmarked := io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...)
+	return &pieces{ctx: ctx, r: unmarked, part: part, limit: limit}
 }
 
 // next begins the next part.
