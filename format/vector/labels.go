@@ -303,9 +303,9 @@ func (l *labels) far() (row uint32, x float64, found bool) {
 	return row, l.coords[pos], true
 }
 
-// maxPiece and maxLine bound one part of a text in bytes, which its parser holds as a whole: an object of JSON, in which
-// a polygon of 100,000 vertices has 4 MB; and a line, or a tag of XML. A line of commas takes 40 times its bytes, and a
-// tag of attributes 15 times.
+// maxPiece and maxLine bound one part of a text in bytes, which its parser holds as a whole: an object of JSON, in
+// which a polygon of 100,000 vertices has 4 MB; and a line, or a tag of XML. A line of commas takes 40 times its bytes,
+// and a tag of attributes 15 times.
 const (
 	maxPiece = 4 << 20
 	maxLine  = 1 << 20
