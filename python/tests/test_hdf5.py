@@ -72,7 +72,7 @@ def test_groups() -> None:
         "post": {"pattern": "{id}/post", "layout": "n y x b"},
         "mask": {"pattern": "{id}/mask", "layout": "n y x b"},
         "magnitude": {"kind": "number", "column": "magnitude", "dtype": "float64"},
-        "id": {"kind": "text", "column": "id"},
+        "id": {"kind": "text"},
     }
     batch = load("grouped.h5", fields, dims="y x b")
     for i in range(5):
@@ -104,3 +104,13 @@ def test_scene() -> None:
         red = next(iter(loader))["red"]
     rows = [np.concatenate([red[k], red[k + 1]], -1) for k in (0, 2)]
     assert digest(np.concatenate(rows, -2)) == EXPECTED["scene.nc"]["red"]["sha256"]
+
+
+def test_nested_groups() -> None:
+    """An id may be several groups."""
+    batch = load(
+        "groups_earliest.h5",
+        {"d": {"pattern": "deep/{id}/d", "layout": "n y x"}, "id": {"kind": "text"}},
+    )
+    assert list(batch["id"]) == ["a/b/c"]
+    assert digest(batch["d"][0]) == EXPECTED["groups_earliest.h5"]["deep/a/b/c/d"]["sha256"]

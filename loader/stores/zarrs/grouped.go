@@ -21,7 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/store/zarr"
 )
 
-// idName stands in a pattern for the id of a sample.
+// idName stands in a pattern for the id of a sample: one or more of any characters, as in patterns of files.
 const idName = "{id}"
 
 // grouped is a group whose rows are what the {id} of patterns is in the paths of arrays: mostly groups.
@@ -59,7 +59,7 @@ func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source,
 		patterns++
 		for _, member := range list {
 			rest, ok := strings.CutPrefix(member.Path, strings.TrimPrefix(before, "/"))
-			if id, whole := strings.CutSuffix(rest, after); ok && whole && id != "" && !strings.Contains(id, "/") {
+			if id, whole := strings.CutSuffix(rest, after); ok && whole && id != "" {
 				counts[id]++
 				if member.Array != nil {
 					fmt.Fprintf(hasher, "%q %s\n", member.Path, member.Array.Text())
