@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path"
+	"slices"
 
 	"github.com/paulmach/orb"
 
@@ -76,6 +78,13 @@ func (v *Field) Picture(ctx context.Context, row int64, a *catalog.Asset, win sh
 	var err error
 	out.to, err = shapes.target(a.Place.EPSG)
 	return out, err
+}
+
+// NeedsPlace reports whether the shapes of a file for each image lie on the ground, as far as the name of the files says
+// it.
+func (v *Field) NeedsPlace() bool {
+	known := []string{".geojson", ".parquet", ".geoparquet"}
+	return v.CRS != spec.PixelSpace && v.CRS != spec.ShareSpace && slices.Contains(known, path.Ext(v.Pattern))
 }
 
 // Placed returns an error if an asset does not say where on the ground its pixels lie.
