@@ -19,6 +19,7 @@ type survey struct {
 	found
 	more   []found // of Vector.Columns
 	shapes int     // in the files
+	plain  bool    // a file has no values, as the field names no column and its format has no classes
 
 	mu sync.Mutex // files are read several at a time
 }
@@ -34,6 +35,7 @@ func (s *survey) add(layer *vector.Layer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shapes += layer.Len()
+	s.plain = s.plain || layer.Values == nil && layer.Len() > 0
 	s.found.add(layer.Values)
 	for i, values := range layer.Columns {
 		if i == len(s.more) {
@@ -49,6 +51,11 @@ func (s *survey) add(layer *vector.Layer) error {
 			spec.MaxClasses)
 	}
 	return nil
+}
+
+// done reports whether more files tell nothing new about a field.
+func (s *survey) done(v *Field) bool {
+	return len(v.Columns) == 0 && (s.plain || s.any && (!s.strings || v.Classes != nil))
 }
 
 func (f *found) add(values *vector.Values) {
@@ -84,6 +91,9 @@ func (v *Field) survey(ctx context.Context) (*survey, error) {
 			return err
 		}
 		reader, err := files.opener.Open(ctx, path.Text)
+		if fault.KindOf(err) != 0 {
+			return nil // the sample is bad when it is read
+		}
 		if err != nil {
 			return fault.WithFile(err, path.Text)
 		}
@@ -96,31 +106,30 @@ func (v *Field) survey(ctx context.Context) (*survey, error) {
 			err = all.add(layer)
 		}
 		if layer == nil && fault.KindOf(err) != 0 {
-			return nil // the sample is bad when it is read
+			return nil // likewise
 		}
 		return fault.WithFile(err, path.Text)
 	}
 	if v.Vector.Kind == spec.InstanceVector || v.Classes != nil && len(v.Columns) == 0 {
 		return all, nil
 	}
-	row := int64(0)
-	for ; row < files.table.N && !all.any; row++ {
-		if err := look(ctx, row); err != nil {
+	// Blocks of files, each read as a whole, so that the same files are read on all machines.
+	n, block := files.table.N, int64(1)
+	for row := int64(0); row < n && !all.done(v); row, block = row+block, min(2*block, 1<<10) {
+		err := each.Of(ctx, min(block, n-row), 4*runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
+			return look(ctx, row+i)
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 	if !all.any && v.Column != "" && all.shapes > 0 {
-		return nil, fault.New(fault.NotFound, "column "+v.Column, fault.NoOffset, "no shape of %d files has it", row)
+		return nil, fault.New(fault.NotFound, "column "+v.Column, fault.NoOffset, "no shape of %d files has it", n)
 	}
-	if len(v.Columns) == 0 && (!all.strings || v.Classes != nil) {
-		return all, nil
-	}
-	err := each.Of(ctx, files.table.N-row, 4*runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
-		return look(ctx, row+i)
-	})
+	var err error
 	for i := range all.more {
 		if err == nil && !all.more[i].any && all.shapes > 0 {
-			err = fmt.Errorf("vector: columns has %q: no shape of %d files has it", v.Columns[i], files.table.N)
+			err = fmt.Errorf("vector: columns has %q: no shape of %d files has it", v.Columns[i], n)
 		}
 	}
 	return all, err

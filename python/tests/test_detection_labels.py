@@ -564,3 +564,17 @@ def test_arguments_that_are_wrong(tmp_path, arguments, says):
         load(tmp_path, {"boxes": vector}) as loader,
     ):
         next(iter(loader))
+
+
+def test_a_damaged_file_among_others(tmp_path):
+    """Classes are found in the files that can be read, and a damaged one is a bad sample."""
+    images(tmp_path)
+    (tmp_path / "labels").mkdir()
+    for i in range(N):
+        (tmp_path / f"labels/im{i}.xml").write_text(voc(some(0), 0) if i else "<annotation>")
+    vector = chaski.Vector("../labels/{id}.xml", kind="boxes")
+    options = {"batch_size": N, "shuffle": False, "on_bad": "skip"}
+    with load(tmp_path, {"boxes": vector}, **options) as loader:
+        assert loader.classes["boxes"] == ["", *sorted(NAMES)]
+        (batch,) = loader
+    assert batch["valid"].tolist() == [False, True, True, True, True, True]
