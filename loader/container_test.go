@@ -487,7 +487,7 @@ func TestInvalidContainerConditions(t *testing.T) {
 	_, err = open(t, loader.Spec{
 		Source: chips, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{SQL: "a < 1"}}},
 	}, loader.Options{})
-	if fault.KindOf(err) != fault.Unsupported {
+	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "there are folder, name, path") {
 		t.Errorf("SQL on a folder of files: %v", err)
 	}
 }

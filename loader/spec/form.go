@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -236,12 +237,12 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 			}
 		case '"':
 			member := "column"
-			if strings.Contains(unquoted(raw), "{id}") {
+			if len(column.Names(unquoted(raw))) > 0 {
 				member = "pattern"
 			}
 			f = object{member: raw}
 		default:
-			return nil, inner.wrong(raw, "an object, the name of a column, or a pattern with {id}")
+			return nil, inner.wrong(raw, "an object, the name of a column, or a pattern with a name such as {id}")
 		}
 		f["name"] = textOf(name)
 		list[i] = f.text()

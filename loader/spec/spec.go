@@ -35,8 +35,8 @@ type Spec struct {
 	// this range are read. Default: all fragments.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields are the fields of a sample, in the order of the batch. Default: one raster field
-	// "image". JSON may have an object of fields by name, where a string stands for the column or, with {id}, the
-	// pattern of a field.
+	// "image". JSON may have an object of fields by name, where a string stands for the column or, with a name
+	// such as {id}, the pattern of a field.
 	Fields []Field `json:"fields"`
 	// AllFields applies the settings of the only entry of Fields to every field of a catalog of
 	// pairs. It has no effect on other datasets. Open sets it if Fields is empty. The spec of an open
@@ -115,7 +115,8 @@ type Field struct {
 	// axis t; "PATH@COLUMN" is a column of the row at that path. In an array
 	// it is the attribute; in a Zarr group, or in each of a directory or glob of them, the path of an array, or of a
 	// group of arrays as bands.
-	// Directories, globs and catalogs have the column "folder", the name of the folder of a file.
+	// Directories, globs and catalogs have the columns "folder", the name of the folder of a file, "name", the name of
+	// the file without its ending, "path", and the names of patterns.
 	// Default for a catalog, directory or glob: its assets. Default for a
 	// container: the column with the name of the field, or the sample itself, or the row of that
 	// name below it. Default for an array: the attribute with the name of the field, or the only
@@ -124,8 +125,10 @@ type Field struct {
 	// Blob is the column that holds the header blob of the raster (rumi or chunk index). Default:
 	// none.
 	Blob string `json:"blob,omitempty"`
-	// Pattern finds the files of the field by their paths below the source: "masks/{id}.tif". Files
-	// with the same {id} form a sample. Zarr stores may be followed by an array: "s2/{id}.zarr.zip::bands".
+	// Pattern finds the files of the field by their paths below the source: "masks/{id}.tif", or
+	// "{split}/{scene}/*_{id}.tif". Files whose names agree form a sample, and each name is a column. A pattern that
+	// lacks a name has one file for all its values. * stands for any text, **/ for any folders. Zarr stores may be
+	// followed by an array: "s2/{id}.zarr.zip::bands".
 	Pattern string `json:"pattern,omitempty"`
 	// Scenes are the paths of the datasets of scenes that the field has rasters in, for windows on the ground: labels
 	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/chaski-eo/chaski/format/column"
 )
 
 // Vector describes a field of shapes. They are polygons, lines and points of a file, drawn into the window of the
@@ -16,10 +18,10 @@ type Vector struct {
 	// Path is the path or URI of the file: GeoParquet or GeoJSON; or COCO's JSON or a CSV of boxes, which name the
 	// image of each shape. The spec hash covers the shapes and their values, not the path.
 	Path string `json:"path,omitempty" hash:"place"`
-	// Pattern finds a file for each image, in place of Path: "labels/{id}.geojson". {id} is that of the pattern of a
-	// raster field, and the folder is one below the source, or another with "../". Files are read with their samples.
-	// They may also be VOC's XML, text of DOTA or YOLO, JSON as COCO and SODA have it, or CSV. An empty file has no
-	// shapes.
+	// Pattern finds a file for each image, in place of Path: "labels/{id}.geojson". Its names are those of the pattern
+	// of a raster field, and the folder is one below the source, or another with "../". Files are read with their
+	// samples. They may also be VOC's XML, text of DOTA or YOLO, JSON as COCO and SODA have it, or CSV. An empty file
+	// has no shapes.
 	Pattern string `json:"pattern,omitempty"`
 	// Missing says what an image without a file of Pattern is: "error" (default) refuses the dataset, "empty" takes it
 	// as an image without shapes. An image that one file for all does not name is a bad sample, or "empty".
@@ -113,8 +115,9 @@ func (v *Vector) validate(f *Field) error {
 		return errors.New("vector: path is empty")
 	case v.Path != "" && v.Pattern != "":
 		return errors.New("vector: both path and pattern are given")
-	case v.Pattern != "" && !strings.Contains(v.Pattern, "{id}"):
-		return fmt.Errorf("vector: pattern is %q: it must have {id}, or be the path of one file", v.Pattern)
+	case v.Pattern != "" && len(column.Names(v.Pattern)) == 0:
+		return fmt.Errorf("vector: pattern is %q: it must have a name such as {id}, or be the path of one file",
+			v.Pattern)
 	case v.Pattern != "" && v.Image != "":
 		return fmt.Errorf("vector: image is %q and pattern is %q: a file of a pattern is of one image", v.Image,
 			v.Pattern)

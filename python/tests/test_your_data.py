@@ -75,6 +75,9 @@ def data(tmp_path_factory, binary) -> Path:
         red = np.zeros((3, SIDE, SIDE), np.uint8)
         red[0, : 8 * i] = 255
         write(root / f"colours/{i}.png", red)
+        scene = root / f"sar/{'test' if i > 1 else 'train'}/s_{i % 2}"
+        write(scene / f"vv/{i}_{i}_vv.png", x[:1])
+        write(root / f"sar/labels/s_{i % 2}.png", np.full((1, SIDE, SIDE), i % 2, np.uint8))
         write(root / f"classes/{'water' if i % 2 else 'wood'}/{i}.png", x)
         (root / "arrays").mkdir(exist_ok=True)
         np.save(root / f"arrays/{i}.npy", x)
@@ -232,6 +235,14 @@ def images_and_masks(b: dict[str, Any], root: Path) -> None:
     assert b["mask"].dtype == np.int64
 
 
+def names_in_paths(b: dict[str, Any], root: Path) -> None:
+    assert list(b["scene"]) == ["s_0", "s_1"]
+    for i in range(2):
+        with rasterio.open(root / f"sar/train/s_{i}/vv/{i}_{i}_vv.png") as f:
+            assert np.array_equal(b["vv"][i], f.read())
+        assert (b["mask"][i] == i).all()
+
+
 def palette(b: Any, root: Path) -> None:
     assert b.fields["image"].classes == ("none", "a")
     for number, (red, green, blue) in COLOURS.items():
@@ -338,6 +349,7 @@ CHECKS: dict[str, Check] = {
     "scenes with wide borders of nodata": enough,
     "a folder of images and one of masks": images_and_masks,
     "masks in another place": images_and_masks,
+    "splits, scenes and sensors in paths": names_in_paths,
     "classes with a palette, and names for them": palette,
     "masks in colours": has("colours", "mask", lambda x: x[:1] // 255),
     "a folder for each class": values("y", [0, 0, 1, 1]),

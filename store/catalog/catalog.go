@@ -41,8 +41,8 @@ type Source struct {
 	Strings bool
 	// Blob is the table's column of index blobs (rumi or chunk) of the rasters.
 	Blob string
-	// Pattern pairs files by the part of their paths below the dataset that {id} matches. Of Zarr stores it may name an
-	// array: PATTERN::ARRAY.
+	// Pattern pairs files by the parts of their paths below the dataset that its names, such as {id}, match: see
+	// package listing. Of Zarr stores it may name an array: PATTERN::ARRAY.
 	Pattern string
 	// Beside says that the files of Pattern are no rasters, and lie beside them. They are listed, also for a catalog,
 	// which does not have them, and the value of the field is their path. Optional says that the value may be null: no
@@ -80,6 +80,56 @@ type Options struct {
 	Dims string
 }
 
+// wants returns how the columns of a text table are read: as fields and conditions need them. Each asset of STAC items
+// has two names.
+func (o Options) wants(fields []Source, items bool) func(name string) columns.Want {
+	names := slices.Clone(o.Columns)
+	for _, s := range fields {
+		names = append(names, s.columnName(), s.Blob, fileName(s.Field))
+	}
+	want := map[string]columns.Want{}
+	for _, name := range names {
+		if want[name] = columns.Values; items {
+			want[columns.AssetColumn(name)] = columns.Values
+		}
+	}
+	for _, s := range fields {
+		if s.Kind == Text {
+			want[s.columnName()] = columns.Words
+			if s.Strings {
+				want[s.columnName()] = columns.Written
+			}
+		}
+	}
+	numbers := func(name string) bool { // a field has the numbers of the column
+		return slices.ContainsFunc(fields, func(s Source) bool { return s.Kind != Text && s.columnName() == name })
+	}
+	for _, name := range o.Texts {
+		if !numbers(name) {
+			want[name] = columns.Written
+		}
+	}
+	for _, name := range o.Codes {
+		if !numbers(name) {
+			want[name] = max(want[name], columns.Words)
+		}
+	}
+	return func(name string) columns.Want {
+		if o.AllColumns && want[name] == columns.Skipped {
+			return columns.Typed
+		}
+		return want[name]
+	}
+}
+
+// columnName returns the column of a table that a field reads.
+func (s *Source) columnName() string {
+	if s.Column != "" {
+		return s.Column
+	}
+	return s.Field
+}
+
 func (o Options) withDefaults() Options {
 	if o.Opener == nil && o.Roots == nil {
 		o.Opener = &openers.Files{}
@@ -99,11 +149,11 @@ type Table struct {
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
-	beside      *tableNames              // of files beside rasters
-	listed      map[string]sidecar.Names // of files beside rasters, by the listing of the table
-	table       *columns.Table           // nil: a listing
-	folders     *columns.Column          // the column FolderColumn of a listing or catalog, or nil
-	own         io.Closer                // the opener, if it is not the one that the caller gave
+	beside      *tableNames                // of files beside rasters
+	listed      map[string]sidecar.Names   // of files beside rasters, by the listing of the table
+	table       *columns.Table             // nil: a listing
+	pathed      map[string]*columns.Column // columns of paths, of listings and catalogs
+	own         io.Closer                  // the opener, if it is not the one that the caller gave
 	fingerprint string
 	order       []int64         // the rows of the table that are samples; nil: all
 	keys        *columns.Column // see ScanKeys; nil of a table that is no catalog
@@ -194,6 +244,9 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 
 // ofTable reports whether fields or conditions name columns, which files of a directory have only in its metadata.
 func ofTable(fields []Source, o Options) bool {
+	if slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" }) {
+		return false
+	}
 	return len(o.Columns) > 0 || o.AllColumns || slices.ContainsFunc(fields, func(s Source) bool {
 		return s.Column != "" && s.Column != FolderColumn
 	})
@@ -294,23 +347,25 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	uris := columns.Paths(l.Paths)
 	t.keys = uris
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
-	t.folders = columns.Folders(uris)
 	for _, source := range fields {
 		if source.Beside {
 			t.fields = append(t.fields, field{name: source.Field, kind: Text})
 			continue
 		}
-		if source.Column == FolderColumn && source.Kind == Text {
-			t.fields = append(t.fields, field{name: source.Field, kind: Text, main: t.folders})
+		if source.Column == PathColumn && source.Kind != Text {
+			source.Column = "" // a path of rasters, as in tables
+		}
+		if isNamed(fields, nil, source.Column) && source.Kind != Raster && source.Pattern == "" {
+			t.fields = append(t.fields, field{name: source.Field}) // see nameFields
 			continue
 		}
-		if source.Column != "" && source.Column != FolderColumn && len(l.Paths) > 0 && IsStore(l.Paths[0]) {
+		if source.Column != "" && len(l.Paths) > 0 && IsStore(l.Paths[0]) {
 			source.Column, source.array = "", source.Column
 		}
 		if source.Column != "" || source.Blob != "" {
 			return noField(source, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
-					"%q (kind \"text\" or \"class\")", cmp.Or(source.Column, source.Blob), FolderColumn)
+					"%q and the names of patterns", cmp.Or(source.Column, source.Blob), pathColumns)
 		}
 		f := field{name: source.Field, kind: Raster, main: uris, array: source.array, axes: source.Axes,
 			columns: map[string]*columns.Column{layout.Size: sizes}}
@@ -322,7 +377,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	if !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" || s.Column != "" }) {
 		t.halves = halves(append(slices.Clip(l.Paths), l.Picture))
 	}
-	return t.pair(ctx, fields, uris, o.DropIncomplete)
+	return t.pair(ctx, fields, uris, o)
 }
 
 // openHeld opens a CSV file or STAC items.
@@ -333,45 +388,8 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 	}
 	defer func() { _ = file.Close() }()
 	fields = t.orOwn(fields)
-	names := slices.Clone(o.Columns)
-	for _, s := range fields {
-		names = append(names, cmp.Or(s.Column, s.Field), s.Blob, fileName(s.Field))
-	}
-	want := map[string]columns.Want{}
-	for _, name := range names {
-		if want[name] = columns.Values; magic.Named(source.Name(t.src)).Class == magic.Items {
-			want[columns.AssetColumn(name)] = columns.Values
-		}
-	}
-	for _, s := range fields {
-		if name := cmp.Or(s.Column, s.Field); s.Kind == Text {
-			want[name] = columns.Words
-			if s.Strings {
-				want[name] = columns.Written
-			}
-		}
-	}
-	numbers := func(name string) bool { // a field has the numbers of the column
-		return slices.ContainsFunc(fields, func(s Source) bool {
-			return s.Kind != Text && cmp.Or(s.Column, s.Field) == name
-		})
-	}
-	for _, name := range o.Texts {
-		if !numbers(name) {
-			want[name] = columns.Written
-		}
-	}
-	for _, name := range o.Codes {
-		if !numbers(name) {
-			want[name] = max(want[name], columns.Words)
-		}
-	}
-	tab, err := columns.OpenText(ctx, file, t.src, func(name string) columns.Want {
-		if o.AllColumns {
-			return cmp.Or(want[name], columns.Typed)
-		}
-		return want[name]
-	})
+	want := o.wants(fields, magic.Named(source.Name(t.src)).Class == magic.Items)
+	tab, err := columns.OpenText(ctx, file, t.src, want)
 	if err != nil {
 		return err
 	}
@@ -437,15 +455,12 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 		return err
 	}
 	t.table, t.n = tab, tab.Rows()
-	if assets != "" && !tab.Has(FolderColumn) {
-		uris, err := tab.Column(assets)
-		if err != nil {
-			return err
-		}
-		t.folders = columns.Folders(uris)
-	}
 	fields = t.orOwn(fields)
 	for _, s := range fields {
+		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(fields, tab, s.Column) {
+			t.fields = append(t.fields, field{name: s.Field}) // see nameFields
+			continue
+		}
 		field, err := t.tableField(ctx, tab, s, assets)
 		if err != nil {
 			return inPart(err, fmt.Sprintf("field %q", s.Field))
@@ -460,7 +475,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 		return err
 	}
 	t.keys = uris
-	return t.pair(ctx, fields, uris, o.DropIncomplete)
+	return t.pair(ctx, fields, uris, o)
 }
 
 // OfImages reports whether its rows are images, so that a field without a column and a pattern is the image of the

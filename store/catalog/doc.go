@@ -42,13 +42,16 @@
 // error where it is used. Comments, lines of "#" or "# " and text, may stand before the header. Lists of these, of
 // Parquet files and JSON, are List with the kind of their elements.
 //
-// A directory, glob or catalog also has the column "folder", the name of the folder that each file lies in.
+// A directory, glob or catalog also has the columns "folder", the name of the folder that each file lies in, "name",
+// the name of the file without its ending, and "path", its path below the dataset.
 //
 // Fields with patterns pair files: "images/{id}.tif" and "masks/{id}.tif" make one sample of the two files whose
-// paths below the dataset have the same {id}, which matches one or more of any characters. In a catalog the path
-// is the URI as it is written; of an absolute URI it is the part after the directory that all of them share.
-// Samples are ordered by the path of the first field with a pattern. An id for which a field has no file is an
-// error, so that nothing is left out silently.
+// paths below the dataset have the same {id}, which matches one or more of any characters. A pattern may have several
+// names and stars; names then match text without slashes, and each is a column. A sample is a file of the first field
+// whose pattern has all names; another field has the file whose names agree, the same one for all values of a name
+// that its pattern lacks. In a catalog the path is the URI as it is written; of an absolute URI it is the part after
+// the directory that all of them share. Samples are ordered by the paths of the leading field. One for which a field
+// has no file is an error, so that nothing is left out silently.
 //
 // # Identity
 //

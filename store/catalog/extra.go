@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -11,7 +13,9 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -33,10 +37,128 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 	return column.Kind, fault.WithFile(err, t.src)
 }
 
-// FolderColumn is a column that listings and catalogs have beside those that are stored: the name of the folder that
-// holds a sample's file, "" for files at the top. Datasets with a folder for each class have their classes in it. A
-// column of this name that a catalog stores goes before it.
-const FolderColumn = "folder"
+// Columns that listings and catalogs have beside those that are stored, and those that the names of patterns make. A
+// column of such a name that a catalog stores goes before it.
+const (
+	// FolderColumn is the name of the folder that holds a sample's file, "" for files at the top. Datasets with a
+	// folder for each class have their classes in it.
+	FolderColumn = "folder"
+	// NameColumn is the name of a sample's file without its ending.
+	NameColumn = "name"
+	// PathColumn is the path of a sample's file below the dataset.
+	PathColumn = "path"
+)
+
+var pathColumns = []string{FolderColumn, NameColumn, PathColumn}
+
+// isNamed reports whether a column is one that paths make: the name of a pattern, or one of pathColumns that the table
+// tab, nil of a listing, does not store.
+func isNamed(fields []Source, tab *columns.Table, name string) bool {
+	return slices.ContainsFunc(fields, func(s Source) bool { return slices.Contains(column.Names(s.Pattern), name) }) ||
+		slices.Contains(pathColumns, name) && (tab == nil || !tab.Has(name))
+}
+
+// nameColumns makes the columns of the paths uris: those of the names of the leading pattern and, unless the table
+// stores them, pathColumns. It also makes the keys of the samples. shared is the length of the directory that all
+// absolute paths share.
+func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, shared int) {
+	t.pathed = map[string]*columns.Column{}
+	add := func(name string, convert func(path string) (string, bool)) {
+		t.pathed[name] = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+			text, ok := convert(t.below(string(c.Text), shared))
+			return columns.Cell{Text: []byte(text), Null: c.Null || !ok}
+		})
+	}
+	stored := func(name string) bool { return t.table != nil && t.table.Has(name) }
+	if !stored(FolderColumn) {
+		t.pathed[FolderColumn] = columns.Folders(uris)
+	}
+	if !stored(PathColumn) {
+		add(PathColumn, func(path string) (string, bool) { return path, true })
+	}
+	if !stored(NameColumn) {
+		add(NameColumn, func(path string) (string, bool) { return stem(path), true })
+	}
+	if first < 0 {
+		return
+	}
+	leading := files[first]
+	for k, name := range leading.pattern.Names() {
+		add(name, func(path string) (string, bool) {
+			values, ok, err := leading.pattern.Match(path, nil)
+			if !ok || err != nil {
+				return "", false
+			}
+			return values[k], true
+		})
+	}
+	t.keys = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+		values, ok, err := leading.pattern.Match(t.below(string(c.Text), shared), nil)
+		if !ok || err != nil || c.Null {
+			return columns.Cell{Null: true}
+		}
+		return columns.Cell{Text: []byte(leading.keyOf(values))}
+	})
+}
+
+// stem returns the name of a file without its ending: "a" of "s2/a.zarr.zip".
+func stem(uri string) string {
+	file, _, _ := source.Split(uri)
+	if source.IsWeb(file) {
+		file, _, _ = strings.Cut(file, "?")
+	}
+	file = path.Base(file)
+	if zip := strings.TrimSuffix(file, ".zip"); magic.Named(zip).Class == magic.Zarr {
+		file = zip
+	}
+	return strings.TrimSuffix(file, path.Ext(file))
+}
+
+// nameFields gives the fields that read columns of paths their values. The values of names are numbers where those of a
+// text table are.
+func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) error {
+	want := o.wants(fields, false)
+	for name, named := range t.pathed {
+		if name == FolderColumn || name == PathColumn {
+			continue
+		}
+		inferred, err := columns.Inferred(ctx, named, want(name))
+		if err != nil {
+			return fault.WithPart(err, "column "+name, fault.NoOffset)
+		}
+		t.pathed[name] = inferred
+	}
+	for i, s := range fields {
+		if f := &t.fields[i]; f.main == nil && !s.Beside {
+			f.main = t.pathed[s.Column]
+			f.kind = f.main.Kind
+		}
+	}
+	return nil
+}
+
+// withNamed returns a table for queries with the columns of paths at its end; nil is a listing.
+func (t *Table) withNamed(stored *tables.Table, rows int64) (*tables.Table, error) {
+	if rows > math.MaxInt32 {
+		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", rows)
+	}
+	var cols []tables.Column
+	if stored != nil {
+		cols = slices.Clone(stored.Columns())
+	}
+	count := len(cols)
+	for _, name := range slices.Sorted(maps.Keys(t.pathed)) {
+		if stored == nil || stored.Index(name) < 0 {
+			cols = append(cols, tables.Column{Name: name, Type: columns.TypeOf(t.pathed[name])})
+		}
+	}
+	return tables.New(int(rows), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
+		if i < count {
+			return stored.Column(ctx, cols[i].Name)
+		}
+		return columns.Vector(ctx, t.pathed[cols[i].Name])
+	}), nil
+}
 
 // column returns a column by its name, with the rows of the table. Its values are no lists.
 func (t *Table) column(name string) (*columns.Column, error) {
@@ -49,12 +171,13 @@ func (t *Table) column(name string) (*columns.Column, error) {
 
 // anyColumn is column with columns of lists.
 func (t *Table) anyColumn(name string) (*columns.Column, error) {
-	if name == FolderColumn && t.folders != nil {
-		return t.folders, nil
+	if named := t.pathed[name]; named != nil {
+		return named, nil
 	}
 	if t.table == nil {
 		return nil, fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns but %q", FolderColumn)
+			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns but %q",
+			slices.Sorted(maps.Keys(t.pathed)))
 	}
 	column, err := t.table.AnyColumn(name)
 	if err != nil {
@@ -69,7 +192,7 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 // TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also
 // without a zone. It is 0 if the column is neither.
 func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
-	if t.table == nil {
+	if t.table == nil || t.pathed[name] != nil {
 		return 0
 	}
 	column, err := t.table.Column(name)
@@ -179,14 +302,19 @@ func side(c columns.Cell) int32 {
 }
 
 // Data returns the dataset's table for queries: a row for each sample, and the stored columns with their types; of a
-// CSV file those that Options.Columns names, or all with Options.AllColumns. Columns are read when they are first used,
-// and stay in memory as long as the result. A directory has no table: fault.Unsupported.
-func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
+// CSV file those that Options.Columns names, or all with Options.AllColumns. Behind them are the columns of paths.
+// Columns are read when they are first used, and stay in memory as long as the result.
+func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
+	count := int64(0)
 	if t.table == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset,
-			"a directory has none to compare: conditions need a table (.parquet, .csv or .tsv)"), t.src)
+		count = t.keys.Rows()
+	} else {
+		count = t.table.Rows()
+		out, err = t.table.Data(ctx)
 	}
-	out, err := t.table.Data(ctx)
+	if len(t.pathed) > 0 && err == nil {
+		out, err = t.withNamed(out, count)
+	}
 	if err != nil {
 		return nil, fault.WithFile(err, t.src)
 	}

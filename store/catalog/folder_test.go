@@ -79,7 +79,7 @@ func TestFolders(t *testing.T) {
 	}
 	for src, fields := range map[string][]catalog.Source{
 		csv: {{Field: "image"}, column},
-		dir: {{Field: "x", Column: catalog.FolderColumn}}, // not as a field of rasters
+		dir: {{Field: "x", Column: catalog.FolderColumn, Kind: catalog.Raster}},
 	} {
 		if _, err := catalog.Open(ctx, src, fields, catalog.Options{}); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", src, err)

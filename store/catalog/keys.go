@@ -12,8 +12,8 @@ import (
 )
 
 // ScanKeys visits the key of each sample, in order: what the sample is called whichever fields are read. It is the {id}
-// of patterns, and else the path in a listing or catalog. In other tables it is the id of a STAC item, or the path in
-// the first column of files. Without a path it is "row N", the number of the row.
+// of patterns, or all of their names joined by "/", and else the path in a listing or catalog. In other tables it is
+// the id of a STAC item, or the path in the first column of files. Without a path it is "row N", the number of the row.
 func (t *Table) ScanKeys(ctx context.Context, visit func(row int64, key string) error) error {
 	keys := t.keys
 	if keys == nil {

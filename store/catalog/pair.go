@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -18,71 +20,186 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
+// matched are the files that the pattern of a field matches.
+type matched struct {
+	pattern *listing.Pattern
+	rows    map[string]int64 // by key: the values of its names, joined by keySeparator
+	order   []int            // of the values of the pattern, as they stand in keys: as the names of the leading pattern
+	names   []int            // of the names of the leading pattern, those that this one has; nil: all
+}
+
+// keySeparator joins the values of several names, none of which has a slash.
+const keySeparator = "/"
+
+// keyOf returns the key of the values of the pattern's names.
+func (m *matched) keyOf(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	ordered := make([]string, len(values))
+	for i, k := range m.order {
+		ordered[i] = values[k]
+	}
+	return strings.Join(ordered, keySeparator)
+}
+
+// row returns the row of the file of a sample, whose key is of the leading pattern.
+func (m *matched) row(sample string) (row int64, key string, ok bool) {
+	if key = sample; m.names != nil {
+		values, own := strings.Split(sample, keySeparator), make([]string, len(m.names))
+		for i, k := range m.names {
+			own[i] = values[min(k, len(values)-1)]
+		}
+		key = strings.Join(own, keySeparator)
+	}
+	row, ok = m.rows[key]
+	return row, key, ok
+}
+
+// parsePatterns parses the patterns of fields. It returns one for each field, nil of those without, and the number of
+// the first that has all names: each of its files is a sample. Without patterns that is -1.
+func parsePatterns(fields []Source) (files []*matched, first int, err error) {
+	var texts []string
+	for _, s := range fields {
+		if s.Pattern != "" {
+			texts = append(texts, s.Pattern)
+		}
+	}
+	patterns, err := listing.ParsePatterns(texts)
+	if len(texts) == 0 || err != nil {
+		return make([]*matched, len(fields)), -1, err
+	}
+	var all []string
+	for _, p := range patterns {
+		for _, name := range p.Names() {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	files, first = make([]*matched, len(fields)), -1
+	for i, s := range fields {
+		if s.Pattern == "" {
+			continue
+		}
+		files[i], patterns = &matched{pattern: patterns[0], rows: map[string]int64{}}, patterns[1:]
+		if first < 0 && !s.Beside && len(files[i].pattern.Names()) == len(all) {
+			first = i
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil, -1, fault.New(fault.NotFound, "pattern", fault.NoOffset,
+			"%q has no name such as {id}, which stands for any text", texts[0])
+	case !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" && !s.Beside }):
+		i := slices.IndexFunc(fields, func(s Source) bool { return s.Beside })
+		return nil, -1, noField(fields[i], fault.NotFound, "{%s} of its pattern %q is from a raster field's pattern, "+
+			"and there is none: give the image one, such as \"{%[1]s}.tif\"", all[0], fields[i].Pattern)
+	case first < 0:
+		return nil, -1, fault.New(fault.NotFound, "patterns", fault.NoOffset, "no field of files has all of the names "+
+			"{%s}: each file of such a field is a sample, and * stands for text that need not agree",
+			strings.Join(all, "}, {"))
+	}
+	leading := files[first].pattern.Names()
+	for _, m := range files {
+		if m == nil {
+			continue
+		}
+		var names []int
+		for k, name := range leading {
+			if i := slices.Index(m.pattern.Names(), name); i >= 0 {
+				m.order, names = append(m.order, i), append(names, k)
+			}
+		}
+		if len(names) < len(leading) {
+			m.names = append([]int{}, names...)
+		}
+	}
+	return files, first, nil
+}
+
 // pair makes samples of the files whose paths match the fields' patterns. Without patterns it does nothing. uris are
 // the paths of all rasters.
-func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column, drop bool) error {
-	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" && !s.Beside })
-	if first < 0 {
-		if i := slices.IndexFunc(fields, func(s Source) bool { return s.Beside }); i >= 0 {
-			return noField(fields[i], fault.NotFound, "{id} of its pattern %q is from a raster field's pattern, "+
-				"and there is none: give the image one, such as \"{id}.tif\"", fields[i].Pattern)
-		}
-		return nil
+func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column, o Options) error {
+	files, first, err := parsePatterns(fields)
+	if err != nil {
+		return err
 	}
 	// The path of an absolute URI below the dataset is the part after the directory that all share.
 	shared, err := sharedFolder(ctx, uris)
 	if err != nil {
 		return err
 	}
-	rows := make([]map[string]int64, len(fields)) // by id; nil for a field without a pattern
+	t.nameColumns(uris, files, first, len(shared))
+	if first < 0 {
+		return t.nameFields(ctx, fields, o)
+	}
 	for i, source := range fields {
-		if source.Pattern == "" {
-			continue
-		}
-		if source.Beside {
-			rows[i], err = t.listBeside(ctx, i, source, string(shared))
-		} else {
-			rows[i], err = t.matches(ctx, source, uris, len(shared))
+		switch {
+		case files[i] == nil:
+		case source.Beside:
+			err = t.listBeside(ctx, i, source, files[i], string(shared))
+		default:
+			err = t.matches(ctx, source, files[i], uris, len(shared))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	incomplete, example, missing := missingPartners(fields, rows)
+	incomplete, example, missing := missingPartners(fields, files, first)
+	samples := files[first].rows
 	switch {
-	case len(incomplete) > 0 && !drop:
+	case len(incomplete) > 0 && !o.DropIncomplete:
 		return missing
 	case len(incomplete) > 0:
 		t.dropped, t.example = len(incomplete), example
 		for id := range incomplete {
-			delete(rows[first], id)
+			delete(samples, id)
 		}
-		if len(rows[first]) == 0 {
+		if len(samples) == 0 {
 			return fault.New(fault.NotFound, "dataset", fault.NoOffset,
 				"none of %d samples has a file for every field", t.dropped)
 		}
 	}
-	pattern, _ := listing.ParsePattern(fields[first].Pattern)
-	ids := slices.SortedFunc(maps.Keys(rows[first]), func(a, b string) int {
-		return strings.Compare(pattern.Path(a), pattern.Path(b))
-	})
+	ids, err := t.inOrder(ctx, files[first], uris)
+	if err != nil {
+		return err
+	}
 	t.n = int64(len(ids))
-	t.order, _ = pickRows(ids, rows[first])
-	t.keys = t.idsOf(uris, pattern.Match, len(shared))
+	t.order, _ = pickRows(ids, files[first])
 	for i, source := range fields {
 		switch {
-		case rows[i] != nil:
+		case files[i] != nil:
 			found := 0
-			if t.fields[i].rows, found = pickRows(ids, rows[i]); found == 0 {
+			if t.fields[i].rows, found = pickRows(ids, files[i]); found == 0 {
 				return noField(source, fault.NotFound, "none of %d samples has a file %q", len(ids), source.Pattern)
 			}
-		case t.table != nil || source.Column == FolderColumn: // a column has the value of the first field's row
+		case t.table != nil || t.pathed[source.Column] != nil: // a column has the value of the first field's row
 			t.fields[i].rows = t.order
 		default:
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
 	}
-	return nil
+	return t.nameFields(ctx, fields, o)
+}
+
+// inOrder returns the keys of the leading files, in the order of their paths.
+func (t *Table) inOrder(ctx context.Context, m *matched, uris *columns.Column) ([]string, error) {
+	ids := slices.Collect(maps.Keys(m.rows))
+	if t.table == nil { // the files of one pattern are listed in the order of their paths
+		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(m.rows[a], m.rows[b]) })
+		return ids, nil
+	}
+	paths := make(map[string]string, len(ids))
+	for _, id := range ids {
+		cell, err := uris.Cell(ctx, m.rows[id])
+		if err != nil {
+			return nil, err
+		}
+		paths[id] = string(cell.Text)
+	}
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(paths[a], paths[b]) })
+	return ids, nil
 }
 
 // withOutside returns a listing that has the files of other folders, too, to which patterns lead, by the names that
@@ -116,38 +233,49 @@ func folderOfPattern(base, pattern string) (_, folder string) {
 	if source.IsRemote(base) {
 		pattern = listing.Absolute(base, pattern)
 	}
-	before, _, _ := strings.Cut(pattern, "{id}")
+	before, _, _, _ := column.CutName(pattern)
+	before, _, _ = strings.Cut(before, "*")
 	return pattern, before[:strings.LastIndexByte(before, '/')+1]
 }
 
-// listBeside makes field i of the files beside rasters that its pattern matches, and returns their rows by id. The last
-// row, with which samples without a file end, is null. shared is the directory that all absolute paths of rasters
-// share.
-func (t *Table) listBeside(ctx context.Context, i int, s Source, shared string) (map[string]int64, error) {
+// listBeside makes field i of the files beside rasters that its pattern matches, and adds their rows. The last row,
+// with which samples without a file end, is null. shared is the directory that all absolute paths of rasters share.
+func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, shared string) error {
 	base := t.base
 	if t.table != nil && (source.Scheme(shared) != "" || filepath.IsAbs(shared)) {
 		base = strings.TrimSuffix(shared, "/")
 	}
 	text, folder := folderOfPattern(base, s.Pattern)
-	pattern, err := listing.ParsePattern(text)
-	if err != nil {
-		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
+	pattern := m.pattern
+	if text != s.Pattern { // of a remote folder above
+		patterns, err := listing.ParsePatterns([]string{text})
+		if err != nil {
+			return inPart(err, fmt.Sprintf("field %q", s.Field))
+		}
+		pattern = patterns[0]
 	}
 	found, err := listing.List(ctx, listing.Resolve(base, folder), t.roots, t.opener, listing.AllFiles)
 	if err != nil {
-		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
+		return inPart(err, fmt.Sprintf("field %q", s.Field))
 	}
-	rows := map[string]int64{}
 	var paths []string
 	var sizes []int64
+	var values []string
 	for k, name := range found.Paths {
-		if id, ok := pattern.Match(folder + name); ok {
-			rows[id] = int64(len(paths))
-			paths, sizes = append(paths, found.Path(k)), append(sizes, found.Sizes[k])
+		var ok bool
+		if values, ok, err = pattern.Match(folder+name, values[:0]); err != nil {
+			return inPart(err, fmt.Sprintf("field %q", s.Field))
 		}
+		if !ok {
+			continue
+		}
+		if err := m.add(s, values, int64(len(paths))); err != nil {
+			return err
+		}
+		paths, sizes = append(paths, found.Path(k)), append(sizes, found.Sizes[k])
 	}
 	if len(paths) == 0 {
-		return nil, noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
+		return noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
 	}
 	t.fields[i].main = columns.Map(columns.Paths(append(paths, "")), func(_ int64, c columns.Cell) columns.Cell {
 		c.Null = len(c.Text) == 0
@@ -155,70 +283,67 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, shared string) 
 	})
 	t.fields[i].columns = map[string]*columns.Column{layout.Size: columns.InMemory(
 		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, append(sizes, 0), nil))}
-	return rows, nil
+	return nil
 }
 
-// pickRows returns the rows of ids, which is the one behind all rows if an id has none, and how many ids have one.
-func pickRows(ids []string, rows map[string]int64) (out []int64, found int) {
+// pickRows returns the rows of samples, which is the one behind all rows if a sample has none, and how many have one.
+func pickRows(ids []string, m *matched) (out []int64, found int) {
 	out = make([]int64, len(ids))
 	for k, id := range ids {
-		row, ok := rows[id]
+		row, _, ok := m.row(id)
 		if out[k] = row; ok {
 			found++
 		} else {
-			out[k] = int64(len(rows))
+			out[k] = int64(len(m.rows))
 		}
 	}
 	return out, found
 }
 
-// matches returns the row of each id that a field's pattern matches. shared is the length of the directory that all
-// absolute paths share.
-func (t *Table) matches(ctx context.Context, s Source, uris *columns.Column, shared int) (map[string]int64, error) {
-	pattern, err := listing.ParsePattern(s.Pattern)
-	if err != nil {
-		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
-	}
-	rows := map[string]int64{}
-	err = uris.Scan(ctx, func(row int64, v columns.Cell) error {
-		path := t.below(string(v.Text), shared)
-		if t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
-			return nil
-		}
-		id, ok := pattern.Match(path)
-		if !ok || v.Null {
-			return nil
-		}
-		if _, twice := rows[id]; twice {
-			return noField(s, fault.Corrupt, "two files have the id %q", id)
-		}
-		rows[id] = row
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		if magic.Way(s.Pattern) != "" {
-			return nil, listing.NotRead(s.Pattern)
-		}
+// add adds the row of a file by what its names stand for.
+func (m *matched) add(s Source, values []string, row int64) error {
+	key := m.keyOf(values)
+	if _, twice := m.rows[key]; twice {
 		way := ""
-		if strings.Contains(s.Pattern, "*") {
-			way = ": {id} stands for any text, and * for itself"
+		if m.pattern.Stars() {
+			way = ": a name in place of *, such as {part}, tells them apart"
 		}
-		return nil, noField(s, fault.NotFound, "no file matches the pattern %q%s", s.Pattern, way)
+		return noField(s, fault.Corrupt, "two files of the pattern %q have the id %q%s", s.Pattern, key, way)
 	}
-	return rows, nil
+	m.rows[key] = row
+	return nil
 }
 
-// idsOf returns the column of the ids that a pattern finds in the paths of a column. shared is the length of the
-// directory that all absolute paths share.
-func (t *Table) idsOf(uris *columns.Column, matches func(path string) (id string, ok bool),
-	shared int) *columns.Column {
-	return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-		id, ok := matches(t.below(string(c.Text), shared))
-		return columns.Cell{Text: []byte(id), Null: c.Null || !ok}
+// matches adds the rows of the paths that a field's pattern matches. shared is the length of the directory that all
+// absolute paths share.
+func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int) error {
+	var values []string
+	err := uris.Scan(ctx, func(row int64, v columns.Cell) error {
+		path := t.below(string(v.Text), shared)
+		if v.Null || t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
+			return nil
+		}
+		var ok bool
+		var err error
+		if values, ok, err = m.pattern.Match(path, values[:0]); err != nil || !ok {
+			return inPart(err, fmt.Sprintf("field %q", s.Field))
+		}
+		return m.add(s, values, row)
 	})
+	if err != nil {
+		return err
+	}
+	if len(m.rows) == 0 {
+		if magic.Way(s.Pattern) != "" {
+			return listing.NotRead(s.Pattern)
+		}
+		way := ""
+		if len(m.pattern.Names()) > 1 || m.pattern.Stars() {
+			way = ": names and * stand for text without slashes here, and **/ for folders"
+		}
+		return noField(s, fault.NotFound, "no file matches the pattern %q%s", s.Pattern, way)
+	}
+	return nil
 }
 
 // below returns the part of a path that patterns match: of an absolute one in a table without the directory that all
@@ -230,25 +355,53 @@ func (t *Table) below(path string, shared int) string {
 	return path
 }
 
-// missingPartners returns the ids that have no file in some field with a pattern, and the path of the first missing
-// file, with the error for it: of the first field that lacks one, and there the first id. Files beside rasters have no
-// ids of their own.
-func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first string, _ error) {
+// missingPartners returns the samples that have no file in some field with a pattern, and the path of the first missing
+// file, with the error for it: of the first field that lacks one, and there the first sample. Files beside rasters make
+// no samples of their own.
+func missingPartners(fields []Source, files []*matched, first int) (incomplete map[string]bool, example string,
+	_ error) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
-	for i := range rows {
-		for j := range rows {
-			if i == j || rows[i] == nil || rows[j] == nil || fields[i].Beside || fields[j].Optional {
+	var names []string                          // whose values which has
+	used := make([]map[string]bool, len(files)) // keys of fields with fewer names than the first
+	for i, m := range files {
+		if m != nil && m.names != nil {
+			used[i] = map[string]bool{}
+		}
+	}
+	note := func(field int, id string, of *matched) {
+		missing++
+		incomplete[id] = true
+		if where < 0 || field < where || field == where && id < which {
+			where, which, names = field, id, of.keyNames()
+		}
+	}
+	visit := func(id string) {
+		for j, m := range files {
+			if m == nil || fields[j].Optional {
 				continue
 			}
-			for id := range rows[i] {
-				if _, ok := rows[j][id]; ok {
-					continue
-				}
-				missing++
-				incomplete[id] = true
-				if where < 0 || j < where || j == where && id < which {
-					where, which = j, id
+			if _, key, ok := m.row(id); !ok {
+				note(j, id, files[first])
+			} else if used[j] != nil {
+				used[j][key] = true
+			}
+		}
+	}
+	for id := range files[first].rows {
+		visit(id)
+	}
+	for i, m := range files {
+		if m == nil || i == first || fields[i].Beside {
+			continue
+		}
+		for key := range m.rows {
+			switch {
+			case used[i] != nil && !used[i][key]:
+				note(first, key, m)
+			case used[i] == nil && !incomplete[key]:
+				if _, ok := files[first].rows[key]; !ok {
+					visit(key)
 				}
 			}
 		}
@@ -256,14 +409,36 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 	if missing == 0 {
 		return nil, "", nil
 	}
-	p, _ := listing.ParsePattern(fields[where].Pattern)
-	first = p.Path(which)
+	example = files[where].path(which, names)
 	way := `: missing "drop" leaves out the samples that lack one`
 	if fields[where].Beside {
 		way = `: missing "empty" takes samples without a file as samples without shapes`
 	}
-	return incomplete, first, noField(fields[where], fault.NotFound,
-		"no file %s for the id %q; %d files are missing in all%s", first, which, missing, way)
+	return incomplete, example, noField(fields[where], fault.NotFound,
+		"no file %s for the id %q; %d files are missing in all%s", example, which, missing, way)
+}
+
+// keyNames returns the names whose values keys have.
+func (m *matched) keyNames() (names []string) {
+	for _, k := range m.order {
+		names = append(names, m.pattern.Names()[k])
+	}
+	return names
+}
+
+// path returns the path of the file of a sample by the key of some names.
+func (m *matched) path(key string, names []string) string {
+	values := []string{key}
+	if len(names) > 1 {
+		values = strings.Split(key, keySeparator)
+	}
+	return m.pattern.Path(func(name string) (string, bool) {
+		k := slices.Index(names, name)
+		if k < 0 || k >= len(values) {
+			return "", false
+		}
+		return values[k], true
+	})
 }
 
 // Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.

@@ -163,8 +163,8 @@ class Vector(Argument):
             are found by the last parts of their paths; one that no row names is a bad sample. A row
             without a geometry names an image without shapes. Default: none, shapes lie on the
             ground.
-        pattern: finds a file for each image, in place of `path`: "labels/{id}.geojson". {id} is
-            that of the pattern of a raster field, and the folder is one below the source, or
+        pattern: finds a file for each image, in place of `path`: "labels/{id}.geojson". Its names
+            are those of the pattern of a raster field, and the folder is one below the source, or
             another with "../". Files are read with their samples. They may also be VOC's XML, text
             of DOTA or YOLO, JSON as COCO and SODA have it, or CSV. An empty file has no shapes.
         missing: says what an image without a file of `pattern` is: "error" (default) refuses the
@@ -203,12 +203,15 @@ class Field(Argument):
             steps of an axis t; "PATH@COLUMN" is a column of the row at that path. In an array it is
             the attribute; in a Zarr group, or in each of a directory or glob of them, the path of
             an array, or of a group of arrays as bands. Directories, globs and catalogs have the
-            column "folder", the name of the folder of a file. Default for a catalog, directory or
-            glob: its assets. Default for a container: the column with the name of the field, or the
+            columns "folder", the name of the folder of a file, "name", the name of the file without
+            its ending, "path", and the names of patterns. Default for a catalog, directory or glob:
+            its assets. Default for a container: the column with the name of the field, or the
             sample itself, or the row of that name below it. Default for an array: the attribute
             with the name of the field, or the only attribute.
-        pattern: finds the files of the field by their paths below the source: "masks/{id}.tif".
-            Files with the same {id} form a sample. Zarr stores may be followed by an array:
+        pattern: finds the files of the field by their paths below the source: "masks/{id}.tif", or
+            "{split}/{scene}/*_{id}.tif". Files whose names agree form a sample, and each name is a
+            column. A pattern that lacks a name has one file for all its values. * stands for any
+            text, **/ for any folders. Zarr stores may be followed by an array:
             "s2/{id}.zarr.zip::bands".
         blob: the column that holds the header blob of the raster (rumi or chunk index). Default:
             none.

@@ -945,7 +945,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             as long as the loader, with absolute paths; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
         fields: members of a sample by name: a `Field` or `Vector`, a dict of a field's
-            members, or a str: a pattern if it contains "{id}", else a column. Default:
+            members, or a str: a pattern if it has a name such as {id}, else a column. Default:
             those of a catalog of pairs (`chaski index --field`), of anything else one raster
             "image".
         pixels: bands, dtype, layout, fill and augmentation of the raster fields: a `Pixels`.

@@ -22,9 +22,9 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
     def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
         """Splits by what the samples are called, whichever fields are read, and in which order.
 
-        That is the {id} of patterns, the path in a directory or catalog, the id in a container or
-        of a STAC item, and in other tables the path in the first column of files, or without one
-        the number of the row.
+        That is the {id} of patterns (or all their names, joined by "/"), the path in a directory or
+        catalog, the id in a container or of a STAC item, and in other tables the path in the first
+        column of files, or without one the number of the row.
         """
         return Split("hash", shares, seed=seed)
 

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
@@ -57,6 +58,8 @@ O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
 S = TypeVar("S")
 StatsLike: TypeAlias = Path | Mapping[str, Any]
+_NAME = re.compile(r"\{[^{}/*]+\}")
+"""A name in a pattern."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +302,7 @@ def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
     out = members(f, "vector", where=where)
     if f.vector is not None:
         v = _of_dict(Vector, where + "vector", f.vector)
-        if isinstance(v.path, str) and "{id}" in v.path and v.pattern is None:
+        if isinstance(v.path, str) and _NAME.search(v.path) and v.pattern is None:
             v = replace(v, path=None, pattern=v.path)
         v = replace(v, path=files.path(files.shapes(where + "vector: path", v.path)))
         out["vector"] = members(v, where=where + "vector: ")
@@ -325,11 +328,11 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
 def build_field(name: str, given: FieldLike) -> Field:
     """Returns a field, however it was given."""
     if isinstance(given, str):
-        return Field(pattern=given) if "{id}" in given else Field(column=given)
+        return Field(pattern=given) if _NAME.search(given) else Field(column=given)
     if isinstance(given, Vector):
         return Field(vector=given)
     f = _of_dict(Field, f"field {name!r}", given)
-    if isinstance(f.column, str) and "{id}" in f.column:
+    if isinstance(f.column, str) and _NAME.search(f.column):
         raise SpecError(
             f"field {name!r}: column is {f.column!r}: a pattern is Field(pattern={f.column!r})"
         )

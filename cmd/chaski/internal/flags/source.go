@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
@@ -62,7 +63,7 @@ func ParseFields(list []string) ([]loader.Field, error) {
 		switch {
 		case name == "" || named && where == "":
 			return nil, console.Usagef("--field is %q: it must be NAME, NAME=COLUMN or NAME=PATTERN", text)
-		case strings.Contains(where, "{id}"):
+		case len(column.Names(where)) > 0:
 			field.Pattern = where
 		default:
 			field.Column = where

@@ -221,8 +221,8 @@ func pairFields(texts []string, path string) (out []catalog.Source, err error) {
 	}
 	for i, p := range fields {
 		if p.Pattern == "" && !catalog.IsTable(path) {
-			return nil, console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern",
-				texts[i])
+			return nil, console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with a name such as {id} "+
+				"in the pattern", texts[i])
 		}
 		out = append(out, catalog.Source{Field: p.Name, Pattern: p.Pattern, Column: p.Column})
 	}

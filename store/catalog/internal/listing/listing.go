@@ -404,55 +404,6 @@ func ordered[T any](values []T, order []int32) []T {
 	return out
 }
 
-// Pattern is a pattern with one or more {id}.
-type Pattern struct {
-	lits []string // the parts before, between and after the ids
-	size int      // bytes of lits
-}
-
-// ParsePattern parses a pattern, which must contain {id}.
-func ParsePattern(s string) (*Pattern, error) {
-	pattern := &Pattern{lits: strings.Split(s, "{id}")}
-	if len(pattern.lits) < 2 {
-		return nil, fault.New(fault.NotFound, "pattern", fault.NoOffset, "%q has no {id}, which stands for any text", s)
-	}
-	for _, l := range pattern.lits {
-		pattern.size += len(l)
-	}
-	return pattern, nil
-}
-
-// Match returns the part of a path that {id} matches, or false if the pattern does not match. All {id} match the same,
-// so their length follows from the path's.
-func (p *Pattern) Match(s string) (string, bool) {
-	n := len(p.lits) - 1
-	rest := len(s) - p.size
-	if rest < n || rest%n != 0 {
-		return "", false
-	}
-	size := rest / n
-	id := ""
-	for i, literal := range p.lits {
-		if i > 0 {
-			switch got := s[:size]; {
-			case i == 1:
-				id = got
-			case got != id:
-				return "", false
-			}
-			s = s[size:]
-		}
-		if !strings.HasPrefix(s, literal) {
-			return "", false
-		}
-		s = s[len(literal):]
-	}
-	return id, true
-}
-
-// Path replaces {id} by an id.
-func (p *Pattern) Path(id string) string { return strings.Join(p.lits, id) }
-
 // Outside reports whether a path or pattern of files leads out of the folder that is listed.
 func Outside(name string) bool {
 	return strings.HasPrefix(name, "../") || source.Scheme(name) != "" || filepath.IsAbs(name)

@@ -4,10 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // TestFilesBeside: a listing has the files beside rasters by the directory as the paths of the rasters begin, whatever
@@ -71,22 +74,96 @@ func TestGlobAgainstRegexp(t *testing.T) {
 	})
 }
 
-// TestPatternRoundTrip promises that an id that a pattern finds gives back the path, and that an id put into a pattern
-// is found.
-func TestPatternRoundTrip(t *testing.T) {
+// TestPatternAgainstRegexp compares patterns without repeated names with the same regular expressions, and holds those
+// with one name to what they stand for.
+func TestPatternAgainstRegexp(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"{a}", "{b}", "{c c}", "*", "**", "/", "/**/", "x", "_", "xy", ".tif", "."})
+	word := rapid.SampledFrom([]string{"x", "y", "_", "/", "xy", ".tif", ".", "a"})
 	rapid.Check(t, func(t *rapid.T) {
-		lit := rapid.StringMatching(`[ab/._]{0,4}`)
-		p, err := ParsePattern(strings.Join(rapid.SliceOfN(lit, 2, 4).Draw(t, "literals"), "{id}"))
+		text := strings.Join(rapid.SliceOfN(piece, 1, 6).Draw(t, "pattern"), "")
+		patterns, err := ParsePatterns([]string{text, "*"}) // with a star no name holds slashes
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := rapid.StringMatching(`[ab/]{1,4}`).Draw(t, "id")
-		if got, ok := p.Match(p.Path(id)); !ok || got != id {
-			t.Fatalf("%s: %q found in %s (%v), want %q", p.Path("{id}"), got, p.Path(id), ok, id)
+		expr, seen, groups := "^", map[string]bool{}, []string(nil)
+		for rest := text; rest != ""; {
+			stars := len(rest) - len(strings.TrimLeft(rest, "*"))
+			starts := len(rest) == len(text) || text[len(text)-len(rest)-1] == '/'
+			end := strings.IndexByte(rest, '}')
+			switch {
+			case rest[0] == '{':
+				if seen[rest[1:end]] {
+					t.Skip("repeated")
+				}
+				seen[rest[1:end]], groups = true, append(groups, rest[1:end])
+				expr, rest = expr+"([^/]+)", rest[end+1:]
+			case stars == 2 && starts && strings.HasPrefix(rest, "**/"):
+				expr, rest = expr+"(?:.*/)?", rest[3:]
+			case stars == 2 && starts && rest == "**":
+				expr, rest = expr+".*", ""
+			case stars > 0:
+				expr, rest = expr+"[^/]*", rest[stars:]
+			default:
+				expr, rest = expr+regexp.QuoteMeta(rest[:1]), rest[1:]
+			}
 		}
-		s := rapid.StringMatching(`[ab/._]{0,12}`).Draw(t, "path")
-		if got, ok := p.Match(s); ok && (got == "" || p.Path(got) != s) {
-			t.Fatalf("%s: %q found in %s", p.Path("{id}"), got, s)
+		path := strings.Join(rapid.SliceOfN(word, 0, 8).Draw(t, "path"), "")
+		if rapid.Bool().Draw(t, "fits") { // most random paths match nothing
+			fill := regexp.MustCompile(`\{[a-c ]+\}|\*+`)
+			path = fill.ReplaceAllStringFunc(text, func(string) string {
+				return strings.Join(rapid.SliceOfN(word, 1, 3).Draw(t, "fill"), "")
+			})
+		}
+		want := regexp.MustCompile(expr + "$").FindStringSubmatch(path)
+		got, ok, err := patterns[0].Match(path, nil)
+		if err != nil || ok != (want != nil) || ok && !slices.Equal(got, want[1:]) ||
+			!slices.Equal(patterns[0].Names(), groups) {
+			t.Fatalf("%s in %s (%s): %q %q, %v, %v, want %q %q", text, path, expr, patterns[0].Names(), got, ok, err,
+				groups, want)
 		}
 	})
+}
+
+// TestPatternOfOneName: the only name of patterns without stars stands for any text, and repeated names for the same.
+func TestPatternOfOneName(t *testing.T) {
+	lit := rapid.StringMatching(`[ab/._]{0,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(lit, 2, 4).Draw(t, "literals"), "{id}")
+		patterns, err := ParsePatterns([]string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := patterns[0]
+		path := func(id string) string { return strings.ReplaceAll(text, "{id}", id) }
+		id := rapid.StringMatching(`[ab/]{1,4}`).Draw(t, "id")
+		if got, ok, _ := p.Match(path(id), nil); !ok || got[0] != id {
+			t.Fatalf("%s: %q found in %s (%v), want %q", text, got, path(id), ok, id)
+		}
+		s := rapid.StringMatching(`[ab/._]{0,12}`).Draw(t, "path")
+		if got, ok, _ := p.Match(s, nil); ok && (got[0] == "" || path(got[0]) != s) {
+			t.Fatalf("%s: %q found in %s", text, got, s)
+		}
+	})
+}
+
+// TestPatternRepeatsAndLimits: names that are repeated have one text, and a pattern that tries too many is refused.
+func TestPatternRepeatsAndLimits(t *testing.T) {
+	patterns, err := ParsePatterns([]string{"{tile}/{date}/{tile}_{band}_{date}.tif",
+		strings.Repeat("{a}*{b}*{c}*", 9)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok, err := patterns[0].Match("a_b/2020/a_b_B_1_2020.tif", nil)
+	if err != nil || !ok || !slices.Equal(got, []string{"a_b", "2020", "B_1"}) {
+		t.Errorf("%q, %v, %v", got, ok, err)
+	}
+	if _, ok, err := patterns[0].Match("a_b/2020/a_B_1_2020.tif", nil); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if _, _, err := patterns[1].Match("", nil); fault.KindOf(err) != 0 {
+		t.Errorf("an empty path: %v", err)
+	}
+	if _, _, err := patterns[1].Match(strings.Repeat("ab", 99), nil); fault.KindOf(err) != fault.Limit {
+		t.Errorf("over %d steps: %v", maxSteps, err)
+	}
 }
