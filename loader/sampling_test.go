@@ -452,6 +452,9 @@ func drawSampler(rt *rapid.T) Sampler {
 		s.StrideY, s.StrideX = side("sy", 14), side("sx", 14)
 		s.Pad = rapid.Bool().Draw(rt, "pad")
 	case spec.ResizedWindow:
+		if s.Whole = rapid.Bool().Draw(rt, "whole"); s.Whole {
+			break
+		}
 		s.OfAsset = rapid.Bool().Draw(rt, "of asset")
 		s.Ratio = rapid.SampledFrom([]float64{1, 1.5, 3}).Draw(rt, "ratio")
 		s.PerAsset = rapid.IntRange(1, 3).Draw(rt, "per")

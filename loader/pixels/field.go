@@ -521,7 +521,8 @@ func (r *Raster) Accepts(a *catalog.Asset) error {
 			"its dtype is %s: other rasters of the field %q have %s", index.DType, r.Name, r.Native)
 	case r.allBands > 0 && index.DataBands() != r.allBands:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands: other rasters of the field %q have %d", index.DataBands(), r.Name, r.allBands)
+			"it has %d bands: other rasters of the field %q have %d; Field(bands=[0]) picks bands that all have",
+			index.DataBands(), r.Name, r.allBands)
 	case r.allBands == 0 && r.BandNames == nil && slices.Max(r.bandList) >= index.StepBands():
 		// Bands picked by name are not checked, because they are looked up in each asset.
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,

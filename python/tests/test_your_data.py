@@ -79,6 +79,8 @@ def data(tmp_path_factory, binary) -> Path:
         write(scene / f"vv/{i}_{i}_vv.png", x[:1])
         write(root / f"sar/labels/s_{i % 2}.png", np.full((1, SIDE, SIDE), i % 2, np.uint8))
         write(root / f"classes/{'water' if i % 2 else 'wood'}/{i}.png", x)
+        write(root / f"sizes/{i}.tif", rng.integers(1, 255, (3, SIDE - i, SIDE + 2 * i), np.uint8))
+        write(root / f"grey/{i}.png", rng.integers(1, 255, (3 if i % 2 else 1, 9 + i, 8), np.uint8))
         (root / "arrays").mkdir(exist_ok=True)
         np.save(root / f"arrays/{i}.npy", x)
         stack(root, i, x)
@@ -305,6 +307,17 @@ def boxes(b: dict[str, Any], root: Path) -> None:
         assert np.allclose(x, want[0].numpy(), rtol=1e-4, atol=1e-3)
 
 
+def resized(folder: str, h: int, w: int) -> Check:
+    def check(b: dict[str, Any], root: Path) -> None:
+        torch = pytest.importorskip("torch")
+        for k, x in zip(b["sample"], b["image"], strict=True):
+            whole = torch.from_numpy(pixels(folder)(root, k)[: len(x)].astype(np.float32))[None]
+            want = torch.nn.functional.interpolate(whole, (h, w), mode="bilinear")[0].numpy()
+            assert np.allclose(x, want, rtol=1e-4, atol=1e-3)
+
+    return check
+
+
 def stores(*fields: str) -> Check:
     """The images are those that zarr-python reads, by their hashes."""
 
@@ -369,6 +382,8 @@ CHECKS: dict[str, Check] = {
     "boxes in a CSV (EverWatch, ReforesTree)": ships,
     "a DataFrame, GeoDataFrame or Arrow table": values("y", [0.0, 0.5, 1.0, 1.5]),
     "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),
+    "images whose sizes differ (UC Merced)": resized("sizes", 24, 20),
+    "grey and RGB images together": resized("grey", 16, 16),
     "arrays in `.npy` files": has("classes"),
     "series (t, b, y, x) in `.npy` files": steps,
     "TIFFs whose pages are dates, or bands": dates,

@@ -525,6 +525,8 @@ class Grid(GridJson):
 class ResizedWindow(Argument):
     """Windows of random area and aspect, resampled to one size, as the field's `resample` says.
 
+    With `whole` the window is the whole raster: images of any size become tensors of one size.
+
     Attributes:
         size: height and width of the result, or the side of a square.
         scale: least and greatest area, relative to `size` or, with `of_asset`, to the asset.
@@ -533,6 +535,8 @@ class ResizedWindow(Argument):
             result: from 1/`ratio` to `ratio`. Default 4/3.
         of_asset: makes `scale` relative to the area of the asset.
         per_asset: samples that an epoch takes from each asset.
+        whole: makes the window of "resized_window" the whole asset, so that assets of any size
+            become tensors of one size. `scale`, `ratio`, `of_asset` and `per_asset` are not for it.
         sizes: sides of squares in place of `size`: each batch has one of them, at random.
     """
 
@@ -542,6 +546,7 @@ class ResizedWindow(Argument):
     ratio: float = 4 / 3
     of_asset: bool = False
     per_asset: int = 1
+    whole: bool = field(default=False, kw_only=True)
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
 
 
