@@ -148,7 +148,11 @@ UNINSTALLED = {"chaski.torchgeo", "chaski.terratorch"}
 
 def reference() -> str:
     """Returns the page of signatures. The pages of the reference say which names, in which order."""
-    out = ["# Python reference", "", "Arguments and first sentences of all public names, written by"]
+    out = [
+        "# Python reference",
+        "",
+        "Arguments and first sentences of all public names, written by",
+    ]
     out += ["`make api` from the docstrings; `help(chaski.load)` and the site have them whole."]
     for page in PAGES:
         text = (DOCS / "reference" / f"{page}.md").read_text()

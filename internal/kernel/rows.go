@@ -73,10 +73,13 @@ type rowArgs struct {
 	maskStep                            int // 8, or 0 without a mask
 	limits                              int // 1: lo and hi are limits
 	bad                                 int // the result
-	noMask                              [16]byte
+	//lint:ignore U1000 the assembly writes it
+	noMask [16]byte
 	// Addresses of the current row, at the end of the one behind the last. They are not pointers, because the garbage
 	// collector refuses pointers to memory behind an object.
-	srcRow  uintptr
+	//lint:ignore U1000 of the assembly
+	srcRow uintptr
+	//lint:ignore U1000 of the assembly
 	maskRow [Lanes]uintptr
 	apart   bool
 }

@@ -45,18 +45,6 @@ func specFile(t *testing.T, name, bad string) loader.Spec {
 	return spec
 }
 
-func stateArgs(t *testing.T, name string, s steps.State) []string {
-	t.Helper()
-	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return []string{"--state", name}
-}
-
 // TestExplainIsTheStep: explain lists the rows of the batch, and the bytes and chunks that reading
 // it took.
 func TestExplainIsTheStep(t *testing.T) {
