@@ -206,9 +206,8 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	if items.Transforms, err = e.spec.Elements(); err != nil {
 		return empty, err
 	}
-	if items.Transforms.Swaps() && d.sampler.Height != d.sampler.Width {
-		return empty, fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", e.spec.Augment,
-			d.sampler.Height, d.sampler.Width)
+	if err := d.checkSquare(items.Transforms, e.spec.Augment); err != nil {
+		return empty, err
 	}
 	switch {
 	case d.source.Time != nil:
@@ -228,6 +227,24 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		return d.leaf(ctx, items)
 	}
 	return d.mixture(ctx, e, items, groups, batch)
+}
+
+// checkSquare checks that windows are square if transforms swap rows and columns.
+func (d *dataset) checkSquare(transforms shuffle.Elements, augment string) error {
+	if !transforms.Swaps() {
+		return nil
+	}
+	if d.sampler.Height != d.sampler.Width {
+		return fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", augment, d.sampler.Height,
+			d.sampler.Width)
+	}
+	for _, r := range d.rasters {
+		if r.H != r.W {
+			return fmt.Errorf("spec: augment %q needs square windows, and those of field %q have %d by %d pixels",
+				augment, r.Name, r.H, r.W)
+		}
+	}
+	return nil
 }
 
 // compileSeries makes sequences of rows the items of the dataset. It returns a fault of kind not
@@ -445,10 +462,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			d.rasters = append(d.rasters, field)
 			continue
 		}
-		if field.Ratio, err = pixels.NewRatio(lead.Index, asset.Index); err == nil && policy == spec.BadError {
-			err = field.SameGround(lead, &asset)
-		}
-		if err != nil {
+		if err = d.setRatio(field, lead, &asset, policy); err != nil {
 			return asset.Fault(rows.InField(compiled.Name, err))
 		}
 		// Fields of one file lie together.
@@ -468,6 +482,20 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		return d.compileSize(nil)
 	}
 	return d.compileSize(lead.Index)
+}
+
+// setRatio sets the ratio of a field by the first assets of the source's first field and of its own. With the policy
+// "error" it fails if the two lie at different places.
+func (d *dataset) setRatio(field *pixels.Raster, lead, own *catalog.Asset, policy string) (err error) {
+	if d.kind.whole {
+		field.Ratio = pixels.WholeRatio(lead.Index, own.Index)
+	} else if field.Ratio, err = pixels.NewRatio(lead.Index, own.Index); err != nil {
+		return err
+	}
+	if policy == spec.BadError {
+		return field.SameGround(lead, own)
+	}
+	return nil
 }
 
 // compileParts compiles the parts of a field's first stack, and notes those that cover less than it. With the policy

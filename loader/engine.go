@@ -66,9 +66,10 @@ type Engine struct {
 // group; with batches of one source each of these is a group, a mixture among them with all of its sources. Where
 // batches have windows of several sizes, each has a group for every size.
 type group struct {
-	sets    []*dataset // at least one
-	perRow  int        // units of one row of a batch
-	native  []bool     // for each raster field: it may be sent in its native dtype
+	sets    []*dataset  // at least one
+	perRow  int         // units of one row of a batch
+	native  []bool      // for each raster field: it may be sent in its native dtype
+	mixed   atomic.Bool // files of a field have several dtypes: no tensor is native
 	columns []columnKind
 	infos   []batch.FieldInfo
 }
@@ -285,18 +286,22 @@ type Pending struct {
 	claim   *claim   // on the quota of its client; nil before its turn
 	charged int64    // bytes of the budget for memory, from queue.ask until it has the memory
 	layout  *layout
-	memory  batch.Buffer
-	buf     []byte // bytes of memory
-	batch   *batch.Batch
-	draws   []shuffle.Draw // for each row, the sample that stands there
-	parts   []column       // all of the batch that is not a raster field
-	masks   []sync.Once    // for each raster field: sets the mask to ones
-	masked  []atomic.Bool  // for each raster field: the mask is in use
-	errs    []rowErrors    // for each row
-	todo    atomic.Int64   // units that are not done
-	order   int64          // of its first row in Engine.tiles
-	plan    tilePlan
-	run     *runAhead // nil unless its reads were announced
+	// converted is the layout without native tensors; nil if layout is. mixed is set by the first raster whose dtype a
+	// native tensor does not have: then the batch is decoded again into converted.
+	converted *layout
+	mixed     atomic.Bool
+	memory    batch.Buffer
+	buf       []byte // bytes of memory
+	batch     *batch.Batch
+	draws     []shuffle.Draw // for each row, the sample that stands there
+	parts     []column       // all of the batch that is not a raster field
+	masks     []sync.Once    // for each raster field: sets the mask to ones
+	masked    []atomic.Bool  // for each raster field: the mask is in use
+	errs      []rowErrors    // for each row
+	todo      atomic.Int64   // units that are not done
+	order     int64          // of its first row in Engine.tiles
+	plan      tilePlan
+	run       *runAhead // nil unless its reads were announced
 	// announced end what Start has said to tables about the rasters that the ticket reads.
 	announced []func()
 	done      chan struct{}

@@ -54,5 +54,10 @@ func (p *Pending) finish(err error) {
 	close(p.done)
 }
 
-// size returns the bytes of memory that the ticket takes.
-func (p *Pending) size() int { return max(p.layout.bytes, 1) }
+// size returns the bytes of memory that the ticket takes: enough for the batch to be decoded again (Pending.again).
+func (p *Pending) size() int {
+	if p.converted != nil {
+		return max(p.layout.bytes, p.converted.bytes)
+	}
+	return max(p.layout.bytes, 1)
+}

@@ -52,6 +52,9 @@ func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		if err != nil {
 			return err
 		}
+		if raster, err = raster.For(asset.Index); err != nil {
+			return asset.Fault(err)
+		}
 		return do(&read{raster: raster, part: -1, row: row, asset: asset, index: asset.Index, bands: bands, win: win,
 			in: d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)})
 	}
@@ -79,6 +82,10 @@ func eachPart(f *pixels.Raster, a *catalog.Asset,
 			continue
 		}
 		if err := part.Accepts(&a.Parts[place]); err != nil {
+			return a.Parts[place].Fault(err)
+		}
+		part, err := part.For(a.Parts[place].Index)
+		if err != nil {
 			return a.Parts[place].Fault(err)
 		}
 		lay, err := part.NewLay(a, place)
@@ -167,6 +174,9 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 			if rd.bands, err = d.names.bandsOf(ctx, whole, asset); err != nil {
 				return err
 			}
+		}
+		if rd.raster, err = rd.raster.For(asset.Index); err != nil {
+			return asset.Fault(err)
 		}
 		rd.index = asset.Index
 		mapping, err := pixels.OnGround(window, &asset)

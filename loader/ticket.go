@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/batch"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 )
@@ -23,7 +24,7 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 	pending.ctx, pending.cancel = context.WithCancel(ctx)
 	err := crash.Call(func() (err error) {
 		if pending.group, err = e.check(t); err == nil {
-			pending.layout, err = e.layout(layoutKey{pending.group, t.Rows(), native})
+			err = pending.lay()
 		}
 		if err == nil {
 			pending.announce()
@@ -39,6 +40,17 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 		pending.finish(ErrClosed)
 	}
 	return pending
+}
+
+// lay sets the layouts of the batch.
+func (p *Pending) lay() (err error) {
+	key := layoutKey{p.group, p.ticket.Rows(), p.native && !p.group.mixed.Load()}
+	if p.layout, err = p.engine.layout(key); err != nil || !key.native {
+		return err
+	}
+	key.native = false
+	p.converted, err = p.engine.layout(key)
+	return err
 }
 
 // announce says to tables which rasters the ticket reads. It comes before the ticket waits for memory, so that a read
@@ -117,6 +129,13 @@ func (p *Pending) prepare() error {
 	claim := p.claim
 	p.batch.SetMemory(memory, func(keep bool) { claim.giveBack(memory, keep) })
 	p.batch.OnKeep(claim.end)
+	p.begin()
+	return nil
+}
+
+// begin draws the rows of the batch, none of which is decoded.
+func (p *Pending) begin() {
+	engine, rows := p.engine, p.batch.Rows
 	// Memory comes from earlier batches and still holds their bytes, so every row must be written,
 	// padding too.
 	p.draws = make([]shuffle.Draw, rows)
@@ -131,5 +150,28 @@ func (p *Pending) prepare() error {
 	rasters := len(p.group.lead().rasters)
 	p.masks, p.masked = make([]sync.Once, rasters), make([]atomic.Bool, rasters)
 	p.parts = p.columnsOfBatch()
+}
+
+// again decodes the batch once more, without native tensors, whose one dtype its rasters do not have. It comes when all
+// units are done, and once for the tickets that have started meanwhile: the next ones have no native tensors.
+func (p *Pending) again(r *pixels.Reader) error {
+	p.group.mixed.Store(true)
+	p.layout, p.batch.Bad = p.converted, nil
+	p.begin()
+	for row, pos := range p.batch.Positions {
+		if pos < 0 {
+			p.clearRow(row)
+			continue
+		}
+		for u := range p.units(row) {
+			if err := p.ctx.Err(); err != nil {
+				return err
+			}
+			if err := crash.Call(func() error { return u.do(r) }); err != nil {
+				crash.Report(p.engine.options.Logger, err)
+				p.fail(u, err)
+			}
+		}
+	}
 	return nil
 }

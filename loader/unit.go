@@ -25,31 +25,7 @@ func (u unit) do(r *pixels.Reader) error {
 		}
 		return nil
 	}
-	if err := u.pixels(r, set, draw); err != nil || !set.rasters[u.field].Checked() {
-		return err
-	}
-	return u.fits(set, draw)
-}
-
-// fits checks that the pixels of a raster field have no value that its tensor cannot hold.
-func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
-	pending := u.p
-	cv, err := pending.converters(u.row, u.field).Get(&chunk.Index{}, nil)
-	if err != nil {
-		return err
-	}
-	err = pending.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).CheckRange()
-	if err == nil || d.ground != nil {
-		return err
-	}
-	if row := pending.engine.rowOf(draw, u.step); row >= 0 {
-		asset, failed := d.table.Fields[d.column(u.field, u.step)].Asset(pending.ctx, row)
-		if failed != nil {
-			return failed
-		}
-		return asset.Fault(err)
-	}
-	return err
+	return u.pixels(r, set, draw)
 }
 
 // pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
@@ -67,6 +43,10 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		return u.ground(r, d, draw)
 	}
 	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *read) error {
+		if layout := &pending.layout.rasters[u.field]; layout.native && rd.raster.Native != layout.dtype {
+			pending.mixed.Store(true)
+			return nil
+		}
 		r.Clock.Lap(resources.StageRead) // of headers, if this is the first time
 		key := d.tileKey(u.field, u.step, rd)
 		switch {
@@ -76,7 +56,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
 		}
 		if rd.part >= 0 {
-			return u.readPart(r, d, rd)
+			return u.readPart(r, rd)
 		}
 		return u.readWindow(r, d, rd)
 	})
@@ -85,11 +65,13 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 // readWindow decodes a read of a field into its place in the batch.
 func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
 	pending, field, asset := u.p, rd.raster, &rd.asset
-	target, err := pending.row(u, asset.Index, rd.bands, rd.win, rd.in)
+	target, convs, err := pending.row(u, rd)
+	if err == nil {
+		err = r.Probe(target)
+	}
 	if err != nil {
 		return asset.Fault(err)
 	}
-	convs := pending.converters(u.row, u.field)
 	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
 		to.Bands = rd.bands
 		if d.resamples() {
@@ -109,11 +91,14 @@ func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
 		}
 		return asset.Fault(err)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return asset.Fault(target.CheckRange())
 }
 
 // readPart decodes a read of a part of a stack into its place in the batch.
-func (u unit) readPart(r *pixels.Reader, d *dataset, rd *read) error {
+func (u unit) readPart(r *pixels.Reader, rd *read) error {
 	pending, part, limit := u.p, rd.raster, u.p.engine.options.MaxChunkBytes
 	convs := part.Final
 	if pending.layout.rasters[u.field].native {
@@ -125,42 +110,56 @@ func (u unit) readPart(r *pixels.Reader, d *dataset, rd *read) error {
 	}
 	target := pending.sink(u.field, u.row, u.step, cv, rd.win, true)
 	target.Field = part
-	if !rd.resampled {
-		return r.Aligned(pending.ctx, rd.asset, rd.lay, rd.win, target, target.Masked(convs, rd.in))
+	if err := r.Probe(target); err != nil {
+		return rd.asset.Fault(err)
 	}
-	target.Win = shuffle.Box{H: part.H, W: part.W}
-	if rd.mapping == nil {
-		return r.Resampled(pending.ctx, rd.asset, rd.win, target, limit)
+	switch {
+	case !rd.resampled:
+		err = r.Aligned(pending.ctx, rd.asset, rd.lay, rd.win, target, target.Masked(convs, rd.in))
+	case rd.mapping == nil:
+		target.Win = shuffle.Box{H: part.H, W: part.W}
+		err = r.Resampled(pending.ctx, rd.asset, rd.win, target, limit)
+	default:
+		target.Win = shuffle.Box{H: part.H, W: part.W}
+		err = r.Warped(pending.ctx, rd.asset, rd.lay, rd.mapping, rd.win, target, limit)
 	}
-	return r.Warped(pending.ctx, rd.asset, rd.lay, rd.mapping, rd.win, target, limit)
+	if err != nil {
+		return err
+	}
+	return rd.asset.Fault(target.CheckRange())
 }
 
-// row returns the sink for a unit of a raster field, which has some bands of the asset and shows the pixels of box in
-// of its window. It writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
+// row returns the sink for a read of a raster field, and the casts of its pixels. The sink shows the pixels of rd.in of
+// the window, and writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
 // this substitute may have written it.
-func (p *Pending) row(u unit, x *chunk.Index, bands *pixels.PickedBands, win shuffle.Box,
-	in chunk.Box) (*pixels.Row, error) {
-	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
-	if p.set(u.row).rasters[u.field].Coloured() {
+func (p *Pending) row(u unit, rd *read) (*pixels.Row, *pixels.Converters, error) {
+	layout, field, x := p.layout.rasters[u.field], rd.raster.Tensor(), rd.asset.Index
+	convs := castsOf(field, &layout)
+	if rd.raster.Coloured() {
 		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
 	}
-	convert, err := convs.Get(x, bands)
+	convert, err := convs.Get(x, rd.bands)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
+	whole := rd.in.Y1-rd.in.Y0 == rd.win.H && rd.in.X1-rd.in.X0 == rd.win.W
 	mask := !layout.native || !whole || convs.Miss(x) || p.draws[u.row].Attempt > 0
-	return p.sink(u.field, u.row, u.step, convert, win, mask), nil
+	target := p.sink(u.field, u.row, u.step, convert, rd.win, mask)
+	target.Field = field
+	return target, convs, nil
 }
 
-// converters returns the casts from a field's stored pixels to the dtype of its tensor in this
-// batch.
-func (p *Pending) converters(k, field int) *pixels.Converters {
-	raster := p.set(k).rasters[field].Tensor()
-	if p.layout.rasters[field].native {
-		return raster.Wire
+// castsOf returns the casts from the stored pixels of a field to the dtype of its tensor in a batch.
+func castsOf(field *pixels.Raster, l *rasterLayout) *pixels.Converters {
+	if l.native {
+		return field.Wire
 	}
-	return raster.Final
+	return field.Final
+}
+
+// converters returns the casts of a field's tensor for what has no pixels.
+func (p *Pending) converters(k, field int) *pixels.Converters {
+	return castsOf(p.set(k).rasters[field].Tensor(), &p.layout.rasters[field])
 }
 
 // sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
@@ -171,8 +170,9 @@ func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box
 	if layout.mask >= 0 && masked {
 		dst.Mask = p.mask(field)
 	}
-	return &pixels.Row{Field: p.set(k).rasters[field].Tensor(), Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step,
-		Win: win, Transform: p.draws[k].Transform}
+	raster := p.set(k).rasters[field].Tensor()
+	return &pixels.Row{Field: raster, Layout: raster, Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win,
+		Transform: p.draws[k].Transform}
 }
 
 // ground decodes the window of a raster field out of the scenes that it sees.
@@ -189,14 +189,14 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
 			mosaic := r.Mosaic(to, d.sampler.Mosaic)
 			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *read) (bool, error) {
-				err := mosaic.Add(pending.ctx, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
+				err := mosaic.Add(pending.ctx, rd.raster, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
 					engine.options.MaxChunkBytes)
 				return !mosaic.Full(), err
 			})
-			if err == nil {
-				mosaic.End()
+			if err != nil {
+				return err
 			}
-			return err
+			return mosaic.End()
 		})
 	})
 }

@@ -15,21 +15,16 @@ import (
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	sampler := &d.sampler
 	window := shuffle.Box{H: sampler.Height, W: sampler.Width}
+	if d.kind.whole && draw.Corner == nil {
+		return window, wholeChip(window, height, width, pad)
+	}
 	if !d.resamples() && (height < window.H || width < window.W) && !pad {
-		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
-			window.W)
+		return window, tooSmall(window, height, width)
 	}
 	if draw.Corner != nil {
 		return d.windowAt(draw.Corner, window, height, width, pad)
 	}
 	switch {
-	case d.kind.whole:
-		if height > window.H || width > window.W {
-			return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, window.H, window.W)
-		}
-		return window, nil
 	case d.boxes != nil:
 		return d.boxWindow(draw.Row, height, width)
 	case d.sizes.available():
@@ -50,6 +45,25 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	}
 	b, _ := p.Window(draw, height, width, weights)
 	return b, nil
+}
+
+// wholeChip checks that an asset of height by width pixels is a chip of the run.
+func wholeChip(chip shuffle.Box, height, width int, pad bool) error {
+	switch {
+	case (height < chip.H || width < chip.W) && !pad:
+		return tooSmall(chip, height, width)
+	case height > chip.H || width > chip.W:
+		return fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, chip.H, chip.W)
+	}
+	return nil
+}
+
+// tooSmall returns the error about an asset that is smaller than its window.
+func tooSmall(window shuffle.Box, height, width int) error {
+	return fault.New(fault.Unsupported, "window", fault.NoOffset,
+		"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
+		window.W)
 }
 
 // windowAt returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
@@ -116,7 +130,10 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		}
 	}
 	w, err := d.window(e.plan, draw, first.Height, first.Width, raster.Pad)
-	return raster.Ratio.Scale(w), err
+	if w = raster.Ratio.Scale(w); err == nil && raster.Ratio.Apart() {
+		err = wholeChip(w, a.Index.Height, a.Index.Width, raster.Pad)
+	}
+	return w, err
 }
 
 // begin returns the asset of the first raster field whose size decides the window of a sequence:

@@ -186,7 +186,18 @@ func (p *Pending) complete(r *pixels.Reader) error {
 		return nil
 	}
 	err := crash.Call(func() error {
-		if err := p.settle(r); err != nil {
+		err := p.settle(r)
+		if p.mixed.Load() {
+			if r == nil {
+				r = p.engine.newReader()
+				r.Slot.For(p.client)
+				defer endReader(r)
+			}
+			if err = p.again(r); err == nil {
+				err = p.settle(r)
+			}
+		}
+		if err != nil {
 			return err
 		}
 		return p.tensors()

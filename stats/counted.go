@@ -120,7 +120,7 @@ func (c *counted) merge(a accumulator) {
 	}
 }
 
-func (c *counted) report() Band {
+func (c *counted) measure() known {
 	band := Band{NoData: c.nodata}
 	sums := moments{unit: 0}
 	if c.isFloat() {
@@ -154,6 +154,5 @@ func (c *counted) report() Band {
 		}
 	}
 	slices.SortFunc(values.groups, func(a, b weighted) int { return cmp.Compare(a.lo, b.lo) })
-	band.fill(&sums, &values)
-	return band
+	return known{band: band, moments: sums, values: values}
 }

@@ -27,8 +27,8 @@ type accumulator interface {
 	merge(accumulator)
 	// samples returns how many samples there are, nodata included.
 	samples() uint64
-	// report returns the statistics so far.
-	report() Band
+	// measure returns what is known of the samples so far.
+	measure() known
 	// appendState and parseState write it and read it into an empty one, see state.go.
 	appendState(dst []byte) []byte
 	parseState(*stateParser)
@@ -117,7 +117,8 @@ func (f *Field) Merge(g *Field) error {
 func (f *Field) Report() FieldReport {
 	report := FieldReport{DType: f.dtype, Bands: make([]Band, len(f.bands))}
 	for i, a := range f.bands {
-		if report.Bands[i] = a.report(); len(f.bands) > 1 {
+		samples := a.measure()
+		if report.Bands[i] = samples.report(); len(f.bands) > 1 {
 			report.Bands[i].Classes = nil
 		}
 	}

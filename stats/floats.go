@@ -188,7 +188,7 @@ func (a *floats) moments() *moments {
 	return total
 }
 
-func (a *floats) report() Band {
+func (a *floats) measure() known {
 	band := Band{NoData: a.nodata, NaN: a.nan, Inf: a.inf}
 	values := distribution{min: a.min, max: a.max}
 	a.hist.each(func(bin int64, n uint64) {
@@ -199,6 +199,5 @@ func (a *floats) report() Band {
 		values.groups = []weighted{{a.min, a.min, a.n}}
 		values.exact = true
 	}
-	band.fill(a.moments(), &values)
-	return band
+	return known{band: band, moments: *a.moments(), values: values}
 }

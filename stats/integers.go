@@ -101,7 +101,7 @@ func (a *integers) merge(acc accumulator) {
 	a.hist.merge(&other.hist)
 }
 
-func (a *integers) report() Band {
+func (a *integers) measure() known {
 	band := Band{NoData: a.nodata}
 	moments := moments{n: a.n}
 	moments.sum, moments.squares = a.big()
@@ -132,11 +132,10 @@ func (a *integers) report() Band {
 			values.groups = []weighted{{values.min, values.min, a.n}}
 		}
 	}
-	band.fill(&moments, &values)
 	if a.n > 0 {
 		band.setRange(a.decimal(a.min), a.decimal(a.max))
 	}
-	return band
+	return known{band: band, moments: moments, values: values}
 }
 
 // decimal writes a key's value.

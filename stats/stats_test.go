@@ -677,3 +677,59 @@ func ParseState(b []byte) (*Field, error) {
 	f, _, err := parseState(b, maxState)
 	return f, err
 }
+
+// TestJoinedTypes: statistics of samples of several types are those of all their numbers.
+func TestJoinedTypes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dtypes := rapid.SliceOfNDistinct(rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Int16, chunk.Int32,
+			chunk.Uint64, chunk.Float16, chunk.Float32, chunk.Float64}), 1, 4,
+			func(d chunk.DType) byte { return byte(d) }).Draw(t, "dtypes")
+		var fields []*Field
+		var all []float64
+		for _, d := range dtypes {
+			field, err := NewField(d, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Numbers that every type has.
+			for _, number := range rapid.SliceOf(rapid.IntRange(0, 200)).Draw(t, d.String()) {
+				value := float64(number)
+				bits, ok := kernel.IntBits(d.Num(), value)
+				if d.Num().IsFloat() {
+					bits, ok = kernel.FloatBits(d.Num(), value), true
+				}
+				if !ok {
+					t.Fatal(d, value)
+				}
+				field.AddRows(0, binary.LittleEndian.AppendUint64(nil, bits)[:d.Size()])
+				all = append(all, value)
+			}
+			fields = append(fields, field)
+		}
+		report, err := Joined(fields...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		band := report.Bands[0]
+		if band.Count != uint64(len(all)) {
+			t.Fatalf("count %d of %d", band.Count, len(all))
+		}
+		if len(all) == 0 {
+			return
+		}
+		sum, squares := 0.0, 0.0
+		for _, v := range all {
+			sum, squares = sum+v, squares+v*v
+		}
+		n := float64(len(all))
+		mean, std := sum/n, math.Sqrt(max(n*squares-sum*sum, 0))/n
+		if *band.Mean != mean || math.Abs(*band.Std-std) > 1e-12*max(std, 1) {
+			t.Fatalf("mean %v, std %v: want %v, %v", *band.Mean, *band.Std, mean, std)
+		}
+		least, _ := band.Min.Float64()
+		greatest, _ := band.Max.Float64()
+		if least != slices.Min(all) || greatest != slices.Max(all) {
+			t.Fatalf("%v to %v: want %v to %v", least, greatest, slices.Min(all), slices.Max(all))
+		}
+	})
+}

@@ -74,7 +74,7 @@ func (s *fineScene) read(t *testing.T, ofStack bool) error {
 	}
 	mosaic := r.Mosaic(s.row, spec.MosaicFirst)
 	defer mosaic.End()
-	return mosaic.Add(t.Context(), s.asset, s.field.Picked, s.mapping, true, 1<<20)
+	return mosaic.Add(t.Context(), s.field, s.asset, s.field.Picked, s.mapping, true, 1<<20)
 }
 
 // TestAntialiasedScenes: a scene whose pixels are smaller than those of a window is resampled with antialiasing, as a

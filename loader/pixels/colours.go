@@ -32,9 +32,10 @@ func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		return nil, err
 	}
 	colours, wrong := f.LUT.Colours, ""
+	if err := holdsColours(x.DType); err != nil {
+		return nil, err
+	}
 	switch {
-	case x.DType != chunk.Uint8 && x.DType != chunk.Uint16:
-		wrong = fmt.Sprintf("the raster is %s: colours are of uint8 and uint16", x.DType)
 	case len(r.bandList) != len(colours[0]):
 		wrong = fmt.Sprintf("its colours have %d numbers, and the field has %d bands: pick as many", len(colours[0]),
 			len(r.bandList))
@@ -54,7 +55,7 @@ func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		r.codes[key] = uint16(code)
 	}
 	table.Bands, table.BandNames, table.Times, table.NoData = nil, nil, nil, nil
-	if table.DType == "native" {
+	if r.keepsDType = table.DType == "native"; r.keepsDType {
 		table.DType = x.DType.String()
 	}
 	r.coded, err = newRaster(table, column, &chunk.Index{DType: chunk.Uint16, Bands: 1, Times: x.Times})

@@ -462,7 +462,7 @@ func TestCastsThatDoNotExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check("a mosaic", r.Mosaic(&Row{Field: f}, spec.MosaicFirst).Add(t.Context(), a, f.Picked, m, true, 1<<20))
+	check("a mosaic", r.Mosaic(&Row{Field: f}, spec.MosaicFirst).Add(t.Context(), f, a, f.Picked, m, true, 1<<20))
 	if _, err := OnGround(warp.Raster{CRS: sameCRS, Transform: grid, Height: 4}, &a); err == nil {
 		t.Error("a window without columns")
 	}

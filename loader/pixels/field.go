@@ -44,6 +44,9 @@ type Raster struct {
 	// Partial is done when the log has said of a part of a stack that a raster covers less than the stack.
 	Partial *sync.Once
 
+	variants   *variants // for rasters of other dtypes; see For
+	keepsDType bool      // the tensor has the dtype of the rasters, which are all of one
+
 	coded *Raster           // of colours: the raster that the tensor has; nil for other fields
 	codes map[uint64]uint16 // the numbers of its samples by colour, 16 bits a band
 
@@ -207,14 +210,14 @@ func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, err
 // newRaster is NewRaster of a field without colours.
 func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0,
-		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
+		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants)}
 	if field.palette = x.Classes; f.DType == spec.Auto {
 		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.Physical {
 			f.DType = "native"
 		}
 		field.Field.DType = f.DType
 	}
-	if f.DType != "native" {
+	if field.keepsDType = f.DType == "native"; !field.keepsDType {
 		dtype, err := chunk.ParseDType(f.DType)
 		if err != nil {
 			return nil, err
@@ -511,14 +514,14 @@ func (r *Raster) SameOrder(o *Raster) error {
 	return nil
 }
 
-// Accepts checks that an asset has the dtype and bands that the field was compiled for. It fails with kind
-// unsupported.
+// Accepts checks that an asset has the bands that the field was compiled for, and its dtype if the tensor has that of
+// the assets. It fails with kind unsupported.
 func (r *Raster) Accepts(a *catalog.Asset) error {
 	index := a.Index
+	if err := r.sameDType(index); err != nil {
+		return err
+	}
 	switch {
-	case index.DType != r.Native:
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"its dtype is %s: other rasters of the field %q have %s", index.DType, r.Name, r.Native)
 	case r.allBands > 0 && index.DataBands() != r.allBands:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"it has %d bands: other rasters of the field %q have %d; Field(bands=[0]) picks bands that all have",
@@ -550,12 +553,14 @@ func (r *Raster) SameGround(first, other *catalog.Asset) error {
 type Row struct {
 	Field     *Raster
 	Bands     *PickedBands // of this asset; nil: the field's
+	Layout    *Raster      // the field of the tensor, for Reader.Probe; nil: rows are not checked so
 	Plan      *einops.Plan
 	Dst       einops.Target // the tensor, and its mask
 	Cv        *einops.Converter
 	N, T      int             // row of the tensor, and step of the sequence
 	Win       shuffle.Box     // in the field's pixels
 	Transform shuffle.Element // the transform of the sample: flips and rotations
+	probe     *probe          // see Reader.Probe; nil for most rows
 }
 
 // picked returns which bands of the asset the row has.
@@ -586,7 +591,7 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 		for _, j := range picked.at[box.B0] {
 			target.T, target.B0 = r.step(j/picked.bands()), j%picked.bands()
 			target.B1 = target.B0 + 1
-			r.Plan.Scatter(r.Dst, r.Cv, target, blk)
+			r.scatter(r.Cv, target, blk)
 		}
 		return
 	}
@@ -598,7 +603,7 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 		blk.Data = samples[str.Plane(start-box.B0)*size:]
 		target.T, target.B0, target.B1 = r.step(span.t), span.to+start-span.from,
 			span.to+end-span.from
-		r.Plan.Scatter(r.Dst, r.Cv, target, blk)
+		r.scatter(r.Cv, target, blk)
 	}
 }
 
@@ -606,21 +611,42 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 // all pixels and masks.
 func (r *Row) CheckRange() error {
 	field := r.Field
+	if !field.Final.Base.Checked {
+		return nil
+	}
 	for t := range max(field.TimeSteps, 1) {
 		box := einops.Box{N: r.N, T: r.step(t), B1: field.bands(), Y1: field.H, X1: field.W}
-		b, y, x, found := r.Plan.OutOfRange(r.Dst, r.Cv, box)
-		switch {
-		case found && field.To == chunk.Int64:
-			return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
-				"dtype is %q, and the %s at row %d, column %d of band %d of the window is no whole number: take a "+
-					"float dtype or a lut, or say by nodata and fill what it becomes", field.DType, field.Native, y, x,
-				b)
-		case found:
-			return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
-				"dtype is %q, and the %s at row %d, column %d of band %d of the window is not between 0 and 255: "+
-					"normalize it, take another dtype, or let clip make it 0 or 255", field.DType, field.Native, y, x,
-				b)
+		if field.into == nil {
+			if err := r.checkBox(box); err != nil {
+				return err
+			}
 		}
+		for _, j := range field.into { // only the bands of the part
+			box.B0, box.B1 = j, j+1
+			if err := r.checkBox(box); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkBox is CheckRange of a box.
+func (r *Row) checkBox(box einops.Box) error {
+	field, plan, dst := r.Field, r.Plan, r.Dst
+	if r.probe != nil {
+		plan, dst, box.N = r.probe.plan, r.probe.dst, 0
+	}
+	b, y, x, found := plan.OutOfRange(dst, r.Cv, box)
+	switch {
+	case found && field.To == chunk.Int64:
+		return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+			"dtype is %q, and the %s at row %d, column %d of band %d of the window is no whole number: take a "+
+				"float dtype or a lut, or say by nodata and fill what it becomes", field.DType, field.Native, y, x, b)
+	case found:
+		return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+			"dtype is %q, and the %s at row %d, column %d of band %d of the window is not between 0 and 255: "+
+				"normalize it, take another dtype, or let clip make it 0 or 255", field.DType, field.Native, y, x, b)
 	}
 	return nil
 }
@@ -731,7 +757,7 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 				target.Y1++
 			}
 			target.X0, target.X1 = left+start-row.Win.X, left+end-row.Win.X
-			row.Plan.MaskBox(row.Dst, row.Cv, row.turnBox(nil, target))
+			row.maskBox(row.Cv, row.turnBox(nil, target))
 			pos = end
 		}
 		y++
@@ -776,14 +802,14 @@ func (r *Row) fill(b einops.Box) {
 	b.N, b.B0, b.B1 = r.N, 0, r.Field.bands()
 	for _, j := range r.Field.into { // only the bands of the part
 		b.T, b.B0, b.B1 = r.T, j, j+1
-		r.Plan.FillBox(r.Dst, r.Cv, b)
+		r.fillBox(b)
 	}
 	if r.Field.into != nil {
 		return
 	}
 	for t := range max(r.Field.TimeSteps, 1) {
 		b.T = r.step(t)
-		r.Plan.FillBox(r.Dst, r.Cv, b)
+		r.fillBox(b)
 	}
 }
 
@@ -791,4 +817,129 @@ func (r *Row) fill(b einops.Box) {
 // windows that miss their image.
 func (r *Row) Clear() {
 	r.fill(einops.Box{Y1: r.Field.H, X1: r.Field.W})
+}
+
+// variants has a field compiled for rasters of other dtypes than its first one, by dtype. Workers read it for every
+// such raster, and write it once for a dtype.
+type variants struct {
+	mu   sync.RWMutex
+	made map[chunk.DType]*Raster
+}
+
+// For returns the field for a raster with index x, whose dtype may differ from that of the first raster: its tensor is
+// the same, and its casts are from the dtype of x. It fails with kind unsupported if the tensor has the dtype of the
+// rasters, or if there is no such cast. All options of the field must have been set.
+func (r *Raster) For(x *chunk.Index) (*Raster, error) {
+	if x.DType == r.Native {
+		return r, nil
+	}
+	if err := r.sameDType(x); err != nil {
+		return nil, err
+	}
+	r.variants.mu.RLock()
+	variant := r.variants.made[x.DType]
+	r.variants.mu.RUnlock()
+	if variant != nil {
+		return variant, nil
+	}
+	variant, err := r.variant(x.DType)
+	if err != nil {
+		return nil, err
+	}
+	r.variants.mu.Lock()
+	defer r.variants.mu.Unlock()
+	if r.variants.made == nil {
+		r.variants.made = map[chunk.DType]*Raster{}
+	}
+	r.variants.made[x.DType] = variant // another worker may have made it, too: either will do
+	return variant, nil
+}
+
+// sameDType fails with kind unsupported if the field needs rasters of one dtype, and x has another one.
+func (r *Raster) sameDType(x *chunk.Index) error {
+	if x.DType == r.Native || !r.keepsDType {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+		"its dtype is %s: other rasters of the field %q have %s, and dtype is \"native\": give the field a dtype for "+
+			"both", x.DType, r.Name, r.Native)
+}
+
+// variant compiles the field for rasters of a dtype.
+func (r *Raster) variant(dtype chunk.DType) (*Raster, error) {
+	out := *r
+	out.Native, out.variants = dtype, new(variants)
+	out.Final, out.Wire, out.raw, out.blended = &Converters{}, &Converters{}, &Converters{}, nil
+	if r.coded != nil {
+		if err := holdsColours(dtype); err != nil {
+			return nil, err
+		}
+		out.To = dtype
+	}
+	if err := out.setArithmetic(); err != nil {
+		return nil, err
+	}
+	out.Final.Nodata = out.Final.Nodata || r.Final.Nodata // of colours
+	out.raw.Nodata = out.raw.Nodata || r.raw.Nodata       // on the ground
+	_, err := out.Final.Get(&chunk.Index{DType: dtype}, nil)
+	return &out, err
+}
+
+// probe is memory of a reader for one row of a tensor and its mask.
+type probe struct {
+	plan *einops.Plan
+	dst  einops.Target
+}
+
+// Probe lets CheckRange check a row whose tensor has no mask, since the first raster of its field needs none: what goes
+// to the row goes to memory of the reader, too.
+func (r *Reader) Probe(to *Row) error {
+	if !to.Field.Final.Base.Checked || to.Dst.Mask != nil || to.Layout == nil {
+		return nil
+	}
+	plan, err := to.Layout.LayoutPattern.Plan(to.Layout.Axes(1), to.Layout.Sizes)
+	if err != nil {
+		return err
+	}
+	data := plan.Len() * to.Field.To.Size()
+	r.probe = Grown(r.probe, data+plan.Len())
+	clear(r.probe[data:])
+	to.probe = &probe{plan, einops.Target{Data: r.probe[:data], Mask: r.probe[data:]}}
+	return nil
+}
+
+// scatter writes samples of a box.
+func (r *Row) scatter(convert *einops.Converter, box einops.Box, blk einops.Block) {
+	r.Plan.Scatter(r.Dst, convert, box, blk)
+	if r.probe != nil {
+		box.N = 0
+		r.probe.plan.Scatter(r.probe.dst, convert, box, blk)
+	}
+}
+
+// maskBox makes nodata of a box.
+func (r *Row) maskBox(convert *einops.Converter, box einops.Box) {
+	r.Plan.MaskBox(r.Dst, convert, box)
+	if r.probe != nil {
+		box.N = 0
+		r.probe.plan.MaskBox(r.probe.dst, convert, box)
+	}
+}
+
+// fillBox fills a box.
+func (r *Row) fillBox(box einops.Box) {
+	r.Plan.FillBox(r.Dst, r.Cv, box)
+	if r.probe != nil {
+		box.N = 0
+		r.probe.plan.FillBox(r.probe.dst, r.Cv, box)
+	}
+}
+
+// holdsColours fails with kind unsupported if rasters of a dtype have no colours.
+func holdsColours(dtype chunk.DType) error {
+	if dtype == chunk.Uint8 || dtype == chunk.Uint16 {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "look-up table", fault.NoOffset,
+		"the raster is %s: colours are of uint8 and uint16", dtype)
 }

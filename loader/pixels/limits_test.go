@@ -212,7 +212,7 @@ func TestScenesCopiedByOtherNumbers(t *testing.T) {
 		row := &Row{Field: f, Plan: plan, Dst: einops.Target{Data: make([]byte, plan.Len())}}
 		r := NewReader(resources.Options{Opener: folder.OneFile(content)}.WithDefaults())
 		mosaic := r.Mosaic(row, spec.MosaicFirst)
-		if err := mosaic.Add(t.Context(), scene, bands, mapping, true, 1<<20); err != nil || !mosaic.done {
+		if err := mosaic.Add(t.Context(), f, scene, bands, mapping, true, 1<<20); err != nil || !mosaic.done {
 			t.Fatal(err, mosaic.done)
 		}
 		mosaic.End()
@@ -308,7 +308,7 @@ func TestMedianOverTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	mosaic := NewReader(resources.Options{}.WithDefaults()).Mosaic(&Row{Field: f}, spec.MosaicMedian)
-	err = mosaic.Add(t.Context(), scene, []int{0}, mapping, true, 4*16-1)
+	err = mosaic.Add(t.Context(), f, scene, []int{0}, mapping, true, 4*16-1)
 	if fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "of 1 scenes") {
 		t.Error(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -53,6 +54,8 @@ type Mosaic struct {
 	any     bool
 	done    bool   // the row is written
 	all     *blend // of the rules mean and median; nil otherwise
+	// settled says which samples the row has from scenes of other dtypes; nil if all so far are of one.
+	settled []byte
 }
 
 // Mosaic begins a window of a row by a rule (spec.MosaicFirst). A field whose samples are not blended, such as one of
@@ -75,19 +78,22 @@ func (r *Raster) BlendsScenes(rule string) bool {
 // Full reports whether further scenes have no say.
 func (m *Mosaic) Full() bool { return m.missing == 0 && m.all == nil }
 
-// Add reads the part of the window that a scene covers. last says that no scene follows. Add holds as many bands at a
-// time as fit into limit bytes, and fails with kind limit if one does not.
-func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp.Mapping, last bool, limit int) error {
-	field := m.to.Field
+// Add reads the part of the window that a scene covers, of the field for its dtype. last says that no scene follows.
+// Add holds as many bands at a time as fit into limit bytes, and fails with kind limit if one does not.
+func (m *Mosaic) Add(ctx context.Context, field *Raster, a catalog.Asset, bands []int, at *warp.Mapping, last bool,
+	limit int) error {
 	taken, copied := field.Taken(at)
 	if taken.Y0 >= taken.Y1 || taken.X0 >= taken.X1 {
 		return nil
+	}
+	if err := m.change(field); err != nil {
+		return a.Fault(err)
 	}
 	if m.all != nil && !m.all.grow(limit) {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"the samples of %d scenes to take the median of are over %d bytes", m.all.scenes, limit))
 	}
-	if copied && !m.any && m.all == nil && field.copies(a.Index, taken, last) {
+	if copied && !m.any && m.all == nil && m.settled == nil && field.copies(a.Index, taken, last) {
 		return m.copy(ctx, a, bands, taken)
 	}
 	err := m.r.inGroups(ctx, a, bands, windowOf(taken), field, limit, func(first, n, size int) error {
@@ -101,6 +107,70 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 	})
 	m.any = m.any || err == nil
 	return err
+}
+
+// change makes field, of the next scene, that of the samples that follow. If they are as stored, those of other dtypes
+// go to the row first.
+func (m *Mosaic) change(field *Raster) error {
+	if field.Native == m.to.Field.Native {
+		return nil
+	}
+	if field.coded != nil {
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"its dtype is %s: other scenes of the field %q have %s, and colours of a mosaic need one", field.Native,
+			field.Name, m.to.Field.Native)
+	}
+	if m.any && field.blended == nil {
+		m.settle()
+		if err := m.to.CheckRange(); err != nil {
+			return err
+		}
+		m.any = false
+	}
+	row, err := *m.to, error(nil)
+	if row.Cv, err = field.Final.Get(&chunk.Index{}, nil); err != nil {
+		return err
+	}
+	row.Field, row.probe = field, nil
+	m.to, m.size = &row, field.rawSize()
+	return m.r.Probe(&row)
+}
+
+// settle writes the samples so far to the row.
+func (m *Mosaic) settle() {
+	resampler, planes := &m.r.Resample, len(m.to.Field.Picked)
+	if m.settled == nil {
+		m.to.putPlanes(0, planes, resampler, m.size)
+		m.settled = slices.Clone(resampler.OutValid)
+		return
+	}
+	m.to.putValid(planes, resampler, m.size)
+	for i, valid := range resampler.OutValid {
+		m.settled[i] |= valid
+	}
+}
+
+// putValid writes those resampled samples s.Out of some planes to the row that are valid.
+func (r *Row) putValid(planes int, s *Resampler, size int) {
+	field := r.Field
+	for line := range planes * field.H {
+		valid := s.OutValid[line*field.W:][:field.W]
+		for pos := 0; pos < len(valid); {
+			start := pos + max(bytes.IndexByte(valid[pos:], 1), 0)
+			end, _ := zeros(valid, start)
+			if start == end { // no other one is valid
+				break
+			}
+			plane := field.plane(line / field.H)
+			blk := einops.Block{DType: field.Native, StrideB: field.H * field.W, StrideY: field.W, StrideX: 1,
+				Data: s.Out[(line*field.W+start)*size:]}
+			box := r.turnBox(&blk, einops.Box{N: r.N, Y0: line % field.H, Y1: line%field.H + 1, X0: start, X1: end})
+			box.T, box.B0 = r.step(plane/field.bands()), plane%field.bands()
+			box.B1 = box.B0 + 1
+			r.scatter(r.Cv, box, blk)
+			pos = end
+		}
+	}
 }
 
 // Taken returns the pixels of a scene that the field takes for a mapping, without bands, and whether they are the
@@ -169,6 +239,11 @@ func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 		}
 		if err := resampler.take(field, at, in, band, size, taken, takenValid); err != nil {
 			return err
+		}
+		if m.settled != nil {
+			for i, done := range m.settled[begin:][:plane] {
+				takenValid[i] &^= done
+			}
 		}
 		switch {
 		case m.all != nil:
@@ -240,18 +315,21 @@ func merge(out, valid, next, nextValid []byte, size int) (n int) {
 	return n
 }
 
-// End writes the window.
-func (m *Mosaic) End() {
+// End writes the window. It fails as CheckRange does.
+func (m *Mosaic) End() error {
 	switch {
 	case m.done:
-		return
+	case m.settled != nil:
+		m.settle()
 	case !m.any:
 		m.to.Clear()
-		return
-	case m.all != nil:
-		m.all.end(m.r.Resample.Out, m.r.Resample.OutValid)
+	default:
+		if m.all != nil {
+			m.all.end(m.r.Resample.Out, m.r.Resample.OutValid)
+		}
+		m.to.putPlanes(0, len(m.to.Field.Picked), &m.r.Resample, m.size)
 	}
-	m.to.putPlanes(0, len(m.to.Field.Picked), &m.r.Resample, m.size)
+	return m.to.CheckRange()
 }
 
 // MosaicBytes returns how many bytes of memory a worker needs to add box in of the last of some scenes by a rule, if it

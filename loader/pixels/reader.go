@@ -37,6 +37,7 @@ type Reader struct {
 	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
 	Resample Resampler
 	colours  []byte        // the bands of a window of colours, and their validity
+	probe    []byte        // see Probe
 	Share    Shared        // where decoded chunks of the current asset are shared
 	own      []neededChunk // the chunks of a window that this reader decodes
 	others   []neededChunk // those that other readers decode
@@ -244,7 +245,7 @@ func (r *Reader) HeldBytes() int64 {
 		return MaxRun
 	}
 	resampled := 4 * (cap(r.Resample.In) + cap(r.Resample.Out)) // with the validity, and scenes of a mosaic
-	return ReaderBytes + int64(cap(r.Stored)+cap(r.Samples)+cap(r.colours)+resampled)
+	return ReaderBytes + int64(cap(r.Stored)+cap(r.Samples)+cap(r.colours)+cap(r.probe)+resampled)
 }
 
 // HeldFor returns about how many bytes a reader holds once it has read planes of x, as HeldBytes says then: their

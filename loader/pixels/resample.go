@@ -376,7 +376,7 @@ func (r *Row) putPlanes(first, planes int, s *Resampler, size int) {
 			target.B1 = target.B0 + 1
 		}
 		blk.Data = s.Out[plane*field.H*field.W*size:]
-		r.Plan.Scatter(r.Dst, convert, target, blk)
+		r.scatter(convert, target, blk)
 	}
 	if !field.Final.Nodata {
 		return
@@ -395,7 +395,7 @@ func (r *Row) putPlanes(first, planes int, s *Resampler, size int) {
 				hole := r.turnBox(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: start, X1: end})
 				hole.T, hole.B0 = r.step(band/field.bands()), band%field.bands()
 				hole.B1 = hole.B0 + 1
-				r.Plan.MaskBox(r.Dst, convert, hole)
+				r.maskBox(convert, hole)
 				pos = end
 			}
 		}

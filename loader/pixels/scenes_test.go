@@ -162,7 +162,7 @@ func TestMosaicAgainstSlow(t *testing.T) {
 				in, _ := f.Taken(mapping)
 				said = max(said, f.MosaicBytes(in, limit, rule, len(scenes)))
 				last := i == len(scenes)-1
-				if err := mosaic.Add(t.Context(), scene.asset, scene.bands, mapping, last, limit); err != nil {
+				if err := mosaic.Add(t.Context(), f, scene.asset, scene.bands, mapping, last, limit); err != nil {
 					t.Fatal(err)
 				}
 				full := !f.BlendsScenes(rule)

@@ -28,7 +28,8 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 		}
 		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
 			palette: index.Classes,
-			Final:   &Converters{}, Wire: &Converters{}, raw: &Converters{}}
+			Final:   &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants),
+			keepsDType: r.keepsDType}
 		n := index.DataBands()
 		field.allBands, field.allTimes = n, 1
 		field.all, field.into = len(r.bandList), []int{}
@@ -71,10 +72,12 @@ func (r *Raster) SetSize(height, width int) {
 // Sized returns the field for windows of another size.
 func (r *Raster) Sized(height, width int) *Raster {
 	out := *r
+	out.variants = new(variants)
 	out.Parts = slices.Clone(r.Parts)
 	for i, p := range out.Parts {
 		if p != nil {
 			part := *p
+			part.variants = new(variants) // which have the size, too
 			out.Parts[i] = &part
 		}
 	}

@@ -17,8 +17,11 @@ func Inside(w shuffle.Box, height, width int) chunk.Box {
 
 // ratio is the size of a field's assets divided by the size of the first raster field's assets, one
 // reduced fraction for each side. A length in pixels of the first field times num / den is the length
-// in pixels of this field.
-type ratio struct{ numY, DenY, numX, DenX int }
+// in pixels of this field. Of whole chips without such a fraction it has the size of this field's instead.
+type ratio struct {
+	numY, DenY, numX, DenX int
+	height, width          int // of whole chips that share no grid with those of the first field; else 0
+}
 
 // maxRatio is the largest numerator or denominator of a ratio. Window sizes must be multiples of
 // denominators, so a larger one would leave hardly a size to choose. 64 is 10 m beside 640 m pixels.
@@ -28,17 +31,31 @@ const maxRatio = 64
 // do not reduce to fractions of at most maxRatio: then they do not share a grid of pixels.
 func NewRatio(first, other *chunk.Index) (ratio, error) {
 	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
-	made := ratio{other.Height / gy, first.Height / gy, other.Width / gx, first.Width / gx}
+	made := ratio{numY: other.Height / gy, DenY: first.Height / gy, numX: other.Width / gx, DenX: first.Width / gx}
 	if max(made.numY, made.DenY, made.numX, made.DenX) > maxRatio {
 		return made, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d",
-			other.Height, other.Width, first.Height, first.Width)
+			"assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d: only whole "+
+				"chips may have such sizes, without a window", other.Height, other.Width, first.Height, first.Width)
 	}
 	return made, nil
 }
 
+// WholeRatio is NewRatio of whole chips, which need no grid in common.
+func WholeRatio(first, other *chunk.Index) ratio {
+	if made, err := NewRatio(first, other); err == nil {
+		return made
+	}
+	return ratio{numY: 1, DenY: 1, numX: 1, DenX: 1, height: other.Height, width: other.Width}
+}
+
+// Apart reports whether the field shares no grid with the first one.
+func (r ratio) Apart() bool { return r.height > 0 }
+
 // Holds reports whether two assets of a sample have the ratio, compared exactly.
 func (r ratio) Holds(first, other *chunk.Index) bool {
+	if r.Apart() {
+		return true
+	}
 	// The products need int64, because int has 32 bits on some machines.
 	return int64(first.Height)*int64(r.numY) == int64(other.Height)*int64(r.DenY) &&
 		int64(first.Width)*int64(r.numX) == int64(other.Width)*int64(r.DenX)
@@ -47,6 +64,9 @@ func (r ratio) Holds(first, other *chunk.Index) bool {
 // Scale converts window w from pixels of the first raster field to pixels of this field. The division
 // is exact if w is aligned to DenY and DenX.
 func (r ratio) Scale(w shuffle.Box) shuffle.Box {
+	if r.Apart() {
+		return shuffle.Box{H: r.height, W: r.width}
+	}
 	return shuffle.Box{
 		Y: w.Y * r.numY / r.DenY, X: w.X * r.numX / r.DenX,
 		H: w.H * r.numY / r.DenY, W: w.W * r.numX / r.DenX,

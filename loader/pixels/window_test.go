@@ -31,8 +31,8 @@ func TestRatioAgainstFractions(t *testing.T) {
 		if fits != (err == nil) || err != nil && fault.KindOf(err) != fault.Unsupported {
 			t.Fatalf("%v and %v: %v", y, x, err)
 		}
-		if want := (ratio{int(y.Num().Int64()), int(y.Denom().Int64()), int(x.Num().Int64()),
-			int(x.Denom().Int64())}); got != want {
+		if want := (ratio{numY: int(y.Num().Int64()), DenY: int(y.Denom().Int64()), numX: int(x.Num().Int64()),
+			DenX: int(x.Denom().Int64())}); got != want {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
 		a, b := size("a"), size("b")

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -67,6 +69,41 @@ type PartField struct {
 	Bands []string     `json:"bands"` // the band descriptions of the first file; nil if it has none
 	Stats *stats.Field `json:"-"`
 	State []byte       `json:"state"` // Stats as bytes (stats.Field.AppendState), while written or read
+	// Others has the statistics of rasters of other dtypes than the first one, in the order of dtypes; States has their
+	// states.
+	Others []*stats.Field `json:"-"`
+	States [][]byte       `json:"states,omitempty"`
+}
+
+// other returns the statistics of a dtype, nil if there are none.
+func (f *PartField) other(dtype chunk.DType) *stats.Field {
+	for _, o := range append([]*stats.Field{f.Stats}, f.Others...) {
+		if o.DType() == dtype {
+			return o
+		}
+	}
+	return nil
+}
+
+// merge adds the samples of o, whose rasters may have other dtypes.
+func (f *PartField) merge(o *stats.Field) error {
+	if mine := f.other(o.DType()); mine != nil {
+		return mine.Merge(o)
+	}
+	if o.Bands() != f.Stats.Bands() {
+		return fault.New(fault.Corrupt, "part", fault.NoOffset, "the field %q has %d bands, and in others %d", f.Name,
+			o.Bands(), f.Stats.Bands())
+	}
+	added, err := stats.NewField(o.DType(), o.Bands())
+	if err == nil {
+		err = added.Merge(o)
+	}
+	if err != nil {
+		return err
+	}
+	f.Others = append(f.Others, added)
+	slices.SortFunc(f.Others, func(a, b *stats.Field) int { return cmp.Compare(a.DType(), b.DType()) })
+	return nil
 }
 
 // StatsPart is Stats of a share of the samples.
@@ -103,7 +140,10 @@ const maxPart = 4 << 30 / 3
 func (p *Part) Write(w io.Writer) error {
 	written := Part{Samples: p.Samples, Skipped: p.Skipped}
 	for _, f := range p.Fields {
-		f.State = f.Stats.AppendState(nil)
+		f.State, f.States = f.Stats.AppendState(nil), nil
+		for _, o := range f.Others {
+			f.States = append(f.States, o.AppendState(nil))
+		}
 		written.Fields = append(written.Fields, f)
 	}
 	// ReadPart would refuse it only after all other parts were made: one with too many bands, for example.
@@ -129,7 +169,7 @@ func ReadPart(r io.Reader) (*Part, error) {
 	err = part.parse()
 	for i := range part.Fields {
 		// The text is dropped once it is parsed, so that it takes no memory.
-		part.Fields[i].State = nil
+		part.Fields[i].State, part.Fields[i].States = nil, nil
 	}
 	return part, err
 }
@@ -139,15 +179,27 @@ func (p *Part) parse() error {
 	if min(p.Samples, p.Skipped) < 0 {
 		return fault.New(fault.Corrupt, "part", fault.NoOffset, "%d samples and %d skipped", p.Samples, p.Skipped)
 	}
-	states := make([][]byte, len(p.Fields))
-	for i, f := range p.Fields {
-		states[i] = f.State
+	var states [][]byte
+	for _, f := range p.Fields {
+		states = append(append(states, f.State), f.States...)
 	}
 	parsed, err := stats.ParseStates(states)
-	for i := range parsed {
-		p.Fields[i].Stats = parsed[i]
+	if err != nil {
+		return err
 	}
-	return err
+	for i := range p.Fields {
+		field := &p.Fields[i]
+		field.Stats, field.Others = parsed[0], nil
+		for _, o := range parsed[1 : 1+len(field.States)] {
+			if field.other(o.DType()) != nil || o.Bands() != field.Stats.Bands() {
+				return fault.New(fault.Corrupt, "part", fault.NoOffset, "field %q: states of %s do not fit together",
+					field.Name, o.DType())
+			}
+			field.Others = append(field.Others, o)
+		}
+		parsed = parsed[1+len(field.States):]
+	}
+	return nil
 }
 
 // Merge adds what q measured. Parts with other fields are an error.
@@ -157,13 +209,15 @@ func (p *Part) Merge(q *Part) error {
 			len(p.Fields))
 	}
 	for i, added := range q.Fields {
-		field := p.Fields[i]
+		field := &p.Fields[i]
 		if added.Name != field.Name || !slices.Equal(added.Bands, field.Bands) {
 			return fault.New(fault.Corrupt, "part", fault.NoOffset,
 				"it has the field %q, and others %q, or other bands", added.Name, field.Name)
 		}
-		if err := field.Stats.Merge(added.Stats); err != nil {
-			return err
+		for _, o := range append([]*stats.Field{added.Stats}, added.Others...) {
+			if err := field.merge(o); err != nil {
+				return err
+			}
 		}
 	}
 	p.Samples += q.Samples
@@ -177,7 +231,7 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
 	}
 	for _, field := range p.Fields {
-		report := field.Stats.Report()
+		report, _ := stats.Joined(append([]*stats.Field{field.Stats}, field.Others...)...) // of as many bands
 		if len(field.Bands) == len(report.Bands) {
 			for b := range report.Bands {
 				report.Bands[b].Name = field.Bands[b]

@@ -65,8 +65,11 @@ type rasterOf struct {
 	names []string // of the bands, by the first file or the columns of a stack; nil if they have none
 	// described matches the bands of other files by their descriptions.
 	described described
-	dtype     chunk.DType // of the file
-	missing   [][]float64 // nodata values of each band that the field says; nil: it says none
+	dtype     chunk.DType // of the first file
+	measured  chunk.DType // dtype, or of physical values theirs
+	// keepsDType says that a run refuses rasters of other dtypes.
+	keepsDType bool
+	missing    [][]float64 // nodata values of each band that the field says; nil: it says none
 }
 
 // rastersOf returns the rasters that an asset consists of.
@@ -100,12 +103,18 @@ func measure(
 	if err != nil {
 		return nil, err
 	}
+	out := &Part{}
+	for k, raster := range made.rasters {
+		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
+			Stats: total[k]})
+	}
 	// Each worker has accumulators of its own, so that samples need no lock.
-	var parts [][]*stats.Field
+	var parts [][]dtypeStats
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
-		mine := make([]*stats.Field, len(total))
+		mine := make([]dtypeStats, len(total))
 		for k, f := range total {
-			mine[k], _ = stats.NewField(f.DType(), f.Bands()) // total was made of the same
+			mine[k] = dtypeStats{}
+			_, _ = mine[k].of(f.DType(), f.Bands()) // total was made of the same
 		}
 		parts = append(parts, mine)
 		return func(ctx context.Context, i int64) error {
@@ -119,19 +128,32 @@ func measure(
 	if err := pixels.Sweep(ctx, o, made.remote, count, progress, visits); err != nil {
 		return nil, err
 	}
-	for k, f := range total {
+	for k := range out.Fields {
 		for _, mine := range parts {
-			if err := f.Merge(mine[k]); err != nil {
-				return nil, err
+			for _, f := range mine[k] {
+				if err := out.Fields[k].merge(f); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
-	out := &Part{Samples: count - made.skipped, Skipped: made.skipped, Bad: made.bad}
-	for k, raster := range made.rasters {
-		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
-			Stats: total[k]})
-	}
+	out.Samples, out.Skipped, out.Bad = count-made.skipped, made.skipped, made.bad
 	return out, nil
+}
+
+// dtypeStats are the accumulators of a raster, by the dtypes of its files.
+type dtypeStats map[chunk.DType]*stats.Field
+
+// of returns the accumulator of a dtype.
+func (d dtypeStats) of(dtype chunk.DType, bands int) (*stats.Field, error) {
+	if f := d[dtype]; f != nil {
+		return f, nil
+	}
+	made, err := stats.NewField(dtype, bands)
+	if err == nil {
+		d[dtype] = made
+	}
+	return made, err
 }
 
 // fields returns an empty accumulator for each raster of each field, with the dtype and the number of
@@ -181,7 +203,8 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
 			before += field.Bands()
-			p.rasters = append(p.rasters, rasterOf{i, part, names, match, asset.Index.DType, missing})
+			keeps := given.DType == "native" || given.DType == spec.Auto && asset.Index.Classes
+			p.rasters = append(p.rasters, rasterOf{i, part, names, match, asset.Index.DType, dtype, keeps, missing})
 		}
 	}
 	return out, nil
@@ -192,7 +215,7 @@ const maxBad = 8
 
 // visit adds one sample to the accumulators. With BadSkip it leaves out a sample that cannot be read,
 // and counts it.
-func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
+func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []dtypeStats, row int64) error {
 	err := p.sample(ctx, r, fields, row)
 	if err == nil {
 		return nil
@@ -210,7 +233,7 @@ func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []*stats.Fiel
 }
 
 // sample adds one sample to the accumulators.
-func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
+func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []dtypeStats, row int64) error {
 	// Decoding it once before ensures that a sample that fails half way adds nothing.
 	if p.spec.BadSamples == spec.BadSkip {
 		if err := p.read(ctx, r, row, fields, false); err != nil {
@@ -221,7 +244,7 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 }
 
 // read reads the rasters of a sample, and adds them to fields if adds is true.
-func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, adds bool) error {
+func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []dtypeStats, adds bool) error {
 	var steps []catalog.Asset // of the field; one, but for steps of time that are files
 	for place, raster := range p.rasters {
 		if p.table.Lacks(raster.field, row) {
@@ -242,21 +265,30 @@ func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*
 	return nil
 }
 
-// raster reads a raster of a sample, checks that it is like the others of f, and adds it to f if adds is true.
-func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, f *stats.Field,
+// raster reads a raster of a sample, checks that it is like the others, and adds it to those of its dtype if adds is
+// true.
+func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, all dtypeStats,
 	adds bool) error {
-	index := a.Index
+	index, first := a.Index, all[from.measured]
 	bands := measuredBands(from.described.field, index)
-	if index.DType != from.dtype || bands != f.Bands() && from.described.field.BandNames == nil {
+	if index.DType != from.dtype && from.keepsDType || bands != first.Bands() && from.described.field.BandNames == nil {
 		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"it has %d bands of %s: other rasters of the field %q have %d of %s", bands, index.DType,
-			p.spec.Fields[from.field].Name, f.Bands(), from.dtype))
+			p.spec.Fields[from.field].Name, first.Bands(), from.dtype))
+	}
+	physical := from.described.field.Physical
+	dtype := index.DType
+	if physical {
+		dtype = from.measured
+	}
+	f, err := all.of(dtype, first.Bands())
+	if err != nil {
+		return a.Fault(err)
 	}
 	places, err := p.places(ctx, &from.described, a)
 	if err != nil {
 		return err
 	}
-	physical := from.described.field.Physical
 	if from.missing == nil && !physical { // of physical values nodata is not found again
 		f.NoData(index.Missing())
 	}
