@@ -272,7 +272,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 	for _, dataset := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
 		conditions := len(dataset.source.Where) + len(dataset.source.Bad)
-		if dataset.table.Selected && (conditions > 0 || dataset.source.Split.OfRows()) {
+		if dataset.table.Selected && (conditions > 0 || dataset.source.IDList != "" || dataset.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
 				"only the selected rows of a container are known: give the classes"), dataset.source.Source)
 		}

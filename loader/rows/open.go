@@ -185,8 +185,8 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 // openFlat implements Open for fields that are not stacks.
 func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
 	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }
-	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, hasPattern) {
-		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: " +
+	if src.Missing == spec.MissingDrop && src.IDList == "" && !slices.ContainsFunc(from, hasPattern) {
+		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern, and there are no ids: " +
 			"tables and containers say themselves what belongs together")
 	}
 	kind, err := storeOf(ctx, &src, o)

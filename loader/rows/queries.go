@@ -381,6 +381,9 @@ func Filter(c *spec.Condition) (spacetime.Filter, error) {
 // that they rule out stay unopened. It returns nil if a condition may look at more than one sample.
 func Only(s *spec.Source) ([]spacetime.Filter, error) {
 	var only []spacetime.Filter
+	if s.IDList != "" { // an id of a sample in a file that stays unopened would name none
+		return nil, nil
+	}
 	for i := range s.Where {
 		condition := &s.Where[i]
 		// The answer of such a condition would change if it did not see the samples of every file.

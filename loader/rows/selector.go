@@ -105,6 +105,11 @@ func (s *Selector) Meet(samples iter.Seq[int32]) {
 // Apply keeps the samples that meet the conditions and the split of a subset, but for its bad ones. Each condition sees
 // what those before it left, and the split comes last.
 func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
+	if subset.IDList != "" {
+		if err := s.listed(ctx, subset); err != nil {
+			return InPart(err, "ids")
+		}
+	}
 	for i := range subset.Where {
 		if err := s.where(ctx, &subset.Where[i]); err != nil {
 			return InPart(err, subset.Where[i].Called())

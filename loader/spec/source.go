@@ -139,6 +139,14 @@ type Source struct {
 
 // Subset selects rows of a dataset and groups them.
 type Subset struct {
+	// IDList is the path of a list of the samples that count: a text file with an id on each line, or PATH::COLUMN, a
+	// column of a table (.csv, .tsv, .parquet, .json). A column by its number, from 0, is of a CSV file without a
+	// header. An id is what the sample is called, or the end of the path of one of its rasters from a slash on, with or
+	// without the ending. The order stays that of the dataset. An id that names no sample is an error: see Missing.
+	IDList string `json:"id_list,omitempty" hash:"place"`
+	// IDColumn is the column of the dataset that holds the ids. Each id then names all rows that have it. Default: what
+	// the samples are called.
+	IDColumn string `json:"id_column,omitempty"`
 	// Where lists conditions. A row must meet all of them. A condition is an object, a list of column, operator and
 	// value, or SQL, which may also stand for the list.
 	Where []Condition `json:"where,omitempty"`
@@ -159,7 +167,8 @@ type Subset struct {
 	// Time groups rows into sequences, which are then the samples.
 	Time *Time `json:"time,omitempty"`
 	// Missing says what happens to ids for which a field with a pattern has no file: "error"
-	// (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many.
+	// (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many. The same holds
+	// for ids of IDList that name no sample.
 	Missing string `json:"missing,omitempty" hash:"rule"`
 }
 
@@ -656,8 +665,8 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("source is empty")
 	case !mixed && s.Mixture.hasOptions():
 		return errors.New("temperature, until, length, per_batch and batches are members of a mixture")
-	case mixed && (s.Where != nil || s.BBoxCRS != 0 || s.Split != nil || s.Use != "" || s.Strata != nil ||
-		s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
+	case mixed && (s.IDList != "" || s.Where != nil || s.BBoxCRS != 0 || s.Split != nil || s.Use != "" ||
+		s.Strata != nil || s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
 	case mixed && (s.Dims != "" || s.Timestamp != nil):
 		return errors.New("dims and timestamp belong to the sources of a mixture")
@@ -742,6 +751,9 @@ func validUntil(until Text, length int64, temperature float64) error {
 func (s *Subset) Validate() error {
 	if s.Missing != "" && s.Missing != MissingError && s.Missing != MissingDrop {
 		return wrong("missing", s.Missing, "it must be %q or %q", MissingError, MissingDrop)
+	}
+	if s.IDColumn != "" && s.IDList == "" {
+		return wrong("id_column", s.IDColumn, "it is the column of ids, and there are none")
 	}
 	if s.BBoxCRS != 0 {
 		return fmt.Errorf("bbox_crs is %d, but there is no bbox", s.BBoxCRS)
@@ -1086,6 +1098,9 @@ func (s *Subset) Queries() bool {
 // Columns returns the columns of the table that the comparisons, the split, the strata and the
 // sequences of the subset need. They need not all exist: of SplitColumns one is enough.
 func (s *Subset) Columns() (names []string) {
+	if s.IDColumn != "" {
+		names = append(names, s.IDColumn)
+	}
 	for _, c := range s.Where {
 		if c.Compares() {
 			names = append(names, c.Column)
@@ -1108,8 +1123,11 @@ func (s *Subset) Columns() (names []string) {
 	return names
 }
 
-// Texts returns the columns that comparisons compare with strings for being equal, or among them.
+// Texts returns the columns that are compared with strings for being equal, or among them.
 func (s *Subset) Texts() (names []string) {
+	if s.IDColumn != "" {
+		names = append(names, s.IDColumn)
+	}
 	for i := range s.Where {
 		c := &s.Where[i]
 		if !c.Compares() || !slices.Contains([]string{"==", "!=", "in"}, c.Op) {

@@ -102,6 +102,7 @@ def data(tmp_path_factory, binary) -> Path:
         (root / "spacenet/labels").mkdir(exist_ok=True)
         if i != 2:
             (root / f"spacenet/labels/{i}.geojson").write_text(json.dumps(collection))
+    (root / "split.txt").write_text("3.png\n1.png\n")
     tables(root)
     labels(root)
     shutil.copytree(PAGE.parents[1] / "testdata/stores", root / "stores")
@@ -237,6 +238,13 @@ def images_and_masks(b: dict[str, Any], root: Path) -> None:
     assert b["mask"].dtype == np.int64
 
 
+def listed(b: dict[str, Any], root: Path) -> None:
+    assert len(b["image"]) == 2
+    for image, mask, k in zip(b["image"], b["mask"], (1, 3), strict=True):
+        assert np.array_equal(image, pixels("pairs/images")(root, k))
+        assert np.array_equal(mask, pixels("pairs/masks")(root, k))
+
+
 def names_in_paths(b: dict[str, Any], root: Path) -> None:
     assert list(b["scene"]) == ["s_0", "s_1"]
     for i in range(2):
@@ -362,6 +370,7 @@ CHECKS: dict[str, Check] = {
     "scenes with wide borders of nodata": enough,
     "a folder of images and one of masks": images_and_masks,
     "masks in another place": images_and_masks,
+    "a text file that lists the samples of a split": listed,
     "splits, scenes and sensors in paths": names_in_paths,
     "classes with a palette, and names for them": palette,
     "masks in colours": has("colours", "mask", lambda x: x[:1] // 255),

@@ -88,6 +88,7 @@ func (o Options) wants(fields []Source, items bool) func(name string) columns.Wa
 		names = append(names, s.columnName(), s.Blob, fileName(s.Field))
 	}
 	want := map[string]columns.Want{}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	for _, name := range names {
 		if want[name] = columns.Values; items {
 			want[columns.AssetColumn(name)] = columns.Values

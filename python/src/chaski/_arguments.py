@@ -747,6 +747,14 @@ class Rows(RowsJson):
     """Which rows of a source are samples, and how many of them make an epoch.
 
     Attributes:
+        ids: the samples that count: a list, or the path of one: a text file with an id on each
+            line, or PATH::COLUMN, a column of a table (.csv, .tsv, .parquet, .json). A column by
+            its number, from 0, is of a CSV file without a header. An id is what the sample is
+            called, or the end of the path of one of its rasters from a slash on, with or without
+            the ending. The order stays that of the dataset. An id that names no sample is an error:
+            see `missing`.
+        id_column: the column of the dataset that holds the ids. Each id then names all rows that
+            have it. Default: what the samples are called.
         where: conditions (column, operator, value) that rows have to meet, such as ("cloud", "<",
             10); operators are == != < <= > >= and "in" with a list. Of a container also SQL, as a
             string: "cloud < 10 AND country = 'PE'".
@@ -772,6 +780,7 @@ class Rows(RowsJson):
         steps_per_epoch: the same in steps of `batch_size` samples.
         missing: says what happens to ids for which a field with a pattern has no file: "error"
             (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many.
+            The same holds for `ids` that name no sample.
         base_path: the directory of the containers of a TACOCAT or a TACOLLECTION.json. Default: the
             directory beside it.
         dims: names the dimensions of an array in their order: n, b, y and x, and t of a Zarr array.
@@ -796,6 +805,8 @@ class Rows(RowsJson):
     base_path: Path | None = None
     dims: str | None = None
     timestamp: Timestamp | None = None
+    ids: Path | Sequence[str] | None = None
+    id_column: str | None = None
 
 
 @dataclass(frozen=True, repr=False)

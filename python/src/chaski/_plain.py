@@ -326,6 +326,6 @@ class RowsJson(Argument):
     """What `Rows` do."""
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds, but for an epoch's length, `base_path` and `bad`."""
-        names = set(self._changed()) - {"take", "steps_per_epoch", "base_path", "bad"}
+        """Returns what the spec's JSON holds, but for an epoch's length, paths and `bad`."""
+        names = set(self._changed()) - {"take", "steps_per_epoch", "base_path", "bad", "ids"}
         return {name: stated(name, getattr(self, name)) for name in sorted(names)}

@@ -243,7 +243,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
         "last": stated("last", o.last),
         "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
         "bad_samples": plain("on_bad", bad.action),
-        **_rows(o.rows, ""),
+        **_rows(o.rows, "", files),
         **members(pixels, *names),
     }
     if o.normalize is not None:
@@ -270,12 +270,13 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     return spec
 
 
-def _rows(rows: Rows, source: str) -> dict[str, Any]:
+def _rows(rows: Rows, source: str, files: Files) -> dict[str, Any]:
     """Returns the members that say which rows are samples, of a source of a mixture or without."""
     if isinstance(rows.split, Mapping) and "by" not in rows.split:
         raise SpecError(f"split is {rows.split!r}: write chaski.Split.by_hash({rows.split!r})")
     bad = [] if rows.bad is None else bad_ids(rows.bad, source)
-    return rows.to_json() | ({"bad": bad} if bad else {})
+    out = rows.to_json() | ({"bad": bad} if bad else {})
+    return out if rows.ids is None else out | {"id_list": files.ids(rows.ids)}
 
 
 def _sampler(window: Any, files: Files) -> Any:
@@ -360,7 +361,7 @@ def _source(name: str, s: Source | SourceLike, files: Files) -> dict[str, Any]:
         return out | _mixture(s, files)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
-    out |= _place(s.source, s.rows, files) | _rows(s.rows, name)
+    out |= _place(s.source, s.rows, files) | _rows(s.rows, name, files)
     if s.window is not None:
         out["sampler"] = _sampler(s.window, files)
     if s.fields:

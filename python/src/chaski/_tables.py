@@ -151,6 +151,25 @@ class Files:
             rows.writerows([p] * len(columns) for p in paths)
         return path
 
+    def ids(self, ids: Any) -> str:
+        """Returns the path of a list of ids; of one in memory, that of the file it becomes."""
+        tolist = getattr(ids, "tolist", getattr(ids, "to_list", None))
+        ids = tolist() if tolist else ids
+        if isinstance(ids, (str, os.PathLike)):
+            return self.path(os.fspath(ids))
+        if not isinstance(ids, Sequence) or isinstance(ids, bytes) or not len(ids):
+            raise SpecError(f"ids is {ids!r:.100}: it must be a path, or a list of at least one id")
+        lines = [str(id) for id in ids]
+        for line in lines:
+            if line != line.strip() or not line or len(line.splitlines()) > 1:
+                raise SpecError(
+                    f"ids has {line!r:.100}: an id has no spaces at its ends, and one line"
+                )
+        path = self._path(".txt")
+        with open(path, "w", encoding="utf-8", newline="\n") as f:
+            f.write("\n".join(lines) + "\n")
+        return path
+
     def shapes(self, where: str, frame: Any) -> Any:
         """Returns a path of shapes; of a table in memory, that of the GeoParquet it becomes."""
         return self._write(where, frame, str, "geometry") if _is_table(frame) else frame

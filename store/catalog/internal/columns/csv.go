@@ -129,7 +129,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 		return nil, csvError(reader, err)
 	}
-	names, err := headerNames(head)
+	names, data, err := columnNames(head, want)
 	if err != nil {
 		return nil, err
 	}
@@ -143,14 +143,17 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	rows, kept, charged := int64(0), int64(0), int64(0)
 	for {
 		file.record, file.commas = 0, 0
-		rec, err := reader.Read()
+		rec, err := data, error(nil)
+		if data = nil; rec == nil {
+			rec, err = reader.Read()
+		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if errors.Is(err, csv.ErrFieldCount) {
 			line, _ := reader.FieldPos(0)
 			return nil, fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
-				"it has %d values for %d columns%s", len(rec), len(head), commentHint(names[0], rec[0]))
+				"it has %d values for %d columns%s", len(rec), len(names), commentHint(names[0], rec[0]))
 		}
 		if err != nil {
 			return nil, csvError(reader, err)
@@ -184,6 +187,32 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 	}
 	return heldTable(rows, names, columns, "line 1"), nil
+}
+
+// columnNames returns the names of the columns and, if the first line is no header, that line.
+func columnNames(head []string, want func(name string) Want) (names, data []string, err error) {
+	if len(head) <= parquet.MaxColumns && hasNoHeader(head, want) {
+		return numbers(len(head)), head, nil
+	}
+	names, err = headerNames(head)
+	return names, nil, err
+}
+
+// hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and no name
+// in the line is that number.
+func hasNoHeader(head []string, want func(name string) Want) bool {
+	return slices.ContainsFunc(numbers(len(head)), func(number string) bool {
+		return want(number) != want("") && !slices.Contains(head, number)
+	})
+}
+
+// numbers returns the names of n columns without a header.
+func numbers(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	return names
 }
 
 // commentHint ends the error for a line with another number of values than the header, which begins with head.

@@ -1,0 +1,270 @@
+package rows
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// maxIDs bounds a list of ids in bytes: 10 million names of 100 bytes.
+const maxIDs = 1 << 30
+
+// maxID bounds an id in bytes: paths of Linux have at most 4 KiB.
+const maxID = 64 << 10
+
+// readIDs reads a list of ids: the lines of a text file or, as PATH::COLUMN, a column of a table.
+func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, err error) {
+	file, column, named := strings.Cut(list, source.Separator)
+	if magic.Named(source.Name(file)).Class.Table() {
+		if ids, err = columnOf(ctx, file, column, o); err != nil {
+			return nil, fault.WithFile(err, file)
+		}
+		return ids, nil
+	}
+	if named {
+		return nil, fmt.Errorf("%q is no table (.csv, .tsv, .parquet, .json), which a column needs", file)
+	}
+	opened, err := o.Opener.Open(ctx, file)
+	if err != nil {
+		return nil, fault.WithFile(err, file)
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	if opened.Size() > maxIDs {
+		return nil, fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "%d bytes, at most %d",
+			opened.Size(), maxIDs), file)
+	}
+	lines := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs))
+	lines.Buffer(nil, maxID)
+	for lines.Scan() {
+		if err := turns.Tick(ctx); err != nil {
+			return nil, err
+		}
+		if id := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return nil, fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "a line of over %d bytes", maxID),
+			file)
+	}
+	return ids, fault.WithFile(lines.Err(), file)
+}
+
+// columnOf reads a column of a table as strings; "" is the only one.
+func columnOf(ctx context.Context, file, name string, o resources.Options) (ids []string, err error) {
+	table, closer, err := catalog.ReadTable(ctx, o.Opener, file, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	if cols := table.Columns(); name == "" && len(cols) == 1 {
+		name = cols[0].Name
+	} else if name == "" {
+		var names []string
+		for _, c := range cols {
+			names = append(names, c.Name)
+		}
+		return nil, fault.New(fault.NotFound, "ids", fault.NoOffset, "name the column with the ids, as in %s::%s; "+
+			"there are %q", path.Base(file), names[0], names)
+	}
+	values, err := table.Column(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	for row := range values.Len() {
+		var text string
+		switch values.Kind() {
+		case tables.String:
+			text = string(values.Bytes(row))
+		case tables.Int64:
+			text = strconv.FormatInt(values.Int(row), 10)
+		default:
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, not ids",
+				values.Type())
+		}
+		if !values.Null(row) && text != "" {
+			ids = append(ids, text)
+		}
+	}
+	return ids, nil
+}
+
+// How an id names a sample. Lower ones go first: an id that is the key of a sample names no other sample whose path
+// ends in it.
+const (
+	isKey    = iota // it is the key of the sample
+	endsPath        // a path of the sample, or its key, ends in it
+	endsStem        // the same without endings of images
+	noSample
+)
+
+// idList finds the samples that a list of ids names.
+type idList struct {
+	ids   []string
+	exact map[string]int32 // the number of an id
+	stems map[string]int32 // of one without the ending of an image
+	best  []uint8          // how each id names its samples
+	first []string         // the key of the first of these
+	hits  []idHit
+	other map[int32]string // the key of another sample that an id names as well as its first
+}
+
+// idHit is a sample that an id names in one way.
+type idHit struct {
+	row int64
+	id  int32
+	how uint8
+}
+
+func newIDList(ids []string) *idList {
+	l := &idList{exact: make(map[string]int32, len(ids)), stems: make(map[string]int32, len(ids)),
+		other: map[int32]string{}}
+	for _, id := range ids {
+		if _, twice := l.exact[id]; twice {
+			continue
+		}
+		l.exact[id], l.stems[withoutEnding(id)] = int32(len(l.ids)), int32(len(l.ids))
+		l.ids = append(l.ids, id)
+	}
+	l.first, l.best = make([]string, len(l.ids)), slices.Repeat([]uint8{noSample}, len(l.ids))
+	return l
+}
+
+// withoutEnding returns a path without the ending of an image.
+func withoutEnding(name string) string {
+	if class := magic.Named(name).Class; !class.Pixels() && !class.Store() {
+		return name
+	}
+	name = strings.TrimSuffix(name, ".zip") // NAME.zarr.zip
+	return strings.TrimSuffix(name, path.Ext(name))
+}
+
+// see notes the ids that a text of a sample, its key or the path of a raster, ends in.
+func (l *idList) see(row int64, key, text string) {
+	for end := text; ; {
+		if i, ok := l.exact[end]; ok {
+			how := uint8(endsPath)
+			if end == key {
+				how = isKey
+			}
+			l.hit(row, key, i, how)
+		} else if i, ok := l.stems[withoutEnding(end)]; ok {
+			l.hit(row, key, i, endsStem)
+		}
+		slash := strings.IndexByte(end, '/')
+		if slash < 0 {
+			return
+		}
+		end = end[slash+1:]
+	}
+}
+
+func (l *idList) hit(row int64, key string, id int32, how uint8) {
+	switch {
+	case how < l.best[id]:
+		l.best[id], l.first[id] = how, key
+		delete(l.other, id)
+	case how == l.best[id] && key != l.first[id]:
+		l.other[id] = key
+	}
+	l.hits = append(l.hits, idHit{row, id, how})
+}
+
+// check returns an error about ids that name no sample, unless they are dropped, or several.
+func (l *idList) check(list string, dropped bool, o resources.Options) error {
+	for id := range l.ids {
+		if other, ok := l.other[int32(id)]; ok {
+			return fault.New(fault.Corrupt, "ids", fault.NoOffset, "%q names several samples, such as %q and %q: "+
+				"write more of the path, or name the column that holds it (id_column)", l.ids[id], l.first[id], other)
+		}
+	}
+	var missing []string
+	for id, how := range l.best {
+		if how == noSample {
+			missing = append(missing, l.ids[id])
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	some := fmt.Sprintf("%q", missing[:min(3, len(missing))])
+	if dropped {
+		o.Logger.Warn("ids that name no sample are left out", "ids", list, "missing", len(missing), "of", len(l.ids),
+			"such as", some)
+		return nil
+	}
+	return fault.New(fault.NotFound, "ids", fault.NoOffset, "%d of %d ids of %s name no sample, such as %s: missing "+
+		"\"drop\" leaves them out", len(missing), len(l.ids), list, some)
+}
+
+// listed keeps the samples that the list of a subset names.
+func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
+	ids, err := readIDs(ctx, subset.IDList, s.options)
+	if err != nil {
+		return err
+	}
+	if len(ids) > math.MaxInt32 || s.table.N > math.MaxInt32 {
+		return fault.New(fault.Limit, "ids", fault.NoOffset, "%d ids of %d samples", len(ids), s.table.N)
+	}
+	list := newIDList(ids)
+	if subset.IDColumn != "" {
+		err = scan(ctx, s.table, subset.IDColumn, func(row int64, c *Column, v catalog.Value) error {
+			text := textOf(c.Kind, v)
+			if i, ok := list.exact[text]; ok && !v.Null {
+				list.hit(row, text, i, isKey)
+			}
+			return nil
+		})
+	} else {
+		err = s.table.Keys(ctx, func(row int64, key string) error { return s.seeSample(ctx, list, row, key) })
+	}
+	if err == nil {
+		err = list.check(path.Base(subset.IDList), subset.Missing == spec.MissingDrop, s.options)
+	}
+	if err != nil {
+		return err
+	}
+	samples := make([]int32, 0, len(list.hits))
+	for _, hit := range list.hits {
+		if hit.how == list.best[hit.id] {
+			samples = append(samples, int32(hit.row))
+		}
+	}
+	s.Meet(slices.Values(samples))
+	return nil
+}
+
+// seeSample notes the ids that name a sample: by its key, and by the paths of its rasters.
+func (s *Selector) seeSample(ctx context.Context, list *idList, row int64, key string) error {
+	list.see(row, key, key)
+	for i := range s.table.Fields {
+		field := &s.table.Fields[i]
+		if field.Kind != catalog.Raster || field.Value == nil || s.table.Array {
+			continue
+		}
+		file, err := field.Value(ctx, row)
+		if err != nil {
+			return err
+		}
+		if file.Text != "" && file.Text != key {
+			list.see(row, key, file.Text)
+		}
+	}
+	return ctx.Err()
+}

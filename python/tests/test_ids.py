@@ -1,0 +1,145 @@
+"""Rows(ids=...), against a slow reading of the same lists."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
+
+NAMES = [f"{kind}/{kind}_{i:03}" for kind in ("crop", "river") for i in range(4)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("ids")
+    for k, name in enumerate(NAMES):
+        for folder, ending in (("images", "tif"), ("masks", "png")):
+            path = root / folder / f"{name}.{ending}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            x = np.full((1, 4, 4), k, np.uint8)
+            driver = {"tif": "GTiff", "png": "PNG"}[ending]
+            size = dict(count=1, height=4, width=4, dtype="uint8")
+            with rasterio.open(path, "w", driver=driver, **size) as f:
+                f.write(x)
+    (root / "table.csv").write_text(
+        "path,site\n" + "".join(f"images/{n}.tif,{k // 2}\n" for k, n in enumerate(NAMES))
+    )
+    return root
+
+
+def loaded(root: Path, source: str = "images", **options: Any) -> list[int]:
+    rows = options.pop("rows")
+    with chaski.load(root / source, batch_size=3, shuffle=False, rows=rows, **options) as loader:
+        return [int(x) for b in loader for x in np.asarray(b["image"])[:, 0, 0, 0]]
+
+
+PICKED = [6, 1, 3]
+FORMS = {
+    "paths": "{name}.tif",
+    "names": "{base}.tif",
+    "other endings": "{base}.jpg",
+    "stems": "{base}",
+    "from the folder": "images/{name}.tif",
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+@pytest.mark.parametrize("kind", ["txt", "list", "csv", "headless", "parquet"])
+def test_lists(data, tmp_path, binary, form, kind) -> None:
+    """Whatever the list looks like, the samples are those that it names, in the dataset's order."""
+    texts = [form.format(name=NAMES[k], base=NAMES[k].split("/")[1]) for k in PICKED]
+    ids: Any = texts
+    if kind == "txt":
+        ids = tmp_path / "train.txt"
+        ids.write_text("\n".join(texts) + "\n\n")
+    elif kind in ("csv", "headless"):
+        ids = tmp_path / "split.csv"
+        with open(ids, "w", newline="") as f:
+            rows = csv.writer(f)
+            if kind == "csv":
+                rows.writerow(["n", "file"])
+            rows.writerows((i, text) for i, text in enumerate(texts))
+        ids = f"{ids}::{'file' if kind == 'csv' else 1}"
+    elif kind == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table({"id": texts}), tmp_path / "ids.parquet")
+        ids = tmp_path / "ids.parquet"
+    source = "." if form.startswith("images/") else "images"
+    fields = {"image": "images/{id}.tif"} if source == "." else None
+    got = loaded(data, source, rows=chaski.Rows(ids=ids), fields=fields)
+    assert got == sorted(PICKED)
+
+
+def test_names_of_pairs(data, binary) -> None:
+    """A list may name the mask, or what {id} stands for."""
+    fields = {"image": "images/{id}.tif", "mask": chaski.Field(pattern="masks/{id}.png")}
+    for ids in (["crop/crop_002"], ["masks/crop/crop_002.png"], ["crop_002.png"]):
+        assert loaded(data, ".", rows=chaski.Rows(ids=ids), fields=fields) == [2]
+
+
+def test_a_column_of_the_dataset(data, binary) -> None:
+    """With id_column each id names all rows that have it, also of tables and of names."""
+    rows = chaski.Rows(ids=["1", "3"], id_column="site")
+    assert loaded(data, "table.csv", rows=rows, fields={"image": "path"}) == [2, 3, 6, 7]
+    rows = chaski.Rows(ids=["river"], id_column="kind")
+    assert loaded(data, rows=rows, fields={"image": "{kind}/{id}.tif"}) == [4, 5, 6, 7]
+    assert loaded(
+        data, "table.csv", rows=chaski.Rows(ids=["crop_001"]), fields={"image": "path"}
+    ) == [1]
+
+
+def test_what_is_not_there(data, binary, capfd) -> None:
+    ids = ["nothing", "crop_000", "a", "b", "c"]
+    with pytest.raises(chaski.errors.NotFoundError, match=re.escape("4 of 5 ids")) as e:
+        loaded(data, rows=chaski.Rows(ids=ids))
+    assert '["nothing" "a" "b"]' in str(e.value)
+    assert loaded(data, rows=chaski.Rows(ids=ids, missing="drop")) == [0]
+    with pytest.raises(chaski.errors.NotFoundError, match="none of its 8 rows"):
+        loaded(data, rows=chaski.Rows(ids=["x"], missing="drop"))
+
+
+def test_ids_that_name_several(data, tmp_path, binary) -> None:
+    for k, folder in enumerate(("a", "b")):
+        (tmp_path / folder).mkdir()
+        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
+        with rasterio.open(tmp_path / folder / "1.tif", "w", **size) as f:
+            f.write(np.full((1, 4, 4), k, np.uint8))
+    with pytest.raises(chaski.errors.CorruptError, match="names several samples"):
+        loaded(tmp_path, ".", rows=chaski.Rows(ids=["1.tif"]))
+    assert loaded(tmp_path, ".", rows=chaski.Rows(ids=["b/1"])) == [1]
+
+
+def test_split_and_resume(data, tmp_path, binary) -> None:
+    """A split is of the rows that the list leaves, and a state of other ids is refused."""
+    parts = []
+    for part in ("a", "b"):
+        split = chaski.Split.by_hash({"a": 1, "b": 1}, seed=2)
+        parts += loaded(
+            data, rows=chaski.Rows(ids=[n + ".tif" for n in NAMES[1:7]], split=split, use=part)
+        )
+    assert sorted(parts) == [1, 2, 3, 4, 5, 6]
+    states = []
+    for ids in (NAMES[:4], NAMES[:4], NAMES[4:]):
+        with chaski.load(data / "images", batch_size=2, rows=chaski.Rows(ids=ids)) as loader:
+            if not states:
+                first = iter(loader)
+                next(first)
+                states.append(loader.state_dict())
+                want = np.asarray(next(first)["image"])
+            elif ids == NAMES[:4]:
+                loader.load_state_dict(states[0])
+                np.testing.assert_array_equal(next(iter(loader))["image"], want)
+            else:
+                with pytest.raises(chaski.errors.StateError):
+                    loader.load_state_dict(states[0])
+                    next(iter(loader))
