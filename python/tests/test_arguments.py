@@ -94,6 +94,41 @@ def test_wrong_arguments(args, error, match, monkeypatch):
     assert error is TypeError or e.value.kind == "spec"  # as the kind of one that a server refuses
 
 
+@pytest.mark.parametrize(
+    "call,match",
+    [
+        (lambda: chaski.Field(colum="a"), r"^Field\(\) .*'colum': did you mean column=...\?$"),  # type: ignore[call-arg]
+        (lambda: chaski.Field(augment="d4"), r"write pixels=chaski.Pixels\(augment=...\)$"),  # type: ignore[call-arg]
+        (lambda: chaski.Field(window=8), "chaski.load has it: write window=...$"),  # type: ignore[call-arg]
+        (lambda: chaski.Grid(8, overlaps=2), r"did you mean overlap=...\?$"),  # type: ignore[call-arg]
+        (lambda: chaski.GroundGrid(epgs=2), r"^GroundGrid\(\) .*did you mean epsg=...\?$"),  # type: ignore[call-arg]
+        (lambda: chaski.Engine(num_workers=2), "write workers=...$"),  # type: ignore[call-arg]
+        (lambda: chaski.Rows(filter="a"), "write where=...$"),  # type: ignore[call-arg]
+        (lambda: chaski.Split(zzz=2), r"^Split\(\) .*: there are by, parts, column, "),  # type: ignore[call-arg]
+        (lambda: chaski.Split.by_hash({}, sed=2), r"did you mean seed=...\?$"),  # type: ignore[call-arg]
+        (lambda: chaski.read("a", bands=[0]), r"write b=\[...\], from 0$"),  # type: ignore[call-arg]
+        (lambda: chaski.read("a", window=0), r"write y=\(start, stop\) and x="),  # type: ignore[call-arg]
+        (lambda: chaski.taco.load("a", base=1), r"there are path, base_path, "),  # type: ignore[call-arg]
+    ],
+)
+def test_unknown_arguments_are_told_what_there_is(call, match):
+    with pytest.raises(TypeError, match=match):
+        call()
+
+
+def test_every_call_tells_what_there_is():
+    """Each public function and class of arguments, with one frame of the package."""
+    calls = [getattr(m, n) for m in (chaski, taco, rumi) for n in m.__all__]
+    calls = [c for c in calls if inspect.isfunction(c) or hasattr(c, "__dataclass_fields__")]
+    told = [chaski.Batch, chaski.Token, chaski.polygons, chaski.tls, chaski.show]
+    told += [taco.Asset, taco.Chunk, rumi.tile, rumi.tile2, rumi.frames]
+    made = {n for n in dir(rumi) if n in ("Frame", "Header", "Layout")}
+    for call in nonempty([c for c in calls if c not in told and c.__name__ not in made]):
+        with pytest.raises(TypeError, match=r"keyword argument 'zzz'(: there are |$)") as e:
+            call(zzz=1)
+        assert len(e.traceback) == 2, call
+
+
 def test_help_describes_what_is_public():
     """`help` shows a class's own docstring alone, not that of a generated base."""
     for module in (chaski, jobs, order, rumi, taco):

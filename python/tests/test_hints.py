@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 import re
@@ -258,4 +259,89 @@ def test_what_a_dataset_of_batches_is_not(tmp_path, binary):
     with pytest.raises(KeyError, match=r"masks: there are \['image', "):
         batch["masks"]
     same = pickle.loads(pickle.dumps(batch))
+    assert type(same) is type(batch) and same.axes == batch.axes
     assert torch.equal(same["image"], batch["image"]) and copy.copy(batch).keys() == batch.keys()
+
+
+@pytest.mark.parametrize("open_", [chaski.load, chaski.torch.IterableDataset])
+def test_torch_load_takes_a_batch_that_torch_saved(tmp_path, binary, open_):
+    """By its default, which takes no classes of packages: tensors, text and ragged fields."""
+    square = {"type": "Polygon", "coordinates": [[[1, 1], [5, 1], [5, 5], [1, 5], [1, 1]]]}
+    shapes = {"type": "FeatureCollection", "features": []}
+    shapes["features"] = [{"type": "Feature", "properties": {}, "geometry": square}]
+    folder = pairs(tmp_path / "a", "npy") / "images"
+    (tmp_path / "boxes").mkdir()
+    for i in range(4):
+        (tmp_path / f"boxes/{i}.geojson").write_text(json.dumps(shapes))
+    boxes = chaski.Vector(pattern="../../boxes/{id}.geojson", kind="boxes", crs="pixels")
+    fields = {"image": "{id}.npy", "name": chaski.Field(pattern="{id}.npy", kind="text")}
+    with open_(folder, batch_size=4, fields=fields | {"boxes": boxes}, shuffle=False) as batches:
+        batch = next(iter(batches))
+    torch.save({"batch": batch, "step": 3}, tmp_path / "b.pt")
+    same = torch.load(tmp_path / "b.pt")["batch"]
+    assert list(same) == list(batch) and same["name"] == [f"{i}.npy" for i in range(4)]
+    for i in range(4):
+        assert (same["image"][i] == i + 1).all()
+    offsets, values = same["boxes"]
+    assert offsets.tolist() == [0, 1, 2, 3, 4] and values.tolist() == [[1, 1, 5, 5]] * 4
+
+
+@pytest.mark.parametrize(
+    "given,said",
+    [
+        (True, "stats is True: it must be what chaski.stats"),
+        (["a"], r"stats is \['a'\]: it must be what"),
+        (".", r"stats is '\.', a directory: it must be what"),
+        ("nope.json", r"stats is 'nope.json': not found: it must be"),
+        ("a.npy", r"stats is 'a.npy': .*decode.*: it must be what"),
+        ({"fields": 3}, r"stats is {'fields': 3}: it must be what"),
+    ],
+)
+def test_what_is_no_statistics(tmp_path, monkeypatch, given, said):
+    monkeypatch.chdir(tmp_path)
+    np.save(tmp_path / "a.npy", np.zeros((1, 8, 8), "u1"))
+    with pytest.raises((chaski.SpecError, chaski.NotFoundError), match=said):
+        chaski.load("a.npy", batch_size=1, stats=given, normalize="mean_std")
+
+
+def test_masks_of_three_bands_are_told_to_pick_one(tmp_path, binary):
+    """As programs write that make pictures of masks: for the layout and for weights."""
+    folder = pairs(tmp_path, "tif") / "images"
+    with pytest.raises(chaski.SpecError, match=r"axis b of length 3 is left out: bands=\[0\] pic"):
+        chaski.load(folder, batch_size=2, fields={"mask": {"layout": "n y x"}})
+    fields = {"mask": {}}
+    with pytest.raises(chaski.SpecError, match=r"'mask' has no classes: it has 3 .* bands=\[0\]"):
+        chaski.weights(chaski.stats(folder, fields=fields))
+    fields = {"mask": {"bands": [0], "layout": "n y x"}}
+    assert len(chaski.weights(chaski.stats(folder, fields=fields))) == 5
+    with chaski.load(folder, batch_size=2, fields=fields) as loader:
+        assert next(iter(loader))["mask"].shape == (2, 16, 16)
+
+
+def test_an_error_has_one_frame_of_ours(tmp_path, binary):
+    """Of whatever finds that a path is wrong, or a file."""
+    for name in nonempty("ab"):
+        np.save(tmp_path / f"{name}.npy", np.zeros((1, 8, 8), "u1"))
+    nope, cut = tmp_path / "nope.tif", tmp_path / "b.npy"
+    loader = chaski.load(tmp_path / "*.npy", batch_size=1, shuffle=False)
+    cut.write_bytes(cut.read_bytes()[:-9])
+    for call in nonempty([
+        lambda: chaski.read(nope),
+        lambda: chaski.info(nope),
+        lambda: chaski.load(nope, batch_size=1),
+        lambda: chaski.load([{"image": str(nope)}], batch_size=1),
+        lambda: chaski.torch.IterableDataset(nope, batch_size=1),
+        lambda: chaski.stats(nope),
+        lambda: chaski.paste([], nope, tmp_path / "o.tif", grid=chaski.Grid(8)),
+        lambda: chaski.taco.load(tmp_path / "nope.tacozip"),
+        lambda: list(loader),
+        lambda: loader.sample(1),
+        lambda: loader.fetch([1]),
+    ]):  # fmt: skip
+        with pytest.raises(chaski.Error) as e:
+            call()
+        folder = Path(chaski.__file__).parent
+        ours = [f for f in e.traceback if folder in Path(f.path).parents]
+        assert len(ours) == 1 and e.value.__cause__ is None, call
+        assert e.value.__context__ is None or e.value.__suppress_context__, call
+    loader.close()

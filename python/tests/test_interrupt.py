@@ -6,16 +6,26 @@ import signal
 import socket
 import subprocess
 import sys
+import traceback
 from functools import partial
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-SCRIPT = "import chaski, sys; chaski.stats(sys.argv[1])"
+import chaski
+
+STATS = "import chaski, sys; chaski.stats(sys.argv[1])"
+PASTE = "import chaski, sys; chaski.paste([], sys.argv[1], 'o.tif', grid=chaski.Grid(8))"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("words", [["-c", SCRIPT], ["-m", "chaski", "stats"]], ids=["call", "cli"])
-def test_stats(words, binary):
+@pytest.mark.parametrize(
+    "words",
+    [["-c", STATS], ["-c", PASTE], ["-m", "chaski", "stats"]],
+    ids=["stats", "paste", "command"],
+)
+def test_a_line(words, binary):
     """A server that never answers holds it; a shell sees 130 of a process that SIGINT ended."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(300)
@@ -33,3 +43,25 @@ def test_stats(words, binary):
                 process.kill()
             connection.close()
     assert process.returncode in (130, -signal.SIGINT)
+
+
+def frames_of_ours(e):
+    """Returns the frames of the package in the traceback of an exception."""
+    folder = str(Path(chaski.__file__).parent)
+    return [f.name for f in traceback.extract_tb(e.__traceback__) if f.filename.startswith(folder)]
+
+
+def test_what_a_user_computes_is_interrupted_without_frames_of_ours(tmp_path, binary):
+    """In the loop over the parts that `paste` puts together, and in that over batches."""
+    np.save(tmp_path / "a.npy", np.zeros((1, 8, 8), "u1"))
+
+    def parts():
+        with chaski.load([tmp_path / "a.npy"], batch_size=1) as loader:
+            for batch in loader:
+                yield batch["sample"], batch["image"]
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as e:
+        chaski.paste(parts(), tmp_path / "a.npy", tmp_path / "o.tif", grid=chaski.Grid(8))
+    assert len(frames_of_ours(e.value)) == 1
+    assert not (tmp_path / "o.tif").exists()

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402, N812
 
+import chaski  # noqa: E402
 from chaski.torch import masked_mean  # noqa: E402
 
 N, C, Y, X = 5, 3, 4, 6
@@ -153,3 +154,21 @@ def test_across_ranks(forks, tmp_path):
     finally:
         for p in ranks:
             p.kill()
+
+
+@pytest.mark.parametrize(
+    "given,said",
+    [
+        ({"ignore": 255}, r'ignore is 255: .* such as ignore={"mask": 255}'),
+        ({"ignore": {"masks": 255}}, "the batch has no 'masks': there are "),
+        ({"validity": "sen"}, "the batch has no 'sen': there are "),
+    ],
+)
+def test_wrong_members(given, said):
+    with pytest.raises(chaski.SpecError, match=said):
+        masked_mean(torch.ones(N), batch(), **given)
+
+
+def test_a_mask_in_place_of_the_batch():
+    with pytest.raises(chaski.SpecError, match="batch is tensor.*: it must be the dict"):
+        masked_mean(torch.ones(N), torch.ones(N), ignore={"mask": 255})  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from chaski._access import HasToken, Token
 from chaski._argument import Argument
+from chaski._calls import entries
 from chaski._plain import (
     BBox,
     Columns,
@@ -961,3 +962,4 @@ SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
 
 for _record in (FieldInfo, SourceInfo, SampleRef, BadRow):
     _record.__module__ = __name__  # pickles find them here
+entries(Argument)

@@ -28,6 +28,7 @@ from chaski._arguments import (
     Wire,
 )
 from chaski._assemble import Batch, Pool, row_of
+from chaski._calls import entry, raised
 from chaski._files import absolute_path
 from chaski._grpc import pb
 from chaski._host import SUPPORTED
@@ -332,6 +333,7 @@ class Loader:
             raise ValueError("the last epoch has ended: their numbers are in [0, 2**64)")
         return epoch, step
 
+    @entry
     def peek(self) -> Batch:
         """Returns the batch with which the next loop begins. It begins no loop, and disturbs none.
 
@@ -373,6 +375,7 @@ class Loader:
         if not self._close.alive:
             raise RuntimeError("this chaski.Loader is closed")
 
+    @entry
     def sample(self, i: int) -> dict[str, Any]:
         """Returns one sample, to look at: a dict of arrays without the axis n.
 
@@ -394,6 +397,7 @@ class Loader:
         batch = self.fetch([i])
         return row_of(batch, batch)
 
+    @entry
     def fetch(
         self, samples: Sequence[int], windows: Sequence[Sequence[int]] | None = None
     ) -> Batch:
@@ -886,7 +890,7 @@ class _Loop(Iterator[Batch]):
         except BaseException as e:
             loader._failed(e)
             self.end(f"it failed: {e or type(e).__name__}")
-            raise
+            raise raised(e)  # noqa: B904 (its own cause stays)
         if batch is None:
             loader._finished()
             loader._over = loader._epoch

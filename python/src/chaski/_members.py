@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -66,6 +68,19 @@ def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]
     return out
 
 
+def _saved(torch: Any, v: Any) -> Any:
+    """Returns a member of a batch as torch.load takes it."""
+    if isinstance(v, Ragged):
+        return tuple(_saved(torch, x) for x in v)
+    if isinstance(v, np.ndarray):
+        if v.dtype == object:  # text
+            return v.tolist()
+        if v.dtype.names:  # complex integers
+            v = v.view(v.dtype[0]).reshape(*v.shape, 2)
+        return torch.from_numpy(v.copy())
+    return v.item() if isinstance(v, np.generic) else v
+
+
 class Described(dict[str, Any]):
     """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
 
@@ -125,6 +140,17 @@ class Described(dict[str, Any]):
     def __repr__(self) -> str:
         members = "; ".join(f"{name} {dtype} {shape}" for name, dtype, shape in self._shown())
         return f"<{self._about()}; {members}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Leaves its class to pickles, but for those of torch.save, which have protocol 2.
+
+        `torch.load` takes tensors, strings, numbers, lists, tuples and dicts of them, and no other
+        objects. So arrays become tensors there, and ragged fields tuples of two.
+        """
+        torch = sys.modules.get("torch")
+        if protocol != 2 or torch is None:
+            return super().__reduce_ex__(protocol)
+        return OrderedDict, (), None, None, iter((k, _saved(torch, v)) for k, v in self.items())
 
     def __missing__(self, name: str) -> dict[str, Any]:
         if name == "geo" and (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaski import taco
+from chaski._calls import entry
 from chaski._engine import command
 from chaski._plain import Path as _Path
 from chaski._plain import absolute, json_text
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+@entry
 def pack(
     samples: _Path | Sequence[_Path] | Iterable[Mapping[str, Any]] | Any,
     output: _Path,
@@ -68,6 +70,7 @@ def pack(
     return taco.load(output)
 
 
+@entry
 def stac(
     items: str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any] | Any,
     out: str | os.PathLike[str],

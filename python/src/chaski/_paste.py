@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._arguments import Grid
+from chaski._calls import entry
 from chaski._files import replace_file
 from chaski._grpc import pb
 from chaski._plain import as_array, count, positive
@@ -60,10 +61,13 @@ class GroundGrid:
         return north - south, east - west
 
 
+GroundGrid.__init__ = entry(GroundGrid.__init__)  # type: ignore[method-assign]
+
 ALIKE = 1e-3
 """The part of a pixel by which corners may be off the grid: coordinates are rounded."""
 
 
+@entry
 def paste(
     predictions: npt.NDArray[Any] | Iterable[Part],
     scene: str | os.PathLike[str] | None,

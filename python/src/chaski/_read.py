@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
 from chaski import _apart, _engine
 from chaski._assemble import Pool
+from chaski._calls import entry
 from chaski._grpc import at_fork, pb
 from chaski._plain import Path, absolute, count, indices, listed
 from chaski._rpc import Connection, stands_still
@@ -97,35 +96,8 @@ def ask(
     max_chunk: int | None = None,
 ) -> tuple[bytes, list[str]]:
     """Asks the engine, or a server, a question: see `Connection.ask`."""
-    try:
-        out: tuple[bytes, list[str]] = call(server, max_chunk, "ask", question, timeout, data)
-    except BaseException as e:
-        # While a thread starts, Python 3.11 may turn an interrupt into "release unlocked lock".
-        interrupt = e if isinstance(e, KeyboardInterrupt) else e.__context__
-        if not isinstance(interrupt, KeyboardInterrupt):
-            raise
-        _quietly(interrupt)
-        raise interrupt from None
+    out: tuple[bytes, list[str]] = call(server, max_chunk, "ask", question, timeout, data)
     return out
-
-
-_shown: Callable[[type[BaseException], BaseException, TracebackType | None], Any] | None = None
-
-
-def _quietly(interrupt: KeyboardInterrupt) -> None:
-    """Lets an interrupt that ends the program print a line, as of commands, and no traceback."""
-    global _shown
-    interrupt.__dict__["chaski"] = True
-    if _shown is None:  # one hook for all interrupts, none of which it keeps
-        _shown, sys.excepthook = sys.excepthook, _hook
-
-
-def _hook(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
-    """Is `sys.excepthook` from the first interrupt of a question on."""
-    if "chaski" in e.__dict__:
-        print("chaski: interrupted", file=sys.stderr)
-    elif _shown is not None:
-        _shown(kind, e, tb)
 
 
 def _target(server: Server | None) -> str | None:
@@ -189,6 +161,7 @@ def sizes_and_corners(windows: Sequence[Sequence[int]], n: int) -> tuple[int, in
     return all_[0][2], all_[0][3], corners
 
 
+@entry
 def read(
     path: Path | Sequence[Path],
     *,
@@ -265,6 +238,7 @@ def read(
     return out
 
 
+@entry
 def info(path: Path, *, timeout: float = 120.0, server: Server | None = None) -> dict[str, Any]:
     """Describes a file, container or array: the JSON of `chaski info --json`.
 

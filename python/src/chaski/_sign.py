@@ -13,6 +13,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from chaski._calls import entry
 from chaski.errors import SpecError, UnsupportedError
 
 Signed: TypeAlias = "str | Mapping[str, Any]"
@@ -24,6 +25,7 @@ VARIABLE = "CHASKI_SIGN"
 _signers: dict[str, Signer] = {}
 
 
+@entry
 def sign(prefix: str, function: Signer | None) -> None:
     """Lets a function sign the URLs below a prefix, for all that this process reads from now on.
 

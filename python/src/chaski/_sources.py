@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chaski._calls import entry
 from chaski._plain import members, plain
 from chaski._records import SplitMembers
 from chaski._secrets import without_secrets
@@ -19,6 +20,7 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
     __doc__ = SplitMembers.__doc__
 
     @staticmethod
+    @entry
     def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
         """Splits by what the samples are called, whichever fields are read, and in which order.
 
@@ -29,11 +31,13 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
         return Split("hash", shares, seed=seed)
 
     @staticmethod
+    @entry
     def by_column(column: str, shares: Mapping[str, float], seed: int = 0) -> Split:
         """Splits by the value of a column: rows with the same scene or site stay together."""
         return Split("column", shares, column=column, seed=seed)
 
     @staticmethod
+    @entry
     def by_cell(
         size: float,
         shares: Mapping[str, float],
@@ -48,6 +52,7 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
         return Split("cell", shares, seed=seed, size=size, columns=list(columns))
 
     @staticmethod
+    @entry
     def by_lonlat(
         degrees: float,
         shares: Mapping[str, float],
@@ -65,6 +70,7 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
         return Split("cell", shares, seed=seed, size=degrees, columns=list(columns), crs=crs)
 
     @staticmethod
+    @entry
     def by_place(
         degrees: float, shares: Mapping[str, float], margin_m: float = 0, seed: int = 0
     ) -> Split:
@@ -77,11 +83,13 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
         return Split("place", shares, seed=seed, size=degrees, margin_m=margin_m or None)
 
     @staticmethod
+    @entry
     def given(column: str | None = None) -> Split:
         """Splits as a column says; default: "split", or what containers call it."""
         return Split("given", {}, column=column)
 
     @staticmethod
+    @entry
     def by_date(column: str, ranges: Mapping[str, tuple[Any, Any]]) -> Split:
         """Splits by time.
 

@@ -5,7 +5,6 @@ They are named, typed and given defaults once, for both. The engine checks and h
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import json
@@ -35,6 +34,7 @@ from chaski._arguments import (
     Vector,
     WholeChip,
 )
+from chaski._calls import elsewhere, instead, raised
 from chaski._plain import (
     Path,
     Size,
@@ -50,7 +50,7 @@ from chaski._plain import (
 from chaski._quarantine import bad_ids
 from chaski._sources import Scenes
 from chaski._tables import Files
-from chaski.errors import SpecError
+from chaski.errors import NotFoundError, SpecError
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -111,6 +111,7 @@ class ConnectOptions(SpecOptions):
 
 def _taking(f: Callable[..., R], options: Callable[..., object], own: int) -> Callable[..., R]:
     """Returns f with the parts of options as arguments, behind so many of its own."""
+    parts = [x.name for x in fields(options)]  # type: ignore[arg-type]
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> R:
@@ -119,53 +120,32 @@ def _taking(f: Callable[..., R], options: Callable[..., object], own: int) -> Ca
         except TypeError as e:
             name = f.__qualname__.removesuffix(".__init__")
             said = str(e).replace(f"{getattr(options, '__name__', '')}.__init__", name)
-            raise TypeError(said + _instead(options, kwargs)) from None
-        return f(*args[:own], o)
+            words = instead("load", kwargs, parts, _written(options))
+            raise TypeError(said + words) from None
+        try:
+            return f(*args[:own], o)
+        except BaseException as e:
+            raise raised(e, quiet=True)  # noqa: B904 (its own cause stays)
 
     of_f = inspect.signature(f)
     before = [p.replace(kind=p.POSITIONAL_ONLY) for p in list(of_f.parameters.values())[:own]]
-    parts = inspect.signature(options).parameters.values()
-    call.__signature__ = of_f.replace(parameters=[*before, *parts])  # type: ignore[attr-defined]
+    own_parts = inspect.signature(options).parameters.values()
+    call.__signature__ = of_f.replace(parameters=[*before, *own_parts])  # type: ignore[attr-defined]
     return call
 
 
-_OTHERS = {
-    "transform": "change the batches in the loop; flips and turns are chaski.Pixels(augment=...)",
-    "num_workers": "the engine decodes in parallel: engine=chaski.Engine(workers=...)",
-    "prefetch_factor": "the engine reads ahead: engine=chaski.Engine(prefetch=...)",
-    "collate_fn": "batches are ready",
-    "pin_memory": "chaski.torch.IterableDataset(device=...) copies batches ahead of the loop",
-    "drop_last": 'write last="drop"',
-    "generator": "the order depends on seed=...",
-    "sampler": "windows are chosen by window=..., samples by rows=chaski.Rows(...)",
-    "patch_size": "write window=chaski.RandomWindow(...) or window=chaski.Grid(...)",
-    "epochs": "each loop over the loader is an epoch",
-}
-"""What to write in place of arguments that other loaders have."""
-
-_OTHERS |= {"transforms": _OTHERS["transform"], "batch_sampler": _OTHERS["sampler"]}
-_OTHERS |= dict.fromkeys(("chip_size", "crop_size", "tile_size"), _OTHERS["patch_size"])
-
-
-def _instead(options: Any, given: Mapping[str, object]) -> str:
-    """Returns what to write in place of the first argument that options do not have."""
-    parts = [f.name for f in fields(options)]
-    written = {name: f"{name}=..." for name in parts}
+def _written(options: Any) -> dict[str, str]:
+    """Returns how options, and members of the objects that they are, are written."""
+    out = {f.name: f"{f.name}=..." for f in fields(options)}
     for part in fields(options):
         kind = part.default_factory
         if isinstance(kind, type):
             for name in inspect.signature(kind).parameters:
-                written.setdefault(name, f"{part.name}=chaski.{kind.__name__}({name}=...)")
-    for name in given:
-        if name in parts:
-            continue
-        if name in written:
-            return f": write {written[name]}"
-        if name in _OTHERS:
-            return f": {_OTHERS[name]}"
-        near = difflib.get_close_matches(name, written, n=1, cutoff=0.75)
-        return f": did you mean {written[near[0]]}?" if near else ""
-    return ""
+                out.setdefault(name, f"{part.name}=chaski.{kind.__name__}({name}=...)")
+    return out
+
+
+elsewhere.update(_written(LoadOptions))
 
 
 def takes(options: Callable[P, O]) -> Callable[[Callable[[O], R]], Callable[P, R]]:
@@ -319,11 +299,11 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
     if not isinstance(v, Mapping):
         one = "a Field, Vector, str" if kind is Field else "a Vector"
         raise SpecError(f"{where} is {v!r}: it must be {one} or a dict")
-    try:
-        return kind(**v)
-    except TypeError as e:
-        names = [x.name for x in fields(kind)]  # type: ignore[arg-type]
-        raise SpecError(f"{where}: {e}; there are {names}") from None
+    names = [x.name for x in fields(kind)]  # type: ignore[arg-type]
+    for unknown in [k for k in v if k not in names]:
+        words = instead(kind.__name__, [str(unknown)], names)
+        raise SpecError(f"{where}: there is no {unknown!r}{words}")
+    return kind(**v)
 
 
 def build_field(name: str, given: FieldLike) -> Field:
@@ -376,14 +356,27 @@ def _numbers(v: Any) -> Any:
     return [_numbers(x) for x in v] if isinstance(v, (list, tuple)) else plain("stats", v)
 
 
+_STATS = "what chaski.stats(source) returns, or the path of the JSON that its save(path) wrote"
+
+
 def _load_stats(stats: StatsLike) -> dict[str, Any]:
     """Returns the fields of a `chaski stats` JSON: a path, what it holds, or the fields alone."""
+    shown = f"stats is {stats!r:.100}"
+    if not isinstance(stats, (str, os.PathLike, Mapping)):
+        raise SpecError(f"{shown}: it must be {_STATS}")
     if not isinstance(stats, Mapping):
+        path = pathlib.Path(stats).expanduser()
+        if path.is_dir():
+            raise SpecError(f"{shown}, a directory: it must be {_STATS}")
         try:
-            stats = json.loads(pathlib.Path(stats).expanduser().read_bytes())
-        except ValueError as e:
-            raise SpecError(f"stats {stats}: {e}") from None
+            stats = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise NotFoundError(
+                f"{shown}: not found: it must be {_STATS}", file=str(path)
+            ) from None
+        except (OSError, ValueError) as e:
+            raise SpecError(f"{shown}: {e}: it must be {_STATS}") from None
     table = stats.get("fields", stats) if isinstance(stats, Mapping) else None
     if not isinstance(table, Mapping):
-        raise SpecError(f"stats is {stats!r:.100}: it must be statistics of fields by their names")
+        raise SpecError(f"{shown}: it must be {_STATS}")
     return {name: _numbers(f) for name, f in table.items()}

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from chaski import _show
 from chaski._arguments import FieldLike, OnBad, Rows
+from chaski._calls import entry
 from chaski._files import replace_file
 from chaski._grpc import pb
 from chaski._plain import Columns, Path, count, positive
@@ -61,6 +62,7 @@ class Stats(dict[str, Any]):
         replace_file(path, [json.dumps(self).encode(), b"\n"])
 
 
+@entry
 def weights(
     stats: Mapping[str, Any], field: str = "mask", classes: int | Sequence[int] | None = None
 ) -> npt.NDArray[np.float32]:
@@ -91,6 +93,8 @@ def weights(
         raise SpecError(f"field {field!r} has no pixel that counts")
     if not found:
         what = "it is no raster of one band of 8 or 16 bits"
+        if len(bands) > 1:
+            what = f"it has {len(bands)} bands: give stats bands=[0], which picks one, for the field"
         raise SpecError(f"field {field!r} has no classes: {what}")
     if classes is None:
         classes = max(found) + 1

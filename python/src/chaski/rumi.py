@@ -35,6 +35,7 @@ import numpy.typing as npt
 
 from chaski import _read
 from chaski._assemble import DTYPES
+from chaski._calls import entry
 from chaski._files import replace_file
 from chaski._grpc import pb
 from chaski._plain import Crs, Path, absolute, crs_code
@@ -202,6 +203,7 @@ def frames(arr: npt.ArrayLike, pattern: str, tile_size: int = 512) -> FrameTable
     return table
 
 
+@entry
 def write(
     path: Path,
     frames: Iterable[bytes | npt.NDArray[Any]] | FrameTable,
@@ -284,6 +286,7 @@ def _iso(v: Any) -> str:
     return str(v.isoformat() if hasattr(v, "isoformat") else v)
 
 
+@entry
 def parse(blob: bytes | bytearray | memoryview) -> Header:
     """Reads a header blob of any generation, of at most 2**20 frames of one size.
 
@@ -324,6 +327,7 @@ def _dtype(name: str) -> np.dtype[Any]:
     return dtype
 
 
+@entry
 def index_file(path: AnyPath) -> bytes:
     """Reads the directory of a rumi file, of any generation, and returns its header blob."""
     return _index_files([os.fsdecode(path)])[0]
@@ -340,6 +344,7 @@ def _index_files(names: Sequence[str]) -> list[bytes]:
     return blobs
 
 
+@entry
 def info(*, source: AnyPath | None = None, header: bytes | None = None) -> Header:
     """Describes a file, or a header alone."""
     if source is None:
@@ -357,6 +362,7 @@ def _time(text: str) -> Any:
         return text
 
 
+@entry
 def read_many(
     sources: Sequence[AnyPath],
     headers: Sequence[Header | bytes] | None = None,
@@ -387,6 +393,7 @@ def read_many(
     return out[None] if pattern is None and len(sources) == 1 else out
 
 
+@entry
 def read(
     paths: AnyPath | Iterable[AnyPath],
     specs: Header | bytes | Iterable[Header | bytes] | None = None,

@@ -35,6 +35,7 @@ import numpy.typing as npt
 
 from chaski import _show
 from chaski._arguments import Engine, FieldLike, Rows
+from chaski._calls import entry
 from chaski._grpc import pb
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
@@ -71,6 +72,7 @@ Instant: TypeAlias = "str | date | datetime"
 Steps: TypeAlias = "Sequence[Mapping[str, Any]]"
 
 
+@entry
 def load(
     path: Path | Sequence[Path],
     base_path: Path | None = None,
@@ -107,6 +109,7 @@ def load(
     return Dataset(_Source(paths, base, column_mode, timeout, server), ())
 
 
+@entry
 def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> Dataset:
     """Returns the samples of several datasets, one after the other.
 

@@ -16,12 +16,13 @@ import numpy.typing as npt
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._arguments import Engine, SourceLike
 from chaski._assemble import Batch, row_of
+from chaski._calls import entry
 from chaski._loader import BadRows, Loader, connect, load, refuse_setting, refuse_worker
 from chaski._members import Ragged
 from chaski._plain import needs
 from chaski._plot import Members
 from chaski._spec import BatchOptions, SampleOptions, init_takes
-from chaski.errors import UnsupportedError
+from chaski.errors import SpecError, UnsupportedError
 
 with needs('chaski.torch needs PyTorch: pip install torch, or "chaski-eo[torch]"'):
     import torch
@@ -71,6 +72,7 @@ def _arrived(batch: Batch) -> dict[str, Any]:
     return Members(batch)._like(batch)
 
 
+@entry
 def masked_mean(
     loss: torch.Tensor,
     batch: Mapping[str, Any],
@@ -107,6 +109,18 @@ def masked_mean(
     Raises:
         ValueError: the loss has no value for every row, or a member does not fit it.
     """
+    if not isinstance(batch, Mapping):
+        raise SpecError(
+            f"batch is {batch!r:.60}: it must be the dict that the loss was computed of"
+        )
+    if ignore is not None and not isinstance(ignore, Mapping):
+        raise SpecError(
+            f"ignore is {ignore!r}: it must be a dict of values by the member of the batch that "
+            f'has them, such as ignore={{"mask": {ignore!r}}}'
+        )
+    for name in (*(ignore or ()), *([] if validity is None else [validity])):
+        if name not in batch:
+            raise SpecError(f"the batch has no {name!r}: there are {', '.join(map(str, batch))}")
     # as_tensor: batches of chaski.load are arrays.
     keep = _over(loss, torch.as_tensor(batch["valid"]).bool(), "valid")
     if validity is not None:
