@@ -140,10 +140,16 @@ func (r *resolver) implied() error {
 		case hasRest:
 			r.addRest(i)
 		case axis.Len != 1:
-			return r.p.errorf(end, "input axis %s of length %d is left out", axis.Name, axis.Len)
+			return r.leftOut(end, axis)
 		}
 	}
 	return nil
+}
+
+// leftOut is the error about an axis that a pattern does not name, and that has more than one element.
+func (r *resolver) leftOut(col int, axis einops.Axis) error {
+	picks := map[string]string{"b": ": bands=[0] picks one", "t": ": times=[0] picks one"}
+	return r.p.errorf(col, "input axis %s of length %d is left out%s", axis.Name, axis.Len, picks[axis.Name])
 }
 
 func (r *resolver) axisNamed(name string) int {
@@ -190,7 +196,7 @@ func (r *resolver) matchLeft() error {
 		if hasRest {
 			r.addRest(pos)
 		} else if axis := r.axes[pos]; axis.Len != 1 {
-			return r.p.errorf(r.endOfLeft(), "input axis %s of length %d is left out", axis.Name, axis.Len)
+			return r.leftOut(r.endOfLeft(), axis)
 		}
 	}
 	for _, it := range tail {

@@ -136,7 +136,7 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 	}
 	if len(c.rows) == 0 && c.level0 != nil {
 		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"none of its %d samples is selected", c.level0.Len())
+			"none of its %d samples is selected%s", c.level0.Len(), rows.EmptyPart(c.src))
 	}
 	if len(c.rows) > 0 {
 		for _, field := range fields {

@@ -418,6 +418,19 @@ func selectRows(ctx context.Context, t *Table, s *spec.Subset, o resources.Optio
 	return sel.rows()
 }
 
+// EmptyPart says which part of a split has no rows, and the shares of all: a clause, or "" without a split by shares.
+func EmptyPart(src *spec.Source) string {
+	split := src.Split
+	if !split.OfRows() || len(split.Shares) == 0 {
+		return ""
+	}
+	clause := fmt.Sprintf(": the part %q has none of them; the shares are", src.Use)
+	for _, share := range split.Shares {
+		clause += fmt.Sprintf(" %s %.3g", share.Name, float64(share.Parts)/(1<<32))
+	}
+	return clause
+}
+
 // Selected returns the rows that meet the conditions and the split of a source, ascending; nil for
 // all. No row left is fault.NotFound.
 func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Options) ([]uint32, error) {
@@ -429,14 +442,7 @@ func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Option
 		rows, err = selectRows(ctx, t, &src.Subset, o)
 	}
 	if err == nil && rows != nil && len(rows) == 0 {
-		part := ""
-		if split := src.Split; split.OfRows() && len(split.Shares) > 0 {
-			part = fmt.Sprintf(": the part %q has none of them; the shares are", src.Use)
-			for _, share := range split.Shares {
-				part += fmt.Sprintf(" %s %.3g", share.Name, float64(share.Parts)/(1<<32))
-			}
-		}
-		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", t.N, part)
+		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", t.N, EmptyPart(&src))
 	}
 	return rows, fault.WithFile(err, src.Source)
 }
