@@ -442,7 +442,8 @@ func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Option
 		rows, err = selectRows(ctx, t, &src.Subset, o)
 	}
 	if err == nil && rows != nil && len(rows) == 0 {
-		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", t.N, EmptyPart(&src))
+		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", t.N,
+			EmptyPart(&src))
 	}
 	return rows, fault.WithFile(err, src.Source)
 }
