@@ -94,7 +94,9 @@ def weights(
     if not found:
         what = "it is no raster of one band of 8 or 16 bits"
         if len(bands) > 1:
-            what = f"it has {len(bands)} bands: give stats bands=[0], which picks one, for the field"
+            what = (
+                f"it has {len(bands)} bands: give stats bands=[0], which picks one, for the field"
+            )
         raise SpecError(f"field {field!r} has no classes: {what}")
     if classes is None:
         classes = max(found) + 1
