@@ -44,6 +44,9 @@ type WeightsHeader struct {
 	// sorted anew has as many rows of the same sizes, so without a digest windows would be drawn by
 	// another row's weights. Old files have none and are not checked.
 	Samples string `json:"samples,omitempty"`
+	// Found says in the file of a share of the rows which of Classes its pixels have. A file of all rows has it not:
+	// each of its classes has a pixel.
+	Found []bool `json:"found,omitempty"`
 }
 
 // CellCounts are the counts of one row: the size of its asset in pixels, and the pixels of each cell
@@ -284,6 +287,7 @@ type WeightsPart struct {
 func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 	var total *WeightsHeader
 	var sizes, cells []byte
+	var found []bool // of the classes, by the parts so far
 	for part, err := range parts {
 		if err != nil {
 			return err
@@ -304,7 +308,13 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 		if head.Rows != part.Rows {
 			return badWeights(fault.NoOffset, "%d rows, where there should be %d", head.Rows, part.Rows)
 		}
-		if total == nil {
+		for class, pixels := range head.Found {
+			if len(found) != len(head.Found) {
+				found = make([]bool, len(head.Found))
+			}
+			found[class] = found[class] || pixels
+		}
+		if head.Found = nil; total == nil {
 			total = &WeightsHeader{}
 			*total = head
 			total.Rows = 0
@@ -318,6 +328,9 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 	if total == nil {
 		return badWeights(fault.NoOffset, "no part")
 	}
+	if err := ClassesFound(total, found); err != nil {
+		return err
+	}
 	head, err := beginWeights(total)
 	for _, section := range [][]byte{head, sizes, cells} {
 		if err == nil {
@@ -325,6 +338,22 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 		}
 	}
 	return err
+}
+
+// ClassesFound fails with kind not found if no pixel has one of the classes of a file: windows would be drawn as if
+// nobody asked for them.
+func ClassesFound(h *WeightsHeader, found []bool) error {
+	var none []float64
+	for class := range min(len(found), len(h.Classes)) {
+		if !found[class] {
+			none = append(none, h.Classes[class])
+		}
+	}
+	if none == nil {
+		return nil
+	}
+	return fault.New(fault.NotFound, "classes", fault.NoOffset, "no pixel of field %q is one of %v: leave them out",
+		h.Field, none)
 }
 
 // Size returns the size in pixels that a row's asset had when it was counted, 0 by 0 if it could

@@ -65,11 +65,8 @@ type rasterOf struct {
 	names []string // of the bands, by the first file or the columns of a stack; nil if they have none
 	// described matches the bands of other files by their descriptions.
 	described described
-	dtype     chunk.DType // of the first file
-	measured  chunk.DType // dtype, or of physical values theirs
-	// keepsDType says that a run refuses rasters of other dtypes.
-	keepsDType bool
-	missing    [][]float64 // nodata values of each band that the field says; nil: it says none
+	measured  chunk.DType // the dtype of the first file or, with physical values, theirs
+	missing   [][]float64 // nodata values of each band that the field says; nil: it says none
 }
 
 // rastersOf returns the rasters that an asset consists of.
@@ -203,8 +200,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
 			before += field.Bands()
-			keeps := given.DType == "native" || given.DType == spec.Auto && asset.Index.Classes
-			p.rasters = append(p.rasters, rasterOf{i, part, names, match, asset.Index.DType, dtype, keeps, missing})
+			p.rasters = append(p.rasters, rasterOf{i, part, names, match, dtype, missing})
 		}
 	}
 	return out, nil
@@ -271,10 +267,10 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	adds bool) error {
 	index, first := a.Index, all[from.measured]
 	bands := measuredBands(from.described.field, index)
-	if index.DType != from.dtype && from.keepsDType || bands != first.Bands() && from.described.field.BandNames == nil {
+	if bands != first.Bands() && from.described.field.BandNames == nil {
 		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands of %s: other rasters of the field %q have %d of %s", bands, index.DType,
-			p.spec.Fields[from.field].Name, first.Bands(), from.dtype))
+			"it has %d bands: other rasters of the field %q have %d", bands, p.spec.Fields[from.field].Name,
+			first.Bands()))
 	}
 	physical := from.described.field.Physical
 	dtype := index.DType

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -69,8 +70,9 @@ type weighing struct {
 	lead    int            // column of the first raster field
 	field   *pixels.Raster // the field whose pixels are counted
 	source  string
-	classes map[uint64]int // the numbers of the classes by their samples; nil: all valid pixels count
-	seen    []atomic.Bool  // of each class, whether a pixel has it
+	// classes has the numbers of the classes by their samples, for each dtype of assets; nil: all valid pixels count.
+	classes map[chunk.DType]map[uint64]int
+	seen    []atomic.Bool // of each class, whether a pixel has it
 }
 
 // CountWeights counts the cells of a share of the rows of an open table, for rows.WriteWeights.
@@ -88,8 +90,10 @@ func CountWeights(
 		return made.head, nil, err
 	}
 	out, err := made.count(ctx, sp, remote, first, count, progress)
-	if err == nil && share == nil { // other shares may have what this one lacks
-		err = made.missing()
+	if err == nil && share == nil {
+		err = fault.WithFile(rows.ClassesFound(&made.head, made.found()), made.source)
+	} else { // other shares may have what this one lacks
+		made.head.Found = made.found()
 	}
 	made.head.Rows = count
 	return made.head, out, err
@@ -187,8 +191,11 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 
 // counted returns a field as its pixels are counted: as stored, without casts.
 func (p *weighing) counted(ctx context.Context, f *spec.Field, first catalog.Asset) (out spec.Field, err error) {
-	out = spec.Field{Name: f.Name, DType: "native", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
+	out = spec.Field{Name: f.Name, DType: "float32", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
 		Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, ByPosition: f.ByPosition}
+	if first.Index.DType.Components() > 1 {
+		out.DType = "native"
+	}
 	if first.Index.Times > 0 || len(f.Times) > 0 {
 		out.Layout = spec.TimeLayout
 	}
@@ -219,35 +226,44 @@ func (p *weighing) setClasses(c *WeightOptions) error {
 	if len(c.Classes) == 0 {
 		return nil
 	}
-	num, size := p.field.Native.Num(), p.field.Native.Size()
-	p.classes, p.seen = map[uint64]int{}, make([]atomic.Bool, len(c.Classes))
-	for k, class := range c.Classes {
+	p.classes, p.seen = map[chunk.DType]map[uint64]int{}, make([]atomic.Bool, len(c.Classes))
+	for dtype := chunk.DType(1); dtype.Valid(); dtype++ {
+		p.classes[dtype] = samplesOf(dtype, c.Classes)
+	}
+	if len(p.classes[p.field.Native]) == len(c.Classes) {
+		return nil
+	}
+	for _, class := range c.Classes {
+		if len(samplesOf(p.field.Native, []float64{class})) == 0 {
+			return fmt.Errorf("classes: %s, which field %q has, has no %v", p.field.Native, p.field.Name, class)
+		}
+	}
+	return nil // a class is given twice
+}
+
+// samplesOf returns the numbers of classes by their samples of a dtype, without those that the dtype lacks.
+func samplesOf(dtype chunk.DType, classes []float64) map[uint64]int {
+	out, num := map[uint64]int{}, dtype.Num()
+	for k, class := range classes {
 		match, ok := kernel.MatchValue(num, class)
 		bits := match.A
 		if num.IsFloat() {
-			bits, ok = kernel.FloatBits(num, class+0), size == 8 || float64(float32(class)) == class
+			bits, ok = kernel.FloatBits(num, class+0), dtype.Size() == 8 || float64(float32(class)) == class
 		}
-		if !ok || num == kernel.None {
-			return fmt.Errorf("classes: %s, which field %q has, has no %v", p.field.Native, p.field.Name, class)
+		if _, twice := out[bits]; ok && num != kernel.None && !twice {
+			out[bits] = k
 		}
-		p.classes[bits] = k
 	}
-	return nil
+	return out
 }
 
-// missing returns an error about classes that no pixel has: windows would be drawn as if nobody asked for them.
-func (p *weighing) missing() error {
-	var none []float64
-	for k := range p.seen {
-		if !p.seen[k].Load() {
-			none = append(none, p.head.Classes[k])
-		}
+// found returns which classes a pixel has.
+func (p *weighing) found() []bool {
+	var out []bool
+	for _, class := range p.head.Classes[:len(p.seen)] {
+		out = append(out, p.seen[slices.Index(p.head.Classes, class)].Load()) // one that is given twice has one number
 	}
-	if none == nil {
-		return nil
-	}
-	return fault.WithFile(fault.New(fault.NotFound, "classes", fault.NoOffset,
-		"no pixel of field %q is one of %v: leave them out", p.field.Name, none), p.source)
+	return out
 }
 
 // weigh counts one asset, some rows of it at a time.
@@ -287,21 +303,21 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 		}
 		planes = field.PlanesOf(bands, index).Picked
 	}
-	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: field.Native}, Nodata: true,
+	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true,
 		Said: field.Final.Said, NaN: field.NoData == nil} // as for a tensor of validity
 	if p.classes != nil {
 		planes, convs = planes[:1], convs.Of(0, 1)
 	}
 	// A strip is as high as a row of chunks, so that each chunk is decoded once. A sample of it takes a byte more, for
 	// its validity, and MaxChunkBytes bounds the strip.
-	size := field.Native.Size()
+	size := index.DType.Size()
 	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/((size+1)*len(planes)*index.Width)))
 	for line := 0; line < index.Height; line += strip {
 		win := shuffle.Box{Y: line, H: min(strip, index.Height-line), W: index.Width}
 		if err := r.Planes(ctx, asset, planes, win, convs, size); err != nil {
 			return w, err
 		}
-		p.tally(&r.Resample, win, size, func(i int) {
+		p.tally(&r.Resample, win, index.DType, func(i int) {
 			w.Cells[(line+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
 		})
 	}
@@ -310,10 +326,10 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 
 // tally calls add with the pixels of a window that count: those of a class in the first band or, without classes, those
 // that are valid in one of the bands, as in GDAL's mask of a dataset.
-func (p *weighing) tally(s *pixels.Resampler, win shuffle.Box, size int, add func(i int)) {
-	n := win.H * win.W
+func (p *weighing) tally(s *pixels.Resampler, win shuffle.Box, dtype chunk.DType, add func(i int)) {
+	n, size, classes := win.H*win.W, dtype.Size(), p.classes[dtype]
 	negative := uint64(0) // zero, which equals zero
-	if p.field.Native.Num().IsFloat() {
+	if dtype.Num().IsFloat() {
 		negative = 1 << (8*size - 1)
 	}
 	for i := range n {
@@ -330,7 +346,7 @@ func (p *weighing) tally(s *pixels.Resampler, win shuffle.Box, size int, add fun
 		if bits == negative {
 			bits = 0
 		}
-		if k, ok := p.classes[bits]; ok && s.InValid[i] != 0 {
+		if k, ok := classes[bits]; ok && s.InValid[i] != 0 {
 			add(i)
 			if !p.seen[k].Load() {
 				p.seen[k].Store(true)

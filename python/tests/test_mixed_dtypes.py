@@ -218,3 +218,34 @@ def test_verify_says_it(tmp_path, binary):
     done = subprocess.run([binary, "verify", str(tmp_path)], capture_output=True, text=True)
     notes = json.loads(done.stdout)["notes"]
     assert len(notes) == 1 and "01.tif: its dtype is uint16" in notes[0] and '"native"' in notes[0]
+
+
+def test_classes_are_counted_by_shards(tmp_path, binary):
+    """Files of several dtypes count as those of one; a class that no shard has is an error."""
+    rng = np.random.default_rng(4)
+    dtypes = ["uint8", "uint16", "float32", "uint8"]
+    for i, dtype in enumerate(dtypes):
+        x = rng.integers(0, 2, (1, SIDE, SIDE)) * (3 if i < 2 else 5)
+        write(tmp_path / "mixed" / f"{i}.tif", x.astype(dtype))
+        write(tmp_path / "same" / f"{i}.tif", x.astype("uint8"))
+
+    def count(name: str, classes: str, *flags: str) -> subprocess.CompletedProcess:
+        out = tmp_path / f"{name}.weights"
+        line = [binary, "stats", "--sampling", "--cell", "8", "--classes", classes, "-o", out]
+        line += [*flags, tmp_path / name]
+        return subprocess.run(line, capture_output=True, text=True)
+
+    for name in ("mixed", "same"):
+        assert count(name, "3,5").returncode == 0
+    mixed, same = ((tmp_path / f"{n}.weights").read_bytes() for n in ("mixed", "same"))
+    assert mixed[-4 * 9 * len(dtypes) :] == same[-4 * 9 * len(dtypes) :]
+    for shard in ("0/2", "1/2"):
+        done = count("mixed", "3,5", "--shard", shard)
+        assert done.returncode == 0, done.stderr
+    done = count("mixed", "3,5", "--merge", "2")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mixed.weights").read_bytes() == mixed
+    for shard in ("0/2", "1/2"):
+        assert count("mixed", "3,7", "--shard", shard).returncode == 0
+    done = count("mixed", "3,7", "--merge", "2")
+    assert done.returncode == 1 and "one of [7]: leave them out" in done.stderr
