@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"iter"
 	"math"
 	"path"
 	"strconv"
@@ -81,7 +82,7 @@ func epsgOf(attrs object) int {
 // transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,
 // spatial:transform (GeoZarr) and proj:transform (STAC) in the order of an affine matrix.
 func transformOf(attrs object) *[6]float64 {
-	if v := numbers(strings.Fields(attrs.text("GeoTransform"))); len(v) == 6 {
+	if v := numbers(strings.FieldsSeq(attrs.text("GeoTransform"))); len(v) == 6 {
 		return valid([6]float64(v))
 	}
 	for _, key := range [...]string{"spatial:transform", "proj:transform"} {
@@ -93,12 +94,12 @@ func transformOf(attrs object) *[6]float64 {
 	return nil
 }
 
-// numbers parses a list of numbers. It returns nil if one is malformed.
-func numbers(text []string) []float64 {
+// numbers parses six numbers. It returns nil if one is malformed, or if there are more.
+func numbers(texts iter.Seq[string]) []float64 {
 	var out []float64
-	for _, s := range text {
-		number, err := strconv.ParseFloat(s, 64)
-		if err != nil {
+	for text := range texts {
+		number, err := strconv.ParseFloat(text, 64)
+		if err != nil || len(out) == 6 {
 			return nil
 		}
 		out = append(out, number)

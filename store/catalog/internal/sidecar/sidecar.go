@@ -11,10 +11,10 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"iter"
 	"math"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -143,10 +143,21 @@ func ParsePAM(ctx context.Context, data []byte) (*PAM, error) {
 // Transform parses a GeoTransform of PAM and VRT. It is nil unless there are six numbers.
 func Transform(text string) *[6]float64 {
 	comma := func(r rune) bool { return r == ',' }
-	if texts := strings.FieldsFunc(text, comma); len(texts) == 6 {
+	if texts := firstOf(strings.FieldsFuncSeq(text, comma), 7); len(texts) == 6 {
 		return numbers(texts)
 	}
 	return nil
+}
+
+// firstOf returns the first n texts: a file has megabytes of separators, and all texts between them would take 16
+// bytes each.
+func firstOf(texts iter.Seq[string], n int) (out []string) {
+	for text := range texts {
+		if out = append(out, text); len(out) == n {
+			break
+		}
+	}
+	return out
 }
 
 // numbers parses six numbers, each as far as its text is one. It returns nil for what is not finite.
@@ -163,8 +174,13 @@ func numbers(texts []string) *[6]float64 {
 // ParseWorld parses a world file: six lines, the last two for the middle of the first pixel. It returns the transform
 // from pixel corners, or nil if the file is something else, which its name does not rule out.
 func ParseWorld(data []byte) *[6]float64 {
-	lines := strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' || r == '\r' })
-	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
+	lines := firstOf(func(yield func(string) bool) {
+		for line := range strings.FieldsFuncSeq(string(data), func(r rune) bool { return r == '\n' || r == '\r' }) {
+			if strings.TrimSpace(line) != "" && !yield(line) {
+				return
+			}
+		}
+	}, 6)
 	if len(lines) < 6 {
 		return nil
 	}

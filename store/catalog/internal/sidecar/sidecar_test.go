@@ -3,6 +3,7 @@ package sidecar_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -28,6 +29,27 @@ func TestBrokenPAM(t *testing.T) {
 		if p, err := sidecar.ParsePAM(t.Context(), []byte(text)); fault.KindOf(err) == 0 {
 			t.Errorf("%.60q: %+v, %v", text, p, err)
 		}
+	}
+}
+
+// TestSeparatorsTakeNoMemory reads texts of separators: what lies between them is not kept.
+func TestSeparatorsTakeNoMemory(t *testing.T) {
+	commas, lines := strings.Repeat("1,", 1<<20), []byte(strings.Repeat("1\n", 1<<20))
+	for name, parse := range map[string]func(){
+		"transform": func() { sidecar.Transform(commas) },
+		"world":     func() { sidecar.ParseWorld(lines) },
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		parse()
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+			t.Errorf("%s: %d bytes of 2 MiB", name, got)
+		}
+	}
+	six := "1, 2, 0, 3, 0, -2"
+	if sidecar.Transform(six) == nil || sidecar.Transform(six+", 4") != nil {
+		t.Error("a transform has six numbers")
 	}
 }
 
