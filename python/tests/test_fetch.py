@@ -34,10 +34,28 @@ def test_against_numpy(chips, how):  # noqa: F811
         for wrong in ([], [0] * 65537):
             with pytest.raises(chaski.SpecError, match="1 to 65536"):
                 loader.fetch(wrong)
-        wrongs: list = [[1.5], ["1"], 5, None, [None], [True], [[1]], np.array([1.5]), np.array(2)]
+        pair = np.ones((N, 2), bool)
+        wrongs: list = [
+            [1.5],
+            ["1"],
+            5,
+            None,
+            [None],
+            [[1]],
+            np.array([1.5]),
+            np.array(2),
+            pair,
+            [True, 1],
+        ]
         for wrong in wrongs:
-            with pytest.raises(chaski.SpecError, match="samples is .*: it must be a list of ints"):
+            with pytest.raises(
+                chaski.SpecError, match="(?s)samples is .*: it must be a list of ints"
+            ):
                 loader.fetch(wrong)
+        with pytest.raises(
+            chaski.SpecError, match=f"mask of 1 bools: it must have one for each of {N}"
+        ):
+            loader.fetch([True])
         with pytest.raises(chaski.SpecError, match=r"samples is \[1.5\]: it must"):
             loader.sample(1.5)  # type: ignore[arg-type]
         with pytest.raises(chaski.SpecError, match="windows is 5: it must be a list of windows"):

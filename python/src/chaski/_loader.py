@@ -1083,7 +1083,8 @@ def _indices(samples: Sequence[int]) -> tuple[list[int], int | None]:
     """Returns the indices that `fetch` is given, and the length of a mask that gives them."""
     with contextlib.suppress(TypeError):
         picked = list(samples)
-        if picked and all(is_bool(i) for i in picked):
+        scalars = not any(getattr(i, "shape", ()) for i in picked)
+        if scalars and picked and all(is_bool(i) for i in picked):
             return [i for i, chosen in enumerate(picked) if chosen], len(picked)
         if not any(is_bool(i) for i in picked):
             return [operator.index(i) for i in picked], None
