@@ -26,6 +26,10 @@ const (
 	// plannedShare is the part of the memory that decoded chunks take at most. With 32 windows of 6 x 256 x 256
 	// as float32, eight batches fill 384 MiB, of which this is 96 MiB.
 	plannedShare = 4
+	// keptShare is the part of the machine's memory that decoded chunks of an engine take at most by default: a
+	// sixteenth, where GDAL takes a twentieth for each process. Of a budget it is keptBudgetShare: a quarter.
+	keptShare       = 16
+	keptBudgetShare = 4
 	// plansAhead is how many tickets wait until their chunks are known: more than a client prefetches.
 	plansAhead = 16
 )
@@ -123,8 +127,9 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 		return engine, err
 	}
 	engine.account = budget.Of(ctx)
+	keep := engine.options.MemoryBytes == 0
 	engine.setMemory()
-	if err := engine.makeTiles(ctx); err != nil {
+	if err := engine.makeTiles(ctx, keep); err != nil {
 		return engine, err
 	}
 	if err := engine.setHash(); err != nil {
@@ -185,11 +190,11 @@ func (e *Engine) poolBytes() int64 {
 }
 
 // makeTiles sets aside memory for decoded tiles. It takes at most half of the memory, so that
-// batches keep the other half.
-func (e *Engine) makeTiles(ctx context.Context) error {
+// batches keep the other half. keep is as of makePlannedTiles.
+func (e *Engine) makeTiles(ctx context.Context, keep bool) error {
 	need := e.poolBytes()
 	if need == 0 {
-		e.makePlannedTiles()
+		e.makePlannedTiles(keep)
 		return nil
 	}
 	limit := e.options.MemoryBytes / 2
@@ -209,15 +214,24 @@ func (e *Engine) makeTiles(ctx context.Context) error {
 }
 
 // makePlannedTiles sets aside memory for chunks that several windows of the next batches need. Enough of the memory
-// stays for the batches of one client.
-func (e *Engine) makePlannedTiles() {
+// stays for the batches of one client. With keep, which is for users who bound no memory, chunks stay for all windows
+// that may come, as far as the machine and the budget have memory.
+func (e *Engine) makePlannedTiles(keep bool) {
 	if !slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.sharesChunks(true) }) {
 		return
 	}
 	memory := e.options.MemoryBytes
 	batches := min(memory/busyBatches, e.BatchBytes()) * busyBatches
 	if bound := min(memory/plannedShare, memory-batches); bound > 0 {
-		e.tiles = pixels.NewPlannedTiles(bound, e.options.Budget)
+		share := procs.Memory() / keptShare
+		if total := e.options.Budget.Limit(); total > 0 {
+			share = min(share, total/keptBudgetShare)
+		}
+		if keep && share > bound {
+			e.tiles = pixels.NewKeptTiles(share, bound, e.options.Budget)
+		} else {
+			e.tiles = pixels.NewPlannedTiles(bound, e.options.Budget)
+		}
 		e.toPlan = make(chan planned, plansAhead)
 		e.options.MemoryBytes -= bound
 	}

@@ -380,10 +380,12 @@ def chaski_dataset(job: Job) -> Any:
         options = {"window": chaski.RandomWindow(job.of.side, per_asset=job.of.per_asset)}
     workers, transport = max(1, job.workers), job.transport
     if transport == "connect":
-        options["target"] = serve(job.folder, workers)
+        options["target"] = serve(job.folder, workers, memory_of(job))
         engine = chaski.Engine(share=False)
     else:
-        engine = chaski.Engine(workers=workers, transport=transport, share=False)
+        engine = chaski.Engine(
+            workers=workers, transport=transport, share=False, memory=memory_of(job)
+        )
     name = {"taco": "all.tacozip", "cells": "all.parquet"}.get(job.format, "")
     name = name or (CATALOG if job.url else "*" + Path(job.files()[0]).suffix)
     return package("chaski.torch").IterableDataset(
@@ -398,7 +400,15 @@ def chaski_dataset(job: Job) -> Any:
     )
 
 
-def serve(root: Path, workers: int) -> str:
+def memory_of(job: Job) -> int:
+    """Returns the memory of chaski's engine for eight batches, a quarter of it for tiles.
+
+    By default it would keep more tiles than the other loaders may.
+    """
+    return max(256 << 20, 8 * job.batch * job.of.bands * job.of.side**2 * 4)
+
+
+def serve(root: Path, workers: int, memory: int) -> str:
     """Starts a server that ends with this process, and returns its address.
 
     It refuses shared memory, so that its batches come as from another machine.
@@ -406,6 +416,7 @@ def serve(root: Path, workers: int) -> str:
     # No path of a file: the name has to be short, and the folder of the samples need not be.
     command = [os.environ["CHASKI_BIN"], "serve", "--listen", f"unix-abstract:peers-{os.getpid()}"]
     command += ["--root", str(root), "--workers", str(workers), "--no-shared-memory"]
+    command += ["--memory", str(memory)]
     command += ["--stop-on-eof", "--log-level", "error"]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin is not None and server.stdout is not None

@@ -2,6 +2,7 @@ package procs
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"os"
 	"path"
@@ -120,27 +121,68 @@ func machineMemory(root readFiler) int64 {
 			size = kib << 10
 		}
 	}
-	limit := func(name string) {
-		if content, err := root.ReadFile(name); err == nil {
-			// A limit of "max" is no number, and must not count.
-			if bound := number(strings.TrimSpace(string(content))); bound > 0 {
-				size = min(size, bound)
-			}
+	groups(root, func(dir, limit, _ string) {
+		if bound := numberOf(root, path.Join(dir, limit)); bound > 0 {
+			size = min(size, bound)
 		}
-	}
-	limit("sys/fs/cgroup/memory/memory.limit_in_bytes") // version 1, as a container sees it
-	limit("sys/fs/cgroup/memory.max")                   // version 2
+	})
+	return size
+}
+
+// groups calls do for the control groups whose limits hold for this process, with the names of the files of the limit
+// and of the bytes in use.
+func groups(root readFiler, do func(dir, limit, used string)) {
+	const top = "sys/fs/cgroup"
+	do(top+"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes") // version 1, as a container sees it
+	do(top, "memory.max", "memory.current")                             // version 2
 	if content, err := root.ReadFile("proc/self/cgroup"); err == nil {
 		if _, group, ok := bytes.Cut(bytes.TrimSpace(content), []byte("0::/")); ok {
 			group, _, _ := strings.Cut(string(group), "\n")
 			// Every group on the way up has a limit of its own, and the smallest one counts, because the
 			// kernel ends the process at any of them.
 			for parent := path.Clean(group); parent != "." && parent != "/"; parent = path.Dir(parent) {
-				limit(path.Join("sys/fs/cgroup", parent, "memory.max"))
+				do(path.Join(top, parent), "memory.max", "memory.current")
 			}
 		}
 	}
-	return size
+}
+
+// numberOf returns the number in a file, or 0 if it is not one: a limit of "max" must not count.
+func numberOf(root readFiler, name string) int64 {
+	content, err := root.ReadFile(name)
+	if err != nil {
+		return 0
+	}
+	return number(strings.TrimSpace(string(content)))
+}
+
+// Available returns how many bytes more this process could take before the machine or one of its control groups (Linux)
+// has no memory left. Memory of cached files counts as free. On other systems it is the largest number.
+func Available() int64 { return availableMemory(os.DirFS("/").(readFiler)) }
+
+// availableMemory is Available, read from the files of a system.
+func availableMemory(root readFiler) int64 {
+	free := int64(math.MaxInt64)
+	if content, err := root.ReadFile("proc/meminfo"); err == nil {
+		if word := field(content, "MemAvailable:"); word != "" {
+			free = min(number(word), math.MaxInt64>>10) << 10
+		}
+	}
+	groups(root, func(dir, limit, used string) {
+		bound := numberOf(root, path.Join(dir, limit))
+		if bound <= 0 {
+			return
+		}
+		left := bound - numberOf(root, path.Join(dir, used))
+		if stat, err := root.ReadFile(path.Join(dir, "memory.stat")); err == nil {
+			for _, name := range []string{"inactive_file", "active_file"} {
+				// Version 1 counts the groups below in names of their own.
+				left += number(cmp.Or(field(stat, "total_"+name), field(stat, name)))
+			}
+		}
+		free = min(free, max(left, 0))
+	})
+	return free
 }
 
 // field returns the word after a name, in lines of the form "name  word ...".

@@ -5,16 +5,21 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/procs"
 )
 
 // TileCache shares decoded chunks among windows, so that each chunk is decoded once. There are two kinds of windows.
 // Windows of a pool keep all chunks, and evict the chunks that were used longest ago, which belong to pools that are
 // over. All others announce the chunks of the windows that come next (Plan): a chunk is shared only if another of
-// these windows needs it, and makes room for one that is needed earlier. It is safe for concurrent use.
+// these windows needs it, and makes room for one that is needed earlier. A cache with much memory
+// (NewKeptTiles) also keeps chunks that no announced window needs, as long as there is room. It is safe for concurrent
+// use.
 type TileCache struct {
 	// mu guards all fields, and key, holders and place of every tile. It is never held while a chunk
 	// is decoded or waited for: Ready serves that.
@@ -36,7 +41,34 @@ type TileCache struct {
 	leave     func()         // ends the membership in the budget
 	floor     int64          // bytes of tiles that somebody else has charged
 	allowance int64          // bytes that are charged to the budget, with floor
+	kept      *kept          // nil unless tiles stay that no window needs
 }
+
+// kept is the part of a cache that keeps tiles.
+type kept struct {
+	slabs     slabs        // the memory of all tiles
+	least     int64        // bytes of slabs that stay whatever other programs need
+	most      int64        // bytes of slabs that other programs leave, between least and TileCache.Bound
+	reserve   int64        // bytes of the machine that stay free
+	available func() int64 // returns how many bytes of the machine are free
+	due       atomic.Int64 // when available is called again, in ns since start
+	start     time.Time
+}
+
+const (
+	// keptTile is the size of the smallest tile that stays: what the cache knows of smaller ones would take memory that
+	// nobody counts.
+	keptTile = 4 << 10
+	// keptReserve is the part of the machine's memory that tiles leave free: 1/keptReserve.
+	keptReserve = 16
+	// keptLook is the time between two looks at the free memory, each of which takes some 100 µs.
+	keptLook = time.Second
+	// keptGiven is how much of a cache is given back at once: 1/keptGiven, at least keptGivenBytes.
+	keptGiven      = 4
+	keptGivenBytes = 64 << 20
+	// allRows stands for all rows of a chunk.
+	allRows = math.MaxInt32
+)
 
 // TileKey names a chunk of an asset, or of the asset's mask.
 type TileKey struct {
@@ -59,6 +91,7 @@ type tile struct {
 	Failed  bool
 	holders int           // readers between Get and Put
 	place   *list.Element // in TileCache.Used; nil while a reader holds the tile
+	slab    *slab         // that Samples lie in; nil if they lie in Go's heap
 }
 
 // NewTileCache returns an empty cache for at most bound bytes of decoded chunks, which the caller has charged.
@@ -69,11 +102,25 @@ func NewTileCache(bound int64) *TileCache {
 // NewPlannedTiles returns an empty cache for windows that announce their chunks. It charges at most bound bytes to
 // b as long as nobody waits for them. The caller must call Close.
 func NewPlannedTiles(bound int64, b *budget.Budget) *TileCache {
+	return plannedTiles(bound, b, nil)
+}
+
+// NewKeptTiles is NewPlannedTiles for a cache that also keeps chunks that no planned window needs. It gives back what
+// others need: whoever waits for the budget, and other programs of the machine, for which least bytes stay.
+func NewKeptTiles(bound, least int64, b *budget.Budget) *TileCache {
+	return plannedTiles(bound, b, &kept{slabs: slabs{open: map[int][]*slab{}}, least: least, most: bound,
+		reserve: procs.Memory() / keptReserve, available: procs.Available, start: time.Now()})
+}
+
+func plannedTiles(bound int64, b *budget.Budget, keep *kept) *TileCache {
 	c := NewTileCache(bound)
-	c.Planned, c.budget, c.floor, c.allowance = map[TileKey][]use{}, b, 0, 0
+	c.Planned, c.budget, c.floor, c.allowance, c.kept = map[TileKey][]use{}, b, 0, 0, keep
 	c.leave = b.Join(c)
 	return c
 }
+
+// Keeps reports whether tiles stay that no planned window needs.
+func (c *TileCache) Keeps() bool { return c.kept != nil }
 
 // NewTileCounter returns an empty cache whose tiles have no memory, for dry runs: it only counts them.
 func NewTileCounter(bound int64) *TileCache {
@@ -142,9 +189,10 @@ func (c *TileCache) next(key TileKey) (order int64, rows int) {
 // Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If decode
 // is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
 // decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room, or if no
-// other window needs the chunk. order is the place of the window in the run, 0 for one of a pool, and
-// rows how many of the first rows of the chunk it needs.
+// other window needs the chunk and the cache does not keep it. order is the place of the window in the
+// run, 0 for one of a pool, and rows how many of the first rows of the chunk it needs.
 func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, decode bool) {
+	c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(order, key)
@@ -159,45 +207,65 @@ func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, dec
 			return t, false
 		case t.place == nil: // others copy from it
 			return nil, false
+		case c.kept != nil:
+			rows = allRows // windows come back to it: it is decoded for the last time
+		default:
+			memory = t.Samples
 		}
-		memory = t.Samples
 		c.drop(t)
 	}
 	next := int64(0) // a chunk of a pool evicts any other
 	if order > 0 {
 		var needed int
-		if next, needed = c.next(key); next == unplanned {
+		if next, needed = c.next(key); next == unplanned && (c.kept == nil || n < keptTile) {
 			return nil, false
 		}
 		rows = max(rows, needed)
 	}
-	for !c.room(int64(n)) {
+	t = &tile{key: key, rows: rows, bytes: int64(n), Ready: make(chan struct{}), holders: 1}
+	for !c.room(t) {
 		c.Evicted++
 		old := c.last(next)
 		if old == nil {
 			return nil, false
 		}
-		c.drop(old)
 		// A larger buffer would hold bytes that Held does not count.
-		if len(old.Samples) == n {
+		if c.kept == nil && len(old.Samples) == n {
 			memory = old.Samples
 		}
+		c.drop(old)
 	}
-	if memory == nil && !c.counts {
-		memory = cast.Aligned(n + chunk.Spare)[:n]
+	switch {
+	case t.Samples != nil || c.counts:
+	case memory != nil:
+		t.Samples = memory
+	default:
+		t.Samples = cast.Aligned(n + chunk.Spare)[:n]
 	}
-	t = &tile{key: key, rows: rows, bytes: int64(n), Samples: memory, Ready: make(chan struct{}), holders: 1}
 	c.By[key] = t
 	c.Held += int64(n)
 	return t, true
 }
 
-// room reports whether there is room for n bytes more, and charges them. It needs the lock.
-func (c *TileCache) room(n int64) bool {
-	if c.Held+n > c.Bound {
-		return false
+// room reports whether there is room for one more tile, and charges it. In a cache that keeps tiles it gives the tile
+// its memory. It needs the lock.
+func (c *TileCache) room(t *tile) bool {
+	if c.kept == nil {
+		return c.Held+t.bytes <= c.Bound && c.charge(c.Held+t.bytes)
 	}
-	due := c.Held + n - c.allowance
+	all, n := &c.kept.slabs, slabBytes(int(t.bytes))
+	if all.put(t) {
+		return true
+	}
+	if all.bytes+n > c.kept.most {
+		all.freeEmpty(c.kept.most - n)
+	}
+	return all.bytes+n <= c.kept.most && c.charge(all.bytes+n) && all.add(int(t.bytes)) && all.put(t)
+}
+
+// charge charges what is not charged yet of n bytes, if it is free. It needs the lock.
+func (c *TileCache) charge(n int64) bool {
+	due := n - c.allowance
 	if due > 0 && !c.budget.TryAcquire(due) {
 		return false
 	}
@@ -205,17 +273,43 @@ func (c *TileCache) room(n int64) bool {
 	return true
 }
 
+// look gives memory back that other programs of the machine need. Most calls return at once.
+func (c *TileCache) look() {
+	k := c.kept
+	if k == nil {
+		return
+	}
+	now := int64(time.Since(k.start))
+	due := k.due.Load()
+	if now < due || !k.due.CompareAndSwap(due, now+int64(keptLook)) {
+		return
+	}
+	free := min(k.available()-k.reserve, c.Bound)
+	c.mu.Lock()
+	k.most = min(c.Bound, max(k.slabs.bytes+free, k.least))
+	over := int64(0)
+	if k.slabs.bytes > k.most {
+		over = c.release(k.most)
+	}
+	c.mu.Unlock()
+	c.budget.Release(over)
+}
+
 // candidates is how many tiles last looks at: so many that it mostly finds one that is needed late, and so few that
 // this takes a microsecond, a small part of decoding a chunk.
 const candidates = 32
 
-// last returns the tile to evict for one that a window of order next needs: of those that were used longest ago the
-// one that is needed last, or nil if all are needed earlier. It needs the lock.
+// last returns the tile to evict for one that a window of order next needs: of those that were used longest ago one
+// that no window needs, or else the one that is needed last; nil if all are needed earlier. It needs the lock.
 func (c *TileCache) last(next int64) (found *tile) {
 	place := c.Used.Back()
-	for n := 0; n < candidates && place != nil && next != unplanned; n++ {
+	for n := 0; n < candidates && place != nil; n++ {
 		t := place.Value.(*tile)
-		if needed, _ := c.next(t.key); needed > next {
+		needed, _ := c.next(t.key)
+		if needed == unplanned {
+			return t
+		}
+		if needed > next {
 			found, next = t, needed
 		}
 		place = place.Prev()
@@ -232,7 +326,15 @@ func (c *TileCache) drop(t *tile) {
 	if c.By[t.key] == t {
 		delete(c.By, t.key)
 	}
+	c.lose(t)
+}
+
+// lose counts a tile off, and makes its place in a slab free. It needs the lock.
+func (c *TileCache) lose(t *tile) {
 	c.Held -= t.bytes
+	if t.slab != nil {
+		c.kept.slabs.remove(t)
+	}
 }
 
 // Finish wakes the readers that wait for t. failed says that the caller could not decode the chunk. The
@@ -258,32 +360,73 @@ func (c *TileCache) Put(t *tile) {
 	}
 	// By lost it in Finish, so that only its memory is left to give back.
 	if t.Failed {
-		c.Held -= t.bytes
+		c.lose(t)
 		return
 	}
-	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned {
+	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned && c.kept == nil {
 		t.place = c.Used.PushBack(t) // its memory is for the next tile
 		return
 	}
 	t.place = c.Used.PushFront(t)
 }
 
+// taken returns the bytes of memory that tiles take. It needs the lock.
+func (c *TileCache) taken() int64 {
+	if c.kept != nil {
+		return c.kept.slabs.bytes
+	}
+	return c.Held
+}
+
+// release evicts tiles that no reader holds, those that were used longest ago first, until all take at most bound
+// bytes. It returns how many bytes the caller must give back to the budget, without the lock, because the budget
+// calls Freed. It needs the lock.
+func (c *TileCache) release(bound int64) (due int64) {
+	if c.kept != nil {
+		c.kept.slabs.freeEmpty(bound)
+	}
+	for c.Used.Len() > 0 && c.taken() > bound {
+		oldest := c.Used.Back().Value.(*tile)
+		owner := oldest.slab
+		if owner == nil {
+			c.drop(oldest)
+			continue
+		}
+		for _, t := range owner.tiles {
+			if t != nil && t.place != nil {
+				c.drop(t)
+			}
+		}
+		if owner.used == 0 {
+			c.kept.slabs.free(owner)
+		}
+	}
+	due = c.allowance - max(c.taken(), c.floor)
+	c.allowance -= due
+	return due
+}
+
 // Trim evicts all tiles that no reader holds.
 func (c *TileCache) Trim() {
 	c.mu.Lock()
-	for c.Used.Len() > 0 {
-		c.drop(c.Used.Back().Value.(*tile))
-	}
-	due := c.allowance - max(c.Held, c.floor)
-	c.allowance -= due
+	due := c.release(0)
 	c.mu.Unlock()
-	c.budget.Release(due) // without the lock: it calls Freed
+	c.budget.Release(due)
 }
 
 // Reclaim implements budget.Holder.
 func (c *TileCache) Reclaim(budget.Level) (more bool) {
-	c.Trim()
-	return false
+	if c.kept == nil {
+		c.Trim()
+		return false
+	}
+	c.mu.Lock()
+	taken := c.taken()
+	due := c.release(max(taken-max(taken/keptGiven, keptGivenBytes), 0))
+	more = c.Used.Len() > 0
+	c.mu.Unlock()
+	c.budget.Release(due)
+	return more
 }
 
 // Freed implements budget.Holder.

@@ -345,3 +345,57 @@ func TestTilesMakeRoomForOthers(t *testing.T) {
 		})
 	}
 }
+
+// TestKeptTiles: tiles stay without a planned window, in memory that others get back: those that wait for the budget,
+// and other programs of the machine. What tiles take is charged, never more than the bound, and no tile in use changes.
+func TestKeptTiles(t *testing.T) {
+	const n, bound = 1 << 20, 64 << 20
+	b := budget.New(1<<30, nil)
+	c := NewKeptTiles(bound, 8<<20, b)
+	defer c.Close()
+	free := int64(1 << 40)
+	c.kept.available = func() int64 { return free }
+	get := func(i, rows int) (there bool) {
+		t.Helper()
+		tile, decode := c.Get(TileKey{Chunk: i}, n, 1, rows)
+		if tile == nil {
+			t.Fatalf("no room for tile %d", i)
+		}
+		if decode {
+			tile.Samples[0], tile.Samples[n-1] = byte(i), byte(i)
+			c.Finish(tile, false)
+		} else if tile.Samples[0] != byte(i) || tile.Samples[n-1] != byte(i) {
+			t.Fatalf("tile %d has the samples of another one", i)
+		}
+		c.Put(tile)
+		taken, charged := c.taken(), b.Used()
+		if taken > bound || taken < c.Held || charged != c.allowance || charged < taken {
+			t.Fatalf("%d bytes of tiles in %d, %d charged", c.Held, c.taken(), b.Used())
+		}
+		return !decode
+	}
+	for i := range 100 {
+		if get(i, 5) {
+			t.Fatalf("tile %d is there at first", i)
+		}
+	}
+	if !get(99, 3) || !get(60, 5) || get(0, 5) {
+		t.Error("the last tiles stay, and the first one made room")
+	}
+	if get(99, 6) || !get(99, 1000) {
+		t.Error("a tile that needs more rows is decoded once more, with all")
+	}
+	account, err := b.Open(t.Context(), b.Limit()*7/8-16<<20)
+	if err != nil || c.taken() > 16<<20 {
+		t.Fatalf("%d bytes stay although others wait: %v", c.taken(), err)
+	}
+	account.Close()
+	for i := range 100 {
+		get(i, 5)
+	}
+	free = 0
+	c.kept.due.Store(0)
+	if get(99, 5); c.taken() > 8<<20 {
+		t.Errorf("%d bytes stay although the machine has none", c.taken())
+	}
+}

@@ -239,7 +239,8 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 	}
 	samples, pixels := w.memory(c), needed(x, c.i, w.box)
 	if _, _, width := x.DecodedShape(c.i); c.t != nil { // whole rows, because the next window may lie anywhere in them
-		pixels = c.t.rows * width
+		part := x.Box(c.i)
+		pixels = min(c.t.rows, part.Y1-part.Y0) * width
 	}
 	if w.dry != nil {
 		w.dry.decoded(x, c.i, x.Place(c.i), pixels)
