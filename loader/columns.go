@@ -23,7 +23,7 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 	lead := g.lead()
 	times := max(lead.steps, 1)
 	for i, v := range lead.values {
-		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * times,
+		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * max(lead.stepsOf(v), 1),
 			of: func(p *Pending) column { return e.valueColumn(p, i) }})
 	}
 	if len(lead.vectors) > 0 {
@@ -56,10 +56,12 @@ func (p *Pending) columnsOfBatch() []column {
 
 // valueColumn returns metadata column i.
 func (e *Engine) valueColumn(p *Pending, i int) column {
-	field, steps := p.group.lead().values[i], max(p.group.lead().steps, 1)
+	field := p.group.lead().values[i]
+	length := p.group.lead().stepsOf(field)
+	steps := max(length, 1)
 	values := make([]catalog.Value, p.batch.Rows*steps) // by row and then step
 	clearStep := func(k, step int) { values[k*steps+step] = catalog.Value{Null: true} }
-	return column{
+	made := column{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) (err error) {
 			for step := range steps {
 				clearStep(k, step)
@@ -91,13 +93,25 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 		},
 		members: func() []member {
 			tensor := field.tensor(values, p.batch.Valid)
-			tensor.Shape, tensor.Axes = p.valueShape()
+			tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, length)
 			if field.holds.IsList() {
 				tensor.Shape, tensor.Axes = append(tensor.Shape, int64(field.width())), append(tensor.Axes, "k")
 			}
 			return []member{{tensor, field.kind.String()}}
 		},
 	}
+	if field.timeless { // a bad step takes no value of the sequence
+		made.clearStep = nil
+	}
+	return made
+}
+
+// stepsOf returns how many values of a column a sequence has; 0 without an axis t.
+func (d *dataset) stepsOf(v valueField) int {
+	if v.timeless {
+		return 0
+	}
+	return d.steps
 }
 
 // idColumn returns the names of the samples of Spec.IDs.

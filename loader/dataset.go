@@ -259,7 +259,48 @@ func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []
 			d.source.Source)
 	}
 	d.digestSeries(one.Series)
+	for i := range d.fields {
+		if field := &d.fields[i]; field.Timeless() {
+			if err := d.checkTimeless(ctx, field, &d.table.Fields[i], one.Series); err != nil {
+				return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
+			}
+		}
+	}
 	return nil
+}
+
+// checkTimeless checks that the rows of each sequence have the same value of a field, or the same file.
+func (d *dataset) checkTimeless(ctx context.Context, field *Field, column *rows.Field, s *shuffle.Series) error {
+	if column.Value == nil {
+		return nil
+	}
+	sequence := make([]int64, s.Length())
+	for i := range s.Len() {
+		s.Rows(i, sequence)
+		first, err := column.Value(ctx, sequence[0])
+		for _, row := range sequence[1:] {
+			if row < 0 || err != nil {
+				break
+			}
+			var value catalog.Value
+			if value, err = column.Value(ctx, row); err == nil && !sameValue(first, value) {
+				return fault.New(fault.Corrupt, "time", fault.NoOffset, "its layout is %q, and the rows %d and %d of "+
+					"one sequence differ: a layout with an axis t has a value for each step", field.Layout,
+					sequence[0], row)
+			}
+		}
+		if err != nil && fault.KindOf(err) == 0 { // the run meets faults of samples when it reads them
+			return err
+		}
+	}
+	return nil
+}
+
+// sameValue reports whether two values are equal; NaN equals NaN.
+func sameValue(a, b catalog.Value) bool {
+	float := a.Float == b.Float || a.Float != a.Float && b.Float != b.Float
+	return float && a.Int == b.Int && a.Text == b.Text && a.Null == b.Null &&
+		slices.EqualFunc(a.List, b.List, sameValue)
 }
 
 // compileStrata returns the rows of each value of the column to balance. It fails if no row has a
@@ -471,6 +512,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			d.placeless = append(d.placeless, field.Name)
 		}
 		switch field.Steps = 0; {
+		case d.source.Time != nil && compiled.Timeless():
 		case d.source.Time != nil:
 			field.Steps = d.source.Time.Length
 		case steps != nil:
@@ -800,6 +842,9 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 	}
 	for i, field := range d.values {
+		if field.timeless != first.values[i].timeless {
+			return fmt.Errorf("field %q: its layout has no axis t in one source, and one in another", field.name)
+		}
 		if other := first.values[i]; field.width() != other.width() {
 			return fmt.Errorf("field %q has lists of %d numbers, and in the first source of %d", field.name,
 				field.width(), other.width())

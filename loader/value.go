@@ -30,6 +30,7 @@ type valueField struct {
 	fromSpec bool             // the spec sets the dtype
 	classes  map[string]int64 // the values of strings; nil if the column is not one of classes
 	length   int              // of lists of numbers
+	timeless bool             // a sequence has one value
 }
 
 // newValueField compiles a field whose column holds numbers or strings, or lists of these.
@@ -39,6 +40,7 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	if f.Kind == spec.ClassField { // the numbers of strings
 		field.kind, field.classes = catalog.Int, map[string]int64{} // setClasses fills it
 	}
+	field.timeless = f.Layout == spec.RowLayout
 	switch field.kind {
 	case catalog.Int:
 		field.to = chunk.Int64

@@ -366,7 +366,7 @@ func (o object) beside() bool { return o["vector"] != nil }
 func (d *inherited) give(f object) error {
 	kind := Field{Kind: unquoted(f["kind"])}
 	switch {
-	case f.beside() || kind.Traits().Metadata || f["classes"] != nil:
+	case f.beside() || kind.Traits().Metadata || f["classes"] != nil || unquoted(f["layout"]) == RowLayout:
 		return nil
 	case f["kind"] != nil:
 	case slices.ContainsFunc(rasterMembers, f.on):

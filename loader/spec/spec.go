@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/batch"
@@ -187,7 +188,9 @@ type Field struct {
 	// files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
 	Dims string `json:"dims,omitempty"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
-	// time. Default "n b y x", or "n t b y x" for sequences, also of files, and for several steps.
+	// time. Default "n b y x", or "n t b y x" for sequences, also of files, and for several steps. A field
+	// whose layout has no t has one raster for each sequence of rows; "n" is this layout for numbers and strings. All
+	// rows of a sequence must have the same one.
 	Layout string `json:"layout,omitempty"`
 	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty"`
@@ -279,6 +282,15 @@ const (
 	DefaultLayout = "n b y x"
 	TimeLayout    = "n t b y x"
 )
+
+// RowLayout is the layout of numbers and strings of which a sequence has one.
+const RowLayout = "n"
+
+// Timeless reports whether the field has one value for each sequence of rows, as its layout has no axis t.
+func (f *Field) Timeless() bool {
+	words := strings.FieldsFunc(f.Layout, func(r rune) bool { return !unicode.IsLetter(r) })
+	return f.Layout != "" && !slices.Contains(words, "t") && !strings.Contains(f.Layout, "...")
+}
 
 // Policies for bad samples.
 const (
@@ -596,6 +608,9 @@ var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8",
 // It skips dtype, because numbers have one, too.
 func (f *Field) rasterMember() string {
 	others := []string{"name", "kind", "column", "pattern", "classes", "dtype"}
+	if f.Layout == RowLayout {
+		others = append(others, "layout")
+	}
 	return bandsOr(firstMember(f, func(name string) bool { return !slices.Contains(others, name) }))
 }
 
@@ -619,7 +634,7 @@ func (f *Field) RasterOnly() string {
 func (f *Field) ForRasters() string {
 	return cmp.Or(f.RasterOnly(), firstMember(f, func(name string) bool {
 		return name == "normalize" || name == "fill" || name == "pad" || name == "clip" || name == "sizes" ||
-			name == "layout" && f.Layout != DefaultLayout
+			name == "layout" && f.Layout != DefaultLayout && f.Layout != RowLayout
 	}))
 }
 

@@ -174,8 +174,9 @@ def tables(root: Path) -> None:
     paths = [f"../pairs/images/{i}.tif" for i in range(N)]
     rows = [f"{p},{'water' if i % 2 else 'wood'}" for i, p in enumerate(paths)]
     (root / "tables/class.csv").write_text("\n".join(["path,label", *rows]))
-    dates = [f"{p},p{i // 2},2024-0{2 - i % 2}-10" for i, p in enumerate(paths)]
-    (root / "tables/dates.csv").write_text("\n".join(["path,place,date", *dates]))
+    masks = [f"../pairs/masks/{i // 2}.tif" for i in range(N)]
+    dates = [f"{p},p{i // 2},2024-0{2 - i % 2}-10,{masks[i]}" for i, p in enumerate(paths)]
+    (root / "tables/dates.csv").write_text("\n".join(["path,place,date,mask", *dates]))
     boxes = [f"{p},{4 * i},3,{9 + 4 * i},20,{i}" for i, p in enumerate(paths)]
     (root / "tables/boxes.csv").write_text("\n".join(["path,x,y,w,h,label", *boxes]))
     scenes = [f"{p},{1 / 2**i},{-i}" for i, p in enumerate(paths)]
@@ -290,6 +291,14 @@ def series(b: dict[str, Any], root: Path) -> None:
         assert np.array_equal(x, steps)  # the second file of a place is the earlier one
 
 
+def one_label(b: dict[str, Any], root: Path) -> None:
+    series(b, root)
+    assert b["mask"].shape == (2, SIDE, SIDE) and b["image"].shape[:2] == (2, 2)
+    for row, k in enumerate(b["sample"]):
+        assert np.array_equal(b["mask"][row], pixels("pairs/masks")(root, k)[0])
+    assert [*b["y"]] == [f"p{k}" for k in b["sample"]]
+
+
 def steps(b: dict[str, Any], root: Path) -> None:
     whole = np.stack([np.load(root / f"series/{k}.npy") for k in range(N)])
     assert np.array_equal(b["image"], whole[:, [2, 0]])
@@ -402,6 +411,7 @@ CHECKS: dict[str, Check] = {
     "images in the cells of Parquet": has("classes"),
     "a scale and an offset for each scene": scaled,
     "dates in a column": series,
+    "dates, and one label for all of them": one_label,
     "large scenes": on_the_ground,
 }
 

@@ -234,7 +234,8 @@ class Field(Argument):
             are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
             steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
-            several steps.
+            several steps. A field whose layout has no t has one raster for each sequence of
+            rows; "n" is this layout for numbers and strings.
         sizes: gives the lengths of names in the layout that are not axes.
         normalize: a `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), "mean_std",
             "min_max" or "percentile" (with `stats` of `load`), or False for none whatever `load`
@@ -377,7 +378,8 @@ class Pixels(Argument):
             are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
             steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
-            several steps.
+            several steps. A field whose layout has no t has one raster for each sequence of
+            rows; "n" is this layout for numbers and strings.
         sizes: gives the lengths of names in the layout that are not axes.
         fill: the value of nodata and padding, in units of the result. Pixels that the mask of a
             file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0
