@@ -171,5 +171,6 @@ func (b *block) text(padded bool) (string, error) {
 	if padded {
 		n = (n + 7) &^ 7
 	}
-	return string(b.take(n)[:min(end, n)]), b.err
+	name := b.take(n)
+	return string(name[:min(end, len(name))]), b.err
 }

@@ -490,6 +490,10 @@ func workplace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	classes, err := os.ReadFile(testdata(t, "masks", "bytes.tif")) // of classes 0 to 7
+	if err != nil {
+		t.Fatal(err)
+	}
 	frame, err := os.ReadFile(testdata(t, "openzl", "n8-entropy.zl"))
 	if err != nil {
 		t.Fatal(err)
@@ -528,8 +532,8 @@ func workplace(t *testing.T) string {
 		"chips/a.tif":            chip,
 		"chips/b.tif":            chip,
 		"chips/sub/c.tif":        chip,
-		"pairs/images/1.tif":     chip,
-		"pairs/masks/1.tif":      chip,
+		"pairs/images/1.tif":     classes,
+		"pairs/masks/1.tif":      classes,
 		"masks/1.tif":            chip,
 		"data.zl":                frame,
 		"frames/entropy/0000.zl": frame,
