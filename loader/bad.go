@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -69,13 +70,11 @@ func (p *Pending) settle(r *pixels.Reader) error {
 		if policy == spec.BadError || fault.KindOf(err) == 0 {
 			return p.atRow(place, err)
 		}
-		if policy == spec.BadFill && p.errs[place].all == nil && p.errs[place].steps != nil {
-			p.fillSteps(place)
+		if policy == spec.BadFill {
+			p.fill(place)
 			continue
 		}
-		p.batch.Bad = append(p.batch.Bad, batch.Bad{
-			Row: place, Position: p.batch.Positions[place], Err: err, Source: p.set(place).name, Sample: p.ref(place),
-		})
+		p.addBad(place, err, p.draws[place].Row)
 		if policy == spec.BadReplace {
 			if r == nil {
 				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
@@ -95,36 +94,46 @@ func (p *Pending) settle(r *pixels.Reader) error {
 		}
 		// Now the error is of all steps, so that extras marks them as missing.
 		p.errs[place].all = err
-		p.batch.Valid[place] = policy == spec.BadFill
+		p.batch.Valid[place] = false
 		p.clearRow(place)
 	}
 	return nil
 }
 
-// fillSteps marks the bad steps of a row as missing in all fields, and keeps its good steps.
-func (p *Pending) fillSteps(k int) {
-	steps := p.errs[k].steps
-	for step, err := range steps {
-		if err == nil {
-			continue
+// fill clears what could not be read of a row, and keeps the rest. The row is valid if any field is there.
+func (p *Pending) fill(k int) {
+	errs := &p.errs[k]
+	if errs.all != nil {
+		p.addBad(k, errs.all, p.draws[k].Row)
+	}
+	for step, err := range errs.steps {
+		if err != nil {
+			p.addBad(k, err, p.engine.rowOf(&p.draws[k], step))
 		}
-		row := p.engine.rowOf(&p.draws[k], step)
-		p.batch.Bad = append(p.batch.Bad, batch.Bad{Row: k, Position: p.batch.Positions[k], Err: err,
-			Source: p.set(k).name, Sample: p.engine.refOf(p.ctx, &p.draws[k], row)})
-		for i, r := range p.group.lead().rasters {
-			if step < r.Steps {
+	}
+	for i, r := range p.group.lead().rasters { // columns have cleared what they lost
+		for step := range max(r.Steps, 1) {
+			if !p.isThere(i, k, step) {
 				p.clearStep(i, k, step)
 			}
 		}
-		if p.set(k).steps == 0 { // values are of the row, not of the step
-			continue
-		}
-		for _, c := range p.parts {
-			if c.clearStep != nil {
-				c.clearStep(k, step)
-			}
+	}
+	p.batch.Valid[k] = false
+	for i, field := range p.there {
+		steps := max(p.group.lead().stepsOf(i), 1)
+		if slices.Contains(field[k*steps:][:steps], 1) {
+			p.batch.Valid[k] = true
 		}
 	}
+	if !p.batch.Valid[k] && p.engine.spec.IDs { // its only member is not a field
+		p.clearRow(k)
+	}
+}
+
+// addBad lists row k of the batch as bad because of a row of the table.
+func (p *Pending) addBad(k int, err error, row int64) {
+	p.batch.Bad = append(p.batch.Bad, batch.Bad{Row: k, Position: p.batch.Positions[k], Err: err,
+		Source: p.set(k).name, Sample: p.engine.refOf(p.ctx, &p.draws[k], row)})
 }
 
 // ref names the sample that stands in a row.

@@ -42,6 +42,13 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 		list = append(list, columnKind{bytes: steps, // with a byte for each
 			of: func(p *Pending) column { return e.stepsColumn(p, name, steps) }})
 	}
+	if e.spec.SaysWhatIsThere() {
+		count := 0
+		for i := range e.spec.Fields {
+			count += max(lead.stepsOf(i), 1)
+		}
+		list = append(list, columnKind{bytes: 2 * count, of: e.thereColumn})
+	}
 	return list
 }
 
@@ -61,16 +68,25 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 	steps := max(length, 1)
 	values := make([]catalog.Value, p.batch.Rows*steps) // by row and then step
 	clearStep := func(k, step int) { values[k*steps+step] = catalog.Value{Null: true} }
+	number := len(p.group.lead().rasters) + i
 	made := column{
-		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) (err error) {
+		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			for step := range steps {
 				clearStep(k, step)
 				row := e.rowOf(draw, step)
 				if row < 0 {
 					continue
 				}
-				if values[k*steps+step], err = d.values[i].read(p.ctx, d.table, row); err != nil {
-					return err
+				value, err := d.values[i].read(p.ctx, d.table, row)
+				if err != nil {
+					if err = p.lost(k, err); err != nil {
+						return err
+					}
+					continue
+				}
+				values[k*steps+step] = value
+				if !value.Null && value.Float == value.Float {
+					p.found(number, k, step)
 				}
 			}
 			return nil
@@ -80,7 +96,6 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 				clearStep(k, step)
 			}
 		},
-		clearStep: clearStep,
 		size: func() int64 {
 			if field.kind != catalog.Text {
 				return int64(len(values) * field.to.Size() * field.width())
@@ -188,14 +203,14 @@ func (e *Engine) windowColumn(p *Pending) column {
 	}
 }
 
-// beginWindow returns the asset of Engine.begin, and the window of the first raster field in it.
-func (e *Engine) beginWindow(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, shuffle.Box, error) {
-	asset, err := e.begin(ctx, d, draw)
+// beginWindow returns the anchor of Engine.begin, and the window in pixels of the first raster field.
+func (e *Engine) beginWindow(ctx context.Context, d *dataset, draw *shuffle.Draw) (anchor, shuffle.Box, error) {
+	base, err := e.begin(ctx, d, draw)
 	if err != nil {
-		return asset, shuffle.Box{}, err
+		return base, shuffle.Box{}, err
 	}
-	window, err := d.window(e.plan, draw, asset.Index.Height, asset.Index.Width, d.rasters[0].Pad)
-	return asset, window, asset.Fault(err)
+	window, err := d.window(e.plan, draw, base.height, base.width, d.rasters[0].Pad)
+	return base, window, base.Fault(err)
 }
 
 // geoColumn returns the places of the rows' windows, as they lie in the tensor, and the times of all their steps.
@@ -221,9 +236,10 @@ func (e *Engine) geoColumn(p *Pending) column {
 				places[k] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
 				return nil
 			}
-			asset, window, err := e.beginWindow(p.ctx, d, draw)
-			if err == nil && asset.Place != nil {
-				places[k] = placeOf(&asset, window, d.rasters[0].H, d.rasters[0].W, draw.Transform)
+			base, window, err := e.beginWindow(p.ctx, d, draw)
+			if err == nil && base.Place != nil {
+				window = base.raster.Ratio.Scale(window)
+				places[k] = placeOf(&base.Asset, window, d.rasters[0].H, d.rasters[0].W, draw.Transform)
 			}
 			return err
 		},
@@ -251,7 +267,8 @@ func (e *Engine) stepsColumn(p *Pending, name string, steps int) column {
 		for place, pos := range p.batch.Positions {
 			files := p.set(place).files
 			for step := range steps {
-				if pos < 0 || p.errs[place].step(step) != nil && p.draws[place].Attempt == 0 {
+				bad := p.errs[place].step(step) != nil && p.draws[place].Attempt == 0
+				if pos < 0 || bad && !p.someThere(place, step) {
 					continue
 				}
 				row := e.rowOf(&p.draws[place], step)

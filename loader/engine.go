@@ -182,8 +182,6 @@ type column struct {
 	fill func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error
 	// clear makes row k padding: its sample is missing.
 	clear func(k int)
-	// clearStep makes one step of row k missing.
-	clearStep func(k, step int)
 	// size returns the bytes of the column that the layout cannot count, because they have no length before they are
 	// read.
 	size func() int64
@@ -298,6 +296,7 @@ type Pending struct {
 	masks     []sync.Once    // for each raster field: sets the mask to ones
 	masked    []atomic.Bool  // for each raster field: the mask is in use
 	errs      []rowErrors    // for each row
+	there     [][]byte       // for each field, where it is there: see Pending.found; nil if batches do not say it
 	todo      atomic.Int64   // units that are not done
 	order     int64          // of its first row in Engine.tiles
 	plan      tilePlan

@@ -241,12 +241,13 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk steps.
 		bad := slices.ContainsFunc(b.Bad, func(x batch.Bad) bool { return x.Row == k })
 		var draw shuffle.Draw
 		var tab *fakeTable
-		exists, stepwise := pos >= 0, false // stepwise: the bad steps are missing, the others are there
+		exists, stepwise := pos >= 0, false // stepwise: bad steps are listed one by one
+		fills := e.spec.BadSamples == spec.BadFill
 		if exists {
 			draw = e.Plan().At(tk.Epoch, pos)
 			tab = tabs[e.Sources()[sourceOf(e, draw.Dataset)].Source]
 			good := rowsGood(e, tab, &draw)
-			if !good && e.spec.BadSamples == spec.BadFill && e.sets[0].steps > 0 {
+			if !good && fills && e.sets[0].steps > 0 {
 				checkBadSteps(t, e, tab, b, k, &draw)
 				stepwise = true
 			} else if good == bad {
@@ -262,11 +263,11 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk steps.
 			if bad && !stepwise {
 				checkBad(t, e, tab, b, k, &first, &draw)
 			}
-			valid := good || e.spec.BadSamples == spec.BadFill
+			valid := good || fills // only images are broken
 			if b.Valid[k] != valid || b.Samples[k] != draw.Sample {
 				t.Fatalf("row %d: valid %v, sample %d, want %v and %d", k, b.Valid[k], b.Samples[k], valid, draw.Sample)
 			}
-			exists = good || stepwise
+			exists = valid
 		} else if b.Valid[k] {
 			t.Fatalf("row %d is padding, and valid", k)
 		}
@@ -278,14 +279,24 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk steps.
 		}
 		if s := b.Tensor("steps"); s != nil {
 			for i, r := range rows {
-				if got := s.Data[k*steps+i] == 1; got != (exists && r >= 0 && !stepBad(e, tab, &draw, rows, i)) {
+				if got := s.Data[k*steps+i] == 1; got != (exists && r >= 0) {
 					t.Fatalf("row %d step %d: validity %v of row %d", k, i, got, r)
 				}
 			}
 		}
 		for i := range steps {
-			there := exists && rows[i] >= 0 && !stepBad(e, tab, &draw, rows, i)
-			checkStep(t, e, tab, &draw, rows, i, there, k*steps+i, h, w, img, val, mask)
+			there := exists && rows[i] >= 0
+			imageThere := there && tab.broken[rows[i]] == nil
+			checkStep(t, e, tab, &draw, rows, i, imageThere, there, k*steps+i, h, w, img, val, mask)
+			for _, f := range e.spec.Fields {
+				says := b.Tensor("there." + f.Name)
+				if (says != nil) != fills {
+					t.Fatalf("there.%s: %v", f.Name, says)
+				}
+				if fills && (says.Data[k*steps+i] == 1) != (imageThere || there && f.Name != "image") {
+					t.Fatalf("row %d step %d: %s is there: %d", k, i, f.Name, says.Data[k*steps+i])
+				}
+			}
 			label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*(k*steps+i):]))
 			measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*(k*steps+i):]))
 			name := ""
@@ -325,12 +336,6 @@ func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k int, fi
 	}
 }
 
-// stepBad reports whether a step of a sequence cannot be read. Without the size of its first step,
-// a grid has no window.
-func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int) bool {
-	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes.available() && tab.broken[rows[0]] != nil
-}
-
 // checkBadSteps compares a batch's report on a sequence with bad steps with those steps, in order.
 func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k int, draw *shuffle.Draw) {
 	t.Helper()
@@ -339,8 +344,8 @@ func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *batch.Batch, k in
 		rows[step] = e.Plan().Row(draw, step)
 	}
 	var want, got []batch.Bad
-	for i, r := range rows {
-		if r >= 0 && stepBad(e, tab, draw, rows, i) {
+	for _, r := range rows {
+		if r >= 0 && tab.broken[r] != nil {
 			id, _ := tab.table().ID(t.Context(), r)
 			bad := batch.Bad{Row: k, Position: b.Positions[k],
 				Sample: &batch.SampleRef{Index: draw.Sample, Row: r, ID: id}}
@@ -373,7 +378,7 @@ func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
 	return !slices.ContainsFunc(rows, func(r int64) bool { return tab.broken[r] != nil })
 }
 
-func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int, there bool,
+func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int, imageThere, there bool,
 	at, h, w int, img, val, mask *batch.Tensor) {
 	t.Helper()
 	want := make([]float32, 3*h*w)
@@ -384,12 +389,6 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 	}
 	if there {
 		lead := tab.assets[[2]int64{0, rows[0]}]
-		for _, r := range rows { // the window goes by the first step that opens
-			if r >= 0 && tab.broken[r] == nil {
-				lead = tab.assets[[2]int64{0, r}]
-				break
-			}
-		}
 		a, m := tab.assets[[2]int64{0, rows[step]}], tab.assets[[2]int64{1, rows[step]}]
 		var weights *shuffle.Weights
 		if d := e.leaves[draw.Dataset]; d.weights != nil {
@@ -410,7 +409,7 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 					if e.spec.Fields[0].Resample == spec.Antialias && resized {
 						v, ok = antialiased(a, box, c, y, x, h, w)
 					}
-					if ok {
+					if ok && imageThere {
 						p := float32(v * float32(n.Scale[c]))
 						want[(c*h+ty)*w+tx], valid[(c*h+ty)*w+tx] = p+float32(n.Offset[c]), 1
 					}

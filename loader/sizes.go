@@ -28,7 +28,7 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 		}
 	}
 	if !d.sizes.available() {
-		if err := d.measureFiles(ctx, e, column); err != nil {
+		if err := d.measureFiles(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 }
 
 // measureFiles reads the sizes of the selected assets from the headers of their files.
-func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
+func (d *dataset) measureFiles(ctx context.Context, e *Engine) error {
 	if n := d.table.N; n > maxMeasured {
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: "+
@@ -47,14 +47,14 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 	// At least 4, because reading a header is mostly waiting.
 	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		row := rowOf(i)
-		asset, err := d.table.Fields[column].Asset(ctx, row)
+		base, err := e.anchorOf(ctx, d, row)
 		if err != nil {
 			if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {
 				return nil // the run meets the error when it reads the sample
 			}
 			return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
 		}
-		d.sizes.each[row] = catalog.Size{Height: int32(asset.Index.Height), Width: int32(asset.Index.Width)}
+		d.sizes.each[row] = catalog.Size{Height: int32(base.height), Width: int32(base.width)}
 		return nil
 	})
 }

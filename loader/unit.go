@@ -20,12 +20,29 @@ func (u unit) do(r *pixels.Reader) error {
 				continue
 			}
 			if err := c.fill(r, set, draw, u.row); err != nil {
-				return err
+				if err = u.p.lost(u.row, err); err != nil {
+					return err
+				}
+				if c.clear != nil {
+					c.clear(u.row)
+				}
 			}
 		}
 		return nil
 	}
-	return u.pixels(r, set, draw)
+	err := u.pixels(r, set, draw)
+	if err == nil && u.p.there != nil && u.exists(set, draw) {
+		u.p.found(u.field, u.row, u.step)
+	}
+	return err
+}
+
+// exists reports whether there is anything to read for the field.
+func (u unit) exists(d *dataset, draw *shuffle.Draw) bool {
+	if d.ground != nil {
+		return len(d.sceneRows(u.p.engine.plan, draw, d.rasters[u.field], u.step)) > 0
+	}
+	return u.p.engine.rowRead(d, draw, u.field, u.step) >= 0
 }
 
 // pixels decodes a raster field of one row, or of one step of it, into its place in the batch.

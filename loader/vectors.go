@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/batch"
@@ -15,23 +16,25 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// firstRaster returns the first raster of a draw, and its window there. A window on the ground is an asset of its own.
+// firstRaster returns the anchor of a draw, and its window there. A window on the ground is an asset of its own.
 func (e *Engine) firstRaster(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, shuffle.Box, error) {
 	if d.ground != nil {
 		a := d.windowAsset(e.plan, draw)
 		return a, shuffle.Box{H: a.Index.Height, W: a.Index.Width}, nil
 	}
-	asset, err := d.table.Fields[d.rasters[0].TableColumn].Asset(ctx, draw.Row)
+	base, err := e.anchorOf(ctx, d, draw.Row)
 	if err != nil {
-		return asset, shuffle.Box{}, err
+		return base.Asset, shuffle.Box{}, err
 	}
-	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, asset)
-	return asset, win, asset.Fault(err)
+	number := slices.Index(d.rasters, base.raster)
+	win, err := e.windowOf(ctx, d, draw, number, draw.Row, base.Asset)
+	return base.Asset, win, base.Fault(err)
 }
 
 // vectorsColumn returns the shapes of all fields: drawn into the memory of the batch, or cut to the windows.
 func (e *Engine) vectorsColumn(p *Pending) column {
 	set := p.group.lead()
+	number := len(set.rasters) + len(set.values)   // of the first field of shapes
 	cuts := make([][]shapes.Cut, len(set.vectors)) // for each field of boxes or polygons by row
 	for i := range cuts {
 		cuts[i] = make([]shapes.Cut, p.batch.Rows)
@@ -45,14 +48,31 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 		pos := p.layout.vectors[i] + row*size
 		return p.buf[pos:][: n*size : n*size]
 	}
-	clearRow := func(k int) {
-		for i, v := range set.vectors {
-			if v.Ragged() {
-				cuts[i][k] = shapes.Cut{}
-				continue
-			}
+	clearField := func(i, k int) {
+		cuts[i][k] = shapes.Cut{}
+		if !set.vectors[i].Ragged() {
 			clear(memory(i, k, 1))
 		}
+	}
+	clearRow := func(k int) {
+		for i := range set.vectors {
+			clearField(i, k)
+		}
+	}
+	drawField := func(i, k int, field *shapes.Field, picture func() (*shapes.Picture, error)) error {
+		pic, err := picture()
+		if err != nil {
+			return err
+		}
+		if field.Ragged() {
+			cuts[i][k], err = field.Cut(p.ctx, pic, e.options.MemoryBytes)
+		} else {
+			err = field.Draw(p.ctx, pic, memory(i, k, 1))
+		}
+		if err != nil {
+			err = rows.InField(field.Name, err)
+		}
+		return err
 	}
 	return column{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
@@ -62,18 +82,17 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 				return err
 			}
 			for i, field := range d.vectors {
-				pic, err := field.Picture(p.ctx, draw.Row, &asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
-				if err != nil {
-					return asset.Fault(err)
+				err := drawField(i, k, field, func() (*shapes.Picture, error) {
+					return field.Picture(p.ctx, draw.Row, &asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
+				})
+				if err == nil {
+					p.found(number+i, k, 0)
+					continue
 				}
-				if field.Ragged() {
-					cuts[i][k], err = field.Cut(p.ctx, pic, e.options.MemoryBytes)
-				} else {
-					err = field.Draw(p.ctx, pic, memory(i, k, 1))
+				if err = p.lost(k, asset.Fault(err)); err != nil {
+					return err
 				}
-				if err != nil {
-					return asset.Fault(rows.InField(field.Name, err))
-				}
+				clearField(i, k)
 			}
 			return nil
 		},

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -92,27 +94,27 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 	if err := raster.Accepts(&a); err != nil {
 		return shuffle.Box{}, err
 	}
-	base := a
+	base := anchor{Asset: a, raster: raster, height: a.Index.Height, width: a.Index.Width}
 	if field > 0 {
 		var err error
 		if d.files[0] != nil {
 			base, err = e.begin(ctx, d, draw)
 		} else {
-			base, err = d.table.Fields[lead.TableColumn].Asset(ctx, at)
+			base, err = e.anchorOf(ctx, d, at)
 		}
 		if err != nil {
 			return shuffle.Box{}, err
 		}
-		if !raster.Ratio.Holds(base.Index, a.Index) {
+		first := &chunk.Index{Height: base.height, Width: base.width}
+		if !raster.Ratio.Holds(first, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels do not share a grid with the first field's %d by %d",
-				a.Index.Height, a.Index.Width, base.Index.Height, base.Index.Width)
+				a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
-		if err := raster.SameGround(&base, &a); err != nil {
+		if err := raster.SameGround(&base.Asset, &a); err != nil {
 			return shuffle.Box{}, err
 		}
 	}
-	first := base.Index
 	// A window drawn in one size has no meaning in another, so every step needs the size of the
 	// first.
 	if at != draw.Row || field == 0 && d.files[0] != nil {
@@ -120,38 +122,82 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		if err != nil {
 			return shuffle.Box{}, err
 		}
-		if first.Height != begin.Index.Height || first.Width != begin.Index.Width {
+		if base.height != begin.height || base.width != begin.width {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels; the first step of the sequence has %d by %d",
-				first.Height, first.Width, begin.Index.Height, begin.Index.Width)
+				base.height, base.width, begin.height, begin.width)
 		}
-		if err := lead.SameGround(&begin, &base); err != nil {
+		if err := lead.SameGround(&begin.Asset, &base.Asset); err != nil {
 			return shuffle.Box{}, err
 		}
 	}
-	w, err := d.window(e.plan, draw, first.Height, first.Width, raster.Pad)
+	w, err := d.window(e.plan, draw, base.height, base.width, raster.Pad)
 	if w = raster.Ratio.Scale(w); err == nil && raster.Ratio.Apart() {
 		err = wholeChip(w, a.Index.Height, a.Index.Width, raster.Pad)
 	}
 	return w, err
 }
 
-// begin returns the asset of the first raster field whose size decides the window of a sequence:
-// the asset of the first step, or with the policy "fill" of the first step that opens. With sizes
-// measured before the run (GridWindow, TileWindow) the first step must have one: otherwise the
-// sequence has no window, and all its steps are bad.
-func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
-	asset, err := d.table.Fields[d.rasters[0].TableColumn].Asset(ctx, draw.Row)
-	if d.sizes.available() && d.sizes.of(draw.Row).Height == 0 {
-		return asset, err
-	}
-	fills := e.spec.BadSamples == spec.BadFill
-	for step := 0; step < d.span() && err != nil && fault.KindOf(err) != 0 && fills; step++ {
-		if row := e.rowOf(draw, step); step < d.rasters[0].Steps && !d.files.padding(0, step, row) {
-			asset, err = d.table.Fields[d.column(0, step)].Asset(ctx, row)
+// anchor is the raster that decides the window of a draw.
+type anchor struct {
+	catalog.Asset
+	raster        *pixels.Raster
+	height, width int // in pixels of the first raster field
+}
+
+// anchorOf returns the anchor of a row: the raster of the first field, or with the policy "fill" the raster of the
+// first field that opens, because the others must not be lost with it.
+func (e *Engine) anchorOf(ctx context.Context, d *dataset, row int64) (anchor, error) {
+	var first error
+	for i, raster := range d.rasters {
+		asset, err := d.table.Fields[raster.TableColumn].Asset(ctx, row)
+		if err == nil && i == 0 {
+			return anchor{asset, raster, asset.Index.Height, asset.Index.Width}, nil
+		}
+		if err == nil {
+			if height, width, ok := raster.Ratio.First(asset.Index); ok {
+				return anchor{asset, raster, height, width}, nil
+			}
+			continue
+		}
+		if i == 0 || fault.KindOf(err) == 0 {
+			first = err
+		}
+		if !e.fills(err) || d.files.some() || d.kind.ground {
+			break
 		}
 	}
-	return asset, err
+	return anchor{}, first
+}
+
+// fills reports whether an error leaves the other fields of its row.
+func (e *Engine) fills(err error) bool {
+	return e.spec.BadSamples == spec.BadFill && fault.KindOf(err) != 0
+}
+
+// begin returns the anchor that decides the window of a sequence: of the first step, or with the policy "fill" of the
+// first step that opens. With sizes measured before the run (GridWindow, TileWindow) the first step must have one:
+// otherwise the sequence has no window, and all its steps are bad.
+func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (anchor, error) {
+	base, err := e.anchorOf(ctx, d, draw.Row)
+	if d.sizes.available() && d.sizes.of(draw.Row).Height == 0 {
+		return base, err
+	}
+	for step := 0; step < d.span() && err != nil && e.fills(err); step++ {
+		row := e.rowOf(draw, step)
+		switch {
+		case step >= d.rasters[0].Steps || d.files.padding(0, step, row):
+		case d.files.some():
+			var asset catalog.Asset
+			asset, err = d.table.Fields[d.column(0, step)].Asset(ctx, row)
+			if err == nil {
+				base = anchor{asset, d.rasters[0], asset.Index.Height, asset.Index.Width}
+			}
+		default:
+			base, err = e.anchorOf(ctx, d, row)
+		}
+	}
+	return base, err
 }
 
 // rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.

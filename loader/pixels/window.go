@@ -73,6 +73,16 @@ func (r ratio) Scale(w shuffle.Box) shuffle.Box {
 	}
 }
 
+// First returns the size of an asset of the first raster field beside one of this field. It reports false if there is
+// none.
+func (r ratio) First(other *chunk.Index) (height, width int, ok bool) {
+	if r.Apart() {
+		return 0, 0, false
+	}
+	y, x := int64(other.Height)*int64(r.DenY), int64(other.Width)*int64(r.DenX)
+	return int(y / int64(r.numY)), int(x / int64(r.numX)), y%int64(r.numY) == 0 && x%int64(r.numX) == 0
+}
+
 // gcd returns the greatest common divisor of a and b.
 func gcd(a, b int) int {
 	for b != 0 {

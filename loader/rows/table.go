@@ -148,10 +148,21 @@ func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, ro
 func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, policy string, rows []uint32) (
 	[]catalog.Asset, error) {
 	if t.Joined == nil {
-		return FirstAssets(ctx, t, columns, policy, rows)
+		assets, err := FirstAssets(ctx, t, columns, policy, rows)
+		if err == nil || policy != spec.BadFill || fault.KindOf(err) == 0 {
+			return assets, err
+		}
 	}
 	var out []catalog.Asset
 	for _, column := range columns {
+		if t.Joined == nil { // no sample has all fields
+			asset, err := FirstAssets(ctx, t, []int{column}, policy, rows)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, asset...)
+			continue
+		}
 		some := t.Joined.first(column, rows)
 		if len(some) == 0 {
 			return nil, InField(fields[column].Name, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes"))

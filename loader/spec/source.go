@@ -553,6 +553,13 @@ var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lon
 // UTC, and the least int64 for a row without a time.
 const GeoTime = "geo.time"
 
+// ThereMember returns the name of the tensor that says in which rows a field is there: uint8 (n), or (n t) of a field
+// with steps. Batches with BadFill have one for each field.
+func ThereMember(field string) string { return "there." + field }
+
+// SaysWhatIsThere reports whether batches have a tensor ThereMember for each field.
+func (s *Spec) SaysWhatIsThere() bool { return s.BadSamples == BadFill && !s.IDs }
+
 // ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, the columns of
 // the rules by which scenes and their steps stand, and the usual ones.
 func (s *Source) ClockColumns(o *Sampler) (names []string) {
@@ -575,6 +582,12 @@ func (s *Spec) extras() (names []string) {
 	}
 	if s.Geo {
 		names = append(append(append(names, "geo"), GeoMembers[:]...), GeoTime)
+	}
+	if s.SaysWhatIsThere() {
+		names = append(names, "there")
+		for _, field := range s.Fields {
+			names = append(names, ThereMember(field.Name))
+		}
 	}
 	fixed := len(names)
 	_ = s.walk(func(src Source, _ int) error {

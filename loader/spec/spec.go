@@ -61,8 +61,9 @@ type Spec struct {
 	// Sampler says which window of a sample is read. Default: the whole chip.
 	Sampler Sampler `json:"sampler"`
 	// BadSamples says what happens to samples that cannot be read: "error" (default) ends the run,
-	// "skip" marks the row as not valid, "replace" reads another sample, "fill" keeps the row and
-	// fills its fields as missing, of a sequence only the steps that cannot be read.
+	// "skip" marks the row as not valid, "replace" reads another sample, "fill" keeps what can be
+	// read: fields that cannot are nodata, of a sequence only their steps that cannot. "there.NAME",
+	// uint8 (n) or for fields with steps (n t), says for each field where it is there.
 	BadSamples string `json:"bad_samples"`
 	// BadLimit ends an epoch with an error if a loader meets more bad samples in it. Default: no
 	// limit.
@@ -297,8 +298,8 @@ const (
 	BadError   = "error"   // ends the run
 	BadSkip    = "skip"    // the row is not valid
 	BadReplace = "replace" // another sample takes its place
-	// BadFill keeps the row valid and fills all of it as missing. In a sequence it fills only the
-	// bad steps, because the other steps are read.
+	// BadFill keeps the fields that can be read, and of a sequence their good steps. The others are missing, and the
+	// row is valid if any field is there.
 	BadFill = "fill"
 )
 

@@ -242,7 +242,7 @@ def test_resume_and_explain(folder: Path, binary: str, tmp_path: Path) -> None:
 
 
 def test_a_bad_file_of_a_still_field(folder: Path, tmp_path: Path) -> None:
-    """A damaged label makes the row bad; with on_bad="fill" the sequence is filled as well."""
+    """A damaged label makes the row bad; with on_bad="fill" the sequence stays."""
     (tmp_path / "x.csv").write_text("image\nx.tif\n")
     with rasterio.open(folder / "crops0.tif") as d:
         profile = d.profile | {"compress": "deflate", "transform": d.transform}
@@ -263,10 +263,11 @@ def test_a_bad_file_of_a_still_field(folder: Path, tmp_path: Path) -> None:
     with chaski.load(both, batch_size=8, window=window, on_bad="fill") as loader:
         for b in nonempty(loader):
             bad = {x.row for x in b.bad}
-            assert bad and b["valid"].all()
+            assert bad and b["valid"].all() and b["steps"].any(1).all()
+            assert b["there"]["crops"].tolist() == [int(k not in bad) for k in range(8)]
             for k in range(8):
-                for name in ("optical_ok", "crops_ok", "steps"):
-                    assert (k in bad) == (not b[name][k].any())
+                assert (k in bad) == (not b["crops_ok"][k].any())
+                assert (b["there.optical"][k] == b["steps"][k]).all() and b["optical_ok"][k].any()
 
 
 def test_what_is_refused(folder: Path) -> None:

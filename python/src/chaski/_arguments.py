@@ -432,8 +432,9 @@ class OnBad(Argument):
 
     Attributes:
         action: says what happens to samples that cannot be read: "error" (default) ends the run,
-            "skip" marks the row as not valid, "replace" reads another sample, "fill" keeps the row
-            and fills its fields as missing, of a sequence only the steps that cannot be read.
+            "skip" marks the row as not valid, "replace" reads another sample, "fill" keeps what can
+            be read: fields that cannot are nodata, of a sequence only their steps that cannot.
+            `batch["there"]` says for each field where it is there.
         max_count: the number of bad rows that are allowed, at least 0. Default: any number. Every
             rank counts its own, from the start of the epoch or from where its loader began: a state
             has no count.

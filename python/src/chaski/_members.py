@@ -84,6 +84,7 @@ def _saved(torch: Any, v: Any) -> Any:
 class Described(dict[str, Any]):
     """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
 
+    With `on_bad="fill"`, so is "there", of "there.image" and the other fields.
     In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
     """
 
@@ -153,10 +154,11 @@ class Described(dict[str, Any]):
         return OrderedDict, (), None, None, iter((k, _saved(torch, v)) for k, v in self.items())
 
     def __missing__(self, name: str) -> dict[str, Any]:
-        if name == "geo" and (
-            found := {k.removeprefix("geo."): v for k, v in self.items() if k.startswith("geo.")}
+        group = f"{name}."
+        if name in ("geo", "there") and (
+            found := {k.removeprefix(group): v for k, v in self.items() if k.startswith(group)}
         ):
-            if isinstance(found.get("time"), np.ndarray):
+            if name == "geo" and isinstance(found.get("time"), np.ndarray):
                 found["time"] = found["time"].view("datetime64[us]")
             return found
         raise KeyError(f"{name}: there are {sorted(self)}")

@@ -116,7 +116,24 @@ def _picture(
     fill = ignore.get(name, batch._fill(name))
     labels, palette = batch._colours(name, named.get(name, {}), painted.get(name, {}))
     classes = _show.are_classes(rows, fill, "b" not in axes or bool(palette))
+    there = as_array(batch.get(f"there.{name}", np.ones(len(v))))[shown] != 0
+    if not there.all():
+        rows, fill = _missing(rows, there, fill, classes)
     return _Picture(name, rows, called, fill, picked, classes, labels, palette)
+
+
+def _missing(
+    rows: npt.NDArray[Any], there: npt.NDArray[np.bool_], fill: float | None, classes: bool
+) -> tuple[npt.NDArray[Any], float | None]:
+    """Returns pictures, and their fill, in which what is not there is grey: NaN, or the fill."""
+    if classes:
+        rows = rows.astype(np.int64)
+        fill = float(min(rows.min(), 0) - 1) if fill is None else fill
+        rows[~there] = int(fill)
+        return rows, fill
+    rows = rows.astype(np.promote_types(rows.dtype, np.float32))
+    rows[~there] = np.nan
+    return rows, fill
 
 
 def as_numpy(v: Any, dtype: str) -> Any:
