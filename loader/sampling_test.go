@@ -378,8 +378,8 @@ func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
 	return !slices.ContainsFunc(rows, func(r int64) bool { return tab.broken[r] != nil })
 }
 
-func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int, imageThere, there bool,
-	at, h, w int, img, val, mask *batch.Tensor) {
+func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int,
+	imageThere, there bool, at, h, w int, img, val, mask *batch.Tensor) {
 	t.Helper()
 	want := make([]float32, 3*h*w)
 	valid := make([]byte, 3*h*w)
