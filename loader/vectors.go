@@ -105,21 +105,25 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 			}
 			return n
 		},
-		members: func() (out []member) {
-			for i, field := range set.vectors {
-				if field.Ragged() {
-					for _, t := range cutTensors(field, cuts[i]) {
-						out = append(out, member{t, field.Vector.Kind})
-					}
-					continue
-				}
-				n, lead := p.batch.Rows, set.rasters[0]
-				out = append(out, member{batch.Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
-					Data: memory(i, 0, n), Shape: []int64{int64(n), int64(lead.H), int64(lead.W)}}, "vector"})
-			}
-			return out
-		},
+		members: func() []member { return p.vectorMembers(cuts, memory) },
 	}
+}
+
+// vectorMembers returns the tensors of all fields of shapes: what was cut, or what was drawn into memory.
+func (p *Pending) vectorMembers(cuts [][]shapes.Cut, memory func(i, row, n int) []byte) (out []member) {
+	set := p.group.lead()
+	for i, field := range set.vectors {
+		if field.Ragged() {
+			for _, t := range cutTensors(field, cuts[i]) {
+				out = append(out, member{t, field.Vector.Kind})
+			}
+			continue
+		}
+		n, lead := p.batch.Rows, set.rasters[0]
+		out = append(out, member{batch.Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
+			Data: memory(i, 0, n), Shape: []int64{int64(n), int64(lead.H), int64(lead.W)}}, "vector"})
+	}
+	return out
 }
 
 // cutTensors returns the tensors of a field of boxes or polygons.
