@@ -23,7 +23,7 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 	lead := g.lead()
 	times := max(lead.steps, 1)
 	for i, v := range lead.values {
-		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * max(lead.stepsOf(v), 1),
+		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * max(lead.valueSteps(v), 1),
 			of: func(p *Pending) column { return e.valueColumn(p, i) }})
 	}
 	if len(lead.vectors) > 0 {
@@ -64,12 +64,12 @@ func (p *Pending) columnsOfBatch() []column {
 // valueColumn returns metadata column i.
 func (e *Engine) valueColumn(p *Pending, i int) column {
 	field := p.group.lead().values[i]
-	length := p.group.lead().stepsOf(field)
+	length := p.group.lead().valueSteps(field)
 	steps := max(length, 1)
 	values := make([]catalog.Value, p.batch.Rows*steps) // by row and then step
 	clearStep := func(k, step int) { values[k*steps+step] = catalog.Value{Null: true} }
 	number := len(p.group.lead().rasters) + i
-	made := column{
+	return column{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			for step := range steps {
 				clearStep(k, step)
@@ -115,14 +115,10 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 			return []member{{tensor, field.kind.String()}}
 		},
 	}
-	if field.timeless { // a bad step takes no value of the sequence
-		made.clearStep = nil
-	}
-	return made
 }
 
-// stepsOf returns how many values of a column a sequence has; 0 without an axis t.
-func (d *dataset) stepsOf(v valueField) int {
+// valueSteps returns how many values of a column a sequence has; 0 without an axis t.
+func (d *dataset) valueSteps(v valueField) int {
 	if v.timeless {
 		return 0
 	}

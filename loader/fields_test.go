@@ -400,7 +400,7 @@ func TestContradictingFieldMembers(t *testing.T) {
 		`kind is "number" and bands is given`: {
 			Kind: spec.NumberField, Bands: []int{0},
 		},
-		`kind is "text" and layout is given`: {Kind: spec.TextField, Layout: "n"},
+		`kind is "text" and layout is given`: {Kind: spec.TextField, Layout: "n y x"},
 		`kind is "number" and pattern is "{id}.tif"`: {
 			Kind: spec.NumberField, Pattern: "{id}.tif",
 		},

@@ -14,7 +14,7 @@ func (d *dataset) stepsOf(number int) int {
 	case number < n:
 		return d.rasters[number].Steps
 	case number < n+len(d.values):
-		return d.steps
+		return d.valueSteps(d.values[number-n])
 	}
 	return 0
 }
