@@ -540,8 +540,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad, bad_limit, ` +
 			`bad_samples, base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, ` +
-			`dims, fields, geo, id_column, " +
-			"id_list, ids, last, length, missing, parts, per_batch, sampler, seed, shuffle, source, ` +
+			`dims, fields, geo, id_column, ` +
+			`id_list, ids, last, length, missing, parts, per_batch, sampler, seed, shuffle, source, ` +
 			`sources, split, stats, strata, take, temperature, time, timestamp, until, use, version, where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
 		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,
