@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import nonempty
 from patience import logged
 
 import chaski
@@ -102,8 +103,10 @@ def test_dims_of_npy(tmp_path, caplog, dims):
             chaski.load(tmp_path, batch_size=4, fields=field)
         return
     with chaski.load(tmp_path, batch_size=4, fields=field, window=window, pixels=pixels) as it:
-        for b in it:
-            for got, (y, c, h, w) in zip(np.asarray(b["x"]), np.asarray(b["window"]), strict=True):
+        for b in nonempty(it):
+            for got, (y, c, h, w) in nonempty(
+                zip(np.asarray(b["x"]), np.asarray(b["window"]), strict=True)
+            ):
                 assert np.array_equal(got, want[..., y : y + h, c : c + w])
     assert "taken for pictures" not in caplog.text
 

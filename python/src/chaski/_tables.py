@@ -156,7 +156,7 @@ class Files:
         tolist = getattr(ids, "tolist", getattr(ids, "to_list", None))
         ids = tolist() if tolist else ids
         if isinstance(ids, (str, os.PathLike)):
-            return self.path(os.fspath(ids))
+            return str(self.path(os.fspath(ids)))
         if not isinstance(ids, Sequence) or isinstance(ids, bytes) or not len(ids):
             raise SpecError(f"ids is {ids!r:.100}: it must be a path, or a list of at least one id")
         lines = [str(id) for id in ids]
