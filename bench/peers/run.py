@@ -240,6 +240,9 @@ class Workload:
         pattern = str(self.folder / peer.format / "*.tif")
         flags = ["--batch", str(self.shape.batch), "--normalize", "mean_std"]
         flags += ["--stats", str(self.folder / "stats.json")]
+        # As loaders.memory_of: eight batches, and a quarter of them for decoded tiles.
+        batch = self.shape.batch * self.shape.bands * self.shape.side**2 * 4
+        flags += ["--memory", str(max(256 << 20, 8 * batch))]
         if self.shape.windows:
             flags += ["--window", f"{self.shape.side}x{self.shape.side}"]
             flags += ["--per-asset", str(self.shape.per_asset)]
