@@ -60,7 +60,7 @@ func TestMalformedFlagValues(t *testing.T) {
 		{"--level is 99: it must be from 1 to 22", []string{"convert", "--level", "99", "-o", "y.tif", "x.tif"}},
 		{"--tile is 0: it must be from 1 to 65535", []string{"convert", "--tile", "0", "-o", "y.tif", "x.tif"}},
 		{"--streams is -1: it must be at least 0", []string{"token", "--streams", "-1", "ana"}},
-		{`--field is "a=b.tif": a catalog of pairs needs NAME=PATTERN with {id} in the pattern`,
+		{`--field is "a=b.tif": a catalog of pairs needs NAME=PATTERN with a name such as {id} in the pattern`,
 			[]string{"index", "--field", "a=b.tif", "x"}},
 		{"--skip-bad needs --format parquet", []string{"index", "--skip-bad", "x.tif"}},
 		{"-o x.csv: a catalog is a Parquet file, whose name ends in .parquet",

@@ -278,7 +278,7 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 		{"verify nothing", "not found", []string{"verify", filepath.Join(dir, "none")}},
 		{"output folder", "not found", []string{"stats", "-o", filepath.Join(dir, "none", "o.json"), chip}},
 		{"empty dataset", "not found", []string{"bench", "load", empty}},
-		{"column of a folder", "not found", []string{"stats", "--field", "image=path", dir}},
+		{"column of a folder", "not found", []string{"stats", "--field", "image=none", dir}},
 		{
 			"stats file", "not found",
 			[]string{"bench", "load", "--normalize", "mean_std", "--stats", filepath.Join(dir, "none.json"), dir},

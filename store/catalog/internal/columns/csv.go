@@ -198,11 +198,14 @@ func columnNames(head []string, want func(name string) Want) (names, data []stri
 	return names, nil, err
 }
 
+// noColumn is a name that nobody wants. "" is one that callers have for a column that is found later.
+const noColumn = "\x00"
+
 // hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and no name
 // in the line is that number.
 func hasNoHeader(head []string, want func(name string) Want) bool {
 	return slices.ContainsFunc(numbers(len(head)), func(number string) bool {
-		return want(number) != want("") && !slices.Contains(head, number)
+		return want(number) != want(noColumn) && !slices.Contains(head, number)
 	})
 }
 
