@@ -155,13 +155,13 @@ def test_the_page(eurosat, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        (Field(kind="class", column="name"), 'no columns but "folder"'),
+        (Field(kind="class", column="species"), '"species"'),
         (Field(kind="class", column="folder", classes=[]), "classes is empty"),
         (Field(kind="class", column="folder", classes=["a", "a"]), '"a" twice'),
         (Field(kind="class", column="folder", classes=["a", ""]), "empty string"),
         (Field(kind="class", column="folder", dtype="float32"), "dtype"),
         (Field(kind="text", column="folder", classes=["a"]), "classes"),
-        (Field(kind="class", column="folder", layout="n"), "layout"),
+        (Field(kind="class", column="folder", layout="n y x"), "layout"),
         (Field(kind="class", column="folder", pattern="{id}.tif"), "pattern"),
         (Field(kind="number", column="folder"), "folder"),
     ],

@@ -369,9 +369,8 @@ def test_what_does_not_fit(folder: Path, tmp_path: Path):
     ground = chaski.GeoWindow(size_m=160, resolution=10)
     refused: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         ({"pattern": label, "path": "a.geojson"}, {}, "both path and pattern"),
-        ({"pattern": "labels/1.geojson"}, {}, "must have {id}"),
+        ({"pattern": "labels/1.geojson"}, {}, "must have a name such as {id}"),
         ({"pattern": label, "image": "file"}, {}, "of one image"),
-        ({"path": tmp_path / "a.geojson", "missing": "empty"}, {}, "it is for a pattern"),
         ({"pattern": label, "missing": "drop"}, {}, 'must be "error" or "empty"'),
         ({}, {}, "path is empty"),
         ({"pattern": label}, {"window": ground}, "many images"),

@@ -48,7 +48,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_blocks(data, binary, monkeypatch):
     monkeypatch.chdir(data)
-    assert COMMAND is not None and len(BLOCKS) == 9
+    assert COMMAND is not None and len(BLOCKS) == 10
     subprocess.run([binary, *COMMAND[1].split()], check=True, capture_output=True)
     calls = 0
 
@@ -65,4 +65,4 @@ def test_blocks(data, binary, monkeypatch):
     for block in nonempty(BLOCKS):
         calls = 0
         exec(block, names)
-        assert calls > 0, block
+        assert calls > 0 or "load(" not in block, block

@@ -571,7 +571,7 @@ def test_bad_samples(data, tmp_path, policy):
                     assert np.array_equal(b["image"][k], filled(images[d.row]))
                     continue
                 (bad,) = b.bad
-                assert bad.row == k and b["valid"][k] == (policy != "skip")
+                assert bad.row == k and b["valid"][k] == (policy == "replace")
                 assert bad.sample == chaski.SampleRef(d.sample, 5, "05.tif") and bad.source == ""
                 if policy == "replace":
                     d = next(s for s in (plan.substitute(d, a) for a in range(1, 17)) if s.row != 5)
@@ -592,7 +592,7 @@ def test_bad_samples(data, tmp_path, policy):
 
 
 def test_bad_steps_are_filled(data, tmp_path):
-    """With "fill", only the unreadable steps of a sequence are missing."""
+    """With "fill", only the fields of a step that cannot be read are missing."""
     table, images, _ = data
     folder = table.parent
     for f in folder.iterdir():
@@ -621,13 +621,15 @@ def test_bad_steps_are_filled(data, tmp_path):
     told = []
     for k, s in enumerate(got["sample"]):
         for t, i in enumerate(series[s]):
-            assert got["steps"][k, t] == (i not in bad)
-            if i in bad:
-                assert (got["image"][k, t] == -1).all() and not got["mask"][k, t].any()
-                told.append((k, i))
-            else:
-                for name in ("image", "mask", "cloud"):
-                    assert np.array_equal(got[name][k, t], want[name][k, t])
+            assert got["steps"][k, t] == 1
+            told += [(k, i)] * (i in bad)
+            for name, missing in (("image", -1), ("mask", 0), ("cloud", None)):
+                there = bad.get(i) != name
+                assert got["there"][name][k, t] == there
+                whole = want[name][k, t]
+                assert np.array_equal(
+                    got[name][k, t], whole if there else np.full_like(whole, missing)
+                )
     assert [(b.row, b.sample.row) for b in got.bad] == told
     for b in got.bad:
         assert f"{bad[b.sample.row]}{b.sample.row:02}.tif" in b.message
