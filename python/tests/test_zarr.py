@@ -108,6 +108,7 @@ def test_windows_of_two_resolutions(binary: str, tmp_path: Path) -> None:
         ("<i2", {"scale_factor": 10.0}, True),
         ("<i2", {"scale_factor": [10.0], "add_offset": [35.0], "_FillValue": -32768}, True),
         ("<i4", {"add_offset": 500000}, True),
+        ("<i2", {"scale_factor": "10.0", "add_offset": " 35", "_FillValue": "-32768"}, True),
         ("<f8", {"scale_factor": 0.5, "_FillValue": "NaN"}, True),
         ("<u1", {"scale_factor": -30.0, "add_offset": 4.6e6, "missing_value": 3}, False),
         ("<i2", {"scale_factor": 0.0, "add_offset": 5.0}, False),
@@ -201,3 +202,22 @@ def test_labels(binary: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         [batch["share"][i] for i in range(len(rows))], arrays["share"][rows]
     )
+
+
+@pytest.mark.parametrize("dtype", ["u1", "<i2", "<u4", "<f4", "<f8"])
+@pytest.mark.parametrize("key", ["_FillValue", "missing_value"])
+@pytest.mark.parametrize("value", ["7", [7], ["7"], 7, "7.0"])
+def test_nodata_as_writers_have_it(binary, tmp_path, dtype, key, value) -> None:
+    """A number, a string of one, or a list of one of either."""
+    cells = np.arange(16).reshape(4, 4).astype(dtype)
+    head = {"zarr_format": 2, "shape": [4, 4], "chunks": [4, 4], "order": "C", "filters": None}
+    head |= {"dtype": cells.dtype.str, "compressor": None, "fill_value": None}
+    folder = tmp_path / "a.zarr"
+    folder.mkdir()
+    (folder / ".zarray").write_text(json.dumps(head))
+    (folder / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": ["y", "x"], key: value}))
+    (folder / "0.0").write_bytes(cells.tobytes())
+    pixels = chaski.Pixels(dtype="native", validity="ok")
+    with chaski.load(folder, batch_size=1, pixels=pixels) as loader:
+        (batch,) = loader
+    assert np.array_equal(batch["ok"].squeeze() == 1, cells != 7)

@@ -3,6 +3,7 @@ package zarr
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -52,11 +53,16 @@ func (m *Meta) attrSample(key string) []byte {
 	if b, err := parseFill(raw, m.DType); err == nil {
 		return b
 	}
-	// xarray writes _FillValue of version 3 in base64, little-endian; of floats as float64.
 	var encoded string
 	if decode(raw, &encoded) != nil {
 		return nil
 	}
+	// Some writers have numbers as strings. Base64 of 1, 2, 4 or 8 bytes ends with "=" and is none of these.
+	number := make([]byte, m.DType.Size())
+	if putNumber(number, strings.TrimSpace(encoded), m.DType) == nil {
+		return number
+	}
+	// xarray writes _FillValue of version 3 in base64, little-endian; of floats as float64.
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
 	case err != nil:
@@ -80,10 +86,22 @@ func alone(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Number returns a number among the attributes, such as scale_factor.
+// Number returns a number among the attributes, such as scale_factor. Some writers have numbers as strings.
 func (m *Meta) Number(key string) (v float64, ok bool) {
 	raw := m.Attrs[key]
-	return v, len(raw) > 0 && string(raw) != "null" && decode(alone(raw), &v) == nil
+	if len(raw) == 0 || string(raw) == "null" {
+		return 0, false
+	}
+	raw = alone(raw)
+	if decode(raw, &v) == nil {
+		return v, true
+	}
+	var text string
+	if decode(raw, &text) != nil {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return v, err == nil
 }
 
 // FillValue returns the value of cells that were not written, rounded to float64.
