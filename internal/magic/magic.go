@@ -55,7 +55,7 @@ type Format struct {
 // Formats of rasters and pictures.
 var (
 	TIFF = &Format{Name: "tiff", Class: Raster, starts: []string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"},
-		ends: []string{".tif", ".tiff"}}
+		ends: []string{".tif", ".tiff", ".geotiff"}}
 	// Rumi is of generation 3. Files of earlier generations begin like a BigTIFF.
 	Rumi = &Format{Name: "rumi", Class: Raster, starts: []string{"RUMI"}, ends: []string{".rumi"}}
 	PNG  = &Format{Name: "png", Class: Picture, Noun: "a PNG image", starts: []string{"\x89PNG"},

@@ -1104,3 +1104,18 @@ def test_steps_stand_in_the_order_of_time(tmp_path, texts):
         chaski.UnsupportedError, match=rf'column date, row {len(texts)}: "1/5/2024"'
     ):
         chaski.load(tmp_path / "t.csv", batch_size=1, **how)
+
+
+def test_rasters_by_every_ending(data, tmp_path):
+    """The endings of TIFFs count alike in a directory, a glob, a list, a column and a pattern."""
+    for k, ending in enumerate((".tif", ".TIFF", ".geotiff")):
+        write(tmp_path / f"{k}{ending}", data[1][k])
+        (tmp_path / f"{k}.csv").write_text(f"image\n{k}{ending}\n")
+        sources = [(tmp_path / f"{k}.csv", {"image": "image"}), ([tmp_path / f"{k}{ending}"], None)]
+        sources += [(tmp_path / f"*{ending}", None), (tmp_path, {"image": "{id}" + ending})]
+        for source, fields in sources:
+            with chaski.load(source, batch_size=1, fields=fields) as loader:
+                (b,) = loader
+            assert np.array_equal(np.where(data[1][k] == NODATA, 0, data[1][k]), b["image"][0])
+    with chaski.load(tmp_path, batch_size=4) as loader:
+        assert loader.samples == 3

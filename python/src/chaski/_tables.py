@@ -27,7 +27,7 @@ _PYARROW = (
 )
 _PREFIX, _LOCK = "chaski-tables-", "lock"
 _WKB = ("binary", "large_binary", "binary_view")
-_RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
+_RASTERS = (".tif", ".tiff", ".geotiff", ".rumi")  # as package catalog tells a column of rasters
 _PICTURES = (".png", ".jpg", ".jpeg", ".npy", ".vrt", ".zarr", ".zarr.zip")
 """Of files that a column of strings holds where a field says that it is of rasters."""
 
