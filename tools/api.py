@@ -98,7 +98,7 @@ def sentence(v: object) -> str:
 
 
 def arguments(f: object) -> str:
-    """Returns the names of a function's arguments in brackets, or nothing for C code that has none."""
+    """Returns the names of a function's arguments in brackets, or nothing for C code."""
     try:
         found = inspect.signature(f).parameters.values()  # type: ignore[arg-type]
     except ValueError:
@@ -147,7 +147,7 @@ UNINSTALLED = {"chaski.torchgeo", "chaski.terratorch"}
 
 
 def reference() -> str:
-    """Returns the page of signatures. The pages of the reference say which names, in which order."""
+    """Returns the page of signatures, with the names that the reference has, in its order."""
     out = [
         "# Python reference",
         "",

@@ -99,6 +99,7 @@ def run(side: str, path: str, name: str, workers: int, count: int) -> None:
 
 
 def main() -> None:
+    """Prints a table of samples a second of processor time."""
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -137,10 +138,8 @@ def main() -> None:
 
                     rates[side].append(count / seconds(count))
             h5py, chaski = (statistics.median(rates[side]) for side in rates)
-            print(
-                f"{name}: h5py {h5py:.0f}, chaski {chaski:.0f} samples a second, {chaski / h5py:.2f} times",
-                flush=True,
-            )
+            rate = f"h5py {h5py:.0f}, chaski {chaski:.0f} samples a second"
+            print(f"{name}: {rate}, {chaski / h5py:.2f} times", flush=True)
 
 
 if __name__ == "__main__":

@@ -282,8 +282,9 @@ def test_registered_once(binary, monkeypatch, caplog):
 
     monkeypatch.setattr(_device, "_refused", False)
     options = {"batch_size": 4, "window": chaski.RandomWindow(256, 20), "normalize": STATS}
+    own = chaski.Engine(share=False, reuse=False)  # its segments are of this loader alone
     with caplog.at_level(logging.WARNING), contextlib.ExitStack() as stack:
-        d = stack.enter_context(chaski.torch.IterableDataset(COAST, **options))
+        d = stack.enter_context(chaski.torch.IterableDataset(COAST, **options, engine=own))
         if not d.loader._described.reply.shared.address:
             pytest.skip("no shared memory")
         d._mover = _device.Mover(Registering(torch.device("cpu")), chaski.torch.to_tensors)
@@ -297,7 +298,7 @@ def test_registered_once(binary, monkeypatch, caplog):
     assert [r for r in caplog.records if "pageable" in r.message] == [] or refused
     assert len([r for r in caplog.records if "pageable" in r.message]) <= 1
     deadline = time.monotonic() + 20
-    del got, d, side
+    del got, w, want, d, side  # all batches: those of both loops may share a segment
     while now and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not now

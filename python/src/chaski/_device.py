@@ -223,7 +223,8 @@ def _register(stream: Stream, a: object) -> None:
         except OSError as e:
             if not _refused:
                 _refused = True
-                _log.warning("batches are copied from pageable memory, more slowly: %s", e)
+                # Not e itself: a handler that keeps it keeps frames, whose batches hold segments.
+                _log.warning("batches are copied from pageable memory, more slowly: %s", str(e))
 
     def over() -> None:  # before its memory is unmapped
         if os.getpid() == pid:
