@@ -345,7 +345,7 @@ func (c *coco) layer(size int64) (*Layer, error) {
 	if first := c.values[0]; c.named && len(c.categories) > 0 {
 		for id := range first.codes.of {
 			if _, ok := c.categories[id]; !ok {
-				return nil, fault.New(fault.Corrupt, "categories", fault.NoOffset, "there is none with the id %s",
+				return nil, fault.New(fault.Corrupt, "categories", fault.NoOffset, "no category has the id %s",
 					fault.Short(id))
 			}
 		}

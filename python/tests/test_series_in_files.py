@@ -68,7 +68,7 @@ def test_npy_of_four_axes(tmp_path, dtype):
     ],
 )
 def test_npy_axes(tmp_path, caplog, shape, dims):
-    """Axes are (b, y, x) whatever the sizes, but for pictures, of which the log tells once."""
+    """Axes are (b, y, x) for all sizes but those of pictures, which the log names once."""
     arrays = [np.random.default_rng(i).random(shape).astype("float32") for i in range(3)]
     for i, x in enumerate(arrays):
         np.save(tmp_path / f"{i}.npy", x)

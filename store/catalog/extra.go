@@ -58,9 +58,9 @@ func isNamed(fields []Source, tab *columns.Table, name string) bool {
 		slices.Contains(pathColumns, name) && (tab == nil || !tab.Has(name))
 }
 
-// nameColumns makes the columns of the paths uris: those of the names of the leading pattern and, unless the table
-// stores them, pathColumns. It also makes the keys of the samples. shared is the length of the directory that all
-// absolute paths share.
+// nameColumns makes a column of each name of the leading pattern, cut from the paths uris, and, unless the table stores
+// them, pathColumns. It also makes the keys of the samples. shared is the length of the directory that all absolute
+// paths share.
 func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, shared int) {
 	t.pathed = map[string]*columns.Column{}
 	add := func(name string, convert func(path string) (string, bool)) {

@@ -755,7 +755,7 @@ class Rows(RowsJson):
             line, or PATH::COLUMN, a column of a table (.csv, .tsv, .parquet, .json). A column by
             its number, from 0, is of a CSV file without a header. An id is what the sample is
             called, or the end of the path of one of its rasters from a slash on, with or without
-            the ending. The order stays that of the dataset. An id that names no sample is an error:
+            the ending. Samples keep the dataset's order. An id that names no sample is an error:
             see `missing`.
         id_column: the column of the dataset that holds the ids. Each id then names all rows that
             have it. Default: what the samples are called.

@@ -48,7 +48,7 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
 		return err
 	}
-	of, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], loader.ParseSpec, &f.data, f.source.Spec)
+	source, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], loader.ParseSpec, &f.data, f.source.Spec)
 	if err != nil {
 		return err
 	}
@@ -58,10 +58,11 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 		if cmd.Flags().Changed("max-faults") {
 			limit = o.MaxFaults
 		}
-		return badSamples(cmd.Context(), env, of, lo, out, limit)
+		return badSamples(cmd.Context(), env, source, lo, out, limit)
 	}
 	bar := console.NewBar(env.Err, "comparing")
-	report, err := survey.Pairs(cmd.Context(), of, lo, survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
+	report, err := survey.Pairs(cmd.Context(), source, lo,
+		survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)
@@ -73,10 +74,11 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 }
 
 // badSamples reads all samples of a run and writes a list of up to limit bad ones. The first of them is the error.
-func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.Options, out string, limit int) error {
-	of.BatchSize = max(of.BatchSize, 1)
-	of.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
-	engine, err := loader.Open(ctx, of, o)
+func badSamples(ctx context.Context, env console.Env, source loader.Spec, o loader.Options, out string,
+	limit int) error {
+	source.BatchSize = max(source.BatchSize, 1)
+	source.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
+	engine, err := loader.Open(ctx, source, o)
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
