@@ -163,7 +163,7 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 		return r.Read(ctx, a, whole, bands, pixels.Nowhere{}, pixels.Nowhere{})
 	}
 	if asset.Parts != nil {
-		return eachPart(raster, &asset, func(k int, part *pixels.Raster, _ *pixels.Lay) error {
+		return raster.EachPart(&asset, func(k int, part *pixels.Raster, _ *pixels.Lay) error {
 			return read(asset.Parts[k], part.Picked)
 		})
 	}

@@ -547,7 +547,7 @@ func (d *dataset) compileParts(field *pixels.Raster, stack *catalog.Asset, polic
 	if err != nil || d.kind.ground { // where each part finds its pixels by its own place
 		return err
 	}
-	err = eachPart(field, stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+	err = field.EachPart(stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		if said := partial(part, &stack.Parts[k], l); said != "" {
 			d.partial = append(d.partial, said)
 		}

@@ -58,7 +58,7 @@ func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		return do(&read{raster: raster, part: -1, row: row, asset: asset, index: asset.Index, bands: bands, win: win,
 			in: d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)})
 	}
-	return eachPart(raster, &asset, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+	return raster.EachPart(&asset, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		if said := partial(part, &asset.Parts[k], l); said != "" {
 			e.warnPartial(d, said)
 		}
@@ -72,31 +72,6 @@ func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		}
 		return do(rd)
 	})
-}
-
-// eachPart calls do for every part of a stack that a field takes bands of, with how it lies in the stack.
-func eachPart(f *pixels.Raster, a *catalog.Asset,
-	do func(k int, part *pixels.Raster, l *pixels.Lay) error) error {
-	for place, part := range f.Parts {
-		if part == nil {
-			continue
-		}
-		if err := part.Accepts(&a.Parts[place]); err != nil {
-			return a.Parts[place].Fault(err)
-		}
-		part, err := part.For(a.Parts[place].Index)
-		if err != nil {
-			return a.Parts[place].Fault(err)
-		}
-		lay, err := part.NewLay(a, place)
-		if err != nil {
-			return err
-		}
-		if err := do(place, part, &lay); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // partial says, once for each part of a stack, that a raster covers less than the stack. Otherwise it returns "".

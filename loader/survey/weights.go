@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -24,10 +26,12 @@ import (
 
 // WeightOptions say what Weights counts.
 type WeightOptions struct {
-	// Field is the raster field to look at. Default: the only one.
+	// Field is the raster field to look at, or one of shapes, whose boxes and polygons count as a mask has them.
+	// Default: the only raster field.
 	Field string
-	// Classes are the stored values to count in the first band that the field picks. A value that no pixel has is an
-	// error. Default: pixels that are valid in one of the picked bands.
+	// Classes are the stored values to count in the first band that the field picks: of colours their numbers, of
+	// shapes their values, with 0 where none is. A value that no pixel has is an error. Default: pixels that are valid
+	// in one of the picked bands, or not 0 of shapes.
 	Classes []float64
 	// Cell is the side of a cell in pixels of the first raster field, at most 65536. It is rounded
 	// up to a multiple that the grids of all fields share. Default 64.
@@ -56,8 +60,9 @@ func Weights(
 func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c WeightOptions) (e Extent, err error) {
 	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
 		e = Extent{t.N, t.Fingerprint}
-		_, err := (&weighing{options: o, table: t}).compile(ctx, sp, c)
-		return err
+		made := &weighing{options: o, table: t}
+		_, err := made.compile(ctx, sp, c)
+		return errors.Join(err, made.close())
 	})
 	return e, err
 }
@@ -68,7 +73,9 @@ type weighing struct {
 	table   *rows.Table
 	head    rows.WeightsHeader
 	lead    int            // column of the first raster field
-	field   *pixels.Raster // the field whose pixels are counted
+	field   *pixels.Raster // the field whose pixels are counted, or whose grid shapes are drawn on
+	shapes  *shapes.Field  // the field whose shapes are counted, else nil
+	dtype   chunk.DType    // of the samples of the first asset that are counted
 	source  string
 	// classes has the numbers of the classes by their samples, for each dtype of assets; nil: all valid pixels count.
 	classes map[chunk.DType]map[uint64]int
@@ -86,6 +93,7 @@ func CountWeights(
 	}
 	made := &weighing{options: o, table: t}
 	remote, err := made.compile(ctx, sp, c)
+	defer func() { _ = made.close() }() // files of shapes are only read
 	if err != nil {
 		return made.head, nil, err
 	}
@@ -148,16 +156,8 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	alignY, alignX := 1, 1
 	for place, i := range columns {
 		asset, name := assets[place], sp.Fields[i].Name
-		if asset.Parts != nil && (c.Field == "" && place == len(columns)-1 || name == c.Field) {
-			return false, asset.Fault(rows.InField(name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"the pixels of a stack are not counted: count those of a field with one raster")))
-		}
 		remote = remote || asset.Remote()
-		f, err := p.counted(ctx, &sp.Fields[i], asset)
-		var field *pixels.Raster
-		if err == nil {
-			field, err = pixels.NewRaster(f, i, asset.Index)
-		}
+		field, err := p.counted(ctx, sp.Fields[i], i, &asset, len(c.Classes) > 0)
 		if err == nil {
 			field.Ratio, err = pixels.NewRatio(assets[0].Index, asset.Index)
 		}
@@ -166,43 +166,119 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		}
 		// A cell has whole pixels in every field, as windows have.
 		alignY, alignX = pixels.Lcm(alignY, field.Ratio.DenY), pixels.Lcm(alignX, field.Ratio.DenX)
-		if c.Field == "" || name == c.Field {
+		if c.Field == "" || name == c.Field || place == 0 {
 			p.field = field
 		}
 	}
-	if p.field == nil {
-		return false, fmt.Errorf("spec: no raster field is called %q", c.Field)
+	name := cmp.Or(c.Field, p.field.Name)
+	if p.dtype = p.field.Tensor().To; name != p.field.Name {
+		if err := p.openShapes(ctx, sp, name, columns[0]); err != nil {
+			return false, err
+		}
+		p.dtype = p.shapes.To
 	}
 	cell := cmp.Or(c.Cell, 64)
 	if cell < 1 || cell > spec.MaxWindow {
 		return false, fmt.Errorf("cell is %d: it must be in 1..%d pixels", cell, spec.MaxWindow)
 	}
-	if err := p.setClasses(&c); err != nil {
+	if err := p.setClasses(name, &c); err != nil {
 		return false, err
 	}
 	p.lead, p.source = columns[0], sp.Source
 	p.head = rows.WeightsHeader{
 		Version: 1, Rows: p.table.N, CellHeight: rows.RoundUp(cell, alignY), CellWidth: rows.RoundUp(cell, alignX),
-		Field: p.field.Name, Classes: c.Classes,
+		Field: name, Classes: c.Classes,
 	}
 	p.head.Samples, err = rows.SamplesOf(ctx, p.table)
 	return remote, err
 }
 
-// counted returns a field as its pixels are counted: as stored, without casts.
-func (p *weighing) counted(ctx context.Context, f *spec.Field, first catalog.Asset) (out spec.Field, err error) {
-	out = spec.Field{Name: f.Name, DType: "float32", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
+// counted returns a field as its pixels are counted: as stored, without casts. Colours are counted as their numbers.
+// The parts of a stack are resampled as for a tensor or, for classes, by the nearest pixel.
+func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first *catalog.Asset, classes bool) (
+	*pixels.Raster, error) {
+	out := spec.Field{Name: f.Name, DType: "native", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
 		Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, ByPosition: f.ByPosition}
-	if first.Index.DType.Components() > 1 {
-		out.DType = "native"
-	}
-	if first.Index.Times > 0 || len(f.Times) > 0 {
+	index := *first.Index
+	if index.Times > 0 || len(f.Times) > 0 {
 		out.Layout = spec.TimeLayout
 	}
+	var err error
 	if f.BandNames != nil {
-		out.Bands, err = p.named(ctx, f.BandNames, first)
+		if out.Bands, err = p.named(ctx, f.BandNames, *first); err != nil {
+			return nil, err
+		}
 	}
-	return out, err
+	switch {
+	case f.LUT != nil && f.LUT.Colours != nil:
+		out.DType, out.LUT, out.Fill, out.Clip, out.Validity = f.DType, f.LUT, f.Fill, f.Clip, "valid"
+	case first.Parts != nil:
+		out.DType, out.Validity, out.Resample = "float32", "valid", f.Resample
+		dtype, err := chunk.ParseDType(f.DType)
+		if f.DType == "native" {
+			dtype, err = index.DType, nil
+		}
+		if out.Resample == "" && (f.LUT != nil || err == nil && !dtype.Num().IsFloat()) {
+			out.Resample = spec.Nearest
+		}
+		if index.DType.Components() > 1 {
+			out.DType = "native"
+		}
+		if classes {
+			out.Bands, out.Resample = slices.Clone(out.Bands)[:min(1, len(out.Bands))], spec.Nearest
+			if out.Bands == nil {
+				out.Bands = []int{0}
+			}
+			before := 0
+			for _, part := range first.Parts {
+				if n := part.Index.DataBands(); before <= out.Bands[0] && out.Bands[0] < before+n {
+					index.DType = part.Index.DType
+				}
+				before += part.Index.DataBands()
+			}
+			out.DType = index.DType.String()
+		}
+	}
+	field, err := pixels.NewRaster(out, column, &index)
+	if err == nil {
+		err = field.CompileParts(first)
+	}
+	return field, err
+}
+
+// openShapes opens the field of shapes of a name, which are drawn on the rasters of column lead.
+func (p *weighing) openShapes(ctx context.Context, sp spec.Spec, name string, lead int) (err error) {
+	column := len(spec.RowFields(sp.Fields)) // of the table, where files of patterns follow
+	for _, f := range sp.Fields[column:] {
+		if f.Name != name {
+			if f.Vector.Pattern != "" {
+				column++
+			}
+			continue
+		}
+		if p.shapes, err = shapes.Open(ctx, f, p.table, column, p.options); err != nil {
+			return rows.InField(name, err)
+		}
+		if found := p.shapes.Names(); found != nil {
+			err = p.shapes.Number(found)
+		}
+		if err == nil {
+			err = p.shapes.Own(ctx, p.table, lead, nil)
+		}
+		if err != nil {
+			err = rows.InField(name, err)
+		}
+		return err
+	}
+	return fmt.Errorf("count is %q: no field of rasters or shapes has this name", name)
+}
+
+// close closes the file of shapes.
+func (p *weighing) close() error {
+	if p.shapes == nil {
+		return nil
+	}
+	return p.shapes.Close()
 }
 
 // named returns the numbers of bands in an asset by their names.
@@ -222,7 +298,7 @@ func (p *weighing) named(ctx context.Context, want []string, a catalog.Asset) ([
 }
 
 // setClasses finds the classes as samples of the field have them. A class that its dtype lacks is an error.
-func (p *weighing) setClasses(c *WeightOptions) error {
+func (p *weighing) setClasses(name string, c *WeightOptions) error {
 	if len(c.Classes) == 0 {
 		return nil
 	}
@@ -230,12 +306,12 @@ func (p *weighing) setClasses(c *WeightOptions) error {
 	for dtype := chunk.DType(1); dtype.Valid(); dtype++ {
 		p.classes[dtype] = samplesOf(dtype, c.Classes)
 	}
-	if len(p.classes[p.field.Native]) == len(c.Classes) {
+	if len(p.classes[p.dtype]) == len(c.Classes) {
 		return nil
 	}
 	for _, class := range c.Classes {
-		if len(samplesOf(p.field.Native, []float64{class})) == 0 {
-			return fmt.Errorf("classes: %s, which field %q has, has no %v", p.field.Native, p.field.Name, class)
+		if len(samplesOf(p.dtype, []float64{class})) == 0 {
+			return fmt.Errorf("classes: %s, which field %q has, has no %v", p.dtype, name, class)
 		}
 	}
 	return nil // a class is given twice
@@ -264,6 +340,12 @@ func (p *weighing) found() []bool {
 		out = append(out, p.seen[slices.Index(p.head.Classes, class)].Load()) // one that is given twice has one number
 	}
 	return out
+}
+
+// strip is some rows of what is counted: planes of samples, and a byte for each that is 0 where it is missing.
+type strip struct {
+	dtype       chunk.DType
+	data, valid []byte
 }
 
 // weigh counts one asset, some rows of it at a time.
@@ -295,58 +377,112 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 		Cells: make([]uint32, across*(rows.RoundUp(height, p.head.CellHeight)/p.head.CellHeight)),
 	}
 	cell := field.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
-	planes := field.Picked
-	if field.BandNames != nil {
-		bands, err := p.named(ctx, field.BandNames, asset)
+	read, each, err := p.reads(ctx, r, at, &asset)
+	if err != nil {
+		return w, asset.Fault(err)
+	}
+	// A strip is as high as a row of chunks, so that each chunk is decoded once. MaxChunkBytes bounds it.
+	tall := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(each*index.Width)))
+	for line := 0; line < index.Height; line += tall {
+		win := shuffle.Box{Y: line, H: min(tall, index.Height-line), W: index.Width}
+		found, err := read(win)
 		if err != nil {
 			return w, asset.Fault(err)
 		}
-		planes = field.PlanesOf(bands, index).Picked
-	}
-	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true,
-		Said: field.Final.Said, NaN: field.NoData == nil} // as for a tensor of validity
-	if p.classes != nil {
-		planes, convs = planes[:1], convs.Of(0, 1)
-	}
-	// A strip is as high as a row of chunks, so that each chunk is decoded once. A sample of it takes a byte more, for
-	// its validity, and MaxChunkBytes bounds the strip.
-	size := index.DType.Size()
-	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/((size+1)*len(planes)*index.Width)))
-	for line := 0; line < index.Height; line += strip {
-		win := shuffle.Box{Y: line, H: min(strip, index.Height-line), W: index.Width}
-		if err := r.Planes(ctx, asset, planes, win, convs, size); err != nil {
-			return w, err
-		}
-		p.tally(&r.Resample, win, index.DType, func(i int) {
+		p.tally(found, win.H*win.W, func(i int) {
 			w.Cells[(line+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
 		})
 	}
 	return w, nil
 }
 
-// tally calls add with the pixels of a window that count: those of a class in the first band or, without classes, those
-// that are valid in one of the bands, as in GDAL's mask of a dataset.
-func (p *weighing) tally(s *pixels.Resampler, win shuffle.Box, dtype chunk.DType, add func(i int)) {
-	n, size, classes := win.H*win.W, dtype.Size(), p.classes[dtype]
+// reads returns a function that reads a strip of an asset, and how many bytes it takes for each pixel.
+func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset *catalog.Asset) (
+	read func(win shuffle.Box) (strip, error), each int, err error) {
+	field, index := p.field, asset.Index
+	if p.shapes != nil {
+		return func(win shuffle.Box) (strip, error) { return p.drawn(ctx, row, asset, win) }, p.dtype.Size() + 1, nil
+	}
+	bands := &field.PickedBands
+	if field.BandNames != nil {
+		named, err := p.named(ctx, field.BandNames, *asset)
+		if err != nil {
+			return nil, 0, err
+		}
+		bands = field.PlanesOf(named, index)
+	}
+	if field.Parts != nil || field.Coloured() {
+		if field.Coloured() {
+			if field, err = field.For(index); err != nil {
+				return nil, 0, err
+			}
+		}
+		tensor := field.Tensor()
+		planes, size := len(tensor.Picked), tensor.To.Size()
+		return func(win shuffle.Box) (strip, error) {
+			n := planes * win.H * win.W
+			found := strip{tensor.To, make([]byte, n*size), make([]byte, n)}
+			err := r.Laid(ctx, field.Sized(win.H, win.W), *asset, bands, win,
+				einops.Target{Data: found.data, Mask: found.valid}, p.options.MaxChunkBytes)
+			return found, err
+		}, planes * (size + 1), nil
+	}
+	planes := bands.Picked
+	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true,
+		Said: field.Final.Said, NaN: field.NoData == nil} // as for a tensor of validity
+	if p.classes != nil {
+		planes, convs = planes[:1], convs.Of(0, 1)
+	}
+	size := index.DType.Size()
+	return func(win shuffle.Box) (strip, error) {
+		err := r.Planes(ctx, *asset, planes, win, convs, size)
+		return strip{index.DType, r.Resample.In, r.Resample.InValid}, err
+	}, len(planes) * (size + 1), nil
+}
+
+// drawn draws the shapes of a strip of an asset as a mask has them: 0 is where none is. For classes all pixels are
+// valid, otherwise those that are not 0.
+func (p *weighing) drawn(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box) (strip, error) {
+	n, size := win.H*win.W, p.dtype.Size()
+	out := strip{p.dtype, make([]byte, n*size), bytes.Repeat([]byte{1}, n)}
+	picture, err := p.shapes.Picture(ctx, row, a, win, win.H, win.W, shuffle.Identity)
+	if err == nil {
+		err = p.shapes.Draw(ctx, picture, out.data)
+	}
+	if err != nil {
+		return out, rows.InField(p.head.Field, err)
+	}
+	for i := range n {
+		if p.classes == nil && cast.Uint(out.data[i*size:], size) == 0 {
+			out.valid[i] = 0
+		}
+	}
+	return out, nil
+}
+
+// tally calls add with the pixels of a strip of n that count: those of a class in the first band or, without classes,
+// those that are valid in one of the bands, as in GDAL's mask of a dataset.
+func (p *weighing) tally(s strip, n int, add func(i int)) {
+	size, classes := s.dtype.Size(), p.classes[s.dtype]
 	negative := uint64(0) // zero, which equals zero
-	if dtype.Num().IsFloat() {
+	if s.dtype.Num().IsFloat() {
 		negative = 1 << (8*size - 1)
 	}
 	for i := range n {
 		if p.classes == nil {
-			for pos := i; pos < len(s.InValid); pos += n {
-				if s.InValid[pos] != 0 {
+			for pos := i; pos < len(s.valid); pos += n {
+				if s.valid[pos] != 0 {
 					add(i)
 					break
 				}
 			}
 			continue
 		}
-		bits := cast.Uint(s.In[i*size:], size)
+		bits := cast.Uint(s.data[i*size:], size)
 		if bits == negative {
 			bits = 0
 		}
-		if k, ok := classes[bits]; ok && s.InValid[i] != 0 {
+		if k, ok := classes[bits]; ok && s.valid[i] != 0 {
 			add(i)
 			if !p.seen[k].Load() {
 				p.seen[k].Store(true)
