@@ -307,7 +307,8 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}
-	index.NoData, index.NoDataBits, index.Alpha, index.Classes = x.NoData, x.NoDataBits, x.Alpha, x.Classes
+	index.NoData, index.NoDataBits, index.LastNoData = x.NoData, x.NoDataBits, x.LastNoData
+	index.Alpha, index.Classes = x.Alpha, x.Classes
 	index.Physical = x.Physical
 	if index.Mask, err = openMask(ctx, f, index, l, subfileMask|subfileReduced); err != nil {
 		return nil, err

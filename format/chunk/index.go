@@ -26,6 +26,8 @@ type Axes struct {
 	Pages string
 	// Dims names the axes of an array in their order, by t, b, y and x, as in "y x b". Other formats ignore it.
 	Dims string
+	// AsStored ignores the orientation in a picture's Exif metadata, as GDAL does. Other formats ignore it.
+	AsStored bool
 }
 
 // What the pages of a TIFF are to a reader. Pages are the images that are neither overviews nor masks.
@@ -185,6 +187,9 @@ type Index struct {
 	// pixels that hold data where neither Mask nor nodata does (Masking). Samples are Uint8 or Uint16 then, the only
 	// ones whose alpha is a mask for GDAL.
 	Alpha bool
+	// LastNoData is the nodata value of the last band where it is not NoData, NaN for none: GDAL's side files give one
+	// to each band, and usually none to alpha. It counts where that band is read as data. Samples are Uint8 or Uint16.
+	LastNoData *float64
 	// Classes says that pixels are the numbers of classes, since the file has a palette: numbers between them mean
 	// nothing.
 	Classes bool
@@ -429,7 +434,7 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	}
 	bands := mask.Bands == 1 || mask.Bands == x.Bands
 	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && mask.NoData == nil && mask.NoDataBits == nil &&
-		mask.Physical == nil
+		mask.Physical == nil && mask.LastNoData == nil
 	if !plain || !bands || mask.Height != x.Height || mask.Width != x.Width {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
@@ -478,6 +483,8 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 			x.Inner, x.Predictor)
 	case x.Alpha && (x.Timed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
 		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
+	case x.LastNoData != nil && (x.Timed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
+		return bad(fault.Corrupt, "a nodata value of the last of %d bands of %s", x.Bands, x.DType)
 	case x.Classes && (x.LowBits || x.StepBands() != 1 || !x.DType.Integer()):
 		return bad(fault.Corrupt, "a palette for %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.Physical != nil && !x.linear():

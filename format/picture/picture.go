@@ -5,7 +5,7 @@
 // 8 bits become bytes without scaling, and palettes stay indices. Its nodata, as in GDAL, is the transparent value of
 // a grey image, or the only transparent entry of a palette. A JPEG has one band, or three as RGB; samples equal what
 // libjpeg-turbo gives. Pictures stand as the orientation in their Exif metadata says, as Hugging Face's datasets show
-// them; GDAL leaves them as stored.
+// them. GDAL leaves them as stored, and so do virtual rasters (chunk.Axes.AsStored).
 package picture
 
 import (
@@ -32,10 +32,9 @@ func init() {
 	chunk.Register(chunk.Turned, func() chunk.Decompressor { return new(turnedDecoder) })
 }
 
-// Open reads the header of a file and makes its index. dims names the axes of an array, as chunk.Axes does; pictures
-// ignore it. maxChunk limits the decoded image in bytes (0: chunk.DefaultMaxBytes). Errors are Corrupt, Unsupported or
-// Limit.
-func Open(ctx context.Context, r source.Reader, dims string, maxChunk int) (*chunk.Index, error) {
+// Open reads the header of a file and makes its index. maxChunk limits the decoded image in bytes (0:
+// chunk.DefaultMaxBytes). Errors are Corrupt, Unsupported or Limit.
+func Open(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (*chunk.Index, error) {
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	h := header{ctx: ctx, r: r}
 	h.orientation = upright
@@ -48,7 +47,7 @@ func Open(ctx context.Context, r source.Reader, dims string, maxChunk int) (*chu
 	case magic.PNG:
 		x, err = h.png()
 	case magic.NPY:
-		if x, err = h.numpy(dims); err != nil {
+		if x, err = h.numpy(axes.Dims); err != nil {
 			return nil, err
 		}
 		return x, x.Validate(r.Size(), maxChunk)
@@ -61,7 +60,9 @@ func Open(ctx context.Context, r source.Reader, dims string, maxChunk int) (*chu
 	if err != nil {
 		return nil, err
 	}
-	turn(x, h.orientation)
+	if !axes.AsStored {
+		turn(x, h.orientation)
+	}
 	x.ChunkB, x.ChunkH, x.ChunkW = x.Bands, x.Height, x.Width
 	x.Predictor, x.Inner = chunk.NoPredictor, chunk.YXB
 	x.Ranges = []chunk.Range{{Len: r.Size()}}

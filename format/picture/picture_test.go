@@ -36,7 +36,7 @@ func (m memory) Close() error { return nil }
 // decode reads all samples of a file.
 func decode(t testing.TB, b []byte, limit int) (*chunk.Index, []byte, error) {
 	t.Helper()
-	x, err := picture.Open(t.Context(), memory(b), "", limit)
+	x, err := picture.Open(t.Context(), memory(b), chunk.Axes{}, limit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,11 +241,11 @@ func TestRefused(t *testing.T) {
 	for range 2000 {
 		long = append(long, 0, 0, 0, 0, 't', 'E', 'X', 't', 0, 0, 0, 0)
 	}
-	_, err := picture.Open(t.Context(), memory(append(long, gray[33:]...)), "", 0)
+	_, err := picture.Open(t.Context(), memory(append(long, gray[33:]...)), chunk.Axes{}, 0)
 	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("2,000 chunks: %v", err)
 	}
-	if _, err := picture.Open(t.Context(), memory(gray), "", 14); fault.KindOf(err) != fault.Limit {
+	if _, err := picture.Open(t.Context(), memory(gray), chunk.Axes{}, 14); fault.KindOf(err) != fault.Limit {
 		t.Errorf("15 bytes with a limit of 14: %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestTurned(t *testing.T) {
 			}
 		}
 	}
-	if _, err := picture.Open(t.Context(), memory(longSegment()), "", 0); fault.KindOf(err) != fault.Corrupt {
+	if _, err := picture.Open(t.Context(), memory(longSegment()), chunk.Axes{}, 0); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("a frame header of 60,000 bytes: %v", err)
 	}
 }

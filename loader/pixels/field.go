@@ -88,6 +88,7 @@ type Converters struct {
 type castKey struct {
 	nodataKey
 	linear string // bytes of the scales and offsets of an asset
+	last   string // says of each band of the tensor whether it is the last of the asset, with its own nodata value
 }
 
 // nodataKey is a nodata value as a map key. Values are compared by their bits, since a NaN does not
@@ -107,7 +108,7 @@ const maxConverters = 64
 func (c *Converters) Miss(x *chunk.Index) bool {
 	some := slices.ContainsFunc(c.Said, func(values []float64) bool { return len(values) > 0 })
 	key := c.key(x)
-	return c.Nodata && (key.has || key.nan || some || x.Masking() != nil)
+	return c.Nodata && (key.has || key.nan || some || x.Masking() != nil || x.LastNoData != nil)
 }
 
 // Of returns the converters for n bands of the tensor, from band number first on. Numbers go on through all steps of
@@ -162,6 +163,29 @@ func (c *Converters) linear(x *chunk.Index, p *PickedBands) (scale, offset []flo
 	return scale, offset
 }
 
+// byBand returns the nodata values that are said, or else those of each band of the tensor where the last band of index
+// x is among them and has its own; nil: all bands have that of x. key tells casts of different bands apart.
+func (c *Converters) byBand(x *chunk.Index, p *PickedBands) (missing [][]float64, key string) {
+	last := x.StepBands() - 1
+	if c.Said != nil || x.LastNoData == nil || x.Mask != nil || !slices.Contains(p.Picked, last) {
+		return c.Said, ""
+	}
+	own := binary.LittleEndian.AppendUint64(nil, math.Float64bits(*x.LastNoData))
+	missing = make([][]float64, p.bands())
+	for i, plane := range p.Picked {
+		band := p.plane(i)
+		switch {
+		case plane == last:
+			missing[band], own = []float64{*x.LastNoData}, binary.AppendUvarint(own, uint64(band))
+		case x.NoDataBits != nil:
+			missing[band] = []float64{float64(*x.NoDataBits)}
+		case x.NoData != nil:
+			missing[band] = []float64{*x.NoData}
+		}
+	}
+	return missing, string(own)
+}
+
 // bytesOf returns the bits of some lists of numbers.
 func bytesOf(lists ...[]float32) string {
 	var out []byte
@@ -175,7 +199,8 @@ func bytesOf(lists ...[]float32) string {
 // exist.
 func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, error) {
 	scale, offset := c.linear(x, p)
-	key := castKey{c.key(x), bytesOf(scale, offset)}
+	missing, last := c.byBand(x, p)
+	key := castKey{c.key(x), bytesOf(scale, offset), last}
 	c.mu.RLock()
 	made := c.made[key]
 	c.mu.RUnlock()
@@ -188,7 +213,7 @@ func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, err
 	}
 	if c.Nodata {
 		conv.NoData, conv.NoDataBits = x.Missing()
-		conv.Missing, conv.MissNaN = c.Said, conv.MissNaN || key.nan
+		conv.Missing, conv.MissNaN = missing, conv.MissNaN || key.nan
 	}
 	// The lock is not held here. Two workers may make the same converter, and either will do, because
 	// converters do not change.

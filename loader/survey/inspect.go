@@ -403,7 +403,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 
 // picture describes a PNG, JPEG or .npy file.
 func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Options) error {
-	index, err := picture.Open(ctx, r, "", o.MaxChunkBytes)
+	index, err := picture.Open(ctx, r, chunk.Axes{}, o.MaxChunkBytes)
 	switch fault.KindOf(err) {
 	case fault.Unsupported, fault.Limit:
 		i.Unreadable = fault.Line(err)

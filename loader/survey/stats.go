@@ -285,7 +285,9 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	if err != nil {
 		return err
 	}
-	if from.missing == nil && !physical { // of physical values nodata is not found again
+	// Of physical values nodata is not found again.
+	masked := from.missing != nil || physical || !index.Alpha && index.LastNoData != nil
+	if f.NoData(nil, nil); !masked {
 		f.NoData(index.Missing())
 	}
 	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
@@ -296,7 +298,7 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	switch {
 	case !adds:
 		return r.Read(ctx, a, whole, nil, pixels.Nowhere{}, pixels.Nowhere{})
-	case index.Masking() == nil && from.missing == nil && !physical:
+	case index.Masking() == nil && !masked:
 		return r.Read(ctx, a, whole, nil, tallied, nil)
 	}
 	return p.masked(ctx, r, a, whole, from, tallied)

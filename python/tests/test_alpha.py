@@ -203,6 +203,39 @@ def test_alpha_of_a_vrt_has_no_nodata(tmp_path: Path, picked: list[int]) -> None
     np.testing.assert_array_equal(batch["ok"][0] > 0, valid)
 
 
+@pytest.mark.parametrize("own", [None, 1])
+@pytest.mark.parametrize("told", [{1: 0, 2: 0, 3: 0}, {1: 0, 2: 0, 3: 0, 4: 2}])
+@pytest.mark.parametrize("form", ["file", "catalog"])
+def test_nodata_beside_a_raster_is_by_band(
+    tmp_path: Path, binary: Path, own: int | None, told: dict[int, int], form: str
+) -> None:
+    """Alpha that is picked has the nodata value that .aux.xml or the file gives it."""
+    x, path = infrared(tmp_path)[0], tmp_path / "0.tif"
+    (tmp_path / "1.tif").unlink()
+    if own is not None:
+        with rasterio.open(path, "r+") as f:
+            f.nodata = own
+    bands = "".join(
+        f'<PAMRasterBand band="{b}"><NoDataValue>{v}</NoDataValue></PAMRasterBand>'
+        for b, v in told.items()
+    )
+    Path(f"{path}.aux.xml").write_text(f"<PAMDataset>{bands}</PAMDataset>")
+    with rasterio.open(path) as f:
+        valid = f.read_masks() > 0
+        assert f.nodatavals == (0, 0, 0, told.get(4, own))
+    source = path
+    if form == "catalog":
+        source = tmp_path / "catalog.parquet"
+        subprocess.run([binary, "index", "-o", source, path], check=True, capture_output=True)
+    for picked in ([0, 1, 2, 3], [3], [3, 1], None):
+        pixels = chaski.Pixels(bands=picked, dtype="native", validity="ok")
+        want = [0, 1, 2] if picked is None else picked
+        np.testing.assert_array_equal(first(source, pixels=pixels)["ok"][0] > 0, valid[want])
+        fields = {"image": chaski.Field(pattern="{id}.tif", bands=picked)}
+        mean = chaski.stats(tmp_path, fields=fields).mean()
+        assert mean == pytest.approx([x[b][valid[b]].mean() for b in want])
+
+
 @pytest.mark.parametrize("rank", ["nodata", "mask"])
 def test_what_outranks_alpha(tmp_path: Path, rank: str) -> None:
     path = write(tmp_path / "x.tif", 90, **({"nodata": 91} if rank == "nodata" else {}))

@@ -219,11 +219,16 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 // chunk.DefaultMaxBytes). Errors have the file's name and the kinds of the packages tiff and rumi; a URI that names
 // nothing is NotFound.
 func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (Asset, Meta, error) {
+	return openWith(ctx, o, uri, chunk.Axes{}, maxChunk)
+}
+
+// openWith is OpenAsset with what is said of the axes.
+func openWith(ctx context.Context, o source.Opener, uri string, axes chunk.Axes, maxChunk int) (Asset, Meta, error) {
 	file, err := o.Open(ctx, uri)
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
-	return openAsset(ctx, o, file, uri, chunk.Axes{}, maxChunk, 0)
+	return openAsset(ctx, o, file, uri, axes, maxChunk, 0)
 }
 
 // OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. axes is
@@ -291,10 +296,10 @@ func readAsset(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk i
 		return a, m, errVirtualPart
 	}
 	if m.Format.Class == magic.Picture {
-		if m.Format == magic.NPY {
-			a.Axes.Dims = axes.Dims
+		if a.Axes.AsStored = axes.AsStored; m.Format == magic.NPY {
+			a.Axes = chunk.Axes{Dims: axes.Dims}
 		}
-		if a.Index, err = pictures.Open(ctx, r, axes.Dims, maxChunk); err == nil {
+		if a.Index, err = pictures.Open(ctx, r, a.Axes, maxChunk); err == nil {
 			m.Blob = blob.Append(nil, a.Index)
 		}
 		return a, m, err
@@ -381,7 +386,7 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside stri
 	}
 	if x = &image; known.hasBeside(pamExt) {
 		stored.NoData, stored.NoDataBits, stored.Physical = x.NoData, x.NoDataBits, x.Physical
-		stored.Alpha, stored.Classes = x.Alpha, x.Classes
+		stored.Alpha, stored.Classes, stored.LastNoData = x.Alpha, x.Classes, x.LastNoData
 	}
 	if x.Mask == nil {
 		stored.Mask = nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/url"
 	"os"
 	"path"
@@ -71,8 +72,13 @@ const listedBytes = 160 // of a name
 const settled = 2 * time.Second
 
 // listingShare bounds the share of time that listing takes of a large directory that others write to meanwhile: it is
-// listed again after 20 times as long as that took, so for at most 5 % of the time.
-const listingShare = 20
+// listed again after 20 times as long as that took, so for at most 5 % of the time. Others are listed after each
+// change: those of fewer names take a millisecond, unless their file system is slow.
+const (
+	listingShare = 20
+	manyNames    = 1000
+	slowListing  = 100 * time.Millisecond
+)
 
 // BesideOf finds the files beside a raster that is opened by o, of a remote one those of WithBeside. It returns the
 // extensions of Asset.Beside, "" for none. Openers of single objects have none, as for rasters in containers.
@@ -234,7 +240,10 @@ func listNames(r *openers.Roots, dir string, mtime time.Time) sidecar.Names {
 	if err != nil {
 		return nil
 	}
-	found := listed{names: sidecar.Names{}, until: began.Add(listingShare * time.Since(began))}
+	found := listed{names: sidecar.Names{}}
+	if took := time.Since(began); len(entries) >= manyNames || took > slowListing {
+		found.until = began.Add(listingShare * took)
+	}
 	for _, e := range entries {
 		if !e.IsDir() {
 			found.names.Add(e.Name())
@@ -327,16 +336,14 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 	}
 	m.Transform = cmp.Or(pam.Transform, m.Transform)
 	bands := a.Index.StepBands()
-	var nodata []string
+	nodata := make([]string, bands)
 	for i := range pam.Bands {
 		band := &pam.Bands[i]
 		number := band.Number()
 		if number < 1 || number > bands {
 			continue
 		}
-		if text := band.NoData.String(); text != "" {
-			nodata = append(nodata, text)
-		}
+		nodata[number-1] = cmp.Or(band.NoData.String(), nodata[number-1])
 		if scale, offset := band.Numbers(); scale != nil || offset != nil {
 			if m.Bands == nil {
 				m.Bands = make([]tiff.Band, bands)
@@ -360,21 +367,53 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 	return addNoData(a.Index, nodata)
 }
 
-// addNoData sets the nodata value that PAM gives for bands. Bands without one keep the value of the raster.
+// addNoData sets the nodata values that PAM gives to the bands, "" for none. Bands without one keep the value of the
+// raster.
 func addNoData(x *chunk.Index, texts []string) error {
-	if len(texts) == 0 {
-		return nil
+	of := func(band int) (value *float64, bits *uint64) {
+		if texts[band] == "" {
+			return x.NoData, x.NoDataBits
+		}
+		return tiff.NoData(texts[band], x.DType)
 	}
-	value, bits := tiff.NoData(texts[0], x.DType)
-	other := slices.ContainsFunc(texts, func(text string) bool { return text != texts[0] })
-	same := x.NoData != nil && value != nil && *x.NoData == *value
-	if other || len(texts) < x.DataBands() && !same {
-		return fault.New(fault.Unsupported, "PAM", fault.NoOffset,
-			"bands have different nodata values: %s=no ignores files beside rasters, and Field(nodata=...) gives each "+
-				"band its own", BesideVariable)
+	value, bits := of(0)
+	for band := range x.DataBands() {
+		if noDataKey(of(band)) != noDataKey(value, bits) {
+			return fault.New(fault.Unsupported, "PAM", fault.NoOffset,
+				"bands have different nodata values: %s=no ignores files beside rasters, and Field(nodata=...) gives "+
+					"each band its own", BesideVariable)
+		}
 	}
+	last, lastBits := of(len(texts) - 1)
 	x.NoData, x.NoDataBits = value, bits
+	setLast(x, last, lastBits)
 	return nil
+}
+
+// setLast sets the nodata value of an image's alpha band, which may be read as data. nil is none.
+func setLast(x *chunk.Index, value *float64, bits *uint64) {
+	if !x.Alpha || noDataKey(value, bits) == noDataKey(x.NoData, x.NoDataBits) {
+		return
+	}
+	last := math.NaN()
+	if value != nil {
+		last = *value
+	}
+	if bits != nil {
+		last = float64(*bits)
+	}
+	x.LastNoData = &last
+}
+
+// noDataKey returns a nodata value as a key: equal values have equal keys.
+func noDataKey(value *float64, bits *uint64) (key [4]uint64) {
+	if value != nil {
+		key[0], key[1] = 1, math.Float64bits(*value)
+	}
+	if bits != nil {
+		key[2], key[3] = 1, *bits
+	}
+	return key
 }
 
 // addMask adds the mask of NAME.msk, unless the raster has one of its own. A file that is no TIFF, or does not say that

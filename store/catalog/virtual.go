@@ -29,9 +29,8 @@ type virtual struct {
 	set      *vrt.Dataset
 	bands    []vrt.Band // of set, or the mask
 	index    chunk.Index
-	fills    [][]byte     // the sample of each band where no source has one; nil for 0
-	allData  *chunk.Index // see WithoutAlpha; nil if the index itself says what alpha is
-	images   []Asset      // the sources in place of files: see byBand
+	fills    [][]byte // the sample of each band where no source has one; nil for 0
+	images   []Asset  // the sources in place of files: see byBand
 	opener   source.Opener
 	maxChunk int
 	id       uint64   // of no other one
@@ -162,15 +161,11 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 		}
 		x.NoData, x.NoDataBits, x.Mask = nil, nil, mask
 	}
-	if last := bands[len(bands)-1]; x.Alpha && (last.NoData != first.NoData || last.HideNoData != first.HideNoData) {
-		opaque := v
-		opaque.index = chunk.Index{}
-		plain := slices.Clone(bands)
-		plain[len(bands)-1].Colour = ""
-		var err error
-		if v.allData, err = opaque.of(plain); err != nil {
-			return nil, err
-		}
+	if last := bands[len(bands)-1]; last.HideNoData {
+		setLast(x, nil, nil)
+	} else {
+		value, bits := tiff.NoData(last.NoData, last.DType)
+		setLast(x, value, bits)
 	}
 	x.Classes = len(bands) == 1 && first.Colours != nil && x.DType.Integer()
 	x.Physical = tiff.Physical(x, linear)
@@ -187,13 +182,10 @@ func virtualOf(x *chunk.Index) *virtual {
 }
 
 // WithoutAlpha returns the index of an image whose last band is alpha, for readers to whom that band is data: it masks
-// nothing, and in a virtual raster it has a nodata value of its own. Other indexes are returned as they are.
+// nothing. Other indexes are returned as they are.
 func WithoutAlpha(x *chunk.Index) *chunk.Index {
 	if !x.Alpha {
 		return x
-	}
-	if v := virtualOf(x); v != nil && v.allData != nil {
-		return v.allData
 	}
 	image := *x
 	image.Alpha = false
@@ -267,7 +259,8 @@ func (v *virtual) source(ctx context.Context, file int) (Asset, error) {
 		return Asset{}, fault.WithFile(fault.New(fault.Limit, "SourceFilename", fault.NoOffset,
 			"virtual rasters are sources of each other in a circle, or more than %d deep", maxChain), own)
 	}
-	a, _, err := OpenAsset(context.WithValue(ctx, chainKey{}, v.chain), v.opener, uri, v.maxChunk)
+	chain := context.WithValue(ctx, chainKey{}, v.chain)
+	a, _, err := openWith(chain, v.opener, uri, chunk.Axes{AsStored: true}, v.maxChunk)
 	if err == nil {
 		sources.Add(key, a, indexCost(a))
 	}

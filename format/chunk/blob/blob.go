@@ -41,11 +41,11 @@ import (
 // flags stand a varint, Index.Times, and two u8, Index.Inner and bits: 1 for LowBits, 2 if Physical follows as in
 // version 4. Flag 1 is not set.
 //
-// Version 4, of an image or mask with Packed, Reversed, Classes, Physical or Params, and without steps of time and
-// LowBits: it has u8 after the version, 1 if there is a mask, else 0. Between that and the flags of the image stand
-// varint Packed, u8 1 for Reversed plus 2 for Classes plus 4 if Physical follows, varint length of Params, Params and,
-// if it follows, varint number of entries of Physical, and float64 Scale and Offset of each; the same stands before the
-// flags of the mask.
+// Version 4, of an image or mask with Packed, Reversed, Classes, Physical, LastNoData or Params, and without steps of
+// time and LowBits: it has u8 after the version, 1 if there is a mask, else 0. Between that and the flags of the image
+// stand varint Packed, u8 1 for Reversed plus 2 for Classes plus 4 if Physical follows plus 8 if LastNoData
+// does, varint length of Params, Params and, if it follows, varint number of entries of Physical, and float64 Scale and
+// Offset of each, and float64 LastNoData if it follows; the same stands before the flags of the mask.
 //
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
 // possible; zigzag is a varint of a signed number n as 2n, or -2n-1 where n < 0. N, the number of
@@ -112,8 +112,8 @@ func Append(dst []byte, x *chunk.Index) []byte {
 
 // hasMore reports whether the index, or its mask, needs version 4.
 func hasMore(x *chunk.Index) bool {
-	return x.Packed != 0 || x.Reversed || x.Classes || x.Physical != nil || len(x.Params) > 0 ||
-		x.Mask != nil && hasMore(x.Mask)
+	return x.Packed != 0 || x.Reversed || x.Classes || x.Physical != nil || x.LastNoData != nil ||
+		len(x.Params) > 0 || x.Mask != nil && hasMore(x.Mask)
 }
 
 // oneIf returns the byte of a boolean: 1 for true.
@@ -126,9 +126,13 @@ func oneIf(on bool) byte {
 
 // appendMore appends what version 4 has before the flags.
 func appendMore(dst []byte, x *chunk.Index) []byte {
-	kinds := oneIf(x.Reversed) | oneIf(x.Classes)<<1 | oneIf(x.Physical != nil)<<2
+	kinds := oneIf(x.Reversed) | oneIf(x.Classes)<<1 | oneIf(x.Physical != nil)<<2 | oneIf(x.LastNoData != nil)<<3
 	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), kinds)
-	return appendPhysical(append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...), x)
+	dst = appendPhysical(append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...), x)
+	if x.LastNoData != nil {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(*x.LastNoData))
+	}
+	return dst
 }
 
 // appendPhysical appends Physical, and nothing for nil.
@@ -335,7 +339,7 @@ func (p *parser) index(maxChunk int, version byte) *chunk.Index {
 // more reads what version 4 has before the flags.
 func (p *parser) more(x *chunk.Index) {
 	packed, kinds, n := p.Uvarint(), p.U8(), p.Uvarint()
-	if p.Err == nil && (packed > 64 || kinds > 7 || n > chunk.MaxParams) {
+	if p.Err == nil && (packed > 64 || kinds > 15 || n > chunk.MaxParams) {
 		p.Fail(fault.Corrupt, "samples of %d bits and kind %d, %d bytes of parameters", packed, kinds, n)
 	}
 	x.Packed, x.Reversed, x.Classes = int(packed&127), kinds&1 != 0, kinds&2 != 0
@@ -345,6 +349,10 @@ func (p *parser) more(x *chunk.Index) {
 	}
 	if kinds&4 != 0 {
 		p.physical(x)
+	}
+	if kinds&8 != 0 {
+		last := math.Float64frombits(p.U64())
+		x.LastNoData = &last
 	}
 }
 

@@ -32,12 +32,14 @@ func TestBlobGivesBackTheIndex(t *testing.T) {
 
 // sameIndex compares all fields; nodata by its bits.
 func sameIndex(a, b *chunk.Index) bool {
-	if (a.NoData == nil) != (b.NoData == nil) ||
-		a.NoData != nil && math.Float64bits(*a.NoData) != math.Float64bits(*b.NoData) {
+	same := func(a, b *float64) bool {
+		return (a == nil) == (b == nil) && (a == nil || math.Float64bits(*a) == math.Float64bits(*b))
+	}
+	if !same(a.NoData, b.NoData) || !same(a.LastNoData, b.LastNoData) {
 		return false
 	}
 	ca, cb := *a, *b
-	ca.NoData, cb.NoData = nil, nil
+	ca.NoData, cb.NoData, ca.LastNoData, cb.LastNoData = nil, nil, nil, nil
 	return reflect.DeepEqual(ca, cb)
 }
 

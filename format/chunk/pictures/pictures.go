@@ -12,7 +12,7 @@ import (
 
 var (
 	// Open makes the index of a file, as picture.Open does. Without that package it is an error: fault.Unsupported.
-	Open = func(ctx context.Context, r source.Reader, dims string, maxChunk int) (*chunk.Index, error) {
+	Open = func(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (*chunk.Index, error) {
 		return nil, fault.NotImported("header", "reads pictures", "format/picture")
 	}
 	// Palette returns the colours of a PNG, as picture.Palette does.

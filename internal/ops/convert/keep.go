@@ -41,7 +41,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	defer file.Close()
 	held := &holding{beside: catalog.FilesBeside(ctx, o.Opener, path)}
 	if catalog.FormatOf(ctx, file).Class == magic.Picture {
-		if held.image, err = picture.Open(ctx, file, "", o.limits().MaxChunk); err == nil {
+		if held.image, err = picture.Open(ctx, file, chunk.Axes{}, o.limits().MaxChunk); err == nil {
 			held.meta = pictureMeta(held.image)
 			held.steps, err = o.Steps.Indices("t", 1)
 		}

@@ -66,6 +66,10 @@ func samples(edit func(name string, f func(x *chunk.Index))) {
 	edit("low bits", func(x *chunk.Index) { x.DType, x.LowBits, x.Predictor = chunk.Uint4, true, chunk.NoPredictor })
 	edit("packed", func(x *chunk.Index) { x.DType, x.Packed, x.Predictor = chunk.Uint16, 12, chunk.NoPredictor })
 	edit("alpha", func(x *chunk.Index) { x.DType, x.Alpha = chunk.Uint16, true })
+	edit("alpha without nodata", func(x *chunk.Index) {
+		zero, none := 0.0, math.NaN()
+		x.DType, x.Alpha, x.NoData, x.LastNoData = chunk.Uint8, true, &zero, &none
+	})
 	edit("alpha behind a mask", func(x *chunk.Index) {
 		x.DType, x.Alpha, x.Mask = chunk.Uint8, true, MaskOf(x, 100, true)
 	})
