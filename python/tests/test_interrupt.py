@@ -19,6 +19,18 @@ STATS = "import chaski, sys; chaski.stats(sys.argv[1])"
 PASTE = "import chaski, sys; chaski.paste([], sys.argv[1], 'o.tif', grid=chaski.Grid(8))"
 
 
+def accepted(server: socket.socket, process: subprocess.Popen[str]) -> socket.socket:
+    """Waits for the connection of a process, at most 5 minutes."""
+    for _ in range(600):
+        try:
+            return server.accept()[0]
+        except TimeoutError:
+            if process.poll() is not None:
+                break
+    process.kill()
+    pytest.fail(f"no connection came; the process said {process.communicate()[1]!r}")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize(
     "words",
@@ -28,7 +40,7 @@ PASTE = "import chaski, sys; chaski.paste([], sys.argv[1], 'o.tif', grid=chaski.
 def test_a_line(words, binary):
     """A server that never answers holds it; a shell sees 130 of a process that SIGINT ended."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(300)
+        server.settimeout(0.5)
         uri = f"http://127.0.0.1:{server.getsockname()[1]}/a.tif"
         line = [sys.executable, *words, uri]
         # A shell's background jobs ignore SIGINT, and so would what such a run of the tests starts.
@@ -36,7 +48,7 @@ def test_a_line(words, binary):
         pipe = subprocess.PIPE
         with subprocess.Popen(line, stderr=pipe, text=True, preexec_fn=default) as process:
             try:
-                connection, _ = server.accept()
+                connection = accepted(server, process)
                 process.send_signal(signal.SIGINT)
                 assert process.communicate(timeout=300)[1] == "chaski: interrupted\n"
             finally:
