@@ -52,9 +52,14 @@ func parseTime(text string, unbounded int64) (first, last int64, err error) {
 		return unbounded, unbounded, nil
 	}
 	text = strings.TrimSpace(text)
-	for _, l := range [...]string{time.DateOnly, "2006-1-2", "20060102", "2.1.2006"} {
+	for _, l := range [...]string{time.DateOnly, "2006-1-2", "20060102", "2.1.2006", "2006_01_02"} {
 		if t, err := time.Parse(l, text); err == nil {
 			return t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro() - 1, nil
+		}
+	}
+	for _, l := range [...]string{"2006-01", "2006_01"} {
+		if t, err := time.Parse(l, text); err == nil {
+			return t.UnixMicro(), t.AddDate(0, 1, 0).UnixMicro() - 1, nil
 		}
 	}
 	for _, l := range layouts {
