@@ -1,0 +1,142 @@
+"""Imitates the layouts of published data sets: the same folders, names and forms, other pixels.
+
+    python tools/data_sets/imitate.py DIR
+
+writes testdata/data-sets.tsv: a line for each file of DIR (see __main__.py) that the samples of a
+row of docs/data-sets.md are of, the first four at most. `write` makes such files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import judge
+import numpy as np
+import published
+import rasterio
+from PIL import Image
+
+LIST = Path(__file__).resolve().parents[2] / "testdata/data-sets.tsv"
+TEXTS = (".csv", ".json", ".geojson", ".xml", ".txt")
+FEW = 20  # values of a raster of classes
+MOST = 4  # samples of each data set
+
+
+def form(path: Path) -> dict[str, Any]:
+    """Returns what a file has besides its values."""
+    if path.suffix in (".h5", ".hdf5", ".nc"):
+        return {"arrays": arrays(path)}
+    if path.suffix == ".npy":
+        x = np.load(path)
+        return {"shape": x.shape, "dtype": str(x.dtype)}
+    with rasterio.open(path) as f:
+        out = {"shape": [f.count, *f.shape], "dtype": f.dtypes[0]}
+        if f.crs:
+            out["crs"], out["at"] = f.crs.to_epsg() or f.crs.to_wkt(), list(f.transform)[:6]
+        if f.nodata is not None:
+            out["nodata"] = f.nodata
+        if f.colorinterp[-1].name in ("alpha", "palette"):
+            out["last"] = f.colorinterp[-1].name
+        if f.count in (1, 3) and f.dtypes[0] == "uint8":
+            colours = np.unique(f.read().reshape(f.count, -1), axis=1).T.tolist()
+            if len(colours) < FEW:
+                out["values"] = colours
+        return out
+
+
+def arrays(path: Path) -> dict[str, Any]:
+    """Returns the shape, the dtype and the dimension scales of each array of HDF5."""
+    found: dict[str, Any] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            scales = [d[0].name[1:] if len(d) else None for d in item.dims]
+            found[name] = [item.shape, str(item.dtype), *([scales] if any(scales) else [])]
+
+    with h5py.File(path) as f:
+        f.visititems(visit)
+    return found
+
+
+def write(root: Path, seed: int) -> None:
+    """Writes files as the list says, below a folder for each data set."""
+    rng = np.random.default_rng(seed)
+    for line in LIST.read_text().splitlines():
+        name, path, text = line.split("\t")
+        to, how = root / name / path, json.loads(text)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if "text" in how:
+            to.write_text(how["text"])
+        elif "arrays" in how:
+            write_arrays(to, how["arrays"], rng)
+        elif to.suffix == ".npy":
+            np.save(to, random(rng, how))
+        elif to.suffix.lower() == ".jpg":
+            Image.fromarray(random(rng, how).transpose(1, 2, 0).squeeze()).save(to)
+        else:
+            write_raster(to, how, random(rng, how))
+
+
+def random(rng: np.random.Generator, how: dict[str, Any]) -> np.ndarray:
+    """Returns values of a form."""
+    shape, dtype = how["shape"], np.dtype(how["dtype"])
+    if "values" in how:
+        values = np.array(how["values"], dtype)
+        return np.moveaxis(values[rng.integers(0, len(values), shape[1:])], -1, 0)
+    x = rng.integers(0, 120, shape).astype(dtype)  # also of floats, which may be classes
+    if "nodata" in how:
+        x[rng.random(shape) < 0.1] = how["nodata"]
+    return x
+
+
+def write_raster(to: Path, how: dict[str, Any], x: np.ndarray) -> None:
+    """Writes a TIFF or PNG of a form."""
+    options = {"count": x.shape[0], "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
+    if "crs" in how:
+        crs = rasterio.CRS.from_user_input(how["crs"])
+        options |= {"crs": crs, "transform": rasterio.Affine(*how["at"])}
+    if "nodata" in how:
+        options["nodata"] = how["nodata"]
+    if how.get("last") == "alpha":
+        options |= {"photometric": "RGB", "alpha": "YES"}
+    driver = "PNG" if to.suffix == ".png" else "GTiff"
+    with rasterio.open(to, "w", driver=driver, **options) as f:
+        f.write(x)
+        if how.get("last") == "palette":
+            f.write_colormap(1, {i: (i, 255 - i, 0, 255) for i in range(256)})
+
+
+def write_arrays(to: Path, arrays: dict[str, Any], rng: np.random.Generator) -> None:
+    """Writes an HDF5 file of arrays, as `arrays` lists them."""
+    with h5py.File(to, "w") as f:
+        for name, (shape, dtype, *_) in arrays.items():
+            f[name] = random(rng, {"shape": shape, "dtype": dtype})
+        for name, (_, _, *scales) in arrays.items():
+            for axis, scale in enumerate(scales[0] if scales else []):
+                if scale:
+                    f[scale].make_scale(scale)
+                    f[name].dims[axis].attach_scale(f[scale])
+
+
+def main(root: Path) -> None:
+    """Writes the list."""
+    judge.most = MOST
+    with open(LIST, "w") as out:
+        for name, (folder, samples) in published.SETS.items():
+            os.chdir(root / folder)
+            judge.read.clear()
+            samples()
+            for path in sorted(judge.read):
+                how = {"text": path.read_text()} if path.suffix in TEXTS else form(path)
+                print(name, path, json.dumps(how), sep="\t", file=out)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]).resolve())

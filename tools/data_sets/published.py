@@ -1,0 +1,546 @@
+"""The samples of published data sets, by the names of docs/data-sets.md."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import h5py
+import numpy as np
+import rasterio
+import rasterio.warp
+from judge import (
+    Part,
+    Sample,
+    beside,
+    files,
+    folder,
+    mapped,
+    numbered,
+    pixels,
+    samples,
+    seen,
+    stacked,
+)
+from rasterio.features import rasterize
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/data-sets.md"
+Samples = Callable[[], list[Sample]]
+
+
+def calls() -> dict[str, str]:
+    """Returns the arguments of `chaski.load` of each row of the page."""
+    return dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| `(.+)` \|$", PAGE.read_text(), re.MULTILINE))
+
+
+def classes(pattern: str) -> Samples:
+    """Images whose folder is their class."""
+    return lambda: numbered(samples(pattern, y=folder), "y")
+
+
+def of(pattern: str, image: Part = pixels, **parts: Part) -> Samples:
+    """Images, and what belongs to each."""
+    return lambda: samples(pattern, image, **parts)
+
+
+def kept(p: Path) -> np.ndarray:
+    """A raster of classes as it is stored."""
+    return pixels(p, keep=True)
+
+
+def label(old: str, new: str, bands: Sequence[int] | None = None) -> Part:
+    """Another raster of classes."""
+    return beside(old, new, bands=bands, keep=True)
+
+
+def shapes(old: str, new: str, crs: str = "EPSG:4326") -> Part:
+    """The shapes of a GeoJSON as a mask of a raster, as rasterio draws them."""
+
+    def draw(p: Path) -> np.ndarray:
+        text = seen(Path(re.sub(old, new, str(p)))).read_text()
+        found = [f["geometry"] for f in json.loads(text)["features"]] if text else []
+        with rasterio.open(p) as f:
+            if not found:
+                return np.zeros(f.shape, "uint8")
+            moved = [rasterio.warp.transform_geom(crs, f.crs, g) for g in found]
+            return rasterize(moved, f.shape, transform=f.transform, dtype="uint8")
+
+    return draw
+
+
+def newmask(p: Path) -> np.ndarray:
+    """The mask beside an image of L7 Irish."""
+    return kept(next(p.parent.glob("*_newmask2015.TIF")))
+
+
+def grandparent(p: Path) -> str:
+    """The folder above the one that a file lies in."""
+    return p.parent.parent.name
+
+
+def series(pattern: str, names: str, length: int = 0, **parts: Callable[[str], Any]) -> Samples:
+    """Series (t, b, y, x), padded to a length.
+
+    The place and the date of a file are the groups 1 and 2 of names, or k and t.
+    """
+
+    def read() -> list[Sample]:
+        found: dict[str, dict[str, list[Path]]] = {}
+        for p in files(pattern, every=True):
+            m = re.search(names, str(p))
+            assert m is not None
+            k, t = (m["k"], m["t"]) if m.groupdict() else m.groups()
+            found.setdefault(k, {}).setdefault(t, []).append(p)
+        rows = []
+        for k, d in found.items():
+            x = np.stack([np.concatenate([pixels(p) for p in d[t]]) for t in sorted(d)])
+            more = np.zeros((max(0, length - len(x)), *x.shape[1:]))
+            rows.append({"image": np.concatenate([x, more])})
+            rows[-1] |= {name: part(k) for name, part in parts.items()}
+        return rows
+
+    return read
+
+
+def biomass(chip: str) -> np.ndarray:
+    """The biomass of a chip of BioMassters."""
+    return pixels(Path(f"train_agbm/{chip}_agbm.tif"))
+
+
+def table(path: str, **options: Any) -> list[dict[str, str]]:
+    """The rows of a CSV."""
+    with open(seen(Path(path)), newline="") as f:
+        return list(csv.DictReader(f, **options))
+
+
+def skyscript() -> list[Sample]:
+    """Images with their texts."""
+    rows = table("SkyScript_train_top30pct_filtered_by_CLIP_openai.csv")
+    return [{"image": pixels(Path(r["filepath"])), "text": r["title_multi_objects"]} for r in rows]
+
+
+def groups(path: str, image: str, **parts: str) -> list[Sample]:
+    """A sample for each group with the arrays (y, x, b) of an HDF5 file."""
+    found: list[str] = []
+    with h5py.File(seen(Path(path))) as f:
+        f.visit(lambda name: found.append(name) if name.endswith("/" + image) else None)
+        names = sorted(n.rsplit("/", 1)[0] for n in found)
+        parts = {"image": image, **parts}
+        return [{k: f[f"{n}/{v}"][()].transpose(2, 0, 1) for k, v in parts.items()} for n in names]
+
+
+def arrays(path: str, **parts: str) -> list[Sample]:
+    """A sample for each position of the first axis of arrays (n, ..., b)."""
+    with h5py.File(seen(Path(path))) as f:
+        whole = {k: f[v][()] for k, v in parts.items()}
+    n = len(whole["image"])
+    return [
+        {k: np.moveaxis(x[i], -1, -3) if x.ndim > 3 else x[i] for k, x in whole.items()}
+        for i in range(n)
+    ]
+
+
+def one_step(rows: list[Sample]) -> list[Sample]:
+    """Leaves out the axis of time of images that have one step."""
+    return [{**r, "image": r["image"][0] if len(r["image"]) == 1 else r["image"]} for r in rows]
+
+
+def members(pattern: str, image: str, **parts: str) -> list[Sample]:
+    """A sample for each file of HDF5."""
+    rows = []
+    for p in files(pattern):
+        with h5py.File(seen(p)) as f:
+            row = {k: f[v][()] for k, v in {"image": image, **parts}.items()}
+            rows.append({k: x if x.ndim > 2 else x[None] for k, x in row.items()})
+    return rows
+
+
+def boxed(pattern: str, boxes: Callable[[Path], list[list[float]]]) -> list[Sample]:
+    """Images with the boxes of their objects."""
+    return [{"image": pixels(p), "y": np.array(boxes(p)).reshape(-1, 4)} for p in files(pattern)]
+
+
+def voc(p: Path) -> list[list[float]]:
+    """Boxes of VOC XML."""
+    path = re.sub("(Images)(.*)[.][a-zA-Z]+$", r"Annotations\2.xml", str(p))
+    corners = ("xmin", "ymin", "xmax", "ymax")
+    return [
+        [float(b.findtext(c) or "nan") for c in corners]
+        for b in ElementTree.parse(seen(Path(path))).iter("bndbox")
+    ]
+
+
+def fair1m(p: Path) -> list[list[float]]:
+    """Boxes around the corners in XML of FAIR1M."""
+    tree = ElementTree.parse(
+        seen(Path(str(p).replace("images", "labelXml").replace(".tif", ".xml")))
+    )
+    every = [[q.text or "" for q in points] for points in tree.iter("points")]
+    return [around([float(v) for q in points for v in q.split(",")]) for points in every]
+
+
+def around(corners: Sequence[float]) -> list[float]:
+    """The box around corners: x, y, x, y and so on."""
+    x, y = corners[::2], corners[1::2]
+    return [min(x), min(y), max(x), max(y)]
+
+
+def dota(p: Path) -> list[list[float]]:
+    """Boxes around the corners in text of DOTA."""
+    lines = seen(Path(f"annotations/version1.0/{p.stem}.txt")).read_text().splitlines()
+    return [around([float(v) for v in line.split()[:8]]) for line in lines[2:]]
+
+
+def soda(p: Path) -> list[list[float]]:
+    """Boxes around the corners in JSON of SODA."""
+    text = seen(Path(f"Annotations/train/{p.stem}.json")).read_text()
+    return [around(a["poly"]) for a in json.loads(text)["annotations"]]
+
+
+def vhr10(p: Path) -> list[list[float]]:
+    """Boxes of COCO JSON, by the name of the image."""
+    said = json.loads(seen(Path("annotations.json")).read_text())
+    (number,) = (i["id"] for i in said["images"] if i["file_name"] == p.name)
+    boxes = (a["bbox"] for a in said["annotations"] if a["image_id"] == number)
+    return [[x, y, x + w, y + h] for x, y, w, h in boxes]
+
+
+def rows_of(path: str, column: str) -> Callable[[Path], list[list[float]]]:
+    """Boxes of a CSV, by the column with the name of the image."""
+    rows = table(path)
+    return lambda p: [
+        [float(r[c]) for c in ("xmin", "ymin", "xmax", "ymax")] for r in rows if r[column] == p.name
+    ]
+
+
+AGRI = "ref_agrifieldnet_competition_v1"
+WHITE, BLUE, CYAN, GREEN = (255, 255, 255), (0, 0, 255), (0, 255, 255), (0, 255, 0)
+YELLOW, RED, PINK, BLACK = (255, 255, 0), (255, 0, 0), (255, 0, 255), (0, 0, 0)
+ISPRS = dict(zip((WHITE, BLUE, CYAN, GREEN, YELLOW, RED), range(1, 7), strict=True)) | {None: 0}
+DEEPGLOBE = dict(zip((CYAN, YELLOW, PINK, GREEN, BLUE, WHITE, BLACK), range(7), strict=True))
+LANDSAT = [f"SR_B{i}" for i in range(1, 8)]
+OSCD = [f"B{i:02}" for i in range(1, 13)]
+
+# A folder of TorchGeo's tests, and the samples of its files.
+SETS: dict[str, tuple[str, Samples]] = {
+    "EuroSAT": ("eurosat", classes("ds/**/*.tif")),
+    "RESISC45": ("resisc45", classes("NWPU-RESISC45/*/*.jpg")),
+    "PatternNet": ("patternnet", classes("PatternNet/images/*/*.jpg")),
+    "FireRisk": ("fire_risk", classes("FireRisk/train/*/*.png")),
+    "Million-AID": ("millionaid", classes("train/**/*.jpg")),
+    "Copernicus-Bench EuroSAT-S1": (
+        "copernicus/l2_eurosat_s1s2/eurosat_s1",
+        classes("all_imgs/*/*.tif"),
+    ),
+    "Copernicus-Bench EuroSAT-S2": (
+        "copernicus/l2_eurosat_s1s2/eurosat_s2",
+        classes("all_imgs/*/*.tif"),
+    ),
+    "Aboveground Woody Biomass": ("agb_live_woody_density", of("*.tif")),
+    "Airphen": ("airphen", of("*.tif")),
+    "ASTER GDEM": ("astergdem", of("*.tif")),
+    "CDL": ("cdl", of("*/*.tif", kept)),
+    "Chesapeake land use": ("chesapeake/lulc", of("*.tif", kept)),
+    "CMS Mangrove Canopy": ("cms_mangrove_canopy", of("*/data/Mangrove_agb_*.tif")),
+    "EnMAP": ("enmap", of("*.tiff")),
+    "Esri 2020 Land Cover": ("esri2020", of("*/*.tif", kept)),
+    "EU-DEM": ("eudem", of("*.TIF")),
+    "Global Building Map": ("gbm", of("*.tif", kept)),
+    "GlobBiomass": ("globbiomass", of("*_agb.tif", error=beside("_agb", "_agb_err"))),
+    "NCCM": ("nccm", of("*.tif", kept)),
+    "NLCD": ("nlcd", of("*.tif", kept)),
+    "South America Soybean": ("south_america_soybean", of("*.tif", kept)),
+    "Landsat 8 and 9": (
+        "landsat8",
+        of("*_SR_B1.TIF", stacked(*(beside("SR_B1", b) for b in LANDSAT))),
+    ),
+    "Sentinel-1 RTC": ("sentinel1", of("*/*_VV.tif", stacked(pixels, beside("_VV.", "_VH.")))),
+    "HySpecNet-11k": ("hyspecnet", of("*/patches/*.TIF")),
+    "GID-15": (
+        "gid15/GID",
+        of("img_dir/train/*.tif", mask=label("img_(dir.*).tif", r"ann_\1_15label.png")),
+    ),
+    "DeepGlobe Land Cover": (
+        "deepglobelandcover/data/training_data",
+        of(
+            "images/*_sat.jpg",
+            mask=mapped(beside("images(.*)_sat.jpg", r"masks\1_mask.png"), DEEPGLOBE),
+        ),
+    ),
+    "LandCover.ai scenes": ("landcoverai", of("images/*.tif", mask=label("images", "masks"))),
+    "LandCover.ai tiles": (
+        "landcoverai/output",
+        of("*.jpg", mask=label(".jpg", "_m.png", bands=[0])),
+    ),
+    "LEVIR-CD+": (
+        "levircd/levircdplus/LEVIR-CD+/train",
+        of("A/*.png", after=beside("A/", "B/"), mask=label("A/", "label/")),
+    ),
+    "LEVIR-CD": (
+        "levircd/levircd",
+        of("A/train_*.png", after=beside("A/", "B/"), mask=label("A/", "label/")),
+    ),
+    "BRIGHT": (
+        "bright/dfc25_track2_trainval/train",
+        of(
+            "pre-event/*.tif",
+            after=beside("pre-event(.*)_pre_", r"post-event\1_post_"),
+            mask=label("pre-event(.*)_pre_disaster", r"target\1_building_damage"),
+        ),
+    ),
+    "xView2": (
+        "xview2/train",
+        of(
+            "images/*_pre_disaster.png",
+            after=beside("_pre_", "_post_"),
+            mask=label("images(.*)_pre_disaster", r"targets\1_post_disaster_target"),
+        ),
+    ),
+    "Solar Plants Brazil": (
+        "solar_plants_brazil/train",
+        of("input/*.tif", mask=label("input/img", "labels/target")),
+    ),
+    "FTW": (
+        "ftw/austria",
+        of(
+            "s2_images/window_a/*.tif",
+            b=beside("window_a", "window_b"),
+            mask=label("s2_images/window_a", "label_masks/semantic_3class"),
+        ),
+    ),
+    "OSCD": (
+        "oscd",
+        of(
+            "*Images/train*/imgs_1_rect/B01.tif",
+            stacked(*(beside("B01", b) for b in OSCD)),
+            after=stacked(*(beside("imgs_1(.*)B01", rf"imgs_2\g<1>{b}") for b in OSCD)),
+            mask=label("Images(/train.*)/imgs_1_rect/B01.tif", r"Train Labels\1/cm/cm.png"),
+        ),
+    ),
+    "MDAS": (
+        "mdas/Augsburg_data_4_publication",
+        of(
+            "*/3K_RGB_*.tif",
+            hsi=beside("3K_RGB", "EeteS_EnMAP_10m"),
+            water=label("3K_RGB", "osm_water"),
+        ),
+    ),
+    "SSL4EO-L benchmark": (
+        "ssl4eo_benchmark_landsat",
+        of(
+            "ssl4eo_l_etm_sr_benchmark/*/*/*.tif",
+            mask=label("etm_sr_benchmark(.*)all_bands", r"etm_nlcd\1nlcd_2019"),
+        ),
+    ),
+    "SSL4EO-L": ("ssl4eo/l/ssl4eo_l_etm_sr", of("*/*/all_bands.tif")),
+    "Copernicus-Bench Cloud-S2": (
+        "copernicus/l1_cloud_s2/cloud_s2",
+        of("s2_toa/*.tif", mask=label("s2_toa", "cloud")),
+    ),
+    "Copernicus-Bench Cloud-S3": (
+        "copernicus/l1_cloud_s3/cloud_s3",
+        of(
+            "s3_olci/*.tif",
+            binary=label("s3_olci", "cloud_binary"),
+            multi=label("s3_olci", "cloud_multi"),
+        ),
+    ),
+    "Copernicus-Bench DFC2020": (
+        "copernicus/l2_dfc2020_s1s2/dfc2020_s1s2",
+        of("s2/*.tif", s1=beside("s2", "s1"), mask=label("s2(.*)_s2_", r"dfc\1_dfc_")),
+    ),
+    "Copernicus-Bench AirQuality-S5P": (
+        "copernicus/l3_airquality_s5p/airquality_s5p/no2",
+        of(
+            "s5p_annual/*/2021-01-01_2021-12-31.tif",
+            y=beside("s5p_annual(.*)/2021.*", r"label_annual\1.tif"),
+        ),
+    ),
+    "Inria Aerial Image Labeling": (
+        "inria/AerialImageDataset/train",
+        of("images/*.tif", mask=label("images", "gt", bands=[0])),
+    ),
+    "L8 Biome": ("l8biome/l8biome", of("*/*/*[0-9].TIF", mask=label(".TIF", "_fixedmask.TIF"))),
+    "L7 Irish": ("l7irish/l7irish", of("*/*/L71*.TIF", mask=newmask)),
+    "ISPRS Vaihingen": (
+        "vaihingen",
+        of("top_*.tif", mask=mapped(lambda p: kept("top" / p), ISPRS)),
+    ),
+    "ISPRS Potsdam": (
+        "potsdam",
+        of(
+            "4_Ortho_RGBIR/*.tif",
+            mask=mapped(label("4_Ortho_RGBIR/(.*)_RGBIR", r"\1_label"), ISPRS),
+        ),
+    ),
+    "NAIP": ("naip", of("*.tif")),
+    "EnviroAtlas": (
+        "enviroatlas/enviroatlas_lotp",
+        of("*/*_a_naip.tif", roads=label("_a_naip", "_c_roads")),
+    ),
+    "Chesapeake CVPR": ("chesapeake/cvpr", of("*/*_naip-new.tif", mask=label("_naip-new", "_lc"))),
+    "TreeSatAI": (
+        "treesatai",
+        of("aerial/60m/*.tif", s1=beside("aerial", "s1"), s2=beside("aerial", "s2")),
+    ),
+    "CaFFe": (
+        "caffe/caffe",
+        of("sar_images/train/*.png", mask=label("sar_images(.*)__", r"zones\1_zones__")),
+    ),
+    "DFC2022": (
+        "dfc2022/labeled_train",
+        of(
+            "*/BDORTHO/*.tif",
+            dem=beside("BDORTHO(.*).tif", r"RGEALTI\1_RGEALTI.tif"),
+            mask=label("BDORTHO(.*).tif", r"UrbanAtlas\1_UA2012.tif"),
+        ),
+    ),
+    "ETCI2021": (
+        "etci2021/train",
+        of(
+            "*/tiles/vv/*.png",
+            vh=beside("vv/(.*)_vv", r"vh/\1_vh"),
+            mask=label("vv/(.*)_vv", r"flood_label/\1"),
+        ),
+    ),
+    "LoveDA": (
+        "loveda/Train",
+        of("*/images_png/*.png", mask=label("images_png", "masks_png"), zone=grandparent),
+    ),
+    "MMFlood": (
+        "mmflood/activations",
+        of("*/s1_raw/*.tif", dem=beside("s1_raw", "DEM"), mask=label("s1_raw", "mask")),
+    ),
+    "SEN12MS": (
+        "sen12ms",
+        of(
+            "*/s2_*/*.tif",
+            s1=beside("s2_", "s1_"),
+            mask=label("s2_", "lc_"),
+        ),
+    ),
+    "MapInWild": (
+        "mapinwild",
+        of("s2_summer/*/*.tif", mask=label("s2_summer/[^/]*/", "mask/mask/")),
+    ),
+    "Satlas": (
+        "satlas/landsat",
+        of("*/b1/*.png", stacked(*(beside("/b1/", f"/b{i}/") for i in range(1, 8)))),
+    ),
+    "CV4A Kenya Crop Type": (
+        "cv4a_kenya_crop_type/data",
+        series(
+            "*/*/*_B0[23]_*.tif", r"(\d+)/(\d+)/", mask=lambda t: kept(Path(f"{t}/{t}_label.tif"))
+        ),
+    ),
+    "South Africa Crop Type": (
+        "south_africa_crop_type/train",
+        series(
+            "imagery/s2/*/*/*_B0[23]_10m.tif",
+            r"s2/(\d+)/([^/]*)",
+            mask=lambda t: kept(Path(f"labels/{t}.tif")),
+        ),
+    ),
+    "SeCo": (
+        "seco/seasonal_contrast_1m",
+        series("*/*/B[234].tif", r"^(\d+)/([^/]*)"),
+    ),
+    "SSL4EO-S12": ("ssl4eo/s12/s2a", series("*/*/B[234].tif", r"^(\d+)/([^/]*)")),
+    "SpaceNet 1": (
+        "spacenet/spacenet1/SN1_buildings/train",
+        of("8band/*.tif", roof=shapes("8band/8band_(.*).tif", r"geojson/Geo_\1.geojson")),
+    ),
+    "SkyScript": ("skyscript", skyscript),
+    "BioMassters": (
+        "biomassters",
+        series("train_features/*_S1_*.tif", r"features/(\w+)_S1_(\d+)", 12, mask=biomass),
+    ),
+    "Rwanda Field Boundary": (
+        "rwanda_field_boundary",
+        series(
+            "source/train/*/*_B0[1-4].tif",
+            r"train/(?P<t>[^/]*)/(?P<k>\d+)_",
+            mask=lambda k: kept(Path(f"labels/train/{k}.tif")),
+        ),
+    ),
+    "Cloud Cover Detection": (
+        "ref_cloud_cover_detection_challenge_v1/public",
+        of(
+            "train_features/*/B02.tif",
+            stacked(*(beside("B02", b) for b in ("B02", "B03", "B04", "B08"))),
+            mask=label("features(.*)/B02", r"labels\1"),
+        ),
+    ),
+    "AgriFieldNet": (
+        "agrifieldnet",
+        of(
+            "source/*/*_B01_10m.tif",
+            stacked(*(beside("B01", b) for b in ("B01", "B02", "B03", "B04"))),
+            mask=label("source/.*_source_(.*)_B01_10m", rf"train_labels/{AGRI}_labels_train_\1"),
+        ),
+    ),
+    "ADVANCE": ("advance", classes("vision/*/*.jpg")),
+    "UC Merced": ("ucmerced", classes("UCMerced_LandUse/Images/*/*.tif")),
+    "PRISMA": ("prisma", of("*.tif")),
+    "CaBuAr": ("cabuar", lambda: groups("512x512.hdf5", "pre_fire", after="post_fire")),
+    "ChaBuD": ("chabud", lambda: groups("train_eval.hdf5", "pre_fire", after="post_fire")),
+    "QuakeSet": ("quakeset", lambda: groups("earthquakes.h5", "before", after="post")),
+    "So2Sat": (
+        "so2sat/random",
+        lambda: arrays("training.h5", image="sen2", sen1="sen1", y="label"),
+    ),
+    "Copernicus-Bench LCZ-S2": (
+        "copernicus/l3_lcz_s2",
+        lambda: arrays("lcz_train.h5", image="sen2", y="label"),
+    ),
+    "SKIPP'D": (
+        "skippd",
+        lambda: arrays(
+            "2017_2019_images_pv_processed_nowcast.hdf5",
+            image="trainval/images_log",
+            y="trainval/pv_log",
+        ),
+    ),
+    "ZueriCrop": ("zuericrop", lambda: one_step(arrays("ZueriCrop.hdf5", image="data", mask="gt"))),
+    "CropHarvest": ("cropharvest/features/arrays", lambda: members("*.h5", "array")),
+    "Digital Typhoon": ("digital_typhoon/WP/image", lambda: members("*/*.h5", "Infrared")),
+    "DL4GAM Alps": ("dl4gam_alps/dataset_large", lambda: members("*/*.nc", "band_data", dem="dem")),
+    "DIOR": ("dior", lambda: boxed("Images/trainval/*.jpg", voc)),
+    "Forest Damage": ("forestdamage", lambda: boxed("*/*/Images/*.JPG", voc)),
+    "FAIR1M": ("fair1m/train", lambda: boxed("*/images/*.tif", fair1m)),
+    "DOTA": ("dota/train", lambda: boxed("images/*.png", dota)),
+    "SODA": ("soda", lambda: boxed("Images/0000[123].jpg", soda)),
+    "NWPU VHR-10": (
+        "vhr10/NWPU VHR-10 dataset",
+        lambda: boxed("positive image set/*.jpg", vhr10),
+    ),
+    "EverWatch": (
+        "everwatch/everwatch-benchmark",
+        lambda: boxed("train*.png", rows_of("train.csv", "image_path")),
+    ),
+    "ReforesTree": (
+        "reforestree",
+        lambda: boxed("tiles/*/*.png", rows_of("mapping/final_dataset.csv", "img_path")),
+    ),
+    "SpaceNet 6": (
+        "spacenet/spacenet6/SN6_buildings/train/train/AOI_11_Rotterdam",
+        of("PS-RGB/*.tif", sar=beside("PS-RGB", "SAR-Intensity")),
+    ),
+    "Smallholder Cashew Benin": (
+        "technoserve-cashew-benin",
+        of(
+            "imagery/*/*/*_B01_10m.tif",
+            stacked(*(beside("B01", b) for b in ("B01", "B02", "B03"))),
+            mask=shapes(r"imagery/(\d+)/.*", r"labels/\1.geojson", crs="EPSG:32631"),
+        ),
+    ),
+    "IDTReeS": (
+        "idtrees/train/RemoteSensing",
+        of("RGB/*.tif", hsi=beside("RGB", "HSI"), chm=beside("RGB", "CHM")),
+    ),
+}
