@@ -1,6 +1,9 @@
 package fault
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // MaxText bounds the text of an Error and of messages about errors, in bytes: a table may have thousands of columns,
 // and an error names them all; a hostile file has names of megabytes. The status of a call has less room, since it
@@ -41,3 +44,25 @@ func Short(name string) string {
 	}
 	return strings.ToValidUTF8(name[:maxName], "") + "…"
 }
+
+// maxListed is how many names an error lists.
+const maxListed = 24
+
+// List lists names from a file for an error: the first ones, as Short has them, and how many more there are.
+func List[T any](items []T, name func(T) string) string {
+	if len(items) == 0 {
+		return "none"
+	}
+	var text []string
+	for _, item := range items[:min(len(items), maxListed)] {
+		text = append(text, Short(name(item)))
+	}
+	list := strings.Join(text, ", ")
+	if more := len(items) - len(text); more > 0 {
+		list += " and " + strconv.Itoa(more) + " more"
+	}
+	return list
+}
+
+// Names is List of strings.
+func Names(names []string) string { return List(names, func(name string) string { return name }) }

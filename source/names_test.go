@@ -65,6 +65,15 @@ func TestResolve(t *testing.T) {
 		{"/vsizip/{/vsicurl?url=https%3A%2F%2Fh%2Fa}/c.tif", "/vsizip/{https://h/a}/c.tif", "vsizip"},
 		{"/vsizip/{/vsizip/{a.zip}/b.zip}/c.tif", "/vsizip/{/vsizip/{a.zip}/b.zip}/c.tif", "vsizip"},
 		{"/vsizip/{source://a/r/b.zip}/c.tif", "/vsizip/{https://data.source.coop/a/r/b.zip}/c.tif", "vsizip"},
+		{"a.npz::image", "a.npz::image", "vsizip"},
+		{"/d/a.NPZ::b/c.npy", "/d/a.NPZ::b/c", "vsizip"},
+		{"/vsis3/b/a.npz::c", "s3://b/a.npz::c", "vsizip"},
+		{"https://h/a.npz?sig=x::c", "https://h/a.npz?sig=x::c", "vsizip"},
+		{"file:///d/a%20b.npz::c", "/d/a b.npz::c", "vsizip"},
+		{"/vsizip/a.zip/b.npz::c", "/vsizip/{a.zip}/b.npz::c", "vsizip"},
+		{"/vsizip/a.npz/c.npy", "/vsizip/{a.npz}/c.npy", "vsizip"},
+		{"a.npz::", "a.npz::", ""},
+		{"a.h5::b.npz::c", "a.h5::b.npz::c", ""},
 		{"/vsisubfile/1_2,/vsizip//vsigs/b/a.zip/c.tif", "/vsisubfile/1_2,/vsizip/{gs://b/a.zip}/c.tif", "vsisubfile"},
 	} {
 		got, err := source.Resolve(c.name)
@@ -210,7 +219,7 @@ func TestNamesInNames(t *testing.T) {
 func FuzzResolve(f *testing.F) {
 	for _, s := range []string{"/vsizip/{/vsicurl/https://h/a.zip}/b", "/vsisubfile/1_2,/vsis3/b/k", "abfs://c@h/k",
 		"/vsicurl?url=%2Fvsizip%2Fa", "source://a/b c", "/vsizip/a.zip//b/", "/vsizip/{a}}/{b",
-		"/vsizip/a.zip/{/vsizip/b"} {
+		"/vsizip/a.zip/{/vsizip/b", "/vsicurl/https://h/a.npz::b", "/vsizip/{a.npz::b}/c"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

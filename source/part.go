@@ -10,6 +10,7 @@ type Part struct {
 	Text   string // the name as somebody wrote it, for errors
 	File   Path
 	ZIP    bool
+	Array  bool   // of a ZIP: the member is an array of a .npz file
 	Member string // of a ZIP, "" for the archive itself
 	Off    int64  // of a range, bytes
 	Size   int64  // UntilEnd: up to the end of the file
@@ -32,6 +33,9 @@ func (p *Part) Name(file string) string {
 		}
 		return string(append(append(buf, ','), file...))
 	}
+	if p.Array {
+		return ArrayName(file, strings.TrimSuffix(p.Member, arrayEnd))
+	}
 	name := zipPrefix + "{" + file + "}"
 	if p.Member != "" {
 		name += "/" + p.Member
@@ -45,8 +49,36 @@ func ArchiveName(file string) string {
 	return p.Name(file)
 }
 
+// A .npz file is a ZIP whose members are arrays. The member of an array has its name and arrayEnd.
+const (
+	arraysEnd = ".npz"
+	arrayEnd  = ".npy"
+)
+
+// ArrayName returns the name of an array in a .npz file: FILE.npz::ARRAY.
+func ArrayName(file, array string) string { return file + Separator + array }
+
+// SplitArray splits the name of an array in a .npz file. ok is false for any other name.
+func SplitArray(name string) (file, array string, ok bool) {
+	file, array, ok = strings.Cut(name, Separator)
+	path := file
+	if strings.Contains(file, "://") {
+		path, _, _ = strings.Cut(file, "?")
+	}
+	n := len(path) - len(arraysEnd)
+	return file, array, ok && array != "" && n > 0 && strings.EqualFold(path[n:], arraysEnd)
+}
+
+func isArray(name string) bool {
+	_, _, ok := SplitArray(name)
+	return ok
+}
+
 // cutPart parses a name that stands for a part of a file, but not the name of that file.
 func cutPart(name string) (p Part, file string, ok bool) {
+	if file, array, found := SplitArray(name); found {
+		return Part{ZIP: true, Array: true, Member: strings.TrimSuffix(array, arrayEnd) + arrayEnd}, file, true
+	}
 	if rest, found := strings.CutPrefix(name, subfilePrefix); found {
 		return cutSubfile(rest)
 	}
@@ -93,8 +125,10 @@ func SubfileName(file string, off, size int64) string {
 }
 
 // IsPart reports whether a name stands for a part of another file: a byte range (/vsisubfile/) or a member of a ZIP
-// (/vsizip/).
-func IsPart(name string) bool { return IsRange(name) || strings.HasPrefix(name, zipPrefix) }
+// (/vsizip/, or an array of a .npz file).
+func IsPart(name string) bool {
+	return IsRange(name) || strings.HasPrefix(name, zipPrefix) || isArray(name)
+}
 
 // IsRange reports whether a name stands for a byte range of another file (/vsisubfile/).
 func IsRange(name string) bool { return strings.HasPrefix(name, subfilePrefix) }
@@ -105,6 +139,9 @@ const maxParts = 8
 // parsePart parses /vsisubfile/OFFSET_SIZE,FILE, and /vsizip/ARCHIVE.zip/MEMBER or /vsizip/{ARCHIVE}/MEMBER.
 func parsePart(name string) (Path, error) {
 	failed := Path{Scheme: fileSystem(vsiPrefix(name))}
+	if isArray(name) {
+		failed.Scheme = fileSystem(zipPrefix)
+	}
 	refuse := func(format string, args ...any) (Path, error) { return failed, unresolved(name, format, args...) }
 	parsed, file, ok := cutPart(name)
 	switch {
@@ -131,7 +168,7 @@ func parsePart(name string) (Path, error) {
 }
 
 // archiveEndings end the name of an archive without braces.
-var archiveEndings = [...]string{".zip", ".kmz", ".tacozip"}
+var archiveEndings = [...]string{".zip", ".kmz", ".tacozip", arraysEnd}
 
 // splitArchive splits what follows /vsizip/ into the archive and the member in it. An archive without braces ends
 // where one of archiveEndings ends a part of the path for the first time.

@@ -9,8 +9,9 @@ import (
 // Path is a name that was parsed, of a local file, an object of a store, or a part of another file. Openers of this
 // package hand paths to each other, so that nobody looks into the name again.
 type Path struct {
-	// Name is the name by which chaski opens the file: a local path, a URI of a scheme of Mux, or one of two forms of
-	// GDAL that stand for a part of another file, /vsisubfile/OFFSET_SIZE,FILE and /vsizip/{ARCHIVE}/MEMBER.
+	// Name is the name by which chaski opens the file: a local path, a URI of a scheme of Mux, or one of three forms
+	// that stand for a part of another file: GDAL's /vsisubfile/OFFSET_SIZE,FILE and /vsizip/{ARCHIVE}/MEMBER, and
+	// ARCHIVE.npz::ARRAY.
 	Name string
 	// Scheme is the scheme of the URI in lower case, or "" for a local path. A part of a file has the name of its file
 	// system, such as "vsizip".
@@ -25,7 +26,7 @@ type Path struct {
 // source://ACCOUNT/REPOSITORY/KEY). All other names, and the names of paths, stay as they are. A name that begins with
 // /vsi but has no meaning here is fault.Unsupported; its path has only a scheme, the name of the file system.
 func Parse(name string) (Path, error) {
-	if !hasAlias(name) {
+	if !hasAlias(name) && !isArray(name) {
 		return Path{Name: name, Scheme: plainScheme(name)}, nil
 	}
 	if IsPart(name) {
@@ -81,6 +82,9 @@ func (p Path) Base() string {
 		p = p.Part.File
 	}
 	name := p.Name
+	if p.Part != nil {
+		name = cmp.Or(p.Part.Member, name)
+	}
 	if p.Web() {
 		name, _, _ = strings.Cut(name, "?")
 	}
@@ -175,15 +179,22 @@ func FileOf(name string) string {
 // Separator separates a container from the path of a sample in it: "data.tacozip::roi_1/image".
 const Separator = "::"
 
-// Split splits a name into a container and the path of a sample in it. ok is false if the name has no Separator. A
-// local file may have the separator in its own name.
-func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
+// Split splits a name into a container and the path of a sample in it. ok is false if the name has no Separator, and of
+// an array in a .npz file, which is a file by itself. A local file may have the separator in its own name.
+func Split(name string) (container, path string, ok bool) {
+	if isArray(name) {
+		return name, "", false
+	}
+	return strings.Cut(name, Separator)
+}
 
 // VSI returns the name under which GDAL opens a local path or URI. A URI that GDAL has no name for stays as it is.
 func VSI(uri string) string {
 	p, err := Parse(uri)
 	if err == nil && p.Part != nil {
-		return p.Part.Name(VSI(p.Part.File.Name))
+		part := *p.Part
+		part.Array = false // GDAL has no such names
+		return part.Name(VSI(part.File.Name))
 	}
 	_, rest, _ := strings.Cut(uri, "://")
 	switch scheme := plainScheme(uri); scheme {

@@ -62,7 +62,7 @@ func usualAxes(shape []int) ([]string, error) {
 	switch {
 	case len(shape) < 2 || len(shape) > len(usual):
 		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: rasters have two axes, "+
-			"three with bands, or four with steps of time and bands", shape)
+			"three with bands, or four with steps of time and bands; numbers of samples are columns of a table", shape)
 	case len(shape) == 3 && looksLikePicture(shape):
 		return []string{"y", "x", "b"}, nil
 	case len(shape) == 4 && looksLikePicture(shape):

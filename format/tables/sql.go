@@ -3,7 +3,6 @@ package tables
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -63,5 +62,5 @@ func (l QueryLimits) Within(ctx context.Context, f func(ctx context.Context) err
 // NoTable returns the error for a table that does not exist.
 func NoTable(name string, names []string) error {
 	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q; there are %s", name,
-		strings.Join(names, ", "))
+		fault.Names(names))
 }

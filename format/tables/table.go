@@ -1,10 +1,8 @@
 package tables
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -124,22 +122,11 @@ func (t *Table) Check(ctx context.Context) error {
 // NoColumn returns the error for a column that does not exist.
 func (t *Table) NoColumn(name string) error {
 	return fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q; there are %s", name,
-		cmp.Or(Names(t.cols), "none"))
+		Names(t.cols))
 }
 
-// Names lists the first 40 columns for a message.
-func Names(cols []Column) string {
-	const shown = 40
-	var names []string
-	for i, column := range cols {
-		if i == shown {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, column.Name)
-	}
-	return strings.Join(names, ", ")
-}
+// Names lists columns for a message.
+func Names(cols []Column) string { return fault.List(cols, func(c Column) string { return c.Name }) }
 
 // Take returns the table of the rows with these numbers, in that order; a negative number gives a row of nulls. The
 // caller must not change rows afterwards.

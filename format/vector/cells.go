@@ -209,8 +209,8 @@ func (c *cells) values() (*Values, error) {
 	case c.column == "":
 		return nil, nil
 	case !c.exists && c.n > 0 && !c.optional:
-		return nil, fault.New(fault.NotFound, "property "+c.column, fault.NoOffset, "no feature has it; there are %q",
-			slices.Sorted(maps.Keys(c.names)))
+		return nil, fault.New(fault.NotFound, "property "+c.column, fault.NoOffset, "no feature has it; there are %s",
+			fault.Names(slices.Sorted(maps.Keys(c.names))))
 	case c.kind == stringCell || c.kind == wordCell && (c.words || !c.allNumbers):
 		c.v.Ints = nil
 		c.codes.sort()

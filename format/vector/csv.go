@@ -84,7 +84,8 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 		return -1
 	}
 	missing := func(what string) (table, error) {
-		return t, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %s; there are %q", what, head)
+		return t, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %s; there are %s", what,
+			fault.Names(head))
 	}
 	for _, known := range boxColumns {
 		t.shape, t.sized = nil, known.sized

@@ -103,7 +103,7 @@ func TestLabelColumns(t *testing.T) {
 			t.Errorf("%v: %s", c, got)
 		}
 	}
-	for name, says := range map[string]string{"dota": `"class" "difficult"`, "csv": `"label"`, "yolo": `"score"`} {
+	for name, says := range map[string]string{"dota": `"class" "difficult"`, "csv": "label", "yolo": `"score"`} {
 		_, err := openLabel(t, labelTexts[name], Options{OneImage: true, Column: "none"})
 		if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)

@@ -64,12 +64,14 @@ var (
 		ends: []string{".jpg", ".jpeg"}}
 	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", starts: []string{"\x93NUM"},
 		ends: []string{".npy"}}
+	// NPZ is a ZIP of arrays. None of them is the raster that it stands for: SplitArray of package source names one.
+	NPZ = &Format{Name: "npz", Class: Picture, Noun: "an archive of NumPy arrays", ends: []string{".npz"}}
 	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", starts: []string{"<VRT"},
 		ends: []string{".vrt"}} // function virtual has other starts
 )
 
 // formats are those that chaski reads. A new one is one entry.
-var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, VRT,
+var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
 	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", starts: []string{"PAR1"},
 		ends: []string{".parquet", ".pq", ".geoparquet"}},
 	{Name: "csv", Class: CSV, Noun: "a CSV file", ends: []string{".csv", ".tsv"}},
@@ -123,6 +125,9 @@ func virtual(head []byte) bool {
 // Named returns the format of a file by its extension. Formats that are not read have no class.
 func Named(name string) *Format {
 	ext := strings.ToLower(path.Ext(name))
+	if file, array, ok := strings.Cut(name, "::"); ok && array != "" && Named(file) == NPZ {
+		return NPY
+	}
 	if ext == ".zip" && strings.HasSuffix(strings.ToLower(name), zarrZIP) {
 		ext = zarrZIP
 	}
@@ -208,7 +213,7 @@ var ends = map[string]string{
 	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file",
 	".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
 	".txt": "a text file", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
-	".pt": "a PyTorch file", ".npz": "an archive of NumPy arrays",
+	".pt":  "a PyTorch file",
 	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
 	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
@@ -245,8 +250,6 @@ func Way(name string) string {
 	switch noun := OfName(name); {
 	case Named(name).Class != 0:
 		return ""
-	case strings.HasSuffix(base, ".npz"):
-		return "save each array by itself, with numpy.save"
 	case noun == "an Excel file" || noun == "a spreadsheet":
 		return "in Python, open it with pandas.read_excel and give the DataFrame"
 	case noun == ZIP || strings.Contains(noun, "archive"):

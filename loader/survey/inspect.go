@@ -278,6 +278,9 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 		i.Table, err = catalog.DescribeCSV(ctx, file, path)
 		return err
 	}
+	if magic.Named(path) == magic.NPZ {
+		return catalog.NotOneArray(ctx, o.Opener, path)
+	}
 	if refusal := magic.Refusal(path); refusal != "" {
 		return fault.New(fault.Unsupported, "file", 0, "%s", refusal)
 	}

@@ -83,6 +83,8 @@ def data(tmp_path_factory, binary) -> Path:
         write(root / f"grey/{i}.png", rng.integers(1, 255, (3 if i % 2 else 1, 9 + i, 8), np.uint8))
         (root / "arrays").mkdir(exist_ok=True)
         np.save(root / f"arrays/{i}.npy", x)
+        (root / "npz").mkdir(exist_ok=True)
+        np.savez_compressed(root / f"npz/{i}.npz", image=x, mask=x[:1] // 64)
         stack(root, i, x)
         (root / "series").mkdir(exist_ok=True)
         np.save(root / f"series/{i}.npy", rng.integers(0, 99, (3, 2, SIDE, SIDE), np.uint8))
@@ -237,6 +239,11 @@ def images_and_masks(b: dict[str, Any], root: Path) -> None:
     has("pairs/images")(b, root)
     has("pairs/masks", "mask")(b, root)
     assert b["mask"].dtype == np.int64
+
+
+def archived(b: dict[str, Any], root: Path) -> None:
+    has("pairs/images")(b, root)
+    has("pairs/masks", "mask")(b, root)
 
 
 def listed(b: dict[str, Any], root: Path) -> None:
@@ -403,6 +410,7 @@ CHECKS: dict[str, Check] = {
     "images whose sizes differ (UC Merced)": resized("sizes", 24, 20),
     "grey and RGB images together": resized("grey", 16, 16),
     "arrays in `.npy` files": has("classes"),
+    "images and masks in `.npz` files": archived,
     "series (t, b, y, x) in `.npy` files": steps,
     "TIFFs whose pages are dates, or bands": dates,
     "a folder of ZIPs of Zarr (SSL4EO-S12, TerraMesh)": stores("image"),

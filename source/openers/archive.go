@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -139,7 +140,8 @@ func (a *archive) find(ctx context.Context, r source.Reader, name string) (found
 	case found == nil && name == "":
 		return cannot(fault.Unsupported, "it has %d members: name one", len(a.members))
 	case found == nil:
-		return cannot(fault.NotFound, "no such member in the ZIP")
+		return cannot(fault.NotFound, "no such member in the ZIP, which has %s",
+			fault.Names(slices.Sorted(maps.Keys(a.members))))
 	case found.Encrypted:
 		return cannot(fault.Unsupported, "it is encrypted")
 	case found.Method == zip.Deflate && max(found.Bytes, found.Size) > maxInflated:
@@ -162,10 +164,11 @@ func (a *archive) find(ctx context.Context, r source.Reader, name string) (found
 // maxRatio is more than Deflate compresses anything by.
 const maxRatio = 1033
 
-// memberReader reads a member of a ZIP. A read of the whole member checks its CRC-32.
+// memberReader reads a member of a ZIP. A read of the whole member checks its CRC-32, and so does one that inflates it.
 type memberReader struct {
 	source.Reader // of the stored bytes
 	member        *member
+	inflated      atomic.Pointer[[]byte] // the whole member, once more than a header was read
 }
 
 // Size implements Reader, ETag Tagged, Gap Gapped.
@@ -187,8 +190,16 @@ func (m *memberReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if !m.member.Plain {
 		read = m.inflate
 	}
-	if err := read(ctx, p, off); err != nil || int64(len(p)) != m.member.Bytes || m.member.CRC == 0 {
+	if err := read(ctx, p, off); err != nil {
 		return err
+	}
+	return m.check(p)
+}
+
+// check checks the CRC-32 of the whole member; other ranges have none.
+func (m *memberReader) check(p []byte) error {
+	if int64(len(p)) != m.member.Bytes || m.member.CRC == 0 {
+		return nil
 	}
 	if sum := crc32.ChecksumIEEE(p); sum != m.member.CRC {
 		return fault.New(fault.Corrupt, "member", 0, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x", len(p),
@@ -202,18 +213,33 @@ func (m *memberReader) inflate(ctx context.Context, p []byte, off int64) error {
 	if size := m.member.Bytes; off < 0 || off > size || int64(len(p)) > size-off {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a member", len(p), size)
 	}
+	if content := m.inflated.Load(); content != nil {
+		copy(p, (*content)[off:])
+		return nil
+	}
 	stored := make([]byte, m.Reader.Size()) // which lie in the file
 	if err := m.Reader.ReadAt(ctx, stored, 0); err != nil {
 		return err
 	}
-	out := p
-	if off > 0 {
-		out = make([]byte, off+int64(len(p)))
+	// All of it, unless a header is read: what is read next would inflate it from its beginning again.
+	size := off + int64(len(p))
+	if size > inflatedHead {
+		size = m.member.Bytes
 	}
+	out := make([]byte, size)
 	var decoder inflate.Decoder
 	if _, err := decoder.Fill(out, stored); err != nil {
 		return fault.New(fault.Corrupt, "Deflate", fault.NoOffset, "%v", err)
 	}
-	copy(p, out[off:])
+	if err := m.check(out); err != nil {
+		return err
+	}
+	if copy(p, out[off:]); size > inflatedHead {
+		m.inflated.Store(&out)
+	}
 	return nil
 }
+
+// inflatedHead is the size of the largest range from the beginning of a member for which the rest is not inflated: 64
+// KiB have the header of most files.
+const inflatedHead = 64 << 10

@@ -16,6 +16,10 @@ func List(ctx context.Context, o source.Opener, folder string, each func(source.
 	if l, ok := o.(source.Lister); ok {
 		return l.List(ctx, folder, each)
 	}
+	r, ok := o.(router)
+	if p, err := source.Parse(folder); ok && err == nil && p.Part != nil {
+		return listPart(ctx, r, p.Part, each)
+	}
 	return noListing(folder)
 }
 

@@ -43,7 +43,7 @@ func partReader(r source.Reader, off, size int64, of *member) (source.Reader, er
 		return nil, errors.Join(err, r.Close())
 	}
 	if of != nil {
-		reader = &memberReader{reader, of}
+		reader = &memberReader{Reader: reader, member: of}
 	}
 	if t, ok := r.(source.Timed); ok {
 		return &timedPart{reader, t}, nil

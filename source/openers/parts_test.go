@@ -90,12 +90,15 @@ func TestParts(t *testing.T) {
 	outer := zipped(t, map[string]string{"d/a.txt": "hello", "./b.txt": "bee", `w\x.txt`: "ex", "in.zip": string(inner),
 		"d/": ""})
 	single := zipped(t, map[string]string{"only.txt": "alone"})
-	for name, b := range map[string][]byte{"o.zip": outer, "s.zip": single, "plain.bin": []byte("0123456789")} {
+	arrays := zipped(t, map[string]string{"b.npy": "array", "d/e.npy": "deep"})
+	for name, b := range map[string][]byte{"o.zip": outer, "s.zip": single, "plain.bin": []byte("0123456789"),
+		"a.npz": arrays, "n.zip": zipped(t, map[string]string{"a.npz": string(arrays)})} {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	web := &objects{bytes: map[string][]byte{"https://h/o.zip": outer, "s3://b/plain.bin": []byte("abcdef")}}
+	web := &objects{bytes: map[string][]byte{"https://h/o.zip": outer, "https://h/a.npz?x=1": arrays,
+		"s3://b/plain.bin": []byte("abcdef")}}
 	var files openers.Files
 	defer files.Close()
 	mux := &openers.Mux{Files: &files, Schemes: map[string]source.Opener{"https": web, "s3": web}}
@@ -105,6 +108,11 @@ func TestParts(t *testing.T) {
 		"/vsizip/DIR/o.zip/w/x.txt":                               "ex",
 		"/vsizip/DIR/s.zip":                                       "alone",
 		"/vsizip/{/vsizip/DIR/o.zip/in.zip}/c.txt":                "inmost",
+		"DIR/a.npz::b":                                            "array",
+		"DIR/a.npz::d/e.npy":                                      "deep",
+		"/vsizip/DIR/a.npz/b.npy":                                 "array",
+		"/vsizip/{DIR/n.zip}/a.npz::b":                            "array",
+		"https://h/a.npz?x=1::b":                                  "array",
 		"/vsisubfile/2_3,DIR/plain.bin":                           "234",
 		"/vsisubfile/8,DIR/plain.bin":                             "89",
 		"/vsisubfile/8_0,DIR/plain.bin":                           "89",
@@ -129,6 +137,9 @@ func TestParts(t *testing.T) {
 	}
 	for name, want := range map[string]fault.Kind{
 		"/vsizip/DIR/o.zip/none.txt":      fault.NotFound,
+		"DIR/a.npz::none":                 fault.NotFound,
+		"DIR/plain.npz::none":             fault.NotFound,
+		"DIR/a.npz::b.npz::b":             fault.NotFound,
 		"/vsizip/DIR/none.zip/a.txt":      fault.NotFound,
 		"/vsizip/DIR/o.zip":               fault.Unsupported,
 		"/vsizip/DIR/o.zip/d":             fault.NotFound,

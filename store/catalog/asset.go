@@ -456,6 +456,8 @@ func IsRaster(ctx context.Context, r source.Reader) bool { return FormatOf(ctx, 
 func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader, err error) error {
 	refusal := magic.Refusal(source.Name(uri))
 	switch kind := fault.KindOf(err); {
+	case err != nil && magic.Named(source.Name(uri)) == magic.NPZ && !source.IsPart(uri):
+		return NotOneArray(ctx, o, uri)
 	case kind == fault.Unsupported && refusal != "" && magic.OfName(uri) != magic.ZIP && !IsRaster(ctx, r):
 		return fault.New(kind, "header", 0, "%s", refusal)
 	case kind != fault.Corrupt:
@@ -467,6 +469,25 @@ func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader
 		}
 	}
 	return err
+}
+
+// NotOneArray returns the error for a .npz file that is taken for a raster.
+func NotOneArray(ctx context.Context, o source.Opener, uri string) error {
+	var names []string
+	err := openers.List(ctx, o, source.ArchiveName(uri), func(e source.Entry) error {
+		if name, ok := strings.CutSuffix(e.Path, magic.NPY.End()); ok {
+			names = append(names, name)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(names) == 0:
+		return fault.New(fault.Corrupt, "ZIP", fault.NoOffset, "it has no arrays")
+	}
+	return fault.New(fault.Unsupported, "ZIP", fault.NoOffset, "it holds the arrays %s: name one, as in %q",
+		fault.Names(names), source.ArrayName("{id}.npz", fault.Short(names[0])))
 }
 
 // foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic

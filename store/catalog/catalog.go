@@ -196,7 +196,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		for strings.HasPrefix(pattern, "./") { // as shells complete names; listed paths lack it
 			pattern = strings.TrimLeft(pattern[2:], "/")
 		}
-		fields[i].Pattern, fields[i].array, _ = storeOf(pattern)
+		fields[i].Pattern, fields[i].array = fileOf(pattern)
 	}
 	err := table.open(ctx, fields, o)
 	if err == nil {
@@ -220,11 +220,20 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case class.Table() && (source.IsWeb(t.src) || !listing.IsGlob(t.src)):
 		return t.openHeld(ctx, fields, o)
 	}
+	src := t.src
+	if file, array := fileOf(src); magic.Named(file) == magic.NPZ || listing.IsGlob(file) && !source.IsWeb(file) {
+		src, fields = file, t.orOwn(fields)
+		for i := range fields {
+			if fields[i].Pattern == "" {
+				fields[i].array = array
+			}
+		}
+	}
 	wanted := listing.Rasters
 	for _, s := range fields {
 		wanted |= listing.FilesOf(s.Pattern)
 	}
-	files, err := listing.List(ctx, t.src, t.roots, t.opener, wanted)
+	files, err := listing.List(ctx, src, t.roots, t.opener, wanted)
 	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
 	}
@@ -360,7 +369,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 			t.fields = append(t.fields, field{name: source.Field}) // see nameFields
 			continue
 		}
-		if source.Column != "" && len(l.Paths) > 0 && IsStore(l.Paths[0]) {
+		if source.Column != "" && len(l.Paths) > 0 && (IsStore(l.Paths[0]) || magic.Named(l.Paths[0]) == magic.NPZ) {
 			source.Column, source.array = "", source.Column
 		}
 		if source.Column != "" || source.Blob != "" {

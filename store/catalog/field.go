@@ -186,8 +186,9 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 		kind := 0
 		isRaster := func(path string) bool {
 			_, _, store := storeOf(path)
+			_, _, array := source.SplitArray(path)
 			format := magic.Named(path)
-			return store || format.Class == magic.Raster || format == magic.VRT
+			return store || array || format.Class == magic.Raster || format == magic.VRT
 		}
 		text := string(v.Text)
 		url, _, _ := strings.Cut(text, "?") // without the query of a signed one
@@ -248,6 +249,9 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	reader.version(f, &asset)
 	if reader.err != nil {
 		return Asset{}, fault.WithFile(reader.err, t.src)
+	}
+	if array := arrayOf(text, f.array); array != text { // whose size is not the file's
+		text, asset.Size = array, 0
 	}
 	text, array, store := storeOf(text)
 	uri, err := t.roots.Allow(listing.Resolve(t.base, text))

@@ -103,7 +103,7 @@ func TestNotRead(t *testing.T) {
 	for ext, want := range map[string]string{
 		".jp2": "a JPEG 2000 image, such as \"NAME.jp2\", is not read: convert it, as by 'gdal_translate -of COG",
 		".hdf": "an HDF file", ".grib": "a GRIB file", ".img": "HFA", ".webp": "a WebP image",
-		".npz": "numpy.save", ".zip": "unpack it",
+		".zip": "unpack it",
 	} {
 		dir := t.TempDir()
 		write := func(name string) {

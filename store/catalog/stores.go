@@ -38,6 +38,24 @@ func storeOf(name string) (uri, array string, ok bool) {
 	return name, "", false
 }
 
+// fileOf splits what names a file and, behind "::", an array in it: of a Zarr store or a .npz file. Other names stay
+// whole.
+func fileOf(name string) (file, array string) {
+	if file, array, ok := source.SplitArray(name); ok {
+		return file, array
+	}
+	file, array, _ = storeOf(name)
+	return file, array
+}
+
+// arrayOf returns the name of an array in a .npz file; the name of another file stays as it is.
+func arrayOf(file, array string) string {
+	if array != "" && magic.Named(file) == magic.NPZ {
+		return source.ArrayName(file, array)
+	}
+	return file
+}
+
 // OpenStore opens an array of a Zarr store, or a group of arrays as bands, as store.Kind.Raster picks it for a field.
 // The asset is its first image.
 func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims string, maxChunk int) (Asset, error) {

@@ -292,21 +292,4 @@ func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 }
 
 // namesOf lists the first paths of arrays, for an error.
-func namesOf(list []Member) string {
-	const most = 32
-	var text strings.Builder
-	for i, member := range list {
-		if i == most {
-			text.WriteString(", …")
-			break
-		}
-		if i > 0 {
-			text.WriteString(", ")
-		}
-		text.WriteString(member.Path)
-	}
-	if text.Len() == 0 {
-		return "none"
-	}
-	return text.String()
-}
+func namesOf(list []Member) string { return fault.List(list, func(m Member) string { return m.Path }) }

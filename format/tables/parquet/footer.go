@@ -17,7 +17,6 @@ import (
 	"encoding/binary"
 	"math"
 	"sort"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -631,15 +630,6 @@ func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 
 // NoColumn returns the error for a column that does not exist.
 func (f *File) NoColumn(name string) error {
-	const shown = 20
-	var names []string
-	for i, column := range f.Columns {
-		if i == shown {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, column.Name)
-	}
 	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name,
-		strings.Join(names, ", "))
+		fault.List(f.Columns, func(c Column) string { return c.Name }))
 }

@@ -128,8 +128,10 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 
 // canVerify reports whether a name has the extension of a file that can be checked.
 func canVerify(name string) bool {
-	class := magic.Named(name).Class
-	return class.Pixels() || class == magic.Frame || class == magic.Container || class == magic.Zarr ||
+	format := magic.Named(name)
+	class := format.Class
+	pixels := class.Pixels() && format != magic.NPZ
+	return pixels || class == magic.Frame || class == magic.Container || class == magic.Zarr ||
 		strings.EqualFold(filepath.Ext(name), ".parquet") // others, such as .geoparquet, have shapes
 }
 

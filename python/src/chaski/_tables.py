@@ -28,7 +28,8 @@ _PYARROW = (
 _PREFIX, _LOCK = "chaski-tables-", "lock"
 _WKB = ("binary", "large_binary", "binary_view")
 _RASTERS = (".tif", ".tiff", ".geotiff", ".rumi")  # as package catalog tells a column of rasters
-_PICTURES = (".png", ".jpg", ".jpeg", ".npy", ".vrt", ".zarr", ".zarr.zip")
+_HDF5 = (".h5", ".hdf5", ".he5", ".nc", ".nc4")
+_PICTURES = (".png", ".jpg", ".jpeg", ".npy", ".npz", ".vrt", ".zarr", ".zarr.zip", *_HDF5)
 """Of files that a column of strings holds where a field says that it is of rasters."""
 
 
@@ -90,6 +91,7 @@ def _is_raster(path: object, endings: tuple[str, ...] = _RASTERS) -> bool:
         return False
     if path.startswith(("http://", "https://")):
         path = path.partition("?")[0]  # the name of a signed URL ends there
+    path = path.partition("::")[0]  # the name of a file ends there, of an array in it
     return path.startswith("/vsisubfile/") or path.lower().endswith(endings)
 
 

@@ -249,7 +249,8 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 					break
 				}
 			}
-		case source.IsRemote(path) && !listing.RemoteGlob(path) && magic.Named(source.Name(path)).Class.Pixels():
+		case source.IsRemote(path) && !listing.RemoteGlob(source.FileOf(path)) &&
+			magic.Named(source.Name(path)).Class.Pixels():
 			err = addNamed(namedFile{path: path})
 		default:
 			err = eachListed(ctx, path, o, addNamed)
@@ -263,6 +264,10 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 
 // eachListed calls add for the files of a directory or glob, or for a file.
 func eachListed(ctx context.Context, path string, o Options, add func(namedFile) error) error {
+	file, array, ok := source.SplitArray(path)
+	if ok {
+		path = file
+	}
 	files, err := listing.List(ctx, path, nil, o.Opener, listing.Rasters)
 	if err != nil {
 		return err
@@ -279,6 +284,9 @@ func eachListed(ctx context.Context, path string, o Options, add func(namedFile)
 		file := namedFile{path: files.Path(i), bytes: size}
 		if files.Etags != nil {
 			file = namedFile{path: file.path, size: size, etag: files.Etags[i]}
+		}
+		if ok {
+			file = namedFile{path: source.ArrayName(file.path, array), etag: file.etag}
 		}
 		if err := add(file); err != nil {
 			return err

@@ -328,7 +328,7 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		hint = ": columns must be separated by commas or, in a .tsv file, by tabs"
 	}
 	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s%s", name,
-		strings.Join(t.names, ", "), hint)
+		fault.Names(t.names), hint)
 }
 
 // held is a column in memory, or what is wrong with one of integers, which whoever uses it is told.
