@@ -44,6 +44,7 @@ type Container struct {
 	fields   []member
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	print    string
+	sides    func() error // closes the tables that conditions see; nil without
 	// Files are the opened files, by the URI that the container has for them.
 	Files *refcache.Cache[string, *ContainerFile]
 }
@@ -216,7 +217,13 @@ func (c *Container) bandNames() []string {
 }
 
 // Close closes the files and the containers.
-func (c *Container) Close() error { return errors.Join(c.Files.Close(), c.set.Close()) }
+func (c *Container) Close() error {
+	err := errors.Join(c.Files.Close(), c.set.Close())
+	if c.sides != nil {
+		err = errors.Join(err, c.sides())
+	}
+	return err
+}
 
 // id returns the id of a sample in level 0.
 func (c *Container) id(ctx context.Context, row int64) (string, error) {
@@ -659,7 +666,14 @@ func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	for row := range c.rows {
 		c.rows[row] = int32(row)
 	}
-	sel := rows.NewSelector(c.table(), c, c.options)
+	table := c.table()
+	if table.Close = func() error { return nil }; len(c.src.Tables) > 0 {
+		if err := rows.JoinTables(ctx, table, &c.src.Subset, c.options); err != nil {
+			return nil, err
+		}
+		c.sides = table.Close
+	}
+	sel := rows.NewSelector(table, c, c.options)
 	if len(visible) < count {
 		sel.Meet(rows.Int32s(visible))
 	}

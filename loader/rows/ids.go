@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -118,7 +119,7 @@ const (
 type idList struct {
 	ids   []string
 	exact map[string]int32 // the number of an id
-	stems map[string]int32 // of one without the ending of an image
+	stems map[string]int32 // of one that has the ending of an image, without it
 	best  []uint8          // how each id names its samples
 	first []string         // the key of the first of these
 	hits  []idHit
@@ -132,18 +133,53 @@ type idHit struct {
 	how uint8
 }
 
-func newIDList(ids []string) *idList {
-	l := &idList{exact: make(map[string]int32, len(ids)), stems: make(map[string]int32, len(ids)),
-		other: map[int32]string{}}
-	for _, id := range ids {
-		if _, twice := l.exact[id]; twice {
-			continue
-		}
-		l.exact[id], l.stems[withoutEnding(id)] = int32(len(l.ids)), int32(len(l.ids))
-		l.ids = append(l.ids, id)
+// newIDList returns a list of up to n ids.
+func newIDList(n int) *idList {
+	return &idList{ids: make([]string, 0, n), exact: make(map[string]int32, n), stems: map[string]int32{},
+		best: slices.Repeat([]uint8{noSample}, n), first: make([]string, n), other: map[int32]string{}}
+}
+
+// index makes an id of the list one that samples are named by, unless another one is the same.
+func (l *idList) index(i int32) bool {
+	id := l.ids[i]
+	if _, twice := l.exact[id]; twice {
+		return false
 	}
-	l.first, l.best = make([]string, len(l.ids)), slices.Repeat([]uint8{noSample}, len(l.ids))
-	return l
+	l.exact[id] = i
+	if stem := withoutEnding(id); stem != id {
+		l.stems[stem] = i
+	}
+	return true
+}
+
+// stem returns the id that is the same as a text but for the endings of images.
+func (l *idList) stem(text string) (int32, bool) {
+	text = withoutEnding(text)
+	if i, ok := l.exact[text]; ok {
+		return i, true
+	}
+	i, ok := l.stems[text]
+	return i, ok
+}
+
+// find returns the id that names a text best, and how: the text itself, then its longest end from a slash on.
+func (l *idList) find(text string) (int32, uint8) {
+	if i, ok := l.exact[text]; ok {
+		return i, isKey
+	}
+	for end := text; ; {
+		if i, ok := l.exact[end]; ok {
+			return i, endsPath
+		}
+		if i, ok := l.stem(end); ok {
+			return i, endsStem
+		}
+		slash := strings.IndexByte(end, '/')
+		if slash < 0 {
+			return 0, noSample
+		}
+		end = end[slash+1:]
+	}
 }
 
 // withoutEnding returns a path without the ending of an image.
@@ -164,7 +200,7 @@ func (l *idList) see(row int64, key, text string) {
 				how = isKey
 			}
 			l.hit(row, key, i, how)
-		} else if i, ok := l.stems[withoutEnding(end)]; ok {
+		} else if i, ok := l.stem(end); ok {
 			l.hit(row, key, i, endsStem)
 		}
 		slash := strings.IndexByte(end, '/')
@@ -188,15 +224,12 @@ func (l *idList) hit(row int64, key string, id int32, how uint8) {
 
 // check returns an error about ids that name no sample, unless they are dropped, or several.
 func (l *idList) check(list string, dropped bool, o resources.Options) error {
-	for id := range l.ids {
-		if other, ok := l.other[int32(id)]; ok {
-			return fault.New(fault.Corrupt, "ids", fault.NoOffset, "%q names several samples, such as %q and %q: "+
-				"write more of the path, or name the column that holds it (id_column)", l.ids[id], l.first[id], other)
-		}
+	if err := l.checkNames("write more of the path, or name the column that holds it (id_column)"); err != nil {
+		return err
 	}
 	var missing []string
-	for id, how := range l.best {
-		if how == noSample {
+	for id := range l.ids {
+		if l.best[id] == noSample {
 			missing = append(missing, l.ids[id])
 		}
 	}
@@ -213,6 +246,16 @@ func (l *idList) check(list string, dropped bool, o resources.Options) error {
 		"\"drop\" leaves them out", len(missing), len(l.ids), list, some)
 }
 
+// checkNames returns an error about an id that names several samples. way says what to do.
+func (l *idList) checkNames(way string) error {
+	if len(l.other) == 0 {
+		return nil
+	}
+	id := slices.Min(slices.Collect(maps.Keys(l.other)))
+	return fault.New(fault.Corrupt, "ids", fault.NoOffset, "%q names several samples, such as %q and %q: %s", l.ids[id],
+		l.first[id], l.other[id], way)
+}
+
 // listed keeps the samples that the list of a subset names.
 func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	ids, err := readIDs(ctx, subset.IDList, s.options)
@@ -222,7 +265,12 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	if len(ids) > math.MaxInt32 || s.table.N > math.MaxInt32 {
 		return fault.New(fault.Limit, "ids", fault.NoOffset, "%d ids of %d samples", len(ids), s.table.N)
 	}
-	list := newIDList(ids)
+	list := newIDList(len(ids))
+	for _, id := range ids {
+		if list.ids = append(list.ids, id); !list.index(int32(len(list.ids) - 1)) {
+			list.ids = list.ids[:len(list.ids)-1]
+		}
+	}
 	if subset.IDColumn != "" {
 		err = scan(ctx, s.table, subset.IDColumn, func(row int64, c *Column, v catalog.Value) error {
 			text := textOf(c.Kind, v)

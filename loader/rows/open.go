@@ -185,15 +185,16 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 // openFlat implements Open for fields that are not stacks.
 func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
 	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }
-	if src.Missing == spec.MissingDrop && src.IDList == "" && !slices.ContainsFunc(from, hasPattern) {
-		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern, and there are no ids: " +
-			"tables and containers say themselves what belongs together")
+	if src.Missing == spec.MissingDrop && src.IDList == "" && src.Tables == nil &&
+		!slices.ContainsFunc(from, hasPattern) {
+		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern, and there are no ids or " +
+			"tables: tables and containers say themselves what belongs together")
 	}
 	kind, err := storeOf(ctx, &src, o)
 	if err != nil {
 		return nil, err
 	}
-	table, err := stores[kind].Open(ctx, &src, from, o)
+	table, err := openWithSides(ctx, stores[kind], &src, from, o)
 	if err != nil {
 		return nil, err
 	}
@@ -202,6 +203,50 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	}
 	table.showBands(from, o.Opener)
 	return table, nil
+}
+
+// openWithSides opens the dataset of a source, and the tables that are joined to it.
+func openWithSides(ctx context.Context, s Store, src *spec.Source, from []spec.Field, o resources.Options) (*Table,
+	error) {
+	if len(src.Tables) == 0 {
+		return s.Open(ctx, src, from, o)
+	}
+	sides, err := openSides(ctx, &src.Subset, from, moreColumns(src, from), o)
+	if err != nil {
+		return nil, err
+	}
+	own, places := ownFields(from, sides)
+	table, err := s.Open(ctx, src, own, o)
+	if err != nil {
+		return nil, errors.Join(err, closeSides(sides))
+	}
+	if err := table.joinFields(ctx, from, places, sides); err != nil {
+		err = fault.WithFile(err, src.Source)
+		if len(table.matches) < len(sides) { // closing the table does not close them
+			err = errors.Join(err, closeSides(sides))
+		}
+		return nil, errors.Join(err, table.Close())
+	}
+	return table, nil
+}
+
+// moreColumns returns the columns that a source and fields need beside those of its conditions and of values.
+func moreColumns(src *spec.Source, fields []spec.Field) []string {
+	names := slices.Concat(src.PickColumns(), src.More)
+	for _, field := range fields {
+		names = slices.Concat(names, field.Scale, field.Offset)
+	}
+	return names
+}
+
+// catalogSource returns what a field says of where it is.
+func catalogSource(field spec.Field) catalog.Source {
+	return catalog.Source{
+		Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
+		Kind: field.Traits().Opens, Strings: field.Kind == spec.TextField, Beside: field.Vector != nil,
+		Axes:     field.Axes(),
+		Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
+	}
 }
 
 // Store is what is done with the paths of a kind.
@@ -273,19 +318,13 @@ func checkImages(fields []spec.Field) error {
 
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.
 func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
-	fields, scales := make([]catalog.Source, len(from)), []string(nil)
+	fields := make([]catalog.Source, len(from))
 	for i, field := range from {
-		fields[i] = catalog.Source{
-			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-			Kind: field.Traits().Opens, Strings: field.Kind == spec.TextField, Beside: field.Vector != nil,
-			Axes:     field.Axes(),
-			Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
-		}
-		scales = slices.Concat(scales, field.Scale, field.Offset)
+		fields[i] = catalogSource(field)
 	}
 	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns:    slices.Concat(src.Columns(), src.PickColumns(), src.More, scales),
+		Columns:    slices.Concat(src.Columns(), moreColumns(src, from)),
 		AllColumns: o.AllColumns || src.Queries(),
 		Texts:      src.Texts(), Codes: src.Codes(),
 		DropIncomplete: src.Missing == spec.MissingDrop, Dims: src.Dims,

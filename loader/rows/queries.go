@@ -28,7 +28,7 @@ func (s *Selector) read(ctx context.Context) (err error) {
 	if s.all != nil {
 		return nil
 	}
-	if s.levels != nil {
+	if s.levels != nil && s.table.matches == nil {
 		s.all = s.levels.Top()
 		return nil
 	}
@@ -381,7 +381,7 @@ func Filter(c *spec.Condition) (spacetime.Filter, error) {
 // that they rule out stay unopened. It returns nil if a condition may look at more than one sample.
 func Only(s *spec.Source) ([]spacetime.Filter, error) {
 	var only []spacetime.Filter
-	if s.IDList != "" { // an id of a sample in a file that stays unopened would name none
+	if s.IDList != "" || s.Tables != nil { // a sample in a file that stays unopened would not be found missing
 		return nil, nil
 	}
 	for i := range s.Where {

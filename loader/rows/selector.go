@@ -110,6 +110,11 @@ func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 			return InPart(err, "ids")
 		}
 	}
+	for _, match := range s.table.matches {
+		if err := s.matched(ctx, match, subset.Missing == spec.MissingDrop); err != nil {
+			return fault.WithFile(InPart(err, "tables"), match.Path)
+		}
+	}
 	for i := range subset.Where {
 		if err := s.where(ctx, &subset.Where[i]); err != nil {
 			return InPart(err, subset.Where[i].Called())
@@ -155,6 +160,44 @@ func (s *Selector) without(ctx context.Context, ids []string) error {
 		}
 	}
 	return nil
+}
+
+// matched leaves out the samples that have no row in a table, or refuses them.
+func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
+	count, some := 0, []int(nil)
+	var left []int32
+	for row, from := range t.row {
+		switch {
+		case s.Keep != nil && !s.Keep[row]:
+		case from >= 0:
+			left = append(left, int32(row))
+		default:
+			if count++; count <= 3 {
+				some = append(some, row)
+			}
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	var names []string
+	err := scan(ctx, s.table, t.On, func(row int64, c *Column, v catalog.Value) error {
+		if slices.Contains(some, int(row)) {
+			names = append(names, textOf(c.Kind, v))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if drop {
+		s.options.Logger.Warn("samples without a row in a table are left out", "table", t.Path, "samples", count,
+			"left", len(left), "such as", fmt.Sprintf("%q", names))
+		s.Meet(slices.Values(left))
+		return nil
+	}
+	return fault.New(fault.NotFound, "column "+t.Column, fault.NoOffset, "%d of %d samples have no row, such as those "+
+		"whose %q is %q: missing \"drop\" leaves them out", count, count+len(left), t.On, names)
 }
 
 // where keeps the samples that meet a condition.

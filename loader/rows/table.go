@@ -55,6 +55,14 @@ type Table struct {
 	Selected bool
 	// Joined is nil unless the table joins several datasets of scenes, one after the other.
 	Joined *Joined
+
+	matches []*Match // with the tables that are joined to it
+}
+
+// Match says which rows of a table belong to the samples of a dataset.
+type Match struct {
+	spec.SideTable
+	row []int32 // for each sample, -1 without one
 }
 
 // Field is what a field of the spec has in each row of a Table.

@@ -81,6 +81,8 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		return p.condition(b)
 	case (t == reflect.TypeFor[[]Share]() || t == reflect.TypeFor[[]Range]()) && b[0] == '{':
 		return p.parts(t, b)
+	case t == reflect.TypeFor[[]SideTable]() && b[0] == '{':
+		return p.sideTables(b)
 	case t == reflect.TypeFor[Strata]() && b[0] == '"':
 		return object{"column": b}.text(), nil
 	case t == reflect.TypeFor[[]Field]() && b[0] == '{':
@@ -202,6 +204,31 @@ func (p place) parts(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 		}
 		part["name"] = textOf(name)
 		list[i] = part.text()
+	}
+	return listText(list), nil
+}
+
+// sideTables returns the list that columns by the paths of tables stand for.
+func (p place) sideTables(b json.RawMessage) (json.RawMessage, error) {
+	paths, values, err := p.members(b)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]json.RawMessage, len(paths))
+	for i, path := range paths {
+		raw, inner := values[path], p.member(path)
+		table := object{"path": textOf(path), "on": raw}
+		if raw[0] == '{' {
+			names, columns, err := inner.members(raw)
+			if err != nil || len(names) != 1 {
+				return nil, inner.wrong(raw, "the table's column with the keys and the dataset's, as one pair")
+			}
+			table["column"], table["on"] = textOf(names[0]), columns[names[0]]
+		}
+		if table["on"][0] != '"' {
+			return nil, inner.wrong(raw, "a column of the dataset, or {column of the table: column of the dataset}")
+		}
+		list[i] = table.text()
 	}
 	return listText(list), nil
 }

@@ -29,5 +29,6 @@ const (
 	// shuffle, because strata add one level: at most 8 + 1 levels are used.
 	maxMixed      = 8
 	maxConditions = 100
+	maxTables     = 100
 	maxShares     = 1000
 )

@@ -67,6 +67,8 @@ func TestShortWindowsAndRows(t *testing.T) {
 			`"split":{"by":"date","column":"d","ranges":[{"name":"b","to":"2020"},{"name":"a","from":"2020"}]}`,
 		`"use":"a","split":{"by":"cell","size":2,"shares":{"a":1},"crs":"epsg"}`: `"use":"a","split":{"by":"cell",` +
 			`"size":2,"shares":[{"name":"a","weight":1}],"lonlat":true}`,
+		`"tables":{"l.csv":"a","m.csv":{"b":"a"}}`: `"tables":[{"path":"l.csv","on":"a","column":"a"},` +
+			`{"path":"m.csv","on":"a","column":"b"}]`,
 		`"strata":"c"`:                                `"strata":{"column":"c"}`,
 		`"strata":{"column":"c","until":7}`:           `"strata":{"column":"c","until":"length","length":7}`,
 		`"timestamp":5`:                               `"timestamp":[0,5]`,
@@ -122,6 +124,9 @@ func TestShortAndLong(t *testing.T) {
 		`"where":""`:                                                               "a condition is empty",
 		`"split":"train","use":"val"`:                                              "already names the part",
 		`"split":" "`:                                                              "leave it out for all samples",
+		`"tables":{"l.csv":7}`:                                                     `a column of the dataset`,
+		`"tables":{"l.csv":{"a":"b","c":"d"}}`:                                     `as one pair`,
+		`"tables":[{"path":"l.csv","on":""}]`:                                      `needs path and on`,
 		`"strata":{"column":"c","until":-1}`:                                       `until is "-1"`,
 		`"strata":{"column":"c","until":7,"length":7}`:                             `until is "7"`,
 		`"use":"a","split":{"by":"hash","shares":{"a":1,"b":0}}`:                   `share "b" is 0`,

@@ -147,6 +147,10 @@ type Subset struct {
 	// IDColumn is the column of the dataset that holds the ids. Each id then names all rows that have it. Default: what
 	// the samples are called.
 	IDColumn string `json:"id_column,omitempty"`
+	// Tables are other tables whose columns the dataset has, too: of each sample those of the row with its key. JSON
+	// may have an object here, of a column of the dataset by the path of each table, or of an object that has the
+	// dataset's column by the table's: {"labels.csv": "id"} or {"labels.csv": {"Image ID": "id"}}.
+	Tables []SideTable `json:"tables,omitempty"`
 	// Where lists conditions. A row must meet all of them. A condition is an object, a list of column, operator and
 	// value, or SQL, which may also stand for the list.
 	Where []Condition `json:"where,omitempty"`
@@ -168,8 +172,20 @@ type Subset struct {
 	Time *Time `json:"time,omitempty"`
 	// Missing says what happens to ids for which a field with a pattern has no file: "error"
 	// (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many. The same holds
-	// for ids of IDList that name no sample.
+	// for ids of IDList that name no sample, and for samples without a row in one of Tables.
 	Missing string `json:"missing,omitempty" hash:"rule"`
+}
+
+// SideTable is a table that is joined to the samples of a dataset.
+type SideTable struct {
+	// Path is the path of a table (.csv, .tsv, .parquet, .json), of which no two rows have one key.
+	Path string `json:"path" hash:"place"`
+	// On is the column of the dataset that has the key of each sample, also where a table has a column of this name.
+	On string `json:"on"`
+	// Column is the column of the table that has the keys. A key is the value of On, or the end of it from a slash
+	// on, with or without the ending of an image. A column by its number, from 0, is of a CSV file without a header.
+	// Default: the name of On.
+	Column string `json:"column,omitempty"`
 }
 
 // Values of Subset.Missing.
@@ -390,6 +406,10 @@ func (m Mixture) withDefaults() Mixture {
 // WithDefaults returns a copy of the subset in which every default is filled in.
 func (s Subset) WithDefaults() Subset {
 	s.Where = compactedWhere(s.Where)
+	s.Tables = slices.Clone(s.Tables)
+	for i := range s.Tables {
+		s.Tables[i].Column = cmp.Or(s.Tables[i].Column, s.Tables[i].On)
+	}
 	if s.BBox != nil {
 		s.Where = append(s.Where, Condition{BBox: s.BBox, BBoxCRS: s.BBoxCRS})
 		s.BBox, s.BBoxCRS = nil, 0
@@ -678,8 +698,9 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("source is empty")
 	case !mixed && s.Mixture.hasOptions():
 		return errors.New("temperature, until, length, per_batch and batches are members of a mixture")
-	case mixed && (s.IDList != "" || s.Where != nil || s.BBoxCRS != 0 || s.Split != nil || s.Use != "" ||
-		s.Strata != nil || s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
+	case mixed && (s.IDList != "" || s.Tables != nil || s.Where != nil || s.BBoxCRS != 0 || s.Split != nil ||
+		s.Use != "" || s.Strata != nil || s.Time != nil || s.Missing != "" ||
+		depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
 	case mixed && (s.Dims != "" || s.Timestamp != nil):
 		return errors.New("dims and timestamp belong to the sources of a mixture")
@@ -767,6 +788,14 @@ func (s *Subset) Validate() error {
 	}
 	if s.IDColumn != "" && s.IDList == "" {
 		return wrong("id_column", s.IDColumn, "it is the column of ids, and there are none")
+	}
+	for i, table := range s.Tables {
+		switch {
+		case table.Path == "" || table.On == "":
+			return fmt.Errorf("tables: table %d needs path and on, a column of the dataset", i)
+		case len(s.Tables) > maxTables:
+			return fmt.Errorf("tables: %d tables, at most %d", len(s.Tables), maxTables)
+		}
 	}
 	if s.BBoxCRS != 0 {
 		return fmt.Errorf("bbox_crs is %d, but there is no bbox", s.BBoxCRS)
@@ -1111,6 +1140,9 @@ func (s *Subset) Queries() bool {
 // Columns returns the columns of the table that the comparisons, the split, the strata and the
 // sequences of the subset need. They need not all exist: of SplitColumns one is enough.
 func (s *Subset) Columns() (names []string) {
+	for _, table := range s.Tables {
+		names = append(names, table.On)
+	}
 	if s.IDColumn != "" {
 		names = append(names, s.IDColumn)
 	}
@@ -1136,8 +1168,11 @@ func (s *Subset) Columns() (names []string) {
 	return names
 }
 
-// Texts returns the columns that are compared with strings for being equal, or among them.
+// Texts returns the columns that are compared with strings for being equal, or among them, and those of keys.
 func (s *Subset) Texts() (names []string) {
+	for _, table := range s.Tables {
+		names = append(names, table.On)
+	}
 	if s.IDColumn != "" {
 		names = append(names, s.IDColumn)
 	}

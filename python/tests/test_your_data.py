@@ -176,6 +176,8 @@ def tables(root: Path) -> None:
     paths = [f"../pairs/images/{i}.tif" for i in range(N)]
     rows = [f"{p},{'water' if i % 2 else 'wood'}" for i, p in enumerate(paths)]
     (root / "tables/class.csv").write_text("\n".join(["path,label", *rows]))
+    rows = [f"{i}.tif,{'water' if i % 2 else 'wood'}" for i in (2, 0, 3, 1)]
+    (root / "tables/labels.csv").write_text("\n".join(["file,label", *rows]))
     masks = [f"../pairs/masks/{i // 2}.tif" for i in range(N)]
     dates = [f"{p},p{i // 2},2024-0{2 - i % 2}-10,{masks[i]}" for i, p in enumerate(paths)]
     (root / "tables/dates.csv").write_text("\n".join(["path,place,date,mask", *dates]))
@@ -392,6 +394,7 @@ CHECKS: dict[str, Check] = {
     "masks in colours": has("colours", "mask", lambda x: x[:1] // 255),
     "a folder for each class": values("y", [0, 0, 1, 1]),
     "a class in a column": values("y", WOOD_OR_WATER),
+    "a table of labels beside a folder": values("y", WOOD_OR_WATER),
     "several classes in a column of lists": values(
         "y", [[0, 1, 0], [1, 0, 1], [0, 0, 0], [0, 0, 1]]
     ),

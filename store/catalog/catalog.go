@@ -48,6 +48,8 @@ type Source struct {
 	// which does not have them, and the value of the field is their path. Optional says that the value may be null: no
 	// file is missing then.
 	Beside, Optional bool
+	// Maybe says that the table may lack Column: the values of the field are null then.
+	Maybe bool
 	// Axes is what the field says of the axes of its files. With it the header of each file is read, also for a
 	// catalog, whose indexes are of what files say alone. Its Dims are also those of arrays in stores.
 	Axes chunk.Axes
@@ -375,7 +377,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		if source.Column != "" || source.Blob != "" {
 			return noField(source, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
-					"%q and the names of patterns", cmp.Or(source.Column, source.Blob), pathColumns)
+					"%q and the names of patterns", cmp.Or(source.Column, source.Blob), PathColumns)
 		}
 		f := field{name: source.Field, kind: Raster, main: uris, array: source.array, axes: source.Axes,
 			columns: map[string]*columns.Column{layout.Size: sizes}}
@@ -469,6 +471,10 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	for _, s := range fields {
 		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(fields, tab, s.Column) {
 			t.fields = append(t.fields, field{name: s.Field}) // see nameFields
+			continue
+		}
+		if s.Maybe && !t.HasColumn(s.Column) {
+			t.fields = append(t.fields, field{name: s.Field, kind: Text, main: columns.Nulls(t.n)})
 			continue
 		}
 		field, err := t.tableField(ctx, tab, s, assets)

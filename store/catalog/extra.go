@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -49,17 +50,18 @@ const (
 	PathColumn = "path"
 )
 
-var pathColumns = []string{FolderColumn, NameColumn, PathColumn}
+// PathColumns are the names of these columns.
+var PathColumns = []string{FolderColumn, NameColumn, PathColumn}
 
-// isNamed reports whether a column is one that paths make: the name of a pattern, or one of pathColumns that the table
+// isNamed reports whether a column is one that paths make: the name of a pattern, or one of PathColumns that the table
 // tab, nil of a listing, does not store.
 func isNamed(fields []Source, tab *columns.Table, name string) bool {
 	return slices.ContainsFunc(fields, func(s Source) bool { return slices.Contains(column.Names(s.Pattern), name) }) ||
-		slices.Contains(pathColumns, name) && (tab == nil || !tab.Has(name))
+		slices.Contains(PathColumns, name) && (tab == nil || !tab.Has(name))
 }
 
 // nameColumns makes a column of each name of the leading pattern, cut from the paths uris, and, unless the table stores
-// them, pathColumns. It also makes the keys of the samples. shared is the length of the directory that all absolute
+// them, PathColumns. It also makes the keys of the samples. shared is the length of the directory that all absolute
 // paths share.
 func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, shared int) {
 	t.pathed = map[string]*columns.Column{}
@@ -187,6 +189,44 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 		}
 	}
 	return column, err
+}
+
+// HasColumn reports whether there is a column of a name. Its values may be ones that are not read.
+func (t *Table) HasColumn(name string) bool {
+	_, err := t.anyColumn(name)
+	return fault.KindOf(err) != fault.NotFound
+}
+
+// ScanAt is Scan for some rows, in their order; of row -1 the value is null. A column of a Parquet file is in memory
+// meanwhile, because the rows may have any order.
+func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit func(row int64, v Value) error) (Kind,
+	error) {
+	column, err := t.column(name)
+	if err == nil && t.table != nil && t.table.Files != nil {
+		var values *tables.Vector
+		if values, err = columns.Vector(ctx, column); err == nil {
+			column = columns.InMemory(values)
+		}
+	}
+	if err != nil {
+		return 0, fault.WithFile(err, t.src)
+	}
+	for row, from := range rows {
+		cell := columns.Cell{Null: true}
+		if from >= 0 {
+			cell, err = column.Cell(ctx, int64(from))
+		}
+		if err == nil {
+			err = visit(int64(row), cell.Value())
+		}
+		if err == nil && row%4096 == 0 {
+			err = turns.Tick(ctx)
+		}
+		if err != nil {
+			return column.Kind, fault.WithFile(err, t.src)
+		}
+	}
+	return column.Kind, nil
 }
 
 // TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also

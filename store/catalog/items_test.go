@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -119,6 +120,43 @@ func show(column string, v catalog.Value) string {
 		return fmt.Sprint(v.Float)
 	}
 	return fmt.Sprint(v.Int)
+}
+
+// TestPlainRows reads objects that are not STAC items as rows, and objects by name with the column "key".
+func TestPlainRows(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"key": "a", "y": 1}, {"y": 2, "key": "b", "z": {}}, {"key": "c"}]`:                   "a 1, b 2, c null",
+		`{"a": {"y": 1, "bbox": 3}, "b": {"y": 2}, "c": {"key": "c"}}`:                          "a 1, b 2, c null",
+		"{\"key\": \"a\", \"y\": 1}\n{\"key\": \"b\", \"y\": 2}\n{\"key\": \"c\", \"y\": null}": "a 1, b 2, c null",
+		`{"a": {"y": 1}, "b": 3}`:        "member b",
+		`{"a": {"y": 1}, "b": null}`:     "member b",
+		`{"a": {"y": 1}, "b": {"y": 2`:   "unexpected EOF",
+		`[{"key": "a", "y": 1}, 3]`:      "row 1",
+		`{"key": "a", "y": {"no": "1"}}`: "objects",
+	} {
+		dir := folder.Of(t, "rows.json="+text)
+		fields := []catalog.Source{{Field: "key", Column: "key", Kind: catalog.Text}, {Field: "y", Column: "y"}}
+		tab, err := catalog.Open(t.Context(), filepath.Join(dir, "rows.json"), fields, catalog.Options{})
+		if err != nil {
+			if !strings.Contains(err.Error(), want) || fault.KindOf(err) == 0 {
+				t.Errorf("%s: %v, want %s", text, err, want)
+			}
+			continue
+		}
+		var rows []string
+		for row := range tab.Len() {
+			key, err1 := tab.Value(t.Context(), 0, row)
+			y, err2 := tab.Value(t.Context(), 1, row)
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, key.Text+" "+map[bool]string{true: "null", false: fmt.Sprint(y.Int)}[y.Null])
+		}
+		if got := strings.Join(rows, ", "); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		_ = tab.Close()
+	}
 }
 
 // TestItemsWithoutAnAsset promises that a row without the asset of a field is an error, or is left out and counted.

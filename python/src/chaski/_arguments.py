@@ -22,6 +22,7 @@ from chaski._plain import (
     RowJson,
     RowsJson,
     Size,
+    Tables,
     Timestamp,
     Where,
 )
@@ -784,7 +785,8 @@ class Rows(RowsJson):
         steps_per_epoch: the same in steps of `batch_size` samples.
         missing: says what happens to ids for which a field with a pattern has no file: "error"
             (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many.
-            The same holds for `ids` that name no sample.
+            The same holds for `ids` that name no sample, and for samples without a row in one of
+            `tables`.
         base_path: the directory of the containers of a TACOCAT or a TACOLLECTION.json. Default: the
             directory beside it.
         dims: names the dimensions of an array in their order: n, b, y and x, and t of a Zarr array.
@@ -824,6 +826,7 @@ class Source(Argument):
             `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `vector`.
         window: in place of that of `load`; windows must come out at the same size.
         rows: which rows of it are samples.
+        tables: as `load` takes them.
     """
 
     source: Path | Sequence[Path] | Columns
@@ -831,6 +834,7 @@ class Source(Argument):
     fields: Mapping[str, FieldLike] | None = None
     window: Size | Sampler | None = None
     rows: Rows = field(default_factory=Rows)
+    tables: Tables | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -969,6 +969,10 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             rows that are not "valid", so that all batches have one shape (for compiled models). A
             rank without a row has one that is not valid.
         rows: which rows of the source are samples, by value, place, time or split: a `Rows`.
+        tables: other tables whose columns the source has, too, with the column of the source that
+            has the keys of their rows: {"labels.csv": "id"}, or {"labels.csv": {"Image ID": "id"}}
+            if the table calls it otherwise. Of tables in memory pairs: [(frame, "id")]. A key is
+            the value, or its end from a slash on, with or without the ending of an image.
         on_bad: "error" raises for a sample that cannot be read, "skip", "replace" and "fill" go on;
             an `OnBad` also limits how many, and lists them in a file.
         rank: gets rows rank, rank + world_size, ... of every global batch.

@@ -40,6 +40,11 @@ Size: TypeAlias = int | tuple[int, int]
 Path: TypeAlias = str | os.PathLike[str]
 Columns: TypeAlias = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | ArrowStream
 """A table in memory: columns, rows, or a table of another library."""
+Tables: TypeAlias = (
+    Mapping[Path, str | Mapping[str, str]]
+    | Sequence[tuple[Path | Columns, str | Mapping[str, str]]]
+)
+"""Tables with the column of the dataset that has their keys, or {their column: the dataset's}."""
 Condition: TypeAlias = str | tuple[str, str, Any] | Mapping[str, Any]
 Where: TypeAlias = str | Sequence[Condition]
 BBox: TypeAlias = tuple[float, float, float, float]

@@ -38,6 +38,7 @@ from chaski._calls import elsewhere, instead, raised
 from chaski._plain import (
     Path,
     Size,
+    Tables,
     above_zero,
     count,
     dtype_name,
@@ -73,6 +74,7 @@ class SampleOptions:
     window: Size | Sampler | None = None
     seed: int = 0
     rows: Rows = field(default_factory=Rows)
+    tables: Tables | None = None
     on_bad: BadSamples | OnBad = "error"
 
 
@@ -223,7 +225,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
         "last": stated("last", o.last),
         "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
         "bad_samples": plain("on_bad", bad.action),
-        **_rows(o.rows, "", files),
+        **_rows(o.rows, "", files, o.tables),
         **members(pixels, *names),
     }
     if o.normalize is not None:
@@ -233,7 +235,8 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     if o.fields is not None:
         spec["fields"] = _fields(o.fields, files)
     if isinstance(source, Mixture):
-        for name in sorted(set(o.rows._changed()) - {"take", "steps_per_epoch"}):
+        given = set(o.rows._changed()) | ({"tables"} if o.tables is not None else set())
+        for name in sorted(given - {"take", "steps_per_epoch"}):
             raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
         spec |= _mixture(source, files)
     else:
@@ -250,12 +253,14 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     return spec
 
 
-def _rows(rows: Rows, source: str, files: Files) -> dict[str, Any]:
+def _rows(rows: Rows, source: str, files: Files, tables: Tables | None) -> dict[str, Any]:
     """Returns the members that say which rows are samples, of a source of a mixture or without."""
     if isinstance(rows.split, Mapping) and "by" not in rows.split:
         raise SpecError(f"split is {rows.split!r}: write chaski.Split.by_hash({rows.split!r})")
     bad = [] if rows.bad is None else bad_ids(rows.bad, source)
     out = rows.to_json() | ({"bad": bad} if bad else {})
+    if tables is not None:
+        out["tables"] = files.tables(tables)
     return out if rows.ids is None else out | {"id_list": files.ids(rows.ids)}
 
 
@@ -341,7 +346,7 @@ def _source(name: str, s: Source | SourceLike, files: Files) -> dict[str, Any]:
         return out | _mixture(s, files)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
-    out |= _place(s.source, s.rows, files) | _rows(s.rows, name, files)
+    out |= _place(s.source, s.rows, files) | _rows(s.rows, name, files, s.tables)
     if s.window is not None:
         out["sampler"] = _sampler(s.window, files)
     if s.fields:

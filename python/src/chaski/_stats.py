@@ -18,7 +18,7 @@ from chaski._arguments import FieldLike, OnBad, Rows
 from chaski._calls import entry
 from chaski._files import replace_file
 from chaski._grpc import pb
-from chaski._plain import Columns, Path, count, positive
+from chaski._plain import Columns, Path, Tables, count, positive
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
 from chaski._spec import SpecOptions, build_spec, policy, takes
@@ -125,6 +125,7 @@ class StatsOptions:
     source: Path | Sequence[Path] | Columns = field(kw_only=False)
     fields: Mapping[str, FieldLike] | None = None
     rows: Rows = field(default_factory=Rows)
+    tables: Tables | None = None
     on_bad: Literal["error", "skip"] | OnBad = "error"
     workers: int | None = None
     max_chunk: int | None = None
@@ -152,6 +153,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
             are looked up in each file; numbers, and "position" for all, are positions. Metadata
             columns are left out.
         rows: which rows are counted: a `Rows`, as for `load`.
+        tables: as for `load`.
         on_bad: "error" raises for a sample that cannot be read; "skip" leaves it out, and counts it
             in "skipped".
         workers: threads that decode; default: one a core.
@@ -170,7 +172,9 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
     if o.rows.take is not None or o.rows.steps_per_epoch is not None:
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
     with contextlib.closing(Files(o.fields, local=o.server is None)) as files:
-        options = SpecOptions(batch_size=1, fields=o.fields, rows=o.rows, on_bad=o.on_bad)
+        options = SpecOptions(
+            batch_size=1, fields=o.fields, rows=o.rows, tables=o.tables, on_bad=o.on_bad
+        )
         spec = build_spec(o.source, options, files)
         text = json.dumps(spec).encode()
         question = pb.StatsQuestion(

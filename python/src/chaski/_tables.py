@@ -172,6 +172,33 @@ class Files:
             f.write("\n".join(lines) + "\n")
         return path
 
+    def tables(self, tables: Any) -> list[dict[str, Any]]:
+        """Returns the JSON of tables and the columns of their keys; some become files."""
+        out = []
+        for pair in tables.items() if isinstance(tables, Mapping) else tables:
+            if not isinstance(pair, Sequence) or isinstance(pair, (str, bytes)) or len(pair) != 2:
+                raise SpecError(
+                    f"tables has {pair!r:.100}: write {{path: column}}, or [(table, column)]"
+                )
+            table, on = pair
+            if isinstance(on, Mapping) and len(on) == 1:
+                ((theirs, on),) = on.items()
+            else:
+                theirs = on
+            if not isinstance(on, str) or not isinstance(theirs, str):
+                raise SpecError(
+                    f"tables has the key {pair[1]!r:.100}: it must be a column of the dataset, or "
+                    "{column of the table: column of the dataset}"
+                )
+            if _is_table(table):
+                path = self._write("tables", table, absolute, key=theirs)
+            elif isinstance(table, (str, os.PathLike)):
+                path = self.path(os.fspath(table))
+            else:
+                raise SpecError(f"tables has {table!r:.100}: it must be a path or a table")
+            out.append({"path": path, "on": on, "column": theirs})
+        return out
+
     def shapes(self, where: str, frame: Any) -> Any:
         """Returns a path of shapes; of a table in memory, that of the GeoParquet it becomes."""
         return self._write(where, frame, str, "geometry") if _is_table(frame) else frame
@@ -183,10 +210,12 @@ class Files:
         raster: Callable[[str], str],
         geometry: str | None = None,
         fields: Any = None,
+        key: str | None = None,
     ) -> str:
         """Writes a table; raster says what becomes of the paths of rasters, which fields read.
 
-        It is GeoParquet if it has geometries: of geopandas, or in the column geometry as WKB.
+        Those in the column key stay as they are. It is GeoParquet if it has geometries: of
+        geopandas, or in the column geometry as WKB.
         """
         crs = None
         if hasattr(source, "to_wkb"):  # of geopandas
@@ -205,7 +234,7 @@ class Files:
                     to = column.type.value_type  # Arrow itself casts no views of strings
                     to = pa.large_string() if str(to) in _TEXTS else to
                     column = pa.array(column.to_pylist(), to)
-                if str(column.type) in _TEXTS:
+                if str(column.type) in _TEXTS and str(name) != key:
                     values = column.to_pylist()
                     first = next(filter(None, values), None)
                     ends = _RASTERS + _PICTURES if name in maybe else _RASTERS

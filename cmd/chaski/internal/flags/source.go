@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Source has the flags that say where the fields of a dataset are, and which of its rows to use.
@@ -23,6 +24,7 @@ type Source struct {
 	Filter Filter
 	part   string
 	drop   bool
+	tables []string
 }
 
 // Add adds the flags.
@@ -33,6 +35,7 @@ func (f *Source) Add(fl *pflag.FlagSet) {
 	f.Filter.addFilters(fl)
 	console.Var(fl, &f.drop, "drop-missing", false)
 	console.NonEmptyVar(fl, &f.part, "split")
+	console.Var(fl, &f.tables, "table", nil)
 }
 
 // Spec returns the members of a spec that the flags set, without defaults.
@@ -47,6 +50,15 @@ func (f *Source) Spec(dataset string) (s loader.Spec, err error) {
 	}
 	if f.part != "" {
 		s.Split, s.Use = &spec.Split{By: "given"}, f.part
+	}
+	for _, text := range f.tables {
+		i := strings.LastIndexByte(text, '=')
+		if i <= 0 || i == len(text)-1 {
+			return s, console.Usagef("--table %q: it must be TABLE=COLUMN", text)
+		}
+		table := spec.SideTable{Path: text[:i], On: text[i+1:]}
+		table.Path, table.Column, _ = strings.Cut(table.Path, source.Separator)
+		s.Tables = append(s.Tables, table)
 	}
 	if f.drop {
 		s.Missing = spec.MissingDrop

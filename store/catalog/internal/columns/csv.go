@@ -201,12 +201,13 @@ func columnNames(head []string, want func(name string) Want) (names, data []stri
 // noColumn is a name that nobody wants. "" is one that callers have for a column that is found later.
 const noColumn = "\x00"
 
-// hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and no name
-// in the line is that number.
+// hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and the line
+// has neither that number nor the name of another column that is wanted.
 func hasNoHeader(head []string, want func(name string) Want) bool {
+	wanted := func(name string) bool { return want(name) != want(noColumn) }
 	return slices.ContainsFunc(numbers(len(head)), func(number string) bool {
-		return want(number) != want(noColumn) && !slices.Contains(head, number)
-	})
+		return wanted(number) && !slices.Contains(head, number)
+	}) && !slices.ContainsFunc(head, func(name string) bool { return wanted(strings.TrimSpace(name)) })
 }
 
 // numbers returns the names of n columns without a header.

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -32,10 +31,11 @@ const (
 const cellBytes = 2 * 9
 
 // openItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
-// (JSON lines), or the metadata of a directory of images, whose members are columns. It keeps the columns that want
-// accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings, booleans or lists of these:
-// id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href.
-// Columns in which all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
+// (JSON lines). Other objects, of a list, of lines, or by name in an object, are rows whose members are columns, with
+// the name in KeyColumn. It keeps the columns that want accepts. Items have the columns of STAC-GeoParquet, as far as
+// they are numbers, strings, booleans or lists of these: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax,
+// the properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
+// timestamps. A property that an item lacks is null.
 func openItems(ctx context.Context, r source.Reader, want func(name string) Want) (*Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
@@ -109,13 +109,14 @@ func (in *items) object(d *json.Decoder) error {
 		return fault.New(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
 	}
 	properties := map[string]json.RawMessage{}
-	collection := false
+	collection, byKey := false, false
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
 			return err
 		}
-		if key == "features" {
+		name := key.(string)
+		if name == "features" {
 			if token, err = d.Token(); err == nil && token != json.Delim('[') {
 				err = fault.New(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
 			}
@@ -131,23 +132,54 @@ func (in *items) object(d *json.Decoder) error {
 		if err := d.Decode(&raw); err != nil {
 			return noEnd(err)
 		}
-		properties[key.(string)] = raw
+		if len(properties) == 0 && !collection && raw[0] == '{' && !slices.Contains(itemMembers, name) {
+			byKey = true
+		}
+		if !byKey {
+			properties[name] = raw
+			continue
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+			return fault.New(fault.Corrupt, "member "+name, d.InputOffset(), "is no object, as the first member is")
+		}
+		if members[KeyColumn] == nil {
+			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
+		}
+		if err := in.row(nil, members, "member "+name, d.InputOffset()); err != nil {
+			return err
+		}
 	}
-	if _, err := d.Token(); err != nil || collection {
+	if _, err := d.Token(); err != nil || collection || byKey {
 		return noEnd(err)
 	}
 	data, err := json.Marshal(properties)
 	if err != nil {
 		return err
 	}
-	if properties["assets"] == nil && namesFile(properties) { // a row of the metadata of images
-		return in.row(nil, properties, fmt.Sprintf("row %d", in.n), d.InputOffset())
+	return in.element(data, d.InputOffset())
+}
+
+// KeyColumn is the column of the names of objects that an object has by name.
+const KeyColumn = "key"
+
+// itemMembers are the members of a STAC item, or of a collection of them, that are objects.
+var itemMembers = []string{"properties", "assets", "geometry", "crs"}
+
+// element adds an object as a row: a STAC item, or one whose members are columns. at is the offset of its end.
+func (in *items) element(data []byte, at int64) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return fault.Wrap(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, err)
+	}
+	if len(members) > 0 && members["assets"] == nil && !bytes.HasPrefix(members["type"], []byte(`"Feature`)) {
+		return in.row(nil, members, fmt.Sprintf("row %d", in.n), at)
 	}
 	var it item
 	if err := json.Unmarshal(data, &it); err != nil {
-		return fault.Wrap(fault.Corrupt, fmt.Sprintf("item %d", in.n), d.InputOffset(), err)
+		return fault.Wrap(fault.Corrupt, fmt.Sprintf("item %d", in.n), at, err)
 	}
-	return in.add(&it, d.InputOffset())
+	return in.add(&it, at)
 }
 
 // AssetColumn returns the name of the column of the paths of an asset, in STAC items and in STAC-GeoParquet.
@@ -164,11 +196,11 @@ func noEnd(err error) error {
 // list reads the items of a list to its end.
 func (in *items) list(d *json.Decoder) error {
 	for d.More() {
-		var it item
-		if err := d.Decode(&it); err != nil {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
 			return noEnd(err)
 		}
-		if err := in.add(&it, d.InputOffset()); err != nil {
+		if err := in.element(raw, d.InputOffset()); err != nil {
 			return err
 		}
 	}
@@ -205,16 +237,6 @@ func (in *items) add(it *item, at int64) error {
 		values[AssetColumn(name)] = a.Href
 	}
 	return in.row(it.BBox, values, part, at)
-}
-
-// namesFile reports whether a member is called file_name, or NAME_file_name.
-func namesFile(members map[string]json.RawMessage) bool {
-	for name := range members {
-		if strings.HasSuffix(name, "file_name") {
-			return true
-		}
-	}
-	return false
 }
 
 // row adds a row of values, with the values of a bounding box.

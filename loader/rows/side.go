@@ -1,0 +1,339 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// side is a table that is joined to a dataset.
+type side struct {
+	Match
+	table *catalog.Table
+	// fields are the numbers of fields in the table, by their numbers in the spec.
+	fields map[int]int
+}
+
+// openSides opens the tables of a subset with their fields among some, and the columns that the subset and more name.
+func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []string, o resources.Options) (
+	sides []*side, err error) {
+	for _, table := range s.Tables {
+		if !magic.Named(source.Name(table.Path)).Class.Table() {
+			return nil, errors.Join(fmt.Errorf("tables: %q is no table (.csv, .tsv, .parquet, .json)", table.Path),
+				closeSides(sides))
+		}
+		made := &side{Match: Match{SideTable: table}, fields: map[int]int{}}
+		sources := []catalog.Source{{Field: table.Column, Column: table.Column, Kind: catalog.Text, Strings: true}}
+		for i, field := range fields {
+			if field.Column != "" && field.Column != table.On {
+				place := catalogSource(field)
+				place.Maybe = true
+				made.fields[i], sources = len(sources), append(sources, place)
+			}
+		}
+		made.table, err = catalog.Open(ctx, table.Path, sources, catalog.Options{
+			Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
+			Columns: slices.Concat(s.Columns(), more), AllColumns: o.AllColumns || s.Queries(),
+			Texts: s.Texts(), Codes: s.Codes(),
+		})
+		if err != nil {
+			return nil, errors.Join(InPart(err, "tables"), closeSides(sides))
+		}
+		maps.DeleteFunc(made.fields, func(i, _ int) bool { return !made.table.HasColumn(fields[i].Column) })
+		sides = append(sides, made)
+	}
+	return sides, nil
+}
+
+// JoinTables gives a table the columns of the tables of a subset, which are open until the table is closed.
+func JoinTables(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) error {
+	sides, err := openSides(ctx, s, nil, nil, o)
+	if err != nil {
+		return err
+	}
+	if err := t.joinSides(ctx, sides); err != nil {
+		return errors.Join(err, closeSides(sides))
+	}
+	return nil
+}
+
+func closeSides(sides []*side) (err error) {
+	for _, s := range sides {
+		err = errors.Join(err, s.table.Close())
+	}
+	return err
+}
+
+// ownFields returns the fields that are the dataset's own, at least one, and for each field its number among them, -1
+// for those of sides.
+func ownFields(fields []spec.Field, sides []*side) (own []spec.Field, places []stack) {
+	places = make([]stack, len(fields))
+	for i := range fields {
+		if slices.ContainsFunc(sides, func(s *side) bool { _, ok := s.fields[i]; return ok }) {
+			places[i].first = -1
+			continue
+		}
+		places[i].first, own = len(own), append(own, fields[i])
+	}
+	if len(own) == 0 {
+		own = []spec.Field{{Name: sides[0].On, Column: sides[0].On, Kind: spec.TextField}}
+	}
+	return own, places
+}
+
+// joinFields gives a table whose fields are its own, as ownFields returned them, those of sides, too.
+func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []stack, sides []*side) error {
+	column := t.Column
+	if err := t.joinSides(ctx, sides); err != nil {
+		return err
+	}
+	for i, field := range fields {
+		if places[i].first >= 0 {
+			continue
+		}
+		joined, err := sideOf(ctx, column, sides, field.Column)
+		if err != nil {
+			return InField(field.Name, err)
+		}
+		places[i].first = len(t.Fields)
+		made := joined.field(joined.fields[i])
+		if t.Fields = append(t.Fields, made); made.Kind == catalog.Raster {
+			t.Misplaced = nil // it knows the dataset's own rasters
+		}
+	}
+	return t.stack(fields, places)
+}
+
+// joinSides finds the rows of tables for all samples, and gives the table their columns.
+func (t *Table) joinSides(ctx context.Context, sides []*side) error {
+	hash := digest.New()
+	_, _ = hash.WriteString(t.Fingerprint)
+	for _, s := range sides {
+		if err := s.match(ctx, t); err != nil {
+			return fault.WithFile(InPart(err, "tables"), s.Path)
+		}
+		t.matches = append(t.matches, &s.Match)
+		_, _ = hash.WriteString(s.table.Fingerprint())
+		for _, row := range s.row {
+			hash.Number(uint64(row))
+		}
+	}
+	column, data, closing := t.Column, t.Data, t.Close
+	t.Fingerprint = hash.Hex()
+	t.Column = func(ctx context.Context, name string) (Column, error) {
+		s, err := sideOf(ctx, column, sides, name)
+		switch {
+		case err != nil:
+			return Column{}, err
+		case s == nil:
+			return column(ctx, name)
+		}
+		return s.column(ctx, name)
+	}
+	if data != nil {
+		t.Data = func(ctx context.Context) (*tables.Table, error) {
+			own, err := data(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return withSides(ctx, own, sides)
+		}
+	}
+	t.Close = func() error { return errors.Join(closing(), closeSides(sides)) }
+	return nil
+}
+
+// sideOf returns the table that has a column, nil of none. A name that is not unique is Unsupported; the columns that
+// paths make give way. own returns columns of the dataset itself.
+func sideOf(ctx context.Context, own func(context.Context, string) (Column, error), sides []*side, name string) (
+	found *side, err error) {
+	twice := func(other string) error {
+		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "it is a column of %s and of %s: name it "+
+			"differently in one of them", path.Base(found.Path), other)
+	}
+	for _, s := range sides {
+		switch {
+		case name == s.On:
+			return nil, nil
+		case !s.table.HasColumn(name):
+		case found != nil:
+			return nil, twice(path.Base(s.Path))
+		default:
+			found = s
+		}
+	}
+	if found == nil || slices.Contains(catalog.PathColumns, name) {
+		return found, nil
+	}
+	if _, err := own(ctx, name); fault.KindOf(err) != fault.NotFound {
+		return nil, twice("the dataset")
+	}
+	return found, nil
+}
+
+// match finds the row of the table for each sample.
+func (s *side) match(ctx context.Context, t *Table) error {
+	if n := max(t.N, s.table.Len()); n > math.MaxInt32 {
+		return fault.New(fault.Limit, "", fault.NoOffset, "%d rows", n)
+	}
+	if err := budget.Grow(ctx, 4*t.N); err != nil {
+		return err
+	}
+	ours, err := t.Column(ctx, s.On)
+	if err != nil {
+		return err
+	}
+	list, theirs, err := s.keys(ctx, ours.Kind)
+	if err != nil {
+		return err
+	}
+	err = ours.Scan(ctx, func(row int64, v catalog.Value) error {
+		key := textOf(ours.Kind, v)
+		text := key
+		if theirs == catalog.Int {
+			text = wholeNumber(key)
+		}
+		if i, how := list.find(text); how != noSample && !v.Null {
+			list.hit(row, key, i, how)
+		}
+		return nil
+	})
+	if err == nil {
+		err = list.checkNames("name the samples by a column that tells them apart")
+	}
+	if err != nil {
+		return err
+	}
+	s.row = slices.Repeat([]int32{-1}, int(t.N))
+	for _, hit := range list.hits {
+		if hit.how == list.best[hit.id] {
+			s.row[hit.row] = hit.id
+		}
+	}
+	return nil
+}
+
+// keys reads the keys of the table, whose numbers are its rows, and their kind. Where ours, the keys of samples, are
+// integers, text that is one becomes its number. Two rows with one key are Corrupt.
+func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, catalog.Kind, error) {
+	list, rows := newIDList(int(s.table.Len())), 0
+	var twice []string
+	column, err := catalogColumn(ctx, s.table, s.Column)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = column.Scan(ctx, func(_ int64, v catalog.Value) error {
+		key := textOf(column.Kind, v)
+		if ours == catalog.Int {
+			key = wholeNumber(key)
+		}
+		if v.Null {
+			key = ""
+		}
+		if list.ids = append(list.ids, key); key != "" && !list.index(int32(rows)) && len(twice) < 4 {
+			twice = append(twice, key)
+		}
+		rows++
+		return nil
+	})
+	if err == nil && len(twice) > 0 {
+		err = fault.New(fault.Corrupt, "column "+s.Column, fault.NoOffset, "several rows have the key %q%s: a table "+
+			"has one row for each key", twice[:min(3, len(twice))], []string{"", ", and there are more"}[len(twice)/4])
+	}
+	return list, column.Kind, err
+}
+
+// wholeNumber returns an integer in its shortest form, and other text as it is.
+func wholeNumber(text string) string {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return text
+}
+
+// column returns a column of the table, with a row for each sample.
+func (s *side) column(ctx context.Context, name string) (Column, error) {
+	column, err := catalogColumn(ctx, s.table, name)
+	column.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+		_, err := s.table.ScanAt(ctx, name, s.row, visit)
+		return err
+	}
+	return column, err
+}
+
+// field returns a field of the table for the samples of the dataset.
+func (s *side) field(number int) Field {
+	below := catalogTable(s.table).Fields[number]
+	made := Field{
+		Kind: below.Kind,
+		Asset: func(ctx context.Context, row int64) (catalog.Asset, error) {
+			if from := s.row[row]; from >= 0 {
+				return below.Asset(ctx, int64(from))
+			}
+			return catalog.Asset{}, fault.WithFile(fault.New(fault.NotFound, "column "+s.Column, fault.NoOffset,
+				"no row has the key of sample %d", row), s.Path)
+		},
+		Value: func(ctx context.Context, row int64) (catalog.Value, error) {
+			if from := s.row[row]; from >= 0 {
+				return below.Value(ctx, int64(from))
+			}
+			return catalog.Value{Null: true}, nil
+		},
+	}
+	if below.Announce != nil {
+		made.Announce = func(row int64) (over func()) {
+			if from := s.row[row]; from >= 0 {
+				return below.Announce(int64(from))
+			}
+			return func() {}
+		}
+	}
+	return made
+}
+
+// withSides returns a table for queries, whose rows are the samples, with the columns of the tables that it lacks.
+func withSides(ctx context.Context, own *tables.Table, sides []*side) (*tables.Table, error) {
+	cols, from := slices.Clone(own.Columns()), make([]*tables.Table, len(own.Columns()))
+	for i := range from {
+		from[i] = own
+	}
+	for _, s := range sides {
+		data, err := s.table.Data(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows := make([]int, len(s.row))
+		for i, row := range s.row {
+			rows[i] = int(row)
+		}
+		data = data.Take(rows)
+		for _, c := range data.Columns() {
+			same := func(other tables.Column) bool { return other.Name == c.Name }
+			i := slices.IndexFunc(cols, same)
+			switch {
+			case i < 0:
+				cols, from = append(cols, c), append(from, data)
+			case slices.Contains(catalog.PathColumns, c.Name) && c.Name != s.On:
+				cols[i], from[i] = c, data
+			}
+		}
+	}
+	return tables.New(own.Len(), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
+		return from[i].Column(ctx, cols[i].Name)
+	}), nil
+}

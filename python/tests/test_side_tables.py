@@ -1,0 +1,302 @@
+"""load(tables=...): columns of other tables, against a slow join of the same rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
+
+ABOUT = dict(
+    id="side",
+    description="d",
+    licenses=["MIT"],
+    title="t",
+    dataset_version="1",
+    tasks=["other"],
+    providers=[{"name": "x"}],
+)
+N = 8
+IDS = [f"{'crop' if k < 4 else 'river'}_{k:03}" for k in range(N)]
+ORDER = [5, 2, 7, 0, 3, 1, 6, 4]
+LABELS = {
+    id: {
+        "count": 10 * k,
+        "share": k / 4,
+        "note": f'a "{k}", b',
+        "split": "test" if k % 3 else "train",
+    }
+    for k, id in enumerate(IDS)
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("side")
+    for k, id in enumerate(IDS):
+        path = root / "images" / id.split("_")[0] / f"{id}.tif"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
+        with rasterio.open(path, "w", **size) as f:
+            f.write(np.full((1, 4, 4), k, np.uint8))
+    with open(root / "table.csv", "w") as f:
+        rows = "".join(f"images/{id.split('_')[0]}/{id}.tif,{id},{k}\n" for k, id in enumerate(IDS))
+        f.write("path,id,number\n" + rows)
+    return root
+
+
+def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Any:
+    """Writes rows as a table of a kind."""
+    path = folder / f"labels.{kind}"
+    if kind in ("csv", "tsv"):
+        with open(path, "w", newline="") as f:
+            out = csv.DictWriter(f, list(rows[0]), delimiter="\t" if kind == "tsv" else ",")
+            out.writeheader()
+            out.writerows(rows)
+    elif kind == "json":
+        path.write_text(json.dumps(rows))
+    elif kind == "jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pylist(rows)
+        if kind == "memory":
+            return table
+        pq.write_table(table, path, row_group_size=3)
+    return path
+
+
+def batch(source: Any, **options: Any) -> Any:
+    with chaski.load(source, batch_size=N, shuffle=False, **options) as loader:
+        return next(iter(loader))
+
+
+SOURCES = {
+    "folder": ("images", {"image": chaski.Field()}, "name"),
+    "paths": ("images", {"image": chaski.Field()}, "path"),
+    "glob": ("images/*/*.tif", {"image": chaski.Field()}, "name"),
+    "pattern": ("images", {"image": "{kind}/{id}.tif"}, "id"),
+    "table": ("table.csv", {"image": "path"}, "id"),
+    "catalog": ("catalog.parquet", {"image": chaski.Field()}, "name"),
+    "container": ("data.tacozip", {"image": chaski.Field()}, "id"),
+}
+
+
+@pytest.fixture(scope="module")
+def stores(data, binary) -> Path:
+    import subprocess
+
+    out = data / "catalog.parquet"
+    command = [binary, "index", "--format", "parquet", "-o", out, data / "images"]
+    subprocess.run(list(map(str, command)), check=True)
+    samples = [{"id": id, "path": data / f"images/{id.split('_')[0]}/{id}.tif"} for id in IDS]
+    chaski.pack(samples, data / "data.tacozip", ABOUT)
+    return data
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "memory"])
+@pytest.mark.parametrize("source", list(SOURCES))
+def test_columns_of_tables(stores, tmp_path, source, kind) -> None:
+    """Numbers, floats and strings of the row with the key of each sample, whatever has both."""
+    rows = [{"Image ID": IDS[k], **LABELS[IDS[k]]} for k in ORDER] + [
+        {"Image ID": "nothing", **LABELS[IDS[0]]}
+    ]
+    table = written(tmp_path, kind, rows)
+    place, fields, on = SOURCES[source]
+    keys = {"Image ID": on}
+    tables: Any = [(table, keys)] if kind == "memory" else {table: keys}
+    fields = fields | {"count": "count", "note": chaski.Field(column="note", kind="text")}
+    fields |= {"share": chaski.Field(column="share", kind="number", dtype="float32")}
+    b = batch(stores / place, tables=tables, fields=fields)
+    for i, id in enumerate(IDS):
+        assert np.all(np.asarray(b["image"])[i] == IDS.index(id))
+        assert b["count"][i] == LABELS[id]["count"] and b["note"][i] == LABELS[id]["note"]
+        assert b["share"][i] == LABELS[id]["share"]
+    assert b["count"].dtype == np.int64 and b["share"].dtype == np.float32
+    # Conditions, SQL, splits and strata see them, too.
+    picked = [k for k, id in enumerate(IDS) if LABELS[id]["split"] == "train"]
+    for choice in (
+        {"where": [("split", "==", "train")]},
+        {"where": "split = 'train'"},
+        {"where": f"split = 'train' AND {'name' if on == 'path' else on} IS NOT NULL"},
+        {"split": "train"},
+    ):
+        some = batch(stores / place, tables=tables, fields=fields, rows=chaski.Rows(**choice))
+        assert list(some["count"]) == [10 * k for k in picked], choice
+
+
+def test_strata(data, tmp_path, binary) -> None:
+    rows = [{"name": id, "rare": int(k == 3)} for k, id in enumerate(IDS)]
+    table = written(tmp_path, "csv", rows)
+    chosen = chaski.Rows(strata=chaski.Strata("rare", until=40, per_batch=True))
+    with chaski.load(data / "images", batch_size=40, rows=chosen, tables={table: "name"}) as loader:
+        image = np.asarray(next(iter(loader))["image"])[:, 0, 0, 0]
+    assert (image == 3).sum() == 20
+
+
+def test_objects_by_name_and_paths(data, tmp_path, binary) -> None:
+    """A JSON object of objects has the column "key"; a column of paths makes rasters."""
+    named = {f"{id}.tif": {"again": f"images/{id.split('_')[0]}/{id}.tif"} for id in reversed(IDS)}
+    table = data / "named.json"
+    table.write_text(json.dumps(named))
+    fields = {"image": chaski.Field(), "again": "again"}
+    b = batch(data / "images", tables={table: {"key": "path"}}, fields=fields)
+    np.testing.assert_array_equal(b["image"], b["again"])
+
+
+def test_numbers_as_keys(data, tmp_path, binary) -> None:
+    """Integers of a table and the text that names have are one, also with zeros in front."""
+    pattern = {"image": chaski.Field(pattern="{kind}/{kind}_{n}.tif"), "y": "y"}
+    for kind in ("csv", "parquet"):
+        rows = [{"n": f"{k:03}" if kind == "csv" else k, "y": k * k} for k in ORDER]
+        b = batch(data / "images", tables={written(tmp_path, kind, rows): "n"}, fields=pattern)
+        assert list(b["y"]) == [k * k for k in range(N)]
+    rows = [{"number": f"{k:03}", "y": k * k} for k in ORDER]
+    table = {written(tmp_path, "csv", rows): "number"}
+    b = batch(data / "table.csv", tables=table, fields={"image": "path", "y": "y", "n": "number"})
+    assert list(b["y"]) == [k * k for k in b["n"]]
+
+
+def test_without_header(data, tmp_path, binary) -> None:
+    """Columns of a file without a header are called by their numbers."""
+    path = tmp_path / "rows.csv"
+    path.write_text("".join(f"{k},{IDS[k]},{k / 2}\n" for k in ORDER))
+    fields = {"image": chaski.Field(), "y": "2"}
+    b = batch(data / "images", tables={path: {"1": "name"}}, fields=fields)
+    assert list(b["y"]) == [k / 2 for k in range(N)]
+
+
+def test_several_tables(data, tmp_path, binary) -> None:
+    """Each field has its values from the table that has its column."""
+    a = written(tmp_path, "csv", [{"name": id, "y": k} for k, id in enumerate(IDS)])
+    b = written(tmp_path, "json", [{"id": id, "z": -k} for k, id in enumerate(IDS)])
+    fields = {"image": chaski.Field(), "y": "y", "z": "z"}
+    got = batch(data / "images", tables={a: "name", b: {"id": "name"}}, fields=fields)
+    assert list(got["y"]) == list(range(N)) and list(got["z"]) == [-k for k in range(N)]
+
+
+def test_missing_rows(data, tmp_path, binary) -> None:
+    rows = [{"name": IDS[k], "y": k} for k in (6, 1)]
+    options: dict[str, Any] = {
+        "tables": {written(tmp_path, "csv", rows): "name"},
+        "fields": {"image": chaski.Field(), "y": "y"},
+    }
+    with pytest.raises(chaski.errors.NotFoundError) as e:
+        batch(data / "images", **options)
+    assert '6 of 8 samples have no row, such as those whose "name" is' in str(e.value)
+    assert f'["{IDS[0]}" "{IDS[2]}" "{IDS[3]}"]' in str(e.value)
+    assert 'missing "drop" leaves them out' in str(e.value)
+    b = batch(data / "images", **options, rows=chaski.Rows(missing="drop"))
+    assert list(b["y"]) == [1, 6] and list(np.asarray(b["image"])[:, 0, 0, 0]) == [1, 6]
+
+
+def test_resume(data, tmp_path, binary) -> None:
+    """A state goes on with the same table, also from another place, and not with other values."""
+    rows = [{"name": id, "y": k} for k, id in enumerate(IDS)]
+    fields = {"image": chaski.Field(), "y": "y"}
+
+    def load(folder: str, rows: list[dict[str, Any]]) -> Any:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        table = written(tmp_path / folder, "csv", rows)
+        return chaski.load(data / "images", batch_size=3, tables={table: "name"}, fields=fields)
+
+    with load("a", rows) as loader:
+        steps = iter(loader)
+        next(steps)
+        state, want = loader.state_dict(), next(steps)
+    with load("b", rows) as loader:
+        loader.load_state_dict(state)
+        got = next(iter(loader))
+        np.testing.assert_array_equal(got["y"], want["y"])
+        np.testing.assert_array_equal(got["image"], want["image"])
+    rows[4]["y"] = 99
+    with load("c", rows) as loader, pytest.raises(chaski.errors.StateError):
+        loader.load_state_dict(state)
+        next(iter(loader))
+
+
+def test_stats_and_mixtures(data, tmp_path, binary) -> None:
+    rows = [{"name": id, "y": k} for k, id in enumerate(IDS)]
+    tables = {written(tmp_path, "csv", rows): "name"}
+    chosen = chaski.Rows(where=[("y", "<", 2)])
+    got = chaski.stats(data / "images", tables=tables, rows=chosen)
+    assert got["samples"] == 2 and got.mean()[0] == 0.5
+    source = chaski.Source(data / "images", tables=tables, rows=chosen)
+    fields = {"image": chaski.Field(), "y": "y"}
+    b = batch(chaski.Mixture({"one": source}), fields=fields)
+    assert sorted(b["y"]) == [0, 1]
+
+
+def wrong(rows: list[dict[str, Any]], key: Any = "name", **options: Any) -> Any:
+    return rows, key, options
+
+
+WRONG = {
+    "duplicates": (
+        wrong([{"name": "a", "y": 1}, {"name": "b", "y": 2}, {"name": "a", "y": 3}]),
+        'several rows have the key ["a"]',
+    ),
+    "no key in the table": (wrong([{"id": IDS[0], "y": 1}]), 'no column "name"; there are id, y'),
+    "no key in the dataset": (
+        wrong([{"id": IDS[0], "y": 1}], "id"),
+        "listed rasters have no columns",
+    ),
+    "no column": (wrong([{"name": id, "z": 1} for id in IDS]), "listed rasters have no columns"),
+    "a key of lists": (
+        wrong([{"name": id, "y": 1} for id in IDS], ["name"]),
+        "it must be a column",
+    ),
+    "two keys": (
+        wrong([{"name": id, "y": 1} for id in IDS], {"a": "b", "c": "d"}),
+        "it must be a column of the dataset",
+    ),
+    "an end that names several": (
+        wrong([{"name": "", "y": 1}, {"name": "x", "y": 2}]),
+        "8 of 8 samples have no row",
+    ),
+    "a name twice": (
+        wrong(
+            [{"name": id, "y": 1, "kind": "a"} for id in IDS],
+            fields={
+                "image": "{kind}/{id}.tif",
+                "y": "y",
+                "k": chaski.Field(column="kind", kind="text"),
+            },
+        ),
+        "it is a column of labels.csv and of the dataset",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(WRONG))
+def test_wrong(data, tmp_path, binary, case) -> None:
+    (rows, key, options), message = WRONG[case]
+    table = written(tmp_path, "csv", rows)
+    options = {"fields": {"image": chaski.Field(), "y": "y"}} | options
+    with pytest.raises(chaski.errors.Error, match=re.escape(message)):
+        batch(data / "images", tables={table: key}, **options)
+
+
+def test_wrong_tables(data, tmp_path, binary) -> None:
+    for tables, message in (
+        ({"labels.xlsx": "name"}, "labels.xlsx"),
+        ({tmp_path / "none.csv": "name"}, "none.csv"),
+        ([tmp_path / "none.csv"], "write {path: column}"),
+        ({tmp_path: "name"}, "is no table (.csv, .tsv, .parquet, .json)"),
+        ([(7, "name")], "it must be a path or a table"),
+    ):
+        with pytest.raises(chaski.errors.Error, match=re.escape(message)):
+            batch(data / "images", tables=tables)
+    fields = {"image": chaski.Field()}
+    with pytest.raises(chaski.errors.SpecError, match="tables is for each Source of a Mixture"):
+        batch(chaski.Mixture({"a": data / "images"}), tables={"a.csv": "name"}, fields=fields)
