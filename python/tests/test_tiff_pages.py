@@ -419,9 +419,10 @@ def test_one_of_the_sources(tmp_path, transport):
 
 @pytest.mark.parametrize("form", ["band", "pixel"])
 def test_tiles_and_windows_with_little_nodata(tmp_path, binary, form):
-    """Windows of tiles, windows without nodata in the first page, and the plan of a run."""
+    """Windows of tiles, windows without nodata in the picked page and band, and the plan."""
     x = stack((3, 2, 64, 64)) + 1
-    x[0, 0, :, 40:] = 0
+    x[1, 1, :, 40:] = 0
+    x[0, :, 20:] = 0  # of a page that is not picked
     profile = {"nodata": 0, "tiled": True, "blockxsize": 16, "blockysize": 16}
     gdal_pages(tmp_path / "x.tif", x, interleave=form, **profile)
     field = Field(pages="steps", times=[1], bands=[1], **NATIVE)
