@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/splitmix"
 )
@@ -42,22 +43,55 @@ func (s *Split) Check() error {
 
 // OfText returns the index of the share of a string: the id of a row, or the value of a column whose
 // rows are to stay together. Strings are compared as UTF-8 bytes.
-func (s *Split) OfText(text string) int { return s.of(hashText(s.Seed, text)) }
+func (s *Split) OfText(text string) int { return s.Of(s.HashOfText(text)) }
+
+// HashOfText returns the hash by which OfText finds the share.
+func (s *Split) HashOfText(text string) uint64 { return hashText(s.Seed, text) }
 
 // OfCell returns the index of the share of a geographic cell. Square cells with sides of size degrees
 // (or units of the CRS) are assigned as a whole, so that neighbours stay together. bounds are minimum
 // x, minimum y, maximum x and maximum y; a row belongs to the cell of its centre. The index is -1 if
 // the bounds are not finite or the number of the cell does not fit in an int64.
 func (s *Split) OfCell(bounds [4]float64, size float64) int {
-	y, okY := cellOf(bounds[1], bounds[3], size)
-	x, okX := cellOf(bounds[0], bounds[2], size)
-	if !okY || !okX {
+	hash, ok := s.HashOfCell(bounds, size)
+	if !ok {
 		return -1
 	}
-	return s.of(splitmix.Hash(s.Seed, domainCell, uint64(y), uint64(x)))
+	return s.Of(hash)
 }
 
-func (s *Split) of(h uint64) int {
+// HashOfCell returns the hash by which OfCell finds the share, unless it finds none.
+func (s *Split) HashOfCell(bounds [4]float64, size float64) (hash uint64, ok bool) {
+	y, okY := cellOf(bounds[1], bounds[3], size)
+	x, okX := cellOf(bounds[0], bounds[2], size)
+	return splitmix.Hash(s.Seed, domainCell, uint64(y), uint64(x)), okY && okX
+}
+
+// Exactly returns what finds the share of a hash so that the shares of some hashes are kept: of n different ones, in
+// ascending order, those up to n × the sum of the shares are of the first ones, rounded to the nearest. A share has at
+// least one if n reaches. It sorts the hashes.
+func (s *Split) Exactly(hashes []uint64) func(hash uint64) int {
+	slices.Sort(hashes)
+	hashes = slices.Compact(hashes)
+	ends, parts, last := make([]int, len(s.Shares)), int64(0), 0
+	for i, share := range s.Shares {
+		parts += share.Parts
+		end := int(math.Round(float64(len(hashes)) * float64(parts) / SplitTotal))
+		others := len(s.Shares) - 1 - i // that need one each
+		last = min(max(end, last+1), max(len(hashes)-others, last+1), len(hashes))
+		ends[i] = last
+	}
+	return func(hash uint64) int {
+		place, ok := slices.BinarySearch(hashes, hash)
+		if !ok {
+			return -1
+		}
+		return slices.IndexFunc(ends, func(end int) bool { return place < end })
+	}
+}
+
+// Of returns the index of the share of a hash, or -1 if the shares do not sum to SplitTotal and leave it out.
+func (s *Split) Of(h uint64) int {
 	left := int64(h >> 32)
 	for i, share := range s.Shares {
 		if left -= share.Parts; left < 0 {

@@ -3,6 +3,7 @@ package shuffle
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -45,7 +46,7 @@ func TestSplitAtTheBounds(t *testing.T) {
 	s := Split{Shares: shares([]int64{1, 2, SplitTotal - 3})}
 	for number, want := range map[uint64]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 2, SplitTotal - 1: 2} {
 		for _, low := range []uint64{0, math.MaxUint32} {
-			if got := s.of(number<<32 | low); got != want {
+			if got := s.Of(number<<32 | low); got != want {
 				t.Errorf("number %d is of share %d, want %d", number, got, want)
 			}
 		}
@@ -106,5 +107,44 @@ func TestElementsAreEquallyLikely(t *testing.T) {
 	}
 	if D4.Swaps() != true || Flips.Swaps() || Rotate180.String() != "rotate 180" {
 		t.Error("sets or names are wrong")
+	}
+}
+
+// TestSplitExactly: shares of few hashes are kept to the nearest whole one, none is empty, and all hashes are of one.
+func TestSplitExactly(t *testing.T) {
+	for _, c := range []struct {
+		weights []float64
+		n       int
+		want    []int
+	}{
+		{[]float64{3, 1}, 4, []int{3, 1}}, {[]float64{0.9, 0.1}, 4, []int{3, 1}}, {[]float64{1, 9}, 3, []int{1, 2}},
+		{[]float64{0.8, 0.1, 0.1}, 10, []int{8, 1, 1}}, {[]float64{0.8, 0.1, 0.1}, 3, []int{1, 1, 1}},
+		{[]float64{1, 1}, 1, []int{1, 0}}, {[]float64{1, 1}, 0, []int{0, 0}},
+		{[]float64{7, 2, 1}, 1000, []int{700, 200, 100}},
+		{[]float64{0.01, 0.01, 0.98}, 3, []int{1, 1, 1}}, {[]float64{1}, 5, []int{5}},
+	} {
+		parts, err := Apportion(SplitTotal, c.weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(6) {
+			s := Split{Seed: seed, Shares: shares(parts)}
+			var hashes []uint64
+			for i := range c.n {
+				hash := s.HashOfText(fmt.Sprint("scene ", i))
+				hashes = append(hashes, hash, hash) // of two rows
+			}
+			of := s.Exactly(hashes)
+			got := make([]int, len(c.weights))
+			for i := range c.n {
+				got[of(s.HashOfText(fmt.Sprint("scene ", i)))]++
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%v of %d with seed %d: %v, want %v", c.weights, c.n, seed, got, c.want)
+			}
+		}
+	}
+	if of := (&Split{}).Exactly([]uint64{1}); of(1) != -1 || of(2) != -1 {
+		t.Error("a split without shares has some")
 	}
 }

@@ -242,35 +242,58 @@ func (s *Selector) compare(ctx context.Context, w *spec.Condition) error {
 // split keeps the rows of the part named use.
 func (s *Selector) split(ctx context.Context, p *spec.Split, use string) error {
 	s.init()
+	switch p.By {
+	case "given":
+		return s.keepPart(ctx, p.Column, use)
+	case "date":
+		return s.byDate(ctx, p, use)
+	}
 	split := p.Hash()
 	share := slices.IndexFunc(p.Shares, func(x spec.Share) bool { return x.Name == use })
+	if !p.Exact {
+		return s.hashes(ctx, p, &split, func(row int64, hash uint64, ok bool) {
+			s.Keep[row] = s.Keep[row] && ok && split.Of(hash) == share
+		})
+	}
+	var all []uint64
+	of := make([]uint64, s.table.N)
+	err := s.hashes(ctx, p, &split, func(row int64, hash uint64, ok bool) {
+		s.Keep[row] = s.Keep[row] && ok
+		if of[row] = hash; ok {
+			all = append(all, hash)
+		}
+	})
+	shareOf := split.Exactly(all)
+	for row, hash := range of {
+		s.Keep[row] = s.Keep[row] && shareOf(hash) == share
+	}
+	return err
+}
+
+// hashes visits what a split divides each row by, if it has that.
+func (s *Selector) hashes(ctx context.Context, p *spec.Split, split *shuffle.Split,
+	visit func(row int64, hash uint64, ok bool)) error {
 	switch p.By {
 	case "hash":
 		return s.table.Keys(ctx, func(row int64, key string) error {
-			s.Keep[row] = s.Keep[row] && split.OfText(key) == share
+			visit(row, split.HashOfText(key), true)
 			return nil
 		})
-	case "given":
-		return s.keepPart(ctx, p.Column, use)
 	case "column":
 		return scan(ctx, s.table, p.Column, func(row int64, c *Column, v catalog.Value) error {
-			s.Keep[row] = s.Keep[row] && !v.Null && split.OfText(textOf(c.Kind, v)) == share
+			visit(row, split.HashOfText(textOf(c.Kind, v)), !v.Null)
 			return nil
 		})
-	case "date":
-		return s.byDate(ctx, p, use)
 	}
 	bounds, err := Bounds(ctx, s.table, p.Columns)
 	if p.LonLat {
 		bounds, err = s.lonLat(ctx, p, bounds, err)
 	}
-	if err != nil {
-		return err
-	}
 	for row, b := range bounds {
-		s.Keep[row] = s.Keep[row] && split.OfCell(b, p.Size) == share
+		hash, ok := split.HashOfCell(b, p.Size)
+		visit(int64(row), hash, ok)
 	}
-	return nil
+	return err
 }
 
 // Bounds returns the four named columns of a table for all rows, with NaN for null.
@@ -470,6 +493,9 @@ func EmptyPart(src *spec.Source) string {
 	clause := fmt.Sprintf(": the part %q has none of them; the shares are", src.Use)
 	for _, share := range split.Shares {
 		clause += fmt.Sprintf(" %s %.3g", share.Name, float64(share.Parts)/(1<<32))
+	}
+	if !split.Exact {
+		clause += "; exact=True keeps them among few"
 	}
 	return clause
 }

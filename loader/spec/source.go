@@ -262,6 +262,10 @@ type Split struct {
 	Seed uint64 `json:"seed,omitempty"`
 	// Shares are the parts in order, for "hash", "column", "cell" and "place", or an object of their weights by name.
 	Shares []Share `json:"shares,omitempty"`
+	// Exact keeps the shares among the ids, values or cells of all rows, for "hash", "column" and "cell": of 4 ids at
+	// 3 : 1, 3 and 1. A part has at least one, if there are enough. Rows that are added later may move others. By
+	// default each is a draw of its own.
+	Exact bool `json:"exact,omitempty"`
 	// Ranges are the parts in order, for "date", or an object of [from, to] by name.
 	Ranges []Range `json:"ranges,omitempty"`
 	// Size is the side of a cell in units of Columns, or in degrees with LonLat and for "place".
@@ -923,7 +927,7 @@ func (s *Split) validate(use string) error {
 	var err error
 	switch s.By {
 	case "given":
-		parts := s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0
+		parts := s.Shares != nil || s.Exact || s.Ranges != nil || s.Seed != 0 || s.Size != 0
 		if parts || s.Columns != nil || s.LonLat || s.CRS != "" {
 			return errors.New("by \"given\" takes a column, and nothing else")
 		}
@@ -946,6 +950,8 @@ func (s *Split) validate(use string) error {
 		return wrong("size", s.Size, "the side of a cell must be above 0")
 	case s.By == ByPlace && s.Size > maxPlace:
 		return wrong("size", s.Size, "the side of a square must be at most %d degrees", maxPlace)
+	case s.Exact && (s.By == "date" || s.By == ByPlace):
+		return fmt.Errorf("by %q, and exact: it is for \"hash\", \"column\" and \"cell\"", s.By)
 	case s.MarginM != 0 && s.By != ByPlace:
 		return fmt.Errorf("by %q, and margin_m %v: it is for \"place\"", s.By, s.MarginM)
 	case !(s.MarginM >= 0 && s.MarginM <= maxMargin):

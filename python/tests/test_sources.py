@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import subprocess
@@ -399,6 +400,46 @@ def test_parts_of_a_split_do_not_depend_on_fields(tmp_path):
         with chaski.load(source, rows=bad, batch_size=20, fields=fields, shuffle=False) as loader:
             left = next(iter(loader))["a"][:, 0, 0, 0].astype(int).tolist()
         assert left == [i for i in range(20) if i != 3]
+
+
+def test_splits_of_few_scenes_are_exact(tmp_path):
+    """Among few scenes the shares are kept, whatever the seed, and no scene is in two parts."""
+    made = dict(driver="GTiff", count=1, height=4, width=4, dtype="uint8")
+    lines = ["path,scene,minx,miny,maxx,maxy"]
+    for i in range(8):
+        with rasterio.open(tmp_path / f"{i}.tif", "w", **made) as f:
+            f.write(np.full((1, 4, 4), i, "uint8"))
+        x = 10 * (i // 2)
+        lines.append(f"{i}.tif,{i // 2 if i != 7 else ''},{x},0,{x + 1},1")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    names = ("train", "val", "test")
+    for seed, (shares, want) in nonempty(
+        itertools.product(range(6), [((2, 1, 1), (2, 1, 1)), ((8, 1, 1), (2, 1, 1))])
+    ):
+        parts = dict(zip(names, shares, strict=True))
+        for split, size in (
+            (chaski.Split.by_hash(parts, seed, exact=True), 1),
+            (chaski.Split.by_column("scene", parts, seed, exact=True), 2),
+            (chaski.Split.by_cell(5, parts, seed, exact=True), 2),
+        ):
+            found = {}
+            for name in names:
+                rows = chaski.Rows(split=split, use=name)
+                fields = {"image": "path"}
+                with chaski.load(
+                    tmp_path / "t.csv", batch_size=8, rows=rows, fields=fields, shuffle=False
+                ) as loader:
+                    batch = next(iter(loader))
+                    found[name] = batch["image"][batch["valid"]][:, 0, 0, 0].astype(int)
+            every = np.sort(np.concatenate(list(found.values())))
+            lost = split.by == "column"  # the row without a scene is in no part
+            assert every.tolist() == list(range(8 - lost))
+            if size == 2:
+                assert [len({i // 2 for i in found[n]}) for n in names] == list(want)
+            else:
+                assert [len(found[n]) for n in names] == [
+                    round(8 * s / sum(shares)) for s in shares
+                ]
 
 
 def test_mixture(data):

@@ -16,7 +16,8 @@ from chaski._argument import Argument
 class SplitMembers(Argument):
     """Gives every row to one of several parts, the same in every run; make it with a `by_` method.
 
-    A row that is added or taken away later moves no other. What several methods take:
+    A row that is added or taken away later moves no other, unless shares are exact. What several
+    methods take:
 
     Attributes:
         by: decides the part of a row: "hash" (its id), "column" (the value of `column`, so equal
@@ -35,6 +36,9 @@ class SplitMembers(Argument):
         crs: the column of EPSG codes that `columns` are in; catalogs have the default.
         margin_m: the least distance of windows of two parts for "place", in metres of the map.
             Default 0.
+        exact: keeps the shares among the ids, values or cells of all rows, for "hash", "column" and
+            "cell": of 4 ids at 3 : 1, 3 and 1. A part has at least one, if there are enough. Rows
+            that are added later may move others. By default each is a draw of its own.
     """
 
     by: str
@@ -45,6 +49,7 @@ class SplitMembers(Argument):
     columns: Sequence[str] | None = None
     crs: str | None = None
     margin_m: float | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True, repr=False, slots=True)

@@ -21,20 +21,22 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
 
     @staticmethod
     @entry
-    def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
+    def by_hash(shares: Mapping[str, float], seed: int = 0, *, exact: bool = False) -> Split:
         """Splits by what the samples are called, whichever fields are read, and in which order.
 
         That is the {id} of patterns (or all their names, joined by "/"), the path in a directory or
         catalog, the id in a container or of a STAC item, and in other tables the path in the first
         column of files, or without one the number of the row.
         """
-        return Split("hash", shares, seed=seed)
+        return Split("hash", shares, seed=seed, exact=exact)
 
     @staticmethod
     @entry
-    def by_column(column: str, shares: Mapping[str, float], seed: int = 0) -> Split:
+    def by_column(
+        column: str, shares: Mapping[str, float], seed: int = 0, *, exact: bool = False
+    ) -> Split:
         """Splits by the value of a column: rows with the same scene or site stay together."""
-        return Split("column", shares, column=column, seed=seed)
+        return Split("column", shares, column=column, seed=seed, exact=exact)
 
     @staticmethod
     @entry
@@ -43,13 +45,15 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
         shares: Mapping[str, float],
         seed: int = 0,
         columns: Sequence[str] = _BOUNDS,
+        *,
+        exact: bool = False,
     ) -> Split:
         """Splits by place: all rows whose centre lies in one square cell stay together.
 
         A place is what the bounds say, each in the CRS of its file: where a dataset has several,
         see `by_lonlat`.
         """
-        return Split("cell", shares, seed=seed, size=size, columns=list(columns))
+        return Split("cell", shares, seed=seed, size=size, columns=list(columns), exact=exact)
 
     @staticmethod
     @entry
@@ -59,6 +63,8 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
         seed: int = 0,
         columns: Sequence[str] = _BOUNDS,
         crs: str = "epsg",
+        *,
+        exact: bool = False,
     ) -> Split:
         """Splits by place in longitude and latitude, whatever the CRSs of the files.
 
@@ -67,7 +73,9 @@ class Split(SplitMembers):  # noqa: D101 (it is that of the base)
         UTM or web Mercator is an error. Of a container without such columns, the centroids of its
         samples count (stac:centroid, istac:centroid).
         """
-        return Split("cell", shares, seed=seed, size=degrees, columns=list(columns), crs=crs)
+        return Split(
+            "cell", shares, seed=seed, size=degrees, columns=list(columns), crs=crs, exact=exact
+        )
 
     @staticmethod
     @entry
