@@ -9,7 +9,21 @@ import (
 
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
+
+// TestTaken: specs of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	for _, array := range []string{"[", `{"fields":[`, `{"where":[`, `{"sources":[`, `{"source":[`,
+		`{"sampler":{"roi":[`,
+		`{"source":"s","batch_size":2,"bbox":[`, `{"stats":{"a":{"bands":[`, `{"split":{"shares":[`} {
+		for _, text := range taken.JSON(array) {
+			for _, end := range []string{"", "}", "]}", "}}", "]}}"} {
+				taken.Check(t, len(text+end), 2*taken.Factor, func() { _, _ = ParseSpec([]byte(text + end)) })
+			}
+		}
+	}
+}
 
 // FuzzSpec: specs come from other machines. Any bytes are refused, or are a spec that is the same
 // after writing and reading it. An engine for it is refused, or yields the batches of its first and
@@ -50,7 +64,9 @@ func FuzzSpec(f *testing.F) {
 	}
 	tab := chips(3, 6)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := ParseSpec(b)
+		var s Spec
+		var err error
+		taken.Check(t, len(b), 200, func() { s, err = ParseSpec(b) }) // see TestHostileSpecs
 		if err != nil {
 			return
 		}

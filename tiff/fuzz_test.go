@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // openBound returns how much memory Open may allocate for a file of n bytes.
@@ -68,6 +69,26 @@ func FuzzTIFF(f *testing.F) {
 	})
 }
 
+// TestTaken: GDAL_METADATA of many parts takes memory by its length. It is parsed for the image, for what else it says,
+// and for what a copy keeps of it.
+func TestTaken(t *testing.T) {
+	item := "<GDALMetadata><Item name='a' sample='0' role='scale'>"
+	for _, element := range []string{"<GDALMetadata>", "<GDALMetadata><Item name='a'>", item} {
+		for _, text := range taken.XML(element) {
+			b := oneTile(ifd.Text(ifd.TagGDALMetadata, text), ifd.Shorts(ifd.TagCompression, compNone))
+			taken.Check(t, 3*len(b), taken.FactorXML, func() {
+				file, err := ifd.Open(t.Context(), &corpus.Mem{B: b}, Limits{}.IFD())
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = FromFile(t.Context(), file, Limits{})
+				_, _ = ReadMeta(t.Context(), file)
+				_, _ = ReadExtras(t.Context(), file)
+			})
+		}
+	}
+}
+
 // FuzzExtras: what a file says besides its samples is kept by a TOG of them, or has no place in
 // one, or is an error with a kind.
 func FuzzExtras(f *testing.F) {
@@ -110,7 +131,11 @@ func FuzzExtras(f *testing.F) {
 			e, err = ReadExtras(ctx, file)
 			return img, e, overviews, err
 		}
-		img, e, overviews, err := read(b)
+		var img *Image
+		var e *Extras
+		var overviews []*chunk.Index
+		var err error
+		taken.Check(t, 4*len(b), taken.FactorXML, func() { img, e, overviews, err = read(b) })
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)

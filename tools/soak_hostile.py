@@ -274,6 +274,23 @@ class Attack:
         sources = sorted(str(p) for p in (self.data / "texts").iterdir())
         self.describe(6, lambda i: spec(sources[i % len(sources)], seed=i))
 
+    def metadata(self) -> None:
+        """Readers of 48 TIFFs that have 4 MiB of GDAL_METADATA each, all of which they open."""
+        folder = self.data / "metadata"
+        names = sorted(p.name for p in folder.iterdir())
+
+        def ask(s: Stub, i: int) -> None:
+            one = spec(str(folder / "*.tif"), seed=i, batch_size=len(names))
+            d = s.Describe(pb.DescribeRequest(spec=one), timeout=self.left())
+            asked = [
+                pb.StreamRequest(credit=pb.Credit(batches=1)),
+                pb.StreamRequest(ticket=ticket(d.handle, 0, len(names))),
+            ]
+            for reply in s.Stream(iter(asked), timeout=self.left()):
+                self.told["faults" if reply.HasField("fault") else "parts"] += 1
+
+        self.at_once(6, ask)
+
     def describes(self) -> None:
         """Describes of a folder of 20,000 files, 2,000 at once, each with a seed of its own."""
         stubs = [stub(self.target) for _ in range(16)]  # a connection has 256 calls at most
@@ -789,6 +806,7 @@ ATTACKS = [
         "weights",
         "csv",
         "texts",
+        "metadata",
         "describes",
         "mixture",
         "page",
@@ -993,6 +1011,23 @@ def texts(folder: Path, chip: Path) -> None:
         (folder / name).write_text(text)
 
 
+def metadata(folder: Path) -> None:
+    """TIFFs of 16 by 16 pixels with as much GDAL_METADATA as is read."""
+    folder.mkdir()
+    item = "<Item name='a'>1</Item>"
+    text = f"<GDALMetadata>{item * ((4 << 20) // len(item) - 2)}</GDALMetadata>".encode() + b"\0"
+    at = 8 + 2 + 12 * 9 + 4
+    tags = [
+        *((256, 3, 1, 16), (257, 3, 1, 16), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1)),
+        *((273, 4, 1, at), (278, 3, 1, 16), (279, 4, 1, 256), (42112, 2, len(text), at + 256)),
+    ]
+    head = struct.pack("<2sHIH", b"II", 42, 8, len(tags))
+    entries = b"".join(struct.pack("<HHII", *t) for t in tags)
+    (folder / "0.tif").write_bytes(head + entries + bytes(4 + 256) + text)  # 256 pixels
+    for i in range(1, 48):
+        os.link(folder / "0.tif", folder / f"{i}.tif")
+
+
 def make(data: Path, chips: Path) -> None:
     """Makes what the clients read."""
     import pyarrow
@@ -1007,6 +1042,7 @@ def make(data: Path, chips: Path) -> None:
         os.link(one, data / "many" / f"{i}.tif")
     sparse_tiff(data / "sparse.tif")
     texts(data / "texts", data / "train" / "0.tif")
+    metadata(data / "metadata")
     for name, size in (("zeros.bin", (2 << 30) - 1), ("zeros.csv", 3 << 30)):
         with open(data / name, "wb") as f:
             f.truncate(size)

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/picture"
 	"github.com/chaski-eo/chaski/format/picture/npy"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // memory is a file in memory.
@@ -250,6 +251,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestTaken: headers of arrays of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	for _, form := range [][2]string{{"{'descr':'<f4','fortran_order':False,'shape':(", "1,"}, {"{", "'a':1,"},
+		{"{", " "}, {"{'descr':'", "a"}, {"{", "'descr':'a',"}, {"", "("}} {
+		text := form[0] + strings.Repeat(form[1], (1<<16-1-len(form[0]))/len(form[1]))
+		b := append([]byte(npy.Magic+"\x01\x00"), byte(len(text)), byte(len(text)>>8))
+		b = append(b, text...)
+		taken.Check(t, len(b), taken.Factor, func() { _, _ = picture.Open(t.Context(), memory(b), chunk.Axes{}, 0) })
+	}
+}
+
 // FuzzPicture: any bytes are an image or refused by kind, in memory that follows from the limit.
 func FuzzPicture(f *testing.F) {
 	for name, b := range encoded(f) {
@@ -267,6 +279,9 @@ func FuzzPicture(f *testing.F) {
 		f.Add(append(head, make([]byte, 3*2*5*7)...))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		taken.Check(t, len(b), taken.Factor, func() {
+			_, _ = picture.Open(t.Context(), memory(b), chunk.Axes{}, 1<<16)
+		})
 		if _, _, err := decode(t, b, 1<<16); err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("%v has no kind", err)
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -131,6 +133,8 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 	head, _ := in.Peek(headBytes) // Read meets the error again
 	reader := csv.NewReader(in)
 	reader.Comma, reader.ReuseRecord = separator(head), true
+	text.values = textguard.Values{Separator: byte(reader.Comma), Most: parquet.MaxColumns + headBytes}
+	text.values.Add(head)
 	var t table
 	for number := 0; ; number++ {
 		text.next()
@@ -138,7 +142,10 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == nil && number == 0 {
+		if err == nil && len(record) > parquet.MaxColumns {
+			err = fault.New(fault.Limit, "line 1", fault.NoOffset, "%d columns, at most %d", len(record),
+				parquet.MaxColumns)
+		} else if err == nil && number == 0 {
 			t, err = l.columnsOf(slices.Clone(record))
 		} else if err == nil {
 			err = fault.WithPart(l.row(ctx, &t, record), "row "+strconv.Itoa(number), fault.NoOffset)

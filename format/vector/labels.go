@@ -13,7 +13,9 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -304,8 +306,7 @@ func (l *labels) far() (row uint32, x float64, found bool) {
 }
 
 // maxPiece and maxLine bound one part of a text in bytes, which its parser holds as a whole: an object of JSON, in
-// which a polygon of 100,000 vertices has 4 MB; and a line, or a tag of XML. A line of commas takes 40 times its bytes,
-// and a tag of attributes 15 times.
+// which a polygon of 100,000 vertices has 4 MB; and a line, or a tag of XML. A tag of attributes 15 times.
 const (
 	maxPiece = 4 << 20
 	maxLine  = 1 << 20
@@ -318,6 +319,7 @@ type pieces struct {
 	part        string // for errors
 	pos, length int64  // in the file; since the part began, with what the parser read ahead
 	limit       int64
+	values      textguard.Values // of a line of a CSV
 }
 
 // newPieces returns the text of a file, without its byte order mark.
@@ -327,7 +329,10 @@ func newPieces(ctx context.Context, r source.Reader, part string, limit int64) *
 }
 
 // next begins the next part.
-func (p *pieces) next() { p.length = 0 }
+func (p *pieces) next() {
+	p.length = 0
+	p.values.Next()
+}
 
 // Read implements io.Reader.
 func (p *pieces) Read(b []byte) (int, error) {
@@ -336,6 +341,9 @@ func (p *pieces) Read(b []byte) (int, error) {
 	}
 	n, err := p.r.Read(b)
 	p.pos += int64(n)
+	if p.values.Separator != 0 && !p.values.Add(b[:n]) {
+		return 0, fault.New(fault.Limit, p.part, p.pos, "it has over %d values", parquet.MaxColumns)
+	}
 	if p.length += int64(n); p.length > p.limit {
 		return 0, fault.New(fault.Limit, p.part, p.pos, "one part of it has over %d bytes", p.limit)
 	}

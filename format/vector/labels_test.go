@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/vector/rasterize"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // labelTexts are files of labels of one image.
@@ -295,6 +296,36 @@ func TestSmallMemoryOfHostileLabels(t *testing.T) {
 	}
 }
 
+// TestTaken: labels of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	all := slices.Concat(taken.XML("<annotation>"), taken.XML("<annotation><object>"))
+	feature := `{"type":"FeatureCollection","features":[`
+	for _, array := range []string{"[", feature, `{"type":"Feature","geometry":{"type":"Polygon","coordinates":[`,
+		feature + `{"type":"Feature","geometry":{"type":"MultiPolygon","coordinates":[`,
+		feature + `{"type":"Feature","properties":[`, `{"images":[`, `{"annotations":[`,
+		`{"annotations":[{"segmentation":[`, `{"categories":[`, `{"shapes":[`} {
+		all = append(all, taken.JSON(array)...)
+	}
+	for _, names := range []string{"xmin,ymin,xmax,ymax", "a", "geometry,class", "0 0.5 0.5 0.1 0.1", "imagesource:x"} {
+		all = append(all, taken.CSV(names)...)
+	}
+	for _, text := range all {
+		for _, o := range []Options{{}, {Column: "class"}, {OneImage: true, Class: true}} {
+			taken.Check(t, len(text), taken.FactorJSON, func() { _, _ = Open(t.Context(), memory(text), "f", o) })
+		}
+	}
+}
+
+// TestManyColumns: a table of labels has as many columns as others, and messages show some of them.
+func TestManyColumns(t *testing.T) {
+	for n, kind := range map[int]fault.Kind{1000: fault.NotFound, 20_000: fault.Limit, 200_000: fault.Limit} {
+		_, err := openLabel(t, "a"+strings.Repeat(",b", n)+"\n", Options{OneImage: true})
+		if fault.KindOf(err) != kind || len(err.Error()) > 2000 {
+			t.Errorf("%d columns: %.200v", n, err)
+		}
+	}
+}
+
 // FuzzLabels: files of any bytes are refused with a kind, or all their shapes are read; what they take is charged.
 func FuzzLabels(f *testing.F) {
 	for _, text := range labelTexts {
@@ -307,7 +338,11 @@ func FuzzLabels(f *testing.F) {
 			{OneImage: true, Column: "class", Words: true}, {Column: "area", Image: "label"},
 		} {
 			o.MaxShapes = 1 << 12
-			layer, err := Open(t.Context(), memory(slices.Clone(b)), "f", o)
+			var layer *Layer
+			var err error
+			taken.Check(t, len(b), taken.FactorJSON, func() {
+				layer, err = Open(t.Context(), memory(slices.Clone(b)), "f", o)
+			})
 			if err != nil {
 				if fault.KindOf(err) == 0 {
 					t.Fatalf("an error without a kind: %v", err)

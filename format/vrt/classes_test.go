@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/vrt"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // table returns an attribute table with columns of a name and a usage, and rows.
@@ -99,11 +100,21 @@ func TestFileClasses(t *testing.T) {
 }
 
 // FuzzFileClasses: no text makes the parser panic, or a legend without bounds.
+func TestClassesTaken(t *testing.T) {
+	for _, element := range []string{"<GDALMetadata>", "<GDALMetadata><GDALRasterAttributeTable>"} {
+		for _, text := range taken.XML(element) {
+			taken.Check(t, len(text), taken.FactorXML, func() { vrt.FileClasses(t.Context(), text) })
+		}
+	}
+}
+
 func FuzzFileClasses(f *testing.F) {
 	f.Add(written(table([][2]string{{"Value", "5"}, {"Class", "2"}}, []string{"2", "wood"}, []string{"9", "field"})))
 	f.Fuzz(func(t *testing.T, text string) {
-		if names := vrt.FileClasses(t.Context(), text).Legend().Names; len(names) > chunk.MaxClasses {
-			t.Fatalf("%d names", len(names))
-		}
+		taken.Check(t, len(text), taken.FactorXML, func() {
+			if names := vrt.FileClasses(t.Context(), text).Legend().Names; len(names) > chunk.MaxClasses {
+				t.Fatalf("%d names", len(names))
+			}
+		})
 	})
 }

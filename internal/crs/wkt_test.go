@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // TestWKT: well-known text without codes yields the CRS that it was written from, or one that has
@@ -72,6 +74,22 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// factor bounds the memory of well-known text by its length: a number of two bytes becomes a string of 16 in a slice
+// that doubles, and Described parses it twice. Texts of over 64 KiB are none.
+const factor = 128
+
+// TestTaken: texts of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	for _, text := range taken.WKT() {
+		for _, text := range []string{text, text[:maxWKT]} {
+			taken.Check(t, min(len(text), maxWKT), factor, func() {
+				ByName(text)
+				Described(text)
+			})
+		}
+	}
+}
+
 // FuzzName: no text causes a panic or names a CRS that has no place on Earth.
 func FuzzName(f *testing.F) {
 	for _, s := range []string{
@@ -83,7 +101,9 @@ func FuzzName(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, ok := ByName(text)
+		var c *CRS
+		var ok bool
+		taken.Check(t, min(len(text), maxWKT), factor, func() { c, ok = ByName(text) })
 		if ok && find(c.Code()) == "" {
 			t.Errorf("%q is EPSG:%d", text, c.Code())
 		}

@@ -193,6 +193,30 @@ func JSON(part string, text []byte) (size int64, err error) {
 	return int64(len(text)) + memberBytes*int64(members) + valueBytes*int64(values), nil
 }
 
+// Values counts the values of a record of a table, which separators outside of quotes divide. Parsers take up to 150
+// bytes for each, and keep 40.
+type Values struct {
+	Separator byte
+	Most      int
+	n         int
+	quoted    bool
+}
+
+// Next begins another record.
+func (v *Values) Next() { v.n = 0 }
+
+// Add counts the values of a text that follows, and reports whether the record has at most Most.
+func (v *Values) Add(text []byte) bool {
+	for len(text) > 0 {
+		part, rest, quote := bytes.Cut(text, []byte{'"'})
+		if !v.quoted {
+			v.n += bytes.Count(part, []byte{v.Separator})
+		}
+		v.quoted, text = v.quoted != quote, rest
+	}
+	return v.n <= v.Most
+}
+
 // ParseXML calls parse, which parses a text, when XML has counted its parts and the process has memory for them.
 func ParseXML(ctx context.Context, part string, text []byte, most map[string]int, parse func() error) error {
 	return held(ctx, parse)(XML(part, text, most))

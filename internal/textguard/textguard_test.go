@@ -64,6 +64,25 @@ func TestTooManyParts(t *testing.T) {
 	}
 }
 
+// TestValues: separators outside of quotes count, for each record, however the text comes.
+func TestValues(t *testing.T) {
+	const text = "a,\"b,,,\"\",,\",c,"
+	for step := 1; step <= len(text); step++ {
+		for most, ok := range map[int]bool{3: true, 2: false} {
+			values, fits := Values{Separator: ',', Most: most}, true
+			for record := range 2 {
+				values.Next()
+				for i := 0; i < len(text); i += step {
+					fits = values.Add([]byte(text[i:min(i+step, len(text))]))
+				}
+				if fits != ok {
+					t.Errorf("record %d, %d bytes at a time, at most %d values: %v", record, step, most, fits)
+				}
+			}
+		}
+	}
+}
+
 // TestHold: texts wait for each other's memory, no longer than their context, and a large one is parsed alone.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

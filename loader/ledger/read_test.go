@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // lines are a head and three batches of an epoch of ten samples.
@@ -290,6 +291,14 @@ func TestForgedFolders(t *testing.T) {
 	}
 }
 
+// TestTaken: heads and records of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	for _, content := range append(taken.JSON(`{"epoch":[`), taken.JSON("[")...) {
+		taken.Check(t, len(content), taken.Factor, func() { report(t, text([]string{content}), 3) })
+		taken.Check(t, len(content), taken.Factor, func() { report(t, text([]string{lines[0], content}), 3) })
+	}
+}
+
 // FuzzCheck promises that a file of any content, with right checksums, is checked or refused, in bounded memory, and
 // that its report can be written.
 func FuzzCheck(f *testing.F) {
@@ -300,7 +309,11 @@ func FuzzCheck(f *testing.F) {
 	f.Add(strings.Replace(lines[0], `"world_size":1`, `"world_size":9007199254740992`, 1) + "\n" +
 		fmt.Sprintf(`{"epoch":0,"step":%d,"restored":true}`, 2))
 	f.Fuzz(func(t *testing.T, content string) {
-		if _, err := json.Marshal(report(t, text(strings.Split(content, "\n")), 3)); err != nil {
+		var err error
+		taken.Check(t, len(content), 4*taken.Factor, func() {
+			_, err = json.Marshal(report(t, text(strings.Split(content, "\n")), 3))
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 	})

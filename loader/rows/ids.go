@@ -82,7 +82,7 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 			names = append(names, c.Name)
 		}
 		return nil, fault.New(fault.NotFound, "ids", fault.NoOffset, "name the column with the ids, as in %s::%s; "+
-			"there are %q", path.Base(file), names[0], names)
+			"there are %s", path.Base(file), names[0], fault.Names(names))
 	}
 	values, err := table.Column(ctx, name)
 	if err != nil {

@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // zipOf writes a ZIP of stored entries; with zip64, sizes and offsets are in extra fields.
@@ -127,6 +129,20 @@ func TestLocalHeader(t *testing.T) {
 	}
 }
 
+// TestTaken: a directory of many entries takes memory by its length.
+func TestTaken(t *testing.T) {
+	for _, name := range []string{"", "a", strings.Repeat("b/", 100)} {
+		names := make([]string, 20_000)
+		for i := range names {
+			names[i] = name + strconv.Itoa(i)[:min(len(name), 1)]
+		}
+		for _, zip64 := range []bool{false, true} {
+			b, _ := zipOf(names, zip64)
+			taken.Check(t, len(b), taken.Factor, func() { _, _ = Read(t.Context(), &corpus.Mem{B: b}, 0, every) })
+		}
+	}
+}
+
 func FuzzDirectory(f *testing.F) {
 	for _, zip64 := range []bool{false, true} {
 		b, _ := zipOf([]string{"DATA/a", "DATA/b/__meta__"}, zip64)
@@ -144,7 +160,9 @@ func FuzzDirectory(f *testing.F) {
 		f.Add(b[max(0, len(b)-4000):], int64(0))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, after int64) {
-		dir, err := Read(t.Context(), &corpus.Mem{B: b}, after, every)
+		var dir map[string]Entry
+		var err error
+		taken.Check(t, len(b), taken.Factor, func() { dir, err = Read(t.Context(), &corpus.Mem{B: b}, after, every) })
 		if err != nil && fault.KindOf(err) == 0 {
 			t.Fatal(err)
 		}

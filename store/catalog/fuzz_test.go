@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // kinded fails if an error has neither a kind nor is the context's.
@@ -81,10 +82,36 @@ func FuzzCatalog(f *testing.F) {
 	})
 }
 
+// TestTaken: tables and items of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	check := func(name, text string) {
+		taken.Check(t, len(text), taken.FactorCSV, func() {
+			use(t, name, []byte(text), catalog.Source{Field: "image"})
+		})
+	}
+	for _, names := range []string{"image", "image,b", "image\n\"a"} {
+		for _, text := range taken.CSV(names) {
+			check("/t.csv", text)
+		}
+	}
+	feature := `{"type":"Feature","id":"a","assets":`
+	for _, array := range []string{"[", `{"features":[`, feature + "[",
+		feature + `{"a":{"href":"x.tif"}},"properties":{"x":[`} {
+		for _, text := range taken.JSON(array) {
+			for _, end := range []string{"", "]}", "]}}", "}", "}}", "]}]"} {
+				check("/t.json", text+end)
+				check("/t.jsonl", text+end)
+			}
+		}
+	}
+}
+
 func FuzzCSV(f *testing.F) {
 	f.Add("image,n\na.tif,1\nb.tif,\n")
 	f.Add("\ufeffn,image\n\"a\"\"\",\n")
 	f.Fuzz(func(t *testing.T, s string) {
-		use(t, "/t.csv", []byte(s), catalog.Source{Field: "image"}, catalog.Source{Field: "n"})
+		taken.Check(t, len(s), taken.FactorCSV, func() {
+			use(t, "/t.csv", []byte(s), catalog.Source{Field: "image"}, catalog.Source{Field: "n"})
+		})
 	})
 }

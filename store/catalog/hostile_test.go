@@ -47,6 +47,32 @@ func TestSparseCSV(t *testing.T) {
 	}
 }
 
+// TestValuesOfALine: lines of far more values than a table may have columns are refused before they are parsed, and
+// commas in quotes, such as those of a polygon, are no values.
+func TestValuesOfALine(t *testing.T) {
+	polygon := `"POLYGON ((` + strings.Repeat("0 0,", 200_000) + `0 0))"`
+	for name, c := range map[string]struct {
+		text string
+		kind fault.Kind
+	}{
+		"header":  {"image" + strings.Repeat(",", 200_000) + "\n", fault.Limit},
+		"row":     {"image,n\na.tif" + strings.Repeat(",", 200_000) + "\n", fault.Limit},
+		"polygon": {"image,n\na.tif," + polygon + "\nb.tif," + polygon + "\n", 0},
+	} {
+		o := catalog.Options{Opener: folder.Memory{Name: "/t.csv", Data: []byte(c.text)}, Roots: []string{"/"}}
+		tab, err := catalog.Open(t.Context(), "/t.csv", []catalog.Source{{Field: "image"}}, o)
+		if fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %.200v", name, err)
+		}
+		if err == nil {
+			if tab.Len() != 2 {
+				t.Errorf("%s: %d rows", name, tab.Len())
+			}
+			_ = tab.Close()
+		}
+	}
+}
+
 // TestTablesAreCharged: the rows of a CSV file and the names of a directory are charged to the budget as they come, and
 // what does not fit is refused with the name of the flag.
 func TestTablesAreCharged(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // stacItem returns the JSON of a STAC item with two assets, number i.tif and the next.
@@ -273,8 +274,10 @@ func FuzzItems(f *testing.F) {
 	f.Add(`{"features": [`+item+`]}`, "id")
 	f.Add(item+"\n"+item, "datetime")
 	f.Fuzz(func(t *testing.T, text, column string) {
-		use(t, "/t.json", []byte(text), catalog.Source{Field: "image", Column: column})
-		use(t, "/t.json", []byte(text), catalog.Source{Field: "text", Column: column, Kind: catalog.Text})
+		taken.Check(t, 2*len(text), taken.FactorCSV, func() {
+			use(t, "/t.json", []byte(text), catalog.Source{Field: "image", Column: column})
+			use(t, "/t.json", []byte(text), catalog.Source{Field: "text", Column: column, Kind: catalog.Text})
+		})
 	})
 }
 

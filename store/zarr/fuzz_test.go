@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // kinded fails the test if an error about a file has no kind.
@@ -15,6 +16,27 @@ func kinded(t *testing.T, err error) {
 	t.Helper()
 	if err != nil && fault.KindOf(err) == 0 {
 		t.Fatalf("an error without a kind: %v", err)
+	}
+}
+
+// TestTaken: metadata of many values take memory by their length.
+func TestTaken(t *testing.T) {
+	for _, array := range []string{"[", `{"attributes":[`, `{"zarr_format":3,"attributes":{"a":[`,
+		`{"metadata":{"a/.zattrs":[`} {
+		for _, text := range taken.JSON(array) {
+			for _, end := range []string{"", "}", "]}", "}}", "]}}"} {
+				b := []byte(text + end)
+				taken.Check(t, len(b), taken.Factor, func() {
+					v, err := parseObject(b)
+					if err != nil {
+						return
+					}
+					_, _ = parse3(v)
+					_, _ = parse2(v, v)
+					_, _ = (&Node{}).open3(t.Context(), v), (&Node{}).consolidated2(t.Context(), v)
+				})
+			}
+		}
 	}
 }
 
@@ -36,7 +58,9 @@ func FuzzMetadata(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := parseObject(b)
+		var v object
+		var err error
+		taken.Check(t, len(b), taken.Factor, func() { v, err = parseObject(b) })
 		kinded(t, err)
 		if err != nil {
 			return

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/tools/testkit/named"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // analystQueries are the queries of testdata/analyst.
@@ -58,6 +60,7 @@ func FuzzRun(f *testing.F) {
 		if len(sql) > 2000 {
 			return
 		}
+		taken.Check(t, len(sql), taken.FactorSQL, func() { _, _ = ast.Parse(sql) })
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		defer func(start time.Duration) {

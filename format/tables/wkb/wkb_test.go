@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // xy is a position.
@@ -342,6 +343,13 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestTaken: texts of many parts take memory by their length. "0 0," becomes 21 bytes, in a slice that doubles.
+func TestTaken(t *testing.T) {
+	for _, text := range taken.WKT() {
+		taken.Check(t, len(text), 2*taken.Factor, func() { _, _ = AppendText(nil, text) })
+	}
+}
+
 // FuzzText promises that text which parses can be compared.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"POINT (1 2)", "MULTIPOINT ((1 2), 3 4)",
@@ -350,7 +358,9 @@ func FuzzText(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		b, err := AppendText(nil, s)
+		var b []byte
+		var err error
+		taken.Check(t, len(s), 2*taken.Factor, func() { b, err = AppendText(nil, s) })
 		if err != nil {
 			return
 		}

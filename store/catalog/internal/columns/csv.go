@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -27,6 +28,9 @@ const maxRecord = 16 << 20
 // maxCommas bounds the commas of one record, or the colons of an item, each of which takes 40 bytes or more while the
 // record is parsed. Polygons as texts have a comma for each corner.
 const maxCommas = 1 << 20
+
+// csvBuffer is how many bytes of a CSV file are read ahead of its parser.
+const csvBuffer = 1 << 16
 
 // csvStep is how many bytes of values are charged at a time.
 const csvStep = 1 << 20
@@ -97,7 +101,7 @@ func skipComments(file *records, in *bufio.Reader) error {
 				return noEOF(err)
 			}
 		}
-		file.record, file.commas = 0, 0
+		file.next()
 	}
 }
 
@@ -116,7 +120,8 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	}
 	file := &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "a line, or a value in quotes,",
 		comma: byte(comma)}
-	in := bufio.NewReaderSize(file, 1<<16)
+	file.values = &textguard.Values{Separator: byte(comma), Most: parquet.MaxColumns + csvBuffer}
+	in := bufio.NewReaderSize(file, csvBuffer)
 	if err := cmp.Or(utf8Start(in), skipComments(file, in)); err != nil {
 		return nil, err
 	}
@@ -142,7 +147,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	}
 	rows, kept, charged := int64(0), int64(0), int64(0)
 	for {
-		file.record, file.commas = 0, 0
+		file.next()
 		rec, err := data, error(nil)
 		if data = nil; rec == nil {
 			rec, err = reader.Read()
@@ -373,7 +378,15 @@ type records struct {
 	record int64 // bytes since a record ended, including the buffer before the parser
 	comma  byte  // is between values, and is counted like bytes
 	commas int
-	what   string // a record, for errors
+	values *textguard.Values // of a CSV, without the commas in quotes; nil: they are not counted
+	what   string            // a record, for errors
+}
+
+// next begins another record.
+func (s *records) next() {
+	if s.record, s.commas = 0, 0; s.values != nil {
+		s.values.Next()
+	}
 }
 
 func (s *records) Read(p []byte) (int, error) {
@@ -384,6 +397,9 @@ func (s *records) Read(p []byte) (int, error) {
 	s.at += int64(n)
 	if s.commas += bytes.Count(p[:n], []byte{s.comma}); s.commas > maxCommas {
 		return 0, fault.New(fault.Limit, "table", s.at, "%s with over %d values", s.what, maxCommas)
+	}
+	if s.values != nil && !s.values.Add(p[:n]) {
+		return 0, fault.New(fault.Limit, "table", s.at, "%s with over %d values", s.what, parquet.MaxColumns)
 	}
 	if s.record += int64(n); s.record > maxRecord {
 		return 0, fault.New(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)

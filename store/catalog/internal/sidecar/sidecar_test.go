@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // beside is the folder of files that GDAL reads beside rasters.
@@ -84,14 +85,27 @@ func TestTransforms(t *testing.T) {
 	}
 }
 
+// TestTaken: texts of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	band := "<PAMDataset><PAMRasterBand band='1'>"
+	for _, element := range []string{"<PAMDataset>", band, band + "<CategoryNames>", band + "<ColorTable>",
+		band + "<GDALRasterAttributeTable>"} {
+		for _, text := range taken.XML(element) {
+			taken.Check(t, len(text), taken.FactorXML, func() { _, _ = sidecar.ParsePAM(t.Context(), []byte(text)) })
+		}
+	}
+}
+
 // FuzzPAM: no input makes the parser panic, and what it returns is finite.
 func FuzzPAM(f *testing.F) {
 	f.Add(read(f, "pam.tif.aux.xml"))
 	f.Add(read(f, "world.png.aux.xml"))
 	f.Add([]byte("<?xml version='1.0' encoding='ISO-8859-1'?><PAMDataset><SRS>\xe9</SRS></PAMDataset>"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := sidecar.ParsePAM(t.Context(), b)
-		if (p == nil) != (err != nil) || err != nil && fault.KindOf(err) != fault.Corrupt {
+		var p *sidecar.PAM
+		var err error
+		taken.Check(t, len(b), taken.FactorXML, func() { p, err = sidecar.ParsePAM(t.Context(), b) })
+		if (p == nil) != (err != nil) || err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		if p != nil && p.Transform != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // shown writes an expression with all its parentheses.
@@ -110,5 +111,18 @@ func TestWords(t *testing.T) {
 	got, err := ParseCondition("a between 1\n-- a comment\nand 2 Or nOt b is Null /* and\n more */ AND c like 'x''y%'")
 	if err != nil || shown(got) != shown(want) {
 		t.Errorf("%v is not %v: %v", got, want, err)
+	}
+}
+
+// TestTaken: queries and conditions of many parts take memory by their length.
+func TestTaken(t *testing.T) {
+	for _, text := range taken.SQL() {
+		for _, parse := range []func(){
+			func() { _, _ = Parse("select * from data where " + text) },
+			func() { _, _ = Parse("select " + text) },
+			func() { _, _ = ParseCondition(text) },
+		} {
+			taken.Check(t, len(text), taken.FactorSQL, parse)
+		}
 	}
 }
