@@ -39,7 +39,13 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 		list = append(list, columnKind{reads: true, bytes: geoBytes + timeBytes*times, of: e.geoColumn})
 	}
 	if name, steps := e.validity(g); steps > 0 {
-		list = append(list, columnKind{bytes: steps, // with a byte for each
+		bytes := steps // with a byte for each, and for each of a field
+		for _, r := range lead.rasters {
+			if r.PicksSteps() {
+				bytes += r.TimeSteps
+			}
+		}
+		list = append(list, columnKind{bytes: bytes,
 			of: func(p *Pending) column { return e.stepsColumn(p, name, steps) }})
 	}
 	if e.spec.SaysWhatIsThere() {
@@ -261,6 +267,10 @@ func (e *Engine) stepsColumn(p *Pending, name string, steps int) column {
 		tensor := batch.Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, p.batch.Rows*steps)}
 		tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, steps)
 		for place, pos := range p.batch.Positions {
+			if p.inFiles != nil {
+				p.stepsInFiles(place, tensor.Data[place*steps:][:steps])
+				continue
+			}
 			files := p.set(place).files
 			for step := range steps {
 				bad := p.errs[place].step(step) != nil && p.draws[place].Attempt == 0
@@ -277,6 +287,19 @@ func (e *Engine) stepsColumn(p *Pending, name string, steps int) column {
 	}}
 }
 
+// stepsInFiles sets the steps that some file of row k has.
+func (p *Pending) stepsInFiles(k int, out []byte) {
+	for i, noted := range p.inFiles {
+		n := p.group.lead().rasters[i].TimeSteps
+		if noted == nil || !p.batch.Valid[k] || p.batch.Positions[k] < 0 {
+			continue
+		}
+		for step, there := range noted[k*n:][:n] {
+			out[step] |= there
+		}
+	}
+}
+
 // validity returns the name and the number of steps of the tensor that says which steps exist, or no steps.
 func (e *Engine) validity(g *group) (name string, steps int) {
 	lead := g.lead()
@@ -286,7 +309,7 @@ func (e *Engine) validity(g *group) (name string, steps int) {
 	if lead.files.some() {
 		return spec.DefaultValidity, lead.span()
 	}
-	return "", 0
+	return spec.DefaultValidity, lead.stepsInFiles()
 }
 
 // valueShape returns the shape and axes of a metadata column of a batch: (n), or (n, t) for sequences.

@@ -908,6 +908,9 @@ func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 		x := first.Index
 		d.pictures = append(d.pictures, fmt.Sprintf("%s (%d, %d, %d)", field.Name, x.Height, x.Width, x.Bands))
 	}
+	if n := first.Index.Steps(); len(field.Times) > 0 && slices.Max(field.Times) >= n {
+		d.lacking = append(d.lacking, fmt.Sprintf("%s (%d of the first file)", field.Name, n))
+	}
 	if x := first.Index; x.Joint != "" && x.Mask == nil && field.NoData == nil {
 		d.joint = append(d.joint, field.Name+" ("+x.Joint+")")
 	}
@@ -956,6 +959,10 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 		e.options.Logger.Warn("the files have nodata values of all bands together (NODATA_VALUES, or a transparent "+
 			"colour): such pixels are read as valid ones; 'gdal_translate -mask mask IN OUT.tif' makes a mask of them",
 			"source", d.source.Source, "fields", d.joint)
+	}
+	if len(d.lacking) > 0 {
+		e.options.Logger.Warn("times picks steps that the first file does not have: steps that a file lacks are "+
+			"padding, and \"steps\" of a batch is 0 there", "source", d.source.Source, "fields", d.lacking)
 	}
 	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.kind.ground) {
 		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+

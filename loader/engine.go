@@ -98,6 +98,7 @@ type dataset struct {
 	partial   []string // what partial says of the first sample
 	unheld    []string // raster fields with values of nodata that the first file's dtype does not have
 	unplaced  error    // why the first raster of some field is not placed; see catalog.Asset.Unplaced
+	lacking   []string // raster fields that pick steps of time which the first file does not have
 	joint     []string // raster fields whose files have nodata values of all bands together (chunk.Index.Joint)
 	placeless []string // raster fields that the first sample cannot place beside the first one
 	boxed     []string // raster fields for which the catalog has bounds without transforms
@@ -296,6 +297,7 @@ type Pending struct {
 	masks     []sync.Once    // for each raster field: sets the mask to ones
 	masked    []atomic.Bool  // for each raster field: the mask is in use
 	errs      []rowErrors    // for each row
+	inFiles   [][]byte       // for each raster field that picks steps of files, which there are: see Pending.hasSteps
 	there     [][]byte       // for each field, where it is there: see Pending.found; nil if batches do not say it
 	todo      atomic.Int64   // units that are not done
 	order     int64          // of its first row in Engine.tiles

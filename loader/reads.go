@@ -149,6 +149,10 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 			if rd.bands, err = d.names.bandsOf(ctx, whole, asset); err != nil {
 				return err
 			}
+			if rd.bands.Lacking != nil {
+				return asset.Fault(fault.New(fault.Unsupported, "times", fault.NoOffset, "it has %d steps of time: "+
+					"scenes of windows on the ground have all that times picks", asset.Index.Steps()))
+			}
 		}
 		if rd.raster, err = rd.raster.For(asset.Index); err != nil {
 			return asset.Fault(err)

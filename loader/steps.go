@@ -48,6 +48,45 @@ func (f fileSteps) present(step int, row int64) bool {
 	return false
 }
 
+// stepsInFiles returns the largest number of steps that a field picks of its files, 0 if no field does.
+func (d *dataset) stepsInFiles() (most int) {
+	for _, r := range d.rasters {
+		if r.PicksSteps() && d.ground == nil {
+			most = max(most, r.TimeSteps)
+		}
+	}
+	return most
+}
+
+// expectSteps prepares what hasSteps notes.
+func (p *Pending) expectSteps() {
+	lead := p.group.lead()
+	if p.engine.spec.SequenceOf(&lead.source) != nil || lead.files.some() || lead.stepsInFiles() == 0 {
+		return
+	}
+	p.inFiles = make([][]byte, len(lead.rasters))
+	for i, r := range lead.rasters {
+		if r.PicksSteps() {
+			p.inFiles[i] = make([]byte, p.batch.Rows*r.TimeSteps)
+		}
+	}
+}
+
+// hasSteps notes which steps of time the file of a raster field has, for stepsColumn. Workers call it at the same time
+// for different fields and rows.
+func (p *Pending) hasSteps(u unit, bands *pixels.PickedBands) {
+	if p.inFiles == nil || !p.group.lead().rasters[u.field].PicksSteps() {
+		return
+	}
+	steps := p.inFiles[u.field][u.row*bands.TimeSteps:][:bands.TimeSteps]
+	for i := range steps {
+		steps[i] = 1
+	}
+	for _, t := range bands.Lacking {
+		steps[t] = 0
+	}
+}
+
 // stepShape returns the shape and the axes of a tensor with a value for each step of each row, (n t), or without steps
 // for each row, (n).
 func stepShape(rows, steps int) ([]int64, []string) {

@@ -94,14 +94,20 @@ func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
 		if d.resamples() {
 			// The sink is the resampled window, which has the field's size and begins at 0, 0.
 			to.Win = shuffle.Box{H: field.H, W: field.W}
-			return r.Resampled(pending.ctx, *asset, rd.win, to, pending.engine.options.MaxChunkBytes)
+			err := r.Resampled(pending.ctx, *asset, rd.win, to, pending.engine.options.MaxChunkBytes)
+			to.PadSteps()
+			return err
 		}
 		if err := r.Read(pending.ctx, *asset, rd.in, rd.bands.Picked, to, to.Masked(convs, rd.in)); err != nil {
 			return err
 		}
 		to.Pad(rd.in) // last, because a chunk also has pixels of the window that are not inside
+		to.PadSteps()
 		return nil
 	})
+	if err == nil {
+		pending.hasSteps(u, rd.bands)
+	}
 	if field.Coloured() {
 		if err == nil && !d.resamples() {
 			target.Pad(rd.in) // past the edge there is no colour
@@ -160,7 +166,7 @@ func (p *Pending) row(u unit, rd *read) (*pixels.Row, *pixels.Converters, error)
 		return nil, nil, err
 	}
 	whole := rd.in.Y1-rd.in.Y0 == rd.win.H && rd.in.X1-rd.in.X0 == rd.win.W
-	mask := !layout.native || !whole || convs.Miss(x) || p.draws[u.row].Attempt > 0
+	mask := !layout.native || !whole || rd.bands.Lacking != nil || convs.Miss(x) || p.draws[u.row].Attempt > 0
 	target := p.sink(u.field, u.row, u.step, convert, rd.win, mask)
 	target.Field = field
 	return target, convs, nil

@@ -1,5 +1,7 @@
 package pixels
 
+import "slices"
+
 // PickedBands says which bands of a file a field has, and where they go in the tensor. In a file with steps of
 // time the bands of each step are planes of their own, numbered step by step.
 type PickedBands struct {
@@ -8,6 +10,9 @@ type PickedBands struct {
 	TimeSteps int
 	// StepBands is the number of bands of a step of the file; 0 if it has no steps.
 	StepBands int
+	// Lacking are the steps of the tensor that the file does not have. Picked has planes of another step for them, and
+	// Row.PadSteps fills them.
+	Lacking []int
 
 	// Of a part of a stack: into gives the tensor's band for each plane of Picked, and all is how many bands the tensor
 	// has. Otherwise into is nil: the planes are the tensor's.
@@ -38,15 +43,19 @@ func (r *PickedBands) plane(j int) int {
 	return j
 }
 
-// PickPlanes returns the planes of some bands at some steps of time, of a file with stepBands bands. With
-// times nil they are the bands themselves.
-func PickPlanes(bands, times []int, stepBands int) PickedBands {
+// PickPlanes returns the planes of some bands at some steps of time, of a file with a number of steps and of bands in
+// each. With times nil they are the bands themselves.
+func PickPlanes(bands, times []int, steps, stepBands int) PickedBands {
 	if times == nil {
 		return PickedBands{Picked: bands}
 	}
 	picked := PickedBands{TimeSteps: len(times), StepBands: stepBands, Picked: make([]int, 0,
 		len(times)*len(bands))}
-	for _, t := range times {
+	some := min(slices.Min(times), steps-1)
+	for i, t := range times {
+		if t >= steps {
+			picked.Lacking, t = append(picked.Lacking, i), some
+		}
 		for _, b := range bands {
 			picked.Picked = append(picked.Picked, t*stepBands+b)
 		}

@@ -300,14 +300,11 @@ func (r *Raster) pick(x *chunk.Index) error {
 		}
 	default:
 		r.TimeAxis = true
-		for _, t := range r.timeList {
-			if t >= x.Steps() {
-				return fault.New(fault.NotFound, "times", fault.NoOffset, "no step %d: steps are 0 to %d", t,
-					x.Steps()-1)
-			}
+		if t := slices.Min(r.timeList); t >= x.Steps() {
+			return fault.New(fault.NotFound, "times", fault.NoOffset, "no step %d: steps are 0 to %d", t, x.Steps()-1)
 		}
 	}
-	r.PickedBands = PickPlanes(r.bandList, r.timeList, x.StepBands())
+	r.PickedBands = PickPlanes(r.bandList, r.timeList, x.Steps(), x.StepBands())
 	return nil
 }
 
@@ -334,10 +331,14 @@ func (r *Raster) PlanesOf(bands []int, x *chunk.Index) *PickedBands {
 	if bands = r.lutBands(bands); bands == nil {
 		bands = r.bandList
 	}
-	if slices.Equal(bands, r.bandList) && (r.timeList == nil || r.StepBands == x.StepBands()) {
+	same := slices.Equal(bands, r.bandList)
+	if same && r.timeList == nil {
 		return &r.PickedBands
 	}
-	p := PickPlanes(bands, r.timeList, x.StepBands())
+	p := PickPlanes(bands, r.timeList, x.Steps(), x.StepBands())
+	if same && r.StepBands == x.StepBands() && slices.Equal(p.Lacking, r.Lacking) {
+		return &r.PickedBands
+	}
 	p.PlaceBands()
 	return &p
 }
@@ -557,10 +558,11 @@ func (r *Raster) Accepts(a *catalog.Asset) error {
 			"it has %d bands, and the field %q picks band %d", index.StepBands(), r.Name, slices.Max(r.bandList))
 	case r.allTimes > 0 && index.Steps() != r.allTimes:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d steps of time: other rasters of the field %q have %d", index.Steps(), r.Name, r.allTimes)
-	case r.allTimes == 0 && slices.Max(r.timeList) >= index.Steps():
+			"it has %d steps of time: other rasters of the field %q have %d; Field(times=range(%d)) takes so "+
+				"many, and pads what is shorter", index.Steps(), r.Name, r.allTimes, max(index.Steps(), r.allTimes))
+	case r.allTimes == 0 && slices.Min(r.timeList) >= index.Steps():
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d steps of time, and the field %q picks step %d", index.Steps(), r.Name, slices.Max(r.timeList))
+			"it has %d steps of time, and the field %q picks step %d", index.Steps(), r.Name, slices.Min(r.timeList))
 	}
 	return SameNames(a.DataNames(), r.namesOf, r.names)
 }
@@ -837,6 +839,18 @@ func (r *Row) fill(b einops.Box) {
 		r.fillBox(b)
 	}
 }
+
+// PadSteps fills the steps of time that the asset does not have.
+func (r *Row) PadSteps() {
+	b := r.turnBox(nil, einops.Box{Y1: r.Win.H, X1: r.Win.W})
+	for _, t := range r.picked().Lacking {
+		b.N, b.T, b.B1 = r.N, r.step(t), r.Field.bands()
+		r.fillBox(b)
+	}
+}
+
+// PicksSteps reports whether the field picks steps of time of files, of which some may lack the last ones.
+func (r *Raster) PicksSteps() bool { return len(r.Field.Times) > 0 }
 
 // Clear fills the whole row with the fill value. It serves rows that are padding, skipped samples, and
 // windows that miss their image.

@@ -177,8 +177,8 @@ type Field struct {
 	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a
 	// bad sample. By default numbers are int64 or float64, and rasters native.
 	DType string `json:"dtype,omitempty"`
-	// Times picks steps of time by their index from 0, in this order, of files that have them (rumi files of
-	// generation 3), or the files of a sequence of TACO 3 by their numbers. A step may be repeated. Default: all.
+	// Times picks steps of time by their index from 0, in this order, of files that have them, or the files of a
+	// sequence of TACO 3 by their numbers. A step may be repeated; one that a file lacks is padding. Default: all.
 	Times []int `json:"times,omitempty"`
 	// Pages says what the pages of TIFFs of several are: "bands", all bands of the first, then all of the second, and
 	// so on, or "steps" of time. They must be alike: in size, bands, dtype, compression and nodata. Other formats have

@@ -403,14 +403,13 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 	if p.shapes != nil {
 		return func(win shuffle.Box) (strip, error) { return p.drawn(ctx, row, asset, win) }, p.dtype.Size() + 1, nil
 	}
-	bands := &field.PickedBands
+	var named []int
 	if field.BandNames != nil {
-		named, err := p.named(ctx, field.BandNames, *asset)
-		if err != nil {
+		if named, err = p.named(ctx, field.BandNames, *asset); err != nil {
 			return nil, 0, err
 		}
-		bands = field.PlanesOf(named, index)
 	}
+	bands := field.PlanesOf(named, index)
 	if field.Parts != nil || field.Coloured() {
 		if field.Coloured() {
 			if field, err = field.For(index); err != nil {

@@ -175,3 +175,58 @@ def test_pages_are_counted(tmp_path):
         assert np.array_equal(chaski.read(path), x[:1])
     assert "pages" not in command("info", "--json", tmp_path / "one.tif")["tiff"]
     assert "notes" not in command("verify", tmp_path / "one.tif")
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "tif"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+def test_series_of_different_lengths(tmp_path, caplog, kind, dtype):
+    """Steps that a file lacks are padding; "steps" and the mask of a field say it."""
+    rng = np.random.default_rng(61)
+    lengths = [3, 1, 7, 5, 2]
+    arrays = [rng.integers(1, 99, (n, 2, 20, 31)).astype(dtype) for n in lengths]
+    ends = {"npy": "{id}.npy", "npz": "{id}.npz::x", "tif": "{id}.tif"}[kind]
+    pages = {"pages": "steps"} if kind == "tif" else {}
+    for i, x in enumerate(arrays):
+        if kind == "npz":
+            np.savez_compressed(tmp_path / f"{i}.npz", x=x)
+        elif kind == "npy":
+            np.save(tmp_path / f"{i}.npy", x)
+        else:
+            tifffile = pytest.importorskip("tifffile")
+            with tifffile.TiffWriter(tmp_path / f"{i}.tif") as f:
+                for page in x:
+                    f.write(page, photometric="minisblack", planarconfig="separate")
+    fields = {"x": Field(pattern=ends, times=range(7), fill=77, validity="ok", **pages)}
+    fields |= {
+        "few": Field(pattern=ends, times=[4, 0], dtype="native", **pages),
+        "id": Field(column="id"),
+    }
+    windows = {"window": RandomWindow((8, 9), per_asset=3), "pixels": chaski.Pixels(windows=True)}
+    for more in ({}, windows, {"window": chaski.ResizedWindow((10, 31), whole=True)}):
+        rows = 0
+        with chaski.load(tmp_path, batch_size=2, fields=fields, **more) as loader:
+            for b in nonempty(loader):
+                for k, i in enumerate(np.asarray(b["id"])):
+                    n, whole = lengths[i], arrays[i]
+                    there = np.arange(7) < n
+                    assert np.array_equal(b["steps"][k], there | (np.arange(7) == 1))  # of both
+                    got, few = np.asarray(b["x"])[k], np.asarray(b["few"])[k]
+                    assert np.array_equal(np.asarray(b["ok"])[k].all((1, 2, 3)), there)
+                    assert (got[n:] == 77).all() and few[1].all()
+                    assert (few[0] == 0).all() == (n <= 4) and few[0].any() == (n > 4)
+                    rows += 1
+                    if "window" in b:
+                        y, x, h, w = b["window"][k]
+                        whole = whole[:, :, y : y + h, x : x + w]
+                    elif more:
+                        continue
+                    assert np.array_equal(got[:n], whole) and np.array_equal(few[1], whole[0])
+        assert rows == (15 if "pixels" in more else 5)
+    logged(caplog, "times picks steps that the first file does not have")
+    with pytest.raises(chaski.UnsupportedError, match=r"Field\(times=range\(\d\)\) takes so many"):
+        list(chaski.load(tmp_path, batch_size=5, fields={"x": Field(pattern=ends, **pages)}))
+    mean = chaski.stats(tmp_path, fields={"x": Field(pattern=ends, times=range(7), **pages)}).mean(
+        "x"
+    )
+    whole = np.concatenate([x.astype("float64") for x in arrays])
+    assert mean == pytest.approx(whole.mean((0, 2, 3)), rel=1e-9)

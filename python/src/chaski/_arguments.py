@@ -261,9 +261,9 @@ class Field(Argument):
             one grid: "nearest", "bilinear" or "antialias", which is for floats: bilinear with a
             filter that widens as windows shrink. Default: "bilinear" for tensors of floats, else
             "nearest". See docs/order.md.
-        times: picks steps of time by their index from 0, in this order, of files that have them
-            (rumi files of generation 3), or the files of a sequence of TACO 3 by their numbers. A
-            step may be repeated. Default: all.
+        times: picks steps of time by their index from 0, in this order, of files that have them,
+            or the files of a sequence of TACO 3 by their numbers. A step may be repeated; one that
+            a file lacks is padding. Default: all.
         pages: says what the pages of TIFFs of several are: "bands", all bands of the first, then
             all of the second, and so on, or "steps" of time. They must be alike: in size, bands,
             dtype, compression and nodata. Other formats have no pages. Default: the first page is
