@@ -274,7 +274,7 @@ func FuzzItems(f *testing.F) {
 	f.Add(`{"features": [`+item+`]}`, "id")
 	f.Add(item+"\n"+item, "datetime")
 	f.Fuzz(func(t *testing.T, text, column string) {
-		taken.Check(t, 2*len(text), taken.FactorCSV, func() {
+		taken.Check(t, 2*len(text), taken.FactorRows, func() {
 			use(t, "/t.json", []byte(text), catalog.Source{Field: "image", Column: column})
 			use(t, "/t.json", []byte(text), catalog.Source{Field: "text", Column: column, Kind: catalog.Text})
 		})

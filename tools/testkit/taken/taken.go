@@ -19,7 +19,7 @@ const (
 	Factor     = 16
 	FactorXML  = 72
 	FactorJSON = 72  // of token by token; of whole values Factor holds
-	FactorCSV  = 96  // a row of two bytes has 8 in each of some slices that double; rows of real tables have 20 or more
+	FactorRows = 160 // of tables: a row of two bytes, or an item of seven, has 8 in each of some slices that double
 	FactorSQL  = 512 // a word of one byte becomes a node of 100 in a slice that doubles; questions have at most 2 MiB
 )
 
