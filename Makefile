@@ -19,6 +19,7 @@
 # INTEROPFLAGS  flags of `make interop`: --short, with which `make test` calls it where .interop is, leaves a third of
 #               random cases
 # SOAKCOUNT  damaged frames of `make soak-hostile`
+# SOAKSPECS  specs of `make soak-specs`; default: 10000
 
 PYTHON ?=
 GO ?= go
@@ -229,8 +230,8 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-training soak-hostile soak-cache soak-go soak-disk
-soak: soak-training soak-hostile soak-cache soak-go soak-disk ## these five, for many hours; soak-disk needs root on Linux
+.PHONY: soak soak-training soak-hostile soak-cache soak-go soak-specs soak-disk
+soak: soak-training soak-hostile soak-cache soak-go soak-specs soak-disk ## these six, for many hours; soak-disk needs root on Linux
 soak-training: build env trainers-env ## training with kills, SOAKSTEPS steps that must leak nothing, histories with a ledger, trainers of others killed
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) --steps $(SOAKSTEPS) $(SOAKFLAGS)
@@ -248,6 +249,9 @@ soak-cache: ## engines that share a cache on disk, of which SOAKKILLS are killed
 soak-go: ## all Go tests and all their cases, under the race detector and without assembly and unsafe; two hours
 	$(MAKE) test-race RACE_PACKAGES=./... SHORT=
 	$(MAKE) test-variants PIXELS=./... SHORT=
+soak-specs: build env ## SOAKSPECS random specs against rasterio and numpy
+	CHASKI_RANDOM_SPECS=$(or $(SOAKSPECS),10000) PYTHONPATH=$(CURDIR)/python/src $(PY) -m pytest -q \
+		python/tests/test_random_specs.py
 soak-disk: build ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)

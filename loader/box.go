@@ -22,7 +22,7 @@ const maxBox = 1 << 23
 func (d *dataset) compileBoxes(ctx context.Context, _ *Engine, _ *shuffle.Sampler) (err error) {
 	if d.sampler.Fit == spec.FitPad {
 		if !d.pads() {
-			return errors.New("spec: sampler: fit is \"pad\", and some field does not pad")
+			return errors.New("spec: sampler: fit is \"pad\", and some field does not pad: set its pad")
 		}
 		if slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return r.Parts != nil }) {
 			return errors.New("spec: sampler: fit is \"pad\", which is not for fields of several files: take " +

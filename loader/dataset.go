@@ -675,7 +675,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, to *shuffle.Sam
 func (d *dataset) compileGrid(ctx context.Context, e *Engine, _ *shuffle.Sampler) error {
 	sampler := &d.sampler
 	if sampler.Pad && !d.pads() {
-		return errors.New("spec: sampler: a grid that pads needs fields that do")
+		return errors.New("spec: sampler: a grid that pads needs fields that do: set their pad")
 	}
 	if sampler.StrideY%d.alignY != 0 || sampler.StrideX%d.alignX != 0 {
 		return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d",

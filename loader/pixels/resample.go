@@ -90,7 +90,8 @@ func (r *Raster) setResample() error {
 	convert := r.Final.Base
 	convert.From = chunk.Float32
 	var err error
-	if r.blended, err = einops.NewConverter(convert); err != nil && !isFloat(r.To) {
+	r.blended, err = einops.NewConverter(convert)
+	if !isFloat(r.To) && (err != nil || r.Blends && r.To == chunk.Int64) { // which has no numbers in between
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset,
 			"%s makes float32 of %s, and dtype says %s: choose dtype float32 or resample nearest", r.Resample, r.Native,
 			r.To)

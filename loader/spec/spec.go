@@ -211,8 +211,8 @@ type Field struct {
 	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
 	// statistics that the spec has of the field. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
-	// Clip lets dtype "uint8" make 0 of stored numbers below 0 and of NaN, and 255 of those above 255. Without it and
-	// Normalize a sample with such a pixel is bad, unless the pixel is nodata and Fill is given.
+	// Clip lets dtype "uint8" make 0 of stored numbers below 0, 255 of those above 255, and 0, or Fill, of NaN. Without
+	// it and Normalize a sample with such a pixel is bad, unless the pixel is nodata and Fill is given.
 	Clip bool `json:"clip,omitempty"`
 	// Fill is the value of nodata and padding, in units of the result. Pixels that the mask of a
 	// file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0 if
@@ -422,7 +422,8 @@ func (s *Spec) validate() error {
 		names[n] = true
 	}
 	if n := len(RowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime() && s.Sequence().Key != "") {
-		return errors.New("shapes lie in the windows of a raster field, and sequences of rows have none")
+		return errors.New("shapes lie in the windows of a raster field, and sequences of rows have none: " +
+			"leave out time, or take rasters of the shapes")
 	}
 	for _, field := range s.Fields {
 		if err := field.Validate(); err != nil {
@@ -568,7 +569,7 @@ func (f Field) Validate() error {
 		return err
 	}
 	if f.LUT != nil && f.Resample != "" && f.Resample != Nearest {
-		return fmt.Errorf("resample is %q: lut is given, which takes the nearest pixels", f.Resample)
+		return fmt.Errorf("resample is %q: lut is given, which takes the nearest pixels: leave resample out", f.Resample)
 	}
 	return f.Normalize.Validate(f.DType)
 }

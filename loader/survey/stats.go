@@ -191,6 +191,12 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 						fault.NoOffset, "it has %d bands, and the field picks band %d", n, b)))
 				}
 			}
+			for _, t := range given.Times {
+				if n := asset.Index.Steps(); asset.Index.Times > 0 && t >= n {
+					return nil, asset.Fault(rows.InField(given.Name, fault.New(fault.NotFound, "times",
+						fault.NoOffset, "no step %d: steps are 0 to %d", t, n-1)))
+				}
+			}
 			match := described{field: given, names: names, first: asset.Name()}
 			if names == nil && part < len(given.Columns) && field.Bands() == 1 {
 				names = []string{given.Columns[part]}
@@ -295,6 +301,9 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 		whole.B1 = bands
 	}
 	tallied := &tally{field: f, places: places}
+	if index.Times > 0 {
+		tallied.times = from.described.field.Times
+	}
 	switch {
 	case !adds:
 		return r.Read(ctx, a, whole, nil, pixels.Nowhere{}, pixels.Nowhere{})
@@ -328,7 +337,7 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 		Physical: from.described.field.Physical}
 	for b := range index.Bands * min(1, len(from.missing)) {
 		var values []float64
-		if place := to.place(b % index.StepBands()); place != unmeasured {
+		if place := to.place(index, b); place != unmeasured {
 			values = from.missing[place]
 		}
 		convs.Said = append(convs.Said, values)
@@ -356,7 +365,7 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 			}
 			for k, b := range bands {
 				plane := k * win.H * win.W
-				to.valid(b%index.StepBands(), r.Resample.In[plane*size:], r.Resample.InValid[plane:][:win.H*win.W])
+				to.valid(index, b, r.Resample.In[plane*size:], r.Resample.InValid[plane:][:win.H*win.W])
 			}
 		}
 		first += len(bands)
@@ -368,11 +377,16 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 type tally struct {
 	field  *stats.Field
 	places []int  // the band of the field that each band of the file is; nil: the same
+	times  []int  // the steps of time that the field picks; nil: all
 	line   []byte // scratch: pixels of one band, gathered
 }
 
-// place returns the band of the field that a band of the file is, or unmeasured, such as alpha.
-func (t *tally) place(band int) int {
+// place returns the band of the field that a plane of the file is, or unmeasured, such as alpha.
+func (t *tally) place(x *chunk.Index, plane int) int {
+	band, step := plane%x.StepBands(), plane/x.StepBands()
+	if t.times != nil && !slices.Contains(t.times, step) {
+		return unmeasured
+	}
 	if t.places == nil {
 		if band >= t.field.Bands() {
 			return unmeasured
@@ -387,7 +401,7 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	box, str, size := x.Box(i), x.Strides(i), x.DType.Size()
 	width := box.X1 - box.X0
 	for p := range box.B1 - box.B0 {
-		place, start := t.place((box.B0+p)%x.StepBands()), str.Plane(p)
+		place, start := t.place(x, box.B0+p), str.Plane(p)
 		if place == unmeasured {
 			continue
 		}
@@ -411,9 +425,9 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// valid adds the valid samples of a band of the file, and counts the others as nodata.
-func (t *tally) valid(band int, samples, valid []byte) {
-	place, size := t.place(band), t.field.DType().Size()
+// valid adds the valid samples of a plane of the file, and counts the others as nodata.
+func (t *tally) valid(x *chunk.Index, plane int, samples, valid []byte) {
+	place, size := t.place(x, plane), t.field.DType().Size()
 	if place == unmeasured {
 		return
 	}

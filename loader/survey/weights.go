@@ -74,6 +74,7 @@ type weighing struct {
 	head    rows.WeightsHeader
 	lead    int            // column of the first raster field
 	field   *pixels.Raster // the field whose pixels are counted, or whose grid shapes are drawn on
+	spec    spec.Field     // what it is made of
 	shapes  *shapes.Field  // the field whose shapes are counted, else nil
 	dtype   chunk.DType    // of the samples of the first asset that are counted
 	source  string
@@ -167,11 +168,14 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		// A cell has whole pixels in every field, as windows have.
 		alignY, alignX = pixels.Lcm(alignY, field.Ratio.DenY), pixels.Lcm(alignX, field.Ratio.DenX)
 		if c.Field == "" || name == c.Field || place == 0 {
-			p.field = field
+			p.field, p.spec = field, sp.Fields[i]
 		}
 	}
 	name := cmp.Or(c.Field, p.field.Name)
-	if p.dtype = p.field.Tensor().To; name != p.field.Name {
+	if p.dtype = p.field.Native; p.field.Coloured() {
+		p.dtype = p.field.Tensor().To
+	}
+	if name != p.field.Name {
 		if err := p.openShapes(ctx, sp, name, columns[0]); err != nil {
 			return false, err
 		}
@@ -197,9 +201,12 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 // The parts of a stack are resampled as for a tensor or, for classes, by the nearest pixel.
 func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first *catalog.Asset, classes bool) (
 	*pixels.Raster, error) {
-	out := spec.Field{Name: f.Name, DType: "native", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
+	out := spec.Field{Name: f.Name, DType: "float32", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
 		Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, ByPosition: f.ByPosition}
 	index := *first.Index
+	if index.DType.Components() > 1 {
+		out.DType = "native"
+	}
 	if index.Times > 0 || len(f.Times) > 0 {
 		out.Layout = spec.TimeLayout
 	}
@@ -213,16 +220,13 @@ func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first 
 	case f.LUT != nil && f.LUT.Colours != nil:
 		out.DType, out.LUT, out.Fill, out.Clip, out.Validity = f.DType, f.LUT, f.Fill, f.Clip, "valid"
 	case first.Parts != nil:
-		out.DType, out.Validity, out.Resample = "float32", "valid", f.Resample
+		out.Validity, out.Resample = "valid", f.Resample
 		dtype, err := chunk.ParseDType(f.DType)
 		if f.DType == "native" {
 			dtype, err = index.DType, nil
 		}
 		if out.Resample == "" && (f.LUT != nil || err == nil && !dtype.Num().IsFloat()) {
 			out.Resample = spec.Nearest
-		}
-		if index.DType.Components() > 1 {
-			out.DType = "native"
 		}
 		if classes {
 			out.Bands, out.Resample = slices.Clone(out.Bands)[:min(1, len(out.Bands))], spec.Nearest
@@ -412,9 +416,12 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 	bands := field.PlanesOf(named, index)
 	if field.Parts != nil || field.Coloured() {
 		if field.Coloured() {
-			if field, err = field.For(index); err != nil {
-				return nil, 0, err
-			}
+			field, err = field.For(index)
+		} else if p.classes != nil && p.otherDType(asset) {
+			field, err = p.counted(ctx, p.spec, field.TableColumn, asset, true)
+		}
+		if err != nil {
+			return nil, 0, err
 		}
 		tensor := field.Tensor()
 		planes, size := len(tensor.Picked), tensor.To.Size()
@@ -437,6 +444,16 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 		err := r.Planes(ctx, *asset, planes, win, convs, size)
 		return strip{index.DType, r.Resample.In, r.Resample.InValid}, err
 	}, len(planes) * (size + 1), nil
+}
+
+// otherDType reports whether the part of a stack whose classes are counted has another dtype than the first one.
+func (p *weighing) otherDType(a *catalog.Asset) bool {
+	for k, part := range p.field.Parts {
+		if part != nil {
+			return part.Native != a.Parts[k].Index.DType
+		}
+	}
+	return false
 }
 
 // drawn draws the shapes of a strip of an asset as a mask has them: 0 is where none is. For classes all pixels are

@@ -252,9 +252,9 @@ class Field(Argument):
             too, where the field has a `fill` or `validity` and the file no mask.
         pad: lets a window reach past the edge of the asset, with padding there. Without it windows
             are moved inside, and assets smaller than the window are an error.
-        clip: lets dtype "uint8" make 0 of stored numbers below 0 and of NaN, and 255 of those above
-            255. Without it and `normalize` a sample with such a pixel is bad, unless the pixel is
-            nodata and `fill` is given.
+        clip: lets dtype "uint8" make 0 of stored numbers below 0, 255 of those above 255, and 0, or
+            `fill`, of NaN. Without it and `normalize` a sample with such a pixel is bad, unless the
+            pixel is nodata and `fill` is given.
         validity: names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
             where it is nodata, masked or padding. Default: no such tensor.
         resample: the method by which a sampler brings windows to their size, and `grid` rasters to
@@ -389,9 +389,9 @@ class Pixels(Argument):
             of integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
         pad: lets a window reach past the edge of the asset, with padding there. Without it windows
             are moved inside, and assets smaller than the window are an error.
-        clip: lets dtype "uint8" make 0 of stored numbers below 0 and of NaN, and 255 of those above
-            255. Without it and `normalize` a sample with such a pixel is bad, unless the pixel is
-            nodata and `fill` is given.
+        clip: lets dtype "uint8" make 0 of stored numbers below 0, 255 of those above 255, and 0, or
+            `fill`, of NaN. Without it and `normalize` a sample with such a pixel is bad, unless the
+            pixel is nodata and `fill` is given.
         validity: names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
             where it is nodata, masked or padding. Default: no such tensor. It is that of "image",
             or of the only field in `fields`.

@@ -142,7 +142,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     The engine does it, as the command `chaski stats`. Whole rasters are counted, not only the
     windows of a loader, but no nodata and no pixels that a file's mask excludes. Of a field that
-    picks bands, these are counted, in their order; else all are. Pass the conditions and the split
+    picks bands or steps of time, these are counted; else all are. Pass the conditions and the split
     of the training, so that rows held back for validation are not counted.
 
     Args:
