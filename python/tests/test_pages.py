@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import recipes
 from conftest import nonempty
 
 import chaski
@@ -163,7 +164,7 @@ def test_training_of_masks(data, binary):
         lambda _, given: seen.append(given[0].requires_grad_())
     )
     try:
-        exec(blocks("docs/models.md")[0], {})
+        assert recipes.run(blocks("docs/models.md")[0], {}, {0, 1, 255})
     finally:
         handle.remove()
     assert {(tuple(x.shape), x.dtype) for x in seen} == {((4, 4, 96, 96), torch.float32)}
@@ -181,9 +182,20 @@ def needed(name: str) -> list[tuple[list[str], str]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["docs/augmentation.md", "docs/models.md"])
-def test_blocks_with_other_packages(data, name):
-    """Those whose packages are there run, one after the other; at least those of PyTorch."""
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [("docs/augmentation.md", {1}), ("docs/augmentation.md", {1, 255}), ("docs/models.md", {0, 1})],
+)
+def test_blocks_with_other_packages(data, name, labels):
+    """Those whose packages are there run, one after the other; at least those of PyTorch.
+
+    Masks keep their labels, or pixels are ignored.
+    """
+    rasterio = pytest.importorskip("rasterio")
+    for path in sorted(data.glob("pairs/masks/*.tif")) if labels != {0, 1} else ():
+        with rasterio.open(path, "r+") as f:
+            x = np.where(f.read() > 0, 1, max(labels)).astype(np.uint8)
+            f.write(x)
     pytest.importorskip("torch").manual_seed(1)
     lines = [f"pairs/images/{i}.tif,{i % 3}" for i in range(4)]
     Path("chips.csv").write_text("\n".join(["path,class", *lines]) + "\n")
@@ -191,7 +203,9 @@ def test_blocks_with_other_packages(data, name):
     ran = 0
     for needs, block in nonempty(needed(name)):
         if all(importlib.util.find_spec(package) for package in needs):
-            exec(block, names)
+            found = recipes.run(block, names, labels | {255})
+            assert found or "mask" not in block or "for batch" not in block
+            assert found == {1, 255} or "grid_sample" not in block  # of corners, too
             ran += 1
     assert ran
 
@@ -268,7 +282,7 @@ def test_blocks_of_training(data, binary):
     assert names["batch"]["image"].shape == (4, 4, SIDE, SIDE)  # type: ignore[index]
     lines = [f"pairs/images/{i}.tif,pairs/masks/{i}.tif,{i}" for i in range(4)]
     Path("chips.csv").write_text("\n".join(["path,mask,class", *lines]) + "\n")
-    exec(mask, names)
+    assert recipes.run(mask, names, {0, 1})
     b = names["batch"]
     assert b["mask"].dtype == b["label"].dtype == np.int64 and b["mask"].shape == (4, SIDE, SIDE)  # type: ignore[index]
     assert sorted(b["label"]) == [0, 1, 2, 3]  # type: ignore[index]
