@@ -233,7 +233,7 @@ func (cv *Converter) setFill(v float64) error {
 	} else {
 		var ok bool
 		if bits, ok = kernel.IntBits(num, v); !ok {
-			return fmt.Errorf("einops: fill value %v is not a number of type %s", v, cv.to)
+			return fmt.Errorf("einops: fill is %v, which %s does not have: take another fill or dtype", v, cv.to)
 		}
 	}
 	binary.LittleEndian.PutUint64(cv.fill[:], bits)

@@ -260,12 +260,12 @@ def antialiased(
     there = np.where(valid, x, 0).astype(float)
     sums = np.zeros((x.shape[0], size[1]))
     share = np.zeros_like(sums)
-    for c in range(x.shape[1]):  # in the order of the index
-        sums += across[:, c] * there[:, c : c + 1]
+    for c in range(x.shape[1]):  # in the order of the index, and NaN without a weight is no part
+        sums += np.where(across[:, c] > 0, across[:, c] * there[:, c : c + 1], 0)
         share += across[:, c] * valid[:, c : c + 1]
     total, weight = np.zeros(size), np.zeros(size)
     for r in range(x.shape[0]):
-        total += down[:, r : r + 1] * sums[r]
+        total += np.where(down[:, r : r + 1] > 0, down[:, r : r + 1] * sums[r], 0)
         weight += down[:, r : r + 1] * share[r]
     ok = 2 * weight >= down.sum(1)[:, None] * across.sum(1)
     return (total / np.where(weight == 0, 1, weight)).astype(np.float32), ok & (weight > 0)

@@ -56,6 +56,7 @@ REFUSALS = [
     r"bilinear makes float32 of .*choose dtype float32 or resample nearest",
     r"antialias of .*only to float32, float16 and bfloat16",
     r"take a float dtype or a lut, or say by nodata and fill",
+    r"does not have: take another fill or dtype",
     r"normalize it, take another dtype, or let clip make it",
     r"a layout with an axis t has a value for each step",
     r"set its pad|set their pad",
