@@ -1,7 +1,7 @@
 """Random specs over random files: batches, statistics and weights are rasterio's and numpy's.
 
 CHASKI_RANDOM_SPECS is the number of specs: 500 by default, thousands in `make soak`. A failure
-names the world and the spec: `CHASKI_RANDOM_WORLD=7 CHASKI_RANDOM_SPEC=13 pytest …` runs that one alone.
+names the world and the spec, which CHASKI_RANDOM_WORLD=7 and CHASKI_RANDOM_SPEC=13 run alone.
 """
 
 from __future__ import annotations
