@@ -569,7 +569,8 @@ func (f Field) Validate() error {
 		return err
 	}
 	if f.LUT != nil && f.Resample != "" && f.Resample != Nearest {
-		return fmt.Errorf("resample is %q: lut is given, which takes the nearest pixels: leave resample out", f.Resample)
+		return fmt.Errorf("resample is %q: lut is given, which takes the nearest pixels: leave resample out",
+			f.Resample)
 	}
 	return f.Normalize.Validate(f.DType)
 }
