@@ -34,6 +34,8 @@ def form(path: Path) -> dict[str, Any]:
     if path.suffix == ".npy":
         x = np.load(path)
         return {"shape": x.shape, "dtype": str(x.dtype)}
+    if path.suffix == ".npz":
+        return {"members": {n: [x.shape, str(x.dtype)] for n, x in np.load(path).items()}}
     with rasterio.open(path) as f:
         out = {"shape": [f.count, *f.shape], "dtype": f.dtypes[0]}
         if f.crs:
@@ -74,6 +76,9 @@ def write(root: Path, seed: int) -> None:
             to.write_text(how["text"])
         elif "arrays" in how:
             write_arrays(to, how["arrays"], rng)
+        elif "members" in how:
+            made = how["members"].items()
+            np.savez(to, **{n: random(rng, {"shape": s, "dtype": d}) for n, (s, d) in made})
         elif to.suffix == ".npy":
             np.save(to, random(rng, how))
         elif to.suffix.lower() == ".jpg":

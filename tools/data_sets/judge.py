@@ -102,10 +102,12 @@ def folder(p: Path) -> str:
     return p.parent.name
 
 
-def numbered(rows: list[Sample], name: str) -> list[Sample]:
-    """Gives each text of a field its position in their order."""
-    names = sorted({r[name] for r in rows}, key=str.encode)
-    return [{**r, name: names.index(r[name])} for r in rows]
+def numbered(rows: list[Sample], *fields: str) -> list[Sample]:
+    """Gives each text of some fields its position in their order."""
+    for name in fields:
+        names = sorted({r[name] for r in rows}, key=str.encode)
+        rows = [{**r, name: names.index(r[name])} for r in rows]
+    return rows
 
 
 def compare(call: str, want: Iterable[Sample]) -> int:
@@ -114,7 +116,7 @@ def compare(call: str, want: Iterable[Sample]) -> int:
     given = eval(f"dict_of({call})", {"dict_of": lambda *a, **k: (a, k), **vars(chaski)})
     options = {"batch_size": 1, "shuffle": False, "pixels": chaski.Pixels(windows=True)}
     with chaski.load(*given[0], **(options | given[1])) as loader:
-        ids = list(range(len(rows))) if "time=" in call else list(loader.ids)
+        ids = list(range(len(rows))) if "Time(" in call else list(loader.ids)
         names = list(dict.fromkeys(ids))
         assert len(names) == len(rows) > 0, f"{len(names)} samples, not {len(rows)}: {names[:4]}"
         cut = len(ids) > len(names) or "Grid(" in call

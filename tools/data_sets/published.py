@@ -218,6 +218,75 @@ def rows_of(path: str, column: str) -> Callable[[Path], list[list[float]]]:
     ]
 
 
+def other(pattern: str, **options: Any) -> Part:
+    """The other file in a folder."""
+    return lambda p: pixels(next(p.parent.glob(pattern)), **options)
+
+
+def great_grandparent(p: Path) -> str:
+    """The first folder of three."""
+    return p.parents[2].name
+
+
+def biomass_s3() -> list[Sample]:
+    """One image of each patch, as a list without a header says."""
+    rows = table("static_fnames-train.csv", fieldnames=["patch", "image"])
+    return [
+        {
+            "image": pixels(Path(f"s3_olci/{r['patch']}/{r['image']}")),
+            "y": pixels(Path(f"biomass/{r['patch']}.tif")),
+        }
+        for r in rows
+    ]
+
+
+def cyclone() -> list[Sample]:
+    """Images with two columns of two tables."""
+    speeds = {r["Image ID"]: r["Wind Speed"] for r in table("training_set_labels.csv")}
+    oceans = {r["Image ID"]: r["Ocean"] for r in table("training_set_features.csv")}
+    return samples(
+        "train/*.jpg",
+        lambda p: pixels(p)[:1],
+        y=lambda p: np.float64(speeds[p.stem]),
+        ocean=lambda p: np.int64(oceans[p.stem]),
+    )
+
+
+def usavars() -> list[Sample]:
+    """Images with a column of each of two tables."""
+    values = {
+        name: {f"tile_{r['ID']}": np.float64(r[name]) for r in table(f"{name}.csv")}
+        for name in ("treecover", "elevation")
+    }
+    return samples(
+        "uar/*.tif",
+        trees=lambda p: values["treecover"][p.stem],
+        height=lambda p: values["elevation"][p.stem],
+    )
+
+
+def substation() -> list[Sample]:
+    """Series and masks in .npz files."""
+    rows = []
+    for p in files("image_stack/*.npz"):
+        mask = np.load(seen(Path(f"mask/{p.name}")))["arr_0"]
+        rows.append({"image": np.load(seen(p))["arr_0"], "mask": mask[None]})
+    return rows
+
+
+def pastis() -> list[Sample]:
+    """Series of different lengths, padded to 61."""
+    rows = []
+    for p in files("DATA_S2/*.npy"):
+        x = pixels(p)
+        padded = np.concatenate([x, np.zeros((61 - len(x), *x.shape[1:]))])
+        number = p.stem.removeprefix("S2_")
+        target = pixels(Path(f"ANNOTATIONS/TARGET_{number}.npy"))[:1]
+        steps = np.arange(61) < len(x)
+        rows.append({"image": padded, "mask": target, "steps": steps})
+    return rows
+
+
 AGRI = "ref_agrifieldnet_competition_v1"
 WHITE, BLUE, CYAN, GREEN = (255, 255, 255), (0, 0, 255), (0, 255, 255), (0, 255, 0)
 YELLOW, RED, PINK, BLACK = (255, 255, 0), (255, 0, 0), (255, 0, 255), (0, 0, 0)
@@ -542,5 +611,39 @@ SETS: dict[str, tuple[str, Samples]] = {
     "IDTReeS": (
         "idtrees/train/RemoteSensing",
         of("RGB/*.tif", hsi=beside("RGB", "HSI"), chm=beside("RGB", "CHM")),
+    ),
+    "Copernicus-Bench Flood-S1": (
+        "copernicus/l3_flood_s1/flood_s1/data",
+        of(
+            "*/*/*/MS1_IVV_*.tif",
+            stacked(pixels, other("MS1_IVH_*")),
+            mask=other("MK0_*", keep=True),
+        ),
+    ),
+    "Copernicus-Bench Biomass-S3": (
+        "copernicus/l3_biomass_s3/biomass_s3",
+        biomass_s3,
+    ),
+    "SeasoNet": (
+        "seasonet",
+        of(
+            "fall/*/*/*_10m_RGB.tif",
+            stacked(pixels, beside("RGB", "IR")),
+            mask=label("10m_RGB", "labels"),
+        ),
+    ),
+    "Tropical Cyclone": ("cyclone", cyclone),
+    "USAVars": ("usavars", usavars),
+    "Million-AID (all levels)": (
+        "millionaid/train",
+        lambda: numbered(
+            samples("*/*/*/*.jpg", coarse=great_grandparent, fine=folder), "coarse", "fine"
+        ),
+    ),
+    "Substation": ("substation", substation),
+    "PASTIS": ("pastis/PASTIS-R", pastis),
+    "IO Bench": (
+        "iobench/preprocessed",
+        of("landsat/*_SR_B1.TIF", stacked(*(beside("SR_B1", b) for b in LANDSAT))),
     ),
 }
