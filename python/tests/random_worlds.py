@@ -192,8 +192,9 @@ def add_shapes(world: World, rng: np.random.Generator) -> None:
         properties = {"class": kind, "name": f"c{kind}"}
         features.append({"type": "Feature", "properties": properties, "geometry": shape})
     crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32630"}}
-    collection = {"type": "FeatureCollection", "crs": crs, "features": features}
-    (world.path / "shapes.geojson").write_text(json.dumps(collection))
+    for name, some in (("shapes", features), ("boxes", features[1::2])):
+        collection = {"type": "FeatureCollection", "crs": crs, "features": some}
+        (world.path / f"{name}.geojson").write_text(json.dumps(collection))
 
 
 def cut(x: np.ndarray, box: Box) -> np.ndarray:
@@ -280,6 +281,33 @@ def turned(x: np.ndarray, transform: np.ndarray) -> np.ndarray:
     if (y_across if swaps else down) > 0:
         x = x[..., ::-1, :]
     return x.swapaxes(-1, -2) if swaps else x
+
+
+def boxes(
+    shapes: list[tuple[dict[str, Any], int]],
+    transform: Any,
+    size: tuple[int, int],
+    turn: np.ndarray,
+) -> tuple[np.ndarray, list[int]]:
+    """Returns the boxes of rectangles in a window that is turned as a geotransform says."""
+    found, values = [], []
+    left, across, _, top, _, down = transform
+    for shape, value in shapes:
+        ring = np.array(shape["coordinates"][0])
+        x = np.clip((ring[:, 0] - left) / across, 0, size[1])
+        y = np.clip((ring[:, 1] - top) / down, 0, size[0])
+        if x.min() == x.max() or y.min() == y.max():
+            continue
+        swaps = turn[1] == 0
+        if (turn[2] if swaps else turn[1]) < 0:
+            x = size[1] - x
+        if (turn[4] if swaps else turn[5]) > 0:
+            y = size[0] - y
+        if swaps:
+            x, y = y, x
+        found.append([x.min(), y.min(), x.max(), y.max()])
+        values.append(value)
+    return np.array(found).reshape(-1, 4), values
 
 
 def drawn(

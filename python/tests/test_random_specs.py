@@ -100,6 +100,9 @@ def draw(rng: np.random.Generator, world: World, number: int) -> Spec:
     fields = {n: draw_raster(rng, world, n, resizes(window)) for n in names}
     if chance(rng, 0.3) and names[0] != "series":
         fields["shapes"] = draw_shapes(rng, world)
+    if chance(rng, 0.2) and names[0] != "series":
+        path = world.path / "boxes.geojson"
+        fields["boxes"] = chaski.Vector(path, "class", kind="boxes")
     if chance(rng, 0.3):
         fields["cloud"] = chaski.Field(
             column="cloud", dtype=str(rng.choice(["float32", "float64"]))
@@ -121,7 +124,7 @@ def draw(rng: np.random.Generator, world: World, number: int) -> Spec:
         rows = chaski.Rows(time=chaski.Time(key="site", order="cloud", length=2))
         fields |= {n: replace(f, ground="ignore") for n, f in fields.items() if n in KINDS}
         if chance(rng, 0.9):
-            fields.pop("shapes", None)
+            fields = {n: f for n, f in fields.items() if n not in ("shapes", "boxes")}
     pads = isinstance(window, chaski.Grid) and window.pad
     pads |= isinstance(window, chaski.RowWindow) and window.fit == "pad"
     for name in KINDS & set(fields):
@@ -271,8 +274,11 @@ def compare(
         if field.validity:
             got = step(batch[field.validity][k], t, x)
             same(field.validity, got > 0, turned(valid), turned(sure[: len(want)]))
-    if "shapes" in spec.fields and t in (None, 0):
-        compare_shapes(world, spec, batch["shapes"][k], row, box, size, lead_scale, turn)
+    if t is None:
+        pixel = PIXEL * lead_scale
+        left, top = LEFT + row * world.pitch * PIXEL + box[1] * pixel, TOP - box[0] * pixel
+        place = (left, pixel * box[3] / size[1], 0, top, 0, -pixel * box[2] / size[0])
+        compare_shapes(world, spec, batch, k, place, size, turn)
     for name in ("cloud", "count", "kind"):
         if name in spec.fields:
             value = world.columns[name][row]
@@ -321,14 +327,25 @@ def out_size(world: World, spec: Spec, batch: Any, box: Box) -> tuple[int, int]:
 
 
 def compare_shapes(
-    world: World, spec: Spec, got: np.ndarray, row: int, box: Box, size: tuple[int, int],
-    scale: int, turn: np.ndarray,
-) -> None:  # fmt: skip
-    pixel = PIXEL * scale
-    left, top = LEFT + row * world.pitch * PIXEL + box[1] * pixel, TOP - box[0] * pixel
-    transform = (left, pixel * box[3] / size[1], 0, top, 0, -pixel * box[2] / size[0])
-    want = worlds.drawn(valued(world, spec.fields["shapes"]), transform, size)
-    same("shapes", got, worlds.turned(want, turn), np.ones(got.shape, bool))
+    world: World,
+    spec: Spec,
+    batch: Any,
+    k: int,
+    place: Any,
+    size: tuple[int, int],
+    turn: np.ndarray,
+) -> None:
+    """Compares shapes that are drawn, and boxes, in a window of a size at a place."""
+    if "shapes" in spec.fields:
+        want = worlds.drawn(valued(world, spec.fields["shapes"]), place, size)
+        got = batch["shapes"][k]
+        same("shapes", got, worlds.turned(want, turn), np.ones(got.shape, bool))
+    if "boxes" in spec.fields:
+        found, values = worlds.boxes(world.shapes[1::2], place, size, turn)
+        starts, got = batch["boxes"]
+        own = slice(starts[k], starts[k + 1])
+        assert batch["boxes_values"][1][own].tolist() == values, "boxes_values"
+        np.testing.assert_allclose(got[own], found, atol=1e-3)
 
 
 def compare_ground(world: World, spec: Spec, batch: Any, k: int) -> None:
@@ -364,11 +381,7 @@ def compare_ground(world: World, spec: Spec, batch: Any, k: int) -> None:
         if field.validity:
             same(field.validity, batch[field.validity][k] > 0, turned(valid),
                  np.ones(batch[name][k].shape, bool))  # fmt: skip
-    if "shapes" in spec.fields:
-        transform = (left, PIXEL, 0, top, 0, -PIXEL)
-        want = worlds.drawn(valued(world, spec.fields["shapes"]), transform, (n, n))
-        got = batch["shapes"][k]
-        same("shapes", got, worlds.turned(want, turn), np.ones(got.shape, bool))
+    compare_shapes(world, spec, batch, k, (left, PIXEL, 0, top, 0, -PIXEL), (n, n), turn)
 
 
 def load(world: World, spec: Spec) -> dict[str, Any]:
