@@ -53,7 +53,8 @@ func InjectExchange(swap func(a, b string) error) (restore func()) {
 	return func() { exchange = old }
 }
 
-// serial returns a function that Sync may call from several goroutines: one of them calls flush at a time.
+// serial returns a function that Sync may call from several goroutines: one of them calls flush at a time. Only tests
+// have it: the lock is for what their flush records. Writers call File.Sync without a lock.
 func serial(flush func(*os.File) error) func(*os.File) error {
 	var once sync.Mutex
 	return func(f *os.File) error {

@@ -24,11 +24,9 @@ import (
 // to the process that started this one.
 const Variable = "CHASKI_SIGN"
 
-// known has the signers of this process: all openers share one, and a socket is opened once.
-var known = struct {
-	sync.Mutex
-	by map[string]*Signer
-}{by: map[string]*Signer{}}
+// known has a function for each signer of this process, which opens it once: all openers share one, and a socket is
+// opened once. Those who need a signer wait for its file; nobody else does.
+var known sync.Map
 
 // FromEnv returns the signer of the environment, or nil if it names none. A file that cannot be
 // read is an error of each Sign.
@@ -37,17 +35,14 @@ func FromEnv() *Signer {
 	if text == "" {
 		return nil
 	}
-	known.Lock()
-	defer known.Unlock()
-	signer := known.by[text]
-	if signer == nil {
-		var err error
-		if signer, err = open(text); err != nil {
-			signer = &Signer{err: fmt.Errorf("%s: %w", Variable, err)}
+	opened, _ := known.LoadOrStore(text, sync.OnceValue(func() *Signer {
+		signer, err := open(text)
+		if err != nil {
+			return &Signer{err: fmt.Errorf("%s: %w", Variable, err)}
 		}
-		known.by[text] = signer
-	}
-	return signer
+		return signer
+	}))
+	return opened.(func() *Signer)()
 }
 
 func open(text string) (*Signer, error) {

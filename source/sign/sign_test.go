@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -232,4 +235,40 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: renewed %v, until %v", b, s.renew, s.until)
 		}
 	})
+}
+
+// TestAFileThatHangs: who needs the rules of a file that hangs waits for them, and nobody else does.
+func TestAFileThatHangs(t *testing.T) {
+	dir := t.TempDir()
+	pipe, other := filepath.Join(dir, "pipe"), filepath.Join(dir, "other")
+	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
+		t.Skip(err) // a system without named pipes
+	}
+	if err := os.WriteFile(other, []byte(`{"https://a.example/": ["true"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(Variable, pipe)
+	hangs := make(chan *Signer)
+	go func() { hangs <- FromEnv() }()
+	for { // until the file is being opened
+		if _, found := known.Load(pipe); found {
+			break
+		}
+		runtime.Gosched()
+	}
+	t.Setenv(Variable, other)
+	if s := FromEnv(); s == nil || s.err != nil {
+		t.Errorf("%+v", s)
+	}
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = writer.WriteString(`{"https://b.example/": ["true"]}`)
+	if err = errors.Join(err, writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if s := <-hangs; s == nil || s.err != nil {
+		t.Errorf("%+v", s)
+	}
 }

@@ -221,9 +221,7 @@ func (d *Dataset) bases(ctx context.Context, k int) ([]int, error) {
 	if d.joined == nil {
 		return []int{0, table.Len()}, nil
 	}
-	d.all.Mu.Lock()
-	defer d.all.Mu.Unlock()
-	return d.joined.bases[k], nil
+	return d.joined.firsts(k), nil
 }
 
 // place returns the number of the part with a row of a level that was read, and the row there.
@@ -231,8 +229,6 @@ func (d *Dataset) place(k, row int) (part, rowThere int) {
 	if d.joined == nil {
 		return 0, row
 	}
-	d.all.Mu.Lock()
-	defer d.all.Mu.Unlock()
 	return d.joined.place(k, row)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
@@ -26,6 +27,14 @@ type joined struct {
 	warn      func(string)
 	// bases has for each level the first row of each part, and the number of rows.
 	bases map[int][]int
+	mu    sync.Mutex // guards bases
+}
+
+// firsts returns the first row of each part in a level that was read, and the number of rows.
+func (j *joined) firsts(k int) []int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.bases[k]
 }
 
 // openAtOnce limits the containers that are opened or read at a time, because a remote one takes several requests.
@@ -85,13 +94,16 @@ func (j *joined) Level(ctx context.Context, k int) (*model.Level, error) {
 		}
 	}
 	ids, err := table.Column(ctx, j.container.IDColumn)
+	j.mu.Lock()
 	j.bases[k] = bases
+	j.mu.Unlock()
 	return &model.Level{Table: j.withSource(table, bases), IDs: ids}, fault.WithFile(err, j.container.URI)
 }
 
 // Parents implements model.Reader.
 func (j *joined) Parents(ctx context.Context, k int) ([]int32, error) {
 	var rows []int32
+	above := j.firsts(k - 1)
 	for i, part := range j.parts {
 		if k >= part.Levels() {
 			continue
@@ -101,7 +113,7 @@ func (j *joined) Parents(ctx context.Context, k int) ([]int32, error) {
 			return nil, err
 		}
 		for _, row := range parents {
-			rows = append(rows, int32(j.bases[k-1][i])+row)
+			rows = append(rows, int32(above[i])+row)
 		}
 	}
 	return rows, nil
@@ -115,15 +127,20 @@ func (j *joined) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 
 // place returns the part with a row of a level that was read, and the row there.
 func (j *joined) place(k, row int) (part, rowThere int) {
-	next, _ := slices.BinarySearch(j.bases[k], row+1)
-	return next - 1, row - j.bases[k][next-1]
+	bases := j.firsts(k)
+	next, _ := slices.BinarySearch(bases, row+1)
+	return next - 1, row - bases[next-1]
 }
 
 // Verify implements model.Reader: the parts are verified one by one.
 func (j *joined) Verify(context.Context, *model.Report) error { return nil }
 
 // Bytes implements model.Reader. The parts count by themselves.
-func (j *joined) Bytes() int64 { return 8 * int64(len(j.bases)*(len(j.parts)+1)) }
+func (j *joined) Bytes() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return 8 * int64(len(j.bases)*(len(j.parts)+1))
+}
 
 // tables concatenates a table of each part; nil is a missing one. bases has the first row of each, and the number of
 // rows. It warns about columns that some tables lack. name is theirs in the warning. If chosen is set, such columns are

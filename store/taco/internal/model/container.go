@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -39,12 +40,13 @@ type Container struct {
 	// was opened with. It is nil if that number is certain.
 	Depth func(ctx context.Context) (int, error)
 
-	// Mu guards the levels and what the reader keeps. Functions of Named and Chunks lock it themselves.
-	Mu     sync.Mutex
-	Reader Reader
-	levels []*Level
-	files  map[string]source.Reader // open ones, by URI
-	absent map[string]error         // URIs of files that do not exist
+	// reading guards what the reader keeps, and is held while it reads: see Lock.
+	reading keylock.Locks[struct{}]
+	Reader  Reader
+	mu      sync.Mutex // guards levels and the links of each, and is not held while something is read
+	levels  []*Level
+	files   map[string]source.Reader // open ones, by URI
+	absent  map[string]error         // URIs of files that do not exist
 }
 
 // Level is the rows of a level.
@@ -79,10 +81,16 @@ func (c *Container) Open(r Reader, levels int) *Container {
 	return c
 }
 
+// Lock waits until nobody else reads of the container, and returns a function to call afterwards. The wait ends with
+// ctx: the read of another may hang. Functions of Named and Chunks call it themselves.
+func (c *Container) Lock(ctx context.Context) (unlock func(), err error) {
+	return c.reading.Lock(ctx, struct{}{})
+}
+
 // Levels returns the number of levels, at least 1. It may be larger after Deepen.
 func (c *Container) Levels() int {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return len(c.levels)
 }
 
@@ -96,8 +104,11 @@ func (c *Container) Reach(ctx context.Context, k int) error {
 
 // Deepen finds out the number of levels if it is not known yet.
 func (c *Container) Deepen(ctx context.Context) error {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	unlock, err := c.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return c.deepen(ctx)
 }
 
@@ -106,6 +117,8 @@ func (c *Container) deepen(ctx context.Context) error {
 		return nil
 	}
 	n, err := c.Depth(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err == nil && n > len(c.levels) {
 		c.levels = append(c.levels, make([]*Level, n-len(c.levels))...)
 	}
@@ -114,14 +127,25 @@ func (c *Container) deepen(ctx context.Context) error {
 
 // Table returns the rows of a level with the stored columns.
 func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
-	level, err := c.locked(ctx, k, c.Level)
+	level, err := c.locked(ctx, k, false)
 	return level.Table, err
 }
 
-// locked returns a level, which is empty after an error.
-func (c *Container) locked(ctx context.Context, k int, read func(context.Context, int) (*Level, error)) (Level, error) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+// locked returns a level, linked with its parents if that is asked for. It is empty after an error. One that was read
+// does not wait for others that are being read.
+func (c *Container) locked(ctx context.Context, k int, linked bool) (Level, error) {
+	if level := c.known(k); level.Table != nil && (!linked || k == 0 || level.First != nil) {
+		return level, nil
+	}
+	unlock, err := c.Lock(ctx)
+	if err != nil {
+		return Level{}, err
+	}
+	defer unlock()
+	read := c.Level
+	if linked {
+		read = c.Linked
+	}
 	level, err := read(ctx, k)
 	if err != nil {
 		return Level{}, err
@@ -129,22 +153,35 @@ func (c *Container) locked(ctx context.Context, k int, read func(context.Context
 	return *level, nil
 }
 
+// known returns a level as far as it was read.
+func (c *Container) known(k int) Level {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k < 0 || k >= len(c.levels) || c.levels[k] == nil {
+		return Level{}
+	}
+	return *c.levels[k]
+}
+
 // IDs returns the ids of a level.
 func (c *Container) IDs(ctx context.Context, k int) (*tables.Vector, error) {
-	level, err := c.locked(ctx, k, c.Level)
+	level, err := c.locked(ctx, k, false)
 	return level.IDs, err
 }
 
 // Parents returns for each row of a level its parent row in the level above, or nil at level 0.
 func (c *Container) Parents(ctx context.Context, k int) ([]int32, error) {
-	level, err := c.locked(ctx, k, c.Linked)
+	level, err := c.locked(ctx, k, true)
 	return level.Parents, err
 }
 
 // Children returns the children of a row in the next level, in order. It is empty for a file.
 func (c *Container) Children(ctx context.Context, k, row int) ([]int32, error) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	unlock, err := c.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if err := c.deepen(ctx); err != nil || k+1 >= len(c.levels) {
 		return nil, err
 	}
@@ -160,15 +197,21 @@ func (c *Container) Children(ctx context.Context, k, row int) ([]int32, error) {
 
 // Entry returns a sample without its path, which only the caller knows that walked down the levels.
 func (c *Container) Entry(ctx context.Context, k, row int) (Entry, error) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	unlock, err := c.Lock(ctx)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer unlock()
 	return c.EntryOf(ctx, k, row)
 }
 
 // Path returns the ids from level 0 down to a row, joined by "/".
 func (c *Container) Path(ctx context.Context, k, row int) (string, error) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	unlock, err := c.Lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	ids, err := c.IDsTo(ctx, k, row)
 	return strings.Join(ids, "/"), err
 }
@@ -176,10 +219,11 @@ func (c *Container) Path(ctx context.Context, k, row int) (string, error) {
 // Bytes estimates the memory of the levels that were read. Those that are being read do not count yet.
 func (c *Container) Bytes() int64 {
 	// A level that is being read holds the lock for long, and must not delay who counts memory.
-	if !c.Mu.TryLock() {
+	unlock, err := c.Lock(over)
+	if err != nil {
 		return 0
 	}
-	defer c.Mu.Unlock()
+	defer unlock()
 	size := c.Reader.Bytes()
 	for _, l := range c.levels {
 		if l != nil {
@@ -189,10 +233,20 @@ func (c *Container) Bytes() int64 {
 	return size
 }
 
-// Close closes all files.
+// over is a context that has ended: a lock is taken with it where it is free.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// Close closes all files. It waits for reads that are under way, whose files they are.
 func (c *Container) Close() error {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	unlock, err := c.Lock(context.Background())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return c.closeFiles()
 }
 
@@ -213,7 +267,9 @@ func (c *Container) Level(ctx context.Context, k int) (*Level, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.mu.Lock()
 		c.levels[k] = level
+		c.mu.Unlock()
 	}
 	return c.levels[k], nil
 }
@@ -232,8 +288,10 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 	if err != nil {
 		return nil, err
 	}
-	level.Parents = parents
-	level.First, level.Rows = Group(parents, above.Table.Len())
+	first, rows := Group(parents, above.Table.Len())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	level.Parents, level.First, level.Rows = parents, first, rows
 	return level, nil
 }
 
@@ -373,8 +431,11 @@ func (c *Container) closeFiles() error {
 
 // Verify checks everything and adds its results to r.
 func (c *Container) Verify(ctx context.Context, r *Report) error {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	unlock, err := c.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := c.deepen(ctx); err != nil {
 		return err
 	}

@@ -100,3 +100,57 @@ func TestTrees(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+// hanging is a tree whose second level hangs until it is released.
+type hanging struct {
+	tree
+	began, release chan struct{}
+}
+
+func (r *hanging) Level(ctx context.Context, k int) (*Level, error) {
+	if k == 1 {
+		close(r.began)
+		<-r.release
+	}
+	return r.tree.Level(ctx, k)
+}
+
+// TestALevelThatHangs: while a level hangs, those that were read are there, others wait until their context ends, and
+// who counts memory does not wait.
+func TestALevelThatHangs(t *testing.T) {
+	r := &hanging{began: make(chan struct{}), release: make(chan struct{})}
+	c := New(Source{URI: "u", File: file{}}, ZIP).Open(r, 2)
+	if _, err := c.Table(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { _, err := c.Table(t.Context(), 1); done <- err }()
+	<-r.began
+	if table, err := c.Table(t.Context(), 0); err != nil || table.Len() != 2 || c.Levels() != 2 {
+		t.Error("a level that was read: ", err)
+	}
+	if ids, err := c.IDs(t.Context(), 0); err != nil || ids.Len() != 2 {
+		t.Error("its ids: ", err)
+	}
+	if n := c.Bytes(); n != 0 {
+		t.Errorf("%d bytes", n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, entry := c.Entry(ctx, 0, 0)
+	_, path := c.Path(ctx, 0, 0)
+	_, children := c.Children(ctx, 0, 0)
+	_, table := c.Table(ctx, 1)
+	for _, err := range []error{entry, path, children, table, c.Deepen(ctx), c.Verify(ctx, nil)} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, of a wait that ended", err)
+		}
+	}
+	close(r.release)
+	if err := <-done; err != nil || c.Bytes() < 7 {
+		t.Error(err)
+	}
+	if e, err := c.Entry(t.Context(), 1, 2); err != nil || e.ID != "z" {
+		t.Error("afterwards: ", e, err)
+	}
+}

@@ -136,8 +136,11 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 	if item == nil {
 		return nil, nil
 	}
-	c.container.Mu.Lock()
-	defer c.container.Mu.Unlock()
+	unlock, err := c.container.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	level := c.itemLevel(item)
 	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
@@ -159,8 +162,11 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 
 // rows implements model.Named.
 func (c *reader) rows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
-	c.container.Mu.Lock()
-	defer c.container.Mu.Unlock()
+	unlock, err := c.container.Lock(ctx)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer unlock()
 	for _, level := range c.levels {
 		if level.name == name {
 			err = c.read(ctx, level.depth)

@@ -21,8 +21,11 @@ type wideTable struct {
 // entry of taco:structure where its file is (PATH::location; of a sequence a list, in the order of the numbers) and its
 // columns of rumi (PATH::header). The table of a catalog begins with source_file.
 func (c *reader) wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error) {
-	c.container.Mu.Lock()
-	defer c.container.Mu.Unlock()
+	unlock, err := c.container.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if err := c.read(ctx, len(c.byDepth)-1); err != nil {
 		return nil, err
 	}

@@ -238,8 +238,11 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 
 // chunkOf implements model.Chunks.
 func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (model.Entry, error) {
-	c.container.Mu.Lock()
-	defer c.container.Mu.Unlock()
+	unlock, err := c.container.Lock(ctx)
+	if err != nil {
+		return model.Entry{}, err
+	}
+	defer unlock()
 	entry, err := c.container.EntryOf(ctx, level, row)
 	if err != nil {
 		return model.Entry{}, err
@@ -296,8 +299,11 @@ func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) 
 
 // namedChunk implements model.Chunks.
 func (c *stream) namedChunk(ctx context.Context, root, id string) (chunk model.Entry, err error) {
-	c.container.Mu.Lock()
-	defer c.container.Mu.Unlock()
+	unlock, err := c.container.Lock(ctx)
+	if err != nil {
+		return chunk, err
+	}
+	defer unlock()
 	rows, err := c.find(ctx, root, id)
 	switch {
 	case err != nil:
