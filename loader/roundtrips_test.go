@@ -50,7 +50,9 @@ func (g *gate) wait() {
 		})
 	}
 	g.timer.Reset(g.quiet)
-	g.trips[len(g.trips)-1]++
+	if len(g.trips) > 0 { // otherwise the gate holds requests of the run before
+		g.trips[len(g.trips)-1]++
+	}
 	open := g.open
 	g.mu.Unlock()
 	<-open
