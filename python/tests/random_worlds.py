@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,10 @@ class World:
     def table(self) -> Path:
         return self.path / "rows.csv"
 
+    @property
+    def catalog(self) -> Path:
+        return self.path / "rows.parquet"
+
 
 def profile(rng: np.random.Generator, dtype: str, bands: int) -> tuple[str, dict[str, Any]]:
     """Draws a kind of mask and what rasterio needs to write a raster with bands of data."""
@@ -97,7 +102,7 @@ def read(path: Path, kind: str, mask: np.ndarray) -> Raster:
     return Raster(x, valid, masked)
 
 
-def make(folder: Path, rng: np.random.Generator) -> World:
+def make(folder: Path, rng: np.random.Generator, binary: str) -> World:
     """Writes the files of a world: images side by side, and what belongs to them."""
     height, width = (2 * int(n) for n in rng.integers(12, 21, 2))
     pitch = width if rng.random() < 0.5 else 2 * int(rng.integers(0, width // 2))
@@ -147,6 +152,8 @@ def make(folder: Path, rng: np.random.Generator) -> World:
     world.dtypes["series"] = ["uint16"]
     add_columns(world, rng)
     add_shapes(world, rng)
+    fields = [f for name in world.files for f in ("--field", f"{name}={name}")]
+    subprocess.run([binary, "index", *fields, "-o", world.catalog, world.table], check=True)
     return world
 
 

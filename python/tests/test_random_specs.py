@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,13 +76,14 @@ class Spec:
     augment: str | None
     rows: Any
     checks: str  # "", "stats" or "weights"
+    source: Path  # the table of the world, or its catalog
 
     @property
     def rasters(self) -> list[str]:
         return [n for n, f in self.fields.items() if isinstance(f, chaski.Field) and n in KINDS]
 
     def __str__(self) -> str:
-        more = f"augment={self.augment}, rows={self.rows}, {self.checks}"
+        more = f"augment={self.augment}, rows={self.rows}, {self.checks}, {self.source.name}"
         return f"fields={self.fields}, window={self.window}, {more}"
 
 
@@ -137,7 +139,8 @@ def draw(rng: np.random.Generator, world: World, number: int) -> Spec:
             f = replace(f, layout=None)
         fields[name] = f
     checks = str(rng.choice(["", "stats", "weights"], p=[0.7, 0.2, 0.1]))
-    return Spec(fields, window, augment if chance(rng, 0.5) else None, rows, checks)
+    source = world.catalog if chance(rng, 0.4) else world.table
+    return Spec(fields, window, augment if chance(rng, 0.5) else None, rows, checks, source)
 
 
 def resizes(window: Any) -> bool:
@@ -390,7 +393,7 @@ def load(world: World, spec: Spec) -> dict[str, Any]:
     ground = isinstance(spec.window, chaski.GeoWindow)
     pixels = chaski.Pixels(windows=not ground, geo=True, augment=spec.augment)
     with chaski.load(
-        world.table, fields=spec.fields, batch_size=3, window=spec.window, rows=spec.rows,
+        spec.source, fields=spec.fields, batch_size=3, window=spec.window, rows=spec.rows,
         pixels=pixels,
     ) as loader:  # fmt: skip
         for batch in loader:
@@ -413,7 +416,7 @@ def compare_statistics(world: World, spec: Spec) -> None:
     fields = {n: spec.fields[n] for n in spec.rasters if n != "stack"}
     if not fields:
         return
-    report = chaski.stats(world.table, fields=fields)
+    report = chaski.stats(spec.source, fields=fields)
     for name, field in fields.items():
         once = field if field.times is None else replace(field, times=sorted(set(field.times)))
         every = [stored(world, name, once, row) for row in range(worlds.ROWS)]
@@ -432,7 +435,7 @@ def compare_statistics(world: World, spec: Spec) -> None:
             nodata=fields["image"].nodata,
         )  # fmt: skip
         with chaski.load(
-            world.table, fields={"image": image}, batch_size=1, stats=report
+            spec.source, fields={"image": image}, batch_size=1, stats=report
         ) as loader:
             made = loader.spec["fields"][0]["normalize"]
         for b, band in enumerate(report["fields"]["image"]["bands"]):
@@ -510,7 +513,7 @@ def number_of(name: str | None, every: range) -> list[int]:
 
 @pytest.mark.parametrize("number", number_of(ONLY[0], WORLDS))
 def test_as_rasterio_and_numpy(tmp_path, binary, number):
-    world = worlds.make(tmp_path, np.random.default_rng([75, number]))
+    world = worlds.make(tmp_path, np.random.default_rng([75, number]), binary)
     every = number_of(ONLY[1], range(IN_WORLD))
     for k in every:
         spec = draw(np.random.default_rng([76, number, k]), world, k)
