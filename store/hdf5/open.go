@@ -10,11 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	format "github.com/chaski-eo/chaski/format/hdf5"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/zarr"
@@ -355,15 +356,14 @@ type finder struct {
 	inline  []byte
 	written bool
 
-	mu    sync.Mutex // of the fields below
-	ready bool
-	index format.Chunks
+	reading keylock.Locks[struct{}] // held while index is read
+	index   atomic.Pointer[format.Chunks]
 }
 
 // lay finds elements that lie side by side, and reports whether they lie in the header.
 func (f *finder) lay() (inline bool, err error) {
 	f.off, f.bytes, f.inline, f.written, err = f.d.Contiguous()
-	f.ready = true
+	f.index.Store(new(format.Chunks))
 	return f.inline != nil, err
 }
 
@@ -373,12 +373,18 @@ func (f *finder) prepare(ctx context.Context) error {
 	return err
 }
 
-// read returns the index, which it reads once.
+// read returns the index, which it reads once. Others wait for that until their context ends.
 func (f *finder) read(ctx context.Context) (format.Chunks, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ready {
-		return f.index, nil
+	if index := f.index.Load(); index != nil {
+		return *index, nil
+	}
+	unlock, err := f.reading.Lock(ctx, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if index := f.index.Load(); index != nil {
+		return *index, nil
 	}
 	r, err := source.OpenKnown(ctx, f.o.open, f.o.uri, f.o.object)
 	if err != nil {
@@ -390,11 +396,10 @@ func (f *finder) read(ctx context.Context) (format.Chunks, error) {
 			f.o.object.Size)
 	}
 	index, err := f.d.Chunks(ctx, r, func(n int64) error { return f.o.Hold(ctx, n) })
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.index.Store(&index)
 	}
-	f.index, f.ready = index, true
-	return index, nil
+	return index, err
 }
 
 // find implements zarr.Foreign.Find.
