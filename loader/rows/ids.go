@@ -32,7 +32,8 @@ const maxID = 64 << 10
 // readIDs reads a list of ids: the lines of a text file or, as PATH::COLUMN, a column of a table.
 func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, err error) {
 	file, column, named := strings.Cut(list, source.Separator)
-	if magic.Named(source.Name(file)).Class.Table() {
+	lines := !named && strings.EqualFold(path.Ext(source.Name(file)), ".txt")
+	if !lines && magic.Named(source.Name(file)).Class.Table() {
 		if ids, err = columnOf(ctx, file, column, o); err != nil {
 			return nil, fault.WithFile(err, file)
 		}
@@ -50,21 +51,21 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 		return nil, fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "%d bytes, at most %d",
 			opened.Size(), maxIDs), file)
 	}
-	lines := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs))
-	lines.Buffer(nil, maxID)
-	for lines.Scan() {
+	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs))
+	text.Buffer(nil, maxID)
+	for text.Scan() {
 		if err := turns.Tick(ctx); err != nil {
 			return nil, err
 		}
-		if id := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")); id != "" {
+		if id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff")); id != "" {
 			ids = append(ids, id)
 		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+	if errors.Is(text.Err(), bufio.ErrTooLong) {
 		return nil, fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "a line of over %d bytes", maxID),
 			file)
 	}
-	return ids, fault.WithFile(lines.Err(), file)
+	return ids, fault.WithFile(text.Err(), file)
 }
 
 // columnOf reads a column of a table as strings; "" is the only one.

@@ -45,6 +45,17 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 	below, misplaced := t.Fields, t.Misplaced
 	fields := make([]Field, len(stacks))
 	for i, part := range stacks {
+		kind, other := numbersIn(below[part.first:][:part.n])
+		switch {
+		case kind == 0 || other >= 0 && below[part.first+other].Kind == catalog.Raster:
+		case other >= 0:
+			name := &flat[part.first+other]
+			return InField(name.Name, fault.New(fault.Unsupported, "column "+name.Column, fault.NoOffset,
+				"holds %ss, and other columns of the field numbers", below[part.first+other].Kind))
+		default:
+			fields[i] = vectorOf(below[part.first:][:part.n], kind)
+			continue
+		}
 		for place := part.first; place < part.first+part.n; place++ {
 			if err := flat[place].CheckKind(below[place].Kind); err != nil {
 				return InField(flat[place].Name, err)
@@ -79,6 +90,38 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 		}
 	}
 	return nil
+}
+
+// numbersIn returns the kind of the numbers that columns have together, 0 of none, and the first column that has no
+// numbers, or -1.
+func numbersIn(fields []Field) (kind catalog.Kind, other int) {
+	other = -1
+	for i, field := range fields {
+		switch {
+		case field.Kind == catalog.Int || field.Kind == catalog.Float:
+			kind = max(kind, field.Kind)
+		case other < 0:
+			other = i
+		}
+	}
+	return kind, other
+}
+
+// vectorOf returns the field of lists that have the number of each of some fields.
+func vectorOf(fields []Field, kind catalog.Kind) Field {
+	return Field{Kind: kind | catalog.List, Value: func(ctx context.Context, row int64) (catalog.Value, error) {
+		list := make([]catalog.Value, len(fields))
+		for k, field := range fields {
+			var err error
+			if list[k], err = field.Value(ctx, row); err != nil {
+				return catalog.Value{}, err
+			}
+			if field.Kind == catalog.Int && kind == catalog.Float {
+				list[k].Float = float64(list[k].Int)
+			}
+		}
+		return catalog.Value{List: list}, nil
+	}}
 }
 
 // stacked returns Field.Asset of a stack of fields on a grid.

@@ -130,7 +130,8 @@ type Field struct {
 	// Pattern finds the files of the field by their paths below the source: "masks/{id}.tif", or
 	// "{split}/{scene}/*_{id}.tif". Files whose names agree form a sample, and each name is a column. A pattern that
 	// lacks a name has one file for all its values. * stands for any text, **/ for any folders. Zarr stores may be
-	// followed by an array: "s2/{id}.zarr.zip::bands".
+	// followed by an array: "s2/{id}.zarr.zip::bands". Of a table the names are columns, which make the path of each
+	// row.
 	Pattern string `json:"pattern,omitempty"`
 	// Scenes are the paths of the datasets of scenes that the field has rasters in, for windows on the ground: labels
 	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those
@@ -145,7 +146,8 @@ type Field struct {
 	MatchDays float64 `json:"match_days,omitempty"`
 	// Columns makes one tensor of rasters that lie in columns of their own, such as the bands of a satellite scene:
 	// all bands of the first, then all of the second, and so on. Each is a column as Column says. The rasters of a
-	// sample are brought to one grid: see Grid. A sample that lacks one of them is bad.
+	// sample are brought to one grid: see Grid. A sample that lacks one of them is bad. Columns of numbers make one
+	// tensor (n k): int64, or float64 if one has floats.
 	Columns []string `json:"columns,omitempty"`
 	// Patterns is Columns for files that are found by their paths: each is a pattern as Pattern says.
 	Patterns []string `json:"patterns,omitempty"`
@@ -613,6 +615,9 @@ func (f *Field) rasterMember() string {
 	others := []string{"name", "kind", "column", "pattern", "classes", "dtype"}
 	if f.Layout == RowLayout {
 		others = append(others, "layout")
+	}
+	if f.Kind == NumberField {
+		others = append(others, "columns")
 	}
 	return bandsOr(firstMember(f, func(name string) bool { return !slices.Contains(others, name) }))
 }

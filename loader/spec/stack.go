@@ -47,7 +47,11 @@ func (f *Field) Parts() []Field {
 	out := make([]Field, 0, len(f.Columns)+len(f.Patterns))
 	part := func(name string) Field {
 		at := len(out)
-		return Field{Name: f.Name + "." + name, Kind: RasterField, DType: f.DType, Pages: f.Pages, Dims: f.Dims,
+		kind := RasterField
+		if f.Kind == NumberField {
+			kind = f.Kind
+		}
+		return Field{Name: f.Name + "." + name, Kind: kind, DType: f.DType, Pages: f.Pages, Dims: f.Dims,
 			Scale: f.Scale.of(at, cap(out)), Offset: f.Offset.of(at, cap(out))}
 	}
 	for _, c := range f.Columns {

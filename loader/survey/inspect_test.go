@@ -119,7 +119,7 @@ func TestInspectOtherKinds(t *testing.T) {
 		}
 	}
 	for path, kind := range map[string]fault.Kind{
-		write("a.txt", "hello, world"):              fault.Unsupported,
+		write("a.xyz", "hello, world"):              fault.Unsupported,
 		write("empty.tif", ""):                      fault.Unsupported,
 		write("a.zip", "PK\x03\x04...."):            fault.Unsupported,
 		write("cut.tif", "II+\x00\x08\x00\x00\x00"): fault.Corrupt,

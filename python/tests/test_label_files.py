@@ -387,5 +387,5 @@ def test_what_does_not_fit(folder: Path, tmp_path: Path):
     with pytest.raises(chaski.NotFoundError, match="give the image one"):
         chaski.load(folder, batch_size=1, fields=named)
     (tmp_path / "table.csv").write_text(f"image\n{folder}/images/img0.tif\n")
-    with pytest.raises(chaski.UnsupportedError, match="patterns pair"):
+    with pytest.raises(chaski.NotFoundError, match='no column "id"'):
         chaski.load(tmp_path / "table.csv", batch_size=1, fields={**named, "image": "image"})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -400,6 +401,10 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 	}
 	defer func() { _ = file.Close() }()
 	fields = t.orOwn(fields)
+	for _, s := range fields { // whose names are columns
+		o.Columns = slices.Concat(o.Columns, column.Names(s.Pattern))
+		o.Texts = slices.Concat(o.Texts, column.Names(s.Pattern))
+	}
 	want := o.wants(fields, magic.Named(source.Name(t.src)).Class == magic.Items)
 	tab, err := columns.OpenText(ctx, file, t.src, want)
 	if err != nil {
@@ -561,7 +566,22 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 		}
 		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the string is not UTF-8"), t.src)
 	}
-	return cell.Value(), nil
+	value := cell.Value()
+	if !t.fields[field].resolved || value.Null {
+		return value, nil
+	}
+	value.Text = listing.Resolve(t.base, value.Text)
+	if !t.fields[field].optional {
+		return value, nil
+	}
+	file, err := t.opener.Open(ctx, value.Text)
+	if fault.KindOf(err) == fault.NotFound {
+		return Value{Null: true}, nil
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	return value, fault.WithFile(err, value.Text)
 }
 
 // ID returns the name of a sample in errors and reports: the URI of its first raster, as the dataset has it, or "row

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
@@ -23,14 +25,15 @@ import (
 
 // field holds the columns of the table that a field is made of.
 type field struct {
-	name  string
-	array string // of Zarr stores, "" for the one that zarr.Node.Raster picks
-	kind  Kind
-	axes  chunk.Axes        // as Source.Axes
-	rows  []int64           // the row of the table that each sample has; nil: all rows, in order
-	main  *columns.Column   // the values; of a raster its URIs
-	blobs []*columns.Column // index blobs of a raster; the first that is not null counts
-	cells *cells            // the bytes of the rasters, or nil if they are files of their own
+	name               string
+	array              string // of Zarr stores, "" for the one that zarr.Node.Raster picks
+	kind               Kind
+	axes               chunk.Axes        // as Source.Axes
+	rows               []int64           // the row of the table that each sample has; nil: all rows, in order
+	main               *columns.Column   // the values; of a raster its URIs
+	resolved, optional bool              // its values are paths relative to the table, of files that need not be there
+	blobs              []*columns.Column // index blobs of a raster; the first that is not null counts
+	cells              *cells            // the bytes of the rasters, or nil if they are files of their own
 
 	// columns are those that a catalog has of a raster, by their names in package layout: the ones that are there. Of a
 	// listing there is layout.Size.
@@ -48,7 +51,7 @@ var catalogKinds = map[string]Kind{
 }
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
-func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (field, error) {
+func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (_ field, err error) {
 	result := field{name: s.Field, array: s.array, axes: s.Axes}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
@@ -65,14 +68,17 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 	}
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
-		return result, fault.New(fault.Unsupported, "", fault.NoOffset,
-			"patterns pair the files of directories and catalogs; for a table name a column")
+		result.main, err = t.filled(s.Pattern)
+		if result.kind = Raster; s.Kind == Text || s.Beside {
+			result.kind = Text
+		}
+		result.resolved, result.optional = s.Beside, s.Optional
+		return result, err
 	}
 	if s.Beside {
 		result.kind = Text
 		return result, nil
 	}
-	var err error
 	if !indexed && s.Column == "" && !tab.Has(name) && tab.Has(fileName(s.Field)) {
 		name, s.Kind = fileName(s.Field), cmp.Or(s.Kind, Raster)
 	}
@@ -116,6 +122,43 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 		result.catalogColumns(tab, prefix)
 	}
 	return result, nil
+}
+
+// filled returns the column of the paths that a pattern becomes with the values of the columns that it names. A path
+// lacks where a value does.
+func (t *Table) filled(pattern string) (*columns.Column, error) {
+	names := column.Names(pattern)
+	patterns, err := listing.ParsePatterns([]string{pattern})
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 || patterns[0].Stars() {
+		return nil, fault.New(fault.Unsupported, "pattern", fault.NoOffset, "%q must have names of columns, such as "+
+			"{%s}, and no *: files are not searched for the rows of a table", pattern, t.table.Names()[0])
+	}
+	from := make([]*columns.Column, len(names))
+	for i, name := range names {
+		if from[i], err = t.column(name); err != nil {
+			return nil, err
+		}
+		if kind := from[i].Kind; kind != Text && kind != Int || from[i].Unit != 0 {
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+				"holds values that are no part of a path: numbers are whole ones")
+		}
+	}
+	return columns.Join(from, func(cells []columns.Cell) columns.Cell {
+		if slices.ContainsFunc(cells, func(c columns.Cell) bool { return c.Null }) {
+			return columns.Cell{Null: true}
+		}
+		text := patterns[0].Path(func(name string) (string, bool) {
+			i := slices.Index(names, name)
+			if from[i].Kind == Int {
+				return strconv.FormatInt(cells[i].Int, 10), true
+			}
+			return string(cells[i].Text), true
+		})
+		return columns.Cell{Text: []byte(text)}
+	}), nil
 }
 
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first

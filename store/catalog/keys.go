@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -55,7 +56,12 @@ func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 			return nil, err
 		}
 		defer func() { _ = file.Close() }()
-		tab, err = columns.OpenText(ctx, file, t.src, func(string) columns.Want { return columns.Written })
+		tab, err = columns.OpenText(ctx, file, t.src, func(name string) columns.Want {
+			if slices.Contains(tab.Names(), name) || class == magic.Items {
+				return columns.Written
+			}
+			return columns.Skipped // also numbers of columns, which would say that there is no header
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -270,7 +270,7 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 		{"header is no blob", "corrupt", []string{"cat", "--header", write("y.hex", "00ff"), chip}},
 		{"frame", "corrupt", []string{"frame", write("a.zl", "not a frame")}},
 		{"frame of another version", "unsupported", []string{"frame", write("b.zl", "\xC0\xA5\xB1\xD7....")}},
-		{"info", "unsupported", []string{"info", write("a.txt", "hello, world")}},
+		{"info", "unsupported", []string{"info", write("a.xyz", "hello, world")}},
 		{"index", "corrupt", []string{"index", write("b.tif", "II*\x00\x08\x00\x00\x00")}},
 		{"catalog of nothing", "not found", []string{"index", "--format", "parquet", filepath.Join(dir, "none")}},
 		{"verify", "corrupt", []string{"verify", write("c.tif", "II*\x00\x08\x00\x00\x00")}},

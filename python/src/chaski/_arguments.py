@@ -214,7 +214,8 @@ class Field(Argument):
             "{split}/{scene}/*_{id}.tif". Files whose names agree form a sample, and each name is a
             column. A pattern that lacks a name has one file for all its values. * stands for any
             text, **/ for any folders. Zarr stores may be followed by an array:
-            "s2/{id}.zarr.zip::bands".
+            "s2/{id}.zarr.zip::bands". Of a table the names are columns, which make the path of
+            each row.
         blob: the column that holds the header blob of the raster (rumi or chunk index). Default:
             none.
         kind: "raster", "number", "text" (strings) or "class" (the numbers of strings: see
@@ -281,7 +282,8 @@ class Field(Argument):
         columns: makes one tensor of rasters that lie in columns of their own, such as the bands of
             a satellite scene: all bands of the first, then all of the second, and so on. Each is a
             column as `column` says. The rasters of a sample are brought to one grid: see `grid`. A
-            sample that lacks one of them is bad.
+            sample that lacks one of them is bad. `columns` of numbers make one tensor (n k): int64,
+            or float64 if one has floats.
         patterns: `columns` for files that are found by their paths: each is a pattern as `pattern`
             says.
         grid: the grid of the rasters of `columns` or `patterns`: "first" (default) for the first

@@ -40,6 +40,7 @@ from chaski._plain import (
     Size,
     Tables,
     above_zero,
+    absolute,
     count,
     dtype_name,
     instance,
@@ -240,7 +241,11 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
             raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
         spec |= _mixture(source, files)
     else:
+        made = files.made
         spec |= _place(source, o.rows, files)
+        if files.made > made:  # a table, which lies elsewhere than the program runs
+            for f in spec.get("fields", {}).values():
+                _here(f)
     limits = {"count": bad.max_count, "rate": bad.max_rate}
     if limits := {k: plain(f"max_{k}", v) for k, v in limits.items() if v is not None}:
         spec["bad_limit"] = limits
@@ -297,6 +302,16 @@ def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
     return out
 
 
+def _here(f: dict[str, Any]) -> None:
+    """Makes the patterns of a field begin in the folder of the program."""
+    if "pattern" in f:
+        f["pattern"] = absolute(f["pattern"])
+    if "patterns" in f:
+        f["patterns"] = [absolute(p) for p in f["patterns"]]
+    if "vector" in f:
+        _here(f["vector"])
+
+
 def _of_dict(kind: type[T], where: str, v: Any) -> T:
     """Returns an object of a class, also of a dict of its members."""
     if isinstance(v, kind):
@@ -318,6 +333,10 @@ def build_field(name: str, given: FieldLike) -> Field:
     if isinstance(given, Vector):
         return Field(vector=given)
     f = _of_dict(Field, f"field {name!r}", given)
+    if isinstance(f.column, (list, tuple)):
+        raise SpecError(
+            f"field {name!r}: column is {f.column!r}: several columns are Field(columns=[...])"
+        )
     if isinstance(f.column, str) and _NAME.search(f.column):
         raise SpecError(
             f"field {name!r}: column is {f.column!r}: a pattern is Field(pattern={f.column!r})"

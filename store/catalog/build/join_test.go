@@ -165,8 +165,8 @@ func TestJoinThatIsWrong(t *testing.T) {
 			t.Errorf("%q: %v", c.table, err)
 		}
 	}
-	dir := folder.Of(t, "a.tif", "t.txt=id\na\n")
-	for table, kind := range map[string]fault.Kind{"t.txt": fault.Unsupported, "none.csv": fault.NotFound} {
+	dir := folder.Of(t, "a.tif", "t.xyz=id\na\n")
+	for table, kind := range map[string]fault.Kind{"t.xyz": fault.Unsupported, "none.csv": fault.NotFound} {
 		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
 			build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}})
 		if !errors.Is(err, kind) {

@@ -158,6 +158,20 @@ func Map(c *Column, convert func(row int64, c Cell) Cell) *Column {
 	}
 }
 
+// Join returns a column of strings: what text returns for the cells of other columns with as many rows.
+func Join(from []*Column, text func(cells []Cell) Cell) *Column {
+	return &Column{Kind: column.Text, rows: from[0].rows, cell: func(ctx context.Context, row int64) (Cell, error) {
+		cells := make([]Cell, len(from))
+		for i, c := range from {
+			var err error
+			if cells[i], err = c.Cell(ctx, row); err != nil {
+				return Cell{}, err
+			}
+		}
+		return text(cells), nil
+	}}
+}
+
 // Pick returns the rows at of a column, in their order; the column itself of nil, and nil of no column.
 func Pick(c *Column, at []int64) *Column {
 	if c == nil || at == nil {

@@ -113,12 +113,65 @@ func noEOF(err error) error {
 	return err
 }
 
-// openCSV reads a CSV file, whose values comma separates: see OpenText.
+// words reads a text whose values blanks separate as one that has one tab between values, and none around lines.
+type words struct {
+	in    *bufio.Reader
+	blank bool // blanks are held back
+	begun bool // the line has a value
+}
+
+func (w *words) Read(p []byte) (n int, err error) {
+	for n+1 < len(p) {
+		if n > 0 && w.in.Buffered() == 0 {
+			return n, nil
+		}
+		c, err := w.in.ReadByte()
+		switch {
+		case err != nil && n > 0:
+			return n, nil
+		case err != nil:
+			return 0, err
+		case c == ' ' || c == '\t' || c == '\r':
+			w.blank = true
+			continue
+		case c == '\n':
+			w.begun = false
+		case w.blank && w.begun:
+			p[n] = '\t'
+			n++
+			fallthrough
+		default:
+			w.begun = true
+		}
+		w.blank, p[n] = false, c
+		n++
+	}
+	return n, nil
+}
+
+// separated returns a text, and what separates the values of its first line: a tab, a comma, or else blanks, in whose
+// place it then has tabs.
+func separated(in *bufio.Reader) (io.Reader, rune) {
+	start, _ := in.Peek(1 << 16)
+	line, _, _ := bytes.Cut(start, []byte{'\n'})
+	for _, comma := range []byte{'\t', ','} {
+		if bytes.IndexByte(line, comma) >= 0 {
+			return in, rune(comma)
+		}
+	}
+	return &words{in: in}, '\t'
+}
+
+// openCSV reads a CSV file, whose values comma separates, 0 if its first line says so: see OpenText.
 func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) Want) (*Table, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
-	file := &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "a line, or a value in quotes,",
+	var text io.Reader = source.Sequential(ctx, r, 0)
+	if comma == 0 {
+		text, comma = separated(bufio.NewReaderSize(text, 1<<16))
+	}
+	file := &records{ctx: ctx, file: text, what: "a line, or a value in quotes,",
 		comma: byte(comma)}
 	file.values = &textguard.Values{Separator: byte(comma), Most: parquet.MaxColumns + csvBuffer}
 	in := bufio.NewReaderSize(file, csvBuffer)
@@ -179,8 +232,19 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 		rows++
 	}
+	columns, err := heldColumns(ctx, names, into, want)
+	if err != nil {
+		return nil, err
+	}
+	return heldTable(rows, names, columns, "line 1"), nil
+}
+
+// heldColumns returns columns of texts by their names as want says. Those that are nil are left out.
+func heldColumns(ctx context.Context, names []string, from []*texts, want func(name string) Want) (map[string]held,
+	error) {
 	columns := map[string]held{}
-	for i, column := range into {
+	for i, column := range from {
+		var err error
 		switch name := names[i]; {
 		case column == nil:
 		case want(name) == Written:
@@ -191,7 +255,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 			}
 		}
 	}
-	return heldTable(rows, names, columns, "line 1"), nil
+	return columns, nil
 }
 
 // columnNames returns the names of the columns and, if the first line is no header, that line.
@@ -207,12 +271,25 @@ func columnNames(head []string, want func(name string) Want) (names, data []stri
 const noColumn = "\x00"
 
 // hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and the line
-// has neither that number nor the name of another column that is wanted.
+// has neither the name of another one that is wanted, nor the numbers from 0 on as names.
 func hasNoHeader(head []string, want func(name string) Want) bool {
 	wanted := func(name string) bool { return want(name) != want(noColumn) }
-	return slices.ContainsFunc(numbers(len(head)), func(number string) bool {
-		return wanted(number) && !slices.Contains(head, number)
-	}) && !slices.ContainsFunc(head, func(name string) bool { return wanted(strings.TrimSpace(name)) })
+	if !slices.ContainsFunc(numbers(len(head)), wanted) {
+		return false
+	}
+	var names []string
+	for _, name := range head {
+		name = strings.TrimSpace(name)
+		_, err := strconv.ParseUint(name, 10, 32)
+		switch {
+		case err == nil:
+			names = append(names, name)
+		case wanted(name):
+			return false
+		}
+	}
+	alone := len(names) == 1 && len(head) > 1 && strings.TrimSpace(head[0]) != "" // "0" after a name is a value
+	return len(names) == 0 || alone || !slices.Equal(names, numbers(len(names)))
 }
 
 // numbers returns the names of n columns without a header.

@@ -562,6 +562,8 @@ func OpenText(ctx context.Context, r source.Reader, name string, want func(name 
 		return openItems(ctx, r, want)
 	case strings.EqualFold(path.Ext(name), ".tsv"):
 		return openCSV(ctx, r, '\t', want)
+	case strings.EqualFold(path.Ext(name), ".txt"):
+		return openCSV(ctx, r, 0, want)
 	}
 	return openCSV(ctx, r, ',', want)
 }

@@ -1,0 +1,172 @@
+"""Tables whose columns make paths and vectors, and tables without a header, against csv."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
+
+ROWS = [
+    {"Image ID": f"{k:03}", "place": "a" if k % 2 else "b", "x": k, "y": k / 4, "z": -k}
+    for k in (3, 1, 0, 5, 4, 2)
+]
+FIELDS = {"image": "images/{place}/t_{Image ID}.tif"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    root = tmp_path_factory.mktemp("paths")
+    for row in ROWS:
+        path = root / f"images/{row['place']}/t_{row['Image ID']}.tif"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
+        with rasterio.open(path, "w", **size) as f:
+            f.write(np.full((1, 4, 4), row["x"], np.uint8))
+    with open(root / "rows.csv", "w", newline="") as f:
+        out = csv.DictWriter(f, list(ROWS[0]))
+        out.writeheader()
+        out.writerows(ROWS)
+    pq.write_table(pa.Table.from_pylist(ROWS), root / "rows.parquet")
+    lines = [f"images/{r['place']}/t_{r['Image ID']}.tif {r['y']} {r['x']}" for r in ROWS]
+    (root / "blanks.txt").write_text("".join(f" {x.replace(' ', '   ')}  \n" for x in lines))
+    (root / "tabs.txt").write_text("\n".join(x.replace(" ", "\t") for x in lines))
+    (root / "commas.txt").write_text("\n".join(x.replace(" ", ",") for x in lines))
+    (root / "bare.csv").write_text("\n".join(x.replace(" ", ",") for x in lines))
+    return root
+
+
+def batch(source: Any, fields: Any, **options: Any) -> Any:
+    with chaski.load(source, batch_size=6, shuffle=False, fields=fields, **options) as loader:
+        return next(iter(loader))
+
+
+def memory(root: Path, name: str) -> Any:
+    return [dict(r) for r in ROWS] if name == "memory" else root / name
+
+
+@pytest.mark.parametrize("table", ["rows.csv", "rows.parquet", "memory"])
+def test_columns_make_paths(data, binary, monkeypatch, table) -> None:
+    """Each row has the file that its values name, relative to the table."""
+    monkeypatch.chdir(data)  # where the paths of tables in memory begin
+    fields = FIELDS | {"path": chaski.Field(pattern="{x}/{Image ID}.png", kind="text")}
+    b = batch(memory(data, table), fields)
+    want = [r["x"] for r in ROWS]
+    assert list(np.asarray(b["image"])[:, 0, 3, 3]) == want
+    if table != "memory":
+        assert list(b["path"]) == [f"{r['x']}/{r['Image ID']}.png" for r in ROWS]
+    two = chaski.Field(patterns=[FIELDS["image"], FIELDS["image"]])
+    b = batch(memory(data, table), {"image": two}, rows=chaski.Rows(where=[("x", "<", 3)]))
+    assert list(np.asarray(b["image"])[:, 1, 0, 0]) == [x for x in want if x < 3]
+
+
+def test_shapes_of_each_row(data, tmp_path, binary) -> None:
+    """A file of shapes is found by columns, too."""
+    shape = '{{"type":"Polygon","coordinates":[[[0,0],[{0},0],[{0},4],[0,4],[0,0]]]}}'
+    (data / "shapes").mkdir(exist_ok=True)
+    for r in ROWS[1:]:
+        geometry = shape.format(min(r["x"], 4))
+        text = f'{{"type":"Feature","properties":null,"geometry":{geometry}}}'
+        text = f'{{"type":"FeatureCollection","features":[{text}]}}'
+        (data / f"shapes/{r['Image ID']}.geojson").write_text(text)
+    fields: dict[str, Any] = FIELDS | {
+        "roof": chaski.Vector("shapes/{Image ID}.geojson", crs="pixels", missing="empty")
+    }
+    roof = np.asarray(batch(data / "rows.csv", fields)["roof"])
+    for r, mask in zip(ROWS, roof, strict=True):
+        covered = 0 if r is ROWS[0] else min(r["x"], 4)
+        np.testing.assert_array_equal(mask, np.broadcast_to(np.arange(4) < covered, (4, 4)))
+
+
+def test_columns_make_vectors(data, binary) -> None:
+    """Numbers of several columns are (n, k), of one dtype."""
+    for table in ("rows.csv", "rows.parquet"):
+        fields = {
+            "ints": chaski.Field(columns=["z", "x"]),
+            "mixed": chaski.Field(columns=["x", "y", "z"], kind="number"),
+            "cast": chaski.Field(columns=["x", "y"], kind="number", dtype="float32"),
+        }
+        b = batch(data / table, FIELDS | fields)
+        for name, columns, dtype in (
+            ("ints", "zx", np.int64),
+            ("mixed", "xyz", np.float64),
+            ("cast", "xy", np.float32),
+        ):
+            want = np.array([[r[c] for c in columns] for r in ROWS], dtype)
+            np.testing.assert_array_equal(b[name], want, strict=True)
+
+
+def test_vector_of_a_joined_table(data, binary) -> None:
+    tables = {data / "rows.csv": {"Image ID": "id"}}
+    fields = {"image": "{place}/t_{id}.tif", "v": chaski.Field(columns=["x", "y"])}
+    b = batch(data / "images", fields, tables=tables)
+    np.testing.assert_array_equal(b["v"][:, 0], np.asarray(b["image"])[:, 0, 0, 0])
+
+
+@pytest.mark.parametrize("name", ["blanks.txt", "tabs.txt", "commas.txt", "bare.csv"])
+def test_without_header(data, binary, name) -> None:
+    """Columns are called by their numbers, whatever separates them, also those of keys."""
+    fields = {"image": "0", "count": "2", "v": chaski.Field(columns=["1", "2"])}
+    b = batch(data / name, fields)
+    assert list(np.asarray(b["image"])[:, 0, 0, 0]) == [r["x"] for r in ROWS] == list(b["count"])
+    np.testing.assert_array_equal(b["v"][:, 0], [r["y"] for r in ROWS])
+    parts = []
+    for use in ("a", "b"):
+        split = chaski.Split.by_hash({"a": 1, "b": 1})
+        parts += list(batch(data / name, fields, rows=chaski.Rows(split=split, use=use))["count"])
+    assert sorted(parts) == list(range(6))
+    some = batch(data / name, fields, rows=chaski.Rows(ids=["t_003.tif", "t_002"]))
+    assert list(some["count"]) == [3, 2]
+
+
+def test_a_value_is_no_header(tmp_path, data, binary) -> None:
+    """A number in the first line is no name, unless all names are numbers from 0 on."""
+    path = next((data / "images").rglob("*.tif"))
+    for first, want in ((f"{path},0", [0, 1]), (f"{path},1", [1, 1])):
+        (tmp_path / "rows.csv").write_text(f"{first}\n{path},1\n")
+        b = batch(tmp_path / "rows.csv", {"image": "0", "y": "1"})
+        assert list(b["y"]) == want
+        some = chaski.Rows(ids=[str(path)], id_column="0")
+        assert len(batch(tmp_path / "rows.csv", {"image": "0"}, rows=some)["image"]) == 2
+    (tmp_path / "rows.csv").write_text(f",0,1\n0,{path},7\n")
+    assert list(batch(tmp_path / "rows.csv", {"image": "0", "y": "1"})["y"]) == [7]
+    (tmp_path / "rows.csv").write_text(f"path,0\n{path},7\n")
+    assert list(batch(tmp_path / "rows.csv", {"image": "path", "y": "0"})["y"]) == [7]
+
+
+WRONG = {
+    "no such column": ({"image": "images/{tile}.tif"}, 'no column "tile"'),
+    "a star": ({"image": "images/*/t_{Image ID}.tif"}, "and no *"),
+    "no file": ({"image": "images/{x}.tif"}, "images/3.tif"),
+    "strings": (FIELDS | {"v": chaski.Field(columns=["x", "place"], kind="number")}, "place"),
+    "mixed": (FIELDS | {"v": chaski.Field(columns=["x", "place"])}, 'column "x" holds ints'),
+    "no number": (FIELDS | {"v": chaski.Field(columns=["x", "none"])}, 'no column "none"'),
+    "a list": (FIELDS | {"v": chaski.Field(column=["x", "y"])}, "Field(columns=[...])"),
+    "of rasters": (
+        FIELDS | {"v": chaski.Field(columns=["x", "y"], kind="number", fill=0)},
+        "for rasters",
+    ),
+    "bands": (FIELDS | {"v": chaski.Field(columns=["x", "y"], bands=[0])}, "for rasters"),
+}
+
+
+@pytest.mark.parametrize("case", list(WRONG))
+def test_wrong(data, binary, case) -> None:
+    fields, message = WRONG[case]
+    with pytest.raises(chaski.errors.Error, match=re.escape(message)):
+        batch(data / "rows.csv", fields)
+
+
+def test_fractions_are_no_paths(data, binary) -> None:
+    with pytest.raises(chaski.errors.UnsupportedError, match="no part of a path"):
+        batch(data / "rows.parquet", {"image": "images/{y}.tif"})
