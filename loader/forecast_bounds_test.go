@@ -68,7 +68,7 @@ func TestForecastsPayForTheirMemory(t *testing.T) {
 	}
 	defer engine.Close()
 	for limit, kind := range map[int64]fault.Kind{4 << 20: fault.Limit, 1 << 30: 0} {
-		account, err := budget.New(limit, nil).OpenQuestion(t.Context(), 0)
+		account, err := budget.New(limit, nil).Open(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

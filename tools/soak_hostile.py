@@ -518,40 +518,6 @@ class Attack:
         credit = pb.StreamRequest(credit=pb.Credit(batches=1)).SerializeToString()
         self.flooded_pipes(64, (struct.pack("<I", len(credit)) + credit) * 7000, again=True)
 
-    def asks(self) -> None:
-        """Statistics of 20,000 files, and tables of a container, asked for by 64 threads."""
-        container = str(self.data / "coast.tacozip")
-
-        def ask(s: Stub, i: int) -> None:
-            if i % 2:
-                q = pb.AskRequest(stats=pb.StatsQuestion(spec=spec(str(self.data / "many"))))
-            else:
-                query = {"sql": "SELECT a.* FROM data a, data b, data c, data d, data e, data f"}
-                q = pb.AskRequest(
-                    table=pb.TableQuestion(
-                        containers=pb.Containers(paths=[container]), text=json.dumps(query).encode()
-                    )
-                )
-            for _ in s.Ask(iter([q]), timeout=self.left()):
-                pass
-
-        self.at_once(64, ask)
-
-    def long_questions(self) -> None:
-        """48 questions with 62 MiB of SQL, and as many with 1 MiB of empty conditions."""
-        container = pb.Containers(paths=[str(self.data / "coast.tacozip")])
-        question = pb.AskRequest(table=pb.TableQuestion(containers=container))
-        piece = pb.AskRequest(data=b"1, " * ((1 << 20) // 3))
-        begin = pb.AskRequest(data=b'{"sql": "SELECT id FROM data WHERE 1 IN (')
-        empty = pb.AskRequest(data=b'{"where": [' + b"{}," * 340_000 + b"{}]}")
-
-        def ask(s: Stub, i: int) -> None:
-            asked = [question, empty] if i % 2 else [question, begin] + [piece] * 62
-            for _ in s.Ask(iter(asked), timeout=self.left()):
-                pass
-
-        self.at_once(96, ask)
-
     def refused(self) -> None:
         """Names of 900 kB that are outside of the roots."""
         name = spec("/" + "x" * 900_000)
@@ -640,26 +606,6 @@ class Attack:
         """As many refused calls as 64 threads can make, with short names, long ones and 0.9 MB."""
         specs = [spec("/outside/" + "x" * n) for n in (1, 16_000, 900_000)]
         self.describe(64, lambda i: specs[i % 3], 10**6)
-
-    def sql(self) -> None:
-        """Queries of 944 bytes that double a string 45 times, and that never end."""
-        text = "'x'"
-        for _ in range(45):
-            text = f"replace({text}, 'x', 'xx')"
-        endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) "
-        queries = (
-            f"SELECT length({text}) AS n FROM data",
-            endless + "SELECT count(*) AS n FROM t",
-        )
-        container = pb.Containers(paths=[str(self.data / "coast.tacozip")])
-
-        def ask(s: Stub, i: int) -> None:
-            query = json.dumps({"sql": queries[i % 2]}).encode()
-            q = pb.AskRequest(table=pb.TableQuestion(containers=container, text=query))
-            for _ in s.Ask(iter([q]), timeout=self.left()):
-                pass
-
-        self.at_once(8, ask)
 
     def flood(self, connections: int, begin: bytes, more: Iterator[bytes]) -> None:
         """Sends bytes on connections and never reads. One that is closed begins again."""
@@ -814,9 +760,8 @@ ATTACKS = [
         "greedy",
         "silent",
     ),
-    *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
+    *("seeds", "handles", "deaf", "unread", "refused", "streams", "idle", "audit"),
     *("unfinished", "half", "pipes", "deaf_pipes", "unfinished_pipes", "pipe_credits"),
-    "long_questions",
 ]
 # These can attack a sink as well, which is what --control compares with.
 FLOODS = ["empty_data", "empty_settings", "unread_refusals", "pages", "resets", "crumbs"]

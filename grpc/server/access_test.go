@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
@@ -106,6 +108,27 @@ func (g *guardedServer) dial(t *testing.T, token string, a *pki.Authority, own *
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// asker returns a client of dialed.
+func (g *guardedServer) asker(t *testing.T, a *pki.Authority, own *pki.Pair) chaskiv1.ChaskiClient {
+	t.Helper()
+	return chaskiv1.NewChaskiClient(g.dialed(t, a, own))
+}
+
+// dialed returns a connection to a server; authority and certificate may be nil.
+func (g *guardedServer) dialed(t *testing.T, a *pki.Authority, own *pki.Pair) *grpc.ClientConn {
+	t.Helper()
+	how := insecure.NewCredentials()
+	if a != nil {
+		how = trusting(t, a, own)
+	}
+	conn, err := grpc.NewClient(g.target, grpc.WithTransportCredentials(how))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
 // askAll makes one call of every kind, and returns the status of each.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,13 +137,8 @@ func aboutOf(m any) string {
 		return first(r.GetPaths())
 	case *chaskiv1.StreamRequest:
 		return r.GetTicket().GetHandle()
-	case *chaskiv1.AskRequest:
-		// A request is of one kind, and what others would have is nil or empty.
-		containers := cmp.Or(r.GetAbout().GetContainers(), r.GetTable().GetContainers(), r.GetEntries().GetContainers(),
-			r.GetBytes().GetContainers())
-		return r.GetBytes().GetName() + first(containers.GetPaths()) + r.GetIndex().GetFile() +
-			first(r.GetIndex().GetPaths()) + sourceOf(r.GetStats().GetSpec()) + r.GetPlan().GetHandle() +
-			r.GetPaste().GetScene()
+	case *chaskiv1.PlanRequest:
+		return r.GetHandle()
 	}
 	return ""
 }

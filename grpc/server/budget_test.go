@@ -6,11 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -19,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -109,37 +106,6 @@ func TestReadsShareTheBudget(t *testing.T) {
 	})
 }
 
-// TestQuestionsShareTheBudget: the listing of a directory and the rows of a join are charged while a question is
-// answered, and come back.
-func TestQuestionsShareTheBudget(t *testing.T) {
-	dir, _ := chipFolder(t, 6)
-	container := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
-	total := resources.NewBudget(6 << 20) // a question has 4 MiB, the reserve 0.75
-	o := Options{Roots: []string{"/"}, Loader: loader.Options{Budget: total, Workers: 1}}
-	connected(t, o, func(c chaskiv1.ChaskiClient) {
-		table := func(sql string) *chaskiv1.AskRequest {
-			return &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Table{Table: &chaskiv1.TableQuestion{
-				Containers: &chaskiv1.Containers{Paths: []string{container}}, Text: []byte(`{"sql": "` + sql + `"}`)}}}
-		}
-		if _, err := ask(t, c, table("SELECT * FROM data")); err != nil {
-			t.Error(err)
-		}
-		_, err := ask(t, c, table("SELECT a.* FROM data a, data b, data c, data d, data e, data f"))
-		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "--memory-total") {
-			t.Errorf("a join over the budget: %v", err)
-		}
-		spec, err := json.Marshal(loader.Spec{Source: dir, BatchSize: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stats := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Stats{Stats: &chaskiv1.StatsQuestion{Spec: spec}}}
-		if _, err := ask(t, c, stats); err != nil {
-			t.Error(err)
-		}
-		eventually(t, "memory is not given back", func() bool { return total.Used() == 0 && total.Waiting() == 0 })
-	})
-}
-
 // TestEnginesShareTheBudget: datasets that nobody uses are closed when another one needs their memory, and all of it
 // comes back in the end.
 func TestEnginesShareTheBudget(t *testing.T) {
@@ -164,111 +130,4 @@ func TestEnginesShareTheBudget(t *testing.T) {
 	if n := total.Used(); n != 0 {
 		t.Errorf("%d bytes are charged after the end", n)
 	}
-}
-
-// TestQuestionsAreCharged: a question takes memory of the budget while it is answered. One whose text does not fit is
-// refused with the name of the flag.
-func TestQuestionsAreCharged(t *testing.T) {
-	total := resources.NewBudget(8 << 20)
-	o := Options{Roots: []string{"/"}, Loader: loader.Options{Budget: total}}
-	connected(t, o, func(c chaskiv1.ChaskiClient) {
-		question := &chaskiv1.AskRequest_Stats{Stats: &chaskiv1.StatsQuestion{}}
-		requests := []*chaskiv1.AskRequest{{Kind: question}}
-		for range 8 {
-			data := &chaskiv1.AskRequest_Data{Data: make([]byte, 1<<20)}
-			requests = append(requests, &chaskiv1.AskRequest{Kind: data})
-		}
-		_, err := ask(t, c, requests...)
-		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "--memory-total") {
-			t.Errorf("%v", err)
-		}
-		eventually(t, "all memory back", func() bool { return total.Used() == 0 })
-	})
-}
-
-// TestLongQuestions: questions with long texts, and texts that are short for what they stand for, take no more memory
-// than the budget has, and the longest one with a list of ids is answered.
-func TestLongQuestions(t *testing.T) {
-	race.SkipCovered(t)
-	const questions = 8
-	container := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
-	total := resources.NewBudget(256 << 20)
-	o := Options{Roots: []string{"/"}, MaxReads: questions, Loader: loader.Options{Budget: total}}
-	table := func(text string) (requests []*chaskiv1.AskRequest) {
-		question := &chaskiv1.TableQuestion{Containers: &chaskiv1.Containers{Paths: []string{container}}}
-		requests = append(requests, &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Table{Table: question}})
-		for piece := range slices.Chunk([]byte(text), 1<<20) {
-			requests = append(requests, &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Data{Data: piece}})
-		}
-		return requests
-	}
-	ids := func(bytes int) string { return strings.Repeat("12345678, ", bytes/10) }
-	connected(t, o, func(c chaskiv1.ChaskiClient) {
-		for name, test := range map[string]struct {
-			text  string
-			count int
-			most  int64 // of memory, with garbage that the collector finds late
-			code  codes.Code
-		}{
-			"sql": {`{"sql": "SELECT id FROM data WHERE 1 IN (` + ids(40<<20) + `1)"}`, questions,
-				100 << 20, codes.ResourceExhausted},
-			"conditions": {`{"sql": "SELECT", "where": [` + strings.Repeat("{},", 300_000) + `{}]}`, questions,
-				100 << 20, codes.ResourceExhausted},
-			"parts": {`{"sql": "SELECT id FROM data WHERE 1 IN (` + strings.Repeat("1,", 1<<20-60) + `1)"}`, questions,
-				total.Limit(), codes.ResourceExhausted},
-			"ids": {`{"sql": "SELECT id FROM data WHERE 1 IN (` + ids(3<<19) + `1)"}`, 1, 100 << 20,
-				codes.OK},
-		} {
-			requests := table(test.text)
-			before, over := heapLive(), make(chan struct{})
-			var asked sync.WaitGroup
-			for range test.count {
-				asked.Go(func() {
-					if _, err := ask(t, c, requests...); status.Code(err) != test.code {
-						t.Errorf("%s: %v", name, err)
-					}
-				})
-			}
-			go func() { asked.Wait(); close(over) }()
-			var most int64
-			for ended := false; !ended; {
-				select {
-				case <-over:
-					ended = true
-				case <-time.After(10 * time.Millisecond):
-				}
-				most = max(most, heapLive()-before)
-			}
-			if most > test.most {
-				t.Errorf("%s: the heap grew by %d MiB", name, most>>20)
-			}
-			t.Logf("%s: the heap grew by %d MiB", name, most>>20)
-		}
-	})
-}
-
-// TestQuestionsThatWaitHaveNoPlace: a question that waits for memory leaves its place to others.
-func TestQuestionsThatWaitHaveNoPlace(t *testing.T) {
-	root := filepath.Join(corpus.Testdata(t), "coast")
-	about := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_About{About: &chaskiv1.AboutQuestion{
-		Containers: &chaskiv1.Containers{Paths: []string{filepath.Join(root, "coast.tacozip")}}}}}
-	total := resources.NewBudget(64 << 20)
-	const taken = 56 << 20 // all but an eighth
-	if err := total.Acquire(t.Context(), taken); err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Roots: []string{root}, MaxReads: 1, Loader: loader.Options{Budget: total}}
-	connected(t, o, func(c chaskiv1.ChaskiClient) {
-		var all sync.WaitGroup
-		for range 3 {
-			all.Go(func() {
-				if got, err := ask(t, c, about); err != nil || !json.Valid(got) {
-					t.Errorf("%q, %v", got, err)
-				}
-			})
-		}
-		eventually(t, "one place, and not all questions wait for memory", func() bool { return total.Waiting() == 3 })
-		total.Release(taken)
-		all.Wait()
-	})
 }

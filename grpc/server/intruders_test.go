@@ -81,9 +81,8 @@ func besiege(t *testing.T) *besieged {
 type call func(ctx context.Context, c chaskiv1.ChaskiClient, path string) ([]byte, error)
 
 // calls are all ways to get something of a file.
-func calls(t *testing.T, root string) map[string]call {
-	t.Helper()
-	all := map[string]call{
+func calls() map[string]call {
+	return map[string]call{
 		"info": func(ctx context.Context, c chaskiv1.ChaskiClient, path string) ([]byte, error) {
 			r, err := c.Info(ctx, &chaskiv1.InfoRequest{Path: path})
 			return r.GetJson(), err
@@ -104,18 +103,6 @@ func calls(t *testing.T, root string) map[string]call {
 			return []byte(r.GetFingerprint() + r.GetSpecHash() + strconv.FormatInt(r.GetSamples(), 10)), nil
 		},
 	}
-	for _, what := range []string{"bytes", "bytes of a range", "index", "stats"} {
-		all[what] = func(ctx context.Context, c chaskiv1.ChaskiClient, path string) ([]byte, error) {
-			s, err := c.Ask(ctx)
-			if err != nil {
-				return nil, err
-			}
-			_ = s.Send(questionsAbout(t, path, root)[what]) // Recv says why, if this fails
-			_ = s.CloseSend()
-			return drain(s.Recv)
-		}
-	}
-	return all
 }
 
 // drain returns all messages of an answer.
@@ -182,7 +169,7 @@ func TestStrangers(t *testing.T) {
 			for range c.dials {
 				client := b.asker(t, c.authority, c.own)
 				for i := 0; i < max(tries/10/c.dials, 7); {
-					for what, call := range calls(t, b.roots) {
+					for what, call := range calls() {
 						token := c.token
 						if token == "new" {
 							token = auth.NewToken()
@@ -221,7 +208,7 @@ func TestOtherTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	client, all := b.asker(t, b.authority, &b.own), calls(t, root)
+	client, all := b.asker(t, b.authority, &b.own), calls()
 	names := []string{"..", "..", ".", "", "alice", "bob-" + secret, "out", "out", "in", "self", "gone", "good"}
 	last := []string{"a.tif", "a.tif", "none.tif", "out.tif", "../out.tif"}
 	rnd := rand.New(rand.NewPCG(15, 3))
@@ -300,7 +287,7 @@ func TestLinksToAnotherTenant(t *testing.T) {
 		}
 	}
 	set(false)
-	client, all := b.asker(t, b.authority, &b.own), calls(t, filepath.Dir(b.mine))
+	client, all := b.asker(t, b.authority, &b.own), calls()
 	type asked struct{ what, path string }
 	want := map[asked]string{}
 	var list []asked
@@ -415,7 +402,7 @@ func TestHostileStreams(t *testing.T) {
 	if told[codes.OK]+told[codes.InvalidArgument]+told[codes.Internal] == 0 {
 		t.Errorf("no stream came to its end: %v", told)
 	}
-	if got, err := calls(t, b.roots)["read"](as(t.Context(), b.alice), client, b.mine); err != nil || len(got) == 0 {
+	if got, err := calls()["read"](as(t.Context(), b.alice), client, b.mine); err != nil || len(got) == 0 {
 		t.Errorf("afterwards alice gets %d bytes, %v", len(got), err)
 	}
 }

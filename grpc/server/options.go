@@ -93,7 +93,7 @@ type Options struct {
 	// Reflection offers gRPC reflection.
 	Reflection bool
 	// Loader has the options of each engine; its Roots and Stages are not used. Its Turns, which all engines, reads,
-	// questions and openings of local files share, are Workers by default, or as many as there are processors.
+	// plans and openings of local files share, are Workers by default, or as many as there are processors.
 	Loader loader.Options
 	// SharedMemory offers batches in shared memory to clients of the same user on this host. It is
 	// left out, with a line in the log, where the system has none.
@@ -115,17 +115,14 @@ type Options struct {
 	// MaxEngines (with unanswered tickets), and in MaxOpenings and MaxQueuedOpenings together. Of MaxOpenings alone a
 	// client has at most half, or 4. Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
 	MaxClientStreams, MaxClientEngines, MaxClientOpenings int
-	// ClientRate bounds the bytes a second that one client is sent in batches, reads and questions, on average over its
+	// ClientRate bounds the bytes a second that one client is sent in batches and reads, on average over its
 	// answers: after each one, the next waits. The token of a client may say otherwise. Default: any.
 	ClientRate int64
 	// MaxTickets bounds the unanswered tickets of one stream. Default DefaultMaxTickets.
 	MaxTickets int
 	// MaxReadBytes bounds the array of one Read. Default DefaultMaxReadBytes.
 	MaxReadBytes int64
-	// MaxPasteBytes bounds the memory for the raster of one PasteQuestion. Default DefaultMaxReadBytes.
-	MaxPasteBytes int64
-	// MaxReads bounds the Reads that are answered at a time, and the questions of Ask; others wait. Default
-	// DefaultMaxReads.
+	// MaxReads bounds the Reads that are answered at a time, and the Plans; others wait. Default DefaultMaxReads.
 	MaxReads int
 	// MaxOpenings bounds the openings of datasets and files (Describe and Info) that run at a time. Default
 	// DefaultMaxOpenings.
@@ -135,8 +132,7 @@ type Options struct {
 	// OpenTimeout bounds the opening of a dataset. Default DefaultOpenTimeout.
 	OpenTimeout time.Duration
 	// SendTimeout bounds the wait for a client that has credits to take the next part: such a client
-	// holds memory that others wait for. Its stream ends, and its connection soon after. It also bounds the wait for
-	// the next message of a question of Ask. Default DefaultSendTimeout.
+	// holds memory that others wait for. Its stream ends, and its connection soon after. Default DefaultSendTimeout.
 	SendTimeout time.Duration
 	// StallTimeout takes the place of SendTimeout while others wait for memory or a place that the client holds.
 	// After the same time without a ticket and a credit for it, a stream ends while there are MaxStreams. Default
@@ -168,7 +164,6 @@ func (o Options) withDefaults() Options {
 	o.MaxStreams = cmp.Or(o.MaxStreams, DefaultMaxStreams)
 	o.MaxTickets = cmp.Or(o.MaxTickets, DefaultMaxTickets)
 	o.MaxReadBytes = cmp.Or(o.MaxReadBytes, DefaultMaxReadBytes)
-	o.MaxPasteBytes = cmp.Or(o.MaxPasteBytes, DefaultMaxReadBytes)
 	o.MaxReads = cmp.Or(o.MaxReads, DefaultMaxReads)
 	o.MaxOpenings = cmp.Or(o.MaxOpenings, DefaultMaxOpenings)
 	o.MaxQueuedOpenings = cmp.Or(o.MaxQueuedOpenings, DefaultMaxQueuedOpenings)
@@ -204,7 +199,7 @@ func (o Options) validate() error {
 	switch {
 	case o.PartBytes < 1 || o.PartBytes > MaxPartBytes:
 		return fmt.Errorf("server: parts of %d bytes; from 1 to %d are possible", o.PartBytes, MaxPartBytes)
-	case min(o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads) < 1 || min(o.MaxReadBytes, o.MaxPasteBytes) < 1:
+	case min(o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads) < 1 || o.MaxReadBytes < 1:
 		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes",
 			o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
 	case o.MaxClientStreams < 1 || o.MaxClientEngines < 1 || o.MaxClientOpenings < 1:

@@ -200,7 +200,7 @@ func TestPanicEndsOneRequest(t *testing.T) {
 	}
 }
 
-// TestPanicInAnOpening: Describe, Info, Read and Ask of a file that panics end with status INTERNAL, as often as they
+// TestPanicInAnOpening: Describe, Info and Read of a file that panics end with status INTERNAL, as often as they
 // are asked: no single-flight entry stays behind. Other files are still described.
 func TestPanicInAnOpening(t *testing.T) {
 	bad, _ := chipFolder(t, 3)
@@ -234,17 +234,6 @@ func TestPanicInAnOpening(t *testing.T) {
 		},
 		"read": func() error {
 			s, err := stub.Read(ctx, &chaskiv1.ReadRequest{Paths: []string{name}})
-			if err == nil {
-				_, err = s.Recv()
-			}
-			return err
-		},
-		"ask": func() error {
-			s, err := stub.Ask(ctx)
-			if err == nil {
-				err = s.Send(&chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Index{
-					Index: &chaskiv1.IndexQuestion{Paths: []string{name}}}})
-			}
 			if err == nil {
 				_, err = s.Recv()
 			}

@@ -2,8 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,9 +15,9 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// TestPlanQuestions: a plan is of a dataset that the client has had described in its own roots, and of epochs and ranks
+// TestPlans: a plan is of a dataset that the client has had described in its own roots, and of epochs and ranks
 // that there are.
-func TestPlanQuestions(t *testing.T) {
+func TestPlans(t *testing.T) {
 	root := t.TempDir()
 	chip := filepath.Join(root, "a.tif")
 	copyFile(t, chip, "raster", "tog", "tog-odd-16.tif")
@@ -40,7 +38,7 @@ func TestPlanQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	handle := described.GetHandle()
-	type question = chaskiv1.PlanQuestion
+	type question = chaskiv1.PlanRequest
 	for name, c := range map[string]struct {
 		token string
 		m     *question
@@ -56,22 +54,10 @@ func TestPlanQuestions(t *testing.T) {
 		"a dataset of alice": {bob, &question{Handle: handle, Epochs: 1}, codes.FailedPrecondition},
 		"nobody":             {"", &question{Handle: handle, Epochs: 1}, codes.Unauthenticated},
 	} {
-		call, err := client.Ask(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+c.token))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = call.Send(&chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Plan{Plan: c.m}})
-		_ = call.CloseSend()
-		answer := ""
-		reply, err := call.Recv()
-		for ; err == nil; reply, err = call.Recv() { // some say how far the answer is
-			answer += string(reply.GetData())
-		}
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		if status.Code(err) != c.code || err == nil && answer != "[]\n" {
-			t.Errorf("%s: %q, %v", name, answer, err)
+		as := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+c.token)
+		reply, err := client.Plan(as, c.m)
+		if status.Code(err) != c.code || err == nil && string(reply.GetJson()) != "[]" {
+			t.Errorf("%s: %q, %v", name, reply.GetJson(), err)
 		}
 	}
 }

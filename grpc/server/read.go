@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // ReadTensor is the name of the one tensor that Read answers with.
@@ -149,11 +151,35 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *leaseConn
 	if len(view.loader.Roots) == 0 {
 		return nil, errNoRoot
 	}
+	if r.GetCheckHeaders() {
+		if err := checkHeaders(ctx, r.GetPaths(), &readOptions); err != nil {
+			return nil, err
+		}
+	}
 	array, err := raster.Read(ctx, r.GetPaths(), readOptions)
 	if err != nil {
 		return nil, askedWrong(err)
 	}
 	return array, nil
+}
+
+// checkHeaders compares the headers of a request with the files' own, and drops them: the read takes the files' own.
+func checkHeaders(ctx context.Context, paths []string, o *raster.ReadOptions) error {
+	for i, path := range paths {
+		_, meta, err := catalog.OpenAsset(ctx, o.Options.Opener, path, o.Options.MaxChunkBytes)
+		if err != nil {
+			return err
+		}
+		header, err := meta.Header()
+		if err != nil {
+			return fault.WithFile(err, path)
+		}
+		if i >= len(o.Headers) || !bytes.Equal(header, o.Headers[i]) {
+			return invalid{fmt.Errorf("%s: the header is that of another file", path)}
+		}
+	}
+	o.Headers = nil
+	return nil
 }
 
 // Info implements chaski.v1.Chaski: it returns the JSON of survey.Describe.

@@ -51,10 +51,10 @@ type Server struct {
 	serving context.Context // ends when streams are to end
 	stop    context.CancelFunc
 
-	arriving  *arriving
-	pipes     *pipes
-	questions *turns.Turns // of Ask
-	views     *views       // what clients may read
+	arriving *arriving
+	pipes    *pipes
+	plans    *turns.Turns // of Plan
+	views    *views       // what clients may read
 
 	answering sync.WaitGroup // goroutines that send
 }
@@ -68,18 +68,18 @@ func New(o Options) (*Server, error) {
 	}
 	memory := openShared(&o)
 	server := &Server{
-		options:   o,
-		engines:   newEngines(o),
-		shared:    memory,
-		arrays:    newArrays(memory, &o),
-		health:    health.NewServer(),
-		reads:     turns.New(o.MaxReads, o.MaxReads),
-		audit:     newAudit(o.Logger),
-		arriving:  newArriving(o.Loader.Budget, o.Logger),
-		pipes:     newPipes(),
-		questions: turns.New(o.MaxReads, o.MaxReads),
-		views:     newViews(o.Loader),
-		started:   time.Now(),
+		options:  o,
+		engines:  newEngines(o),
+		shared:   memory,
+		arrays:   newArrays(memory, &o),
+		health:   health.NewServer(),
+		reads:    turns.New(o.MaxReads, o.MaxReads),
+		audit:    newAudit(o.Logger),
+		arriving: newArriving(o.Loader.Budget, o.Logger),
+		pipes:    newPipes(),
+		plans:    turns.New(o.MaxReads, o.MaxReads),
+		views:    newViews(o.Loader),
+		started:  time.Now(),
 	}
 	server.clients = server.engines.clients
 	server.serving, server.stop = context.WithCancel(context.Background())

@@ -17,9 +17,9 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
-// flood opens a connection with questions, and sends to each of them 46 KiB of small messages, of the 64 KiB of the
-// window, each in a frame of its own; but nothing to the first ones, which take all places of questions, so that
-// the others wait. It calls sent when all is sent, and waits until the server closes the connection or over is closed.
+// flood opens a connection with reads, and sends to each of them 46 KiB of a message that never ends, of the 64 KiB of
+// the window, in small frames. It calls sent when all is sent, and waits until the server closes the connection or over
+// is closed.
 func flood(t *testing.T, target, token string, calls int, sent func(), over <-chan struct{}) {
 	t.Helper()
 	conn, err := net.Dial("tcp", target)
@@ -43,20 +43,20 @@ func flood(t *testing.T, target, token string, calls int, sent func(), over <-ch
 	_ = f.WriteSettings() // writes to memory never fail
 	_ = f.WriteSettingsAck()
 	// gRPC joins frames of less than 56 bytes. A frame of 64 bytes pays for itself (bytesOfCost).
-	message := append([]byte{0, 0, 0, 0, 59}, make([]byte, 59)...)
+	const frames = 46 << 10 / 64
+	first := append([]byte{0, 0, 0, 0xC0, 0}, make([]byte, 59)...) // 48 KiB
 	for i := range calls {
 		call := uint32(2*i + 1)
 		block.Reset()
 		for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"},
-			{":path", chaskiv1.Chaski_Ask_FullMethodName}, {":authority", "x"},
+			{":path", chaskiv1.Chaski_Read_FullMethodName}, {":authority", "x"},
 			{"content-type", "application/grpc"}, {"te", "trailers"}, {"authorization", "Bearer " + token}} {
 			_ = h.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
 		}
 		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: block.Bytes(), EndHeaders: true})
-		for range 46 << 10 / len(message) {
-			if i >= DefaultMaxReads {
-				_ = f.WriteData(call, false, message)
-			}
+		_ = f.WriteData(call, false, first)
+		for range frames - 1 {
+			_ = f.WriteData(call, false, make([]byte, 64))
 		}
 		if _, err := conn.Write(out.Bytes()); err != nil {
 			return
@@ -70,8 +70,7 @@ func flood(t *testing.T, target, token string, calls int, sent func(), over <-ch
 	}
 }
 
-// TestUnreadMessages promises that messages that no handler has read yet take little memory, though all of them are
-// whole.
+// TestUnreadMessages promises that messages that no handler has read yet take little memory.
 func TestUnreadMessages(t *testing.T) {
 	race.SkipCovered(t)
 	const conns, calls = 6, 256
@@ -120,19 +119,21 @@ func TestCountsEnd(t *testing.T) {
 		t.Helper()
 		until(t, when+", little is kept", func() bool { return r.server.arriving.memory.Load() <= most })
 	}
-	// A question that is refused while its client still sends: of the data, some is on its way when the call ends.
+	// A stream that is refused while its client still sends: of the data, some is on its way when the call ends.
 	refused := func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		q, err := client.Ask(ctx)
+		s, err := client.Stream(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Data{Data: make([]byte, 40<<10)}}
-		for q.Send(data) == nil {
+		_ = s.Send(&chaskiv1.StreamRequest{}) // Recv says why, if this fails
+		data := &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{
+			Ticket: &chaskiv1.Ticket{Handle: strings.Repeat("x", 40<<10)}}}
+		for s.Send(data) == nil {
 		}
-		if _, err := q.Recv(); err == nil {
-			t.Fatal("data without a question are answered")
+		if _, err := s.Recv(); err == nil {
+			t.Fatal("a request of no kind is answered")
 		}
 	}
 	for range 5 {
@@ -162,7 +163,7 @@ func TestCountsEnd(t *testing.T) {
 			t.Fatal("a ticket of no dataset is answered: ", err)
 		}
 		// The stream itself counts, with its metadata, but not the messages that it has read. What was on its way for
-		// the question when it ended may count as the stream's.
+		// the refused one when it ended may count as the stream's.
 		wait(t, "while a stream has read all of its messages", callCost+2*maxUnread)
 		cancel()
 		if _, err := s.Recv(); err == nil {

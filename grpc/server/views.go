@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -19,17 +18,14 @@ import (
 // view is the part of the files that a client may read, with the files and datasets that are open in it. Clients with
 // equal roots share a view.
 type view struct {
-	key        string         // names the roots; "" of the server's own
-	loader     loader.Options // of engines
-	options    loader.Options // of questions
-	containers *containers.Cache
+	key    string // names the roots; "" of the server's own
+	loader loader.Options
 
 	// lease is one of this view, to share. The server's own has none, because it stays until the server ends.
 	lease atomic.Pointer[refcache.Lease[string, *view]]
 }
 
-// membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth, as much
-// as containers.Cache has for the containers of questions.
+// membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth.
 const membersShare = 16
 
 // newView makes a view, one of several, of the files below o.Roots. o.Opener must be openers.Below these.
@@ -40,8 +36,7 @@ func newView(key string, o loader.Options, several int64) *view {
 	}
 	// For all datasets, since several may use the same container.
 	o.Members = &resources.Members{MaxBytes: max(1, bound/several)}
-	options := o.WithDefaults()
-	return &view{key: key, loader: o, options: options, containers: containers.NewCache(options, several)}
+	return &view{key: key, loader: o}
 }
 
 // hold keeps a view that the caller has open until leave is called. v may be nil.
@@ -54,7 +49,6 @@ func (v *view) hold() (leave func()) {
 }
 
 func (v *view) close() {
-	v.containers.Close()
 	if files, ok := v.loader.Opener.(io.Closer); ok {
 		_ = files.Close() // the files were only read
 	}

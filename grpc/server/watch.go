@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/internal/parts"
 	"github.com/chaski-eo/chaski/internal/crash"
-	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 // watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
@@ -59,13 +58,10 @@ func (w *watch) send(m any, n int) error {
 
 // dataOf returns the bytes of data in a message.
 func dataOf(m any) (n int) {
-	switch m := m.(type) {
-	case *parts.Part:
-		for _, piece := range m.Data {
+	if part, ok := m.(*parts.Part); ok {
+		for _, piece := range part.Data {
 			n += len(piece)
 		}
-	case *chaskiv1.AskReply:
-		n = len(m.GetData())
 	}
 	return n
 }

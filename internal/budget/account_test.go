@@ -26,8 +26,6 @@ type crowd struct {
 // member is one account.
 type member struct {
 	account *Account
-	asks    bool
-	first   int64 // bytes from its opening
 	held    int64
 	wants   int64 // bytes
 	waits   bool
@@ -36,10 +34,9 @@ type member struct {
 
 // step is what one account does.
 type step struct {
-	do   string
-	who  int
-	n    int64
-	asks bool
+	do  string
+	who int
+	n   int64
 }
 
 // does has the steps as often as they are drawn.
@@ -48,10 +45,9 @@ const does = "open open grow grow grow grow shrink close hold"
 func steps() *rapid.Generator[[]step] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 		return step{
-			do:   rapid.SampledFrom(strings.Fields(does)).Draw(t, "do"),
-			who:  rapid.IntRange(0, 7).Draw(t, "who"),
-			n:    rapid.Int64Range(0, 300).Draw(t, "n"),
-			asks: rapid.Bool().Draw(t, "asks"),
+			do:  rapid.SampledFrom(strings.Fields(does)).Draw(t, "do"),
+			who: rapid.IntRange(0, 7).Draw(t, "who"),
+			n:   rapid.Int64Range(0, 300).Draw(t, "n"),
 		}
 	}), 40, 120) // fewer hardly fill the memory
 }
@@ -84,9 +80,8 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 				m.account.Close()
 			}
 			c.b.Release(c.outside)
-			if wrong == nil && (c.b.Used() != 0 || c.b.questionUse != 0 || c.b.Waiting() != 0 || c.b.Asking()) {
-				wrong = fmt.Errorf("%d bytes are charged, %d of questions, %d wait", c.b.Used(), c.b.questionUse,
-					c.b.Waiting())
+			if wrong == nil && (c.b.Used() != 0 || c.b.Waiting() != 0) {
+				wrong = fmt.Errorf("%d bytes are charged, %d wait", c.b.Used(), c.b.Waiting())
 			}
 		})
 		if wrong != nil {
@@ -121,7 +116,6 @@ func (c *crowd) do(ctx context.Context, s step) error {
 		n := min(s.n, m.held)
 		m.account.Shrink(n)
 		m.held -= n
-		m.first = min(m.first, m.held) // what has grown goes first
 	case "close":
 		c.leave(m)
 	}
@@ -129,15 +123,11 @@ func (c *crowd) do(ctx context.Context, s step) error {
 }
 
 func (c *crowd) open(ctx context.Context, s step) error {
-	open := c.b.Open
-	if s.asks {
-		open = c.b.OpenQuestion
-	}
-	a, err := open(ctx, s.n)
+	a, err := c.b.Open(ctx, s.n)
 	if err != nil {
 		return err
 	}
-	c.members = append(c.members, &member{account: a, asks: s.asks, first: s.n, held: s.n})
+	c.members = append(c.members, &member{account: a, held: s.n})
 	return nil
 }
 
@@ -175,7 +165,7 @@ func (c *crowd) look() error {
 		if len(refused) == 0 {
 			return nil
 		}
-		if c.canGoOn(false) && c.canGoOn(true) {
+		if c.canGoOn() {
 			return fmt.Errorf("%d were refused, and nobody waited for each other", len(refused))
 		}
 		if err := c.inOrder(refused); err != nil {
@@ -193,7 +183,7 @@ func (c *crowd) look() error {
 func (c *crowd) inOrder(refused []*member) error {
 	for _, m := range refused {
 		for _, o := range c.members {
-			if o.waits && !slices.Contains(refused, o) && m.account.before(o.account) {
+			if o.waits && !slices.Contains(refused, o) && m.account.age < o.account.age {
 				return errors.New("one that comes later still waits")
 			}
 		}
@@ -201,154 +191,42 @@ func (c *crowd) inOrder(refused []*member) error {
 	return nil
 }
 
-// first returns the account that comes first of those of a kind that wait, or nil.
-func (c *crowd) first(asks bool) *member {
+// first returns the oldest account that waits, or nil.
+func (c *crowd) first() *member {
 	for _, m := range c.members {
-		if m.waits && m.asks == asks {
+		if m.waits {
 			return m
 		}
 	}
 	return nil
 }
 
-// free reports whether what an account waits for is free.
-func (c *crowd) free(m *member) bool {
-	free := c.b.limit - c.b.Used()
-	if m.asks {
-		free -= c.b.limit / 8
-		asked := c.b.limit / 2
-		for _, o := range c.members {
-			if o.asks {
-				asked -= o.held - o.first
-			}
-		}
-		free = min(free, asked)
-	}
-	return m.wants <= free
-}
-
-// canGoOn is the slow and obvious answer: of the accounts of one kind that wait, the first one gets what it wants if
-// everything ends that does not wait. It is true if none waits.
-func (c *crowd) canGoOn(asks bool) bool {
-	first := c.first(asks)
-	free, forQuestions := c.b.limit, c.b.limit/2
+// canGoOn is the slow and obvious answer: the oldest account that waits gets what it wants if everything ends that does
+// not wait. It is true if none waits.
+func (c *crowd) canGoOn() bool {
+	first, free := c.first(), c.b.limit
 	for _, m := range c.members {
 		if m.waits {
 			free -= m.held
 		}
-		if m.waits && m.asks {
-			forQuestions -= m.held - m.first
-		}
 	}
-	if asks {
-		free -= c.b.limit / 8
-	}
-	return first == nil || first.wants <= free && (!asks || first.wants <= forQuestions)
+	return first == nil || first.wants <= free
 }
 
 // check compares the budget with what is known of its accounts.
 func (c *crowd) check() error {
-	used, asked := c.outside, int64(0)
+	used := c.outside
 	for _, m := range c.members {
 		used += m.held
-		if m.asks {
-			asked += m.held - m.first
-		}
 	}
 	switch {
 	case used != c.b.Used() || used > 800:
 		return fmt.Errorf("%d bytes are charged, not %d", c.b.Used(), used)
-	case asked > 400:
-		return fmt.Errorf("questions have %d bytes", asked)
-	case !c.canGoOn(false) || !c.canGoOn(true):
+	case !c.canGoOn():
 		return errors.New("accounts wait for each other")
 	}
-	next := c.first(false)
-	if next == nil {
-		next = c.first(true)
-	}
-	if next != nil && c.free(next) {
+	if next := c.first(); next != nil && next.wants <= c.b.limit-c.b.Used() {
 		return fmt.Errorf("%d bytes are free, and an account waits for them", next.wants)
 	}
 	return nil
-}
-
-// TestQuestionsLeaveHalf: questions take half of the budget and no more, engines are not asked for memory for them
-// while there is enough, and others find room at once.
-func TestQuestionsLeaveHalf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
-		var log []Level
-		if !b.TryAcquire(100) {
-			t.Fatal("no room")
-		}
-		k := &keeper{b: b, level: Unused, n: 100, log: &log}
-		defer b.Join(k)()
-		var questions [2]*Account
-		for i := range questions {
-			q, err := b.OpenQuestion(t.Context(), 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := q.Grow(t.Context(), 175); err != nil {
-				t.Fatal(err)
-			}
-			questions[i] = q
-		}
-		got := make(chan error, 1)
-		go func() { got <- questions[0].Grow(t.Context(), 100) }()
-		synctest.Wait()
-		if len(got) > 0 || !b.Asking() || b.Waiting() != 0 || len(log) > 0 {
-			t.Errorf("asking %v, %d wait, %d reclaimed", b.Asking(), b.Waiting(), len(log))
-		}
-		engine, err := b.Open(t.Context(), 230)
-		if err != nil || !b.TryAcquire(0) {
-			t.Errorf("no room beside questions: %v", err)
-		}
-		// The second one grows too: now they wait for each other, and the younger one is refused.
-		if err := questions[1].Grow(t.Context(), 100); fault.KindOf(err) != fault.Limit {
-			t.Errorf("%v", err)
-		}
-		questions[1].Close()
-		if err := <-got; err != nil {
-			t.Error(err)
-		}
-		if err := questions[0].Grow(t.Context(), 401); fault.KindOf(err) != fault.Limit {
-			t.Errorf("%v", err)
-		}
-		questions[0].Close()
-		engine.Close()
-		k.Reclaim(Unused)
-		if b.Used() != 0 || b.Asking() {
-			t.Errorf("%d bytes are charged", b.Used())
-		}
-	})
-}
-
-// TestWhatIsKeptIsNotForQuestions: holders give for a question, in the queue or as it grows, only what is not kept.
-func TestWhatIsKeptIsNotForQuestions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
-		var log []Level
-		if !b.TryAcquire(690) {
-			t.Fatal("no room")
-		}
-		defer b.Join(&keeper{b: b, level: Kept, n: 690, log: &log})()
-		q, err := b.OpenQuestion(t.Context(), 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := q.Grow(t.Context(), 100); fault.KindOf(err) != fault.Limit || len(log) > 0 {
-			t.Errorf("%v, %d reclaimed", err, len(log))
-		}
-		if _, err := b.OpenQuestion(t.Context(), 100); fault.KindOf(err) != fault.Limit || len(log) > 0 {
-			t.Errorf("%v, %d reclaimed", err, len(log))
-		}
-		a, err := b.Open(t.Context(), 100)
-		if err != nil || len(log) != 1 {
-			t.Errorf("%v, %d reclaimed", err, len(log))
-		}
-		a.Close()
-		q.Close()
-	})
 }

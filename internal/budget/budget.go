@@ -30,13 +30,9 @@ import (
 const Flag = "--memory-total"
 
 const (
-	// growthShare is the part of the limit that is kept for accounts that grow, but for questions: an eighth. A table
+	// growthShare is the part of the limit that is kept for accounts that grow: an eighth. A table
 	// of a million rows takes about 80 MB, which is that part of a limit of 640 MB.
 	growthShare = 8
-	// asksShare bounds by how much questions grow together: 1/asksShare of the limit, half of it. From a limit of 700
-	// MiB on, the rest has room for five datasets: each takes 4 MiB for its opening, 1/32 of the limit for its caches,
-	// and 1/64 for its batches. A question begins with a few MiB.
-	asksShare = 2
 	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
 	maxWaiters = 1024
 	// waitFor is how long a request waits. It must end, because clients may keep their batches for any time. A minute
@@ -64,27 +60,25 @@ const (
 	Unused Level = iota // memory without an owner: the idle memory of engines without readers
 	Idle                // idle memory that the next batch would use
 	Closed              // things that can be opened again: engines without users
-	Kept                // engines that will be used again soon; questions do not reclaim them
+	Kept                // engines that will be used again soon
 )
 
 // Budget bounds memory. It is safe for concurrent use.
 type Budget struct {
 	limit  int64
 	growth int64 // bytes of limit that only accounts that grow can take
-	asks   int64 // bytes of limit that questions can take as they grow
 	queued time.Duration
 	grow   time.Duration
 
 	pressure atomic.Int64 // requests that wait for memory that anybody may have; changed with mu
 
-	mu          sync.Mutex
-	used        int64
-	questionUse int64 // of used: by how much questions have grown
-	opened      int64 // accounts until now
-	queue       queue
-	growing     []*waiter // accounts that wait to grow: questions last, and of both the oldest first
-	holders     []Holder
-	offer       chan struct{} // closed and replaced when a holder has more to give
+	mu      sync.Mutex
+	used    int64
+	opened  int64 // accounts until now
+	queue   queue
+	growing []*waiter // accounts that wait to grow, the oldest first
+	holders []Holder
+	offer   chan struct{} // closed and replaced when a holder has more to give
 }
 
 // waiter is a request that waits: in the queue, or of an account that grows.
@@ -102,7 +96,7 @@ type waiter struct {
 // New returns a budget of limit bytes. by returns the client that a request is of, which is compared with ==: clients
 // take turns in the queue. If it is nil, all requests are of one.
 func New(limit int64, by func(context.Context) any) *Budget {
-	return &Budget{limit: limit, growth: limit / growthShare, asks: limit / asksShare,
+	return &Budget{limit: limit, growth: limit / growthShare,
 		queued: waitFor, grow: growFor, offer: make(chan struct{}), queue: newQueue(by)}
 }
 
@@ -132,16 +126,6 @@ func (b *Budget) Waiting() int64 {
 	return b.pressure.Load()
 }
 
-// Asking reports whether a question waits for memory that other questions have.
-func (b *Budget) Asking() bool {
-	if b == nil {
-		return false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.growing) > 0 && b.growing[len(b.growing)-1].account.asks
-}
-
 // Waited returns for how long the request that waits longest has waited for memory, 0 if none waits.
 func (b *Budget) Waited() time.Duration {
 	if b == nil {
@@ -157,7 +141,7 @@ func (b *Budget) Waited() time.Duration {
 		}
 	}
 	for _, request := range b.growing {
-		if b.lacks(request.account, request.n) {
+		if b.lacks(request.n) {
 			look(request)
 		}
 	}
@@ -206,20 +190,6 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
 	}
-	return b.acquire(ctx, n, Kept)
-}
-
-type waitKey struct{}
-
-// OnWait returns a context for requests that call leave when they begin to wait in the queue. It gives back what only
-// work needs, such as one of the places of openings: otherwise a few clients that wait for much memory would hold all
-// places, and others would wait for these however little memory they want.
-func OnWait(ctx context.Context, leave func()) context.Context {
-	return context.WithValue(ctx, waitKey{}, leave)
-}
-
-// acquire is Acquire that asks holders up to a level.
-func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 	if n > b.common() {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, with "+
 			"%d kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.growth)
@@ -239,7 +209,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 	b.queue.push(ctx, waiter)
 	b.serve() // those that wait may have been given more than this client
 	b.mu.Unlock()
-	refused, err := b.wait(ctx, waiter, most, b.queued)
+	refused, err := b.wait(ctx, waiter, b.queued)
 	if refused {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
 			"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
@@ -247,12 +217,21 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 	return err
 }
 
+type waitKey struct{}
+
+// OnWait returns a context for requests that call leave when they begin to wait in the queue. It gives back what only
+// work needs, such as one of the places of openings: otherwise a few clients that wait for much memory would hold all
+// places, and others would wait for these however little memory they want.
+func OnWait(ctx context.Context, leave func()) context.Context {
+	return context.WithValue(ctx, waitKey{}, leave)
+}
+
 func newWaiter(n int64) *waiter {
 	return &waiter{n: n, since: time.Now(), reclaim: make(chan struct{}), ready: make(chan struct{})}
 }
 
 // wait waits until a request has its memory. over says that it was refused, or has waited for too long.
-func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.Duration) (over bool, err error) {
+func (b *Budget) wait(ctx context.Context, w *waiter, patience time.Duration) (over bool, err error) {
 	if isClosed(w.ready) {
 		return w.mustFail, nil
 	}
@@ -262,7 +241,7 @@ func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go b.collect(ctx, w, most)
+	go b.collect(ctx, w)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -280,7 +259,7 @@ func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.
 // collect asks holders for the memory of w once it is its turn, and again whenever one has more to give, until ctx
 // ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own
 // calls.
-func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
+func (b *Budget) collect(ctx context.Context, w *waiter) {
 	// Before holders are asked, otherwise an offer in the meantime would be missed.
 	offered := b.offers()
 	select {
@@ -289,7 +268,7 @@ func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
 	case <-w.reclaim:
 	}
 	for {
-		b.reclaim(most, func() bool { return isClosed(w.ready) || ctx.Err() != nil || !b.wants(w) })
+		b.reclaim(func() bool { return isClosed(w.ready) || ctx.Err() != nil || !b.wants(w) })
 		select {
 		case <-ctx.Done():
 			return
@@ -299,11 +278,11 @@ func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
 	}
 }
 
-// wants reports whether there is too little memory for a request; the memory of questions is not for holders to give.
+// wants reports whether there is too little memory for a request.
 func (b *Budget) wants(w *waiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return w.account == nil || b.lacks(w.account, w.n)
+	return w.account == nil || b.lacks(w.n)
 }
 
 // offers returns a channel that is closed when a holder has more to give.
@@ -340,7 +319,7 @@ func (b *Budget) leave(w *waiter) {
 // serve gives memory to accounts that grow, which hold what others may need, and then to the queue, in its
 // order: while the first one has too little room, nobody behind it is served. It needs the lock.
 func (b *Budget) serve() {
-	for len(b.growing) > 0 && b.fits(b.growing[0].account, b.growing[0].n) {
+	for len(b.growing) > 0 && !b.lacks(b.growing[0].n) {
 		w := b.growing[0]
 		b.charge(w.account, w.n)
 		b.stop(w)
@@ -357,7 +336,7 @@ func (b *Budget) serve() {
 		w.turn()
 	}
 	for _, w := range b.growing {
-		if b.lacks(w.account, w.n) {
+		if b.lacks(w.n) {
 			pressure++
 			w.turn()
 		}
@@ -398,12 +377,12 @@ func (b *Budget) change(f func()) {
 	}
 }
 
-// reclaim asks all holders to give memory back, level by level up to most, until enough says so.
-func (b *Budget) reclaim(most Level, enough func() bool) {
+// reclaim asks all holders to give memory back, level by level, until enough says so.
+func (b *Budget) reclaim(enough func() bool) {
 	b.mu.Lock()
 	holders := b.holders
 	b.mu.Unlock()
-	for l := range most + 1 {
+	for l := range Kept + 1 {
 		for _, holder := range holders {
 			for goesOn := true; goesOn; {
 				if enough() {

@@ -1,3 +1,5 @@
+// Package containers opens TACO containers and Tortillas as datasets, and has the tables that queries about their
+// samples name.
 package containers
 
 import (
@@ -36,8 +38,8 @@ func Describe(d *taco.Dataset) About {
 }
 
 // Tables returns the tables that queries about the samples that meet some conditions can name: data has these
-// samples, below0, below1, … are as of Below, and all others as of taco.Dataset.SQLTable. It uses only the option
-// SQL.
+// samples, below0, below1, … are as of Below, entries0, … as of entries, and all others as of taco.Dataset.SQLTable. It
+// uses only the option SQL.
 func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o resources.Options) (query.Tables, error) {
 	var found *Samples
 	data := d.SQLTable
@@ -47,17 +49,23 @@ func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o reso
 		visible, err := d.AllVisible(ctx, 0)
 		every = visible && err == nil
 	}
+	var err error
 	if !every {
-		var err error
 		if found, err = Select(ctx, d, spec.Subset{Where: where}, o); err != nil {
 			return nil, err
 		}
 		data = found.SQLTable
 	}
 	return func(ctx context.Context, name string) (*tables.Table, error) {
-		digits, ok := strings.CutPrefix(strings.ToLower(name), "below")
-		level, err := strconv.Atoi(digits)
-		if !ok || err != nil || digits != strconv.Itoa(level) || level < 0 {
+		if level, ok := numbered(name, "entries"); ok {
+			list, err := rowsOf(ctx, d, level, where, o)
+			if err != nil {
+				return nil, err
+			}
+			return entries(ctx, d, level, list)
+		}
+		level, ok := numbered(name, "below")
+		if !ok {
 			return data(ctx, name)
 		}
 		if found == nil {
@@ -67,6 +75,13 @@ func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o reso
 		}
 		return Below(ctx, d, found, level)
 	}, nil
+}
+
+// numbered returns the number of a name such as "below1".
+func numbered(name, word string) (level int, ok bool) {
+	digits, ok := strings.CutPrefix(strings.ToLower(name), word)
+	level, err := strconv.Atoi(digits)
+	return level, ok && err == nil && digits == strconv.Itoa(level) && level >= 0
 }
 
 // Columns of the tables of Below.
@@ -163,11 +178,52 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 	return at, nil
 }
 
-// Rows returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the rows
-// below these samples that conditions on place and time leave. Without conditions, it returns all rows of the level
-// that are not placeholders.
-func Rows(ctx context.Context, d *taco.Dataset, level int, where []spec.Condition, o resources.Options) ([]int, error) {
-	if level > 0 && where == nil {
+// entries returns the table of the places of some rows of a level: "row" in the level, "parent" in the level above or
+// -1, "folder" (1 if the row has children), "id", "uri", and "offset" and "size" in this file, -1 for the whole file.
+func entries(ctx context.Context, d *taco.Dataset, level int, list []int) (*tables.Table, error) {
+	parents, err := d.Parents(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	var numbers [5][]int64
+	var texts [2][]string
+	for _, row := range list {
+		entry, err := d.EntryAt(ctx, level, row)
+		if err != nil {
+			return nil, err
+		}
+		parent, folder := int64(-1), int64(0)
+		if parents != nil {
+			parent = int64(parents[row])
+		}
+		if entry.Kind == taco.Folder {
+			folder = 1
+		}
+		for i, n := range []int64{int64(row), parent, folder, entry.Offset, entry.Size} {
+			numbers[i] = append(numbers[i], n)
+		}
+		texts[0], texts[1] = append(texts[0], entry.ID), append(texts[1], entry.URI)
+	}
+	number, text := tables.Type{Kind: tables.Int64, Bits: 64}, tables.Type{Kind: tables.String}
+	var columns []tables.Column
+	for _, name := range []string{"row", "parent", "folder", "offset", "size"} {
+		columns = append(columns, tables.Column{Name: name, Type: number})
+	}
+	columns = append(columns, tables.Column{Name: "id", Type: text}, tables.Column{Name: "uri", Type: text})
+	return tables.New(len(list), columns, func(_ context.Context, i int) (*tables.Vector, error) {
+		if i < len(numbers) {
+			return tables.NewInts(number, numbers[i], nil), nil
+		}
+		return tables.NewStrings(texts[i-len(numbers)], nil), nil
+	}), nil
+}
+
+// rowsOf returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the
+// rows below these samples that conditions on place and time leave. Without conditions, it returns all rows of the
+// level that are not placeholders.
+func rowsOf(ctx context.Context, d *taco.Dataset, level int, where []spec.Condition,
+	o resources.Options) ([]int, error) {
+	if level > 0 && len(where) == 0 {
 		return d.Visible(ctx, level)
 	}
 	found, err := Select(ctx, d, spec.Subset{Where: where}, o)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import chaski
-from chaski import _engine, _progress
+from chaski import _command, _progress
 
 N = 5
 ABOUT = {
@@ -82,7 +82,7 @@ def test_a_bar_that_fails_stops_no_command(tmp_path, bars, monkeypatch):
     monkeypatch.setenv("CHASKI_BIN", str(path))
     monkeypatch.setattr(_progress, "visible", lambda: True)
     monkeypatch.setattr(sys.modules["tqdm.auto"].tqdm, "update", lambda *_: 1 / 0)
-    out = _engine.run_line(["pack"])
+    out = _command.run_line(["pack"])
     assert (out.returncode, out.stderr) == (3, "x" * 300000 + "\nwhy\n")
 
 

@@ -436,7 +436,7 @@ func TestShellsAreOfferedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"cat --format ": "sha256\nnpy\nraw\n", "index --format ": "hex\nparquet\n",
+		"cat --format ": "sha256\nnpy\nraw\n", "index --format ": "hex\nparquet\njson\n",
 		"ls --bbox-rule ": "intersects\nwithin\n", "pack --columns ": "stac\nistac\nscaling\nheader\nindex\n",
 		"pack --on ": "", "pack --metadata none.csv --on ": "",
 		"pack --metadata " + table + " --on ": "name\nyear\n"} {

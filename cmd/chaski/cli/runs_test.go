@@ -213,7 +213,7 @@ func TestNoBytesOnATerminal(t *testing.T) {
 		{"cat", "--format", "npy", "chip.tif"},
 		{"cat", "--format", "raw", "chip.tif"},
 		{"index", "--format", "parquet", "chips"},
-		{"sql", "--format", "arrow", "SELECT id FROM data", "coast.tacozip"},
+		{"sql", "--format", "parquet", "SELECT id FROM data", "coast.tacozip"},
 		{"frame", "--format", "raw", "data.zl"},
 		{"stats", "--sampling", "chips"},
 		{"paste", "--like", "scene.tif", "--window", "256", "--stride", "192", "predictions.npy"},

@@ -1805,7 +1805,9 @@ type ReadRequest struct {
 	// says where the socket is, if there is one, and the next Read may have a lease.
 	Attach *Attach `protobuf:"bytes,12,opt,name=attach,proto3" json:"attach,omitempty"`
 	// An overview of each path in place of the raster, from 0, the largest. y and x count its pixels.
-	Overview      *uint32 `protobuf:"varint,13,opt,name=overview,proto3,oneof" json:"overview,omitempty"`
+	Overview *uint32 `protobuf:"varint,13,opt,name=overview,proto3,oneof" json:"overview,omitempty"`
+	// The files' own headers are read too, and must be the given ones.
+	CheckHeaders  bool `protobuf:"varint,14,opt,name=check_headers,json=checkHeaders,proto3" json:"check_headers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1931,6 +1933,13 @@ func (x *ReadRequest) GetOverview() uint32 {
 	return 0
 }
 
+func (x *ReadRequest) GetCheckHeaders() bool {
+	if x != nil {
+		return x.CheckHeaders
+	}
+	return false
+}
+
 type InfoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -2019,1132 +2028,7 @@ func (x *InfoReply) GetJson() []byte {
 	return nil
 }
 
-type AskRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Kind:
-	//
-	//	*AskRequest_About
-	//	*AskRequest_Table
-	//	*AskRequest_Entries
-	//	*AskRequest_Bytes
-	//	*AskRequest_Index
-	//	*AskRequest_RumiHead
-	//	*AskRequest_Stats
-	//	*AskRequest_Paste
-	//	*AskRequest_RumiFrames
-	//	*AskRequest_Plan
-	//	*AskRequest_Data
-	Kind          isAskRequest_Kind `protobuf_oneof:"kind"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AskRequest) Reset() {
-	*x = AskRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AskRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AskRequest) ProtoMessage() {}
-
-func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
-func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *AskRequest) GetKind() isAskRequest_Kind {
-	if x != nil {
-		return x.Kind
-	}
-	return nil
-}
-
-func (x *AskRequest) GetAbout() *AboutQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_About); ok {
-			return x.About
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetTable() *TableQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Table); ok {
-			return x.Table
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetEntries() *EntriesQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Entries); ok {
-			return x.Entries
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetBytes() *BytesQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Bytes); ok {
-			return x.Bytes
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetIndex() *IndexQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Index); ok {
-			return x.Index
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetRumiHead() *RumiHeadQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_RumiHead); ok {
-			return x.RumiHead
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetStats() *StatsQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Stats); ok {
-			return x.Stats
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetPaste() *PasteQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Paste); ok {
-			return x.Paste
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetRumiFrames() *RumiFramesQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_RumiFrames); ok {
-			return x.RumiFrames
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetPlan() *PlanQuestion {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Plan); ok {
-			return x.Plan
-		}
-	}
-	return nil
-}
-
-func (x *AskRequest) GetData() []byte {
-	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Data); ok {
-			return x.Data
-		}
-	}
-	return nil
-}
-
-type isAskRequest_Kind interface {
-	isAskRequest_Kind()
-}
-
-type AskRequest_About struct {
-	About *AboutQuestion `protobuf:"bytes,1,opt,name=about,proto3,oneof"`
-}
-
-type AskRequest_Table struct {
-	Table *TableQuestion `protobuf:"bytes,2,opt,name=table,proto3,oneof"`
-}
-
-type AskRequest_Entries struct {
-	Entries *EntriesQuestion `protobuf:"bytes,3,opt,name=entries,proto3,oneof"`
-}
-
-type AskRequest_Bytes struct {
-	Bytes *BytesQuestion `protobuf:"bytes,4,opt,name=bytes,proto3,oneof"`
-}
-
-type AskRequest_Index struct {
-	Index *IndexQuestion `protobuf:"bytes,5,opt,name=index,proto3,oneof"`
-}
-
-type AskRequest_RumiHead struct {
-	RumiHead *RumiHeadQuestion `protobuf:"bytes,6,opt,name=rumi_head,json=rumiHead,proto3,oneof"`
-}
-
-type AskRequest_Stats struct {
-	Stats *StatsQuestion `protobuf:"bytes,7,opt,name=stats,proto3,oneof"`
-}
-
-type AskRequest_Paste struct {
-	Paste *PasteQuestion `protobuf:"bytes,8,opt,name=paste,proto3,oneof"`
-}
-
-type AskRequest_RumiFrames struct {
-	RumiFrames *RumiFramesQuestion `protobuf:"bytes,9,opt,name=rumi_frames,json=rumiFrames,proto3,oneof"`
-}
-
-type AskRequest_Plan struct {
-	Plan *PlanQuestion `protobuf:"bytes,11,opt,name=plan,proto3,oneof"`
-}
-
-type AskRequest_Data struct {
-	// More of what a question is about. The pieces of several requests follow each other.
-	Data []byte `protobuf:"bytes,16,opt,name=data,proto3,oneof"`
-}
-
-func (*AskRequest_About) isAskRequest_Kind() {}
-
-func (*AskRequest_Table) isAskRequest_Kind() {}
-
-func (*AskRequest_Entries) isAskRequest_Kind() {}
-
-func (*AskRequest_Bytes) isAskRequest_Kind() {}
-
-func (*AskRequest_Index) isAskRequest_Kind() {}
-
-func (*AskRequest_RumiHead) isAskRequest_Kind() {}
-
-func (*AskRequest_Stats) isAskRequest_Kind() {}
-
-func (*AskRequest_Paste) isAskRequest_Kind() {}
-
-func (*AskRequest_RumiFrames) isAskRequest_Kind() {}
-
-func (*AskRequest_Plan) isAskRequest_Kind() {}
-
-func (*AskRequest_Data) isAskRequest_Kind() {}
-
-type AskReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Data  []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	// What the user should know about the answer, such as columns that were left out. Only in the last reply.
-	Warnings []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// How far the answer to a StatsQuestion is: done of total samples are read. A reply with them has no data.
-	Done          int64 `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
-	Total         int64 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AskReply) Reset() {
-	*x = AskReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AskReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AskReply) ProtoMessage() {}
-
-func (x *AskReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AskReply.ProtoReflect.Descriptor instead.
-func (*AskReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *AskReply) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *AskReply) GetWarnings() []string {
-	if x != nil {
-		return x.Warnings
-	}
-	return nil
-}
-
-func (x *AskReply) GetDone() int64 {
-	if x != nil {
-		return x.Done
-	}
-	return 0
-}
-
-func (x *AskReply) GetTotal() int64 {
-	if x != nil {
-		return x.Total
-	}
-	return 0
-}
-
-// Containers are TACO containers or Tortillas whose rows follow each other, as those of one dataset.
-type Containers struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Paths []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
-	// Folder of the source files of a catalog, if they are not beside it.
-	BasePath string `protobuf:"bytes,2,opt,name=base_path,json=basePath,proto3" json:"base_path,omitempty"`
-	// What becomes of columns that not all of them have: "intersection" (also if empty), "fill_missing" or "strict".
-	Columns       string `protobuf:"bytes,3,opt,name=columns,proto3" json:"columns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Containers) Reset() {
-	*x = Containers{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Containers) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Containers) ProtoMessage() {}
-
-func (x *Containers) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Containers.ProtoReflect.Descriptor instead.
-func (*Containers) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *Containers) GetPaths() []string {
-	if x != nil {
-		return x.Paths
-	}
-	return nil
-}
-
-func (x *Containers) GetBasePath() string {
-	if x != nil {
-		return x.BasePath
-	}
-	return ""
-}
-
-func (x *Containers) GetColumns() string {
-	if x != nil {
-		return x.Columns
-	}
-	return ""
-}
-
-// AboutQuestion asks what containers are. The answer is a JSON object with "format", "levels", "id_column", "parts" and
-// "collection".
-type AboutQuestion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Containers    *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AboutQuestion) Reset() {
-	*x = AboutQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AboutQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AboutQuestion) ProtoMessage() {}
-
-func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AboutQuestion.ProtoReflect.Descriptor instead.
-func (*AboutQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *AboutQuestion) GetContainers() *Containers {
-	if x != nil {
-		return x.Containers
-	}
-	return nil
-}
-
-// TableQuestion asks for the result of a query. The answer is an Arrow IPC stream.
-type TableQuestion struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
-	// JSON object: "sql", one SELECT, and "where", a list of conditions as in a spec. Data of further requests are more of
-	// this text, at most 64 MiB in all.
-	//
-	// Without "stored", the table "data" has the samples of level 0 that meet the conditions; level1, … and l0, l1, … are
-	// as for `chaski sql`; and below0, below1, … have the rows of a level that are below these samples and that conditions
-	// on place and time leave, in the order of the samples: with the columns of the level and of those above it, named
-	// "l1:id", "l0:id", …, "chaski:folder" (1 if the row has children, else 0) and "gdal_vsi" (what GDAL opens its bytes by).
-	Text []byte `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Tables have every row of the files.
-	Stored        bool `protobuf:"varint,3,opt,name=stored,proto3" json:"stored,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TableQuestion) Reset() {
-	*x = TableQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TableQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TableQuestion) ProtoMessage() {}
-
-func (x *TableQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TableQuestion.ProtoReflect.Descriptor instead.
-func (*TableQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *TableQuestion) GetContainers() *Containers {
-	if x != nil {
-		return x.Containers
-	}
-	return nil
-}
-
-func (x *TableQuestion) GetText() []byte {
-	if x != nil {
-		return x.Text
-	}
-	return nil
-}
-
-func (x *TableQuestion) GetStored() bool {
-	if x != nil {
-		return x.Stored
-	}
-	return false
-}
-
-// EntriesQuestion asks where the samples of a level are. The answer is an Entries message.
-type EntriesQuestion struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
-	Level      uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
-	// JSON object with "where", as of TableQuestion: at level 0 only the samples that meet the conditions, in their order;
-	// below it, the rows that conditions on place and time leave. Data of further requests are more of this text.
-	Text          []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EntriesQuestion) Reset() {
-	*x = EntriesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EntriesQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EntriesQuestion) ProtoMessage() {}
-
-func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EntriesQuestion.ProtoReflect.Descriptor instead.
-func (*EntriesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *EntriesQuestion) GetContainers() *Containers {
-	if x != nil {
-		return x.Containers
-	}
-	return nil
-}
-
-func (x *EntriesQuestion) GetLevel() uint32 {
-	if x != nil {
-		return x.Level
-	}
-	return 0
-}
-
-func (x *EntriesQuestion) GetText() []byte {
-	if x != nil {
-		return x.Text
-	}
-	return nil
-}
-
-// Entries are the samples of a level that are no placeholders, by column: little-endian numbers side by side.
-type Entries struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rows          []byte                 `protobuf:"bytes,1,opt,name=rows,proto3" json:"rows,omitempty"`                   // int64: the row in the table of the level
-	Parents       []byte                 `protobuf:"bytes,2,opt,name=parents,proto3" json:"parents,omitempty"`             // int64: the row in the level above, or -1
-	Folders       []byte                 `protobuf:"bytes,3,opt,name=folders,proto3" json:"folders,omitempty"`             // uint8: 1 if the row has children
-	Files         []byte                 `protobuf:"bytes,4,opt,name=files,proto3" json:"files,omitempty"`                 // int32: index in uris
-	Offsets       []byte                 `protobuf:"bytes,5,opt,name=offsets,proto3" json:"offsets,omitempty"`             // int64: its first byte in the file, or -1 if it is the whole file
-	Sizes         []byte                 `protobuf:"bytes,6,opt,name=sizes,proto3" json:"sizes,omitempty"`                 // int64: its bytes, or -1
-	IdEnds        []byte                 `protobuf:"bytes,7,opt,name=id_ends,json=idEnds,proto3" json:"id_ends,omitempty"` // int64: where each id ends in ids
-	Ids           []byte                 `protobuf:"bytes,8,opt,name=ids,proto3" json:"ids,omitempty"`                     // UTF-8
-	Uris          []string               `protobuf:"bytes,9,rep,name=uris,proto3" json:"uris,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Entries) Reset() {
-	*x = Entries{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Entries) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Entries) ProtoMessage() {}
-
-func (x *Entries) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Entries.ProtoReflect.Descriptor instead.
-func (*Entries) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *Entries) GetRows() []byte {
-	if x != nil {
-		return x.Rows
-	}
-	return nil
-}
-
-func (x *Entries) GetParents() []byte {
-	if x != nil {
-		return x.Parents
-	}
-	return nil
-}
-
-func (x *Entries) GetFolders() []byte {
-	if x != nil {
-		return x.Folders
-	}
-	return nil
-}
-
-func (x *Entries) GetFiles() []byte {
-	if x != nil {
-		return x.Files
-	}
-	return nil
-}
-
-func (x *Entries) GetOffsets() []byte {
-	if x != nil {
-		return x.Offsets
-	}
-	return nil
-}
-
-func (x *Entries) GetSizes() []byte {
-	if x != nil {
-		return x.Sizes
-	}
-	return nil
-}
-
-func (x *Entries) GetIdEnds() []byte {
-	if x != nil {
-		return x.IdEnds
-	}
-	return nil
-}
-
-func (x *Entries) GetIds() []byte {
-	if x != nil {
-		return x.Ids
-	}
-	return nil
-}
-
-func (x *Entries) GetUris() []string {
-	if x != nil {
-		return x.Uris
-	}
-	return nil
-}
-
-// BytesQuestion asks for the bytes of a sample that is no folder: a row of a level of containers, or a name. The answer
-// is those bytes.
-type BytesQuestion struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
-	Level      uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
-	Row        int64                  `protobuf:"varint,3,opt,name=row,proto3" json:"row,omitempty"` // in the table of the level
-	// In place of them: a file, or a range of it as GDAL writes it (/vsisubfile/OFFSET_SIZE,FILE). It must be of a kind
-	// that Info knows.
-	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BytesQuestion) Reset() {
-	*x = BytesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BytesQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BytesQuestion) ProtoMessage() {}
-
-func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BytesQuestion.ProtoReflect.Descriptor instead.
-func (*BytesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
-}
-
-func (x *BytesQuestion) GetContainers() *Containers {
-	if x != nil {
-		return x.Containers
-	}
-	return nil
-}
-
-func (x *BytesQuestion) GetLevel() uint32 {
-	if x != nil {
-		return x.Level
-	}
-	return 0
-}
-
-func (x *BytesQuestion) GetRow() int64 {
-	if x != nil {
-		return x.Row
-	}
-	return 0
-}
-
-func (x *BytesQuestion) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-// IndexQuestion asks for the header blobs of rumi files, or the chunk index blobs of TIFFs. The answer is a Blobs
-// message.
-type IndexQuestion struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Paths []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
-	// In place of paths, a header blob of a rumi file. The answer has four blobs: JSON (shape, dtype, tile, generation,
-	// cells, time_count, frame_layout, index_order); where the frames start in the file, and how many bytes they have, in
-	// the order of the file, each number as a little-endian uint64; and the header blob.
-	Header []byte `protobuf:"bytes,2,opt,name=header,proto3" json:"header,omitempty"`
-	// In place of paths, a rumi file. The answer is as for its header blob; the JSON also has bands, time_kind, time,
-	// transform, crs and pixel_is_point.
-	File          string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *IndexQuestion) Reset() {
-	*x = IndexQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *IndexQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*IndexQuestion) ProtoMessage() {}
-
-func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use IndexQuestion.ProtoReflect.Descriptor instead.
-func (*IndexQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *IndexQuestion) GetPaths() []string {
-	if x != nil {
-		return x.Paths
-	}
-	return nil
-}
-
-func (x *IndexQuestion) GetHeader() []byte {
-	if x != nil {
-		return x.Header
-	}
-	return nil
-}
-
-func (x *IndexQuestion) GetFile() string {
-	if x != nil {
-		return x.File
-	}
-	return ""
-}
-
-// Blobs are those of the files of a question, in their order.
-type Blobs struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Blobs         [][]byte               `protobuf:"bytes,1,rep,name=blobs,proto3" json:"blobs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Blobs) Reset() {
-	*x = Blobs{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Blobs) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Blobs) ProtoMessage() {}
-
-func (x *Blobs) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Blobs.ProtoReflect.Descriptor instead.
-func (*Blobs) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
-}
-
-func (x *Blobs) GetBlobs() [][]byte {
-	if x != nil {
-		return x.Blobs
-	}
-	return nil
-}
-
-// RumiHeadQuestion asks for the bytes of a rumi file that stand before its frames. The client writes the file, so frames
-// do not travel. The answer is a Blobs message: these bytes, the header blob of the file, and the bytes of the file behind
-// its frames, which only generation 3 has.
-type RumiHeadQuestion struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Bands, height and width.
-	Shape []uint32 `protobuf:"varint,1,rep,packed,name=shape,proto3" json:"shape,omitempty"`
-	Dtype string   `protobuf:"bytes,2,opt,name=dtype,proto3" json:"dtype,omitempty"`
-	// Height and width of a tile.
-	Tile []uint32 `protobuf:"varint,3,rep,packed,name=tile,proto3" json:"tile,omitempty"`
-	// 1 to 3.
-	Generation uint32 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
-	// A frame holds all bands of a grid position (generation 2).
-	Cells bool `protobuf:"varint,5,opt,name=cells,proto3" json:"cells,omitempty"`
-	// Six coefficients a to f, x = a·column + b·row + c and y = d·column + e·row + f, together with an EPSG code; or
-	// neither.
-	Transform []float64 `protobuf:"fixed64,6,rep,packed,name=transform,proto3" json:"transform,omitempty"`
-	Epsg      uint32    `protobuf:"varint,7,opt,name=epsg,proto3" json:"epsg,omitempty"`
-	// The transform refers to the centres of pixels.
-	PixelIsPoint bool `protobuf:"varint,8,opt,name=pixel_is_point,json=pixelIsPoint,proto3" json:"pixel_is_point,omitempty"`
-	// The bytes of each frame, in the order of the file, each number as a little-endian uint64. Data of further requests
-	// are more of them, at most 64 MiB in all.
-	Counts []byte `protobuf:"bytes,9,opt,name=counts,proto3" json:"counts,omitempty"`
-	// Steps of time (generation 3). 0 is 1.
-	Times uint32 `protobuf:"varint,10,opt,name=times,proto3" json:"times,omitempty"`
-	// What a frame holds (generation 3): "tile", "step", "cell" or axes such as "h w b".
-	Unit string `protobuf:"bytes,11,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Of generation 3: a name for each band, and the time of each step as ISO 8601, or begin/end.
-	Bands         []string `protobuf:"bytes,12,rep,name=bands,proto3" json:"bands,omitempty"`
-	Time          []string `protobuf:"bytes,13,rep,name=time,proto3" json:"time,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RumiHeadQuestion) Reset() {
-	*x = RumiHeadQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RumiHeadQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RumiHeadQuestion) ProtoMessage() {}
-
-func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RumiHeadQuestion.ProtoReflect.Descriptor instead.
-func (*RumiHeadQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *RumiHeadQuestion) GetShape() []uint32 {
-	if x != nil {
-		return x.Shape
-	}
-	return nil
-}
-
-func (x *RumiHeadQuestion) GetDtype() string {
-	if x != nil {
-		return x.Dtype
-	}
-	return ""
-}
-
-func (x *RumiHeadQuestion) GetTile() []uint32 {
-	if x != nil {
-		return x.Tile
-	}
-	return nil
-}
-
-func (x *RumiHeadQuestion) GetGeneration() uint32 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
-}
-
-func (x *RumiHeadQuestion) GetCells() bool {
-	if x != nil {
-		return x.Cells
-	}
-	return false
-}
-
-func (x *RumiHeadQuestion) GetTransform() []float64 {
-	if x != nil {
-		return x.Transform
-	}
-	return nil
-}
-
-func (x *RumiHeadQuestion) GetEpsg() uint32 {
-	if x != nil {
-		return x.Epsg
-	}
-	return 0
-}
-
-func (x *RumiHeadQuestion) GetPixelIsPoint() bool {
-	if x != nil {
-		return x.PixelIsPoint
-	}
-	return false
-}
-
-func (x *RumiHeadQuestion) GetCounts() []byte {
-	if x != nil {
-		return x.Counts
-	}
-	return nil
-}
-
-func (x *RumiHeadQuestion) GetTimes() uint32 {
-	if x != nil {
-		return x.Times
-	}
-	return 0
-}
-
-func (x *RumiHeadQuestion) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *RumiHeadQuestion) GetBands() []string {
-	if x != nil {
-		return x.Bands
-	}
-	return nil
-}
-
-func (x *RumiHeadQuestion) GetTime() []string {
-	if x != nil {
-		return x.Time
-	}
-	return nil
-}
-
-// RumiFramesQuestion asks for the frames of a rumi file. Further requests bring the samples of each, little-endian, in
-// the order of the file. The answer has the frames in this order, each behind its number of bytes, a little-endian
-// uint64.
-type RumiFramesQuestion struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The question about the head that follows, without counts.
-	Head *RumiHeadQuestion `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
-	// The OpenZL graph, and what else `chaski convert` takes: 0 is its default.
-	Graph         string  `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
-	Level         uint32  `protobuf:"varint,3,opt,name=level,proto3" json:"level,omitempty"`
-	Geozl         uint32  `protobuf:"varint,4,opt,name=geozl,proto3" json:"geozl,omitempty"`
-	MaxCost       float64 `protobuf:"fixed64,5,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RumiFramesQuestion) Reset() {
-	*x = RumiFramesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RumiFramesQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RumiFramesQuestion) ProtoMessage() {}
-
-func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RumiFramesQuestion.ProtoReflect.Descriptor instead.
-func (*RumiFramesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *RumiFramesQuestion) GetHead() *RumiHeadQuestion {
-	if x != nil {
-		return x.Head
-	}
-	return nil
-}
-
-func (x *RumiFramesQuestion) GetGraph() string {
-	if x != nil {
-		return x.Graph
-	}
-	return ""
-}
-
-func (x *RumiFramesQuestion) GetLevel() uint32 {
-	if x != nil {
-		return x.Level
-	}
-	return 0
-}
-
-func (x *RumiFramesQuestion) GetGeozl() uint32 {
-	if x != nil {
-		return x.Geozl
-	}
-	return 0
-}
-
-func (x *RumiFramesQuestion) GetMaxCost() float64 {
-	if x != nil {
-		return x.MaxCost
-	}
-	return 0
-}
-
-// StatsQuestion asks for the statistics of a dataset, of which every raster is read. The answer is the JSON of
-// `chaski stats`.
-type StatsQuestion struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The spec as JSON. Further requests bring more of it.
-	Spec []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Threads that decode, at most those of the server. 0: those of the server.
-	Workers       uint32 `protobuf:"varint,2,opt,name=workers,proto3" json:"workers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StatsQuestion) Reset() {
-	*x = StatsQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StatsQuestion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StatsQuestion) ProtoMessage() {}
-
-func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
-func (*StatsQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
-}
-
-func (x *StatsQuestion) GetSpec() []byte {
-	if x != nil {
-		return x.Spec
-	}
-	return nil
-}
-
-func (x *StatsQuestion) GetWorkers() uint32 {
-	if x != nil {
-		return x.Workers
-	}
-	return 0
-}
-
-// PlanQuestion asks what a cache on disk, empty before them, saves in epochs of a dataset. The answer is a JSON list with
-// an object for each: "epoch", and in bytes "from_cache" and "from_store". It is empty if no file is remote.
-type PlanQuestion struct {
+type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the dataset, as Describe gave it.
 	Handle     string `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
@@ -3159,21 +2043,21 @@ type PlanQuestion struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PlanQuestion) Reset() {
-	*x = PlanQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+func (x *PlanRequest) Reset() {
+	*x = PlanRequest{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PlanQuestion) String() string {
+func (x *PlanRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PlanQuestion) ProtoMessage() {}
+func (*PlanRequest) ProtoMessage() {}
 
-func (x *PlanQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+func (x *PlanRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,95 +2068,77 @@ func (x *PlanQuestion) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PlanQuestion.ProtoReflect.Descriptor instead.
-func (*PlanQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
+// Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
+func (*PlanRequest) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *PlanQuestion) GetHandle() string {
+func (x *PlanRequest) GetHandle() string {
 	if x != nil {
 		return x.Handle
 	}
 	return ""
 }
 
-func (x *PlanQuestion) GetFirstEpoch() uint64 {
+func (x *PlanRequest) GetFirstEpoch() uint64 {
 	if x != nil {
 		return x.FirstEpoch
 	}
 	return 0
 }
 
-func (x *PlanQuestion) GetEpochs() uint32 {
+func (x *PlanRequest) GetEpochs() uint32 {
 	if x != nil {
 		return x.Epochs
 	}
 	return 0
 }
 
-func (x *PlanQuestion) GetRank() uint32 {
+func (x *PlanRequest) GetRank() uint32 {
 	if x != nil {
 		return x.Rank
 	}
 	return 0
 }
 
-func (x *PlanQuestion) GetWorldSize() uint32 {
+func (x *PlanRequest) GetWorldSize() uint32 {
 	if x != nil {
 		return x.WorldSize
 	}
 	return 0
 }
 
-func (x *PlanQuestion) GetCacheBytes() int64 {
+func (x *PlanRequest) GetCacheBytes() int64 {
 	if x != nil {
 		return x.CacheBytes
 	}
 	return 0
 }
 
-// PasteQuestion asks for a raster of predictions for the windows of a grid. Further requests bring the predictions: a
-// NumPy file (.npy) with a float32 array (windows, bands, height, width), windows in the order of the grid. The answer
-// is a TOG that lies where the scene does.
-// With a grid on the ground, further requests bring the windows one after the other, little-endian: two int32, the row
-// and the column of the grid that the window's upper left pixel lies at, and float32 (bands, height, width). Pixels
-// without a window are nodata: NaN, or 255 with argmax. scene, stride_y, stride_x and pad are not used.
-type PasteQuestion struct {
+type PlanReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The raster that the windows were cut from.
-	Scene   string `protobuf:"bytes,1,opt,name=scene,proto3" json:"scene,omitempty"`
-	Height  uint32 `protobuf:"varint,2,opt,name=height,proto3" json:"height,omitempty"`
-	Width   uint32 `protobuf:"varint,3,opt,name=width,proto3" json:"width,omitempty"`
-	StrideY uint32 `protobuf:"varint,4,opt,name=stride_y,json=strideY,proto3" json:"stride_y,omitempty"`
-	StrideX uint32 `protobuf:"varint,5,opt,name=stride_x,json=strideX,proto3" json:"stride_x,omitempty"`
-	// The last windows pass the edge of the scene.
-	Pad bool `protobuf:"varint,6,opt,name=pad,proto3" json:"pad,omitempty"`
-	// "linear" or "mean".
-	Blend string `protobuf:"bytes,7,opt,name=blend,proto3" json:"blend,omitempty"`
-	// The raster has the number of the band with the largest value, as uint8.
-	Argmax bool        `protobuf:"varint,8,opt,name=argmax,proto3" json:"argmax,omitempty"`
-	Ground *GroundGrid `protobuf:"bytes,9,opt,name=ground,proto3" json:"ground,omitempty"`
-	// Of a window, with a grid on the ground.
-	Bands         uint32 `protobuf:"varint,10,opt,name=bands,proto3" json:"bands,omitempty"`
+	// A list with an object for each epoch: "epoch", and in bytes "from_cache" and "from_store". It is empty if no file is
+	// remote.
+	Json          []byte `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PasteQuestion) Reset() {
-	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+func (x *PlanReply) Reset() {
+	*x = PlanReply{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PasteQuestion) String() string {
+func (x *PlanReply) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PasteQuestion) ProtoMessage() {}
+func (*PlanReply) ProtoMessage() {}
 
-func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+func (x *PlanReply) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,166 +2149,16 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
-func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
+// Deprecated: Use PlanReply.ProtoReflect.Descriptor instead.
+func (*PlanReply) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *PasteQuestion) GetScene() string {
+func (x *PlanReply) GetJson() []byte {
 	if x != nil {
-		return x.Scene
-	}
-	return ""
-}
-
-func (x *PasteQuestion) GetHeight() uint32 {
-	if x != nil {
-		return x.Height
-	}
-	return 0
-}
-
-func (x *PasteQuestion) GetWidth() uint32 {
-	if x != nil {
-		return x.Width
-	}
-	return 0
-}
-
-func (x *PasteQuestion) GetStrideY() uint32 {
-	if x != nil {
-		return x.StrideY
-	}
-	return 0
-}
-
-func (x *PasteQuestion) GetStrideX() uint32 {
-	if x != nil {
-		return x.StrideX
-	}
-	return 0
-}
-
-func (x *PasteQuestion) GetPad() bool {
-	if x != nil {
-		return x.Pad
-	}
-	return false
-}
-
-func (x *PasteQuestion) GetBlend() string {
-	if x != nil {
-		return x.Blend
-	}
-	return ""
-}
-
-func (x *PasteQuestion) GetArgmax() bool {
-	if x != nil {
-		return x.Argmax
-	}
-	return false
-}
-
-func (x *PasteQuestion) GetGround() *GroundGrid {
-	if x != nil {
-		return x.Ground
+		return x.Json
 	}
 	return nil
-}
-
-func (x *PasteQuestion) GetBands() uint32 {
-	if x != nil {
-		return x.Bands
-	}
-	return 0
-}
-
-// GroundGrid is a grid of square pixels on the map of an EPSG code.
-type GroundGrid struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Epsg  uint32                 `protobuf:"varint,1,opt,name=epsg,proto3" json:"epsg,omitempty"`
-	// Its upper left corner, and the side of a pixel, in units of the map.
-	West       float64 `protobuf:"fixed64,2,opt,name=west,proto3" json:"west,omitempty"`
-	North      float64 `protobuf:"fixed64,3,opt,name=north,proto3" json:"north,omitempty"`
-	Resolution float64 `protobuf:"fixed64,4,opt,name=resolution,proto3" json:"resolution,omitempty"`
-	// In pixels.
-	Height        uint32 `protobuf:"varint,5,opt,name=height,proto3" json:"height,omitempty"`
-	Width         uint32 `protobuf:"varint,6,opt,name=width,proto3" json:"width,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GroundGrid) Reset() {
-	*x = GroundGrid{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GroundGrid) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GroundGrid) ProtoMessage() {}
-
-func (x *GroundGrid) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GroundGrid.ProtoReflect.Descriptor instead.
-func (*GroundGrid) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *GroundGrid) GetEpsg() uint32 {
-	if x != nil {
-		return x.Epsg
-	}
-	return 0
-}
-
-func (x *GroundGrid) GetWest() float64 {
-	if x != nil {
-		return x.West
-	}
-	return 0
-}
-
-func (x *GroundGrid) GetNorth() float64 {
-	if x != nil {
-		return x.North
-	}
-	return 0
-}
-
-func (x *GroundGrid) GetResolution() float64 {
-	if x != nil {
-		return x.Resolution
-	}
-	return 0
-}
-
-func (x *GroundGrid) GetHeight() uint32 {
-	if x != nil {
-		return x.Height
-	}
-	return 0
-}
-
-func (x *GroundGrid) GetWidth() uint32 {
-	if x != nil {
-		return x.Width
-	}
-	return 0
 }
 
 type ReportRequest struct {
@@ -3455,7 +2171,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +2183,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +2196,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{38}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportRequest) GetSince() []byte {
@@ -3502,7 +2218,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +2230,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +2243,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{39}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportReply) GetTable() string {
@@ -3555,7 +2271,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +2283,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3742,7 +2458,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06sample\x18\x04 \x01(\x03R\x06sample\x12\x10\n" +
 	"\x03row\x18\x05 \x01(\x03R\x03row\x12\x0e\n" +
 	"\x02id\x18\x06 \x01(\tR\x02id\x12\x18\n" +
-	"\amessage\x18\a \x01(\tR\amessage\"\xa2\x03\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"\xc7\x03\n" +
 	"\vReadRequest\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
 	"\x06layout\x18\x02 \x01(\tR\x06layout\x127\n" +
@@ -3758,7 +2474,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	" \x01(\tR\x01t\x12\x18\n" +
 	"\acorners\x18\v \x03(\rR\acorners\x12)\n" +
 	"\x06attach\x18\f \x01(\v2\x11.chaski.v1.AttachR\x06attach\x12\x1f\n" +
-	"\boverview\x18\r \x01(\rH\x00R\boverview\x88\x01\x01\x1a8\n" +
+	"\boverview\x18\r \x01(\rH\x00R\boverview\x88\x01\x01\x12#\n" +
+	"\rcheck_headers\x18\x0e \x01(\bR\fcheckHeaders\x1a8\n" +
 	"\n" +
 	"SizesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3767,99 +2484,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\xc7\x04\n" +
-	"\n" +
-	"AskRequest\x120\n" +
-	"\x05about\x18\x01 \x01(\v2\x18.chaski.v1.AboutQuestionH\x00R\x05about\x120\n" +
-	"\x05table\x18\x02 \x01(\v2\x18.chaski.v1.TableQuestionH\x00R\x05table\x126\n" +
-	"\aentries\x18\x03 \x01(\v2\x1a.chaski.v1.EntriesQuestionH\x00R\aentries\x120\n" +
-	"\x05bytes\x18\x04 \x01(\v2\x18.chaski.v1.BytesQuestionH\x00R\x05bytes\x120\n" +
-	"\x05index\x18\x05 \x01(\v2\x18.chaski.v1.IndexQuestionH\x00R\x05index\x12:\n" +
-	"\trumi_head\x18\x06 \x01(\v2\x1b.chaski.v1.RumiHeadQuestionH\x00R\brumiHead\x120\n" +
-	"\x05stats\x18\a \x01(\v2\x18.chaski.v1.StatsQuestionH\x00R\x05stats\x120\n" +
-	"\x05paste\x18\b \x01(\v2\x18.chaski.v1.PasteQuestionH\x00R\x05paste\x12@\n" +
-	"\vrumi_frames\x18\t \x01(\v2\x1d.chaski.v1.RumiFramesQuestionH\x00R\n" +
-	"rumiFrames\x12-\n" +
-	"\x04plan\x18\v \x01(\v2\x17.chaski.v1.PlanQuestionH\x00R\x04plan\x12\x14\n" +
-	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
-	"\x04kindJ\x04\b\n" +
-	"\x10\vR\x04pool\"d\n" +
-	"\bAskReply\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x12\x1a\n" +
-	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x12\x12\n" +
-	"\x04done\x18\x03 \x01(\x03R\x04done\x12\x14\n" +
-	"\x05total\x18\x04 \x01(\x03R\x05total\"Y\n" +
-	"\n" +
-	"Containers\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x1b\n" +
-	"\tbase_path\x18\x02 \x01(\tR\bbasePath\x12\x18\n" +
-	"\acolumns\x18\x03 \x01(\tR\acolumns\"F\n" +
-	"\rAboutQuestion\x125\n" +
-	"\n" +
-	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
-	"containers\"r\n" +
-	"\rTableQuestion\x125\n" +
-	"\n" +
-	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
-	"containers\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\fR\x04text\x12\x16\n" +
-	"\x06stored\x18\x03 \x01(\bR\x06stored\"r\n" +
-	"\x0fEntriesQuestion\x125\n" +
-	"\n" +
-	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
-	"containers\x12\x14\n" +
-	"\x05level\x18\x02 \x01(\rR\x05level\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\fR\x04text\"\xd6\x01\n" +
-	"\aEntries\x12\x12\n" +
-	"\x04rows\x18\x01 \x01(\fR\x04rows\x12\x18\n" +
-	"\aparents\x18\x02 \x01(\fR\aparents\x12\x18\n" +
-	"\afolders\x18\x03 \x01(\fR\afolders\x12\x14\n" +
-	"\x05files\x18\x04 \x01(\fR\x05files\x12\x18\n" +
-	"\aoffsets\x18\x05 \x01(\fR\aoffsets\x12\x14\n" +
-	"\x05sizes\x18\x06 \x01(\fR\x05sizes\x12\x17\n" +
-	"\aid_ends\x18\a \x01(\fR\x06idEnds\x12\x10\n" +
-	"\x03ids\x18\b \x01(\fR\x03ids\x12\x12\n" +
-	"\x04uris\x18\t \x03(\tR\x04uris\"\x82\x01\n" +
-	"\rBytesQuestion\x125\n" +
-	"\n" +
-	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
-	"containers\x12\x14\n" +
-	"\x05level\x18\x02 \x01(\rR\x05level\x12\x10\n" +
-	"\x03row\x18\x03 \x01(\x03R\x03row\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\"Q\n" +
-	"\rIndexQuestion\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
-	"\x06header\x18\x02 \x01(\fR\x06header\x12\x12\n" +
-	"\x04file\x18\x03 \x01(\tR\x04file\"\x1d\n" +
-	"\x05Blobs\x12\x14\n" +
-	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"\xcc\x02\n" +
-	"\x10RumiHeadQuestion\x12\x14\n" +
-	"\x05shape\x18\x01 \x03(\rR\x05shape\x12\x14\n" +
-	"\x05dtype\x18\x02 \x01(\tR\x05dtype\x12\x12\n" +
-	"\x04tile\x18\x03 \x03(\rR\x04tile\x12\x1e\n" +
-	"\n" +
-	"generation\x18\x04 \x01(\rR\n" +
-	"generation\x12\x14\n" +
-	"\x05cells\x18\x05 \x01(\bR\x05cells\x12\x1c\n" +
-	"\ttransform\x18\x06 \x03(\x01R\ttransform\x12\x12\n" +
-	"\x04epsg\x18\a \x01(\rR\x04epsg\x12$\n" +
-	"\x0epixel_is_point\x18\b \x01(\bR\fpixelIsPoint\x12\x16\n" +
-	"\x06counts\x18\t \x01(\fR\x06counts\x12\x14\n" +
-	"\x05times\x18\n" +
-	" \x01(\rR\x05times\x12\x12\n" +
-	"\x04unit\x18\v \x01(\tR\x04unit\x12\x14\n" +
-	"\x05bands\x18\f \x03(\tR\x05bands\x12\x12\n" +
-	"\x04time\x18\r \x03(\tR\x04time\"\xa2\x01\n" +
-	"\x12RumiFramesQuestion\x12/\n" +
-	"\x04head\x18\x01 \x01(\v2\x1b.chaski.v1.RumiHeadQuestionR\x04head\x12\x14\n" +
-	"\x05graph\x18\x02 \x01(\tR\x05graph\x12\x14\n" +
-	"\x05level\x18\x03 \x01(\rR\x05level\x12\x14\n" +
-	"\x05geozl\x18\x04 \x01(\rR\x05geozl\x12\x19\n" +
-	"\bmax_cost\x18\x05 \x01(\x01R\amaxCost\"=\n" +
-	"\rStatsQuestion\x12\x12\n" +
-	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
-	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xb3\x01\n" +
-	"\fPlanQuestion\x12\x16\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xb2\x01\n" +
+	"\vPlanRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x1f\n" +
 	"\vfirst_epoch\x18\x02 \x01(\x04R\n" +
 	"firstEpoch\x12\x16\n" +
@@ -3868,40 +2494,20 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"world_size\x18\x05 \x01(\rR\tworldSize\x12\x1f\n" +
 	"\vcache_bytes\x18\x06 \x01(\x03R\n" +
-	"cacheBytes\"\x8e\x02\n" +
-	"\rPasteQuestion\x12\x14\n" +
-	"\x05scene\x18\x01 \x01(\tR\x05scene\x12\x16\n" +
-	"\x06height\x18\x02 \x01(\rR\x06height\x12\x14\n" +
-	"\x05width\x18\x03 \x01(\rR\x05width\x12\x19\n" +
-	"\bstride_y\x18\x04 \x01(\rR\astrideY\x12\x19\n" +
-	"\bstride_x\x18\x05 \x01(\rR\astrideX\x12\x10\n" +
-	"\x03pad\x18\x06 \x01(\bR\x03pad\x12\x14\n" +
-	"\x05blend\x18\a \x01(\tR\x05blend\x12\x16\n" +
-	"\x06argmax\x18\b \x01(\bR\x06argmax\x12-\n" +
-	"\x06ground\x18\t \x01(\v2\x15.chaski.v1.GroundGridR\x06ground\x12\x14\n" +
-	"\x05bands\x18\n" +
-	" \x01(\rR\x05bands\"\x98\x01\n" +
-	"\n" +
-	"GroundGrid\x12\x12\n" +
-	"\x04epsg\x18\x01 \x01(\rR\x04epsg\x12\x12\n" +
-	"\x04west\x18\x02 \x01(\x01R\x04west\x12\x14\n" +
-	"\x05north\x18\x03 \x01(\x01R\x05north\x12\x1e\n" +
-	"\n" +
-	"resolution\x18\x04 \x01(\x01R\n" +
-	"resolution\x12\x16\n" +
-	"\x06height\x18\x05 \x01(\rR\x06height\x12\x14\n" +
-	"\x05width\x18\x06 \x01(\rR\x05width\"%\n" +
+	"cacheBytes\"\x1f\n" +
+	"\tPlanReply\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"%\n" +
 	"\rReportRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\fR\x05since\"=\n" +
 	"\vReportReply\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x18\n" +
-	"\afigures\x18\x02 \x01(\fR\afigures2\xed\x02\n" +
+	"\afigures\x18\x02 \x01(\fR\afigures2\xec\x02\n" +
 	"\x06Chaski\x12@\n" +
 	"\bDescribe\x12\x1a.chaski.v1.DescribeRequest\x1a\x18.chaski.v1.DescribeReply\x12>\n" +
 	"\x06Stream\x12\x18.chaski.v1.StreamRequest\x1a\x16.chaski.v1.StreamReply(\x010\x01\x128\n" +
 	"\x04Read\x12\x16.chaski.v1.ReadRequest\x1a\x16.chaski.v1.StreamReply0\x01\x124\n" +
-	"\x04Info\x12\x16.chaski.v1.InfoRequest\x1a\x14.chaski.v1.InfoReply\x125\n" +
-	"\x03Ask\x12\x15.chaski.v1.AskRequest\x1a\x13.chaski.v1.AskReply(\x010\x01\x12:\n" +
+	"\x04Info\x12\x16.chaski.v1.InfoRequest\x1a\x14.chaski.v1.InfoReply\x124\n" +
+	"\x04Plan\x12\x16.chaski.v1.PlanRequest\x1a\x14.chaski.v1.PlanReply\x12:\n" +
 	"\x06Report\x12\x18.chaski.v1.ReportRequest\x1a\x16.chaski.v1.ReportReplyB6Z4github.com/chaski-eo/chaski/proto/chaski/v1;chaskiv1b\x06proto3"
 
 var (
@@ -3916,51 +2522,37 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_chaski_v1_chaski_proto_goTypes = []any{
-	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
-	(*Upstream)(nil),           // 1: chaski.v1.Upstream
-	(*Tls)(nil),                // 2: chaski.v1.Tls
-	(*DescribeReply)(nil),      // 3: chaski.v1.DescribeReply
-	(*SourceInfo)(nil),         // 4: chaski.v1.SourceInfo
-	(*Groups)(nil),             // 5: chaski.v1.Groups
-	(*Shared)(nil),             // 6: chaski.v1.Shared
-	(*FieldInfo)(nil),          // 7: chaski.v1.FieldInfo
-	(*StreamRequest)(nil),      // 8: chaski.v1.StreamRequest
-	(*Attach)(nil),             // 9: chaski.v1.Attach
-	(*Ticket)(nil),             // 10: chaski.v1.Ticket
-	(*Credit)(nil),             // 11: chaski.v1.Credit
-	(*StreamReply)(nil),        // 12: chaski.v1.StreamReply
-	(*Lease)(nil),              // 13: chaski.v1.Lease
-	(*Part)(nil),               // 14: chaski.v1.Part
-	(*Fault)(nil),              // 15: chaski.v1.Fault
-	(*FaultMember)(nil),        // 16: chaski.v1.FaultMember
-	(*StatusDetails)(nil),      // 17: chaski.v1.StatusDetails
-	(*FaultSample)(nil),        // 18: chaski.v1.FaultSample
-	(*ReadRequest)(nil),        // 19: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),        // 20: chaski.v1.InfoRequest
-	(*InfoReply)(nil),          // 21: chaski.v1.InfoReply
-	(*AskRequest)(nil),         // 22: chaski.v1.AskRequest
-	(*AskReply)(nil),           // 23: chaski.v1.AskReply
-	(*Containers)(nil),         // 24: chaski.v1.Containers
-	(*AboutQuestion)(nil),      // 25: chaski.v1.AboutQuestion
-	(*TableQuestion)(nil),      // 26: chaski.v1.TableQuestion
-	(*EntriesQuestion)(nil),    // 27: chaski.v1.EntriesQuestion
-	(*Entries)(nil),            // 28: chaski.v1.Entries
-	(*BytesQuestion)(nil),      // 29: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),      // 30: chaski.v1.IndexQuestion
-	(*Blobs)(nil),              // 31: chaski.v1.Blobs
-	(*RumiHeadQuestion)(nil),   // 32: chaski.v1.RumiHeadQuestion
-	(*RumiFramesQuestion)(nil), // 33: chaski.v1.RumiFramesQuestion
-	(*StatsQuestion)(nil),      // 34: chaski.v1.StatsQuestion
-	(*PlanQuestion)(nil),       // 35: chaski.v1.PlanQuestion
-	(*PasteQuestion)(nil),      // 36: chaski.v1.PasteQuestion
-	(*GroundGrid)(nil),         // 37: chaski.v1.GroundGrid
-	(*ReportRequest)(nil),      // 38: chaski.v1.ReportRequest
-	(*ReportReply)(nil),        // 39: chaski.v1.ReportReply
-	(*Groups_Level)(nil),       // 40: chaski.v1.Groups.Level
-	nil,                        // 41: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 42: google.protobuf.Any
+	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
+	(*Upstream)(nil),        // 1: chaski.v1.Upstream
+	(*Tls)(nil),             // 2: chaski.v1.Tls
+	(*DescribeReply)(nil),   // 3: chaski.v1.DescribeReply
+	(*SourceInfo)(nil),      // 4: chaski.v1.SourceInfo
+	(*Groups)(nil),          // 5: chaski.v1.Groups
+	(*Shared)(nil),          // 6: chaski.v1.Shared
+	(*FieldInfo)(nil),       // 7: chaski.v1.FieldInfo
+	(*StreamRequest)(nil),   // 8: chaski.v1.StreamRequest
+	(*Attach)(nil),          // 9: chaski.v1.Attach
+	(*Ticket)(nil),          // 10: chaski.v1.Ticket
+	(*Credit)(nil),          // 11: chaski.v1.Credit
+	(*StreamReply)(nil),     // 12: chaski.v1.StreamReply
+	(*Lease)(nil),           // 13: chaski.v1.Lease
+	(*Part)(nil),            // 14: chaski.v1.Part
+	(*Fault)(nil),           // 15: chaski.v1.Fault
+	(*FaultMember)(nil),     // 16: chaski.v1.FaultMember
+	(*StatusDetails)(nil),   // 17: chaski.v1.StatusDetails
+	(*FaultSample)(nil),     // 18: chaski.v1.FaultSample
+	(*ReadRequest)(nil),     // 19: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),     // 20: chaski.v1.InfoRequest
+	(*InfoReply)(nil),       // 21: chaski.v1.InfoReply
+	(*PlanRequest)(nil),     // 22: chaski.v1.PlanRequest
+	(*PlanReply)(nil),       // 23: chaski.v1.PlanReply
+	(*ReportRequest)(nil),   // 24: chaski.v1.ReportRequest
+	(*ReportReply)(nil),     // 25: chaski.v1.ReportReply
+	(*Groups_Level)(nil),    // 26: chaski.v1.Groups.Level
+	nil,                     // 27: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),       // 28: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3970,7 +2562,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	5,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
 	4,  // 5: chaski.v1.DescribeReply.sources:type_name -> chaski.v1.SourceInfo
 	7,  // 6: chaski.v1.SourceInfo.fields:type_name -> chaski.v1.FieldInfo
-	40, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	26, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	10, // 8: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	11, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	9,  // 10: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -3980,42 +2572,26 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 14: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
 	18, // 15: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
 	16, // 16: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
-	42, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	41, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	28, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	27, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	9,  // 19: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
-	25, // 20: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
-	26, // 21: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
-	27, // 22: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
-	29, // 23: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
-	30, // 24: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	32, // 25: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	34, // 26: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	36, // 27: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	33, // 28: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
-	35, // 29: chaski.v1.AskRequest.plan:type_name -> chaski.v1.PlanQuestion
-	24, // 30: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 31: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 32: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 33: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	32, // 34: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	37, // 35: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
-	0,  // 36: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	8,  // 37: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	19, // 38: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	20, // 39: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	22, // 40: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	38, // 41: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
-	3,  // 42: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	12, // 43: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	12, // 44: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	21, // 45: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	23, // 46: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	39, // 47: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
-	42, // [42:48] is the sub-list for method output_type
-	36, // [36:42] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	0,  // 20: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	8,  // 21: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	19, // 22: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	20, // 23: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	22, // 24: chaski.v1.Chaski.Plan:input_type -> chaski.v1.PlanRequest
+	24, // 25: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
+	3,  // 26: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	12, // 27: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	12, // 28: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	21, // 29: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	23, // 30: chaski.v1.Chaski.Plan:output_type -> chaski.v1.PlanReply
+	25, // 31: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
+	26, // [26:32] is the sub-list for method output_type
+	20, // [20:26] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -4036,26 +2612,13 @@ func file_chaski_v1_chaski_proto_init() {
 		(*StreamReply_Shared)(nil),
 	}
 	file_chaski_v1_chaski_proto_msgTypes[19].OneofWrappers = []any{}
-	file_chaski_v1_chaski_proto_msgTypes[22].OneofWrappers = []any{
-		(*AskRequest_About)(nil),
-		(*AskRequest_Table)(nil),
-		(*AskRequest_Entries)(nil),
-		(*AskRequest_Bytes)(nil),
-		(*AskRequest_Index)(nil),
-		(*AskRequest_RumiHead)(nil),
-		(*AskRequest_Stats)(nil),
-		(*AskRequest_Paste)(nil),
-		(*AskRequest_RumiFrames)(nil),
-		(*AskRequest_Plan)(nil),
-		(*AskRequest_Data)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,7 +26,7 @@ const (
 	Chaski_Stream_FullMethodName   = "/chaski.v1.Chaski/Stream"
 	Chaski_Read_FullMethodName     = "/chaski.v1.Chaski/Read"
 	Chaski_Info_FullMethodName     = "/chaski.v1.Chaski/Info"
-	Chaski_Ask_FullMethodName      = "/chaski.v1.Chaski/Ask"
+	Chaski_Plan_FullMethodName     = "/chaski.v1.Chaski/Plan"
 	Chaski_Report_FullMethodName   = "/chaski.v1.Chaski/Report"
 )
 
@@ -49,9 +49,8 @@ type ChaskiClient interface {
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamReply], error)
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoReply, error)
-	// Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
-	// it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
-	Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AskRequest, AskReply], error)
+	// Plan tells what a cache on disk, empty before them, saves in epochs of a dataset.
+	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanReply, error)
 	// Report tells what the ranks that train with this server wait for, as a table and as figures.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportReply, error)
 }
@@ -116,18 +115,15 @@ func (c *chaskiClient) Info(ctx context.Context, in *InfoRequest, opts ...grpc.C
 	return out, nil
 }
 
-func (c *chaskiClient) Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AskRequest, AskReply], error) {
+func (c *chaskiClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Chaski_ServiceDesc.Streams[2], Chaski_Ask_FullMethodName, cOpts...)
+	out := new(PlanReply)
+	err := c.cc.Invoke(ctx, Chaski_Plan_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[AskRequest, AskReply]{ClientStream: stream}
-	return x, nil
+	return out, nil
 }
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Chaski_AskClient = grpc.BidiStreamingClient[AskRequest, AskReply]
 
 func (c *chaskiClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -158,9 +154,8 @@ type ChaskiServer interface {
 	Read(*ReadRequest, grpc.ServerStreamingServer[StreamReply]) error
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(context.Context, *InfoRequest) (*InfoReply, error)
-	// Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
-	// it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
-	Ask(grpc.BidiStreamingServer[AskRequest, AskReply]) error
+	// Plan tells what a cache on disk, empty before them, saves in epochs of a dataset.
+	Plan(context.Context, *PlanRequest) (*PlanReply, error)
 	// Report tells what the ranks that train with this server wait for, as a table and as figures.
 	Report(context.Context, *ReportRequest) (*ReportReply, error)
 	mustEmbedUnimplementedChaskiServer()
@@ -185,8 +180,8 @@ func (UnimplementedChaskiServer) Read(*ReadRequest, grpc.ServerStreamingServer[S
 func (UnimplementedChaskiServer) Info(context.Context, *InfoRequest) (*InfoReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Info not implemented")
 }
-func (UnimplementedChaskiServer) Ask(grpc.BidiStreamingServer[AskRequest, AskReply]) error {
-	return status.Error(codes.Unimplemented, "method Ask not implemented")
+func (UnimplementedChaskiServer) Plan(context.Context, *PlanRequest) (*PlanReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Plan not implemented")
 }
 func (UnimplementedChaskiServer) Report(context.Context, *ReportRequest) (*ReportReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
@@ -266,12 +261,23 @@ func _Chaski_Info_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Chaski_Ask_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(ChaskiServer).Ask(&grpc.GenericServerStream[AskRequest, AskReply]{ServerStream: stream})
+func _Chaski_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ChaskiServer).Plan(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Chaski_Plan_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ChaskiServer).Plan(ctx, req.(*PlanRequest))
+	}
+	return interceptor(ctx, in, info, handler)
 }
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Chaski_AskServer = grpc.BidiStreamingServer[AskRequest, AskReply]
 
 func _Chaski_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReportRequest)
@@ -307,6 +313,10 @@ var Chaski_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Chaski_Info_Handler,
 		},
 		{
+			MethodName: "Plan",
+			Handler:    _Chaski_Plan_Handler,
+		},
+		{
 			MethodName: "Report",
 			Handler:    _Chaski_Report_Handler,
 		},
@@ -322,12 +332,6 @@ var Chaski_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Read",
 			Handler:       _Chaski_Read_Handler,
 			ServerStreams: true,
-		},
-		{
-			StreamName:    "Ask",
-			Handler:       _Chaski_Ask_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
 		},
 	},
 	Metadata: "chaski/v1/chaski.proto",

@@ -18,15 +18,15 @@ import threading
 import traceback
 import zipfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
-from chaski import _grpc, _host, _progress, _sign
+from chaski import _grpc, _host, _sign
 from chaski._grpc import at_fork
 from chaski._host import HELD_FOR, OtherSettingsError, abstract_name, abstract_works, enter
 from chaski._rpc import Connection
-from chaski.errors import EngineError, SpecError
+from chaski.errors import EngineError
 
 _log = logging.getLogger("chaski")
 
@@ -35,7 +35,6 @@ _TRIES = 4  # of engines that end just as this process comes
 _HELD = "8760h"  # a year
 _STOP_SECONDS = 5.0
 _TAIL_LINES = 20
-_USAGE = 2  # the exit code of a command after wrong arguments
 _NAME = "chaski.exe" if sys.platform == "win32" else "chaski"
 
 
@@ -64,59 +63,7 @@ def find_binary() -> str:
     )
 
 
-def command(
-    word: str,
-    *args: str | os.PathLike[str],
-    given: str = "",
-    named: Mapping[str, str],
-    **flags: Any,
-) -> None:
-    """Runs a command of the engine, such as "pack", to its end, or raises what `check` does."""
-    paths = [os.path.expanduser(os.fspath(a)) for a in args]
-    check(run_line([word, *_written(flags), "--", *paths], given), named)
-
-
-def run_line(
-    line: Sequence[str | os.PathLike[str]], given: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """Runs the engine with a command line to its end; given is standard input."""
-    words, line = os.fspath(line[0]), [find_binary(), *line]
-    # Names of files in an error may be of any bytes.
-    options: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
-    with _sign.given() as signers:
-        if not _progress.visible():
-            return subprocess.run(line, input=given, capture_output=True, **options, **signers)
-        signers["env"] = {**signers.get("env", os.environ), "CHASKI_PROGRESS": "1"}
-        read, write = os.pipe()
-        said: list[str] = []
-        with open(read, **options) as lines:
-            reader = threading.Thread(target=_follow, args=(words, lines, said))
-            reader.start()
-            try:
-                options |= {"stdout": subprocess.PIPE, "stderr": write, **signers}
-                out = subprocess.run(line, input=given, **options)
-            finally:
-                os.close(write)
-                reader.join()
-    out.stderr = "".join(said)
-    return out
-
-
-def _follow(words: str, lines: Iterable[str], said: list[str]) -> None:
-    """Draws the lines of a command that say how far it is, and keeps the others."""
-    bar = _progress.Bar(words)
-    try:
-        for line in lines:
-            if m := re.fullmatch(r"\x1e(\d+) (-?\d+)\n", line):
-                bar.set(int(m[1]), int(m[2]))
-            else:
-                said.append(line)
-        bar.close()
-    finally:  # when a bar fails: unread, the command would stop
-        said += (line for line in lines if not line.startswith("\x1e"))
-
-
-def _written(flags: Mapping[str, Any]) -> Iterator[str]:
+def written(flags: Mapping[str, Any]) -> Iterator[str]:
     """Yields flags of a command: max_bytes=4 is --max-bytes=4, and a list repeats its flag.
 
     None leaves a flag out.
@@ -126,31 +73,6 @@ def _written(flags: Mapping[str, Any]) -> Iterator[str]:
             if v is not None:
                 text = os.path.expanduser(v) if isinstance(v, (str, os.PathLike)) else v
                 yield f"--{name.replace('_', '-')}={text}"
-
-
-def message(out: subprocess.CompletedProcess[str]) -> str:
-    """Returns why a command failed."""
-    return out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
-
-
-def check(out: subprocess.CompletedProcess[str], named: Mapping[str, str]) -> None:
-    """Raises if a command failed. named are words for files that the user does not know.
-
-    Raises:
-        SpecError: an argument of the command is wrong.
-        EngineError: it failed for another reason.
-    """
-    if out.returncode == 0:
-        return
-    said = message(out)
-    for word, file in named.items():
-        said = said.replace(file, word)
-    if out.returncode == _USAGE:  # --max-bytes is max_bytes here
-        said = said.partition("\nTry 'chaski")[0]
-        raise SpecError(
-            re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), said)
-        )
-    raise EngineError(said)
 
 
 def _is_script(path: str) -> bool:
@@ -195,7 +117,6 @@ class LocalEngine:
             "root": ["/", "http://", "https://", "hf://", "s3://", "gs://", "az://", "abfs://"],
             "allow_redirects": True,
             "allow_upstream": True,
-            "paste_bytes": 8 << 30,
             **limits,
         }
         try:
@@ -242,7 +163,7 @@ class LocalEngine:
                 if held_for:
                     signers["env"] = {**signers.get("env", os.environ), HELD_FOR: held_for}
                 self._process = subprocess.Popen(
-                    [self.binary, "serve", *_written({**flags, **self._flags})],
+                    [self.binary, "serve", *written({**flags, **self._flags})],
                     stdin=subprocess.PIPE if own else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

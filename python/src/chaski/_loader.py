@@ -787,7 +787,7 @@ class Loader:
 
     def _planned(self, quota: int) -> list[dict[str, int]]:
         """Returns what a cache of a quota saves in the epochs that were walked through."""
-        question = pb.PlanQuestion(
+        request = pb.PlanRequest(
             first_epoch=self._walked.start,
             epochs=min(self._walked.stop - self._walked.start, _MAX_PLANNED),
             rank=self.rank,
@@ -796,8 +796,8 @@ class Loader:
         )
 
         def ask() -> Any:
-            question.handle = self._described.reply.handle  # of the engine that lives now
-            return json.loads(self._connection.ask(pb.AskRequest(plan=question), None)[0])
+            request.handle = self._described.reply.handle  # of the engine that lives now
+            return self._connection.plan(request)
 
         said: list[dict[str, int]] = self._outlive(ask)
         return said

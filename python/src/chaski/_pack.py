@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaski import taco
 from chaski._calls import entry
-from chaski._engine import command
+from chaski._command import command
 from chaski._plain import Path as _Path
 from chaski._plain import absolute, json_text
 from chaski.errors import SpecError

@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from chaski._arguments import Grid
 from chaski._calls import entry
+from chaski._command import ask
 from chaski._files import replace_file
-from chaski._grpc import pb
-from chaski._plain import as_array, count, positive
-from chaski._read import Server, ask, info, words
-from chaski._rpc import PIECE
+from chaski._plain import absolute, as_array, count, positive
+from chaski._read import info
 from chaski.errors import SpecError
 
 Part: TypeAlias = "tuple[npt.ArrayLike | Mapping[str, Any], npt.ArrayLike]"
@@ -63,6 +62,9 @@ class GroundGrid:
 
 GroundGrid.__init__ = entry(GroundGrid.__init__)  # type: ignore[method-assign]
 
+PIECE = 1 << 20
+"""Bytes of windows that are written at a time."""
+
 ALIKE = 1e-3
 """The part of a pixel by which corners may be off the grid: coordinates are rounded."""
 
@@ -77,7 +79,6 @@ def paste(
     blend: Literal["linear", "mean"] = "linear",
     argmax: bool = False,
     timeout: float | None = 3600.0,
-    server: Server | None = None,
 ) -> None:
     """Writes predictions for the windows of a scene as one raster, a TOG that lies where it does.
 
@@ -94,7 +95,7 @@ def paste(
         parts = ((b["geo"], model(b["image"])) for b in loader)
         chaski.paste(parts, None, "probability.tif", grid=grid)
 
-    The engine assembles the raster, as the command `chaski paste` does. Predictions are kept in a
+    The command `chaski paste` assembles the raster. Predictions are kept in a
     temporary file until all are there.
 
     Args:
@@ -112,21 +113,15 @@ def paste(
             alike ("mean").
         argmax: write the number of the greatest band as uint8, after blending.
         timeout: seconds for the engine; None waits for as long as it takes.
-        server: a running engine (`chaski serve`) that has the scene, as "host:port" or a
-            `Connection`; `out` is a file here. Default: the engine that `load` starts.
 
     Raises:
         SpecError: a window is missing, or comes twice. With a `GroundGrid`: one does not lie on its
             pixels, or none lies on it.
     """
-    question = pb.PasteQuestion(blend=blend, argmax=argmax)
+    line = ["paste", f"--blend={blend}", *["--argmax"] * bool(argmax)]
     if isinstance(grid, GroundGrid):
         if scene is not None:
             raise SpecError(f"scene is {scene!r}: it must be None with a GroundGrid")
-        ground = question.ground
-        ground.epsg, ground.resolution = grid.epsg, grid.resolution
-        ground.west, ground.north = grid.bounds[0], grid.bounds[3]
-        ground.height, ground.width = grid.shape
         placed = _corners(predictions, grid)
     elif isinstance(grid, Grid) and grid.max_nodata is not None:
         raise SpecError(
@@ -134,9 +129,10 @@ def paste(
             "numbers are not those of the grid"
         )
     elif isinstance(grid, Grid) and scene is not None:
-        question.scene, question.pad = words(server, scene), bool(grid.pad)
-        *sides, question.stride_y, question.stride_x = grid.sides()
-        n = grid.count(*info(scene, server=server)["raster"]["shape"][1:])
+        *sides, stride_y, stride_x = grid.sides()
+        line += [f"--like={absolute(scene)}", f"--stride={stride_y}x{stride_x}"]
+        line += ["--pad"] * bool(grid.pad)
+        n = grid.count(*info(scene)["raster"]["shape"][1:])
         placed = _numbers(predictions, n, sides)
     else:
         raise SpecError(
@@ -153,11 +149,15 @@ def paste(
         where = np.concatenate(places or [np.empty((0, 2))])
         if not len(where):
             raise SpecError(f"no window lies on the grid {grid}")
-        question.bands, question.height, question.width = shape
+        line.append(f"--window={shape[1]}x{shape[2]}")
+        if isinstance(grid, GroundGrid):
+            west, _, _, north = grid.bounds
+            numbers = (grid.epsg, west, north, grid.resolution, shape[0], *grid.shape)
+            line.append("--ground=" + ",".join(map(str, numbers)))
         order = np.lexsort(where.T[::-1])  # so that the raster is the same for any order of batches
         windows = np.memmap(f, "<f4", "r", shape=(len(where), *shape))
         pieces = _pieces(where if scene is None else None, windows, order)
-        raster, _ = ask(server, pb.AskRequest(paste=question), timeout, pieces)
+        raster, _ = ask([*line, "-"], pieces, timeout)
     replace_file(out, [raster])
 
 

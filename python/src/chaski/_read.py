@@ -6,7 +6,7 @@ import contextlib
 import operator
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -82,22 +82,9 @@ def words(server: Server | None, path: Path) -> str:
 def call(server: Server | None, max_chunk: int | None, method: str, *args: Any) -> Any:
     """Calls a method of a connection. Where gRPC stands still, another process does it."""
     if stands_still():
-        sent = [list(a) if isinstance(a, Iterator) else a for a in args]
-        return _apart.call(call, _target(server), max_chunk, method, *sent)
+        return _apart.call(call, _target(server), max_chunk, method, *args)
     with connection(server, max_chunk) as c:
         return getattr(c, method)(*args)
-
-
-def ask(
-    server: Server | None,
-    question: pb.AskRequest,
-    timeout: float | None,
-    data: Iterable[bytes] = (),
-    max_chunk: int | None = None,
-) -> tuple[bytes, list[str]]:
-    """Asks the engine, or a server, a question: see `Connection.ask`."""
-    out: tuple[bytes, list[str]] = call(server, max_chunk, "ask", question, timeout, data)
-    return out
 
 
 def _target(server: Server | None) -> str | None:
@@ -139,6 +126,10 @@ def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> l
             "header must be bytes, one for each path"
         )
     return blobs
+
+
+class Checked(list[bytes]):
+    """Headers that must be the files' own, which are read too."""
 
 
 _MAX_CORNER = 0xFFFFFFFF  # a corner in a request has 32 bits
@@ -230,6 +221,7 @@ def read(
         num_threads=count("num_threads", num_threads, 0),
         corners=corners,
         overview=None if overview is None else count("overview", overview, 0),
+        check_headers=isinstance(header, Checked),
     )
     if max_chunk is not None:
         count("max_chunk", max_chunk)

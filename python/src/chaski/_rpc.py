@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import operator
 import os
@@ -19,7 +18,6 @@ from chaski._assemble import Assembler, Pool
 from chaski._grpc import grpc, pb
 from chaski._host import SUPPORTED
 from chaski._pipe import Pipe
-from chaski._progress import Bar
 from chaski._shared import Side
 from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError
 
@@ -43,9 +41,6 @@ _OPTIONS: list[tuple[str, int]] = [
 
 PREFETCH = 3
 """Batches requested ahead where neither a user nor an engine says how many."""
-
-PIECE = 1 << 20
-"""Bytes of one message of a long question: servers take 2 MiB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +110,7 @@ _PYTHON = {
 _JSON = re.compile(r"\b(true|false|null|an object)\b|\[height, width\]")
 
 
-def _spec_error(details: str, member: pb.FaultMember | None) -> SpecError:
+def spec_error(details: str, member: pb.FaultMember | None) -> SpecError:
     """Returns the error about a spec that an engine refuses, in terms of the arguments."""
     if member is None:
         return SpecError(details.removeprefix("spec: "))
@@ -186,12 +181,10 @@ class Connection:
         self._describe = c.unary_unary(base + "Describe", sent, pb.DescribeReply.FromString)
         self._info = c.unary_unary(base + "Info", sent, pb.InfoReply.FromString)
         self._report = c.unary_unary(base + "Report", sent, pb.ReportReply.FromString)
+        self._plan = c.unary_unary(base + "Plan", sent, pb.PlanReply.FromString)
         # Replies are taken as bytes: see parse_reply.
         self._stream = c.stream_stream(base + "Stream", sent, None)
         self._read = c.unary_stream(base + "Read", sent, None)
-        # One request is the usual: it needs no thread that sends. The method is the same.
-        self._ask_one = c.unary_stream(base + "Ask", sent, pb.AskReply.FromString)
-        self._ask = c.stream_stream(base + "Ask", sent, pb.AskReply.FromString)
 
     def _show(self) -> list[tuple[str, str]]:
         """Returns the metadata of a call."""
@@ -260,7 +253,7 @@ class Connection:
         fault = _fault_of(e)
         if code == S.INVALID_ARGUMENT:
             said = fault is not None and fault.HasField("member")
-            return _spec_error(details, fault.member if fault is not None and said else None)
+            return spec_error(details, fault.member if fault is not None and said else None)
         if fault is not None and fault.kind != "internal":
             return fault_error(fault)
         kinds = {  # of errors of gRPC itself, or of another program
@@ -278,7 +271,7 @@ class Connection:
         r = self._reply(self._report, pb.ReportRequest(since=since), 60, "report")
         return r.table, r.figures
 
-    def _reply(self, method: Any, request: Any, timeout: float, doing: str) -> Any:
+    def _reply(self, method: Any, request: Any, timeout: float | None, doing: str) -> Any:
         """Returns the one reply of a method."""
         try:
             return method(request, timeout=timeout, metadata=self._show())
@@ -315,35 +308,9 @@ class Connection:
             raise PayloadError(f"{self.target}: info of {path}: not a JSON object")
         return out
 
-    def ask(
-        self, question: pb.AskRequest, timeout: float | None, data: Iterable[bytes] = ()
-    ) -> tuple[bytes, list[str]]:
-        """Asks a question, and returns the answer and what it warns of.
-
-        The timeout is until the end of the answer; None waits for as long as it takes. What the
-        question needs besides is data, in pieces of any size.
-        """
-        starts = ((p, i) for p in data for i in range(0, len(p), PIECE))
-        pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p, i in starts)
-        first = next(pieces, None)
-        if first is None:
-            call = self._ask_one(question, timeout=timeout, metadata=self._show())
-        else:
-            requests = itertools.chain((question, first), pieces)
-            call = self._ask(requests, timeout=timeout, metadata=self._show())
-        out, warned, bar = [], [], Bar(str(question.WhichOneof("kind")))
-        try:
-            for reply in call:
-                out.append(reply.data)
-                warned += reply.warnings
-                if reply.total:
-                    bar.set(reply.done, reply.total)
-        except grpc.RpcError as e:
-            raise self.error(e, str(question.WhichOneof("kind"))) from None
-        finally:
-            call.cancel()
-            bar.close()
-        return b"".join(out), warned
+    def plan(self, request: pb.PlanRequest) -> Any:
+        """Returns what a cache saves in epochs of a dataset."""
+        return json.loads(self._reply(self._plan, request, None, "plan").json)
 
     def stream(self, requests: Iterable[pb.StreamRequest]) -> Any:
         """Opens a stream of tickets and credits up, parts and faults down."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import operator
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,11 +17,9 @@ import numpy.typing as npt
 from chaski import _show
 from chaski._arguments import FieldLike, OnBad, Rows
 from chaski._calls import entry
+from chaski._command import ask
 from chaski._files import replace_file
-from chaski._grpc import pb
 from chaski._plain import Columns, Path, Tables, count, positive
-from chaski._read import Server, ask
-from chaski._rpc import PIECE
 from chaski._spec import SpecOptions, build_spec, policy, takes
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
@@ -130,7 +129,6 @@ class StatsOptions:
     workers: int | None = None
     max_chunk: int | None = None
     timeout: float | None = 3600.0
-    server: Server | None = None
 
 
 @takes(StatsOptions)
@@ -140,7 +138,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         stats = chaski.stats("chips/")
         loader = chaski.load("chips/", batch_size=64, normalize="mean_std", stats=stats)
 
-    The engine does it, as the command `chaski stats`. Whole rasters are counted, not only the
+    The command `chaski stats` does it. Whole rasters are counted, not only the
     windows of a loader, but no nodata and no pixels that a file's mask excludes. Of a field that
     picks bands or steps of time, these are counted; else all are. Pass the conditions and the split
     of the training, so that rows held back for validation are not counted.
@@ -159,8 +157,6 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         workers: threads that decode; default: one a core.
         max_chunk: see `Engine`.
         timeout: seconds for all of it; None waits for as long as it takes.
-        server: a running engine (`chaski serve`) that has the source, as "host:port" or a
-            `Connection`; paths are in its words. Default: the engine that `load` starts.
 
     Raises:
         DeadlineError: it took longer than the timeout.
@@ -171,17 +167,19 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         raise SpecError(f"on_bad is {o.on_bad!r}: it must be 'error' or 'skip'")
     if o.rows.take is not None or o.rows.steps_per_epoch is not None:
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
-    with contextlib.closing(Files(o.fields, local=o.server is None)) as files:
+    line = ["stats", "--format=json"]
+    if o.workers is not None:
+        line.append(f"--workers={count('workers', o.workers, 0)}")
+    if o.max_chunk is not None:
+        line.append(f"--max-chunk={count('max_chunk', o.max_chunk)}")
+    with (
+        contextlib.closing(Files(o.fields, local=True)) as files,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         options = SpecOptions(
             batch_size=1, fields=o.fields, rows=o.rows, tables=o.tables, on_bad=o.on_bad
         )
-        spec = build_spec(o.source, options, files)
-        text = json.dumps(spec).encode()
-        question = pb.StatsQuestion(
-            spec=text[:PIECE],
-            workers=0 if o.workers is None else count("workers", o.workers, 0),
-        )
-        if o.max_chunk is not None:
-            count("max_chunk", o.max_chunk)
-        request = pb.AskRequest(stats=question)
-        return Stats(json.loads(ask(o.server, request, o.timeout, [text[PIECE:]], o.max_chunk)[0]))
+        path = os.path.join(folder, "spec.json")
+        with open(path, "w") as f:
+            json.dump(build_spec(o.source, options, files), f)
+        return Stats(json.loads(ask([*line, path], timeout=o.timeout)[0]))

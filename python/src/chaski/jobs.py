@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from chaski._engine import check, message, run_line
+from chaski._command import check, message, run_line
 from chaski.errors import OF_FILES, EngineError
 
 __all__ = ["run"]

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import itertools
 import json
 import math
 import os
@@ -36,12 +37,10 @@ import numpy.typing as npt
 from chaski import _read
 from chaski._assemble import DTYPES
 from chaski._calls import entry
-from chaski._files import replace_file
-from chaski._grpc import pb
+from chaski._command import ask
 from chaski._plain import Crs, Path, absolute, crs_code
-from chaski._read import Selection, Slice, ask
+from chaski._read import Selection, Slice
 from chaski._records import RumiHeader, RumiLayout
-from chaski._rpc import PIECE
 from chaski.errors import SpecError, UnsupportedError
 
 __all__ = [
@@ -219,7 +218,7 @@ def write(
     crs: Crs | None = None,
     pixel_is_point: bool = False,
 ) -> bytes:
-    """Writes a rumi file of the layout's generation, whose head the engine makes.
+    """Writes a rumi file of the layout's generation.
 
     The file appears under its name once it is complete, in place of one that was there.
 
@@ -254,31 +253,23 @@ def write(
     t = [] if transform is None else [float(v) for v in transform][:6]  # an Affine has nine
     if transform is not None and len(t) != 6:
         raise SpecError(f"transform is {transform!r}: it must be (a, b, c, d, e, f)")
-    dtype = {"bool": "uint1"}.get(layout.dtype.name, layout.dtype.name)
-    question = pb.RumiHeadQuestion(
-        **vars(layout) | {"dtype": dtype},
-        transform=t,
-        epsg=0 if crs is None else crs_code("crs", crs),
-        pixel_is_point=pixel_is_point,
-        bands=bands,
-        time=["/".join(map(_iso, v if isinstance(v, (tuple, list)) else [v])) for v in time],
-    )
+    said: dict[str, Any] = {name: getattr(layout, name) for name in ("cells", "unit")}
+    said["shape"], said["tile"] = [int(n) for n in layout.shape], [int(n) for n in layout.tile]
+    said["generation"], said["times"] = int(layout.generation), int(layout.times)
+    said["dtype"] = {"bool": "uint1"}.get(layout.dtype.name, layout.dtype.name)
+    said |= {"transform": t, "pixel_is_point": bool(pixel_is_point), "bands": list(bands)}
+    said["epsg"] = 0 if crs is None else crs_code("crs", crs)
+    said["time"] = ["/".join(map(_iso, v if isinstance(v, (tuple, list)) else [v])) for v in time]
+    data: Iterable[bytes | memoryview]
     if graph:
-        asked = pb.RumiFramesQuestion(
-            head=question, graph=graph, level=level, geozl=geozl, max_cost=max_cost
-        )
+        said |= {"graph": graph, "level": level, "geozl": geozl, "max_cost": max_cost}
         data = (np.ascontiguousarray(f, layout.dtype).tobytes() for f in frames)
-        answer, at, frames = ask(None, pb.AskRequest(rumi_frames=asked), None, data)[0], 0, []
-        while at < len(answer):
-            at += 8 + (n := int.from_bytes(answer[at : at + 8], "little"))
-            frames.append(answer[at - n : at])
-    stored = [memoryview(cast(bytes, f)).cast("B") for f in frames]
-    counts = np.array([len(f) for f in stored], "<u8").tobytes()
-    question.counts = counts[:PIECE]
-    answer = ask(None, pb.AskRequest(rumi_head=question), None, [counts[PIECE:]])[0]
-    blobs: list[bytes] = list(pb.Blobs.FromString(answer).blobs)
-    replace_file(path, [blobs[0], *stored, blobs[2]])
-    return blobs[1]
+    else:
+        data = [memoryview(cast(bytes, f)).cast("B") for f in frames]
+        said["counts"] = [len(f) for f in data]
+    head: list[bytes | memoryview] = [json.dumps(said).encode() + b"\n"]
+    line = ["frame", f"--pack={os.path.abspath(os.fsdecode(path))}", "-"]
+    return bytes.fromhex(ask(line, itertools.chain(head, data))[0].decode())
 
 
 def _iso(v: Any) -> str:
@@ -294,15 +285,12 @@ def parse(blob: bytes | bytearray | memoryview) -> Header:
         UnsupportedError: its version, or its dtype here, is unknown, or only the file says which
             generation it is of.
     """
-    b = bytes(blob)
-    return _header(pb.IndexQuestion(header=b[:PIECE] or b"\0"), b[PIECE:])
+    return _header("-", bytes(blob))
 
 
-def _header(question: pb.IndexQuestion, more: bytes = b"") -> Header:
-    """Returns the engine's description of a header blob, or of a file."""
-    answer = ask(None, pb.AskRequest(index=question), None, [more])[0]
-    text, offsets, counts, blob = pb.Blobs.FromString(answer).blobs
-    said = json.loads(text)
+def _header(path: str, blob: bytes = b"") -> Header:
+    """Returns the engine's description of a file, or of a header blob."""
+    said = json.loads(ask(["index", "--format=json", "--", path], [blob])[0])
     for name in ("shape", "tile", "index_order"):
         said[name] = tuple(said[name])
     said["transform"] = said["transform"] and tuple(map(float, said["transform"]))
@@ -311,9 +299,9 @@ def _header(question: pb.IndexQuestion, more: bytes = b"") -> Header:
     said["time"] = said["time"] and [
         _time(v) if isinstance(v, str) else tuple(map(_time, v)) for v in said["time"]
     ]
-    return Header(
-        blob, **said, offsets=np.frombuffer(offsets, "<i8"), counts=np.frombuffer(counts, "<i8")
-    )
+    for name in ("offsets", "counts"):
+        said[name] = np.array(said[name], "<i8")
+    return Header(bytes.fromhex(said.pop("blob")), **said)
 
 
 def _dtype(name: str) -> np.dtype[Any]:
@@ -334,9 +322,9 @@ def index_file(path: AnyPath) -> bytes:
 
 
 def _index_files(names: Sequence[str]) -> list[bytes]:
-    """Returns the blobs of files by one question to the engine, which takes half a millisecond."""
-    question = pb.IndexQuestion(paths=map(absolute, names))
-    blobs = list(pb.Blobs.FromString(ask(None, pb.AskRequest(index=question), None)[0]).blobs)
+    """Returns the blobs of files by one command."""
+    said = ask(["index", "--format=hex", "--", *map(absolute, names)])[0]
+    blobs = [bytes.fromhex(line) for line in said.decode().split()]
     for name, blob in zip(names, blobs, strict=True):
         if blob[:4] not in (b"<3<3", b"LOVE"):
             message = f"{name}: header: not a rumi file, but another TIFF"
@@ -349,7 +337,7 @@ def info(*, source: AnyPath | None = None, header: bytes | None = None) -> Heade
     """Describes a file, or a header alone."""
     if source is None:
         return parse(header or b"")
-    return _header(pb.IndexQuestion(file=absolute(os.fsdecode(source))))
+    return _header(absolute(os.fsdecode(source)))
 
 
 def _time(text: str) -> Any:
@@ -437,20 +425,21 @@ def read(
     asked: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
     files = [os.fsdecode(p) for p in asked]
     dtype: np.dtype[Any] | None = None
+    blobs: _read.Checked | None = None
     if specs is not None:
         given = [specs] if isinstance(specs, (Header, bytes)) else list(specs)
         if len(given) != len(files):
             raise SpecError(f"{len(given)} specs for {len(files)} paths")
-        parsed = [h if isinstance(h, Header) else parse(h) for h in given]
-        for path, h, blob in zip(files, parsed, _index_files(files), strict=True):
-            if blob != h.blob:
-                raise SpecError(f"{path}: the header is that of another file")
-        dtype = parsed[0].dtype if parsed else None
+        blobs = _read.Checked(h.blob if isinstance(h, Header) else bytes(h) for h in given)
+        if given:
+            dtype = (given[0] if isinstance(given[0], Header) else parse(given[0])).dtype
     if n is not None and pattern is None:
         of = slice(*n) if isinstance(n, tuple) else n
-        picked = files[of] if isinstance(of, slice) else [files[i] for i in of if i < len(files)]
+        numbers = range(len(files))
+        picked = numbers[of] if isinstance(of, slice) else [i for i in of if i < len(files)]
         if len(picked) == 1:  # and then without the axis n
-            files, n = picked, None
+            files, n = [files[picked[0]]], None
+            blobs = blobs and _read.Checked([blobs[picked[0]]])
     out = _read.read(
         files,
         layout=_blanks(pattern),
@@ -461,6 +450,7 @@ def read(
         x=x,
         num_threads=num_threads,
         timeout=timeout,
+        header=blobs,
     )
     # What numpy has no name for comes as bits.
     if dtype is not None and dtype != out.dtype and dtype.itemsize == out.dtype.itemsize:

@@ -12,21 +12,22 @@
             ...
 
 A dataset is a list of containers and of conditions; nothing is opened before something is asked of
-it, and errors come then. The engine reads and filters: that of `chaski.load`, or one elsewhere
-(`server=`); see `chaski help sql`. Tables need pyarrow: without it they raise ImportError.
+it, and errors come then. The command `chaski sql` reads and filters; see `chaski help sql`. Tables
+need pyarrow: without it they raise ImportError.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import json
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -34,16 +35,16 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._arguments import Engine, FieldLike, Rows
+from chaski._arguments import FieldLike, Rows
 from chaski._calls import entry
-from chaski._grpc import pb
+from chaski._command import ask as _ask
 from chaski._loader import Loader
-from chaski._loader import connect as _connect
 from chaski._loader import load as _load
 from chaski._plain import (
     Crs,
     Path,
     Where,
+    absolute,
     count,
     crs_code,
     is_local,
@@ -52,11 +53,8 @@ from chaski._plain import (
     plain,
     positive,
 )
-from chaski._read import Server, words
-from chaski._read import ask as _ask
 from chaski._read import read as _read
 from chaski._records import Document
-from chaski._rpc import PIECE
 from chaski._secrets import without_secrets
 from chaski.errors import Error, NotFoundError, SpecError, UnsupportedError
 
@@ -79,7 +77,6 @@ def load(
     *,
     column_mode: Mode = "intersection",
     timeout: float | None = 600.0,
-    server: Server | None = None,
 ) -> Dataset:
     """Returns the samples of a container, or of several one after the other.
 
@@ -91,22 +88,18 @@ def load(
             out, filled with null, or an error. A `UserWarning` of the first question that joins the
             columns says what was left out or filled, and what became strings.
         timeout: seconds for each question to the engine; None waits for as long as it takes.
-        server: a running engine (`chaski serve`) that has the containers, as "host:port" or a
-            `chaski.Connection`. Paths are in its words, below its roots. Default: the engine that
-            `chaski.load` starts.
 
     Raises:
         NotFoundError: a local container is not there.
     """
-    paths = [words(server, p) for p in listed("path", path)]
-    if server is None:
-        for p in paths:
-            if is_local(p) and not os.path.lexists(p):
-                raise NotFoundError(f"{p}: container: not found", kind="not found", file=p)
-    base = None if base_path is None else words(server, base_path)
+    paths = [absolute(p) for p in listed("path", path)]
+    for p in paths:
+        if is_local(p) and not os.path.lexists(p):
+            raise NotFoundError(f"{p}: container: not found", kind="not found", file=p)
+    base = None if base_path is None else absolute(base_path)
     if timeout is not None:
         positive("timeout", timeout)
-    return Dataset(_Source(paths, base, column_mode, timeout, server), ())
+    return Dataset(_Source(paths, base, column_mode, timeout), ())
 
 
 @entry
@@ -125,10 +118,9 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     if len(datasets) < 2 or not all(isinstance(d, Dataset) for d in datasets):
         raise SpecError(f"concat needs at least 2 datasets, not {len(datasets)}: {datasets}")
     first = datasets[0]._source
-    for name in ("base_path", "server"):
-        several = [getattr(d._source, name) for d in datasets]
-        if any(v != several[0] for v in several):
-            raise SpecError(f"concat of datasets of several {name}s: {several}")
+    several = [d._source.base_path for d in datasets]
+    if any(v != several[0] for v in several):
+        raise SpecError(f"concat of datasets of several base_paths: {several}")
     paths = [p for d in datasets for p in d._source.paths]
     joined = Dataset(replace(first, paths=paths, mode=column_mode), ())
     if not any(d._steps for d in datasets):
@@ -144,30 +136,26 @@ class _Source:
     base_path: str | None
     mode: str
     timeout: float | None
-    server: Server | None
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):  # here, as the engine takes "" for the default
+        if self.mode not in get_args(Mode):
             raise SpecError(
                 f"column_mode is {self.mode!r}: it must be one of {', '.join(get_args(Mode))}"
             )
-        self.containers = pb.Containers(
-            paths=self.paths, base_path=self.base_path, columns=self.mode
-        )
         self._tables: dict[int, pyarrow.Table] = {}
         self._told: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles what it is made of, not what was learnt."""
-        return _Source, (self.paths, self.base_path, self.mode, self.timeout, self.server)
+        return _Source, (self.paths, self.base_path, self.mode, self.timeout)
 
-    def ask(self, kind: str, text: Mapping[str, Any] | None = None, **members: Any) -> bytes:
-        """Asks about the containers. What the answer warns of is said once, not with each one."""
-        long = json.dumps(text).encode() if text else b""
-        if text:
-            members["text"] = long[:PIECE]
-        question = pb.AskRequest(**{kind: {"containers": self.containers, **members}})
-        out, warned = _ask(self.server, question, self.timeout, [long[PIECE:]])
+    def ask(self, form: str, *flags: str, **question: Any) -> bytes:
+        """Asks `chaski sql` about the containers. What the answers warn of is said once."""
+        line = ["sql", f"--format={form}", f"--columns-mode={self.mode}", *flags]
+        if self.base_path is not None:
+            line.append(f"--base-path={self.base_path}")
+        asked = json.dumps(question).encode()
+        out, warned = _ask([*line, "--", "-", *self.paths], [asked], self.timeout)
         for warning in warned:
             if warning not in self._told:
                 self._told.add(warning)
@@ -176,7 +164,7 @@ class _Source:
 
     @functools.cached_property
     def info(self) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads(self.ask("about"))
+        said: dict[str, Any] = json.loads(self.ask("json"))
         return said
 
     def query(self, sql: str, given: Steps) -> pyarrow.Table:
@@ -191,10 +179,11 @@ class _Source:
 
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
         """Returns the result of a query that the engine runs."""
-        pa = _pyarrow()
-        answer = self.ask("table", {"sql": sql, "where": given}, stored=stored)
-        with pa.ipc.open_stream(answer) as stream:
-            return stream.read_all()
+        _pyarrow()
+        import pyarrow.parquet
+
+        answer = self.ask("parquet", *["--stored"] * stored, sql=sql, where=given)
+        return pyarrow.parquet.ParquetFile(io.BytesIO(answer)).read()
 
     def table(self, level: int) -> pyarrow.Table:
         """Returns the table of a lower level as it is stored: rows are as in `_Entries.row`."""
@@ -270,26 +259,27 @@ def _by_duckdb(sql: str, table: Callable[[str], pyarrow.Table], error: Error) ->
 
 
 class _Entries:
-    """Where the samples of a level are, by column: the message Entries of the service."""
+    """Where the samples of a level are, by column: the table "entries" of `chaski sql`."""
 
-    def __init__(self, message: bytes) -> None:
-        m = pb.Entries.FromString(message)
-        self.row, self.parent, self.offset, self.size, ends = (
-            np.frombuffer(b, "<i8") for b in (m.rows, m.parents, m.offsets, m.sizes, m.id_ends)
+    def __init__(self, answer: bytes) -> None:
+        said = json.loads(answer)
+        columns: list[Any] = list(zip(*said["rows"], strict=True)) or [()] * len(said["columns"])
+        by_name = dict(zip(said["columns"], columns, strict=True))
+        self.row, self.parent, self.folder, self.offset, self.size = (
+            np.array(by_name[name], np.int64)
+            for name in ("row", "parent", "folder", "offset", "size")
         )
-        self.folder, self.file = np.frombuffer(m.folders, np.uint8), np.frombuffer(m.files, "<i4")
-        self.files: list[str] = list(m.uris)
-        self._ids, self._ends = m.ids, np.concatenate([[0], ends])
+        self._ids, self._uris = by_name["id"], by_name["uri"]
 
     def __len__(self) -> int:
         return len(self.row)
 
     def id(self, i: int) -> str:
-        return str(self._ids[self._ends[i] : self._ends[i + 1]], "utf-8")
+        return str(self._ids[i])
 
     def place(self, i: int) -> tuple[str, int, int | None]:
         """Returns the file of a sample, and its range there; of a folder, that of its samples."""
-        uri, size = self.files[self.file[i]], int(self.size[i])
+        uri, size = self._uris[i], int(self.size[i])
         return (uri, int(self.offset[i]), size) if size >= 0 else (uri, 0, None)
 
     @functools.cached_property
@@ -320,10 +310,6 @@ def _range(uri: str, offset: int, size: int | None) -> str:
     return uri if size is None else f"/vsisubfile/{offset}_{size},{uri}"
 
 
-# A row of a level: what a server finds a sample by.
-_At: TypeAlias = tuple[_Source, int, int]
-
-
 @dataclass(frozen=True)
 class Asset:
     """A sample with bytes.
@@ -341,7 +327,6 @@ class Asset:
     uri: str
     offset: int
     size: int | None
-    _at: _At | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -362,7 +347,7 @@ class Asset:
 
     def array(self, **window: Any) -> npt.NDArray[Any]:
         """Returns pixels, or a window of them: arguments as for `chaski.read`."""
-        return _read(self.name, server=self._at[0].server if self._at else None, **window)
+        return _read(self.name, **window)
 
     def bytes(self, *, timeout: float | None = 600.0) -> bytes:
         """Returns its bytes.
@@ -373,13 +358,8 @@ class Asset:
         Raises:
             OSError: a local file cannot be read.
         """
-        server, question = None, pb.BytesQuestion(name=self.name)
-        if self._at is not None:
-            source, level, row = self._at
-            server = source.server
-            question = pb.BytesQuestion(containers=source.containers, level=level, row=row)
-        if server is not None or "://" in self.uri or self.uri.startswith("/vsi"):
-            return _ask(server, pb.AskRequest(bytes=question), timeout)[0]
+        if "://" in self.uri or self.uri.startswith("/vsi"):
+            return _ask(["extract", "--", self.name], timeout=timeout)[0]
         with open(self.uri, "rb") as f:
             f.seek(self.offset)
             return f.read() if self.size is None else f.read(self.size)
@@ -398,7 +378,6 @@ class Chunk:
     id: str
     path: str
     uri: str
-    _server: Server | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -407,7 +386,7 @@ class Chunk:
 
     def array(self, **window: Any) -> npt.NDArray[Any]:
         """Returns its pixels, or a window of them: arguments as for `chaski.read`."""
-        return _read(self.name, server=self._server, **window)
+        return _read(self.name, **window)
 
 
 class _Node:
@@ -510,8 +489,7 @@ class _Node:
         if sample and number.isdecimal():
             of = self.read(sample)
             if isinstance(of, Asset):
-                server = self._source.server
-                return Chunk(f"{of.id}::{number}", f"{of.path}::{number}", of.uri, server)
+                return Chunk(f"{of.id}::{number}", f"{of.path}::{number}", of.uri)
         some = ", ".join([entries.id(i) for i in here[:10]] + ["…"] * (len(here) > 10))
         where = f"{self._path}: " if self._path else ""
         raise NotFoundError(f"{where}no id {key!r}; there are {some or 'none'}")
@@ -521,7 +499,7 @@ class _Node:
         path = f"{self._path}/{id}" if self._path else id
         if entries.folder[i]:
             return Folder(self, id, path, int(entries.row[i]))
-        return Asset(id, path, *entries.place(i), (self._source, self._level, int(entries.row[i])))
+        return Asset(id, path, *entries.place(i))
 
 
 class Folder(_Node):
@@ -738,8 +716,8 @@ class Dataset(_Node, Document):
     def _entries(self, level: int) -> _Entries:
         """Returns where its samples at a level are. All folders of the level share them."""
         if level not in self._found:
-            answer = self._source.ask("entries", {"where": self._steps or None}, level=level)
-            self._found[level] = _Entries(answer)
+            sql = f"SELECT * FROM entries{level}"
+            self._found[level] = _Entries(self._source.ask("json", sql=sql, where=self._steps))
         return self._found[level]
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
@@ -802,14 +780,7 @@ class Dataset(_Node, Document):
         options["rows"] = replace(
             rows, base_path=self._source.base_path, where=[*steps, *_conditions(rows.where)]
         )
-        paths, server = self._source.paths, self._source.server
-        if server is None:
-            return _load(paths, batch_size=batch_size, fields=fields, **options)
-        if not isinstance(server, str):
-            shown = {k: getattr(server, k) for k in ("credentials", "token", "plain_token")}
-            options["engine"] = replace(options.get("engine", Engine()), **shown)
-            server = server.target
-        return _connect(server, paths, batch_size=batch_size, fields=fields, **options)
+        return _load(self._source.paths, batch_size=batch_size, fields=fields, **options)
 
     def __repr__(self) -> str:
         steps = "".join(f", {step}" for step in self._steps)

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,12 +48,69 @@ func Report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 	}
 	var u usageError
 	_, running := cmd.Root().Annotations[Started]
+	if os.Getenv(ForProgram) != "" {
+		report(stderr, err, errors.As(err, &u) || !running)
+	}
 	if errors.As(err, &u) || !running {
 		fmt.Fprintf(stderr, "chaski: %s\nTry '%s --help'.\n", fault.Line(err), cmd.CommandPath())
 		return ExitUsage
 	}
 	fmt.Fprintln(stderr, "chaski: "+Failure(err, cmd.Name()))
 	return exitFault
+}
+
+// ForProgram is the environment variable by which a program gets progress and errors as lines that begin with the byte
+// 0x1e, beside those for people.
+const ForProgram = "CHASKI_PROGRESS"
+
+// WrongSpec is what is wrong with a spec. A program shows it as a mistake in its user's arguments.
+type WrongSpec struct{ Err error }
+
+func (w WrongSpec) Error() string { return w.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (w WrongSpec) Unwrap() error { return w.Err }
+
+// report writes an error as JSON: the members of message Fault of the service.
+func report(stderr io.Writer, err error, wrong bool) {
+	type member struct {
+		Where string `json:"where"`
+		Name  string `json:"name"`
+		Value string `json:"value"`
+		Rule  string `json:"rule"`
+	}
+	said := struct {
+		Kind    string  `json:"kind"`
+		File    string  `json:"file"`
+		Part    string  `json:"part"`
+		Offset  int64   `json:"offset"`
+		Message string  `json:"message"`
+		Member  *member `json:"member,omitempty"`
+	}{Kind: fault.Unsupported.Error(), Offset: fault.NoOffset, Message: fault.Line(err)}
+	var m *fault.MemberError
+	var e *fault.Error
+	var r *fault.RequestError
+	var w WrongSpec
+	if errors.As(err, &w) {
+		err, wrong, said.Message = w.Err, true, fault.Line(w.Err)
+	}
+	switch {
+	case errors.As(err, &m):
+		said.Kind = "spec"
+		said.Member = &member{strings.TrimPrefix(m.Where, "spec: "), m.Member, m.Given(), m.Rule}
+	case errors.As(err, &e):
+		said.Kind, said.File, said.Part, said.Offset = e.Kind.Error(), e.File, e.Part, e.Off
+	case errors.As(err, &r):
+		said.Kind, said.File, said.Part, said.Offset = unavailable, r.URI, r.Part, r.Off
+	case SystemKind(err) != 0:
+		said.Kind = SystemKind(err).Error()
+	case wrong:
+		said.Kind = "spec"
+	}
+	text, err := json.Marshal(said)
+	if err == nil {
+		fmt.Fprintf(stderr, "\x1e%s\n", fault.WithoutSecrets(string(text)))
+	}
 }
 
 // unavailable takes the place of the kind for a request that a server did not answer or refused: see

@@ -25,9 +25,9 @@ type Bar struct {
 const redraw = 100 * time.Millisecond
 
 // NewBar returns a bar, which Set moves.
-// With CHASKI_PROGRESS in the environment it writes lines of the byte 0x1e, the steps that are done, and total.
+// For a program (ForProgram) it writes lines of the byte 0x1e, the steps that are done, and total.
 func NewBar(stderr io.Writer, what string) *Bar {
-	if os.Getenv("CHASKI_PROGRESS") != "" {
+	if os.Getenv(ForProgram) != "" {
 		return &Bar{lines: stderr}
 	}
 	if !IsTerminal(stderr) {

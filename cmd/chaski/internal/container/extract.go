@@ -73,7 +73,7 @@ func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) 
 			return err
 		}
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return containers.Copy(ctx, w, env.Files, e) })
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return writeSample(ctx, w, env.Files, e) })
 }
 
 // folder copies the files below a folder of the container into a new directory. It writes into a
@@ -117,5 +117,22 @@ func extractTo(ctx context.Context, dir string, files source.Opener, folder, lea
 	if err != nil {
 		return console.FileError(name, err)
 	}
-	return console.FileError(name, cmp.Or(containers.Copy(ctx, file, files, leaf), file.Close()))
+	return console.FileError(name, cmp.Or(writeSample(ctx, file, files, leaf), file.Close()))
+}
+
+// copyBytes is how much of a sample is read at once: a request to a server for each of 4 MiB costs little beside
+// their transfer, and a copy needs no more memory.
+const copyBytes = 4 << 20
+
+// writeSample writes the bytes of a sample.
+func writeSample(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry) error {
+	file, err := taco.Section(ctx, files, e)
+	if err != nil {
+		return fault.WithFile(err, e.URI)
+	}
+	defer file.Close()
+	buffer := make([]byte, max(min(copyBytes, file.Size()), 1))
+	// Other methods of the writer may have buffers of their own.
+	_, err = io.CopyBuffer(struct{ io.Writer }{w}, source.Sequential(ctx, file, 0), buffer)
+	return fault.WithFile(err, e.URI)
 }

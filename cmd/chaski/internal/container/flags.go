@@ -20,6 +20,8 @@ import (
 type containerFlags struct {
 	base string // --base-path
 	mode string // --columns-mode
+	// joins says that conditions choose the columns: see taco.Options.Chosen.
+	joins bool
 
 	warnings []string // of opening, for warn
 }
@@ -51,7 +53,7 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 	if err != nil {
 		return nil, err
 	}
-	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode,
+	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.joins,
 		Filters: filters, Warn: func(m string) {
 			// Conditions that join groups repeat their warning.
 			if !slices.Contains(f.warnings, m) {

@@ -17,8 +17,10 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/arrow"
+	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/format/tables/query"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/containers"
 )
 
 func NewSQL(env console.Env) *cobra.Command {
@@ -29,20 +31,20 @@ func NewSQL(env console.Env) *cobra.Command {
 		Long: "\n\n" + functionHelp(),
 		Args: atLeastTwo("QUERY and at least one CONTAINER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if options.format == "arrow" {
+			if options.format == "parquet" {
 				if err := console.NotToTerminal(env.Out, options.format); err != nil {
 					return err
 				}
 			}
-			sql, err := fromFile(args[0])
+			asked, err := readQuestion(env.In, args[0])
 			if err != nil {
 				return err
 			}
-			return f.warn(env, runSQL(cmd.Context(), env, &f, options, sql, args[1:]))
+			return f.warn(env, runSQL(cmd.Context(), env, &f, options, asked, args[1:]))
 		},
 	}
 	f.add(cmd.Flags())
-	console.ChoiceVar(cmd.Flags(), &options.format, "format", "text", "text", "json", "arrow")
+	console.ChoiceVar(cmd.Flags(), &options.format, "format", "text", "text", "json", "parquet")
 	flags.AddSQLLimits(cmd.Flags(), &options.limits)
 	console.Var(cmd.Flags(), &options.stored, "stored", false)
 	return cmd
@@ -53,6 +55,28 @@ type sqlOptions struct {
 	format string
 	limits tables.QueryLimits
 	stored bool // tables have all rows of the file
+}
+
+// question is what Python asks.
+type question struct {
+	SQL   string             `json:"sql"`
+	Where []loader.Condition `json:"where"`
+	given bool
+}
+
+// readQuestion returns the question of an argument. For "-" standard input has it as JSON.
+func readQuestion(in io.Reader, arg string) (asked question, err error) {
+	if arg != "-" {
+		asked.SQL, err = fromFile(arg)
+		return asked, err
+	}
+	decoder := json.NewDecoder(in)
+	decoder.DisallowUnknownFields()
+	asked.given = true
+	if err := decoder.Decode(&asked); err != nil {
+		return asked, console.WrongUsage(err)
+	}
+	return asked, nil
 }
 
 // fromFile returns the content of FILE for an argument "@FILE", and any other argument unchanged. It
@@ -69,26 +93,36 @@ func fromFile(arg string) (string, error) {
 	return string(data), nil
 }
 
-func runSQL(ctx context.Context, env console.Env, f *containerFlags, options sqlOptions, sql string,
+func runSQL(ctx context.Context, env console.Env, f *containerFlags, options sqlOptions, asked question,
 	paths []string) error {
+	f.joins = (&loader.Subset{Where: asked.Where}).Joins()
 	dataset, err := f.open(ctx, env.Files, paths)
 	if err != nil {
 		return err
 	}
 	defer dataset.Close()
-	source := dataset.SQLTable
-	if options.stored {
-		source = dataset.StoredTable
+	if asked.SQL == "" {
+		return console.PrintInput(env.Out, containers.Describe(dataset))
 	}
-	table, err := query.RunWithin(ctx, sql, source, options.limits)
+	source := dataset.SQLTable
+	var table *tables.Table
+	switch {
+	case options.stored:
+		source = dataset.StoredTable
+	case asked.given:
+		source, err = containers.Tables(ctx, dataset, asked.Where, loader.Options{SQLLimits: options.limits})
+	}
+	if err == nil {
+		table, err = query.RunWithin(ctx, asked.SQL, source, options.limits)
+	}
 	if err == nil {
 		writer := bufio.NewWriterSize(env.Out, 1<<16)
 		write := writeSQLText
 		switch options.format {
 		case "json":
 			write = writeSQLJSON
-		case "arrow":
-			write = func(ctx context.Context, w io.Writer, t *tables.Table) error { return arrow.Write(ctx, w, t) }
+		case "parquet":
+			write = encode.Table
 		}
 		err = cmp.Or(write(ctx, writer, table), writer.Flush())
 	}

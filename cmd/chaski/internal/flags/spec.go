@@ -61,8 +61,9 @@ func ReadSpec(ctx context.Context, files source.Opener, path string, parse Parse
 	}
 	s, err := parse(data)
 	if err != nil {
-		return s, fault.WithFile(fault.New(fault.Corrupt, "spec", fault.NoOffset, "%s",
-			strings.TrimPrefix(err.Error(), "spec: ")), path)
+		wrong := fault.New(fault.Corrupt, "spec", fault.NoOffset, "%s", strings.TrimPrefix(err.Error(), "spec: "))
+		wrong.Err = console.WrongSpec{Err: err}
+		return s, fault.WithFile(wrong, path)
 	}
 	return s, nil
 }

@@ -17,6 +17,7 @@ import (
 type frameFlags struct {
 	format    string
 	maxOutput int
+	packTo    string
 }
 
 func NewFrame(env console.Env) *cobra.Command {
@@ -24,6 +25,7 @@ func NewFrame(env console.Env) *cobra.Command {
 	cmd := console.Command("frame [flags] FILE", console.ExactlyOne("FILE"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
 	console.ChoiceVar(cmd.Flags(), &f.format, "format", "sha256", "sha256", "raw")
+	console.Var(cmd.Flags(), &f.packTo, "pack", "")
 	console.CountVar(cmd.Flags(), &f.maxOutput, "max-output", resources.DefaultMaxChunkBytes, 1)
 	return cmd
 }
@@ -38,6 +40,9 @@ type frameOutput struct {
 }
 
 func (f *frameFlags) run(ctx context.Context, env console.Env, path string) error {
+	if f.packTo != "" {
+		return pack(ctx, env.In, f.packTo, env.Out)
+	}
 	if f.format == "raw" {
 		if err := console.NotToTerminal(env.Out, "the content of a frame"); err != nil {
 			return err

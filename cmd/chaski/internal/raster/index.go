@@ -54,7 +54,7 @@ func NewIndex(env console.Env) *cobra.Command {
 			return f.run(cmd.Context(), env, paths)
 		})
 	defined := cmd.Flags()
-	console.ChoiceVar(defined, &f.format, "format", "hex", "hex", "parquet")
+	console.ChoiceVar(defined, &f.format, "format", "hex", "hex", "parquet", "json")
 	console.Var(defined, &f.out, "output,o", "-")
 	console.CountVar(defined, &f.options.Workers, "workers", 0, 0)
 	console.Var(defined, &f.options.Absolute, "absolute", false)
@@ -71,14 +71,15 @@ func NewIndex(env console.Env) *cobra.Command {
 }
 
 func (f *indexFlags) check() error {
+	catalogued := f.format == "parquet"
 	switch {
-	case f.format == "hex" && f.resume:
+	case !catalogued && f.resume:
 		return console.Usagef("--resume needs --format parquet")
-	case f.format == "hex" && f.skipBad:
+	case !catalogued && f.skipBad:
 		return console.Usagef("--skip-bad needs --format parquet")
-	case f.format == "hex" && f.join != build.Join{}:
+	case !catalogued && f.join != build.Join{}:
 		return console.Usagef("--join, --on and --join-left need --format parquet")
-	case len(f.fields) > 0 && f.format == "hex":
+	case len(f.fields) > 0 && !catalogued:
 		return console.Usagef("--field needs --format parquet")
 	case len(f.fields) > 0 && (f.resume || f.join != build.Join{}):
 		return console.Usagef("--field excludes --resume and --join")
@@ -88,7 +89,7 @@ func (f *indexFlags) check() error {
 		return console.Usagef("--join %s needs --on COLUMN", f.join.Table)
 	case f.join.Table == "" && (f.join.On != "" || f.join.Left):
 		return console.Usagef("--on and --join-left need --join TABLE")
-	case f.format == "hex" && f.shards.Given():
+	case !catalogued && f.shards.Given():
 		return console.Usagef("--shard and --merge need --format parquet")
 	case f.resume && (f.out == "-" || f.out == ""):
 		return console.Usagef("--resume needs -o FILE, whose rows it keeps")
@@ -99,6 +100,11 @@ func (f *indexFlags) check() error {
 func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) error {
 	if err := f.check(); err != nil {
 		return err
+	}
+	if f.format == "json" {
+		return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+			return describeRumi(ctx, w, env.In, env.Files, paths)
+		})
 	}
 	for _, path := range paths {
 		if len(f.fields) == 0 && magic.Named(path).Class.Table() && !store.Is(ctx, env.Files, path, taco.Kind) {

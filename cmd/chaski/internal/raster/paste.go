@@ -2,6 +2,8 @@ package raster
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 
@@ -15,6 +17,7 @@ import (
 
 type pasteFlags struct {
 	like, window, stride, out, blend string
+	ground                           string
 	pad, argmax                      bool
 	workers                          int
 	maxBytes                         int64
@@ -27,6 +30,7 @@ func NewPaste(env console.Env) *cobra.Command {
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
 	defined := cmd.Flags()
 	console.Var(defined, &f.like, "like", "")
+	console.Var(defined, &f.ground, "ground", "")
 	console.Var(defined, &f.window, "window", "")
 	console.Var(defined, &f.stride, "stride", "")
 	console.Var(defined, &f.pad, "pad", false)
@@ -49,7 +53,9 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		}
 	}
 	input := env.In
-	if name != "-" {
+	if name == "-" {
+		name = "predictions"
+	} else {
 		file, err := os.Open(name)
 		if err != nil {
 			return console.FileError(name, err)
@@ -57,19 +63,36 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		defer file.Close()
 		input = file
 	}
-	write, err := paste.Scene(ctx, env.Files, f.like, input, name, options, f.workers)
+	var write func(io.Writer) error
+	if f.ground != "" {
+		write, err = f.onGround(ctx, input, name, options)
+	} else {
+		write, err = paste.Scene(ctx, env.Files, f.like, input, name, options, f.workers)
+	}
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
 	return console.WriteFile(f.out, env.Out, write)
 }
 
+// onGround pastes windows on a grid on the ground: see paste.Ground.
+func (f *pasteFlags) onGround(ctx context.Context, in io.Reader, name string, o paste.Options) (
+	func(io.Writer) error, error) {
+	var grid paste.GroundGrid
+	if n, err := fmt.Sscanf(f.ground, "%d,%g,%g,%g,%d,%d,%d", &grid.EPSG, &grid.West, &grid.North, &grid.Resolution,
+		&o.Bands, &o.Height, &o.Width); err != nil {
+		return nil, console.Usagef("--ground is %q: number %d of EPSG,WEST,NORTH,RESOLUTION,BANDS,HEIGHT,WIDTH is "+
+			"wrong", f.ground, n+1)
+	}
+	return paste.Ground(ctx, in, name, grid, o, f.workers)
+}
+
 // options checks the flags.
 func (f *pasteFlags) options() (paste.Options, error) {
 	options := paste.Options{Blend: paste.Blend(f.blend), Argmax: f.argmax, MaxBytes: f.maxBytes}
 	switch {
-	case f.like == "":
-		return options, console.Usagef("--like SCENE is missing")
+	case (f.like == "") == (f.ground == ""):
+		return options, console.Usagef("give --like SCENE or --ground GRID")
 	case f.window == "":
 		return options, console.Usagef("--window HxW is missing")
 	}

@@ -74,7 +74,6 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	console.NumberVar(fl, &f.PartBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes)
 	console.CountVar(fl, &f.MaxOpenings, "max-openings", server.DefaultMaxOpenings, 1)
 	console.CountVar(fl, &f.MaxQueuedOpenings, "max-queued-openings", server.DefaultMaxQueuedOpenings, 1)
-	console.CountVar(fl, &f.MaxPasteBytes, "paste-bytes", server.DefaultMaxReadBytes, 1)
 	flags.AddSQLLimits(fl, &f.sql)
 	console.Var(fl, &f.noShared, "no-shared-memory", false)
 	console.Var(fl, &f.metrics, "metrics", "")

@@ -303,7 +303,7 @@ class FaultSample(_message.Message):
     def __init__(self, source: _Optional[str] = ..., epoch: _Optional[int] = ..., position: _Optional[int] = ..., sample: _Optional[int] = ..., row: _Optional[int] = ..., id: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
-    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers", "t", "corners", "attach", "overview")
+    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers", "t", "corners", "attach", "overview", "check_headers")
     class SizesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -324,6 +324,7 @@ class ReadRequest(_message.Message):
     CORNERS_FIELD_NUMBER: _ClassVar[int]
     ATTACH_FIELD_NUMBER: _ClassVar[int]
     OVERVIEW_FIELD_NUMBER: _ClassVar[int]
+    CHECK_HEADERS_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     layout: str
     sizes: _containers.ScalarMap[str, int]
@@ -337,7 +338,8 @@ class ReadRequest(_message.Message):
     corners: _containers.RepeatedScalarFieldContainer[int]
     attach: Attach
     overview: int
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ..., t: _Optional[str] = ..., corners: _Optional[_Iterable[int]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ..., overview: _Optional[int] = ...) -> None: ...
+    check_headers: bool
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ..., t: _Optional[str] = ..., corners: _Optional[_Iterable[int]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ..., overview: _Optional[int] = ..., check_headers: bool = ...) -> None: ...
 
 class InfoRequest(_message.Message):
     __slots__ = ("path",)
@@ -351,183 +353,7 @@ class InfoReply(_message.Message):
     json: bytes
     def __init__(self, json: _Optional[bytes] = ...) -> None: ...
 
-class AskRequest(_message.Message):
-    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "rumi_frames", "plan", "data")
-    ABOUT_FIELD_NUMBER: _ClassVar[int]
-    TABLE_FIELD_NUMBER: _ClassVar[int]
-    ENTRIES_FIELD_NUMBER: _ClassVar[int]
-    BYTES_FIELD_NUMBER: _ClassVar[int]
-    INDEX_FIELD_NUMBER: _ClassVar[int]
-    RUMI_HEAD_FIELD_NUMBER: _ClassVar[int]
-    STATS_FIELD_NUMBER: _ClassVar[int]
-    PASTE_FIELD_NUMBER: _ClassVar[int]
-    RUMI_FRAMES_FIELD_NUMBER: _ClassVar[int]
-    PLAN_FIELD_NUMBER: _ClassVar[int]
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    about: AboutQuestion
-    table: TableQuestion
-    entries: EntriesQuestion
-    bytes: BytesQuestion
-    index: IndexQuestion
-    rumi_head: RumiHeadQuestion
-    stats: StatsQuestion
-    paste: PasteQuestion
-    rumi_frames: RumiFramesQuestion
-    plan: PlanQuestion
-    data: bytes
-    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., rumi_frames: _Optional[_Union[RumiFramesQuestion, _Mapping]] = ..., plan: _Optional[_Union[PlanQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
-
-class AskReply(_message.Message):
-    __slots__ = ("data", "warnings", "done", "total")
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    WARNINGS_FIELD_NUMBER: _ClassVar[int]
-    DONE_FIELD_NUMBER: _ClassVar[int]
-    TOTAL_FIELD_NUMBER: _ClassVar[int]
-    data: bytes
-    warnings: _containers.RepeatedScalarFieldContainer[str]
-    done: int
-    total: int
-    def __init__(self, data: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ..., done: _Optional[int] = ..., total: _Optional[int] = ...) -> None: ...
-
-class Containers(_message.Message):
-    __slots__ = ("paths", "base_path", "columns")
-    PATHS_FIELD_NUMBER: _ClassVar[int]
-    BASE_PATH_FIELD_NUMBER: _ClassVar[int]
-    COLUMNS_FIELD_NUMBER: _ClassVar[int]
-    paths: _containers.RepeatedScalarFieldContainer[str]
-    base_path: str
-    columns: str
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., base_path: _Optional[str] = ..., columns: _Optional[str] = ...) -> None: ...
-
-class AboutQuestion(_message.Message):
-    __slots__ = ("containers",)
-    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
-    containers: Containers
-    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ...) -> None: ...
-
-class TableQuestion(_message.Message):
-    __slots__ = ("containers", "text", "stored")
-    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    STORED_FIELD_NUMBER: _ClassVar[int]
-    containers: Containers
-    text: bytes
-    stored: bool
-    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., text: _Optional[bytes] = ..., stored: bool = ...) -> None: ...
-
-class EntriesQuestion(_message.Message):
-    __slots__ = ("containers", "level", "text")
-    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
-    LEVEL_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    containers: Containers
-    level: int
-    text: bytes
-    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., level: _Optional[int] = ..., text: _Optional[bytes] = ...) -> None: ...
-
-class Entries(_message.Message):
-    __slots__ = ("rows", "parents", "folders", "files", "offsets", "sizes", "id_ends", "ids", "uris")
-    ROWS_FIELD_NUMBER: _ClassVar[int]
-    PARENTS_FIELD_NUMBER: _ClassVar[int]
-    FOLDERS_FIELD_NUMBER: _ClassVar[int]
-    FILES_FIELD_NUMBER: _ClassVar[int]
-    OFFSETS_FIELD_NUMBER: _ClassVar[int]
-    SIZES_FIELD_NUMBER: _ClassVar[int]
-    ID_ENDS_FIELD_NUMBER: _ClassVar[int]
-    IDS_FIELD_NUMBER: _ClassVar[int]
-    URIS_FIELD_NUMBER: _ClassVar[int]
-    rows: bytes
-    parents: bytes
-    folders: bytes
-    files: bytes
-    offsets: bytes
-    sizes: bytes
-    id_ends: bytes
-    ids: bytes
-    uris: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, rows: _Optional[bytes] = ..., parents: _Optional[bytes] = ..., folders: _Optional[bytes] = ..., files: _Optional[bytes] = ..., offsets: _Optional[bytes] = ..., sizes: _Optional[bytes] = ..., id_ends: _Optional[bytes] = ..., ids: _Optional[bytes] = ..., uris: _Optional[_Iterable[str]] = ...) -> None: ...
-
-class BytesQuestion(_message.Message):
-    __slots__ = ("containers", "level", "row", "name")
-    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
-    LEVEL_FIELD_NUMBER: _ClassVar[int]
-    ROW_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    containers: Containers
-    level: int
-    row: int
-    name: str
-    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., level: _Optional[int] = ..., row: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
-
-class IndexQuestion(_message.Message):
-    __slots__ = ("paths", "header", "file")
-    PATHS_FIELD_NUMBER: _ClassVar[int]
-    HEADER_FIELD_NUMBER: _ClassVar[int]
-    FILE_FIELD_NUMBER: _ClassVar[int]
-    paths: _containers.RepeatedScalarFieldContainer[str]
-    header: bytes
-    file: str
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., header: _Optional[bytes] = ..., file: _Optional[str] = ...) -> None: ...
-
-class Blobs(_message.Message):
-    __slots__ = ("blobs",)
-    BLOBS_FIELD_NUMBER: _ClassVar[int]
-    blobs: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, blobs: _Optional[_Iterable[bytes]] = ...) -> None: ...
-
-class RumiHeadQuestion(_message.Message):
-    __slots__ = ("shape", "dtype", "tile", "generation", "cells", "transform", "epsg", "pixel_is_point", "counts", "times", "unit", "bands", "time")
-    SHAPE_FIELD_NUMBER: _ClassVar[int]
-    DTYPE_FIELD_NUMBER: _ClassVar[int]
-    TILE_FIELD_NUMBER: _ClassVar[int]
-    GENERATION_FIELD_NUMBER: _ClassVar[int]
-    CELLS_FIELD_NUMBER: _ClassVar[int]
-    TRANSFORM_FIELD_NUMBER: _ClassVar[int]
-    EPSG_FIELD_NUMBER: _ClassVar[int]
-    PIXEL_IS_POINT_FIELD_NUMBER: _ClassVar[int]
-    COUNTS_FIELD_NUMBER: _ClassVar[int]
-    TIMES_FIELD_NUMBER: _ClassVar[int]
-    UNIT_FIELD_NUMBER: _ClassVar[int]
-    BANDS_FIELD_NUMBER: _ClassVar[int]
-    TIME_FIELD_NUMBER: _ClassVar[int]
-    shape: _containers.RepeatedScalarFieldContainer[int]
-    dtype: str
-    tile: _containers.RepeatedScalarFieldContainer[int]
-    generation: int
-    cells: bool
-    transform: _containers.RepeatedScalarFieldContainer[float]
-    epsg: int
-    pixel_is_point: bool
-    counts: bytes
-    times: int
-    unit: str
-    bands: _containers.RepeatedScalarFieldContainer[str]
-    time: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., tile: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., cells: bool = ..., transform: _Optional[_Iterable[float]] = ..., epsg: _Optional[int] = ..., pixel_is_point: bool = ..., counts: _Optional[bytes] = ..., times: _Optional[int] = ..., unit: _Optional[str] = ..., bands: _Optional[_Iterable[str]] = ..., time: _Optional[_Iterable[str]] = ...) -> None: ...
-
-class RumiFramesQuestion(_message.Message):
-    __slots__ = ("head", "graph", "level", "geozl", "max_cost")
-    HEAD_FIELD_NUMBER: _ClassVar[int]
-    GRAPH_FIELD_NUMBER: _ClassVar[int]
-    LEVEL_FIELD_NUMBER: _ClassVar[int]
-    GEOZL_FIELD_NUMBER: _ClassVar[int]
-    MAX_COST_FIELD_NUMBER: _ClassVar[int]
-    head: RumiHeadQuestion
-    graph: str
-    level: int
-    geozl: int
-    max_cost: float
-    def __init__(self, head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., graph: _Optional[str] = ..., level: _Optional[int] = ..., geozl: _Optional[int] = ..., max_cost: _Optional[float] = ...) -> None: ...
-
-class StatsQuestion(_message.Message):
-    __slots__ = ("spec", "workers")
-    SPEC_FIELD_NUMBER: _ClassVar[int]
-    WORKERS_FIELD_NUMBER: _ClassVar[int]
-    spec: bytes
-    workers: int
-    def __init__(self, spec: _Optional[bytes] = ..., workers: _Optional[int] = ...) -> None: ...
-
-class PlanQuestion(_message.Message):
+class PlanRequest(_message.Message):
     __slots__ = ("handle", "first_epoch", "epochs", "rank", "world_size", "cache_bytes")
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     FIRST_EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -543,45 +369,11 @@ class PlanQuestion(_message.Message):
     cache_bytes: int
     def __init__(self, handle: _Optional[str] = ..., first_epoch: _Optional[int] = ..., epochs: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., cache_bytes: _Optional[int] = ...) -> None: ...
 
-class PasteQuestion(_message.Message):
-    __slots__ = ("scene", "height", "width", "stride_y", "stride_x", "pad", "blend", "argmax", "ground", "bands")
-    SCENE_FIELD_NUMBER: _ClassVar[int]
-    HEIGHT_FIELD_NUMBER: _ClassVar[int]
-    WIDTH_FIELD_NUMBER: _ClassVar[int]
-    STRIDE_Y_FIELD_NUMBER: _ClassVar[int]
-    STRIDE_X_FIELD_NUMBER: _ClassVar[int]
-    PAD_FIELD_NUMBER: _ClassVar[int]
-    BLEND_FIELD_NUMBER: _ClassVar[int]
-    ARGMAX_FIELD_NUMBER: _ClassVar[int]
-    GROUND_FIELD_NUMBER: _ClassVar[int]
-    BANDS_FIELD_NUMBER: _ClassVar[int]
-    scene: str
-    height: int
-    width: int
-    stride_y: int
-    stride_x: int
-    pad: bool
-    blend: str
-    argmax: bool
-    ground: GroundGrid
-    bands: int
-    def __init__(self, scene: _Optional[str] = ..., height: _Optional[int] = ..., width: _Optional[int] = ..., stride_y: _Optional[int] = ..., stride_x: _Optional[int] = ..., pad: bool = ..., blend: _Optional[str] = ..., argmax: bool = ..., ground: _Optional[_Union[GroundGrid, _Mapping]] = ..., bands: _Optional[int] = ...) -> None: ...
-
-class GroundGrid(_message.Message):
-    __slots__ = ("epsg", "west", "north", "resolution", "height", "width")
-    EPSG_FIELD_NUMBER: _ClassVar[int]
-    WEST_FIELD_NUMBER: _ClassVar[int]
-    NORTH_FIELD_NUMBER: _ClassVar[int]
-    RESOLUTION_FIELD_NUMBER: _ClassVar[int]
-    HEIGHT_FIELD_NUMBER: _ClassVar[int]
-    WIDTH_FIELD_NUMBER: _ClassVar[int]
-    epsg: int
-    west: float
-    north: float
-    resolution: float
-    height: int
-    width: int
-    def __init__(self, epsg: _Optional[int] = ..., west: _Optional[float] = ..., north: _Optional[float] = ..., resolution: _Optional[float] = ..., height: _Optional[int] = ..., width: _Optional[int] = ...) -> None: ...
+class PlanReply(_message.Message):
+    __slots__ = ("json",)
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    json: bytes
+    def __init__(self, json: _Optional[bytes] = ...) -> None: ...
 
 class ReportRequest(_message.Message):
     __slots__ = ("since",)

@@ -56,10 +56,10 @@ class ChaskiStub(object):
                 request_serializer=chaski__pb2.InfoRequest.SerializeToString,
                 response_deserializer=chaski__pb2.InfoReply.FromString,
                 _registered_method=True)
-        self.Ask = channel.stream_stream(
-                '/chaski.v1.Chaski/Ask',
-                request_serializer=chaski__pb2.AskRequest.SerializeToString,
-                response_deserializer=chaski__pb2.AskReply.FromString,
+        self.Plan = channel.unary_unary(
+                '/chaski.v1.Chaski/Plan',
+                request_serializer=chaski__pb2.PlanRequest.SerializeToString,
+                response_deserializer=chaski__pb2.PlanReply.FromString,
                 _registered_method=True)
         self.Report = channel.unary_unary(
                 '/chaski.v1.Chaski/Report',
@@ -105,9 +105,8 @@ class ChaskiServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Ask(self, request_iterator, context):
-        """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
-        it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
+    def Plan(self, request, context):
+        """Plan tells what a cache on disk, empty before them, saves in epochs of a dataset.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -143,10 +142,10 @@ def add_ChaskiServicer_to_server(servicer, server):
                     request_deserializer=chaski__pb2.InfoRequest.FromString,
                     response_serializer=chaski__pb2.InfoReply.SerializeToString,
             ),
-            'Ask': grpc.stream_stream_rpc_method_handler(
-                    servicer.Ask,
-                    request_deserializer=chaski__pb2.AskRequest.FromString,
-                    response_serializer=chaski__pb2.AskReply.SerializeToString,
+            'Plan': grpc.unary_unary_rpc_method_handler(
+                    servicer.Plan,
+                    request_deserializer=chaski__pb2.PlanRequest.FromString,
+                    response_serializer=chaski__pb2.PlanReply.SerializeToString,
             ),
             'Report': grpc.unary_unary_rpc_method_handler(
                     servicer.Report,
@@ -275,7 +274,7 @@ class Chaski(object):
             _registered_method=True)
 
     @staticmethod
-    def Ask(request_iterator,
+    def Plan(request,
             target,
             options=(),
             channel_credentials=None,
@@ -285,12 +284,12 @@ class Chaski(object):
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.stream_stream(
-            request_iterator,
+        return grpc.experimental.unary_unary(
+            request,
             target,
-            '/chaski.v1.Chaski/Ask',
-            chaski__pb2.AskRequest.SerializeToString,
-            chaski__pb2.AskReply.FromString,
+            '/chaski.v1.Chaski/Plan',
+            chaski__pb2.PlanRequest.SerializeToString,
+            chaski__pb2.PlanReply.FromString,
             options,
             channel_credentials,
             insecure,

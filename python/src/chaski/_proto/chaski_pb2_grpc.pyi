@@ -55,13 +55,11 @@ class ChaskiStub:
     ]
     """Info tells what a file is, as the JSON of `chaski info --json`."""
 
-    Ask: grpc.StreamStreamMultiCallable[
-        chaski_pb2.AskRequest,
-        chaski_pb2.AskReply,
+    Plan: grpc.UnaryUnaryMultiCallable[
+        chaski_pb2.PlanRequest,
+        chaski_pb2.PlanReply,
     ]
-    """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
-    it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
-    """
+    """Plan tells what a cache on disk, empty before them, saves in epochs of a dataset."""
 
     Report: grpc.UnaryUnaryMultiCallable[
         chaski_pb2.ReportRequest,
@@ -104,13 +102,11 @@ class ChaskiAsyncStub:
     ]
     """Info tells what a file is, as the JSON of `chaski info --json`."""
 
-    Ask: grpc.aio.StreamStreamMultiCallable[
-        chaski_pb2.AskRequest,
-        chaski_pb2.AskReply,
+    Plan: grpc.aio.UnaryUnaryMultiCallable[
+        chaski_pb2.PlanRequest,
+        chaski_pb2.PlanReply,
     ]
-    """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
-    it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
-    """
+    """Plan tells what a cache on disk, empty before them, saves in epochs of a dataset."""
 
     Report: grpc.aio.UnaryUnaryMultiCallable[
         chaski_pb2.ReportRequest,
@@ -162,14 +158,12 @@ class ChaskiServicer(metaclass=abc.ABCMeta):
         """Info tells what a file is, as the JSON of `chaski info --json`."""
 
     @abc.abstractmethod
-    def Ask(
+    def Plan(
         self,
-        request_iterator: _MaybeAsyncIterator[chaski_pb2.AskRequest],
+        request: chaski_pb2.PlanRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[chaski_pb2.AskReply], collections.abc.AsyncIterator[chaski_pb2.AskReply]]:
-        """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
-        it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
-        """
+    ) -> typing.Union[chaski_pb2.PlanReply, collections.abc.Awaitable[chaski_pb2.PlanReply]]:
+        """Plan tells what a cache on disk, empty before them, saves in epochs of a dataset."""
 
     @abc.abstractmethod
     def Report(

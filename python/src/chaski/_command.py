@@ -1,0 +1,178 @@
+"""Commands of the engine, run to their end: what they write, and their errors as ours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import IO, Any
+
+from chaski import _progress, _sign
+from chaski._engine import find_binary, written
+from chaski.errors import DeadlineError, EngineError, Error, SpecError
+
+Line = Sequence["str | os.PathLike[str]"]
+
+_USAGE = 2  # the exit code of a command after wrong arguments
+_WARNING = "chaski: warning: "
+
+
+def command(
+    word: str,
+    *args: str | os.PathLike[str],
+    given: str = "",
+    named: Mapping[str, str],
+    **options: Any,
+) -> None:
+    """Runs a command of the engine, such as "pack", to its end, or raises what `check` does."""
+    paths = [os.path.expanduser(os.fspath(a)) for a in args]
+    check(run_line([word, *written(options), "--", *paths], given), named)
+
+
+def run_line(line: Line, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs the engine with a command line to its end; given is standard input."""
+    out, _ = _run(line, [given.encode()], None)
+    stdout = out.stdout.decode("utf-8", "replace")
+    return subprocess.CompletedProcess(out.args, out.returncode, stdout, out.stderr)
+
+
+def ask(
+    line: Line, data: Iterable[bytes | memoryview] = (), timeout: float | None = None
+) -> tuple[bytes, list[str]]:
+    """Runs a command, and returns what it writes and what it warns of.
+
+    Args:
+        line: the words of the command.
+        data: standard input, in pieces.
+        timeout: seconds; None waits for as long as it takes.
+
+    Raises:
+        Error: of the kind that the command says.
+        DeadlineError: it took longer than the timeout.
+    """
+    out, fault = _run(line, data, timeout)
+    if out.returncode != 0:
+        raise _error(fault) if fault else EngineError(message(out))
+    said = [s.removeprefix(_WARNING) for s in out.stderr.splitlines() if s.startswith(_WARNING)]
+    return out.stdout, said
+
+
+def _run(
+    line: Line, data: Iterable[bytes | memoryview], timeout: float | None
+) -> tuple[subprocess.CompletedProcess[Any], dict[str, Any]]:
+    """Runs a command line, and returns its output as bytes, its text and its error as JSON."""
+    words, line = os.fspath(line[0]), [find_binary(), *line]
+    said: list[str] = []
+    fault: dict[str, Any] = {}
+    wrong: list[BaseException] = []
+    with _sign.given() as options:
+        options["env"] = {**options.get("env", os.environ), "CHASKI_PROGRESS": "1"}
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, **options)
+    stdin, stderr = process.stdin, process.stderr
+    assert stdin is not None and stderr is not None
+    process.stdin = process.stderr = None  # they are of the threads, not of communicate
+    threads = [
+        threading.Thread(target=_feed, args=(stdin, data, wrong, process.kill), daemon=True),
+        threading.Thread(target=_follow, args=(words, stderr, said, fault), daemon=True),
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        stdout, _ = process.communicate(timeout=timeout)
+        for thread in threads:
+            thread.join()
+    except subprocess.TimeoutExpired:
+        raise DeadlineError(f"{words}: no answer in time") from None
+    finally:
+        if process.poll() is None:  # after an interrupt, too
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    if wrong:
+        raise wrong[0]
+    text = "".join(said)
+    return subprocess.CompletedProcess(line, process.returncode, stdout, text), fault
+
+
+def _feed(
+    stdin: IO[bytes],
+    data: Iterable[bytes | memoryview],
+    wrong: list[BaseException],
+    stop: Callable[[], None],
+) -> None:
+    """Writes standard input. What goes wrong in data is kept, and stops the command."""
+    with contextlib.suppress(OSError), stdin:  # a command that fails does not read the rest
+        pieces = iter(data)
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration:
+                return
+            except BaseException as e:
+                wrong.append(e)
+                stop()
+                return
+            stdin.write(piece)
+
+
+def _follow(words: str, stderr: IO[bytes], said: list[str], fault: dict[str, Any]) -> None:
+    """Draws the lines of a command that say how far it is, and keeps the others."""
+    bar = _progress.Bar(words)
+    # Names of files in an error may be of any bytes.
+    with stderr:
+        lines = (line.decode("utf-8", "replace") for line in stderr)
+        try:
+            for line in lines:
+                if line.startswith("\x1e{"):
+                    fault.update(json.loads(line[1:]))
+                elif m := re.fullmatch(r"\x1e(\d+) (-?\d+)\n", line):
+                    bar.set(int(m[1]), int(m[2]))
+                else:
+                    said.append(line)
+            bar.close()
+        finally:  # when a bar fails: unread, the command would stop
+            said += (line for line in lines if not line.startswith("\x1e"))
+
+
+def _error(fault: dict[str, Any]) -> Error:
+    """Returns the error that a command says."""
+    from chaski._grpc import pb
+    from chaski._rpc import fault_error, spec_error
+
+    f = pb.Fault(**fault)
+    if f.kind == "spec":
+        return spec_error(_in_python(f.message), f.member if f.HasField("member") else None)
+    return fault_error(f)
+
+
+def message(out: subprocess.CompletedProcess[Any]) -> str:
+    """Returns why a command failed."""
+    return str(out.stderr).strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
+
+
+def check(out: subprocess.CompletedProcess[str], named: Mapping[str, str]) -> None:
+    """Raises if a command failed. named are words for files that the user does not know.
+
+    Raises:
+        SpecError: an argument of the command is wrong.
+        EngineError: it failed for another reason.
+    """
+    if out.returncode == 0:
+        return
+    said = message(out)
+    for word, file in named.items():
+        said = said.replace(file, word)
+    if out.returncode == _USAGE:
+        raise SpecError(_in_python(said.partition("\nTry 'chaski")[0]))
+    raise EngineError(said)
+
+
+def _in_python(said: str) -> str:
+    """Returns a text with the names of flags as Python has them: --max-bytes is max_bytes."""
+    return re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), said)
