@@ -14,7 +14,8 @@ import rasterio
 from rasterio.features import rasterize
 
 LEFT, TOP, PIXEL = 500000, 4600000, 10
-DTYPES = ["uint8", "int8", "int16", "uint16", "int32", "uint32", "float32", "float64"]
+WIDE = ["int64", "uint64"]
+DTYPES = ["uint8", "int8", "int16", "uint16", "int32", "uint32", "float32", "float64", *WIDE]
 MASKS = ["none", "nodata", "internal", "beside", "alpha", "internal and nodata"]
 COLOURS = [(0, 0, 0), (255, 0, 0), (255, 0, 9), (7, 7, 7), (0, 200, 0)]
 ROWS = 4
@@ -60,7 +61,7 @@ class World:
 def profile(rng: np.random.Generator, dtype: str, bands: int) -> tuple[str, dict[str, Any]]:
     """Draws a kind of mask and what rasterio needs to write a raster with bands of data."""
     kind, codec = str(rng.choice(MASKS)), str(rng.choice(["DEFLATE", "LZW", "ZSTD", "PACKBITS"]))
-    if dtype != "int8" and rng.random() < 0.2:
+    if dtype not in ("int8", *WIDE) and rng.random() < 0.2:
         codec = "LERC_DEFLATE"
     how: dict[str, Any] = {"interleave": str(rng.choice(["PIXEL", "BAND"])), "compress": codec}
     if kind == "alpha" and not (dtype in ("uint8", "uint16") and bands in (1, 3)):
@@ -126,6 +127,11 @@ def make(folder: Path, rng: np.random.Generator, binary: str) -> World:
             x = rng.integers(0, high, shape).astype(dtype)
             if name != "mask":
                 x *= np.dtype(dtype).type(25)
+            if name == "image" and rng.random() < 0.2:
+                whole = np.dtype(dtype).kind != "f"
+                x[rng.random(shape) < 0.05] = (
+                    min(np.iinfo(dtype).max - 2, 2**53 - 1) if whole else 1e30
+                )
             mask = rng.random(shape[1:]) < 0.75
             left, top = LEFT + (i * pitch + offset[1]) * PIXEL, TOP - offset[0] * PIXEL
             place = rasterio.transform.from_origin(left, top, scale * PIXEL, scale * PIXEL)

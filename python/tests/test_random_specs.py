@@ -188,7 +188,7 @@ def draw_raster(rng: np.random.Generator, world: World, name: str, resized: bool
     suits = floats or dtype == "uint8" or chance(rng, 0.05)
     if name != "colour" and "lut" not in options and suits and chance(rng, 0.25):
         n = bands if chance(rng, 0.5) and name != "stack" else 1
-        numbers = lambda: [float(v) for v in rng.uniform(-2, 2, n).round(3)]  # noqa: E731
+        numbers = lambda: [float(v) or 1.0 for v in rng.uniform(-2, 2, n).round(3)]  # noqa: E731
         options["normalize"] = {"scale": numbers(), "offset": numbers()}
         if chance(rng, 0.3):
             options["normalize"]["clip"] = (-1.5, 40.0)
