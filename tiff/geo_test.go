@@ -188,7 +188,7 @@ func TestBandMetadata(t *testing.T) {
   <Item name="SCALE" sample="2" role="scale">7</Item>
   <Item name="domained" sample="1" domain="x">7</Item>
 </GDALMetadata>`
-	_, _, got := parseGDALMetadata(text, 2)
+	_, _, got := parseGDALMetadata(strings.NewReader(text), 2)
 	scale, offset := 0.1, 5.0
 	want := []Band{
 		{Description: "temp", Scale: &scale, Offset: &offset, Unit: "K", Tags: map[string]string{"wavelength": "0.6"}},
@@ -197,7 +197,8 @@ func TestBandMetadata(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if _, _, got := parseGDALMetadata(`<GDALMetadata><Item name="A">x</Item></GDALMetadata>`, 2); got != nil {
+	plain := strings.NewReader(`<GDALMetadata><Item name="A">x</Item></GDALMetadata>`)
+	if _, _, got := parseGDALMetadata(plain, 2); got != nil {
 		t.Errorf("%+v where nothing is said", got)
 	}
 }

@@ -103,8 +103,8 @@ func (m *Meta) readText(ctx context.Context, t *ifd.Tags, bands int) error {
 	if len(m.GDALMetadata) > maxGDALMetadata {
 		return nil
 	}
-	err := textguard.ParseXML(ctx, "GDAL_METADATA", []byte(m.GDALMetadata), nil, func() error {
-		m.Interleave, m.Joint, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
+	err := textguard.ParseXML(ctx, "GDAL_METADATA", []byte(m.GDALMetadata), nil, func(r io.Reader) error {
+		m.Interleave, m.Joint, m.Bands = parseGDALMetadata(r, bands)
 		return nil
 	})
 	if err != nil && fault.KindOf(err) == 0 { // a text with too many parts says nothing, as one that is no XML
@@ -150,8 +150,8 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 
 // parseGDALMetadata finds the INTERLEAVE item, the nodata values of all bands together (NODATA_VALUES) and the items
 // about bands. At an error in the XML it returns what came before. It leaves out numbers that do not parse.
-func parseGDALMetadata(text string, bands int) (interleave, joint string, about []Band) {
-	decoder := xml.NewDecoder(strings.NewReader(text))
+func parseGDALMetadata(r io.Reader, bands int) (interleave, joint string, about []Band) {
+	decoder := xml.NewDecoder(r)
 	decoder.Strict = false
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var item xml.StartElement

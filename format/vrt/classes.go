@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"image/color"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +48,8 @@ func FileClasses(ctx context.Context, metadata string) *Classes {
 	if len(metadata) > maxMetadata {
 		return &Classes{}
 	}
-	text := []byte(metadata)
-	if textguard.ParseXML(ctx, "", text, nil, func() error { return xml.Unmarshal(text, &in) }) != nil {
+	parse := func(r io.Reader) error { return xml.NewDecoder(r).Decode(&in) }
+	if textguard.ParseXML(ctx, "", []byte(metadata), nil, parse) != nil {
 		return &Classes{}
 	}
 	return &in.Classes

@@ -118,6 +118,27 @@ func TestHold(t *testing.T) {
 	})
 }
 
+// TestAParseEndsWithItsContext: a text that is being parsed ends with its context, whose error counts.
+func TestAParseEndsWithItsContext(t *testing.T) {
+	text := []byte("<a>" + strings.Repeat("<b/>", 1<<16))
+	ctx, cancel := context.WithCancel(t.Context())
+	read := 0
+	err := ParseXML(ctx, "XML", text, nil, func(r io.Reader) error {
+		decoder := xml.NewDecoder(r)
+		for {
+			if _, err := decoder.Token(); err != nil {
+				return errors.New("of the parser")
+			}
+			if read++; read == 100 {
+				cancel()
+			}
+		}
+	})
+	if !errors.Is(err, context.Canceled) || read > 3000 { // those of a piece of 4 KiB follow
+		t.Errorf("%v after %d tokens", err, read)
+	}
+}
+
 // FuzzXML: encoding/xml finds no more parts than are counted, with its strict rules and without.
 func FuzzXML(f *testing.F) {
 	for _, text := range []string{

@@ -106,9 +106,6 @@ func ParsePAM(ctx context.Context, data []byte) (*PAM, error) {
 		}
 		data = text
 	}
-	decoder := xml.NewDecoder(bytes.NewReader(data))
-	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	decoder.Strict = false // "&" and "&nbsp;" stand for themselves
 	var doc struct {
 		XMLName   xml.Name
 		SRS       string
@@ -116,7 +113,10 @@ func ParsePAM(ctx context.Context, data []byte) (*PAM, error) {
 		Bands     []Band `xml:"PAMRasterBand"`
 	}
 	most := map[string]int{"PAMRasterBand": chunk.MaxBands}
-	err := textguard.ParseXML(ctx, "PAM", data, most, func() error {
+	err := textguard.ParseXML(ctx, "PAM", data, most, func(r io.Reader) error {
+		decoder := xml.NewDecoder(r)
+		decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+		decoder.Strict = false // "&" and "&nbsp;" stand for themselves
 		err := decoder.Decode(&doc)
 		if err == nil {
 			for err == nil { // what follows must be XML, too
