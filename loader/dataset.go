@@ -803,7 +803,7 @@ func upTo(bound int64, factors ...int) int64 {
 // first one that has any.
 func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kind) error {
 	field := newValueField(f, i, kind)
-	if kind.IsList() && field.classes == nil {
+	if field.holds.IsList() && field.classes == nil {
 		count, row := d.selected()
 		// Arrow writes empty lists of a fixed size as lists of one null.
 		known := func(element catalog.Value) bool { return !element.Null }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -30,6 +31,7 @@ type valueField struct {
 	fromSpec bool             // the spec sets the dtype
 	classes  map[string]int64 // the values of strings; nil if the column is not one of classes
 	length   int              // of lists of numbers
+	lists    bool             // strings are lists of strings as JSON
 	timeless bool             // a sequence has one value
 }
 
@@ -39,6 +41,9 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	numbers := field.kind != catalog.Text && f.Traits().Casts
 	if f.Kind == spec.ClassField { // the numbers of strings
 		field.kind, field.classes = catalog.Int, map[string]int64{} // setClasses fills it
+	}
+	if kind == catalog.Text|catalog.List && f.Kind == spec.TextField {
+		field.holds, field.lists = catalog.Text, true
 	}
 	field.timeless = f.Layout == spec.RowLayout
 	switch field.kind {
@@ -143,7 +148,11 @@ func (v valueField) append(data []byte, val catalog.Value) ([]byte, error) {
 // that is not a class.
 func (v valueField) read(ctx context.Context, t *rows.Table, row int64) (catalog.Value, error) {
 	val, err := t.Fields[v.column].Value(ctx, row)
-	if err == nil && v.holds.IsList() {
+	switch {
+	case err != nil:
+	case v.lists:
+		return v.listOfTexts(val)
+	case v.holds.IsList():
 		return v.list(val)
 	}
 	if err == nil && v.classes != nil {
@@ -153,6 +162,24 @@ func (v valueField) read(ctx context.Context, t *rows.Table, row int64) (catalog
 		_, err = v.bits(val)
 	}
 	return val, err
+}
+
+// listOfTexts returns a list of strings as a string of JSON. A null list stays null.
+func (v valueField) listOfTexts(val catalog.Value) (catalog.Value, error) {
+	if val.Null {
+		return val, nil
+	}
+	texts := make([]*string, len(val.List))
+	for i, element := range val.List {
+		if !element.Null {
+			texts[i] = &val.List[i].Text
+		}
+	}
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(texts)
+	return catalog.Value{Text: strings.TrimSuffix(out.String(), "\n")}, err
 }
 
 // bits returns a number as an element of the tensor. A float is rounded to the nearest, ties to

@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,8 @@ type collection struct {
 	more  []*cells // of Options.Columns
 	paths *cells   // of images
 	coco  *coco    // nil for a file that has no member of COCO
+	first feature  // of a file of a feature a line
+	begun bool     // see begin
 }
 
 // openText opens a file of JSON: GeoJSON or COCO.
@@ -82,7 +85,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		features.more = append(features.more, newCells(column))
 	}
 	features.text = newPieces(ctx, r, "JSON", maxPiece)
-	decoder := json.NewDecoder(features.text)
+	decoder := json.NewDecoder(unseparated{features.text})
 	if err := features.read(ctx, decoder); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
@@ -92,11 +95,29 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		}
 		return nil, err
 	}
-	if features.kind != "FeatureCollection" {
+	if features.kind != "FeatureCollection" && features.kind != "Feature" {
 		return features.coco.layer(r.Size())
 	}
 	return features.layer(r.Size())
 }
+
+// unseparated is a text of JSON with spaces in place of the separators of records (RFC 8142), which no string has.
+type unseparated struct{ io.Reader }
+
+func (u unseparated) Read(b []byte) (int, error) {
+	n, err := u.Reader.Read(b)
+	for rest := b[:n]; ; {
+		i := bytes.IndexByte(rest, recordMark)
+		if i < 0 {
+			return n, err
+		}
+		rest[i] = ' '
+		rest = rest[i:]
+	}
+}
+
+// recordMark begins a record of a JSON text sequence.
+const recordMark = '\x1e'
 
 // layer returns the layer of the features. size is the size of the file in bytes.
 func (c *collection) layer(size int64) (layer *Layer, err error) {
@@ -153,6 +174,14 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			err = c.readCRS(d)
 		case "features":
 			err = c.features(ctx, d)
+		case "geometry", "properties":
+			part := &c.first.Geometry
+			if key == "properties" {
+				part = &c.first.Properties
+			}
+			if err = c.begin(ctx); err == nil {
+				err = d.Decode(part)
+			}
 		case "images", "annotations", "categories":
 			if c.coco == nil {
 				c.coco = newCOCO(c.o, c.text)
@@ -166,15 +195,33 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			return err
 		}
 	}
-	if c.kind != "FeatureCollection" && c.coco == nil {
-		way := ", and there are no annotations as COCO has them"
-		if c.kind == "Feature" { // one on each line
-			way = ": 'ogr2ogr OUT.geojson IN.geojsonl' makes one of lines of features"
-		}
-		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection%s",
-			fault.Short(c.kind), way)
+	switch {
+	case c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0 && c.coco == nil:
+		return c.lines(ctx, d)
+	case c.kind != "FeatureCollection" && c.coco == nil:
+		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
+			"annotations as COCO has them", fault.Short(c.kind))
 	}
 	return expect(d, '}')
+}
+
+// lines reads a file of a feature a line, whose first one has been read but for its end: GeoJSON lines (GeoJSONSeq).
+func (c *collection) lines(ctx context.Context, d *json.Decoder) error {
+	if err := cmp.Or(expect(d, '}'), c.begin(ctx)); err != nil {
+		return err
+	}
+	c.first.Type = c.kind
+	for single := c.first; ; {
+		if err := c.next(ctx, d, &single); err != nil {
+			return err
+		}
+		single = feature{}
+		if err := d.Decode(&single); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 // expect reads a delimiter.
@@ -214,7 +261,30 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	if err := expect(d, '['); err != nil {
 		return err
 	}
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	defer func() { c.text.limit = maxPiece }()
+	for d.More() {
+		var single feature
+		if err := d.Decode(&single); err != nil {
+			return err
+		}
+		if err := c.next(ctx, d, &single); err != nil {
+			return err
+		}
+	}
+	return expect(d, ']')
+}
+
+// begin counts the memory of all features.
+func (c *collection) begin(ctx context.Context) error {
+	c.text.limit = maxText // feature.memory counts what a feature takes
 	size := c.r.Size()
+	if c.begun {
+		return nil
+	}
+	c.begun = true
 	if size > maxText {
 		return fault.New(fault.Limit, "GeoJSON", fault.NoOffset, "%d bytes, at most %d: write it as GeoParquet", size,
 			maxText)
@@ -222,24 +292,15 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	// A pair of coordinates takes 16 bytes and in text 5 at least. A feature takes 45 bytes beside its geometry, twice
 	// while the lists grow, and at least 18 in text. The memory for parsing the largest feature comes on top: see
 	// feature.memory.
-	if err := c.o.Grow(ctx, 5*size); err != nil {
-		return err
+	return c.o.Grow(ctx, 5*size)
+}
+
+// next adds the next feature.
+func (c *collection) next(ctx context.Context, d *json.Decoder, f *feature) error {
+	if int64(len(c.boxes)) == c.o.MaxShapes {
+		return fault.New(fault.Limit, "GeoJSON", d.InputOffset(), "over %d shapes", c.o.MaxShapes)
 	}
-	c.text.limit = maxText // feature.memory counts what a feature takes
-	defer func() { c.text.limit = maxPiece }()
-	for d.More() {
-		if int64(len(c.boxes)) == c.o.MaxShapes {
-			return fault.New(fault.Limit, "GeoJSON", d.InputOffset(), "over %d shapes", c.o.MaxShapes)
-		}
-		var single feature
-		if err := d.Decode(&single); err != nil {
-			return err
-		}
-		if err := c.add(ctx, &single); err != nil {
-			return fault.WithPart(err, "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
-		}
-	}
-	return expect(d, ']')
+	return fault.WithPart(c.add(ctx, f), "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
 }
 
 // memory returns how many bytes a feature takes at most while it is read: its text three times and, for each list, a

@@ -109,7 +109,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	switch {
 	case magic.Of(head).Class == magic.Parquet:
 		return openParquet(ctx, r, o)
-	case bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("{")):
+	case bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e"), []byte("{")):
 		return openText(ctx, r, o)
 	}
 	for _, other := range otherFormats {

@@ -119,14 +119,32 @@ const texts = `{"type": "FeatureCollection", "features": [
 		"geometries": [{"type": "Point", "coordinates": [8, 9]}]}},
 	{"type": "Feature", "geometry": null}]}`
 
+// inLines returns the features of texts as GeoJSON lines, each behind a mark.
+func inLines(t testing.TB, mark string) (lines string) {
+	t.Helper()
+	var list struct{ Features []json.RawMessage }
+	if err := json.Unmarshal([]byte(texts), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, feature := range list.Features {
+		var line bytes.Buffer
+		if err := json.Compact(&line, feature); err != nil {
+			t.Fatal(err)
+		}
+		lines += mark + line.String() + "\n"
+	}
+	return lines
+}
+
 // TestGeoJSON promises shapes, values and CRS of GeoJSON, and what is refused.
 func TestGeoJSON(t *testing.T) {
 	want := []orb.Geometry{orb.Point{1, 2}, orb.Collection{orb.Point{1, 2}, orb.Point{3, 4}},
 		orb.LineString{{1, 2}, {3, 4}}, orb.Collection{orb.LineString{{1, 2}, {3, 4}}, orb.LineString{{5, 6}, {7, 8}}},
 		orb.Polygon{{{0, 0}, {4, 0}, {4, 4}, {0, 0}}, {{1, 1}, {2, 1}, {2, 2}, {1, 1}}},
 		orb.Collection{orb.Polygon{{{0, 0}, {4, 0}, {4, 4}, {0, 0}}}}, orb.Collection{orb.Point{8, 9}}, nil}
-	for _, mark := range []string{"", "\xef\xbb\xbf"} {
-		l, err := Open(t.Context(), memory(mark+texts), "f", Options{Column: "class"})
+	for _, text := range []string{texts, "\xef\xbb\xbf" + texts, inLines(t, ""), inLines(t, "\x1e"),
+		"\xef\xbb\xbf" + inLines(t, " \x1e ")} {
+		l, err := Open(t.Context(), memory(text), "f", Options{Column: "class"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,6 +161,16 @@ func TestGeoJSON(t *testing.T) {
 	l, err := Open(t.Context(), memory(texts), "f", Options{Column: "value"})
 	if err != nil || l.Values.Floats[1] != 2.5 || l.Values.Ints != nil {
 		t.Errorf("%v, %v", l, err)
+	}
+	for _, end := range []string{"]", "{", "3", `{"type": "Point"}`, `{"type": "Feature", "geometry": {"type": "X"}}`} {
+		text := inLines(t, "") + end
+		if _, err := Open(t.Context(), memory(text), "f", Options{}); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%s behind features: %v", end, err)
+		}
+	}
+	_, err = Open(t.Context(), memory(inLines(t, "")), "f", Options{MaxShapes: 7})
+	if fault.KindOf(err) != fault.Limit {
+		t.Errorf("8 features of 7: %v", err)
 	}
 	for _, c := range []struct {
 		old, new string
@@ -352,6 +380,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte(texts))
+	f.Add([]byte(inLines(f, "\x1e")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, o := range []Options{{}, {Column: "class"}, {Column: "value", Image: "class"}} {
 			o.MaxShapes = 1 << 12

@@ -83,7 +83,7 @@ func (v *Field) Picture(ctx context.Context, row int64, a *catalog.Asset, win sh
 // NeedsPlace reports whether the shapes of a file for each image lie on the ground, as far as the name of the files
 // says it.
 func (v *Field) NeedsPlace() bool {
-	known := []string{".geojson", ".parquet", ".geoparquet"}
+	known := []string{".geojson", ".geojsonl", ".geojsons", ".parquet", ".geoparquet"}
 	return v.CRS != spec.PixelSpace && v.CRS != spec.ShareSpace && slices.Contains(known, path.Ext(v.Pattern))
 }
 

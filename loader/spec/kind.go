@@ -15,7 +15,7 @@ const (
 	RasterField = "raster"
 	NumberField = "number"
 	ClassField  = "class" // the numbers of strings or integers; of lists of them which classes are there
-	TextField   = "text"  // strings; of a column or directory of rasters, the paths as the dataset has them
+	TextField   = "text"  // strings, or JSON of lists of them; of rasters the paths as the dataset has them
 	ArrayField  = "array"
 )
 
@@ -43,7 +43,7 @@ var fieldKinds = []FieldKind{
 	{name: NumberField, Metadata: true, Casts: true, dtypes: numberDTypes,
 		fits: func(k column.Kind) bool { return k != column.Raster && k.Elem() != column.Text }},
 	{name: TextField, Opens: column.Text, Metadata: true, Paths: true, dtypes: []string{"native"},
-		fits: func(k column.Kind) bool { return k == column.Text }},
+		fits: func(k column.Kind) bool { return k.Elem() == column.Text }},
 	{name: ClassField, Opens: column.Text, Metadata: true, dtypes: classDTypes, check: (*Field).checkClass,
 		fits: func(k column.Kind) bool { return k != column.Raster && k != column.Float|column.List }},
 	{name: ArrayField, Casts: true, dtypes: numberDTypes, check: (*Field).checkArray},
@@ -121,10 +121,16 @@ func (f *Field) CheckKind(holds column.Kind) error {
 // sayRaster is the hint of errors about columns of strings that are paths of rasters.
 const sayRaster = `kind "raster" says that texts are paths, whatever they end in`
 
+// sayLists is the hint of errors about lists of paths.
+const sayLists = "for paths give each a row of its own, as DataFrame.explode does, and Rows(time=...) makes series " +
+	"of rows"
+
 func (f *Field) checkRaster(holds column.Kind) string {
 	switch m := f.RasterOnly(); {
 	case holds == column.Raster:
 		return ""
+	case holds == column.Text|column.List:
+		return "a sample has one path of a raster, not several (" + sayLists + ")"
 	case m != "":
 		return m + " is given, which is for rasters"
 	}
@@ -153,7 +159,8 @@ func (f *Field) checkArray(holds column.Kind) string {
 func (f *Field) checkAny(holds column.Kind) string {
 	switch m := f.RasterOnly(); {
 	case holds == column.Text|column.List:
-		return fmt.Sprintf("the field has neither classes nor kind %q, which make labels numbers", ClassField)
+		return fmt.Sprintf("the field has neither kind %q, which gives each list as JSON, nor classes or kind %q, "+
+			"which make labels numbers (%s)", TextField, ClassField, sayLists)
 	case holds != column.Raster && m != "":
 		return fmt.Sprintf("%s is given, which is for rasters (%s)", m, sayRaster)
 	}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import nonempty
 from test_access import serving
 from test_pack import ABOUT
 
@@ -46,6 +47,7 @@ FIELDS = {
     "half": Field(column="vec", kind="number", dtype="float16"),
     "box": Field(column="box"),
     "code": Field(column="code", classes=CODES),
+    "text": Field(column="labels", kind="text"),
 }
 
 
@@ -103,6 +105,7 @@ def check(loader: chaski.Loader, rows: dict[str, list[Any]]) -> int:
         for name, column, classes in (("y", "labels", CLASSES), ("codes", "codes", CODES)):
             want = [[c in rows[column][i] for c in classes] for i in at]
             assert np.array_equal(batch[name], np.array(want, batch[name].dtype)), name
+        assert [json.loads(text) for text in batch["text"]] == [rows["labels"][i] for i in at]
         vec = np.array([rows["vec"][i] for i in at], float)
         assert np.array_equal(batch["vec"], vec, equal_nan=True)
         assert np.array_equal(batch["half"], vec.astype("f2"), equal_nan=True)
@@ -209,8 +212,12 @@ def test_rows_that_differ(folder, form, column, values, field, message):
 @pytest.mark.parametrize(
     "more, message",
     [
-        ({"x": Field(column="labels")}, "neither classes nor kind"),
-        ({"x": Field(column="labels", kind="text")}, "lists of text"),
+        ({"x": Field(column="labels")}, 'neither kind "text", which gives each list as JSON, nor'),
+        (
+            {"x": Field(column="labels", kind="raster")},
+            "one path of a raster, not several .*explode",
+        ),
+        ({"x": Field(column="vec", kind="text")}, "lists of float"),
         ({"x": Field(column="vec", kind="class")}, "lists of float"),
         ({"x": Field(column="deep")}, "deep: holds"),
         ({"rows": chaski.Rows(strata=chaski.Strata("labels"))}, "labels: holds lists"),
@@ -254,3 +261,52 @@ def test_catalogs_keep_lists(folder, binary, form):
     fields["image"] = Field(dtype="native")
     with chaski.load(out, fields=fields, batch_size=64) as loader:
         assert check(loader, rows) == N
+
+
+def test_captions(tmp_path):
+    """A caption keeps its quotes, letters and nulls; null has no text, bytes are no text."""
+    captions = [['say "hi"\n<b>', "Wüste 沙"], None, [None, ""], []]
+    table = {"caption": captions, "bytes": pa.array([[b"\xff"], [], [], []]), "n": range(4)}
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    fields = {"caption": Field(column="caption", kind="text")}
+    with chaski.load(tmp_path / "t.parquet", batch_size=4, shuffle=False, fields=fields) as loader:
+        texts = list(next(iter(loader))["caption"])
+    assert texts == ['["say \\"hi\\"\\n<b>","Wüste 沙"]', "", '[null,""]', "[]"]
+    fields = {"x": Field(column="bytes", kind="text")}
+    with (
+        chaski.load(tmp_path / "t.parquet", batch_size=4, fields=fields) as loader,
+        pytest.raises(chaski.CorruptError, match="the string is not UTF-8"),
+    ):
+        next(iter(loader))
+
+
+def test_several_images_in_a_cell(tmp_path):
+    """Lists of images and of paths are refused with the way, and the way works: explode, Time."""
+    rng = np.random.default_rng(3)
+    series = [[rng.integers(0, 255, (2, 8, 8)).astype("uint8") for _ in range(3)] for _ in range(4)]
+    rows = []
+    for i, steps in enumerate(series):
+        names = [str(tmp_path / f"{i}_{k}.npy") for k in range(3)]
+        for name, x in zip(names, steps, strict=True):
+            np.save(name, x)
+        cells = [{"bytes": Path(name).read_bytes(), "path": None} for name in names]
+        rows.append({"site": i, "paths": names, "images": cells, "date": [0, 1, 2]})
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    for field, told in [
+        (Field(column="paths", kind="raster"), "one path of a raster, not several .*explode"),
+        (Field(column="images"), 'lists of structs: give .*explode does, or name .*"images.bytes"'),
+    ]:
+        with pytest.raises(chaski.UnsupportedError, match=told):
+            chaski.load(tmp_path / "t.parquet", batch_size=2, fields={"x": field})
+    lists = ("paths", "images", "date")
+    exploded = [{**r, **{k: r[k][step] for k in lists}} for r in rows for step in range(3)]
+    frame = pa.Table.from_pylist(exploded)
+    time = chaski.Rows(time=chaski.Time(key="site", order="date", length=3))
+    for column in ("paths", "images"):
+        fields = {"x": Field(column=column, kind="raster", dtype="native"), "site": "site"}
+        with chaski.load(frame, batch_size=2, fields=fields, rows=time) as loader:
+            seen = list(nonempty(loader))
+            sites = [int(np.ravel(site)[0]) for b in seen for site in np.asarray(b["site"])]
+            assert sorted(sites) == [0, 1, 2, 3]
+            got = np.concatenate([np.asarray(b["x"]) for b in seen])
+            assert np.array_equal(got, np.array([series[site] for site in sites]))

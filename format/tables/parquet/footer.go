@@ -16,7 +16,9 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -630,6 +632,15 @@ func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 
 // NoColumn returns the error for a column that does not exist.
 func (f *File) NoColumn(name string) error {
+	member := func(c Column) bool { return strings.HasPrefix(c.Name, name+".") }
+	if i := slices.IndexFunc(f.Columns, member); i >= 0 {
+		way := "it holds structs: name a member"
+		if f.Columns[i].Repeated {
+			way = "it holds lists of structs: give each struct a row of its own, as DataFrame.explode does, or name " +
+				"a member"
+		}
+		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%s, as in %q", way, f.Columns[i].Name)
+	}
 	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name,
 		fault.List(f.Columns, func(c Column) string { return c.Name }))
 }
