@@ -154,8 +154,11 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	}
 	// With windows on the ground, the places of all scenes would be checked twice: opening has done it.
 	if d.ground == nil {
-		if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, asset); err != nil {
-			return fault.WithFile(err, asset.URI)
+		for view, d := range d.ofViews() {
+			drawn := c.engine.plan.View(draw, view)
+			if _, err := c.engine.windowOf(ctx, d, &drawn, field, draw.Row, asset); err != nil {
+				return fault.WithFile(err, asset.URI)
+			}
 		}
 	}
 	read := func(a catalog.Asset, bands []int) error {

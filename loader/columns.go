@@ -21,7 +21,7 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 		return []columnKind{{reads: true, bytes: valueBytes, of: e.idColumn}}
 	}
 	lead := g.lead()
-	times := max(lead.steps, 1)
+	times, views := max(lead.steps, 1), len(lead.ofViews())
 	for i, v := range lead.values {
 		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * max(lead.valueSteps(v), 1),
 			of: func(p *Pending) column { return e.valueColumn(p, i) }})
@@ -33,10 +33,10 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 		list = append(list, columnKind{of: e.sourceColumn})
 	}
 	if e.spec.Windows {
-		list = append(list, columnKind{reads: true, bytes: windowBytes, of: e.windowColumn})
+		list = append(list, columnKind{reads: true, bytes: windowBytes * views, of: e.windowColumn})
 	}
 	if e.spec.Geo {
-		list = append(list, columnKind{reads: true, bytes: geoBytes + timeBytes*times, of: e.geoColumn})
+		list = append(list, columnKind{reads: true, bytes: geoBytes*views + timeBytes*times, of: e.geoColumn})
 	}
 	if name, steps := e.validity(g); steps > 0 {
 		bytes := steps // with a byte for each, and for each of a field
@@ -184,21 +184,30 @@ func (e *Engine) sourceColumn(p *Pending) column {
 
 // windowColumn returns the windows of the rows' assets: y, x, height, width. Windows of padding are -1.
 func (e *Engine) windowColumn(p *Pending) column {
-	windows := slices.Repeat([]int64{-1}, 4*p.batch.Rows)
+	each := 4 * len(p.group.lead().ofViews())
+	windows := slices.Repeat([]int64{-1}, each*p.batch.Rows)
 	return column{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
-			_, window, err := e.beginWindow(p.ctx, d, draw)
-			if err != nil {
-				return err
-			}
-			for i, v := range [...]int{window.Y, window.X, window.H, window.W} {
-				windows[4*k+i] = int64(v)
+			for i, view := range d.ofViews() {
+				drawn := e.plan.View(draw, i)
+				_, window, err := e.beginWindow(p.ctx, view, &drawn)
+				if err != nil {
+					return err
+				}
+				for j, v := range [...]int{window.Y, window.X, window.H, window.W} {
+					windows[each*k+4*i+j] = int64(v)
+				}
 			}
 			return nil
 		},
-		clear: func(k int) { copy(windows[4*k:], []int64{-1, -1, -1, -1}) },
+		clear: func(k int) {
+			for i := range each {
+				windows[each*k+i] = -1
+			}
+		},
 		members: func() []member {
 			tensor := intTensor(spec.WindowMember, windows, p.batch.Rows)
+			tensor.Shape, tensor.Axes = p.group.lead().viewShape(p.batch.Rows)
 			tensor.Axes, tensor.Shape = append(tensor.Axes, "yxhw"), append(tensor.Shape, 4)
 			return []member{{tensor, catalog.Int.String()}}
 		},
@@ -218,10 +227,13 @@ func (e *Engine) beginWindow(ctx context.Context, d *dataset, draw *shuffle.Draw
 // geoColumn returns the places of the rows' windows, as they lie in the tensor, and the times of all their steps.
 func (e *Engine) geoColumn(p *Pending) column {
 	steps := max(p.group.lead().steps, 1)
-	places := slices.Repeat([]rowPlace{nowhere()}, p.batch.Rows)
-	times := slices.Repeat([]int64{rows.NoTime}, p.batch.Rows*steps) // by row and then step
+	views := len(p.group.lead().ofViews())
+	places := slices.Repeat([]rowPlace{nowhere()}, p.batch.Rows*views) // by row and then view
+	times := slices.Repeat([]int64{rows.NoTime}, p.batch.Rows*steps)   // by row and then step
 	clear := func(k int) {
-		places[k] = nowhere()
+		for i := range views {
+			places[k*views+i] = nowhere()
+		}
 		for step := range steps {
 			times[k*steps+step] = rows.NoTime
 		}
@@ -232,24 +244,22 @@ func (e *Engine) geoColumn(p *Pending) column {
 			for step := range steps {
 				times[k*steps+step] = d.clock.at(e.rowOf(draw, step))
 			}
-			if d.ground != nil {
-				a := d.windowAsset(e.plan, draw)
-				h, w := a.Index.Height, a.Index.Width
-				places[k] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
-				return nil
+			for i, view := range d.ofViews() {
+				drawn := e.plan.View(draw, i)
+				place, err := e.placeOf(p.ctx, view, &drawn)
+				if err != nil {
+					return err
+				}
+				places[k*views+i] = place
 			}
-			base, window, err := e.beginWindow(p.ctx, d, draw)
-			if err == nil && base.Place != nil {
-				window = base.raster.Ratio.Scale(window)
-				places[k] = placeOf(&base.Asset, window, d.rasters[0].H, d.rasters[0].W, draw.Transform)
-			}
-			return err
+			return nil
 		},
 		clear: clear,
 		members: func() (out []member) {
 			clock := intTensor(spec.GeoTime, times, p.batch.Rows)
 			clock.Shape, clock.Axes = p.valueShape()
-			for _, tensor := range append(geoMembers(places), clock) {
+			shape, axes := p.group.lead().viewShape(p.batch.Rows)
+			for _, tensor := range append(geoMembers(places, shape, axes), clock) {
 				kind := catalog.Float
 				if tensor.DType == chunk.Int64 {
 					kind = catalog.Int
@@ -259,6 +269,21 @@ func (e *Engine) geoColumn(p *Pending) column {
 			return out
 		},
 	}
+}
+
+// placeOf returns where the window of a draw lies on the ground.
+func (e *Engine) placeOf(ctx context.Context, d *dataset, draw *shuffle.Draw) (rowPlace, error) {
+	if d.ground != nil {
+		a := d.windowAsset(e.plan, draw)
+		h, w := a.Index.Height, a.Index.Width
+		return placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform), nil
+	}
+	base, window, err := e.beginWindow(ctx, d, draw)
+	if err != nil || base.Place == nil {
+		return nowhere(), err
+	}
+	window = base.raster.Ratio.Scale(window)
+	return placeOf(&base.Asset, window, d.rasters[0].H, d.rasters[0].W, draw.Transform), nil
 }
 
 // stepsColumn returns the validity of steps, uint8 (n t): 1 for a step that exists and could be read.

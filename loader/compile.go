@@ -65,8 +65,8 @@ func (g *group) compile(e *Engine) error {
 				}
 				return fmt.Errorf("spec: %w", err)
 			}
-			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples() &&
-				d.rasters[i].CopiesParts()
+			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) &&
+				!slices.ContainsFunc(d.ofViews(), (*dataset).resamples) && d.rasters[i].CopiesParts()
 		}
 	}
 	return nil
@@ -412,14 +412,16 @@ func (e *Engine) describe(g *group, one *layout) {
 		}
 	}
 	g.inOrder(e, func(i int) {
-		field, plan := g.lead().rasters[i].Tensor(), one.rasters[i].plan
-		info := batch.FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
-			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
-			GSD: field.GSD, Classes: field.Legend.Names, Palette: field.Legend.Palette}
-		g.infos = append(g.infos, info)
-		if field.Validity != "" {
-			g.infos = append(g.infos, batch.FieldInfo{Name: field.Validity, Kind: "mask", DType: chunk.Uint8,
-				Shape: info.Shape, Axes: info.Axes})
+		for _, sized := range g.lead().ofSizes() {
+			field, plan := sized.rasters[i].Tensor(), one.rasters[sized.layoutOf(i)].plan
+			info := batch.FieldInfo{Name: sized.tensorName(field.Name), Kind: catalog.Raster.String(), DType: field.To,
+				Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
+				GSD: field.GSD, Classes: field.Legend.Names, Palette: field.Legend.Palette}
+			g.infos = append(g.infos, info)
+			if field.Validity != "" {
+				g.infos = append(g.infos, batch.FieldInfo{Name: sized.tensorName(field.Validity), Kind: "mask",
+					DType: chunk.Uint8, Shape: info.Shape, Axes: info.Axes})
+			}
 		}
 	}, func(i int) { add(parts[i]) })
 	for _, c := range parts[len(g.lead().values):] {

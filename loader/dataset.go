@@ -206,8 +206,13 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	if items.Transforms, err = e.spec.Elements(); err != nil {
 		return empty, err
 	}
-	if err := d.checkSquare(items.Transforms, e.spec.Augment); err != nil {
+	if items.Views, err = d.compileViews(); err != nil {
 		return empty, err
+	}
+	for _, view := range d.ofViews() {
+		if err := view.checkSquare(items.Transforms, e.spec.Augment); err != nil {
+			return empty, err
+		}
 	}
 	switch {
 	case d.source.Time != nil:
@@ -439,7 +444,7 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
 	switch {
 	case d.perWorker < 0:
-	case !d.kind.whole, asset.Parts != nil, field.Coloured(), d.resamples():
+	case !d.kind.whole, d.sampler.Views != nil, asset.Parts != nil, field.Coloured(), d.resamples():
 		d.perWorker = -1
 	default:
 		d.perWorker = max(d.perWorker, pixels.HeldFor(asset.Index, field.Picked))
@@ -529,7 +534,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 // setRatio sets the ratio of a field by the first assets of the source's first field and of its own. With the policy
 // "error" it fails if the two lie at different places.
 func (d *dataset) setRatio(field *pixels.Raster, lead, own *catalog.Asset, policy string) (err error) {
-	if d.kind.whole {
+	if d.kind.whole && d.sampler.Views == nil {
 		field.Ratio = pixels.WholeRatio(lead.Index, own.Index)
 	} else if field.Ratio, err = pixels.NewRatio(lead.Index, own.Index); err != nil {
 		return err
@@ -590,6 +595,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		}
 		return nil
 	}
+	d.chip = [2]int{first.Height, first.Width}
 	sampler := &d.sampler
 	if d.kind.ground {
 		sampler.Height, _ = sampler.Side()
@@ -642,6 +648,64 @@ func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
 		out.rasters[i] = r.Sized(r.H, r.W)
 	}
 	return &out, out.setSize(side, side)
+}
+
+// compileViews makes the datasets of the further windows of a sample, and returns their samplers for package shuffle.
+func (d *dataset) compileViews() (planned []shuffle.Sampler, _ error) {
+	if len(d.sampler.Views) == 0 {
+		return nil, nil
+	}
+	if len(d.rasters) == 0 {
+		return nil, fmt.Errorf("spec: several windows of a sample need a raster")
+	}
+	if len(d.vectors) > 0 {
+		return nil, fmt.Errorf("field %q: shapes are drawn in one window, and a sample has %d", d.vectors[0].Name,
+			len(d.sampler.Views)+1)
+	}
+	d.views = []*dataset{d}
+	for i := range d.sampler.Views {
+		view, err := d.ofView(d.sampler.Views[i])
+		if err != nil {
+			return nil, spec.InWindow(i+1, err)
+		}
+		d.views = append(d.views, view)
+		planned = append(planned, view.sampler.Plan(d.alignY, d.alignX))
+	}
+	counts := map[*dataset]int{}
+	for _, view := range d.views {
+		size := shuffle.Box{H: view.sampler.Height, W: view.sampler.Width}
+		same := func(o *dataset) bool { return o.sampler.Height == size.H && o.sampler.Width == size.W }
+		if view.tensor = slices.IndexFunc(d.tensors, same); view.tensor < 0 {
+			view.tensor = len(d.tensors)
+			d.tensors = append(d.tensors, view)
+		}
+		lead := d.tensors[view.tensor]
+		view.place = counts[lead]
+		counts[lead]++
+	}
+	for _, view := range d.views {
+		view.views, view.tensors = d.views, d.tensors
+		for _, raster := range view.rasters {
+			if err := raster.SetViews(counts[d.tensors[view.tensor]]); err != nil {
+				return nil, rows.InField(raster.Name, err)
+			}
+		}
+	}
+	return planned, nil
+}
+
+// ofView returns the dataset for a further window of each sample.
+func (d *dataset) ofView(sampler Sampler) (*dataset, error) {
+	out := *d
+	out.sampler, out.kind = sampler, samplings[sampler.Kind]
+	out.boxes, out.weights, out.rasters = nil, nil, slices.Clone(d.rasters)
+	for i, r := range d.rasters {
+		out.rasters[i] = r.Sized(r.H, r.W)
+	}
+	if sampler.Height == 0 {
+		sampler.Height, sampler.Width = d.chip[0], d.chip[1]
+	}
+	return &out, out.setSize(sampler.Height, sampler.Width)
 }
 
 // samplings are the kinds of samplers, by their names.
@@ -834,6 +898,9 @@ func (d *dataset) agrees(first *dataset) error {
 	if !slices.Equal(d.sampler.Sizes, first.sampler.Sizes) {
 		return fmt.Errorf("windows have the sizes %v, and in the first source %v: a mixture's batches need one size",
 			d.sampler.Sizes, first.sampler.Sizes)
+	}
+	if err := d.sameViews(first); err != nil {
+		return err
 	}
 	for i, f := range d.fields {
 		if d.table.Fields[i].Kind != first.table.Fields[i].Kind {

@@ -89,6 +89,11 @@ type dataset struct {
 	sampler   Sampler          // the source's own or the spec's, with the size of the window
 	kind      *sampling        // of the sampler
 	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
+	views     []*dataset       // with several windows of a sample, the dataset for each: the first one is itself
+	tensors   []*dataset       // the first view of each size, which has tensors of its own
+	tensor    int              // of a view, the index in tensors of the one with its size
+	place     int              // of a view, its place along the axis v of the tensor
+	chip      [2]int           // height and width of the first asset of the first raster field
 	fields    []Field
 	table     *rows.Table
 	rasters   []*pixels.Raster
@@ -205,8 +210,8 @@ type layoutKey struct {
 
 // layout says where each tensor lies in the memory of a batch.
 type layout struct {
-	rasters []rasterLayout
-	vectors []int // for each field of shapes the first byte of its tensor
+	rasters []rasterLayout // of all fields, for each size of views: see dataset.layoutOf
+	vectors []int          // for each field of shapes the first byte of its tensor
 	bytes   int
 }
 
@@ -294,8 +299,8 @@ type Pending struct {
 	batch     *batch.Batch
 	draws     []shuffle.Draw // for each row, the sample that stands there
 	parts     []column       // all of the batch that is not a raster field
-	masks     []sync.Once    // for each raster field: sets the mask to ones
-	masked    []atomic.Bool  // for each raster field: the mask is in use
+	masks     []sync.Once    // for each of layout.rasters: sets the mask to ones
+	masked    []atomic.Bool  // for each of layout.rasters: the mask is in use
 	errs      []rowErrors    // for each row
 	inFiles   [][]byte       // for each raster field that picks steps of files, which there are: see Pending.hasSteps
 	there     [][]byte       // for each field, where it is there: see Pending.found; nil if batches do not say it
@@ -326,6 +331,7 @@ const (
 type unit struct {
 	p                *Pending
 	row, field, step int
+	view             int // of a field: the window that is read next
 }
 
 // rowErrors holds the errors of one row.

@@ -99,15 +99,21 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	}
 	for i, step := range d.images() {
 		row := e.rowRead(d, draw, i, step)
-		if row < 0 {
-			r.Assets = append(r.Assets, dryrun.Asset{Field: d.rasters[i].Name, Step: step, Row: row})
-			continue
-		}
-		read, err := explain(ctx, d, draw, i, step, row)
-		if err == nil {
-			r.Assets = append(r.Assets, read...)
-		} else if stop, err := r.Note(err); stop {
-			return true, err
+		for number, view := range d.ofViews() {
+			drawn := e.plan.View(draw, number)
+			if row < 0 {
+				r.Assets = append(r.Assets, dryrun.Asset{Field: d.rasters[i].Name, Step: step, View: number, Row: row})
+				continue
+			}
+			read, err := explain(ctx, view, &drawn, i, step, row)
+			if err == nil {
+				r.Assets = append(r.Assets, read...)
+				continue
+			}
+			if stop, err := r.Note(err); stop {
+				return true, err
+			}
+			break
 		}
 	}
 	return false, nil

@@ -382,6 +382,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 	if p.lastUse != nil && set.sharesChunks(false) {
 		p.noteShared(r)
 	}
+	views := announced(r.Assets, set)
 	for i := range r.Assets {
 		asset := &r.Assets[i]
 		if asset.Row < 0 {
@@ -394,6 +395,9 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		p.reader.Share = pixels.Shared{}
 		if p.cache != nil && set.kind.tiles {
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: asset.Key}
+		}
+		if views != nil {
+			p.reader.Share = pixels.Shared{Tiles: views, Key: asset.Key, Order: viewOrder(asset.View)}
 		}
 		requests, bytes := w.Requests, w.Bytes
 		if err := p.count(ctx, asset.Again, &w); err != nil {
@@ -411,6 +415,18 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 	}
 	return w, nil
+}
+
+// announced returns tiles that count what several views of a sample need, as unit.views does; nil for one view.
+func announced(assets []dryrun.Asset, d *dataset) *pixels.TileCache {
+	if d.views == nil {
+		return nil
+	}
+	tiles := pixels.NewViewTiles(true)
+	for i := range assets {
+		tiles.Plan(viewOrder(assets[i].View), needs(assets[i:i+1]))
+	}
+	return tiles
 }
 
 // noteShared finds out whether a row shares chunks with rows that are in work at the same time: a run reads less then.

@@ -3,6 +3,7 @@ package loader
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -48,11 +49,11 @@ func nowhere() (g rowPlace) {
 	return rowPlace{[6]float64{n, n, n, n, n, n}, 0, [4]float64{n, n, n, n}, [2]float64{n, n}, n}
 }
 
-// geoMembers returns the tensors of the places of all rows.
-func geoMembers(places []rowPlace) (out []batch.Tensor) {
+// geoMembers returns the tensors of places, which have a shape.
+func geoMembers(places []rowPlace, shape []int64, axes []string) (out []batch.Tensor) {
 	for i, member := range geoTensors {
-		tensor := batch.Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"},
-			Shape: []int64{int64(len(places))}}
+		tensor := batch.Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: slices.Clone(axes),
+			Shape: slices.Clone(shape)}
 		if member.axis != "" {
 			tensor.Axes, tensor.Shape = append(tensor.Axes, member.axis), append(tensor.Shape, member.length)
 		}

@@ -40,10 +40,12 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 		return nil, pixels.OverMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
 	made.bytes = pixels.Align64(made.bytes)
-	for i, r := range lead.rasters {
-		checked := slices.ContainsFunc(key.group.sets, func(d *dataset) bool { return d.rasters[i].Checked() })
-		if err := made.add(r.Tensor(), key, key.group.native[i], checked, e.options.MemoryBytes); err != nil {
-			return nil, err
+	for _, sized := range lead.ofSizes() {
+		for i, r := range sized.rasters {
+			checked := slices.ContainsFunc(key.group.sets, func(d *dataset) bool { return d.rasters[i].Checked() })
+			if err := made.add(r.Tensor(), key, key.group.native[i], checked, e.options.MemoryBytes); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := made.addVectors(lead, key.rows, e.options.MemoryBytes); err != nil {
@@ -60,7 +62,8 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 // add places a field's tensor, and its mask if it has one. It checks the bound first, so that no
 // later product can overflow.
 func (l *layout) add(r *pixels.Raster, key layoutKey, native, checked bool, bound int64) error {
-	if need := pixels.BoundedBytes(bound, key.rows, max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size()); need < 0 {
+	need := pixels.BoundedBytes(bound, key.rows, max(r.Views, 1), max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size())
+	if need < 0 {
 		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
 		return pixels.OverMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
 	}

@@ -52,6 +52,7 @@ func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Dr
 	row int64) (out []dryrun.Asset, _ error) {
 	err := e.eachRead(ctx, d, draw, field, step, row, func(rd *read) error {
 		asset, err := e.explainRead(ctx, d, field, step, rd)
+		asset.View = draw.View
 		out = append(out, asset)
 		return err
 	})

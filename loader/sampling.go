@@ -13,13 +13,15 @@ func (d *dataset) resamples() bool {
 }
 
 // drawsNoCorner reports whether tickets may not name the corners of windows.
-func (d *dataset) drawsNoCorner() bool { return !d.kind.corners || len(d.sampler.Sizes) > 0 }
+func (d *dataset) drawsNoCorner() bool {
+	return !d.kind.corners || len(d.sampler.Sizes) > 0 || d.views != nil
+}
 
 // sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read. named
 // is for windows whose corners a ticket names. Rasters in large pages say nothing before: that would read their pages
 // once more.
 func (d *dataset) sharesChunks(named bool) bool {
-	return d.kind.shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner()) && !d.announces()
+	return d.kind.shares && d.views == nil && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner()) && !d.announces()
 }
 
 // announces reports whether a field of the table has Announce.

@@ -231,8 +231,7 @@ func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v flo
 // of package shuffle, whose tests compare it with docs/order.md.
 func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk steps.Ticket, b *batch.Batch) {
 	t.Helper()
-	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
-	h, w, steps := e.sets[0].rasters[0].H, e.sets[0].rasters[0].W, max(e.sets[0].steps, 1)
+	steps := max(e.sets[0].steps, 1)
 	for k := range tk.Rows() {
 		pos := tk.Position(k, e.Len())
 		if b.Positions[k] != pos {
@@ -287,7 +286,10 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk steps.
 		for i := range steps {
 			there := exists && rows[i] >= 0
 			imageThere := there && tab.broken[rows[i]] == nil
-			checkStep(t, e, tab, &draw, rows, i, imageThere, there, k*steps+i, h, w, img, val, mask)
+			for number, view := range e.sets[0].ofViews() {
+				drawn := e.Plan().View(&draw, number)
+				checkStep(t, e, tab, &drawn, rows, i, imageThere, there, k, b, view)
+			}
 			for _, f := range e.spec.Fields {
 				says := b.Tensor("there." + f.Name)
 				if (says != nil) != fills {
@@ -379,8 +381,17 @@ func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
 }
 
 func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int,
-	imageThere, there bool, at, h, w int, img, val, mask *batch.Tensor) {
+	imageThere, there bool, k int, b *batch.Batch, view *dataset) {
 	t.Helper()
+	suffix := ""
+	if h, w := view.sampler.Height, view.sampler.Width; len(view.tensors) > 1 && h == w {
+		suffix = fmt.Sprintf(".%d", h)
+	} else if len(view.tensors) > 1 {
+		suffix = fmt.Sprintf(".%dx%d", h, w)
+	}
+	img, val, mask := b.Tensor("image"+suffix), b.Tensor("image_valid"+suffix), b.Tensor("mask"+suffix)
+	h, w, kind := view.rasters[0].H, view.rasters[0].W, view.sampler.Kind
+	at := (k*max(view.rasters[0].Views, 1)+view.place)*len(rows) + step
 	want := make([]float32, 3*h*w)
 	valid := make([]byte, 3*h*w)
 	wantMask := make([]float32, h/2*w/2)
@@ -395,11 +406,19 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 			weights, _ = d.weights.Of(draw.Row, lead.h, lead.w)
 		}
 		box, _ := e.Plan().Window(draw, lead.h, lead.w, weights)
-		if e.spec.Sampler.Kind == spec.WholeChip {
+		if share := view.sampler.MinOverlap; share > 0 {
+			base := *draw
+			base.View = 0
+			first, _ := e.Plan().Window(&base, lead.h, lead.w, weights)
+			if box, _ = e.Plan().Overlapping(draw, first, share, lead.h, lead.w); shuffle.Overlap(box, first) < share {
+				t.Fatalf("%+v overlaps %+v less than %v", box, first, share)
+			}
+		}
+		if kind == spec.WholeChip {
 			box = shuffle.Box{H: h, W: w}
 		}
 		half := shuffle.Box{Y: box.Y / 2, X: box.X / 2, H: box.H / 2, W: box.W / 2}
-		resized := e.spec.Sampler.Kind == spec.ResizedWindow
+		resized := kind == spec.ResizedWindow
 		n := e.spec.Fields[0].Normalize
 		for y := range h {
 			for x := range w {
@@ -465,6 +484,26 @@ func drawSampler(rt *rapid.T) Sampler {
 	return s
 }
 
+// drawViews gives a spec further windows of each sample, and its fields the axis v.
+func drawViews(rt *rapid.T, s *Spec, inTime bool) {
+	lead := s.Sampler
+	for range rapid.IntRange(1, 3).Draw(rt, "views") {
+		view := Sampler{Kind: rapid.SampledFrom([]string{spec.RandomWindow, spec.ResizedWindow}).Draw(rt, "view"),
+			Height: lead.Height, Width: lead.Width}
+		if rapid.Bool().Draw(rt, "size") {
+			view.Height = 2 * rapid.IntRange(1, 10).Draw(rt, "view side")
+			view.Width = view.Height
+		}
+		if !lead.Pad {
+			view.MinOverlap = rapid.SampledFrom([]float64{0, 0.02}).Draw(rt, "overlap")
+		}
+		s.Sampler.Views = append(s.Sampler.Views, view)
+	}
+	if s.Fields[0].Layout, s.Fields[1].Layout = "", "(n v) y x"; inTime {
+		s.Fields[0].Layout, s.Fields[1].Layout = "n v t b y x", "(n v t) y x"
+	}
+}
+
 // drawSpec returns a random spec over tables "a" and "b" that may use every option.
 func drawSpec(rt *rapid.T) Spec {
 	s := Spec{
@@ -495,6 +534,9 @@ func drawSpec(rt *rapid.T) Spec {
 		Stride: rapid.IntRange(0, 3).Draw(rt, "ts")}
 	if inTime {
 		s.Fields[0].Layout, s.Fields[1].Layout = "n t b y x", "(n t) y x"
+	}
+	if s.Sampler.Height > 0 && s.Sampler.Kind != spec.TileWindow && rapid.IntRange(0, 2).Draw(rt, "several") == 0 {
+		drawViews(rt, &s, inTime)
 	}
 	exact := !inTime && s.BatchSize >= 4 && rapid.Bool().Draw(rt, "per batch")
 	if rapid.IntRange(0, 2).Draw(rt, "take") == 0 {
@@ -569,6 +611,9 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 		}
 		defer e.Close()
 		met[sp.Sampler.Kind]++
+		if len(sp.Sampler.Views) > 0 {
+			met["views"]++
+		}
 		world := rapid.IntRange(1, 3).Draw(rt, "world")
 		tk := steps.StepTicket(rapid.Uint64Range(0, 5).Draw(rt, "epoch"),
 			rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
@@ -577,7 +622,7 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 		checkSampled(t, e, tabs, tk, b)
 		b.Release()
 	})
-	if len(met) < 5 {
+	if len(met) < 6 {
 		t.Errorf("samplers met: %v", met)
 	}
 }
@@ -624,8 +669,15 @@ func fixedSpecs() map[string]Spec {
 	strata.Strata = &spec.Strata{Column: "class"}
 	filled := inTime
 	filled.BadSamples = spec.BadFill
-	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime,
-		"filled steps": filled, "strata": strata, "exact shares": exact}
+	views, viewsInTime := base(resized.Sampler), inTime
+	views.Sampler.Views = []Sampler{{Kind: spec.ResizedWindow, Size: &spec.Pair{12, 12}, MinOverlap: 0.3},
+		{Kind: spec.RandomWindow, Size: &spec.Pair{6, 8}}, {Kind: spec.RandomWindow, Size: &spec.Pair{6, 8}}}
+	viewsInTime.Sampler.Views = []Sampler{{Kind: spec.RandomWindow, Size: &spec.Pair{12, 12}, MinOverlap: 0.3}}
+	viewsInTime.Fields, views.Fields = slices.Clone(inTime.Fields), slices.Clone(views.Fields)
+	viewsInTime.Fields[0].Layout, viewsInTime.Fields[1].Layout = "n v t b y x", "(n v t) y x"
+	views.Fields[1].Layout = "n v y x"
+	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "views": views,
+		"views in time": viewsInTime, "filled steps": filled, "strata": strata, "exact shares": exact}
 }
 
 // TestSampledRunsAreTheSame: runs are equal for any number of workers and ranks, resumed at any

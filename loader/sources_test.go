@@ -694,7 +694,8 @@ func TestExplain(t *testing.T) {
 				if r.Position < 0 || bad {
 					continue
 				}
-				if r.Draw.Sample != b.Samples[k] || len(r.Assets) != 2*max(e.sets[0].steps, 1) {
+				want := 2 * max(e.sets[0].steps, 1) * len(e.sets[0].ofViews())
+				if r.Draw.Sample != b.Samples[k] || len(r.Assets) != want {
 					t.Fatalf("%s row %d: %+v, sample %d", name, k, r.Draw, b.Samples[k])
 				}
 				for _, a := range r.Assets {

@@ -8,17 +8,17 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// mask returns the mask of a field. The mask of a native tensor is set to ones before its first
+// mask returns the mask of one of layout.rasters. The mask of a native tensor is set to ones before its first
 // use, because rows without missing pixels do not write it.
-func (p *Pending) mask(field int) []byte {
-	layout := p.layout.rasters[field]
+func (p *Pending) mask(number int) []byte {
+	layout := p.layout.rasters[number]
 	mask := p.buf[layout.mask : layout.mask+layout.plan.Len()]
 	if layout.native {
-		p.masks[field].Do(func() {
+		p.masks[number].Do(func() {
 			for i := range mask {
 				mask[i] = 1
 			}
-			p.masked[field].Store(true)
+			p.masked[number].Store(true)
 		})
 	}
 	return mask
@@ -43,23 +43,27 @@ func (p *Pending) tensors() error {
 			batch.Tensors = append(batch.Tensors, m.Tensor)
 		}
 	}
-	p.group.inOrder(engine, func(i int) { batch.Tensors = append(batch.Tensors, p.raster(i)...) },
-		func(i int) { add(p.parts[i]) })
+	p.group.inOrder(engine, func(i int) {
+		for _, sized := range p.group.lead().ofSizes() {
+			batch.Tensors = append(batch.Tensors, p.raster(sized, i)...)
+		}
+	}, func(i int) { add(p.parts[i]) })
 	for _, part := range p.parts[len(p.group.lead().values):] {
 		add(part)
 	}
 	return nil
 }
 
-// raster returns the tensor of a raster field, and its validity if it has one.
-func (p *Pending) raster(i int) []batch.Tensor {
-	field, layout := p.group.lead().rasters[i].Tensor(), p.layout.rasters[i]
-	tensor := batch.Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
+// raster returns the tensor of a raster field for a size of windows, and its validity if it has one.
+func (p *Pending) raster(sized *dataset, i int) []batch.Tensor {
+	number := sized.layoutOf(i)
+	field, layout := sized.rasters[i].Tensor(), p.layout.rasters[number]
+	tensor := batch.Tensor{Name: sized.tensorName(field.Name), DType: layout.dtype, Axes: layout.plan.Axes,
 		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
 	if layout.native {
 		tensor.Convert = convertOf(field, layout.plan)
-		if p.masked[i].Load() {
-			tensor.Convert.Mask = p.mask(i)
+		if p.masked[number].Load() {
+			tensor.Convert.Mask = p.mask(number)
 		}
 		return []batch.Tensor{tensor}
 	}
@@ -67,7 +71,7 @@ func (p *Pending) raster(i int) []batch.Tensor {
 		return []batch.Tensor{tensor}
 	}
 	validity := tensor
-	validity.Name, validity.DType, validity.Data = field.Validity, chunk.Uint8, p.mask(i)
+	validity.Name, validity.DType, validity.Data = sized.tensorName(field.Validity), chunk.Uint8, p.mask(number)
 	return []batch.Tensor{tensor, validity}
 }
 

@@ -72,7 +72,7 @@ func (p *Pending) lost(k int, err error) error {
 	if p.there == nil || !p.engine.fills(err) {
 		return err
 	}
-	p.fail(unit{p, k, -1, 0}, err)
+	p.fail(unit{p, k, -1, 0, 0}, err)
 	return nil
 }
 

@@ -149,7 +149,7 @@ func (p *Pending) begin() {
 	p.errs = make([]rowErrors, rows)
 	p.expect()
 	p.expectSteps()
-	rasters := len(p.group.lead().rasters)
+	rasters := len(p.layout.rasters)
 	p.masks, p.masked = make([]sync.Once, rasters), make([]atomic.Bool, rasters)
 	p.parts = p.columnsOfBatch()
 }

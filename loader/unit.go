@@ -53,6 +53,15 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		pending.clearStep(u.field, u.row, u.step)
 		return nil
 	}
+	if d.views != nil {
+		return u.views(r, d, draw, row)
+	}
+	return u.window(r, d, draw, row)
+}
+
+// window decodes a window of a raster field.
+func (u unit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
+	engine, pending := u.p.engine, u.p
 	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
 	// last unit's raster would be used.
 	r.Share = pixels.Shared{}
@@ -60,13 +69,15 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		return u.ground(r, d, draw)
 	}
 	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *read) error {
-		if layout := &pending.layout.rasters[u.field]; layout.native && rd.raster.Native != layout.dtype {
+		if layout := &pending.layout.rasters[d.layoutOf(u.field)]; layout.native && rd.raster.Native != layout.dtype {
 			pending.mixed.Store(true)
 			return nil
 		}
 		r.Clock.Lap(resources.StageRead) // of headers, if this is the first time
 		key := d.tileKey(u.field, u.step, rd)
 		switch {
+		case d.views != nil:
+			r.Share = pixels.Shared{Tiles: r.ForViews(), Key: key, Order: viewOrder(u.view)}
 		case d.kind.tiles:
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
 		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
@@ -77,6 +88,32 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		}
 		return u.readWindow(r, d, rd)
 	})
+}
+
+// viewOrder returns the place of a view's window in Reader.ForViews.
+func viewOrder(view int) int64 { return int64(view) + 1 }
+
+// views decodes all windows of a raster field of a sample. What is needed twice is announced, and then decoded once.
+func (u unit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
+	engine, tiles := u.p.engine, r.ForViews()
+	draws := make([]shuffle.Draw, len(d.views))
+	for i, view := range d.views {
+		draws[i] = engine.plan.View(draw, i)
+		assets, err := engine.explainWindow(u.p.ctx, view, &draws[i], u.field, u.step, row)
+		if err != nil {
+			continue // reading it gives the error
+		}
+		chunks := needs(assets)
+		tiles.Plan(viewOrder(i), chunks)
+		defer tiles.Forget(viewOrder(i), chunks)
+	}
+	for i, view := range d.views {
+		u.view = i
+		if err := u.window(r, view, &draws[i], row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readWindow decodes a read of a field into its place in the batch.
@@ -124,14 +161,14 @@ func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
 func (u unit) readPart(r *pixels.Reader, rd *read) error {
 	pending, part, limit := u.p, rd.raster, u.p.engine.options.MaxChunkBytes
 	convs := part.Final
-	if pending.layout.rasters[u.field].native {
+	if pending.layoutOf(u).native {
 		convs = part.Wire
 	}
 	cv, err := convs.Get(rd.index, rd.bands)
 	if err != nil {
 		return rd.asset.Fault(err)
 	}
-	target := pending.sink(u.field, u.row, u.step, cv, rd.win, true)
+	target := pending.sink(u, cv, rd.win, true)
 	target.Field = part
 	if err := r.Probe(target); err != nil {
 		return rd.asset.Fault(err)
@@ -156,8 +193,8 @@ func (u unit) readPart(r *pixels.Reader, rd *read) error {
 // the window, and writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
 // this substitute may have written it.
 func (p *Pending) row(u unit, rd *read) (*pixels.Row, *pixels.Converters, error) {
-	layout, field, x := p.layout.rasters[u.field], rd.raster.Tensor(), rd.asset.Index
-	convs := castsOf(field, &layout)
+	layout, field, x := p.layoutOf(u), rd.raster.Tensor(), rd.asset.Index
+	convs := castsOf(field, layout)
 	if rd.raster.Coloured() {
 		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
 	}
@@ -167,9 +204,14 @@ func (p *Pending) row(u unit, rd *read) (*pixels.Row, *pixels.Converters, error)
 	}
 	whole := rd.in.Y1-rd.in.Y0 == rd.win.H && rd.in.X1-rd.in.X0 == rd.win.W
 	mask := !layout.native || !whole || rd.bands.Lacking != nil || convs.Miss(x) || p.draws[u.row].Attempt > 0
-	target := p.sink(u.field, u.row, u.step, convert, rd.win, mask)
+	target := p.sink(u, convert, rd.win, mask)
 	target.Field = field
 	return target, convs, nil
+}
+
+// layoutOf returns the layout of the tensor of a unit.
+func (p *Pending) layoutOf(u unit) *rasterLayout {
+	return &p.layout.rasters[p.set(u.row).view(u.view).layoutOf(u.field)]
 }
 
 // castsOf returns the casts from the stored pixels of a field to the dtype of its tensor in a batch.
@@ -180,22 +222,20 @@ func castsOf(field *pixels.Raster, l *rasterLayout) *pixels.Converters {
 	return field.Final
 }
 
-// converters returns the casts of a field's tensor for what has no pixels.
-func (p *Pending) converters(k, field int) *pixels.Converters {
-	return castsOf(p.set(k).rasters[field].Tensor(), &p.layout.rasters[field])
-}
-
-// sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
+// sink returns the writer of one step of a field of a row, or of a view of it. With masked it also writes the mask, if
 // the tensor has one.
-func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
-	layout := p.layout.rasters[field]
+func (p *Pending) sink(u unit, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
+	set := p.set(u.row).view(u.view)
+	number := set.layoutOf(u.field)
+	layout := &p.layout.rasters[number]
 	dst := einops.Target{Data: p.buf[layout.data:layout.end]}
 	if layout.mask >= 0 && masked {
-		dst.Mask = p.mask(field)
+		dst.Mask = p.mask(number)
 	}
-	raster := p.set(k).rasters[field].Tensor()
-	return &pixels.Row{Field: raster, Layout: raster, Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win,
-		Transform: p.draws[k].Transform}
+	raster := set.rasters[u.field].Tensor()
+	turn := p.engine.plan.View(&p.draws[u.row], u.view).Transform
+	return &pixels.Row{Field: raster, Layout: raster, Plan: layout.plan, Dst: dst, Cv: cv, N: u.row,
+		T: set.place*max(raster.Steps, 1) + u.step, Win: win, Transform: turn}
 }
 
 // ground decodes the window of a raster field out of the scenes that it sees.
@@ -207,7 +247,7 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		if err != nil {
 			return err
 		}
-		target := pending.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
+		target := pending.sink(u, cv, shuffle.Box{H: of.H, W: of.W}, true)
 		target.Field = made
 		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
 			mosaic := r.Mosaic(to, d.sampler.Mosaic)
@@ -224,25 +264,29 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	})
 }
 
-// clearStep fills one step of a raster field of a row.
+// clearStep fills one step of a raster field of a row, in all views.
 func (p *Pending) clearStep(field, k, step int) {
-	cv, err := p.converters(k, field).Get(&chunk.Index{}, nil)
-	if err != nil {
-		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
+	for view, set := range p.set(k).ofViews() {
+		u := unit{p, k, field, step, view}
+		cv, err := castsOf(set.rasters[field].Tensor(), p.layoutOf(u)).Get(&chunk.Index{}, nil)
+		if err != nil {
+			// It was made when the field was compiled.
+			panic("loader: a cast without nodata does not exist: " + err.Error())
+		}
+		p.sink(u, cv, shuffle.Box{}, true).Clear()
 	}
-	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
 }
 
 // units yields the units of a row.
 func (p *Pending) units(row int) iter.Seq[unit] {
 	return func(yield func(unit) bool) {
 		for field, step := range p.group.lead().images() {
-			if !yield(unit{p, row, field, step}) {
+			if !yield(unit{p, row, field, step, 0}) {
 				return
 			}
 		}
 		if p.group.readsColumns() {
-			yield(unit{p, row, -1, 0})
+			yield(unit{p, row, -1, 0, 0})
 		}
 	}
 }

@@ -45,8 +45,29 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 			return window, err
 		}
 	}
+	if share := d.sampler.MinOverlap; share > 0 {
+		return d.overlapping(p, draw, share, height, width, pad)
+	}
 	b, _ := p.Window(draw, height, width, weights)
 	return b, nil
+}
+
+// overlapping returns the window of a view that overlaps the first window of its sample.
+func (d *dataset) overlapping(p *shuffle.Plan, draw *shuffle.Draw, share float64, height, width int,
+	pad bool) (shuffle.Box, error) {
+	lead := *draw
+	lead.View = 0
+	first, err := d.views[0].window(p, &lead, height, width, pad)
+	if err != nil {
+		return first, err
+	}
+	win, ok := p.Overlapping(draw, first, share, height, width)
+	if !ok {
+		return win, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"min_overlap is %v, and a window of %d by %d pixels can share only %.3g with the first, of %d by %d",
+			share, win.H, win.W, shuffle.Overlap(win, first), first.H, first.W)
+	}
+	return win, nil
 }
 
 // wholeChip checks that an asset of height by width pixels is a chip of the run.

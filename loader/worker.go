@@ -99,7 +99,7 @@ func (p *Pending) hand(send func(unit)) {
 		if pos < 0 {
 			if err := crash.Call(func() error { p.clearRow(row); return nil }); err != nil {
 				crash.Report(p.engine.options.Logger, err)
-				p.fail(unit{p, row, -1, 0}, err)
+				p.fail(unit{p, row, -1, 0, 0}, err)
 			}
 			continue
 		}

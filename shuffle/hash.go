@@ -36,4 +36,5 @@ const (
 	domainGround     = 15
 	domainBlock      = 16
 	domainSide       = 17
+	domainView       = 18
 )

@@ -43,6 +43,9 @@ type Dataset struct {
 	Series *Series
 	// Sampler says which windows of an item there are.
 	Sampler Sampler
+	// Views are the samplers of further windows of each sample: WholeChip, RandomWindow or Resized. Each has a seed of
+	// its own, and so depends neither on the number of the others nor on their sizes. See Plan.View.
+	Views []Sampler
 	// Transforms is the set that a sample's transform is drawn from; 0 for none. Those that swap rows with
 	// columns need square windows: whole chips are the reader's to check.
 	Transforms Elements
@@ -81,6 +84,8 @@ type Draw struct {
 	Corner *[2]int `json:"corner,omitempty"`
 	// Side is the one of Sampler.Sides that the global batch has; 0 for H and W.
 	Side int `json:"side,omitempty"`
+	// View is the number of the window among those of a sample with several; 0 for the first, and for the only one.
+	View int `json:"view,omitempty"`
 	// Transform is applied to every field after its window is read.
 	Transform Element `json:"transform"`
 	// Attempt is 0, or how many samples before this one were bad. See Plan.Substitute.
@@ -211,6 +216,22 @@ func (lf *leaf) compile() error {
 	case height != width && lf.Transforms.Swaps():
 		return fmt.Errorf("sampler: windows of %d by %d pixels are not square, and a transform swaps their sides",
 			height, width)
+	}
+	return lf.compileViews()
+}
+
+// compileViews checks the samplers of further views.
+func (lf *leaf) compileViews() error {
+	for i := range lf.Views {
+		one := leaf{Dataset: Dataset{Items: 1, Sampler: lf.Views[i], Transforms: lf.Transforms}}
+		if err := one.compile(); err != nil {
+			return fmt.Errorf("view %d: %w", i+1, err)
+		}
+		switch lf.Views[i] = one.Sampler; one.Sampler.Kind.(type) {
+		case WholeChip, RandomWindow, *Resized:
+		default:
+			return fmt.Errorf("view %d: %T has no views", i+1, one.Sampler.Kind)
+		}
 	}
 	return nil
 }
@@ -400,5 +421,31 @@ func (pl *Plan) Length(dataset int) int {
 // flagged reports that they are nil or zero, so that the window of WeightedWindow is a plain random one.
 func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged bool) {
 	lf := &pl.leaves[d.Dataset]
+	if d.View > 0 {
+		return lf.view(*d, height, width, 0), false
+	}
 	return lf.Sampler.Kind.window(lf, *d, height, width, w)
+}
+
+// View returns the draw of a view of the sample of a draw, with a transform of its own: view 0 is the draw itself.
+func (pl *Plan) View(d *Draw, view int) Draw {
+	out := *d
+	if view > 0 {
+		out.View, out.Side = view, 0
+		out.Transform = pl.leaves[d.Dataset].Transforms.At(out.viewSeed(0), d.Epoch, d.Position)
+	}
+	return out
+}
+
+// viewSeed returns the seed of a try of a view's window.
+func (d *Draw) viewSeed(try int) uint64 {
+	return splitmix.Hash(d.Seed, domainView, uint64(d.View), uint64(try))
+}
+
+// view returns the window of a view after the first one.
+func (lf *leaf) view(d Draw, height, width, try int) Box {
+	one := leaf{Dataset: Dataset{Sampler: lf.Views[d.View-1]}}
+	d.Seed = d.viewSeed(try)
+	b, _ := one.Sampler.Kind.window(&one, d, height, width, nil)
+	return b
 }

@@ -30,7 +30,8 @@ type Row struct {
 // Asset describes the reads of an asset.
 type Asset struct {
 	Field string `json:"field"`
-	Step  int    `json:"step"` // of a sequence
+	Step  int    `json:"step"`           // of a sequence
+	View  int    `json:"view,omitempty"` // of a sample with several windows
 	// Part is the column or pattern of a part of a stack; empty for other assets.
 	Part string `json:"part,omitempty"`
 	// Raster is the field, or the part of a stack. Key names the asset among those that share chunks.

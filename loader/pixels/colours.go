@@ -72,6 +72,9 @@ func (r *Raster) Tensor() *Raster {
 	}
 	out := *r.coded
 	out.H, out.W, out.Steps, out.TimeAxis = r.H, r.W, r.Steps, r.TimeAxis
+	if r.Views > 0 {
+		out.Views, out.LayoutPattern, out.Sizes = r.Views, r.LayoutPattern, r.Sizes
+	}
 	return &out
 }
 

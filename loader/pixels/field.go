@@ -35,6 +35,7 @@ type Raster struct {
 	Ratio         ratio
 	H, W          int // of the tensor; a window in this field's pixels, unless it is resampled
 	Steps         int // of a sequence; 0 without a time axis
+	Views         int // windows of a sample in the tensor; 0 without an axis v
 	Stored        int // how many bands are decoded for each pixel
 	LayoutPattern *pattern.Pattern
 
@@ -474,17 +475,21 @@ func float32s(s []float64) []float32 {
 }
 
 // Axes returns the axes of a batch of rows before the layout rearranges them: n t b y x, without t if
-// the field has no time axis. In a sequence of files with steps of time these follow each other along t.
+// the field has no time axis. In a sequence of files with steps of time these follow each other along t, and so do
+// views, each with all of its steps.
 func (r *Raster) Axes(rows int) []einops.Axis {
 	axes := []einops.Axis{
-		{Name: "n", Len: rows}, {Name: "t", Len: max(r.Steps, 1) * max(r.TimeSteps, 1)}, {Name: "b", Len: r.bands()},
-		{Name: "y", Len: r.H}, {Name: "x", Len: r.W},
+		{Name: "n", Len: rows}, {Name: "t", Len: max(r.Views, 1) * max(r.Steps, 1) * max(r.TimeSteps, 1)},
+		{Name: "b", Len: r.bands()}, {Name: "y", Len: r.H}, {Name: "x", Len: r.W},
 	}
-	if r.Steps == 0 && !r.TimeAxis {
+	if !r.timed() && r.Views == 0 {
 		axes = slices.Delete(axes, 1, 2)
 	}
 	return axes
 }
+
+// timed reports whether the tensor of one window has an axis of time.
+func (r *Raster) timed() bool { return r.Steps > 0 || r.TimeAxis }
 
 // WireNative reports whether the tensor may be sent as a native payload, in the layout of plan p: the
 // native dtype has fewer bytes, and the receiver can convert it, which does not know the scales of files. For scales
@@ -584,7 +589,7 @@ type Row struct {
 	Plan      *einops.Plan
 	Dst       einops.Target // the tensor, and its mask
 	Cv        *einops.Converter
-	N, T      int             // row of the tensor, and step of the sequence
+	N, T      int             // row of the tensor, and step of the sequence: those of a view follow the last one's
 	Win       shuffle.Box     // in the field's pixels
 	Transform shuffle.Element // the transform of the sample: flips and rotations
 	probe     *probe          // see Reader.Probe; nil for most rows

@@ -39,6 +39,7 @@ type Reader struct {
 	colours  []byte        // the bands of a window of colours, and their validity
 	probe    []byte        // see Probe
 	Share    Shared        // where decoded chunks of the current asset are shared
+	views    *TileCache    // chunks that several views of a sample need; nil before the first ones
 	own      []neededChunk // the chunks of a window that this reader decodes
 	others   []neededChunk // those that other readers decode
 	boxes    []chunk.Box   // the boxes of an array that are read next
@@ -245,7 +246,11 @@ func (r *Reader) HeldBytes() int64 {
 		return MaxRun
 	}
 	resampled := 4 * (cap(r.Resample.In) + cap(r.Resample.Out)) // with the validity, and scenes of a mosaic
-	return ReaderBytes + int64(cap(r.Stored)+cap(r.Samples)+cap(r.colours)+cap(r.probe)+resampled)
+	held := ReaderBytes + int64(cap(r.Stored)+cap(r.Samples)+cap(r.colours)+cap(r.probe)+resampled)
+	if r.views != nil {
+		held += r.views.Held // of this reader alone
+	}
+	return held
 }
 
 // HeldFor returns about how many bytes a reader holds once it has read planes of x, as HeldBytes says then: their

@@ -37,6 +37,7 @@ type TileCache struct {
 	Planned map[TileKey][]use
 
 	counts    bool           // tiles have no memory
+	reuses    bool           // a tile takes the memory of one that no window needs, even if there is room
 	budget    *budget.Budget // pays for tiles beyond floor; nil for none
 	leave     func()         // ends the membership in the budget
 	floor     int64          // bytes of tiles that somebody else has charged
@@ -222,6 +223,10 @@ func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, dec
 		}
 		rows = max(rows, needed)
 	}
+	if old := c.spare(n); old != nil {
+		memory = old.Samples
+		c.drop(old)
+	}
 	t = &tile{key: key, rows: rows, bytes: int64(n), Ready: make(chan struct{}), holders: 1}
 	for !c.room(t) {
 		c.Evicted++
@@ -245,6 +250,23 @@ func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, dec
 	c.By[key] = t
 	c.Held += int64(n)
 	return t, true
+}
+
+// spare returns a tile of n bytes that no window needs and whose memory another may take, or nil. It needs the lock.
+func (c *TileCache) spare(n int) *tile {
+	if !c.reuses {
+		return nil
+	}
+	for place := c.Used.Back(); place != nil; place = place.Prev() {
+		t := place.Value.(*tile)
+		if order, _ := c.next(t.key); order != unplanned {
+			return nil // those that no window needs lie behind
+		}
+		if int(t.bytes) == n {
+			return t
+		}
+	}
+	return nil
 }
 
 // room reports whether there is room for one more tile, and charges it. In a cache that keeps tiles it gives the tile
@@ -365,6 +387,9 @@ func (c *TileCache) Put(t *tile) {
 	}
 	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned && c.kept == nil {
 		t.place = c.Used.PushBack(t) // its memory is for the next tile
+		if c.reuses {
+			delete(c.By, t.key) // what a sample decodes does not depend on the one before
+		}
 		return
 	}
 	t.place = c.Used.PushFront(t)

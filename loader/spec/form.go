@@ -63,6 +63,9 @@ func (p place) defaults(b json.RawMessage) (json.RawMessage, error) {
 func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case t == reflect.TypeFor[Sampler]() && b[0] != '{':
+		if views, err := p.viewsOf(b); views != nil || err != nil {
+			return views, err
+		}
 		var sides Pair
 		if sides.UnmarshalJSON(b) != nil {
 			return nil, p.wrong(b, pairRule)
@@ -120,6 +123,30 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		return object{"method": b}.text(), nil
 	}
 	return b, nil
+}
+
+// viewsOf returns the long form of a list of windows: the first is the sampler, the others are its views. It returns
+// nil for other JSON, such as a pair of sides.
+func (p place) viewsOf(b json.RawMessage) (json.RawMessage, error) {
+	list, _ := elements(b)
+	if len(list) == 0 || list[0][0] != '{' && list[0][0] != '[' {
+		return nil, nil
+	}
+	first, err := p.long(reflect.TypeFor[Sampler](), list[0])
+	if err != nil || first[0] != '{' {
+		return nil, p.wrong(list[0], "a window")
+	}
+	var sampler object
+	if err := json.Unmarshal(first, &sampler); err != nil {
+		return nil, err
+	}
+	if sampler["views"] != nil {
+		return nil, errors.New("a window of a list has views: they are windows of the list, too")
+	}
+	if len(list) > 1 {
+		sampler["views"] = listText(list[1:])
+	}
+	return sampler.text(), nil
 }
 
 // exact checks that the integers of lists are numbers of float64, as which nodata is compared.

@@ -38,6 +38,14 @@ type Sampler struct {
 	// Coverage is the path of the file for MaxNoData, with the valid pixels of each cell, as 'chaski stats --sampling'
 	// writes it without classes. The spec hash covers the content of the file, not its path.
 	Coverage string `json:"coverage,omitempty" hash:"place"`
+	// Views are further windows of each sample, of the kinds "chip", "random_window" and "resized_window", each with a
+	// draw of its own and a flip of its own. The rasters are decoded once for all of them. The tensors of raster fields
+	// get an axis v: "n v b y x", and in time "n v t b y x". If sizes differ there is a tensor for each size, such as
+	// "image.224" and "image.96", or "image.224x96". JSON may have a list of windows in place of the sampler.
+	Views []Sampler `json:"views,omitempty"`
+	// MinOverlap is the least part of its area, from 0 to 1, that one of Views shares with the first window, or of the
+	// area of the first window if that is smaller. Default: 0.
+	MinOverlap float64 `json:"min_overlap,omitempty"`
 
 	GridWindows
 	ResizedWindows
@@ -134,6 +142,9 @@ func (s Sampler) withDefaults() Sampler {
 	if len(s.Sizes) > 0 && s.Height == 0 && s.Width == 0 {
 		s.Height, s.Width = slices.Max(s.Sizes), slices.Max(s.Sizes)
 	}
+	if s.Views != nil {
+		s.viewsWithDefaults()
+	}
 	kind := s.kind()
 	if kind == nil {
 		return s
@@ -170,7 +181,7 @@ func (s *Sampler) validate() error {
 	if kind == nil {
 		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds, ", "))
 	}
-	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind), s.checkCoverage(kind)); err != nil {
+	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind), s.checkCoverage(kind), s.checkViews(kind)); err != nil {
 		return err
 	}
 	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {

@@ -73,7 +73,7 @@ type Spec struct {
 	Augment string `json:"augment,omitempty"`
 	// Windows adds the int64 tensor "window" (n, 4) to batches: y, x, height and width of the window
 	// of each row in pixels of its first raster field, before it is resampled or turned; -1 without
-	// a sample.
+	// a sample. With several windows of a sample it is (n, v, 4).
 	Windows bool `json:"windows,omitempty"`
 	// Geo adds to batches where the window of each row lies on the ground: "geo.transform", which converts pixel
 	// corners of the tensor to coordinates as GDAL's geotransform does, "geo.epsg", "geo.bounds" (least x and y,

@@ -210,6 +210,28 @@ def test_blocks_with_other_packages(data, name, labels):
     assert ran
 
 
+def test_self_supervised(data):
+    """Losses are finite numbers of the views that the page speaks of."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    lines = [f"chips/{i}.tif,{i // 2},{2020 + i % 2}" for i in range(4)]
+    Path("dates.csv").write_text("\n".join(["path,place,date", *lines]) + "\n")
+    names: dict = {}
+    shapes, losses = [], []
+    for block in nonempty(blocks("docs/self-supervised.md")):
+        exec(block, names)
+        if "loss" in names:
+            losses.append(float(names["loss"].detach()))
+            batch = names["batch"]
+            shapes.append([tuple(v.shape) for k, v in batch.items() if k.startswith("image")])
+    assert shapes == [
+        [(4, 2, 4, 96, 96)],
+        [(4, 2, 4, 128, 128), (4, 6, 4, 48, 48)],
+        [(2, 2, 2, 4, 96, 96)],
+    ]
+    assert np.isfinite(losses).all() and len(set(losses)) == 3
+
+
 def test_training_that_is_stopped(data, tmp_path, forks):
     """The block of docker-slurm.md goes on at the next step: no sample comes twice in an epoch."""
     ((_, block),) = needed("docs/docker-slurm.md")

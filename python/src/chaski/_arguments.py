@@ -401,7 +401,7 @@ class Pixels(Argument):
             Every sample gets one of the set. Default: none.
         windows: adds the int64 tensor "window" (n, 4) to batches: y, x, height and width of the
             window of each row in pixels of its first raster field, before it is resampled or
-            turned; -1 without a sample.
+            turned; -1 without a sample. With several windows of a sample it is (n, v, 4).
         geo: adds to batches where the window of each row lies on the ground: "geo.transform", which
             converts pixel corners of the tensor to coordinates as GDAL's geotransform does,
             "geo.epsg", "geo.bounds" (least x and y, greatest x and y), "geo.lonlat" of the centre
@@ -490,6 +490,8 @@ class RandomWindow(Argument):
         coverage: the path of the file for `max_nodata`, with the valid pixels of each cell, as
             'chaski stats --sampling' writes it without classes. The spec hash covers the content of
             the file, not its path.
+        min_overlap: the least part of its area, from 0 to 1, that a window of a list after the
+            first shares with the first one, or of the area of the first window if that is smaller.
     """
 
     _kind = "random_window"
@@ -498,6 +500,7 @@ class RandomWindow(Argument):
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
     max_nodata: float | None = field(default=None, kw_only=True)
     coverage: Path | None = field(default=None, kw_only=True)
+    min_overlap: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -545,6 +548,8 @@ class ResizedWindow(Argument):
         whole: makes the window of "resized_window" the whole asset, so that assets of any size
             become tensors of one size. `scale`, `ratio`, `of_asset` and `per_asset` are not for it.
         sizes: sides of squares in place of `size`: each batch has one of them, at random.
+        min_overlap: the least part of its area, from 0 to 1, that a window of a list after the
+            first shares with the first one, or of the area of the first window if that is smaller.
     """
 
     _kind = "resized_window"
@@ -555,6 +560,7 @@ class ResizedWindow(Argument):
     per_asset: int = 1
     whole: bool = field(default=False, kw_only=True)
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
+    min_overlap: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -834,7 +840,7 @@ class Source(Argument):
     source: Path | Sequence[Path] | Columns
     weight: float = 1.0
     fields: Mapping[str, FieldLike] | None = None
-    window: Size | Sampler | None = None
+    window: Size | Sampler | Sequence[Sampler] | None = None
     rows: Rows = field(default_factory=Rows)
     tables: Tables | None = None
 

@@ -961,7 +961,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         window: the part of an asset to read: the size of a random window in pixels, (height, width)
             or the side of a square, or three sides or more, of which each batch has one; or a
             `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`, `TileWindow`, `RowWindow` or
-            `GeoWindow`. Default: the whole chip.
+            `GeoWindow`; or a list of such windows, for several views of each sample. Default: the
+            whole chip.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
         last: what becomes of the last global batch of an epoch if it is short: "short" gives it

@@ -72,7 +72,7 @@ class SampleOptions:
     pixels: Pixels = field(default_factory=Pixels)
     normalize: NormalizeLike = None
     stats: StatsLike | None = None
-    window: Size | Sampler | None = None
+    window: Size | Sampler | Sequence[Sampler] | None = None
     seed: int = 0
     rows: Rows = field(default_factory=Rows)
     tables: Tables | None = None
@@ -270,13 +270,14 @@ def _rows(rows: Rows, source: str, files: Files, tables: Tables | None) -> dict[
 
 
 def _sampler(window: Any, files: Files) -> Any:
-    """Returns the JSON of a window."""
+    """Returns the JSON of a window, or of several of a sample."""
     out = plain("window", window)
-    for key in SAMPLER_PATHS if isinstance(out, dict) else ():
-        text = out.get(key)
-        geojson = key == "roi" and (not isinstance(text, str) or text.lstrip().startswith("{"))
-        if text and not geojson:
-            out[key] = files.path(text)
+    for one in out if isinstance(out, list) else [out]:
+        for key in SAMPLER_PATHS if isinstance(one, dict) else ():
+            text = one.get(key)
+            geojson = key == "roi" and (not isinstance(text, str) or text.lstrip().startswith("{"))
+            if text and not geojson:
+                one[key] = files.path(text)
     return out
 
 

@@ -1,0 +1,80 @@
+package pixels
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/einops/pattern"
+	"github.com/chaski-eo/chaski/loader/spec"
+)
+
+// SetViews gives the tensor an axis v for n windows of each sample. The steps of the field must be set.
+func (r *Raster) SetViews(n int) (err error) {
+	layout, err := viewLayout(r.Layout, r.timed())
+	if err != nil {
+		return err
+	}
+	r.Views, r.Sizes = n, maps.Clone(r.Sizes)
+	if r.Sizes == nil {
+		r.Sizes = map[string]int{}
+	}
+	r.Sizes["v"] = n
+	r.LayoutPattern, err = pattern.Parse(layout)
+	return err
+}
+
+var (
+	viewSteps  = regexp.MustCompile(`\bv\s+t\b`)
+	layoutName = regexp.MustCompile(`\w+`)
+)
+
+// viewLayout returns a layout with an axis v for package einops, for which v and t are factors of one axis.
+func viewLayout(layout string, timed bool) (string, error) {
+	switch layout {
+	case spec.DefaultLayout:
+		layout = "n v b y x"
+	case spec.TimeLayout:
+		layout = "n v t b y x"
+	}
+	left, right, twoSided := strings.Cut(layout, "->")
+	if !twoSided {
+		right = left
+	}
+	names := layoutName.FindAllString(right, -1)
+	if !slices.Contains(names, "v") {
+		return "", fmt.Errorf("layout is %q: with several windows of a sample it needs the axis v, as in \"n v b y x\"",
+			layout)
+	}
+	if !twoSided {
+		canonical := []string{"n", "v", "t", "b", "y", "x"}
+		absent := func(name string) bool { return !slices.Contains(names, name) }
+		left = strings.Join(slices.DeleteFunc(canonical, absent), " ")
+	}
+	if timed {
+		left = viewSteps.ReplaceAllString(left, "(v t)")
+	}
+	return left + " -> " + right, nil
+}
+
+// viewBytes bounds the chunks that a reader keeps for other views of a sample: 4 chunks of 1024 by 1024 pixels in 4
+// bands of 2 bytes. Chunks beyond are decoded for each view.
+const viewBytes = 32 << 20
+
+// ForViews returns the reader's own cache of chunks that several views of a sample need.
+func (r *Reader) ForViews() *TileCache {
+	if r.views == nil {
+		r.views = NewViewTiles(r.dry != nil)
+	}
+	return r.views
+}
+
+// NewViewTiles returns an empty cache for the views of one sample after another, which announce their chunks. Tiles
+// that no view needs any more give their memory to the next. With counts tiles have no memory, for dry runs.
+func NewViewTiles(counts bool) *TileCache {
+	c := NewTileCache(viewBytes)
+	c.Planned, c.reuses, c.counts = map[TileKey][]use{}, true, counts
+	return c
+}
