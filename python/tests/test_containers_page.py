@@ -8,7 +8,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+import recipes
+from conftest import nonempty
 from helpers import web
 
 import chaski
@@ -29,11 +32,21 @@ def data(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+def labels() -> set[int]:
+    """Returns the labels of the unpacked container, by rasterio."""
+    rasterio = pytest.importorskip("rasterio")
+    found = set[int]()
+    for path in nonempty((ROOT / "testdata/coast/coast_dir").rglob("label.tif")):
+        with rasterio.open(path) as f:
+            found.update(np.unique(f.read()).tolist())
+    return found
+
+
 def test_blocks(data, binary):
     calls = []
     names = {"step": lambda *tensors: calls.append([len(t) for t in tensors])}
     assert len(BLOCKS) == 8
-    exec(BLOCKS[0], names)
+    assert recipes.run(BLOCKS[0], names, labels())
     assert calls and all(sizes == [4, 4, 4] for sizes in calls)
     calls.clear()
     exec(BLOCKS[1], names)
