@@ -19,7 +19,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/arrow"
 )
 
 // Sizes of pages and row groups.
@@ -56,8 +55,8 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 		parquet.NewSchema("schema", groupOf(cols)), parquet.Compression(&codec),
 		parquet.CreatedBy("chaski", version, ""),
 	}
-	if arrow.HasForms(cols) {
-		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, arrow.EncodedSchema(cols, meta)))
+	if hasForms(cols) {
+		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, encodedSchema(cols, meta)))
 	}
 	for key, value := range meta {
 		options = append(options, parquet.KeyValueMetadata(key, value))
@@ -94,7 +93,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 		if cols[i], err = t.At(ctx, i); err != nil {
 			return err
 		}
-		if err := arrow.CheckForm(w.cols[i].Type, cols[i]); err != nil {
+		if err := checkForm(w.cols[i].Type, cols[i]); err != nil {
 			return fault.WithPart(err, "column "+w.cols[i].Name, fault.NoOffset)
 		}
 	}
@@ -120,7 +119,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 
 // Table writes a table as one Parquet object.
 func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
-	writer, err := NewWriter(arrow.Fitted(ctx, t), nil)
+	writer, err := NewWriter(Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +129,7 @@ func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
 // ByContent is Table with pages that end where their values say, so that a small change of the table leaves the bytes
 // of most pages as they are.
 func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
-	writer, err := NewWriter(arrow.Fitted(ctx, t), nil)
+	writer, err := NewWriter(Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}

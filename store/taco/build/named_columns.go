@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/arrow"
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -58,7 +57,7 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 			f.Required = !some && (f.Required || name == "rumi:header")
 		}), values)
 	}
-	for i, column := range arrow.Fitted(ctx, t) {
+	for i, column := range encode.Fitted(ctx, t) {
 		if grouped.used[column.Name] {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/arrow"
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -65,7 +64,7 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 		joined = tables.Join(joined, below.places())
 	}
 	// One schema for all: units of time must not depend on the rows of a folder (PIT-2).
-	enc, err := encode.NewWriter(arrow.Fitted(ctx, joined), nil)
+	enc, err := encode.NewWriter(encode.Fitted(ctx, joined), nil)
 	if err != nil {
 		return err
 	}

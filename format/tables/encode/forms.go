@@ -1,4 +1,4 @@
-package arrow
+package encode
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
 		if required := cols[i].Type.Stored().Required; required || mayNotFit(cols[i].Type) {
 			values, err := t.At(ctx, i)
 			if err != nil {
-				// The column cannot be read: Write needs to return that error, and not this function.
+				// The column cannot be read: the writer needs to return that error, and not this function.
 				continue
 			}
 			cols[i].Type = fitted(cols[i].Type, values)
@@ -97,9 +97,9 @@ func nanosFit(v *tables.Vector) bool {
 	return true
 }
 
-// CheckForm refuses values that the form of a type does not hold. Package tables reads none, but tables that were made
+// checkForm refuses values that the form of a type does not hold. Package tables reads none, but tables that were made
 // or joined elsewhere may have them.
-func CheckForm(t tables.Type, v *tables.Vector) error {
+func checkForm(t tables.Type, v *tables.Vector) error {
 	form := t.Stored()
 	switch t.Kind {
 	case tables.Time, tables.Timestamp:
@@ -108,6 +108,9 @@ func CheckForm(t tables.Type, v *tables.Vector) error {
 		return checkDecimals(t, v)
 	case tables.Binary:
 		if form.Store == tables.FixedBytes || form.Store == tables.Decimals {
+			if form.Size > maxFixed {
+				return fault.New(fault.Limit, "", fault.NoOffset, "values of %d bytes, at most %d", form.Size, maxFixed)
+			}
 			for i := range v.Len() {
 				if n := len(v.Bytes(i)); n != int(form.Size) && !v.Null(i) {
 					return misfit(t, "%d bytes in row %d", n, i)
@@ -119,16 +122,20 @@ func CheckForm(t tables.Type, v *tables.Vector) error {
 			return err
 		}
 		child, _ := v.Offsets()
-		return CheckForm(*t.Elem, child)
+		return checkForm(*t.Elem, child)
 	case tables.Struct:
 		for i, c := range t.Fields {
-			if err := CheckForm(c.Type, v.Field(i)); err != nil {
+			if err := checkForm(c.Type, v.Field(i)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// maxFixed bounds the bytes of values of one size: the Parquet library allocates one for nulls, and a few bytes of a
+// file may state any size.
+const maxFixed = 1 << 20
 
 func misfit(t tables.Type, format string, args ...any) error {
 	return fault.New(fault.Unsupported, "", fault.NoOffset, "type "+t.ArrowName()+" does not hold "+format, args...)
