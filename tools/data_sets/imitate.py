@@ -18,6 +18,8 @@ import h5py
 import judge
 import numpy as np
 import published
+import pyarrow as pa
+import pyarrow.parquet as pq
 import rasterio
 from PIL import Image
 
@@ -34,6 +36,8 @@ def form(path: Path) -> dict[str, Any]:
     if path.suffix == ".npy":
         x = np.load(path)
         return {"shape": x.shape, "dtype": str(x.dtype)}
+    if path.suffix == ".parquet":
+        return {"rows": pq.read_table(path).to_pylist()}
     if path.suffix == ".npz":
         return {"members": {n: [x.shape, str(x.dtype)] for n, x in np.load(path).items()}}
     with rasterio.open(path) as f:
@@ -76,6 +80,8 @@ def write(root: Path, seed: int) -> None:
             to.write_text(how["text"])
         elif "arrays" in how:
             write_arrays(to, how["arrays"], rng)
+        elif "rows" in how:
+            pq.write_table(pa.Table.from_pylist(how["rows"]), to)
         elif "members" in how:
             made = how["members"].items()
             np.savez(to, **{n: random(rng, {"shape": s, "dtype": d}) for n, (s, d) in made})

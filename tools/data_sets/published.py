@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import h5py
 import numpy as np
+import pyarrow.parquet as pq
 import rasterio
 import rasterio.warp
 from judge import (
@@ -287,6 +288,64 @@ def pastis() -> list[Sample]:
     return rows
 
 
+def cowc(path: str) -> list[Sample]:
+    """Images with the number after their path."""
+    rows = table(path, fieldnames=["image", "y"], delimiter=" ")
+    return [{"image": pixels(Path(r["image"])), "y": int(r["y"])} for r in rows]
+
+
+def copernicus_bigearthnet() -> list[Sample]:
+    """Images of two sensors with a column for each class."""
+    rows = table("multilabel-train.csv")
+    return [
+        {
+            "image": pixels(Path("BigEarthNet-S2-5%") / r["1"]),
+            "s1": pixels(Path("BigEarthNet-S1-5%") / r["0"]),
+            "y": np.array([int(r[str(i)]) for i in range(2, 21)]),
+        }
+        for r in rows
+    ]
+
+
+def lc100_masks() -> list[Sample]:
+    """One image of each place with its mask."""
+    rows = table("static_fnames-train.csv", fieldnames=["place", "image"])
+    return [
+        {
+            "image": pixels(Path(f"s3_olci/{r['place']}/{r['image']}")),
+            "mask": kept(Path(f"lc100/{r['place']}.tif")),
+        }
+        for r in rows
+    ]
+
+
+def lc100_classes() -> list[Sample]:
+    """One image of each place with a column for each class."""
+    rows = table("multilabel-train.csv")
+    every = table("static_fnames-train.csv", fieldnames=["place", "image"])
+    images = {r["place"]: r["image"] for r in every}
+    return [
+        {
+            "image": pixels(Path(f"s3_olci/{r['0']}/{images[r['0']]}")),
+            "y": np.array([int(r[str(i)]) for i in range(1, 24)]),
+        }
+        for r in rows
+    ]
+
+
+def bigearthnet() -> list[Sample]:
+    """Bands of 10 m with the labels of the table, a number for each."""
+    said = {r["patch_id"]: r["labels"] for r in pq.read_table(seen(META)).to_pylist()}
+    names = sorted({name for labels in said.values() for name in labels}, key=str.encode)
+    parts = [beside("B02", b) for b in ("B02", "B03", "B04")]
+    rows = []
+    for p in files("BigEarthNet-S2/*/*/*_B02.tif"):
+        y = np.array([c in said[p.parent.name] for c in names])
+        rows.append({"image": stacked(*parts)(p), "y": y})
+    return rows
+
+
+META = Path("metadata.parquet")
 AGRI = "ref_agrifieldnet_competition_v1"
 WHITE, BLUE, CYAN, GREEN = (255, 255, 255), (0, 0, 255), (0, 255, 255), (0, 255, 0)
 YELLOW, RED, PINK, BLACK = (255, 255, 0), (255, 0, 0), (255, 0, 255), (0, 0, 0)
@@ -646,4 +705,13 @@ SETS: dict[str, tuple[str, Samples]] = {
         "iobench/preprocessed",
         of("landsat/*_SR_B1.TIF", stacked(*(beside("SR_B1", b) for b in LANDSAT))),
     ),
+    "COWC counting": ("cowc_counting", lambda: cowc("COWC_train_list_64_class.txt")),
+    "COWC detection": ("cowc_detection", lambda: cowc("COWC_train_list_detection.txt")),
+    "Copernicus-Bench BigEarthNet": (
+        "copernicus/l2_bigearthnet_s1s2/bigearthnet_s1s2",
+        copernicus_bigearthnet,
+    ),
+    "Copernicus-Bench LC100 (classes)": ("copernicus/l2_lc100_s3/lc100_s3", lc100_classes),
+    "Copernicus-Bench LC100 (masks)": ("copernicus/l2_lc100_s3/lc100_s3", lc100_masks),
+    "BigEarthNet 2": ("bigearthnet/v2", bigearthnet),
 }
