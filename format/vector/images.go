@@ -127,7 +127,8 @@ func (known *images) find(uri string) (found uint32, largest int, err error) {
 	case largest == 0:
 		err = notNamed(uri)
 	case several:
-		err = fault.New(fault.Unsupported, "images", fault.NoOffset, "several images may be %q", uri)
+		err = fault.New(fault.Unsupported, "images", fault.NoOffset, "several names of the column may be %q: write "+
+			"paths that tell them apart into it, such as this one", uri)
 	}
 	return found, largest, err
 }

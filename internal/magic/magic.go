@@ -83,7 +83,7 @@ var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
 		ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
 	{Name: "zarr", Class: Zarr, Noun: "a Zarr store", ends: []string{".zarr", zarrZIP}},
 	{Name: "hdf5", Class: HDF5, Noun: "an HDF5 or NetCDF-4 file", starts: []string{"\x89HDF\r\n\x1a\n"},
-		ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4"}},
+		ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf"}},
 }
 
 // zarrZIP is the one extension of two parts.
@@ -220,7 +220,7 @@ var ends = map[string]string{
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
 	".fits": "a FITS file", ".mat": "a MATLAB file",
 	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
-	".hdf": "an HDF file", ".grib": "a GRIB file",
+	".grib":  "a GRIB file",
 	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": ZIP, ".tar": "a tar archive",
 	".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",
@@ -256,15 +256,11 @@ func Way(name string) string {
 	case noun == ZIP || strings.Contains(noun, "archive"):
 		return "unpack it"
 	case slices.ContainsFunc(gdalNouns, func(part string) bool { return strings.Contains(noun, part) }):
-		tif := strings.TrimSuffix(base, path.Ext(base)) + ".tif'"
-		if strings.Contains(noun, "HDF") || strings.Contains(noun, "NetCDF") {
-			return "convert its variables by the names that 'gdalinfo " + base + "' lists, as by 'gdal_translate " +
-				"-of COG NAME " + tif
-		}
-		return "convert it, as by 'gdal_translate -of COG " + base + " " + tif
+		return "convert it, as by 'gdal_translate -of COG " + base + " " +
+			strings.TrimSuffix(base, path.Ext(base)) + ".tif'"
 	}
 	return ""
 }
 
 // gdalNouns are parts of the names of formats of rasters, which GDAL reads.
-var gdalNouns = []string{"image", "raster", "grid", "NetCDF", "HDF", "GRIB", "FITS", "NITF"}
+var gdalNouns = []string{"image", "raster", "grid", "GRIB", "FITS", "NITF"}

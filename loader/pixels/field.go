@@ -673,8 +673,8 @@ func (r *Row) checkBox(box einops.Box) error {
 	switch {
 	case found && field.To == chunk.Int64:
 		return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
-			"dtype is %q, and the %s at row %d, column %d of band %d of the window is no whole number: take a "+
-				"float dtype or a lut, or say by nodata and fill what it becomes", field.DType, field.Native, y, x, b)
+			"dtype is %q, and the %s at row %d, column %d of band %d of the window is no whole number of int64: take "+
+				"a float dtype or a lut, or say by nodata and fill what it becomes", field.DType, field.Native, y, x, b)
 	case found:
 		return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
 			"dtype is %q, and the %s at row %d, column %d of band %d of the window is not between 0 and 255: "+

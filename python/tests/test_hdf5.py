@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import chaski
 
@@ -114,3 +115,16 @@ def test_nested_groups() -> None:
     )
     assert list(batch["id"]) == ["a/b/c"]
     assert digest(batch["d"][0]) == EXPECTED["groups_earliest.h5"]["deep/a/b/c/d"]["sha256"]
+
+
+def test_hdf_is_told_by_its_bytes(tmp_path: Path) -> None:
+    """Files .hdf are read if they are HDF5; HDF4 is refused with the way, in a folder, too."""
+    shutil.copy(DATA / "samples.h5", tmp_path / "a.hdf")
+    array = str(chaski.info(DATA / "samples.h5")["arrays"][0]["path"])
+    want = chaski.info(DATA / f"samples.h5::{array}")
+    got = chaski.info(tmp_path / f"a.hdf::{array}")
+    assert {**got, "path": ""} == {**want, "path": ""}
+    (tmp_path / "a.hdf").write_bytes(b"\x0e\x03\x13\x01" + bytes(99))
+    for source in (tmp_path, tmp_path / "a.hdf", tmp_path / "*.hdf"):
+        with pytest.raises(chaski.UnsupportedError, match="HDF4.*gdalinfo.*gdal_translate"):
+            chaski.load(source, batch_size=1)

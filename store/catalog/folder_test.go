@@ -101,8 +101,8 @@ func cell(t *testing.T, c *columns.Column, row int64) string {
 // pattern, also beside what is read.
 func TestNotRead(t *testing.T) {
 	for ext, want := range map[string]string{
-		".jp2": "a JPEG 2000 image, such as \"NAME.jp2\", is not read: convert it, as by 'gdal_translate -of COG",
-		".hdf": "an HDF file", ".grib": "a GRIB file", ".img": "HFA", ".webp": "a WebP image",
+		".jp2":  "a JPEG 2000 image, such as \"NAME.jp2\", is not read: convert it, as by 'gdal_translate -of COG",
+		".grib": "a GRIB file", ".img": "HFA", ".webp": "a WebP image",
 		".zip": "unpack it",
 	} {
 		dir := t.TempDir()

@@ -83,6 +83,9 @@ func notHDF5(ctx context.Context, r source.Reader) error {
 	case bytes.HasPrefix(head, []byte("CDF")):
 		return fault.New(fault.Unsupported, "file", 0, "it is NetCDF-3, which is not read: convert it, as by "+
 			"'nccopy -k nc4 OLD NEW'")
+	case bytes.HasPrefix(head, []byte("\x0e\x03\x13\x01")):
+		return fault.New(fault.Unsupported, "file", 0, "it is HDF4, which is not read: convert its variables by the "+
+			"names that 'gdalinfo FILE' lists, as by 'gdal_translate -of COG NAME OUT.tif'")
 	case magic.OfBytes(head) != "":
 		return fault.New(fault.Unsupported, "file", 0, "it is %s, not an HDF5 file", magic.OfBytes(head))
 	}

@@ -28,7 +28,7 @@ _PYARROW = (
 _PREFIX, _LOCK = "chaski-tables-", "lock"
 _WKB = ("binary", "large_binary", "binary_view")
 _RASTERS = (".tif", ".tiff", ".geotiff", ".rumi")  # as package catalog tells a column of rasters
-_HDF5 = (".h5", ".hdf5", ".he5", ".nc", ".nc4")
+_HDF5 = (".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf")
 _PICTURES = (".png", ".jpg", ".jpeg", ".npy", ".npz", ".vrt", ".zarr", ".zarr.zip", *_HDF5)
 """Of files that a column of strings holds where a field says that it is of rasters."""
 
