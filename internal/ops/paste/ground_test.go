@@ -29,7 +29,7 @@ func placed(b []byte, y, x int32, values ...float32) []byte {
 // pixelsOf returns the pixels of the raster that Ground writes.
 func pixelsOf(t *testing.T, in []byte, o Options) []byte {
 	t.Helper()
-	write, err := Ground(context.Background(), bytes.NewReader(in), "windows", utm30, o, 1)
+	write, err := Ground(bytes.NewReader(in), "windows", utm30, o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestGroundRefuses(t *testing.T) {
 		"a large raster":    {utm30, large, fault.Limit},
 		"windows of nought": {utm30, options(20, 20, 0, 4, 0, 0, false), 0},
 	} {
-		_, err := Ground(context.Background(), bytes.NewReader(nil), "windows", c.g, c.o, 1)
+		_, err := Ground(bytes.NewReader(nil), "windows", c.g, c.o, 1)
 		if err == nil || fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -143,7 +143,7 @@ func FuzzGround(f *testing.F) {
 		o := Options{Bands: 1, Height: 3, Width: 4, Blend: Mean, MaxBytes: 1 << 16}
 		o.Grid.H, o.Grid.W = 1, 1
 		if len(in)%12 != 0 {
-			_, err := Ground(context.Background(), bytes.NewReader(in), "windows", utm30, o, 1)
+			_, err := Ground(bytes.NewReader(in), "windows", utm30, o, 1)
 			if fault.KindOf(err) != fault.Corrupt {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/ops/convert"
 	"github.com/chaski-eo/chaski/loader/raster"
@@ -50,9 +49,6 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
 			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
 			windows.N, windows.H, windows.W, n, o.Grid.H, o.Grid.W), name)
-	}
-	if err := budget.Grow(ctx, int64(o.bytes())); err != nil {
-		return nil, fault.WithFile(err, name)
 	}
 	image, err := Image(o, windows.Read)
 	if err != nil {
@@ -131,16 +127,13 @@ type GroundGrid struct {
 //
 // Pixels that no window has are nodata: NaN, or 255 with Argmax, which therefore takes at most 255 bands. So are pixels
 // for which a window has NaN, with Argmax in all bands. Errors of options have no kind.
-func Ground(ctx context.Context, in io.Reader, name string, g GroundGrid, o Options, workers int) (
+func Ground(in io.Reader, name string, g GroundGrid, o Options, workers int) (
 	write func(io.Writer) error, err error) {
 	h, w := o.Grid.H, o.Grid.W
 	o.Grid = shuffle.Grid{H: h, W: w, StrideY: h, StrideX: w, AlignY: 1, AlignX: 1, Pad: true}
 	err = g.check()
 	if err == nil {
 		err = o.check()
-	}
-	if err == nil {
-		err = budget.Grow(ctx, int64(o.bytes()))
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, name)

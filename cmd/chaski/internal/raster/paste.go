@@ -65,7 +65,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 	}
 	var write func(io.Writer) error
 	if f.ground != "" {
-		write, err = f.onGround(ctx, input, name, options)
+		write, err = f.onGround(input, name, options)
 	} else {
 		write, err = paste.Scene(ctx, env.Files, f.like, input, name, options, f.workers)
 	}
@@ -76,7 +76,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 }
 
 // onGround pastes windows on a grid on the ground: see paste.Ground.
-func (f *pasteFlags) onGround(ctx context.Context, in io.Reader, name string, o paste.Options) (
+func (f *pasteFlags) onGround(in io.Reader, name string, o paste.Options) (
 	func(io.Writer) error, error) {
 	var grid paste.GroundGrid
 	if n, err := fmt.Sscanf(f.ground, "%d,%g,%g,%g,%d,%d,%d", &grid.EPSG, &grid.West, &grid.North, &grid.Resolution,
@@ -84,7 +84,7 @@ func (f *pasteFlags) onGround(ctx context.Context, in io.Reader, name string, o 
 		return nil, console.Usagef("--ground is %q: number %d of EPSG,WEST,NORTH,RESOLUTION,BANDS,HEIGHT,WIDTH is "+
 			"wrong", f.ground, n+1)
 	}
-	return paste.Ground(ctx, in, name, grid, o, f.workers)
+	return paste.Ground(in, name, grid, o, f.workers)
 }
 
 // options checks the flags.
