@@ -174,6 +174,7 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 	bad := p.draws[k]
 	for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
 		p.draws[k] = p.engine.plan.Substitute(bad, attempt)
+		p.forget(k)
 		err = nil
 		for u := range p.units(k) {
 			if err = p.ctx.Err(); err == nil {
@@ -198,6 +199,7 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 
 // clearRow fills a row of padding or of a bad sample.
 func (p *Pending) clearRow(k int) {
+	p.forget(k)
 	for i, r := range p.group.lead().rasters {
 		for step := range max(r.Steps, 1) {
 			p.clearStep(i, k, step)

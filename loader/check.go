@@ -123,7 +123,8 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 			continue
 		}
 		for step := range d.files.count(i) {
-			if !d.files.padding(i, step, row) && !note(c.asset(ctx, r, d, &draw, i, step)) {
+			lacks := d.files.padding(i, step, row) || d.table.Lacks(d.rasters[i].TableColumn, row)
+			if !lacks && !note(c.asset(ctx, r, d, &draw, i, step)) {
 				return worst
 			}
 		}

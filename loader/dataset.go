@@ -451,6 +451,19 @@ func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
 	}
 }
 
+// firstAssets returns the assets of the first sample, of the raster fields with these numbers. The first must not lack.
+func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string, rs []uint32) ([]catalog.Asset, error) {
+	if len(columns) > 0 && d.fields[columns[0]].MayLack() {
+		return nil, rows.InField(d.fields[columns[0]].Name, fault.New(fault.Unsupported, "missing", fault.NoOffset,
+			"the first raster field makes the windows, and cannot lack: give another field first"))
+	}
+	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
+	if err != nil {
+		return nil, d.notPaths(err, columns)
+	}
+	return assets, nil
+}
+
 // compileFields opens the assets of the first sample, and compiles the fields for them.
 func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
 	var columns []int
@@ -467,9 +480,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		columns = append(columns, i)
 	}
-	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
+	assets, err := d.firstAssets(ctx, columns, policy, rs)
 	if err != nil {
-		return d.notPaths(err, columns)
+		return err
 	}
 	var lead *catalog.Asset
 	for place, i := range columns {

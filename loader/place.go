@@ -100,7 +100,7 @@ func (d *dataset) leads(row int64) (dataset, column int) {
 func (e *Engine) rowRead(d *dataset, draw *shuffle.Draw, field, step int) int64 {
 	if d.ground == nil {
 		row := e.rowOf(draw, step)
-		if d.files.padding(field, step, row) {
+		if d.files.padding(field, step, row) || row >= 0 && d.table.Lacks(d.rasters[field].TableColumn, row) {
 			return -1
 		}
 		return row

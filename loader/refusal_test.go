@@ -557,6 +557,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +
 			`source "t": field "a": no member "colour"; there are band_names, bands, blob, by_position, classes, ` +
 			`clip, column, columns, dims, dtype, fill, grid, ground, gsd, kind, layout, lut, match, match_days, ` +
+			`missing, ` +
 			`name, nodata, normalize, offset, pad, pages, pattern, patterns, physical, resample, scale, scenes, ` +
 			`sizes, times, validity, vector, wavelengths`,
 	} {

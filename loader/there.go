@@ -51,6 +51,14 @@ func (p *Pending) found(number, k, step int) {
 	}
 }
 
+// forget notes that nothing of row k is there.
+func (p *Pending) forget(k int) {
+	for i, there := range p.there {
+		steps := max(p.group.lead().stepsOf(i), 1)
+		clear(there[k*steps:][:steps])
+	}
+}
+
 // isThere reports whether found has noted a field.
 func (p *Pending) isThere(number, k, step int) bool {
 	return p.there != nil && p.there[number][k*max(p.group.lead().stepsOf(number), 1)+step] == 1

@@ -33,6 +33,7 @@ type valueField struct {
 	length   int              // of lists of numbers
 	lists    bool             // strings are lists of strings as JSON
 	timeless bool             // a sequence has one value
+	mayLack  bool             // a null is no error
 }
 
 // newValueField compiles a field whose column holds numbers or strings, or lists of these.
@@ -45,7 +46,7 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	if kind == catalog.Text|catalog.List && f.Kind == spec.TextField {
 		field.holds, field.lists = catalog.Text, true
 	}
-	field.timeless = f.Layout == spec.RowLayout
+	field.timeless, field.mayLack = f.Layout == spec.RowLayout, f.MayLack()
 	switch field.kind {
 	case catalog.Int:
 		field.to = chunk.Int64
@@ -149,7 +150,8 @@ func (v valueField) append(data []byte, val catalog.Value) ([]byte, error) {
 func (v valueField) read(ctx context.Context, t *rows.Table, row int64) (catalog.Value, error) {
 	val, err := t.Fields[v.column].Value(ctx, row)
 	switch {
-	case err != nil:
+	case err != nil || v.mayLack && val.Null:
+		return val, err
 	case v.lists:
 		return v.listOfTexts(val)
 	case v.holds.IsList():

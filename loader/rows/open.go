@@ -201,6 +201,9 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err := table.scale(ctx, from); err != nil {
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
+	if err := table.noteLacking(ctx, from); err != nil {
+		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
+	}
 	table.showBands(from, o.Opener)
 	return table, nil
 }
@@ -245,7 +248,7 @@ func catalogSource(field spec.Field) catalog.Source {
 		Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
 		Kind: field.Traits().Opens, Strings: field.Kind == spec.TextField, Beside: field.Vector != nil,
 		Axes:     field.Axes(),
-		Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
+		Optional: field.MayLack() || field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 	}
 }
 

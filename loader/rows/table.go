@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -78,6 +79,7 @@ type Field struct {
 	Size *catalog.Size
 	// Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.
 	Sizes func(ctx context.Context) ([]catalog.Size, error)
+	lacks []bool // the rows without a raster, of a field that may lack; nil of others
 	// Steps are the steps of time, if the rasters are several files in each sample.
 	Steps *Steps
 }
@@ -155,7 +157,8 @@ func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, ro
 // field has the first of its own.
 func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, policy string, rows []uint32) (
 	[]catalog.Asset, error) {
-	if t.Joined == nil {
+	mayLack := slices.ContainsFunc(columns, func(c int) bool { return t.Fields[c].lacks != nil })
+	if t.Joined == nil && !mayLack {
 		assets, err := FirstAssets(ctx, t, columns, policy, rows)
 		if err == nil || policy != spec.BadFill || fault.KindOf(err) == 0 {
 			return assets, err
@@ -163,8 +166,12 @@ func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, 
 	}
 	var out []catalog.Asset
 	for _, column := range columns {
-		if t.Joined == nil { // no sample has all fields
-			asset, err := FirstAssets(ctx, t, []int{column}, policy, rows)
+		if t.Joined == nil { // no sample need have all fields
+			some := rows
+			if t.Fields[column].lacks != nil {
+				some = t.having(column, rows)
+			}
+			asset, err := FirstAssets(ctx, t, []int{column}, policy, some)
 			if err != nil {
 				return nil, err
 			}
@@ -184,8 +191,58 @@ func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, 
 	return out, nil
 }
 
-// Lacks reports whether a row is of a dataset that has no rasters of a field.
+// having returns the first rows, among some (nil: all), that have a field that may lack: as many as FirstAssets tries.
+// Without one it returns the rows.
+func (t *Table) having(field int, rows []uint32) (mine []uint32) {
+	count := t.N
+	if rows != nil {
+		count = int64(len(rows))
+	}
+	for i := int64(0); i < count && len(mine) < firstTries; i++ {
+		row := i
+		if rows != nil {
+			row = int64(rows[i])
+		}
+		if !t.Lacks(field, row) {
+			mine = append(mine, uint32(row))
+		}
+	}
+	if mine == nil {
+		return rows
+	}
+	return mine
+}
+
+// noteLacking notes the rows in which rasters of fields that may lack are null.
+func (t *Table) noteLacking(ctx context.Context, fields []spec.Field) error {
+	for i := range fields {
+		field := &t.Fields[i]
+		if !fields[i].MayLack() || field.Kind != catalog.Raster {
+			continue
+		}
+		if err := budget.Grow(ctx, t.N); err != nil {
+			return err
+		}
+		field.lacks = make([]bool, t.N)
+		for row := range t.N {
+			if row%4096 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			value, err := field.Value(ctx, row)
+			if err != nil {
+				return InField(fields[i].Name, err)
+			}
+			field.lacks[row] = value.Null || value.Text == ""
+		}
+	}
+	return nil
+}
+
+// Lacks reports whether a row has no raster of a field: of a field that may lack, or as it is of a dataset without it.
 func (t *Table) Lacks(field int, row int64) bool {
+	if lacks := t.Fields[field].lacks; lacks != nil {
+		return lacks[row]
+	}
 	if t.Joined == nil {
 		return false
 	}

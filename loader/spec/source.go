@@ -578,11 +578,20 @@ var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lon
 const GeoTime = "geo.time"
 
 // ThereMember returns the name of the tensor that says in which rows a field is there: uint8 (n), or (n t) of a field
-// with steps. Batches with BadFill have one for each field.
+// with steps. Batches with BadFill, or with a field that may lack, have one for each field.
 func ThereMember(field string) string { return "there." + field }
 
+// MissingFill is the value of Field.Missing beside MissingError.
+const MissingFill = "fill"
+
+// MayLack reports whether samples stay that lack the field.
+func (f *Field) MayLack() bool { return f.Missing == MissingFill }
+
 // SaysWhatIsThere reports whether batches have a tensor ThereMember for each field.
-func (s *Spec) SaysWhatIsThere() bool { return s.BadSamples == BadFill && !s.IDs }
+func (s *Spec) SaysWhatIsThere() bool {
+	lacks := func(f Field) bool { return f.MayLack() }
+	return (s.BadSamples == BadFill || slices.ContainsFunc(s.Fields, lacks)) && !s.IDs
+}
 
 // ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, the columns of
 // the rules by which scenes and their steps stand, and the usual ones.

@@ -226,6 +226,11 @@ type Field struct {
 	// missing. Without NoData NaN, which files of floats need not declare, is missing, too, where the field has Fill or
 	// Validity and the file no mask.
 	NoData [][]Float `json:"nodata,omitempty"`
+	// Missing says what a sample without a file of Pattern, or with a null in Column, is: "error" (default) refuses the
+	// dataset, or makes the sample bad; "fill" keeps the sample: the field is nodata there, or 0, NaN or "", and
+	// "there.NAME", uint8 (n), says for each field where it is there. Not for the first raster field, whose files make
+	// the windows.
+	Missing string `json:"missing,omitempty"`
 	// Pad lets a window reach past the edge of the asset, with padding there. Without it windows
 	// are moved inside, and assets smaller than the window are an error.
 	Pad bool `json:"pad,omitempty"`
@@ -262,8 +267,14 @@ func (f *Field) MissNaN() bool {
 	return (f.Fill != nil || f.Validity != "") && f.NoData == nil
 }
 
-// validateMissing checks what pixels that are missing are and become.
+// validateMissing checks what samples and pixels that are missing are and become.
 func (f *Field) validateMissing() error {
+	if f.Missing != "" && f.Missing != MissingError && f.Missing != MissingFill {
+		return wrong("missing", f.Missing, "it must be %q or %q", MissingError, MissingFill)
+	}
+	if f.MayLack() && (f.Stacked() || f.Scenes != nil || f.Match != "") {
+		return wrong("missing", f.Missing, "it is for a column or a pattern")
+	}
 	if f.Fill != nil {
 		fill := float64(*f.Fill)
 		switch limit, limited := largest[f.DType]; {
@@ -612,7 +623,7 @@ var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8",
 // rasterMember returns the name of the first member that is set and that only rasters have, or "".
 // It skips dtype, because numbers have one, too.
 func (f *Field) rasterMember() string {
-	others := []string{"name", "kind", "column", "pattern", "classes", "dtype"}
+	others := []string{"name", "kind", "column", "pattern", "classes", "dtype", "missing"}
 	if f.Layout == RowLayout {
 		others = append(others, "layout")
 	}

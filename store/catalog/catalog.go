@@ -623,6 +623,10 @@ func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 		return a, nil
 	}
 	key := assetKey{field, f.tableRow(row)}
+	if key.row < 0 {
+		return Asset{}, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", f.name, row),
+			fault.NoOffset, "no file"), t.src)
+	}
 	if a, ok := t.assets.Get(key); ok {
 		return a, nil
 	}

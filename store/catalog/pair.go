@@ -83,7 +83,7 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 			continue
 		}
 		files[i], patterns = &matched{pattern: patterns[0], rows: map[string]int64{}}, patterns[1:]
-		if first < 0 && !s.Beside && len(files[i].pattern.Names()) == len(all) {
+		if first < 0 && !s.Beside && !s.Optional && len(files[i].pattern.Names()) == len(all) {
 			first = i
 		}
 	}
@@ -166,12 +166,12 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		return err
 	}
 	t.n = int64(len(ids))
-	t.order, _ = pickRows(ids, files[first])
+	t.order, _ = pickRows(ids, files[first], false)
 	for i, source := range fields {
 		switch {
 		case files[i] != nil:
 			found := 0
-			if t.fields[i].rows, found = pickRows(ids, files[i]); found == 0 {
+			if t.fields[i].rows, found = pickRows(ids, files[i], source.Beside); found == 0 {
 				return noField(source, fault.NotFound, "none of %d samples has a file %q", len(ids), source.Pattern)
 			}
 		case t.table != nil || t.pathed[source.Column] != nil: // a column has the value of the first field's row
@@ -286,15 +286,20 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	return nil
 }
 
-// pickRows returns the rows of samples, which is the one behind all rows if a sample has none, and how many have one.
-func pickRows(ids []string, m *matched) (out []int64, found int) {
+// pickRows returns the rows of samples, and how many have one. If a sample has none, it is -1, or of files beside
+// rasters the one behind all rows.
+func pickRows(ids []string, m *matched, beside bool) (out []int64, found int) {
+	none := int64(-1)
+	if beside {
+		none = int64(len(m.rows))
+	}
 	out = make([]int64, len(ids))
 	for k, id := range ids {
 		row, _, ok := m.row(id)
 		if out[k] = row; ok {
 			found++
 		} else {
-			out[k] = int64(len(m.rows))
+			out[k] = none
 		}
 	}
 	return out, found

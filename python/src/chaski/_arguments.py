@@ -251,6 +251,10 @@ class Field(Argument):
             tensor, [[0], [255]]; an empty list says that no pixel is missing. What a mask leaves
             out stays missing. Without it NaN, which files of floats need not declare, is missing,
             too, where the field has a `fill` or `validity` and the file no mask.
+        missing: says what a sample without a file of `pattern`, or with a null in `column`, is:
+            "error" (default) refuses the dataset, or makes the sample bad; "fill" keeps the sample:
+            the field is nodata there, or 0, NaN or "", and "there.NAME", uint8 (n), says for each
+            field where it is there. Not for the first raster field, whose files make the windows.
         pad: lets a window reach past the edge of the asset, with padding there. Without it windows
             are moved inside, and assets smaller than the window are an error.
         clip: lets dtype "uint8" make 0 of stored numbers below 0, 255 of those above 255, and 0, or
@@ -341,6 +345,7 @@ class Field(Argument):
     normalize: NormalizeLike = None
     fill: float | None = None
     nodata: NoData | None = None
+    missing: Literal["error", "fill"] | None = None
     pad: bool | None = None
     clip: bool | None = None
     validity: str | None = None

@@ -172,13 +172,18 @@ func Join(from []*Column, text func(cells []Cell) Cell) *Column {
 	}}
 }
 
-// Pick returns the rows at of a column, in their order; the column itself of nil, and nil of no column.
+// Pick returns the rows at of a column, in their order, null for -1; the column itself of nil, and nil of no column.
 func Pick(c *Column, at []int64) *Column {
 	if c == nil || at == nil {
 		return c
 	}
 	return &Column{Kind: c.Kind, Unit: c.Unit, rows: int64(len(at)),
-		cell: func(ctx context.Context, row int64) (Cell, error) { return c.Cell(ctx, at[row]) }}
+		cell: func(ctx context.Context, row int64) (Cell, error) {
+			if at[row] < 0 {
+				return Cell{Null: true}, nil
+			}
+			return c.Cell(ctx, at[row])
+		}}
 }
 
 // Folders returns the column of the names of the folders that hold the files of a column of paths or URIs: "forest"

@@ -1,0 +1,194 @@
+"""Field(missing="fill"): samples that lack a field stay, against rasterio."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
+
+N = 7
+HAS = {"s1": (1, 2, 5, 6), "lc": (0, 2, 6)}
+
+
+def values(kind: str, k: int) -> np.ndarray:
+    bands = {"s2": 3, "s1": 2, "lc": 1}[kind]
+    x = np.random.default_rng([ord(kind[1]), k]).integers(1, 200, (bands, 8, 8))
+    return x.astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("missing")
+    for kind in ("s2", "s1", "lc"):
+        (root / kind).mkdir()
+        for k in range(N) if kind == "s2" else HAS[kind]:
+            x = values(kind, k)
+            size = dict(count=len(x), height=8, width=8, dtype="uint8", driver="GTiff")
+            with rasterio.open(root / kind / f"{k}.tif", "w", **size) as f:
+                f.write(x)
+    with open(root / "rows.csv", "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["s2", "s1", "lc", "y", "share", "note"])
+        for k in range(N):
+            paths = [f"{kind}/{k}.tif" if k in HAS[kind] else "" for kind in ("s1", "lc")]
+            out.writerow([f"s2/{k}.tif", *paths, "" if k % 3 else k, "" if k % 2 else k / 4, k])
+    return root
+
+
+SOURCES: dict[str, tuple[str, str]] = {"pairs": (".", "pattern"), "table": ("rows.csv", "column")}
+
+
+def fields(way: str, **options: Any) -> dict[str, Any]:
+    def where(kind: str) -> dict[str, str]:
+        return {way: f"{kind}/{{id}}.tif" if way == "pattern" else kind}
+
+    return {
+        "s2": chaski.Field(**where("s2")),
+        "s1": chaski.Field(**where("s1"), missing="fill", fill=-1, validity="ok", **options),
+        "lc": chaski.Field(**where("lc"), missing="fill", dtype="int64", fill=255),
+    }
+
+
+def check(b: Any) -> None:
+    for i, s2 in enumerate(np.asarray(b["s2"])):
+        k = next(k for k in range(N) if np.array_equal(values("s2", k), s2))
+        for kind, fill in (("s1", -1), ("lc", 255)):
+            there = k in HAS[kind]
+            want = values(kind, k) if there else np.full_like(values(kind, k), fill, np.int64)
+            np.testing.assert_array_equal(b[kind][i], want)
+            assert b[f"there.{kind}"][i] == there
+        assert np.all(np.asarray(b["ok"])[i] == (k in HAS["s1"]))
+        assert b["there.s2"][i] == 1
+    assert np.all(b["valid"])
+
+
+@pytest.mark.parametrize("policy", ["error", "skip", "replace", "fill"])
+@pytest.mark.parametrize("source", list(SOURCES))
+def test_rasters(data, binary, source, policy) -> None:
+    place, way = SOURCES[source]
+    options: dict[str, Any] = {"fields": fields(way), "on_bad": policy}
+    with chaski.load(data / place, batch_size=3, **options) as loader:
+        seen = [len(b["s2"]) for b in loader if check(b) is None]
+    assert sum(seen) == N and loader.bad.count == 0
+    with chaski.load(data / place, batch_size=3, window=4, shuffle=False, **options) as loader:
+        b = next(iter(loader))
+        assert list(b["there.s1"]) == [0, 1, 1] and not np.any(np.asarray(b["ok"])[0])
+
+
+@pytest.mark.parametrize("source", list(SOURCES))
+def test_ranks_resume_and_samples(data, binary, source) -> None:
+    place, way = SOURCES[source]
+    options: dict[str, Any] = {"fields": fields(way), "batch_size": 4, "seed": 3}
+    with chaski.load(data / place, **options) as loader:
+        steps = iter(loader)
+        first = next(steps)
+        state, second = loader.load_state_dict, next(steps)
+        check(second)
+    with chaski.load(data / place, **options) as loader:
+        next(iter(loader))
+        state = loader.state_dict()
+    with chaski.load(data / place, **options) as loader:
+        loader.load_state_dict(state)
+        again = next(iter(loader))
+        for name in ("s1", "lc", "there.s1"):
+            np.testing.assert_array_equal(again[name], second[name])
+        got = loader.fetch([2, 0])
+        check(got)
+    for rank in range(2):
+        with chaski.load(data / place, rank=rank, world_size=2, **options) as loader:
+            b = next(iter(loader))
+            check(b)
+            np.testing.assert_array_equal(b["s1"], np.asarray(first["s1"])[rank::2])
+
+
+@pytest.mark.parametrize("source", list(SOURCES))
+def test_stats_count_what_is_there(data, binary, source) -> None:
+    place, way = SOURCES[source]
+    got = chaski.stats(data / place, fields=fields(way))
+    assert got["samples"] == N
+    for kind in ("s1", "lc"):
+        want = np.stack([values(kind, k) for k in HAS[kind]]).astype(float)
+        np.testing.assert_allclose(got.mean(kind), want.mean((0, 2, 3)))
+        np.testing.assert_allclose(got.std(kind), want.std((0, 2, 3)))
+
+
+def test_numbers_and_strings(data, binary) -> None:
+    """A null of integers is 0, of floats NaN, and the tensor says so."""
+    named = {
+        "s2": chaski.Field(column="s2"),
+        "y": chaski.Field(column="y", missing="fill"),
+        "c": chaski.Field(column="y", kind="class", missing="fill"),
+        "share": chaski.Field(column="share", missing="fill"),
+        "note": chaski.Field(column="note", kind="text", missing="fill"),
+    }
+    with chaski.load(data / "rows.csv", batch_size=N, shuffle=False, fields=named) as loader:
+        b = next(iter(loader))
+    assert list(b["y"]) == [0 if k % 3 else k for k in range(N)]
+    assert list(b["c"]) == [0 if k % 3 else k // 3 for k in range(N)]
+    np.testing.assert_array_equal(b["share"], [np.nan if k % 2 else k / 4 for k in range(N)])
+    assert list(b["there.y"]) == list(b["there.c"]) == [int(k % 3 == 0) for k in range(N)]
+    assert list(b["there.share"]) == [1 - k % 2 for k in range(N)]
+    assert list(b["there.note"]) == [1] * N
+
+
+def test_a_series(data, tmp_path, binary) -> None:
+    """Steps that lack a field are nodata, each by itself."""
+    rows = ["s2,s1,place,day"]
+    for k in range(6):
+        s1 = data / f"s1/{k}.tif" if k in HAS["s1"] else ""
+        rows.append(f"{data}/s2/{k}.tif,{s1},{k // 3},{k}")
+    (tmp_path / "rows.csv").write_text("\n".join(rows))
+    named = {"s2": "s2", "s1": chaski.Field(column="s1", missing="fill", fill=-1)}
+    chosen = chaski.Rows(time=chaski.Time("place", "day", 3))
+    options: dict[str, Any] = {"fields": named, "rows": chosen, "shuffle": False}
+    with chaski.load(tmp_path / "rows.csv", batch_size=2, **options) as loader:
+        b = next(iter(loader))
+    for k in range(6):
+        there, s1 = k in HAS["s1"], np.asarray(b["s1"])[k // 3, k % 3]
+        assert np.asarray(b["there.s1"])[k // 3, k % 3] == there
+        np.testing.assert_array_equal(s1, values("s1", k) if there else np.full((2, 8, 8), -1))
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"s2": chaski.Field(pattern="s2/{id}.tif", missing="drop")}, 'must be "error" or "fill"'),
+        ({"s1": chaski.Field(pattern="s1/{id}.tif", missing="fill")}, "no field of files has all"),
+        (
+            {"x": chaski.Field(patterns=["s2/{id}.tif", "s1/{id}.tif"], missing="fill")},
+            "it is for a column or a pattern",
+        ),
+        (
+            {
+                "s1": chaski.Field(pattern="s1/{id}.tif", missing="fill"),
+                "s2": chaski.Field(pattern="s2/{id}.tif"),
+            },
+            "the first raster field makes the windows",
+        ),
+        (
+            {
+                "s2": chaski.Field(pattern="s2/{id}.tif"),
+                "x": chaski.Field(pattern="none/{id}.tif", missing="fill"),
+            },
+            "no file matches",
+        ),
+        (
+            {
+                "s2": chaski.Field(pattern="lc/{id}.tif"),
+                "x": chaski.Field(pattern="s1/{id}.tif", missing="fill"),
+            },
+            "files are missing in all",
+        ),
+    ],
+)
+def test_wrong(data, binary, named, message) -> None:
+    with pytest.raises(chaski.errors.Error, match=re.escape(message)):
+        chaski.load(data, batch_size=1, fields=named)
