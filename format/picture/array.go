@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/picture/npy"
+	"github.com/chaski-eo/chaski/format/npy"
 )
 
 // stripBytes is about the size of a chunk of an array: a window reads the rows that it touches and few others, in reads

@@ -16,8 +16,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/format/picture"
-	"github.com/chaski-eo/chaski/format/picture/npy"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 

@@ -6,8 +6,8 @@
 // pixels of images.
 //
 // It also reads labels of detectors, whose shapes lie in the pixels of images: XML of Pascal VOC, text of DOTA and
-// YOLO, JSON of COCO, and CSV of boxes. Each of these formats is an entry of labelFormats, with its reader, but for
-// COCO, which is JSON beside GeoJSON. All of them put their objects into labels, which counts their memory.
+// YOLO, JSON of COCO, and boxes in CSV or .npy. Each of these formats is an entry of labelFormats, with its reader, but
+// for COCO, which is JSON beside GeoJSON. All of them put their objects into labels, which counts their memory.
 //
 // Files are not trusted, see packages format/tables/parquet and format/tables/wkb. A file with more shapes than bytes
 // is refused.

@@ -101,9 +101,11 @@ func (l *labels) classIs(name string) {
 	first.words = first.column == name || l.o.Words
 }
 
-// have refuses other columns than those of a format. The first one has the class.
+// have refuses other columns than those of a format. The first one, if there is one, has the class.
 func (l *labels) have(known ...string) error {
-	l.classIs(known[0])
+	if len(known) > 0 {
+		l.classIs(known[0])
+	}
 	for _, column := range l.values {
 		if column.optional = true; column.column != "" && !slices.Contains(known, column.column) {
 			return fault.New(fault.NotFound, "column "+column.column, fault.NoOffset, "objects of %s have %q", l.format,

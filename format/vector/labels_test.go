@@ -12,6 +12,8 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/format/vector/rasterize"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
@@ -332,6 +334,13 @@ func FuzzLabels(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Add([]byte("imagesource:x\n"))
+	for _, shape := range [][]int{{2, 4}, {2, 5}, {0}, {1 << 40, 4}} {
+		header, err := npy.Header(chunk.Float32, shape)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append(header, make([]byte, 40)...))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, o := range []Options{
 			{OneImage: true, Class: true, Columns: []string{"difficult"}}, {Class: true, Boxes: true},

@@ -128,7 +128,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return newLabels(o, "").layer(Pixels, r.Size())
 	}
 	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
-		"VOC's XML, text of DOTA or YOLO, or a CSV of boxes")
+		"VOC's XML, text of DOTA or YOLO, an array of boxes (.npy), or a CSV of them")
 }
 
 // openLabels opens a file of labels.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -126,13 +127,27 @@ def geojson(objects: Objects, image: int) -> str:
     return json.dumps({"type": "FeatureCollection", "features": listed})
 
 
+def array(objects: Objects, image: int) -> bytes:
+    rows = [[*o["box"], NAMES.index(o["name"])] for o in objects]
+    out = io.BytesIO()
+    np.save(out, np.array(rows, [">f8", "<f4", "<f8"][image % 3]))
+    return out.getvalue()
+
+
+def read_array(data: bytes) -> list[Any]:
+    out = []
+    for x0, y0, x1, y1, n in np.load(io.BytesIO(data)).tolist():
+        out.append(([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], int(n), 0))
+    return out
+
+
 def table(objects: Objects, image: int) -> str:
     lines = ["xmin,ymin,xmax,ymax,label,difficult"]
     lines += [",".join(map(str, [*o["box"], o["name"], o["difficult"]])) for o in objects]
     return "\n".join(lines)
 
 
-Read = Callable[[str], list[tuple[list[list[float]], Any, int]]]
+Read = Callable[[Any], list[tuple[list[list[float]], Any, int]]]
 
 
 def read_voc(text: str) -> list[Any]:
@@ -201,7 +216,7 @@ def read_table(text: str) -> list[Any]:
     return out
 
 
-FORMATS: dict[str, tuple[str, Callable[[Objects, int], str], Read, dict[str, Any]]] = {
+FORMATS: dict[str, tuple[str, Callable[[Objects, int], str | bytes], Read, dict[str, Any]]] = {
     "voc": ("xml", voc, read_voc, {"columns": ["difficult"]}),
     "fair1m": ("xml", fair1m, read_fair1m, {}),
     "dota": ("txt", dota, read_dota, {"columns": ["difficult"]}),
@@ -211,6 +226,7 @@ FORMATS: dict[str, tuple[str, Callable[[Objects, int], str], Read, dict[str, Any
     "soda": ("json", soda, read_soda, {}),
     "geojson": ("geojson", geojson, read_geojson,
                 {"crs": "pixels", "column": "kind", "columns": ["difficult"]}),
+    "npy": ("npy", array, read_array, {}),
     "csv": ("csv", table, read_table, {"columns": ["difficult"]}),
     "classes": ("xml", voc, read_voc, {"classes": ["storage-tank", "ship", "none"]}),
 }  # fmt: skip
@@ -227,10 +243,14 @@ def labelled(request, tmp_path_factory) -> tuple[Path, str, dict[int, list[Any]]
     for i in range(N):
         path = root / f"labels/im{i}.{suffix}"
         if i != MISSING:
-            path.write_bytes(write(some(i), i).encode())
+            data = write(some(i), i)
+            path.write_bytes(data if isinstance(data, bytes) else data.encode())
         if i == EMPTY and request.param != "fair1m":
             path.write_bytes(b"")
-        objects[i] = read(path.read_text()) if i not in (EMPTY, MISSING) else []
+        if i in (EMPTY, MISSING):
+            objects[i] = []
+        else:
+            objects[i] = read(path.read_bytes() if suffix == "npy" else path.read_text())
     assert sum(map(len, objects.values())) == 20
     return root, f"../labels/{{id}}.{suffix}", objects, arguments
 

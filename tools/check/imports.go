@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"internal"},
 	{"source", "shuffle", "internal/crs", "format/column"},
 	{"format/chunk", "format/tables"},
-	{"format/codec"},
+	{"format/codec", "format/npy"},
 	{"tiff", "rumi", "format/picture", "format/vrt", "format/hdf5", "stats", "einops",
 		"format/vector"},
 	{"store"},

@@ -25,7 +25,7 @@ from PIL import Image
 
 LIST = Path(__file__).resolve().parents[2] / "testdata/data-sets.tsv"
 TEXTS = (".csv", ".json", ".geojson", ".xml", ".txt")
-FEW = 20  # values of a raster of classes
+FEW = 20  # values of a raster of classes, or of an array that holds boxes
 MOST = 4  # samples of each data set
 
 
@@ -35,6 +35,8 @@ def form(path: Path) -> dict[str, Any]:
         return {"arrays": arrays(path)}
     if path.suffix == ".npy":
         x = np.load(path)
+        if x.size <= FEW:
+            return {"array": x.tolist(), "dtype": str(x.dtype)}
         return {"shape": x.shape, "dtype": str(x.dtype)}
     if path.suffix == ".parquet":
         return {"rows": pq.read_table(path).to_pylist()}
@@ -86,7 +88,8 @@ def write(root: Path, seed: int) -> None:
             made = how["members"].items()
             np.savez(to, **{n: random(rng, {"shape": s, "dtype": d}) for n, (s, d) in made})
         elif to.suffix == ".npy":
-            np.save(to, random(rng, how))
+            given = "array" in how
+            np.save(to, np.array(how["array"], how["dtype"]) if given else random(rng, how))
         elif to.suffix.lower() == ".jpg":
             Image.fromarray(random(rng, how).transpose(1, 2, 0).squeeze()).save(to)
         else:

@@ -203,6 +203,12 @@ def soda(p: Path) -> list[list[float]]:
     return [around(a["poly"]) for a in json.loads(text)["annotations"]]
 
 
+def debris(p: Path) -> list[list[float]]:
+    """Boxes of an array; those without an area are no objects."""
+    boxes = pixels(Path(f"labels/{p.stem}.npy"))[:, :4]
+    return boxes[(boxes[:, 2:] > boxes[:, :2]).all(1)].tolist()
+
+
 def vhr10(p: Path) -> list[list[float]]:
     """Boxes of COCO JSON, by the name of the image."""
     said = json.loads(seen(Path("annotations.json")).read_text())
@@ -643,6 +649,7 @@ SETS: dict[str, tuple[str, Samples]] = {
     "FAIR1M": ("fair1m/train", lambda: boxed("*/images/*.tif", fair1m)),
     "DOTA": ("dota/train", lambda: boxed("images/*.png", dota)),
     "SODA": ("soda", lambda: boxed("Images/0000[123].jpg", soda)),
+    "NASA Marine Debris": ("nasa_marine_debris", lambda: boxed("source/*.tif", debris)),
     "NWPU VHR-10": (
         "vhr10/NWPU VHR-10 dataset",
         lambda: boxed("positive image set/*.jpg", vhr10),

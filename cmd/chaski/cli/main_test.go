@@ -24,7 +24,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/picture/npy"
+	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"

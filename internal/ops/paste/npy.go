@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/picture/npy"
+	"github.com/chaski-eo/chaski/format/npy"
 )
 
 // Windows reads the windows of a float32 array (n, bands, height, width) from a NumPy file (NumPy Enhancement

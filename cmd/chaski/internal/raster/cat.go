@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/picture/npy"
+	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/picture/npy"
+	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/internal/ops/paste"
 )
 
