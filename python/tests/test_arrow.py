@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import re
 import subprocess
 import uuid
@@ -82,6 +83,8 @@ def test_types(form: str, way: str, tmp_path: Path, binary: str) -> None:
     (tmp_path / "a").write_bytes(b"x")
     files = {"id": list("abc"), "path": [str(tmp_path / "a")] * 3}
     table = source = pa.table({**files, **columns()})
+    parquet = io.BytesIO()
+    pq.write_table(table, parquet)
     if way == "parquet":
         source = tmp_path / "t.parquet"
         pq.write_table(table, source)
@@ -89,10 +92,11 @@ def test_types(form: str, way: str, tmp_path: Path, binary: str) -> None:
     options = {"form": "taco3"} if form == "zip" else {}
     ds = chaski.pack(source, out, COLLECTION, **options)
     sql = subprocess.run(
-        [binary, "sql", "--format", "arrow", "SELECT * FROM data", out], check=True, stdout=-1
+        [binary, "sql", "--format", "parquet", "SELECT * FROM data", out], check=True, stdout=-1
     )
+    plain = pq.read_table(parquet)  # it has no date64 and time32 in seconds
     for got in (
-        pa.ipc.open_stream(sql.stdout).read_all(),
+        pq.read_table(io.BytesIO(sql.stdout)),
         ds.data,
         ds.sql("SELECT * FROM data ORDER BY id").data,
         ds.concat(ds).data.slice(0, 3),
@@ -100,7 +104,7 @@ def test_types(form: str, way: str, tmp_path: Path, binary: str) -> None:
         got.validate(full=True)
         names = {n.removeprefix("data:"): n for n in got.column_names}
         for name in nonempty(columns()):
-            want, have = table.column(name), got.column(names[name])
+            want, have = plain.column(name), got.column(names[name])
             if form == "zip" and NOT_IN_TACO_3.search(str(want.type)):
                 want = pa.array(storage(want.to_pylist()), have.type)
             assert have.type == want.type

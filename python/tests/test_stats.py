@@ -264,7 +264,7 @@ EXAMPLES: dict[str, Any] = {
     "dtype": "float32", "layout": "n (y p) x b", "lut": [1, 2], "physical": True, "scale": "s",
     "offset": "o", "normalize": "mean_std", "clip": True, "fill": 1, "nodata": [0], "pad": True,
     "validity": "ok", "resample": "nearest", "ground": "ignore", "vector": {"path": "s.parquet"},
-    "wavelengths": [0.6], "gsd": 10, "dims": "y x b",
+    "wavelengths": [0.6], "gsd": 10, "dims": "y x b", "missing": "fill",
 }  # fmt: skip
 
 

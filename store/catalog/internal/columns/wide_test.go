@@ -58,8 +58,7 @@ func TestWideCSV(t *testing.T) {
 		most = 20_000
 	}
 	for _, n := range []int{parquet.MaxColumns + 1, most} {
-		if _, err := held(t.Context(), t, ".csv", wide(n)); !errors.Is(err, fault.Limit) ||
-			!strings.Contains(err.Error(), fmt.Sprint(n, " columns")) {
+		if _, err := held(t.Context(), t, ".csv", wide(n)); !errors.Is(err, fault.Limit) {
 			t.Errorf("%d columns: %v", n, err)
 		}
 	}
