@@ -109,7 +109,7 @@ def tiles_of(path: Path) -> Callable[[], int] | None:
         return lambda: int(np.asarray(Image.open(path)).nbytes)
     try:
         import imagecodecs  # type: ignore[import-not-found]
-        import tifffile  # type: ignore[import-not-found]
+        import tifffile
     except ImportError:
         return None
     with tifffile.TiffFile(path) as file:
