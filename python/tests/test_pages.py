@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -230,6 +232,47 @@ def test_self_supervised(data):
         [(2, 2, 2, 4, 96, 96)],
     ]
     assert np.isfinite(losses).all() and len(set(losses)) == 3
+
+
+def test_predict(data):
+    """The classes are those of the whole scene at once, its place and nodata those of the scene."""
+    torch, rasterio = pytest.importorskip("torch"), pytest.importorskip("rasterio")
+    rng = np.random.default_rng(4)
+    pixels = rng.integers(1, 99, (4, 160, 192), np.uint16)
+    pixels[:, :20] = 0
+    place = rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)
+    made = {"driver": "GTiff", "height": 160, "width": 192, "crs": "EPSG:32630", "transform": place}
+    with rasterio.open("scene.tif", "w", count=4, dtype="uint16", nodata=0, **made) as f:
+        f.write(pixels)
+    with rasterio.open("labels.tif", "w", count=1, dtype="uint8", **made) as f:
+        f.write(rng.integers(0, 3, (1, 160, 192), np.uint8))
+    torch.manual_seed(1)
+    model = torch.nn.Conv2d(4, 3, 1)
+    names = {"model": model, "stats": chaski.stats("scene.tif")}
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        for block in nonempty(blocks("docs/predict.md")):
+            exec(block, names)
+    valid = pixels[:, 20:].reshape(4, -1).astype(np.float64)
+    mean, std = valid.mean(1), valid.std(1)
+    x = (pixels - mean[:, None, None]) / std[:, None, None]
+    with torch.no_grad():
+        scores = model(torch.from_numpy(x).float()[None])[0].softmax(0)
+    want = np.where(pixels[0] == 0, 255, scores.argmax(0).numpy())
+    top = scores.sort(0).values
+    clear = (top[2] - top[1] > 1e-5).numpy() | (pixels[0] == 0)
+    with rasterio.open("map.tif") as f:
+        assert (f.crs, f.transform, f.nodata, f.dtypes) == (made["crs"], place, 255, ("uint8",))
+        assert f.colormap(1)[1][:3] == (60, 140, 60)
+        assert f.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
+        said = f.read(1)
+    assert np.array_equal(said[clear], want[clear]) and clear.mean() > 0.99
+    with rasterio.open("labels.tif") as f:
+        truth = f.read(1)
+    inside = want != 255
+    for c, line in nonempty(enumerate(out.getvalue().splitlines())):
+        a, b = (want == c) & inside, (truth == c) & inside
+        assert abs(float(line.split()[-1]) - (a & b).sum() / (a | b).sum()) < 0.006
 
 
 def test_training_that_is_stopped(data, tmp_path, forks):

@@ -27,6 +27,11 @@ SEARCHES = {
     "slow": "performance/",
     "augmentation": "augmentation/",
     "multi gpu": "many-gpus/",
+    "hdf5": "hdf5/",
+    "coco": "labels/",
+    "self-supervised": "self-supervised/",
+    "eurosat": "data-sets/",
+    "predict": "predict/",
     "quickstart": "",
     "slurm": "docker-slurm/",
 }

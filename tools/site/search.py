@@ -39,7 +39,7 @@ class Index:
 
     def rank(self, query: str) -> list[str]:
         """Returns the addresses of the pages found, the best first."""
-        terms = query.lower().split()
+        terms = self.words(query)  # as lunr's lexer ends terms
         words = {w for w in self.frequency if any(w.startswith(term) for term in terms)}
         pages: dict[str, float] = {}
         for doc, counts in zip(self.docs, self.counts, strict=True):
