@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import traceback
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +42,14 @@ def test_a_line(words, binary):
         server.settimeout(0.5)
         uri = f"http://127.0.0.1:{server.getsockname()[1]}/a.tif"
         line = [sys.executable, *words, uri]
-        # A shell's background jobs ignore SIGINT, and so would what such a run of the tests starts.
-        default = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-        pipe = subprocess.PIPE
-        with subprocess.Popen(line, stderr=pipe, text=True, preexec_fn=default) as process:
+        # A shell's background jobs ignore SIGINT, and so would what such a run of the tests starts:
+        # a signal with a handler is reset. With preexec_fn gRPC's threads may hang in the fork.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            started = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        with started as process:
             try:
                 connection = accepted(server, process)
                 process.send_signal(signal.SIGINT)
