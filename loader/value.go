@@ -107,7 +107,7 @@ func (v valueField) listBytes() int {
 }
 
 // list returns a list as Text has it in the rows of tensor: its elements, or 1 for each class that it names and 0 for
-// the others.
+// the others. Float is NaN if an element is null or NaN.
 func (v valueField) list(val catalog.Value) (packed catalog.Value, err error) {
 	elements := val.List
 	switch {
@@ -133,8 +133,12 @@ func (v valueField) list(val catalog.Value) (packed catalog.Value, err error) {
 		if data, err = v.append(data, element); err != nil {
 			return packed, err
 		}
+		if element.Null || element.Float != element.Float {
+			packed.Float = math.NaN()
+		}
 	}
-	return catalog.Value{Text: string(data)}, nil
+	packed.Text = string(data)
+	return packed, nil
 }
 
 // append appends a number as an element of the tensor.

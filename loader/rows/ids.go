@@ -121,6 +121,7 @@ type idList struct {
 	ids   []string
 	exact map[string]int32 // the number of an id
 	stems map[string]int32 // of one that has the ending of an image, without it
+	twins map[int32]int32  // another id of the same stem
 	best  []uint8          // how each id names its samples
 	first []string         // the key of the first of these
 	hits  []idHit
@@ -137,7 +138,8 @@ type idHit struct {
 // newIDList returns a list of up to n ids.
 func newIDList(n int) *idList {
 	return &idList{ids: make([]string, 0, n), exact: make(map[string]int32, n), stems: map[string]int32{},
-		best: slices.Repeat([]uint8{noSample}, n), first: make([]string, n), other: map[int32]string{}}
+		twins: map[int32]int32{}, best: slices.Repeat([]uint8{noSample}, n), first: make([]string, n),
+		other: map[int32]string{}}
 }
 
 // index makes an id of the list one that samples are named by, unless another one is the same.
@@ -148,6 +150,9 @@ func (l *idList) index(i int32) bool {
 	}
 	l.exact[id] = i
 	if stem := withoutEnding(id); stem != id {
+		if twin, twice := l.stems[stem]; twice {
+			l.twins[i] = twin
+		}
 		l.stems[stem] = i
 	}
 	return true

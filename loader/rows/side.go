@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,18 +203,25 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	if err != nil {
 		return err
 	}
+	var clash error
 	err = ours.Scan(ctx, func(row int64, v catalog.Value) error {
 		key := textOf(ours.Kind, v)
 		text := key
 		if theirs == catalog.Int {
 			text = wholeNumber(key)
 		}
-		if i, how := list.find(text); how != noSample && !v.Null {
+		i, how := list.find(text)
+		if twin, twice := list.twins[i]; twice && how == endsStem {
+			clash = fault.New(fault.Corrupt, "column "+s.Column, fault.NoOffset, "%q and %q are both the sample %q: "+
+				"leave out one, or match by a column that has the ending, such as path", list.ids[twin], list.ids[i],
+				key)
+		}
+		if how != noSample && !v.Null {
 			list.hit(row, key, i, how)
 		}
 		return nil
 	})
-	if err == nil {
+	if err = cmp.Or(err, clash); err == nil {
 		err = list.checkNames("name the samples by a column that tells them apart")
 	}
 	if err != nil {

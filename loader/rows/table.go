@@ -192,7 +192,7 @@ func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, 
 }
 
 // having returns the first rows, among some (nil: all), that have a field that may lack: as many as FirstAssets tries.
-// Without one it returns the rows.
+// Without one it returns rows that are not among them, whose files have the same form, or the rows.
 func (t *Table) having(field int, rows []uint32) (mine []uint32) {
 	count := t.N
 	if rows != nil {
@@ -207,8 +207,10 @@ func (t *Table) having(field int, rows []uint32) (mine []uint32) {
 			mine = append(mine, uint32(row))
 		}
 	}
-	if mine == nil {
-		return rows
+	if mine == nil && rows != nil {
+		if mine = t.having(field, nil); mine == nil {
+			return rows
+		}
 	}
 	return mine
 }

@@ -192,3 +192,37 @@ def test_a_series(data, tmp_path, binary) -> None:
 def test_wrong(data, binary, named, message) -> None:
     with pytest.raises(chaski.errors.Error, match=re.escape(message)):
         chaski.load(data, batch_size=1, fields=named)
+
+
+@pytest.mark.parametrize("source", list(SOURCES))
+def test_a_part_that_lacks_a_field(data, binary, source) -> None:
+    """Where no chosen sample has a field, other samples say which shape it has."""
+    place, way = SOURCES[source]
+    rows = chaski.Rows(ids=["3", "4"])
+    with chaski.load(data / place, batch_size=2, fields=fields(way), rows=rows) as loader:
+        b = next(iter(loader))
+    check(b)
+    assert len(b["s2"]) == 2 and not np.any(b["there.s1"]) and not np.any(b["there.lc"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_paths_and_vectors_of_cells_that_lack(data, tmp_path, binary, kind) -> None:
+    """An empty cell makes no path, and a vector that has one is not there."""
+    pd = pytest.importorskip("pandas")
+    has = [k in HAS["s1"] for k in range(N)]
+    table = pd.DataFrame({"k": range(N), "f": [k / 4 if h else None for k, h in enumerate(has)]})
+    table["a"] = [str(k) if h else None for k, h in enumerate(has)]
+    getattr(table, f"to_{kind}")(data / f"lack.{kind}", index=False)
+    fields = {
+        "s2": chaski.Field(pattern="s2/{k}.tif"),
+        "s1": chaski.Field(pattern="s1/{a}.tif", missing="fill"),
+        "v": chaski.Field(columns=["k", "f"]),
+    }
+    options: dict[str, Any] = {"fields": fields, "shuffle": False, "on_bad": "fill"}
+    with chaski.load(data / f"lack.{kind}", batch_size=N, **options) as loader:
+        b = next(iter(loader))
+        assert loader.bad.count == 0
+    assert [bool(x) for x in b["there.s1"]] == has == [bool(x) for x in b["there.v"]]
+    np.testing.assert_array_equal(b["v"], table[["k", "f"]].to_numpy(float))
+    for k, h in enumerate(has):
+        np.testing.assert_array_equal(b["s1"][k], values("s1", k) * h)

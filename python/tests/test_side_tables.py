@@ -300,3 +300,16 @@ def test_wrong_tables(data, tmp_path, binary) -> None:
     fields = {"image": chaski.Field()}
     with pytest.raises(chaski.errors.SpecError, match="tables is for each Source of a Mixture"):
         batch(chaski.Mixture({"a": data / "images"}), tables={"a.csv": "name"}, fields=fields)
+
+
+def test_keys_that_differ_in_their_ending(data, tmp_path, binary) -> None:
+    """Rows that differ in the ending alone are an error for names, and not for paths."""
+    rows = [{"n": f"{id}.{end}", "y": k} for end in ("png", "tif") for k, id in enumerate(IDS)]
+    table = written(tmp_path, "csv", rows)
+    fields = {"image": chaski.Field(), "y": "y"}
+    with pytest.raises(chaski.errors.CorruptError, match="are both the sample") as e:
+        batch(data / "images", tables={table: {"n": "name"}}, fields=fields)
+    assert str(table) in str(e.value)
+    table = written(tmp_path, "csv", [r | {"y": r["y"] + 100 * ("png" in r["n"])} for r in rows])
+    b = batch(data / "images", tables={table: {"n": "path"}}, fields=fields)
+    assert list(b["y"]) == list(range(N))

@@ -125,7 +125,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 }
 
 // filled returns the column of the paths that a pattern becomes with the values of the columns that it names. A path
-// lacks where a value does.
+// lacks where a value does, or is empty.
 func (t *Table) filled(pattern string) (*columns.Column, error) {
 	names := column.Names(pattern)
 	patterns, err := listing.ParsePatterns([]string{pattern})
@@ -147,8 +147,10 @@ func (t *Table) filled(pattern string) (*columns.Column, error) {
 		}
 	}
 	return columns.Join(from, func(cells []columns.Cell) columns.Cell {
-		if slices.ContainsFunc(cells, func(c columns.Cell) bool { return c.Null }) {
-			return columns.Cell{Null: true}
+		for i, c := range cells {
+			if c.Null || from[i].Kind == Text && len(c.Text) == 0 {
+				return columns.Cell{Null: true}
+			}
 		}
 		text := patterns[0].Path(func(name string) (string, bool) {
 			i := slices.Index(names, name)
