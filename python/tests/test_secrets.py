@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import pickle
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import nonempty
 
 import chaski
+import chaski.rumi
 import chaski.taco
 from chaski._secrets import without_secrets
 
@@ -82,6 +86,35 @@ def test_errors_have_no_secrets(host: str, call: Callable[[str], object]) -> Non
             error = error.__cause__ or error.__context__
         again = pickle.loads(pickle.dumps(e.value))
         assert SECRET not in f"{again} {again!r}"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda uri: len(chaski.taco.load(uri)),
+        lambda uri: chaski.rumi.info(source=uri),
+        lambda uri: chaski.rumi.index_file(uri),
+        lambda uri: chaski.pack(uri, os.devnull),
+        chaski.stats,
+    ],
+)
+def test_commands_have_no_secrets(
+    host: str, call: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other users see the words of a process, and its standard input has the URI all the same."""
+    started = []
+
+    class Process(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, line: list[str], **options: Any) -> None:
+            started.append((line, options))
+            super().__init__(line, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", Process)
+    for uri in nonempty([f"http://u:{SECRET}@{host}/a.tif", f"http://{host}/a.tif?sig={SECRET}"]):
+        with pytest.raises(chaski.Error, match=f"{host}/a.tif.*404"):
+            call(uri)
+    assert len(started) >= 2
+    assert SECRET not in repr(started)
 
 
 def test_reprs_have_no_secrets(host: str) -> None:

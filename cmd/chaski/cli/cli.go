@@ -2,8 +2,11 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -53,8 +56,29 @@ func Main() {
 		signal.Stop(signals)
 		cancel(console.Interrupt{Signal: s})
 	}()
-	os.Exit(run(ctx, os.Args[1:], console.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Version: buildVersion()}))
+	args, in, err := wordsOf(os.Args[1:], os.Stdin)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaski: standard input has no list of words as JSON:", err)
+		os.Exit(console.ExitUsage)
+	}
+	os.Exit(run(ctx, args, console.Env{In: in, Out: os.Stdout, Err: os.Stderr, Version: buildVersion()}))
+}
+
+// wordsOf returns the words of a command line, and its standard input. For "COMMAND @-" the first line of standard input
+// has the words after the command, as JSON: those of a process are seen by all users of the machine, and Python has
+// URIs with secrets.
+func wordsOf(args []string, in io.Reader) ([]string, io.Reader, error) {
+	if len(args) != 2 || args[1] != "@-" {
+		return args, in, nil
+	}
+	buffered := bufio.NewReader(in)
+	line, err := buffered.ReadBytes('\n')
+	if err != nil {
+		return nil, nil, err
+	}
+	var rest []string
+	err = json.Unmarshal(line, &rest)
+	return append(args[:1:1], rest...), buffered, err
 }
 
 // run runs one command line and returns its exit code.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from typing import IO, Any
 
 from chaski import _progress, _sign
 from chaski._engine import find_binary, written
+from chaski._secrets import without_secrets
 from chaski.errors import DeadlineError, EngineError, Error, SpecError
 
 Line = Sequence["str | os.PathLike[str]"]
@@ -65,14 +67,19 @@ def _run(
     line: Line, data: Iterable[bytes | memoryview], timeout: float | None
 ) -> tuple[subprocess.CompletedProcess[Any], dict[str, Any]]:
     """Runs a command line, and returns its output as bytes, its text and its error as JSON."""
-    words, line = os.fspath(line[0]), [find_binary(), *line]
+    words, *rest = [os.fspath(word) for word in line]
+    argv = [find_binary(), words, *rest]
+    if any(without_secrets(word) != word for word in rest):
+        # All users of the machine see the words of a process, but not its standard input.
+        argv[2:] = ["@-"]
+        data = itertools.chain([json.dumps(rest).encode() + b"\n"], data)
     said: list[str] = []
     fault: dict[str, Any] = {}
     wrong: list[BaseException] = []
     with _sign.given() as options:
         options["env"] = {**options.get("env", os.environ), "CHASKI_PROGRESS": "1"}
         pipe = subprocess.PIPE
-        process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, **options)
+        process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, **options)
     stdin, stderr = process.stdin, process.stderr
     assert stdin is not None and stderr is not None
     process.stdin = process.stderr = None  # they are of the threads, not of communicate
@@ -97,7 +104,7 @@ def _run(
     if wrong:
         raise wrong[0]
     text = "".join(said)
-    return subprocess.CompletedProcess(line, process.returncode, stdout, text), fault
+    return subprocess.CompletedProcess(argv, process.returncode, stdout, text), fault
 
 
 def _feed(
