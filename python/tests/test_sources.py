@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import subprocess
 from dataclasses import replace
 from datetime import date, datetime, timezone
@@ -965,6 +966,14 @@ def test_paste(data, tmp_path, blend, pad):
     for other in (None, chaski.RandomWindow(40)):
         with pytest.raises(chaski.SpecError, match="must be the Grid"):
             chaski.paste(parts, scene, out, grid=other)
+    never = iter(parts)  # what is wrong is said before the first prediction is taken
+    for name, value in (("blend", "max"), ("timeout", "5"), ("timeout", 0)):
+        with pytest.raises(chaski.SpecError, match=f"{name} is {value!r}"):
+            chaski.paste(never, scene, out, grid=grid, **{name: value})
+    for wrong in (tmp_path, tmp_path / "none" / "out.tif", scene / "out.tif"):
+        with pytest.raises(OSError, match=re.escape(str(wrong))):
+            chaski.paste(never, scene, wrong, grid=grid)
+    assert len(list(never)) == len(parts)
 
 
 def test_paste_keeps_ground_control_points(tmp_path):
@@ -991,7 +1000,7 @@ def test_paste_keeps_ground_control_points(tmp_path):
 
 def test_paste_on_a_remote_scene(data, tmp_path):
     with web(data[0].parent) as (url, _):
-        scene, grid = f"{url}/image00.tif", chaski.Grid(TILE)
+        scene, grid = f"{url}/image00.tif?sig=a", chaski.Grid(TILE)
         with chaski.load(scene, window=grid, batch_size=5) as loader:
             parts = [(b["sample"].copy(), b["image"].copy()) for b in loader]
         chaski.paste(parts, scene, tmp_path / "out.tif", grid=grid)

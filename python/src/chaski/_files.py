@@ -50,6 +50,19 @@ def sync_names(folder: str) -> None:
             os.close(fd)
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raises if `replace_file` could not make the file, for those who would only learn it late."""
+    path = absolute_path(os.fspath(path))
+    folder = os.path.dirname(path)
+    code = errno.EISDIR if os.path.isdir(path) else 0
+    if not os.path.isdir(folder):
+        code = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        code = errno.EACCES
+    if code:
+        raise OSError(code, os.strerror(code), path)
+
+
 def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]) -> None:
     """Writes a file beside its place and moves it there. A file that is there is replaced whole.
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from chaski._arguments import Grid
 from chaski._calls import entry
 from chaski._command import ask
-from chaski._files import replace_file
+from chaski._files import check_folder, replace_file
 from chaski._plain import absolute, as_array, count, positive
 from chaski._read import info
 from chaski.errors import SpecError
@@ -118,6 +118,12 @@ def paste(
         SpecError: a window is missing, or comes twice. With a `GroundGrid`: one does not lie on its
             pixels, or none lies on it.
     """
+    # What is wrong is said before the predictions, which may take hours.
+    if blend not in ("linear", "mean"):
+        raise SpecError(f"blend is {blend!r}: it must be linear or mean")
+    if timeout is not None:
+        positive("timeout", timeout)
+    check_folder(out)
     line = ["paste", f"--blend={blend}", *["--argmax"] * bool(argmax)]
     if isinstance(grid, GroundGrid):
         if scene is not None:
