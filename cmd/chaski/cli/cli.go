@@ -64,9 +64,9 @@ func Main() {
 	os.Exit(run(ctx, args, console.Env{In: in, Out: os.Stdout, Err: os.Stderr, Version: buildVersion()}))
 }
 
-// wordsOf returns the words of a command line, and its standard input. For "COMMAND @-" the first line of standard input
-// has the words after the command, as JSON: those of a process are seen by all users of the machine, and Python has
-// URIs with secrets.
+// wordsOf returns the words of a command line, and its standard input. For "COMMAND @-" the first line of standard
+// input has the words after the command, as JSON: those of a process are seen by all users of the machine, and Python
+// has URIs with secrets.
 func wordsOf(args []string, in io.Reader) ([]string, io.Reader, error) {
 	if len(args) != 2 || args[1] != "@-" {
 		return args, in, nil
