@@ -2,6 +2,8 @@ package vector
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -43,27 +45,36 @@ func readNPY(ctx context.Context, r source.Reader, l *labels) error {
 			ok = false
 		}
 	}
-	if !ok || len(array.Shape) != 2 || array.Fortran {
-		return fault.New(fault.Unsupported, "array", fault.NoOffset, "dtype %q of shape %d, Fortran order %t: boxes "+
-			"are numbers (k, 4), or (k, 5) with their classes, in C order", array.Descr, array.Shape, array.Fortran)
+	if !ok || len(array.Shape) != 2 {
+		return fault.New(fault.Unsupported, "array", fault.NoOffset, "dtype %q of shape %d: boxes are numbers (k, 4), "+
+			"or (k, 5) with their classes", array.Descr, array.Shape)
 	}
 	if err := l.have(known...); err != nil {
 		return err
 	}
 	l.values[0].words, l.ordinal = false, l.values[0].column == classColumn
 	size, width := dtype.Size(), 4+len(known)
+	row, column := width, 1 // how many numbers further the next one is
+	if array.Fortran {
+		row, column = 1, boxes
+	}
+	if int64(boxes) > r.Size()/int64(width*size) {
+		return fault.New(fault.Corrupt, "array", r.Size(), "the file ends before its %d boxes", boxes)
+	}
 	for i := range boxes {
-		row, err := at(int64(array.Size)+int64(i)*int64(width*size), width*size)
-		if err != nil {
-			return err
-		}
 		var values [5]float64
 		for k := range width {
-			sample := row[k*size : (k+1)*size]
+			sample, err := at(int64(array.Size)+int64(i*row+k*column)*int64(size), size)
+			if err != nil {
+				return err
+			}
 			if big {
 				slices.Reverse(sample)
 			}
-			values[k] = dtype.Number(sample)
+			if values[k] = dtype.Number(sample); math.IsNaN(values[k]) || math.IsInf(values[k], 0) {
+				return fault.New(fault.Corrupt, fmt.Sprintf("row %d", i), fault.NoOffset, "%g is no coordinate: leave "+
+					"out such boxes", values[k])
+			}
 		}
 		form := l.box(values[0], values[1], values[2], values[3])
 		if err := l.words(map[string]string{classColumn: strconv.FormatFloat(values[4], 'f', -1, 64)}); err != nil {

@@ -598,3 +598,21 @@ def test_a_damaged_file_among_others(tmp_path):
         assert loader.classes["boxes"] == ["", *sorted(NAMES)]
         (batch,) = loader
     assert batch["valid"].tolist() == [False, True, True, True, True, True]
+
+
+def test_arrays_as_pandas_writes_them(tmp_path) -> None:
+    """Arrays in Fortran order have the same boxes; NaN and infinity are errors, as in CSV."""
+    images(tmp_path)
+    boxes = [np.random.default_rng(n).integers(0, 30, (n, 5)).cumsum(1) for n in range(N)]
+    fields = {"image": "images/im{id}.png", "box": chaski.Vector("{id}.npy", kind="boxes")}
+    for i, x in enumerate(boxes):
+        np.save(tmp_path / f"{i}.npy", np.asfortranarray(x[:, :4].astype("float32")))
+    with chaski.load(tmp_path, batch_size=N, shuffle=False, fields=fields) as loader:
+        got = np.asarray(next(iter(loader))["box"][1])
+    want = [b[:4] for x in boxes for b in x if b[0] < min(b[2], WIDTH) and b[1] < min(b[3], HEIGHT)]
+    np.testing.assert_array_equal(got, np.minimum(want, [WIDTH, HEIGHT] * 2))
+    for bad in (np.nan, np.inf):
+        np.save(tmp_path / "3.npy", np.array([[1, 2, 3, 4], [1, 2, bad, 4]]))
+        with pytest.raises(chaski.errors.CorruptError, match="is no coordinate"):
+            with chaski.load(tmp_path, batch_size=N, shuffle=False, fields=fields) as loader:
+                next(iter(loader))
