@@ -106,6 +106,14 @@ func (g *group) open(e *Engine) error {
 		return err
 	}
 	e.describe(g, single)
+	names := map[string]bool{}
+	for _, info := range g.infos {
+		if names[info.Name] {
+			return fmt.Errorf("spec: a batch would have two tensors %q: give the field or validity another name; with "+
+				"windows of several sizes, names of tensors end with the size", info.Name)
+		}
+		names[info.Name] = true
+	}
 	if e.spec.BatchSize == 1 {
 		return nil
 	}

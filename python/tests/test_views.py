@@ -310,3 +310,12 @@ def test_bad_samples(data, tmp_path):
 def test_refused(data, views, says):
     with pytest.raises(chaski.Error, match=says):
         load(data[0], views)
+
+
+@pytest.mark.parametrize("name", ["image.32", "ok.16"])
+def test_names_with_sizes_are_of_one_tensor(data, name):
+    fields = {"image": chaski.Field("image", validity="ok"), name: "site"}
+    with pytest.raises(chaski.SpecError, match=f'two tensors "{name}"'):
+        load(data[0], [R(32), R(16)], fields=fields)
+    with load(data[0], [R(32), R(32)], fields=fields) as loader:
+        assert {"image", "ok", *fields} <= next(iter(loader)).keys()
