@@ -157,12 +157,12 @@ test-arm64: ## Go tests of codecs, kernels, layouts and payloads as for Linux on
 	GOARCH=arm64 $(GO) test $(SHORT) $(GO_TEST) $(if $(filter aarch64,$(shell uname -m)),,-exec $(QEMU)) \
 	  $(PIXELS) ./format/codec/... ./shuffle
 # Tests of Python wait for engines and clocks half of their time, so two processes share their files. The first has those
-# whose tests run in forks, so that one process imports PyTorch for all of them, and every third of the others, with which
+# whose tests run in forks, so that one process imports PyTorch for all of them, and every fifth of the others, with which
 # both take equally long.
 test-python: build env ## Python tests
 	@files() { grep "$$1" 'forks(' python/tests/test_*.py; }; failed=0; \
-	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(files -l; files -L | awk 'NR % 3 == 0') & first=$$!; \
-	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(files -L | awk 'NR % 3') || failed=1; \
+	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(files -l; files -L | awk 'NR % 5 == 0') & first=$$!; \
+	  GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q $$(files -L | awk 'NR % 5') || failed=1; \
 	  wait $$first || failed=1; exit $$failed
 
 .PHONY: fuzz
