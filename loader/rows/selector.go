@@ -427,14 +427,20 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 }
 
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
-// but not its end; the first range that contains a value counts.
+// but not its end; the first range that contains a value counts. If all bounds are times, so are the texts of a column.
 func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error {
 	column, err := s.table.Column(ctx, p.Column)
 	if err != nil {
 		return err
 	}
-	parts := make([][2]*spec.Operand, len(p.Ranges)) // from, to
-	for i, r := range p.Ranges {
+	ranges, times := p.Ranges, false
+	if column.Kind == catalog.Text {
+		if ranges, times = inTimes(ranges); times {
+			column.Kind = catalog.Int
+		}
+	}
+	parts := make([][2]*spec.Operand, len(ranges)) // from, to
+	for i, r := range ranges {
 		for bound, raw := range []json.RawMessage{r.From, r.To} {
 			if len(raw) == 0 {
 				continue
@@ -450,6 +456,16 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 		}
 	}
 	return column.Scan(ctx, func(row int64, v catalog.Value) error {
+		if times && v.Text == "" {
+			v.Null = true
+		} else if times {
+			at, err := timeOf(v.Text)
+			if err != nil {
+				return fault.New(fault.Unsupported, fmt.Sprintf("column %s, row %d", p.Column, row), fault.NoOffset,
+					"%v, and the ranges of the split are times", err)
+			}
+			v.Int = at
+		}
 		part := ""
 		for i, bounds := range parts {
 			inside := !v.Null
@@ -468,6 +484,28 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 		s.Keep[row] = s.Keep[row] && part == use
 		return nil
 	})
+}
+
+// inTimes returns ranges in microseconds since 1970 UTC, if all bounds are texts that are times.
+func inTimes(ranges []spec.Range) (out []spec.Range, ok bool) {
+	out = slices.Clone(ranges)
+	for i := range out {
+		for _, bound := range []*json.RawMessage{&out[i].From, &out[i].To} {
+			if len(*bound) == 0 {
+				continue
+			}
+			var text string
+			if json.Unmarshal(*bound, &text) != nil {
+				return ranges, false
+			}
+			at, err := timeOf(text)
+			if err != nil {
+				return ranges, false
+			}
+			*bound = strconv.AppendInt(nil, at, 10)
+		}
+	}
+	return out, true
 }
 
 // selectRows returns the rows that meet the conditions and the split of a subset; nil for all.

@@ -1169,3 +1169,28 @@ def test_rasters_by_every_ending(data, tmp_path):
             assert np.array_equal(np.where(data[1][k] == NODATA, 0, data[1][k]), b["image"][0])
     with chaski.load(tmp_path, batch_size=4) as loader:
         assert loader.samples == 3
+
+
+def test_split_by_dates_of_any_form(tmp_path):
+    """Texts that are times are in the ranges of their times, in whatever form."""
+    pd = pytest.importorskip("pandas")
+    days = pd.date_range("2020-12-20", periods=12, freq="9D")
+    for k in range(len(days)):
+        np.save(tmp_path / f"{k}.npy", np.full((4, 4), k, "uint8"))
+    parts = {"a": (None, "2021-01-16"), "b": ("2021-01-16", "2021-03-01"), "c": ("2021-03", None)}
+    for form in ("%Y-%m-%d", "%Y_%m_%d", "%d.%m.%Y", "S2A_%Y%m%dT101010_T32", "%Y_%m"):
+        texts = list(days.strftime(form))
+        starts = pd.to_datetime(days.strftime("%Y-%m-01")) if form == "%Y_%m" else days
+        text = "".join(f"{k}.npy,{k},{t}\n" for k, t in enumerate(texts)) + "0.npy,0,\n"
+        (tmp_path / "t.csv").write_text("image,k,d\n" + text)
+        for use, (start, end) in parts.items():
+            late = starts >= pd.Timestamp(start or 0)
+            want = np.flatnonzero(late & (starts < pd.Timestamp(end or "2100")))
+            rows = chaski.Rows(split=chaski.Split.by_date("d", parts), use=use)
+            options = {"fields": {"image": "image", "k": "k"}, "shuffle": False, "rows": rows}
+            with chaski.load(tmp_path / "t.csv", batch_size=12, **options) as loader:
+                got = next(iter(loader))["k"]
+            assert list(got) == list(want), (form, use)
+    (tmp_path / "t.csv").write_text("image,d\n0.npy,2021-01-05\n1.npy,soon\n")
+    with pytest.raises(chaski.errors.UnsupportedError, match="soon.*is no time"):
+        chaski.load(tmp_path / "t.csv", batch_size=1, rows=rows)
