@@ -80,3 +80,20 @@ def test_what_a_user_computes_is_interrupted_without_frames_of_ours(tmp_path, bi
         chaski.paste(parts(), tmp_path / "a.npy", tmp_path / "o.tif", grid=chaski.Grid(8))
     assert len(frames_of_ours(e.value)) == 1
     assert not (tmp_path / "o.tif").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_errors_where_the_system_keeps_no_exit_codes(tmp_path, binary):
+    """Some servers ignore SIGCHLD. Then a command that failed seems to end with 0."""
+    np.save(tmp_path / "a.npy", np.zeros((1, 8, 8), np.uint8))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert chaski.stats(tmp_path / "a.npy")["samples"] == 1
+        with pytest.raises(chaski.NotFoundError, match="none.tif"):
+            chaski.stats(tmp_path / "none.tif")
+        with pytest.raises(chaski.EngineError, match="none.tif: file: not found"):
+            chaski.pack(tmp_path / "none.tif", tmp_path / "o.tacozip")
+        with pytest.raises(chaski.SpecError, match='form is "zz"'):
+            chaski.pack(tmp_path / "a.npy", tmp_path / "o.tacozip", form="zz")
+    finally:
+        signal.signal(signal.SIGCHLD, before)

@@ -103,8 +103,10 @@ def _run(
             process.stdout.close()
     if wrong:
         raise wrong[0]
-    text = "".join(said)
-    return subprocess.CompletedProcess(argv, process.returncode, stdout, text), fault
+    code = process.returncode
+    if fault and code == 0:  # where SIGCHLD is ignored, the system keeps no exit codes
+        code = _USAGE if fault["kind"] == "spec" else 1
+    return subprocess.CompletedProcess(argv, code, stdout, "".join(said)), fault
 
 
 def _feed(
