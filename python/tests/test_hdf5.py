@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import logged
 
 import chaski
 
@@ -128,3 +129,19 @@ def test_hdf_is_told_by_its_bytes(tmp_path: Path) -> None:
     for source in (tmp_path, tmp_path / "a.hdf", tmp_path / "*.hdf"):
         with pytest.raises(chaski.UnsupportedError, match="HDF4.*gdalinfo.*gdal_translate"):
             chaski.load(source, batch_size=1)
+
+
+def test_a_group_that_lacks_an_array(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is an error that names it, or left out and counted."""
+    h5py = pytest.importorskip("h5py", reason="needs h5py to take an array out")
+    shutil.copy(DATA / "grouped.h5", tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "r+") as f:
+        del f["fire_1/mask"]
+    fields = {"post": "{id}/post", "mask": "{id}/mask"}
+    options: dict[str, Any] = {"batch_size": 8, "shuffle": False, "fields": fields}
+    with pytest.raises(chaski.NotFoundError, match="no array fire_1/mask; 1 arrays are missing"):
+        chaski.load(tmp_path / "a.h5", rows=chaski.Rows(dims="y x b"), **options)
+    rows = chaski.Rows(dims="y x b", missing="drop")
+    with chaski.load(tmp_path / "a.h5", rows=rows, **options) as loader:
+        assert list(loader.ids) == ["fire_0", "fire_2", "fire_3", "fire_4"]
+        assert "left=1" in logged(caplog, "left=1")

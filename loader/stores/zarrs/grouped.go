@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/stores/images"
@@ -33,15 +34,15 @@ type grouped struct {
 }
 
 // grouped opens a group as a dataset of the arrays that patterns name. Rows have the arrays of all patterns.
-func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source, fields []spec.Field) (*rows.Table,
-	error) {
+func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source, fields []spec.Field,
+	o resources.Options) (*rows.Table, error) {
 	list, err := node.Members(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d := &grouped{node: node, fields: fields, dims: src.Dims}
-	hasher := xxh3.New()
-	counts, patterns := map[string]int{}, 0
+	hasher, there := xxh3.New(), map[string]bool{}
+	counts, patterns := map[string]int{}, []string{}
 	for i := range fields {
 		pattern := fields[i].Pattern
 		if pattern == "" {
@@ -56,21 +57,40 @@ func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source,
 			return nil, fault.WithFile(rows.InField(fields[i].Name, fault.New(fault.Unsupported, "dataset",
 				fault.NoOffset, "pattern is %q: in %s it must have {id} once", pattern, f.Noun)), src.Source)
 		}
-		patterns++
+		patterns = append(patterns, pattern)
 		for _, member := range list {
 			rest, ok := strings.CutPrefix(member.Path, strings.TrimPrefix(before, "/"))
 			if id, whole := strings.CutSuffix(rest, after); ok && whole && id != "" {
 				counts[id]++
+				there[member.Path] = true
 				if member.Array != nil {
 					fmt.Fprintf(hasher, "%q %s\n", member.Path, member.Array.Text())
 				}
 			}
 		}
 	}
+	var missing []string // of the ids that some pattern has
 	for id, n := range counts {
-		if n == patterns {
+		if n == len(patterns) {
 			d.ids = append(d.ids, id)
+			continue
 		}
+		for _, pattern := range patterns {
+			if name := strings.TrimPrefix(strings.Replace(pattern, idName, id, 1), "/"); !there[name] {
+				missing = append(missing, name)
+			}
+		}
+	}
+	slices.Sort(missing)
+	switch {
+	case len(missing) == 0:
+	case src.Missing == spec.MissingDrop:
+		o.Logger.Warn("incomplete samples are left out: some field has no array for them",
+			"samples", len(d.ids), "left", len(counts)-len(d.ids), "such as", missing[0], "dataset", src.Source)
+	default:
+		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no array %s; %d arrays "+
+			`are missing in all: missing "drop" leaves out the samples that lack one`, missing[0], len(missing)),
+			src.Source)
 	}
 	if slices.Sort(d.ids); len(d.ids) == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,

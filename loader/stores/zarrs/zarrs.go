@@ -73,7 +73,7 @@ func (f *Format) open(ctx context.Context, src *spec.Source, fields []spec.Field
 	}
 	for i := range fields {
 		if fields[i].Pattern != "" {
-			return f.grouped(ctx, node, src, fields)
+			return f.grouped(ctx, node, src, fields, o)
 		}
 	}
 	made := &dataset{f: f, node: node, fields: make([]field, len(fields)), hasher: xxh3.New(), n: -1}
