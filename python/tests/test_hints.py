@@ -345,3 +345,10 @@ def test_an_error_has_one_frame_of_ours(tmp_path, binary):
         assert len(ours) == 1 and e.value.__cause__ is None, call
         assert e.value.__context__ is None or e.value.__suppress_context__, call
     loader.close()
+
+
+def test_a_glob_of_a_field_is_told_the_pattern(tmp_path):
+    with rasterio.open(tmp_path / "a.tif", "w", "GTiff", 4, 4, 1, dtype="uint8") as f:
+        f.write(np.ones((1, 4, 4), "u1"))
+    with pytest.raises(chaski.NotFoundError, match=r'by a pattern, such as "images/\{id\}.tif"'):
+        chaski.load(tmp_path, batch_size=1, fields={"image": "images/*.tif"})

@@ -376,9 +376,13 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 			source.Column, source.array = "", source.Column
 		}
 		if source.Column != "" || source.Blob != "" {
+			name, way := cmp.Or(source.Column, source.Blob), ""
+			if ext := path.Ext(name); ext != "" {
+				way = fmt.Sprintf("; files are named by a pattern, such as %q", path.Join(path.Dir(name), "{id}"+ext))
+			}
 			return noField(source, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
-					"%q and the names of patterns", cmp.Or(source.Column, source.Blob), PathColumns)
+					"%q and the names of patterns%s", name, PathColumns, way)
 		}
 		f := field{name: source.Field, kind: Raster, main: uris, array: source.array, axes: source.Axes,
 			columns: map[string]*columns.Column{layout.Size: sizes}}
