@@ -1,8 +1,11 @@
 package vector
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -324,6 +327,42 @@ func TestManyColumns(t *testing.T) {
 		_, err := openLabel(t, "a"+strings.Repeat(",b", n)+"\n", Options{OneImage: true})
 		if fault.KindOf(err) != kind || len(err.Error()) > 2000 {
 			t.Errorf("%d columns: %.200v", n, err)
+		}
+	}
+}
+
+// TestManyBoxesOfAnArray: an array of more boxes than one read takes has each of them, in either order of its numbers.
+func TestManyBoxesOfAnArray(t *testing.T) {
+	const n, width = 2500, 5
+	number := func(i, k int) float64 { return []float64{float64(i), 1, float64(i) + 2, 4, 3}[k] }
+	for _, fortran := range []bool{false, true} {
+		header, err := npy.Header(chunk.Float64, []int{n, width})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, 8*n*width)
+		for i := range n {
+			for k := range width {
+				place := i*width + k
+				if fortran {
+					place = k*n + i
+				}
+				binary.LittleEndian.PutUint64(data[8*place:], math.Float64bits(number(i, k)))
+			}
+		}
+		if fortran {
+			header = bytes.Replace(header, []byte("False"), []byte("True "), 1)
+		}
+		layer, err := openLabel(t, string(header)+string(data), Options{OneImage: true})
+		if err != nil || layer.Len() != n {
+			t.Fatalf("Fortran order %t: %v", fortran, err)
+		}
+		for i := range n {
+			shape, err := layer.Shape(t.Context(), uint32(i))
+			want := orb.Bound{Min: orb.Point{number(i, 0), 1}, Max: orb.Point{number(i, 2), 4}}
+			if err != nil || shape.Bound() != want {
+				t.Fatalf("Fortran order %t, box %d: %v, %v", fortran, i, shape, err)
+			}
 		}
 	}
 }

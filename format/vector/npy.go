@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -53,34 +54,69 @@ func readNPY(ctx context.Context, r source.Reader, l *labels) error {
 		return err
 	}
 	l.values[0].words, l.ordinal = false, l.values[0].column == classColumn
-	size, width := dtype.Size(), 4+len(known)
-	row, column := width, 1 // how many numbers further the next one is
-	if array.Fortran {
-		row, column = 1, boxes
-	}
-	if int64(boxes) > r.Size()/int64(width*size) {
+	boxed := npyBoxes{labels: l, at: at, array: array, dtype: dtype, big: big, width: 4 + len(known)}
+	if int64(boxes) > r.Size()/int64(boxed.width*dtype.Size()) {
 		return fault.New(fault.Corrupt, "array", r.Size(), "the file ends before its %d boxes", boxes)
 	}
-	for i := range boxes {
-		var values [5]float64
-		for k := range width {
-			sample, err := at(int64(array.Size)+int64(i*row+k*column)*int64(size), size)
-			if err != nil {
-				return err
-			}
-			if big {
-				slices.Reverse(sample)
-			}
-			if values[k] = dtype.Number(sample); math.IsNaN(values[k]) || math.IsInf(values[k], 0) {
-				return fault.New(fault.Corrupt, fmt.Sprintf("row %d", i), fault.NoOffset, "%g is no coordinate: leave "+
-					"out such boxes", values[k])
-			}
-		}
-		form := l.box(values[0], values[1], values[2], values[3])
-		if err := l.words(map[string]string{classColumn: strconv.FormatFloat(values[4], 'f', -1, 64)}); err != nil {
+	for from := 0; from < boxes; from += npyBlock {
+		if err := boxed.read(ctx, from, min(npyBlock, boxes-from)); err != nil {
 			return err
 		}
-		if err := l.end(ctx, form); err != nil {
+	}
+	return nil
+}
+
+// npyBlock is how many boxes are read at a time: at most 5 numbers of 8 bytes each, 40 KiB.
+const npyBlock = 1 << 10
+
+// npyBoxes are the boxes of an array.
+type npyBoxes struct {
+	labels *labels
+	at     func(off int64, n int) ([]byte, error)
+	array  npy.Array
+	dtype  chunk.DType
+	big    bool
+	width  int // numbers of a box
+}
+
+// read adds n boxes. In C order their numbers stand together, in Fortran order those of each column do.
+func (b *npyBoxes) read(ctx context.Context, from, n int) error {
+	size, runs, each := b.dtype.Size(), 1, n*b.width
+	start := func(int) int { return from * b.width }
+	if b.array.Fortran {
+		runs, each = b.width, n
+		start = func(column int) int { return column*b.array.Shape[0] + from }
+	}
+	columns := make([]byte, 0, n*b.width*size)
+	for k := range runs {
+		run, err := b.at(int64(b.array.Size)+int64(start(k))*int64(size), each*size)
+		if err != nil {
+			return err
+		}
+		columns = append(columns, run...)
+	}
+	for i := range n {
+		var values [5]float64
+		for k := range b.width {
+			place := i*b.width + k
+			if b.array.Fortran {
+				place = k*n + i
+			}
+			sample := columns[place*size:][:size]
+			if b.big {
+				slices.Reverse(sample)
+			}
+			if values[k] = b.dtype.Number(sample); math.IsNaN(values[k]) || math.IsInf(values[k], 0) {
+				return fault.New(fault.Corrupt, fmt.Sprintf("row %d", from+i), fault.NoOffset, "%g is no coordinate: "+
+					"leave out such boxes", values[k])
+			}
+		}
+		form := b.labels.box(values[0], values[1], values[2], values[3])
+		class := map[string]string{classColumn: strconv.FormatFloat(values[4], 'f', -1, 64)}
+		if err := b.labels.words(class); err != nil {
+			return err
+		}
+		if err := b.labels.end(ctx, form); err != nil {
 			return err
 		}
 	}
