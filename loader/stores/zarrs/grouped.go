@@ -41,8 +41,8 @@ func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source,
 		return nil, err
 	}
 	d := &grouped{node: node, fields: fields, dims: src.Dims}
-	hasher, there := xxh3.New(), map[string]bool{}
-	counts, patterns := map[string]int{}, []string{}
+	hasher, patterns := xxh3.New(), []string{}
+	ids, there := map[string]bool{}, map[string]bool{} // ids of any pattern, and paths
 	for i := range fields {
 		pattern := fields[i].Pattern
 		if pattern == "" {
@@ -61,24 +61,23 @@ func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source,
 		for _, member := range list {
 			rest, ok := strings.CutPrefix(member.Path, strings.TrimPrefix(before, "/"))
 			if id, whole := strings.CutSuffix(rest, after); ok && whole && id != "" {
-				counts[id]++
-				there[member.Path] = true
+				ids[id], there[member.Path] = true, true
 				if member.Array != nil {
 					fmt.Fprintf(hasher, "%q %s\n", member.Path, member.Array.Text())
 				}
 			}
 		}
 	}
-	var missing []string // of the ids that some pattern has
-	for id, n := range counts {
-		if n == len(patterns) {
-			d.ids = append(d.ids, id)
-			continue
-		}
+	var missing []string
+	for id := range ids {
+		before := len(missing)
 		for _, pattern := range patterns {
 			if name := strings.TrimPrefix(strings.Replace(pattern, idName, id, 1), "/"); !there[name] {
 				missing = append(missing, name)
 			}
+		}
+		if len(missing) == before {
+			d.ids = append(d.ids, id)
 		}
 	}
 	slices.Sort(missing)
@@ -86,7 +85,7 @@ func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source,
 	case len(missing) == 0:
 	case src.Missing == spec.MissingDrop:
 		o.Logger.Warn("incomplete samples are left out: some field has no array for them",
-			"samples", len(d.ids), "left", len(counts)-len(d.ids), "such as", missing[0], "dataset", src.Source)
+			"samples", len(d.ids), "left", len(ids)-len(d.ids), "such as", missing[0], "dataset", src.Source)
 	default:
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no array %s; %d arrays "+
 			`are missing in all: missing "drop" leaves out the samples that lack one`, missing[0], len(missing)),
