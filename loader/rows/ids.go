@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"path"
@@ -168,24 +169,33 @@ func (l *idList) stem(text string) (int32, bool) {
 	return i, ok
 }
 
-// find returns the id that names a text best, and how: the text itself, then its longest end from a slash on.
+// named yields the ids that a text of a sample ends in, from a slash on, the longest first, and how each names the
+// sample whose key is given.
+func (l *idList) named(text, key string) iter.Seq2[int32, uint8] {
+	return func(yield func(int32, uint8) bool) {
+		for end, more := text, true; more; _, end, more = strings.Cut(end, "/") {
+			how := uint8(endsPath)
+			if end == key {
+				how = isKey
+			}
+			i, ok := l.exact[end]
+			if !ok {
+				how = endsStem
+				i, ok = l.stem(end)
+			}
+			if ok && !yield(i, how) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the id that names a text best, and how.
 func (l *idList) find(text string) (int32, uint8) {
-	if i, ok := l.exact[text]; ok {
-		return i, isKey
+	for i, how := range l.named(text, text) {
+		return i, how
 	}
-	for end := text; ; {
-		if i, ok := l.exact[end]; ok {
-			return i, endsPath
-		}
-		if i, ok := l.stem(end); ok {
-			return i, endsStem
-		}
-		slash := strings.IndexByte(end, '/')
-		if slash < 0 {
-			return 0, noSample
-		}
-		end = end[slash+1:]
-	}
+	return 0, noSample
 }
 
 // withoutEnding returns a path without the ending of an image.
@@ -199,21 +209,8 @@ func withoutEnding(name string) string {
 
 // see notes the ids that a text of a sample, its key or the path of a raster, ends in.
 func (l *idList) see(row int64, key, text string) {
-	for end := text; ; {
-		if i, ok := l.exact[end]; ok {
-			how := uint8(endsPath)
-			if end == key {
-				how = isKey
-			}
-			l.hit(row, key, i, how)
-		} else if i, ok := l.stem(end); ok {
-			l.hit(row, key, i, endsStem)
-		}
-		slash := strings.IndexByte(end, '/')
-		if slash < 0 {
-			return
-		}
-		end = end[slash+1:]
+	for i, how := range l.named(text, key) {
+		l.hit(row, key, i, how)
 	}
 }
 

@@ -298,6 +298,15 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *
 // arrays returns the kind of arrays whose dimensions and times may be named.
 func arrays() *store.Kind { return store.Find(func(k *store.Kind) bool { return k.Times }) }
 
+// catalogOptions returns how tables of a subset are opened: with its columns and more.
+func catalogOptions(s *spec.Subset, more []string, o resources.Options) catalog.Options {
+	return catalog.Options{
+		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
+		Columns: slices.Concat(s.Columns(), more), AllColumns: o.AllColumns || s.Queries(),
+		Texts: s.Texts(), Codes: s.Codes(),
+	}
+}
+
 // checkImages refuses fields of rows that are images which say neither a column nor a pattern, and would be the image
 // of another field again, such as a label that is meant to be a number of a table. A view of the image has bands,
 // resampling or normalisation of its own.
@@ -325,13 +334,9 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	for i, field := range from {
 		fields[i] = catalogSource(field)
 	}
-	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns:    slices.Concat(src.Columns(), moreColumns(src, from)),
-		AllColumns: o.AllColumns || src.Queries(),
-		Texts:      src.Texts(), Codes: src.Codes(),
-		DropIncomplete: src.Missing == spec.MissingDrop, Dims: src.Dims,
-	})
+	options := catalogOptions(&src.Subset, moreColumns(src, from), o)
+	options.DropIncomplete, options.Dims = src.Missing == spec.MissingDrop, src.Dims
+	table, err := catalog.Open(ctx, src.Source, fields, options)
 	if err != nil {
 		return nil, err
 	}

@@ -47,11 +47,7 @@ func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []
 				made.fields[i], sources = len(sources), append(sources, place)
 			}
 		}
-		made.table, err = catalog.Open(ctx, table.Path, sources, catalog.Options{
-			Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-			Columns: slices.Concat(s.Columns(), more), AllColumns: o.AllColumns || s.Queries(),
-			Texts: s.Texts(), Codes: s.Codes(),
-		})
+		made.table, err = catalog.Open(ctx, table.Path, sources, catalogOptions(s, more, o))
 		if err != nil {
 			return nil, errors.Join(InPart(err, "tables"), closeSides(sides))
 		}
