@@ -301,11 +301,19 @@ func (r *Raster) pick(x *chunk.Index) error {
 		}
 	default:
 		r.TimeAxis = true
-		if t := slices.Min(r.timeList); t >= x.Steps() {
-			return fault.New(fault.NotFound, "times", fault.NoOffset, "no step %d: steps are 0 to %d", t, x.Steps()-1)
+		if err := CheckTimes(r.timeList, x); err != nil {
+			return err
 		}
 	}
 	r.PickedBands = PickPlanes(r.bandList, r.timeList, x.Steps(), x.StepBands())
+	return nil
+}
+
+// CheckTimes returns an error unless a file has one of the steps of time that a field picks of it.
+func CheckTimes(times []int, x *chunk.Index) error {
+	if t := slices.Min(times); t >= x.Steps() {
+		return fault.New(fault.NotFound, "times", fault.NoOffset, "no step %d: steps are 0 to %d", t, x.Steps()-1)
+	}
 	return nil
 }
 
@@ -332,14 +340,11 @@ func (r *Raster) PlanesOf(bands []int, x *chunk.Index) *PickedBands {
 	if bands = r.lutBands(bands); bands == nil {
 		bands = r.bandList
 	}
-	same := slices.Equal(bands, r.bandList)
-	if same && r.timeList == nil {
+	same := slices.Equal(bands, r.bandList) && (r.timeList == nil || r.StepBands == x.StepBands())
+	if same && r.Lacking == nil && (r.timeList == nil || slices.Max(r.timeList) < x.Steps()) {
 		return &r.PickedBands
 	}
 	p := PickPlanes(bands, r.timeList, x.Steps(), x.StepBands())
-	if same && r.StepBands == x.StepBands() && slices.Equal(p.Lacking, r.Lacking) {
-		return &r.PickedBands
-	}
 	p.PlaceBands()
 	return &p
 }
