@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sides import processor_seconds
+
 ROOT = Path(__file__).resolve().parents[2]
 WAYS = {
     "shm": "load, in shared memory",
@@ -30,18 +32,6 @@ WAYS = {
     "alone": "connect, without a local engine",
 }
 BATCH = 32
-
-
-def children() -> float:
-    """Returns the processor time of the running children of this process, in seconds."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        ticks += (int(fields[11]) + int(fields[12])) * (int(fields[1]) == os.getpid())
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def serve(chips: str, listen: str) -> tuple[subprocess.Popen[bytes], str]:
@@ -78,12 +68,12 @@ def one(way: str, chips: str, seconds: float, tcp: bool) -> tuple[float, ...]:
     batches = itertools.chain.from_iterable(loader for _ in itertools.count())
     for batch in itertools.islice(batches, 4):
         name = next(iter(batch.dtypes))
-    begun, own, others, samples = time.monotonic(), time.process_time(), children(), 0
+    begun, own, every, samples = time.monotonic(), time.process_time(), processor_seconds(), 0
     while time.monotonic() - begun < seconds:
         next(batches)[name].reshape(BATCH, -1)[:, 0].sum()
         samples += BATCH
     took, own = time.monotonic() - begun, time.process_time() - own
-    every = own + children() - others
+    every = processor_seconds() - every
     loader.close()
     return samples / took, 1000 * own / samples, 1000 * every / samples
 

@@ -9,7 +9,6 @@ its turn for some epochs; time is that of this process and its engines, for each
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import chaski
 import numpy as np
 import rasterio
+from sides import processor_seconds
 
 R, CHIPS, EPOCHS = chaski.RandomWindow, 256, 3
 Z = chaski.ResizedWindow(224, scale=(0.2, 1), of_asset=True)
@@ -47,23 +47,10 @@ def write(folder: Path, scene: Path, side: int, codec: str) -> None:
             f.write(x[:, top : top + side, left : left + side])
 
 
-def spent() -> float:
-    """Returns the seconds of processor time of this process and its children."""
-    total = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        if stat.parent.name == str(os.getpid()) or fields[1] == str(os.getpid()):
-            total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
-
-
 def settled() -> float:
     """Returns what is spent once it stands still: what is prefetched belongs to the turn."""
     last = -1.0
-    while (now := spent()) - last > 0.02:
+    while (now := processor_seconds()) - last > 0.02:
         last = now
         time.sleep(0.3)
     return now
