@@ -129,7 +129,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		first := &chunk.Index{Height: base.height, Width: base.width}
 		if !raster.Ratio.Holds(first, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"%d by %d pixels do not share a grid with the first field's %d by %d, as those of the first sample do",
+				"%d by %d pixels do not share a grid with the first field's %d by %d; in the first sample they do",
 				a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
 		if err := raster.SameGround(&base.Asset, &a); err != nil {

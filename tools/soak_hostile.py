@@ -275,7 +275,7 @@ class Attack:
         self.describe(6, lambda i: spec(sources[i % len(sources)], seed=i))
 
     def metadata(self) -> None:
-        """Readers of 48 TIFFs that have 4 MiB of GDAL_METADATA each, all of which they open."""
+        """Six readers open 48 TIFFs each, with 4 MiB of GDAL_METADATA in every TIFF."""
         folder = self.data / "metadata"
         names = sorted(p.name for p in folder.iterdir())
 

@@ -178,7 +178,7 @@ type Subset struct {
 
 // SideTable is a table that is joined to the samples of a dataset.
 type SideTable struct {
-	// Path is the path of a table (.csv, .tsv, .parquet, .json), of which no two rows have one key.
+	// Path is the path of a table (.csv, .tsv, .parquet, .json). No two of its rows may have the same key.
 	Path string `json:"path" hash:"place"`
 	// On is the column of the dataset that has the key of each sample, also where a table has a column of this name.
 	On string `json:"on"`
@@ -802,12 +802,12 @@ func (s *Subset) Validate() error {
 	if s.IDColumn != "" && s.IDList == "" {
 		return wrong("id_column", s.IDColumn, "it is the column of ids, and there are none")
 	}
+	if len(s.Tables) > maxTables {
+		return fmt.Errorf("tables: %d tables, at most %d", len(s.Tables), maxTables)
+	}
 	for i, table := range s.Tables {
-		switch {
-		case table.Path == "" || table.On == "":
+		if table.Path == "" || table.On == "" {
 			return fmt.Errorf("tables: table %d needs path and on, a column of the dataset", i)
-		case len(s.Tables) > maxTables:
-			return fmt.Errorf("tables: %d tables, at most %d", len(s.Tables), maxTables)
 		}
 	}
 	if s.BBoxCRS != 0 {

@@ -189,7 +189,7 @@ def needed(name: str) -> list[tuple[list[str], str]]:
     [("docs/augmentation.md", {1}), ("docs/augmentation.md", {1, 255}), ("docs/models.md", {0, 1})],
 )
 def test_blocks_with_other_packages(data, name, labels):
-    """Those whose packages are there run, one after the other; at least those of PyTorch.
+    """Blocks run in turn if their packages are installed; those that need only PyTorch always run.
 
     Masks keep their labels, or pixels are ignored.
     """

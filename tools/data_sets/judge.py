@@ -59,7 +59,7 @@ def files(pattern: str, every: bool = False) -> list[Path]:
 
 
 def samples(pattern: str, image: Part = pixels, **parts: Part) -> list[Sample]:
-    """Returns a sample for each file of a glob of which all parts are there."""
+    """Returns a sample for each file of a glob, unless the file of one of its parts is missing."""
     out = []
     for p in files(pattern):
         with contextlib.suppress(rasterio.errors.RasterioIOError, FileNotFoundError):

@@ -65,8 +65,8 @@ func Main() {
 }
 
 // wordsOf returns the words of a command line, and its standard input. For "COMMAND @-" the first line of standard
-// input has the words after the command, as JSON: those of a process are seen by all users of the machine, and Python
-// has URIs with secrets.
+// input has the words after the command, as JSON. Python passes URIs with secrets this way, because every user of the
+// machine sees the arguments of a process.
 func wordsOf(args []string, in io.Reader) ([]string, io.Reader, error) {
 	if len(args) != 2 || args[1] != "@-" {
 		return args, in, nil
