@@ -8,6 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/blobsource/azure"
+	"github.com/chaski-eo/chaski/source/blobsource/gcs"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/httpsource"
@@ -52,12 +54,13 @@ func NewOpener(otherHosts bool, cache *diskcache.Ref) *openers.Mux {
 		options.HubURL, options.HubToken = "", ""
 		web = must(httpsource.New(options))
 	}
-	mux := &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{
+	microsoft := must(blobsource.New(azure.New(), policy))
+	return &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{
 		"http": web, "https": web, "hf": web,
 		"s3": must(blobsource.New(s3.New(s3.Options{}), policy)),
+		"gs": must(blobsource.New(gcs.New(), policy)),
+		"az": microsoft, "abfs": microsoft,
 	}}
-	addClouds(mux.Schemes, policy)
-	return mux
 }
 
 // must panics on an error, which valid options never give.
