@@ -44,6 +44,8 @@ type Kind struct {
 	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
 	// choose them, if the class of the URI's name is in Files. nil for a kind that is no sample of other datasets.
 	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
+	// Arrays returns the paths of the arrays in a store, sorted. nil where Raster is.
+	Arrays func(ctx context.Context, o source.Opener, uri string, l Limits) ([]string, error)
 	// Parts reports whether a local name without a file stands for files with the names of parts; nil if none does.
 	Parts func(ctx context.Context, o source.Opener, uri string) bool
 	// Verify checks every byte of a path. Its error is a fault of the path, unless the context is done.
@@ -100,13 +102,31 @@ func Register(k *Kind) *Kind {
 
 // OpenRaster is Kind.Raster of the kind that a URI has the name of.
 func OpenRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error) {
+	kind, err := sampleKind(uri)
+	if err != nil {
+		return nil, err
+	}
+	return kind.Raster(ctx, o, uri, field, array, dims, l)
+}
+
+// Arrays is Kind.Arrays of the kind that a URI has the name of.
+func Arrays(ctx context.Context, o source.Opener, uri string, l Limits) ([]string, error) {
+	kind, err := sampleKind(uri)
+	if err != nil {
+		return nil, err
+	}
+	return kind.Arrays(ctx, o, uri, l)
+}
+
+// sampleKind returns the kind with a Raster that a URI has the name of.
+func sampleKind(uri string) (*Kind, error) {
 	format := magic.Named(source.Name(uri))
 	kind := Find(func(k *Kind) bool { return k.Raster != nil && k.Files == format.Class })
 	if kind == Other {
 		return nil, fault.WithFile(fault.NotImported("dataset", "reads "+format.Noun,
 			"loader/stores/"+format.Name+"s"), uri)
 	}
-	return kind.Raster(ctx, o, uri, field, array, dims, l)
+	return kind, nil
 }
 
 // Find returns the first kind that want reports true for, or Other.

@@ -18,8 +18,8 @@ import (
 // Opener opens the dataset of a source with the given fields.
 type Opener func(ctx context.Context, src spec.Source, fields []spec.Field) (*Table, error)
 
-// catalogTable returns a catalog, a table or a directory as a Table.
-func catalogTable(t *catalog.Table) *Table {
+// OfCatalog returns a catalog, a table or a directory as a Table.
+func OfCatalog(t *catalog.Table) *Table {
 	fields := make([]Field, t.Fields())
 	for i := range fields {
 		fields[i] = Field{
@@ -37,6 +37,14 @@ func catalogTable(t *catalog.Table) *Table {
 		ScanKeys: t.ScanKeys, Close: t.Close, Pages: t.NewPageCounter,
 		Data: t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
 		Column: func(ctx context.Context, name string) (Column, error) { return catalogColumn(ctx, t, name) },
+	}
+}
+
+// WarnDropped logs how many samples were left out because a field lacks what its pattern names.
+func WarnDropped(t *catalog.Table, src, lacks string, o resources.Options) {
+	if n, example := t.Dropped(); n > 0 {
+		o.Logger.Warn("incomplete samples are left out: some field has "+lacks+" for them",
+			"samples", n, "left", t.Len(), "such as", example, "dataset", src)
 	}
 }
 
@@ -242,8 +250,8 @@ func moreColumns(src *spec.Source, fields []spec.Field) []string {
 	return names
 }
 
-// catalogSource returns what a field says of where it is.
-func catalogSource(field spec.Field) catalog.Source {
+// CatalogSource returns what a field says of where it is.
+func CatalogSource(field spec.Field) catalog.Source {
 	return catalog.Source{
 		Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
 		Kind: field.Traits().Opens, Strings: field.Kind == spec.TextField, Beside: field.Vector != nil,
@@ -332,7 +340,7 @@ func checkImages(fields []spec.Field) error {
 func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
 	fields := make([]catalog.Source, len(from))
 	for i, field := range from {
-		fields[i] = catalogSource(field)
+		fields[i] = CatalogSource(field)
 	}
 	options := catalogOptions(&src.Subset, moreColumns(src, from), o)
 	options.DropIncomplete, options.Dims = src.Missing == spec.MissingDrop, src.Dims
@@ -349,10 +357,7 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 			return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 		}
 	}
-	if n, example := table.Dropped(); n > 0 {
-		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
-			"samples", n, "left", table.Len(), "such as", example, "dataset", src.Source)
-	}
+	WarnDropped(table, src.Source, "no file", o)
 	if h := table.Halves(); h != nil {
 		o.Logger.Warn("images and masks are not paired here: give fields these patterns to pair them",
 			"image", h[0], "mask", h[1], "dataset", src.Source)
@@ -364,5 +369,5 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 			"write_page_index=True) in pyarrow",
 			"page bytes", n, "file", file)
 	}
-	return catalogTable(table), nil
+	return OfCatalog(table), nil
 }

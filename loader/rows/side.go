@@ -42,7 +42,7 @@ func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []
 		sources := []catalog.Source{{Field: table.Column, Column: table.Column, Kind: catalog.Text, Strings: true}}
 		for i, field := range fields {
 			if field.Column != "" && field.Column != table.On {
-				place := catalogSource(field)
+				place := CatalogSource(field)
 				place.Maybe = true
 				made.fields[i], sources = len(sources), append(sources, place)
 			}
@@ -282,7 +282,7 @@ func (s *side) column(ctx context.Context, name string) (Column, error) {
 
 // field returns a field of the table for the samples of the dataset.
 func (s *side) field(number int) Field {
-	below := catalogTable(s.table).Fields[number]
+	below := OfCatalog(s.table).Fields[number]
 	made := Field{
 		Kind: below.Kind,
 		Asset: func(ctx context.Context, row int64) (catalog.Asset, error) {

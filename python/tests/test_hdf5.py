@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -139,9 +140,123 @@ def test_a_group_that_lacks_an_array(tmp_path: Path, caplog: pytest.LogCaptureFi
         del f["fire_1/mask"]
     fields = {"post": "{id}/post", "mask": "{id}/mask"}
     options: dict[str, Any] = {"batch_size": 8, "shuffle": False, "fields": fields}
-    with pytest.raises(chaski.NotFoundError, match="no array fire_1/mask; 1 arrays are missing"):
+    with pytest.raises(
+        chaski.NotFoundError, match="no array fire_1/mask for the id.*1 arrays are missing"
+    ):
         chaski.load(tmp_path / "a.h5", rows=chaski.Rows(dims="y x b"), **options)
     rows = chaski.Rows(dims="y x b", missing="drop")
     with chaski.load(tmp_path / "a.h5", rows=rows, **options) as loader:
         assert list(loader.ids) == ["fire_0", "fire_2", "fire_3", "fire_4"]
-        assert "left=1" in logged(caplog, "left=1")
+        assert "samples=1 left=4" in logged(caplog, "left=4")
+
+
+@pytest.fixture
+def scenes(tmp_path: Path) -> Path:
+    """Two files of groups SCENE/ID with arrays, and masks beside them."""
+    h5py = pytest.importorskip("h5py", reason="needs h5py to write files")
+    for split, base in (("train", 0), ("val", 100)):
+        with h5py.File(tmp_path / f"{split}.h5", "w") as f:
+            for k, name in enumerate(("a/0012", "a/0013", "b/0012")):
+                group = f.create_group(name)
+                group["image_S2"] = np.full((2, 4, 4), base + k, "i2")
+                group["x/y/mask"] = np.full((4, 4), base + k + 10, "u1")
+                for array, axes in (("image_S2", "byx"), ("x/y/mask", "yx")):
+                    for axis, label in enumerate(axes):
+                        group[array].dims[axis].label = label
+                group.attrs["cloud"] = k / 2
+    return tmp_path
+
+
+IN_FILES = {"{split}.h5::": "", "*.h5::": "two files", "train.h5::": ""}
+
+
+@pytest.mark.parametrize("before", [*IN_FILES, None])
+def test_names_and_stars_in_groups(scenes: Path, before: str | None) -> None:
+    """They are columns, in one file, and in the files of a folder."""
+    source = scenes / "train.h5" if before is None else scenes
+    fields: dict[str, Any] = {
+        "image": f"{before or ''}{{scene}}/{{id}}/image_*",
+        "mask": {"pattern": f"{before or ''}{{scene}}/{{id}}/**/mask", "layout": "n y x"},
+        "scene": {"kind": "text"},
+        "tile": {"column": "id", "kind": "text"},
+    }
+    rows = chaski.Rows(where=[("id", "==", "0012")])
+    if before == "{split}.h5::":
+        fields["split"] = {"kind": "text"}
+        rows = chaski.Rows(where=[("id", "==", "0012"), ("split", "==", "val")])
+    if before is not None and IN_FILES[before]:
+        with pytest.raises(chaski.CorruptError, match="two files of the pattern.*tells them apart"):
+            chaski.load(source, batch_size=9, fields=fields, rows=rows)
+        return
+    pixels = chaski.Pixels(dtype="native")
+    with chaski.load(
+        source, batch_size=9, shuffle=False, fields=fields, rows=rows, pixels=pixels
+    ) as it:
+        (batch,) = list(it)
+    base = 100 if before == "{split}.h5::" else 0
+    assert batch["image"][:2, :, 0, 0].tolist() == [[base, base], [base + 2, base + 2]]
+    assert batch["mask"][:2, 0, 0].tolist() == [base + 10, base + 12]
+    assert list(batch["scene"])[:2] == ["a", "b"]
+    assert list(batch["tile"])[:2] == ["0012", "0012"]
+
+
+def test_a_group_without_an_optional_array(scenes: Path) -> None:
+    """An array of missing="fill" may lack, and an attribute is a column beside names."""
+    h5py = pytest.importorskip("h5py", reason="needs h5py to take an array out")
+    with h5py.File(scenes / "train.h5", "r+") as f:
+        del f["a/0013/x"]
+    fields: dict[str, Any] = {
+        "image": "{scene}/{id}/image_S2",
+        "mask": {"pattern": "{scene}/{id}/x/y/mask", "missing": "fill", "fill": 255},
+        "cloud": {"kind": "number", "dtype": "float64"},
+    }
+    with chaski.load(
+        scenes / "train.h5",
+        batch_size=3,
+        shuffle=False,
+        fields=fields,
+        pixels=chaski.Pixels(dtype="native"),
+    ) as loader:
+        (batch,) = list(loader)
+    assert batch["mask"][:, 0, 0, 0].tolist() == [10, 255, 12]
+    assert batch["there.mask"].tolist() == [1, 0, 1]
+    assert batch["cloud"].tolist() == [0, 0.5, 1]
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of docs/hdf5.md, with files as it describes them."""
+    h5py = pytest.importorskip("h5py", reason="needs h5py to write files")
+    page = (DATA.parents[1] / "docs/hdf5.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    rng = np.random.default_rng(3)
+    sen2 = rng.integers(0, 9, (20, 32, 32, 10), np.int16)
+    scene = rng.integers(0, 9, (300, 400), np.int16)
+    with h5py.File(tmp_path / "train.h5", "w") as f:
+        f["sen2"], f["label"] = sen2, np.arange(20)
+    with h5py.File(tmp_path / "fires.h5", "w") as f:
+        for k in range(3):
+            f[f"f{k}/post_fire"], f[f"f{k}/mask"] = sen2[k, ..., :3], sen2[k, ..., :1]
+            f[f"f{k}"].attrs["magnitude"] = k / 2
+    (tmp_path / "chips").mkdir()
+    for name, data, axes in (("chips/a.h5", sen2[0], "yxb"), ("scene.nc", scene, "yx")):
+        with h5py.File(tmp_path / name, "w") as f:
+            f["bands"] = data
+            for axis, label in enumerate(axes):
+                f["bands"].dims[axis].label = label
+    monkeypatch.chdir(tmp_path)
+    seen: list[dict[str, Any]] = []
+    for part in re.split(r"\n\n(?=#)", block):
+        names: dict[str, Any] = {"chaski": chaski}
+        exec(part.replace("batch_size=16", "batch_size=16, shuffle=False"), names)
+        with names["loader"] as loader:
+            seen.append(next(iter(loader)))
+    samples, fires, chips, windows = seen
+    assert np.array_equal(samples["image"], sen2[:16].transpose(0, 3, 1, 2))
+    assert samples["label"].tolist() == list(range(16))
+    assert np.array_equal(fires["mask"][:3, 0], sen2[:3, ..., 0])
+    assert fires["magnitude"].tolist() == [0, 0.5, 1]
+    assert np.array_equal(chips["image"][0], sen2[0].transpose(2, 0, 1))
+    window = np.asarray(windows["image"][0, 0])
+    places = np.lib.stride_tricks.sliding_window_view(scene, window.shape)
+    rows, cols = np.nonzero((places[:, :, :4, :4] == window[:4, :4]).all(axis=(2, 3)))
+    assert any(np.array_equal(places[y, x], window) for y, x in zip(rows, cols, strict=True))

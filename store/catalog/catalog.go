@@ -164,6 +164,7 @@ type Table struct {
 	paired      []string        // names of the fields of a catalog of pairs
 	dims        string          // of Zarr stores
 	stores      []int           // the fields that have these
+	inside      bool            // it is one of OfArrays
 	images      []int32         // of each sample the number of its image in its stores; nil: each store is one sample
 	dropped     int             // how many ids were left out
 	halves      []string        // what Halves returns
@@ -200,6 +201,9 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 			pattern = strings.TrimLeft(pattern[2:], "/")
 		}
 		fields[i].Pattern, fields[i].array = fileOf(pattern)
+		if column.Names(fields[i].array) != nil || strings.Contains(fields[i].array, "*") { // see withArrays
+			fields[i].Pattern, fields[i].array = pattern, ""
+		}
 	}
 	err := table.open(ctx, fields, o)
 	if err == nil {
@@ -213,6 +217,19 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		return nil, fault.WithFile(err, src)
 	}
 	return table, nil
+}
+
+// OfArrays returns the dataset of arrays that the patterns of fields pair by their paths in a store. It opens none of
+// them: their values are their paths, and there is no Asset.
+func OfArrays(ctx context.Context, src string, paths []string, fields []Source, o Options) (*Table, error) {
+	o = o.withDefaults()
+	table := &Table{src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, inside: true}
+	l := &listing.Listing{Paths: paths, Sizes: make([]int64, len(paths))}
+	err := table.openListing(ctx, l, fields, o)
+	if err == nil {
+		err = table.hash(ctx)
+	}
+	return table, fault.WithFile(err, src)
 }
 
 func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
@@ -234,7 +251,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	wanted := listing.Rasters
 	for _, s := range fields {
-		wanted |= listing.FilesOf(s.Pattern)
+		wanted |= filesOf(s.Pattern)
 	}
 	files, err := listing.List(ctx, src, t.roots, t.opener, wanted)
 	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
@@ -353,8 +370,16 @@ func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 
 func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
 	l, fields, err := t.withOutside(ctx, l, fields)
+	if err == nil {
+		l, err = t.withArrays(ctx, l, fields)
+	}
 	if err != nil {
 		return err
+	}
+	for i, s := range fields { // as in tables, a field is the column of its name
+		if s.Column == "" && s.Pattern == "" && s.Kind != Raster && named(fields, s.Field) {
+			fields[i].Column = s.Field
+		}
 	}
 	t.listed = l.Beside // so that no directory is listed again
 	uris := columns.Paths(l.Paths)

@@ -56,8 +56,12 @@ var PathColumns = []string{FolderColumn, NameColumn, PathColumn}
 // isNamed reports whether a column is one that paths make: the name of a pattern, or one of PathColumns that the table
 // tab, nil of a listing, does not store.
 func isNamed(fields []Source, tab *columns.Table, name string) bool {
-	return slices.ContainsFunc(fields, func(s Source) bool { return slices.Contains(column.Names(s.Pattern), name) }) ||
-		slices.Contains(PathColumns, name) && (tab == nil || !tab.Has(name))
+	return named(fields, name) || slices.Contains(PathColumns, name) && (tab == nil || !tab.Has(name))
+}
+
+// named reports whether a column is a name of a pattern.
+func named(fields []Source, name string) bool {
+	return slices.ContainsFunc(fields, func(s Source) bool { return slices.Contains(column.Names(s.Pattern), name) })
 }
 
 // nameColumns makes a column of each name of the leading pattern, cut from the paths uris, and, unless the table stores

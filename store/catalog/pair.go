@@ -146,7 +146,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			return err
 		}
 	}
-	incomplete, example, missing := missingPartners(fields, files, first)
+	incomplete, example, missing := missingPartners(fields, files, first, t.noun())
 	samples := files[first].rows
 	switch {
 	case len(incomplete) > 0 && !o.DropIncomplete:
@@ -158,7 +158,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		}
 		if len(samples) == 0 {
 			return fault.New(fault.NotFound, "dataset", fault.NoOffset,
-				"none of %d samples has a file for every field", t.dropped)
+				"none of %d samples has a file or array for every field", t.dropped)
 		}
 	}
 	ids, err := t.inOrder(ctx, files[first], uris)
@@ -218,7 +218,7 @@ func (t *Table) withOutside(ctx context.Context, l *listing.Listing, fields []So
 			continue
 		}
 		added[folder] = true
-		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, listing.FilesOf(*pattern))
+		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, filesOf(*pattern))
 		if err != nil {
 			return nil, nil, inPart(err, fmt.Sprintf("field %q", fields[i].Field))
 		}
@@ -346,9 +346,17 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 		if len(m.pattern.Names()) > 1 || m.pattern.Stars() {
 			way = ": names and * stand for text without slashes here, and **/ for folders"
 		}
-		return noField(s, fault.NotFound, "no file matches the pattern %q%s", s.Pattern, way)
+		return noField(s, fault.NotFound, "no %s matches the pattern %q%s", t.noun(), s.Pattern, way)
 	}
 	return nil
+}
+
+// noun is what patterns match, for errors.
+func (t *Table) noun() string {
+	if t.inside {
+		return "array"
+	}
+	return "file"
 }
 
 // below returns the part of a path that patterns match: of an absolute one in a table without the directory that all
@@ -363,8 +371,8 @@ func (t *Table) below(path string, shared int) string {
 // missingPartners returns the samples that have no file in some field with a pattern, and the path of the first missing
 // file, with the error for it: of the first field that lacks one, and there the first sample. Files beside rasters make
 // no samples of their own.
-func missingPartners(fields []Source, files []*matched, first int) (incomplete map[string]bool, example string,
-	_ error) {
+func missingPartners(fields []Source, files []*matched, first int, noun string) (incomplete map[string]bool,
+	example string, _ error) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
 	var names []string                          // whose values which has
@@ -420,7 +428,7 @@ func missingPartners(fields []Source, files []*matched, first int) (incomplete m
 		way = `: missing "empty" takes samples without a file as samples without shapes`
 	}
 	return incomplete, example, noField(fields[where], fault.NotFound,
-		"no file %s for the id %q; %d files are missing in all%s", example, which, missing, way)
+		"no %s %s for the id %q; %d %[1]ss are missing in all%[5]s", noun, example, which, missing, way)
 }
 
 // keyNames returns the names whose values keys have.

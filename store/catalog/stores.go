@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
 // Limits of Zarr stores that are samples of a dataset, of which many are open at a time.
@@ -226,4 +228,49 @@ func (t *Table) named(file string, row int64) string {
 		return file
 	}
 	return file + source.Separator + strconv.Itoa(int(t.images[row]))
+}
+
+// filesOf returns the files that a pattern names: those that hold the arrays behind "::".
+func filesOf(pattern string) listing.Files {
+	file, _ := fileOf(pattern)
+	return listing.FilesOf(file)
+}
+
+// withArrays returns a listing that has the arrays of stores, too, as FILE::ARRAY: of the files that match a pattern
+// with names or stars behind its "::".
+func (t *Table) withArrays(ctx context.Context, l *listing.Listing, fields []Source) (*listing.Listing, error) {
+	var texts []string
+	for _, s := range fields {
+		if file, array := fileOf(s.Pattern); array != "" && IsStore(file) {
+			texts = append(texts, file)
+		}
+	}
+	patterns, err := listing.ParsePatterns(texts)
+	if len(texts) == 0 || err != nil {
+		return l, err
+	}
+	found := make([][]string, len(l.Paths))
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeOpens)
+	for i, path := range l.Paths {
+		matches := func(p *listing.Pattern) bool {
+			_, ok, err := p.Match(path, nil)
+			return ok && err == nil
+		}
+		if !slices.ContainsFunc(patterns, matches) {
+			continue
+		}
+		group.Go(func() error {
+			uri, err := t.roots.Allow(listing.Resolve(t.base, path))
+			if err == nil {
+				found[i], err = store.Arrays(gctx, t.opener, uri, store.Limits{MaxChunk: int64(t.maxChunk),
+					MaxIndexes: storeIndexes, MaxMeta: storeMeta})
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return l.WithInner(ctx, found)
 }

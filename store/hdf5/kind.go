@@ -19,7 +19,8 @@ import (
 
 // Kind is the kind of the paths of HDF5 files.
 var Kind = store.Register(&store.Kind{
-	Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5, Inside: true, Raster: openRaster, Verify: check,
+	Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5, Inside: true, Raster: openRaster,
+	Arrays: arrays, Verify: check,
 })
 
 // Named reports whether a path has the extension of HDF5 or NetCDF-4. Only such remote paths are looked at.
@@ -56,6 +57,15 @@ func openRaster(ctx context.Context, o source.Opener, uri, field, array, dims st
 		return nil, err
 	}
 	return node.Images(ctx, field, array, dims)
+}
+
+// arrays implements store.Kind.Arrays.
+func arrays(ctx context.Context, o source.Opener, uri string, l store.Limits) ([]string, error) {
+	node, err := Open(ctx, o, uri, zarr.Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
+	if err != nil {
+		return nil, err
+	}
+	return node.ArrayPaths(ctx)
 }
 
 // check implements store.Kind.Verify.

@@ -10,7 +10,8 @@ import (
 
 // Kind is the kind of the paths of arrays and groups.
 var Kind = store.Register(&store.Kind{
-	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr, Raster: openRaster, Verify: check,
+	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr, Raster: openRaster, Arrays: arrays,
+	Verify: check,
 })
 
 // images are the images of a store as store.Raster.
@@ -27,6 +28,15 @@ func openRaster(ctx context.Context, o source.Opener, uri, field, array, dims st
 		return nil, err
 	}
 	return node.Images(ctx, field, array, dims)
+}
+
+// arrays implements store.Kind.Arrays.
+func arrays(ctx context.Context, o source.Opener, uri string, l store.Limits) ([]string, error) {
+	node, err := Open(ctx, o, uri, Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
+	if err != nil {
+		return nil, err
+	}
+	return node.ArrayPaths(ctx)
 }
 
 // Images is Raster as a store has it.

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -42,6 +43,16 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 		}
 	}
 	return list, nil
+}
+
+// ArrayPaths returns the paths of the arrays below a group.
+func (n *Node) ArrayPaths(ctx context.Context) ([]string, error) {
+	list, err := n.Members(ctx)
+	paths := make([]string, len(list))
+	for i := range list {
+		paths[i] = list[i].Path
+	}
+	return paths, cmp.Or(err, n.Full())
 }
 
 // walk lists the arrays of a group.

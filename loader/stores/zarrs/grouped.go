@@ -12,133 +12,137 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/loader/stores/images"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/zarr"
 )
 
-// idName stands in a pattern for the id of a sample: one or more of any characters, as in patterns of files.
-const idName = "{id}"
-
-// grouped is a group whose rows are what the {id} of patterns is in the paths of arrays: mostly groups.
+// grouped is a group whose rows are what the names of patterns stand for in the paths of arrays: mostly groups.
 type grouped struct {
-	node   *zarr.Node
-	fields []spec.Field
-	dims   string
-	ids    []string
+	node  *zarr.Node
+	dims  string
+	paths *catalog.Table // of the fields with patterns, and of those that names make
+	ids   []string
+	first int // the field of paths whose arrays, and the groups around them, have the attributes
 }
 
-// grouped opens a group as a dataset of the arrays that patterns name. Rows have the arrays of all patterns.
+// grouped opens a group as a dataset of the arrays that patterns pair.
 func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source, fields []spec.Field,
 	o resources.Options) (*rows.Table, error) {
-	list, err := node.Members(ctx)
+	paths, err := node.ArrayPaths(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &grouped{node: node, fields: fields, dims: src.Dims}
-	hasher, patterns := xxh3.New(), []string{}
-	ids, there := map[string]bool{}, map[string]bool{} // ids of any pattern, and paths
+	d := &grouped{node: node, dims: src.Dims, first: -1}
+	var sources []catalog.Source
+	from := make([]int, len(fields)) // the field of paths, -1 of an attribute
 	for i := range fields {
-		pattern := fields[i].Pattern
-		if pattern == "" {
-			if fields[i].Traits().Metadata {
-				continue
-			}
+		source := rows.CatalogSource(fields[i])
+		source.Pattern = strings.TrimPrefix(source.Pattern, "/")
+		from[i] = len(sources)
+		switch {
+		case source.Beside, strings.HasPrefix(source.Pattern, "../"):
 			return nil, fault.WithFile(rows.InField(fields[i].Name, fault.New(fault.Unsupported, "dataset",
-				fault.NoOffset, "other fields have patterns: it needs one, too")), src.Source)
-		}
-		before, after, ok := strings.Cut(pattern, idName)
-		if !ok || strings.Contains(after, idName) {
-			return nil, fault.WithFile(rows.InField(fields[i].Name, fault.New(fault.Unsupported, "dataset",
-				fault.NoOffset, "pattern is %q: in %s it must have {id} once", pattern, f.Noun)), src.Source)
-		}
-		patterns = append(patterns, pattern)
-		for _, member := range list {
-			rest, ok := strings.CutPrefix(member.Path, strings.TrimPrefix(before, "/"))
-			if id, whole := strings.CutSuffix(rest, after); ok && whole && id != "" {
-				ids[id], there[member.Path] = true, true
-				if member.Array != nil {
-					fmt.Fprintf(hasher, "%q %s\n", member.Path, member.Array.Text())
-				}
-			}
-		}
-	}
-	var missing []string
-	for id := range ids {
-		before := len(missing)
-		for _, pattern := range patterns {
-			if name := strings.TrimPrefix(strings.Replace(pattern, idName, id, 1), "/"); !there[name] {
-				missing = append(missing, name)
-			}
-		}
-		if len(missing) == before {
-			d.ids = append(d.ids, id)
-		}
-	}
-	slices.Sort(missing)
-	switch {
-	case len(missing) == 0:
-	case src.Missing == spec.MissingDrop:
-		o.Logger.Warn("incomplete samples are left out: some field has no array for them",
-			"samples", len(d.ids), "left", len(ids)-len(d.ids), "such as", missing[0], "dataset", src.Source)
-	default:
-		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no array %s; %d arrays "+
-			`are missing in all: missing "drop" leaves out the samples that lack one`, missing[0], len(missing)),
-			src.Source)
-	}
-	if slices.Sort(d.ids); len(d.ids) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"no arrays match the patterns of all fields"), src.Source)
-	}
-	sum := hasher.Sum128().Bytes()
-	return d.table(ctx, f, hex.EncodeToString(sum[:]))
-}
-
-// table makes the dataset.
-func (d *grouped) table(ctx context.Context, f *Format, hash string) (*rows.Table, error) {
-	values := make([]images.Values, len(d.fields))
-	for i := range d.fields {
-		if d.fields[i].Pattern != "" {
+				fault.NoOffset, "pattern is %q: patterns name arrays of %s here", source.Pattern, f.Noun)), src.Source)
+		case source.Pattern != "" && d.first < 0 && !source.Optional:
+			d.first = len(sources)
+		case source.Pattern == "" && fields[i].Traits().Metadata && !named(fields, cmp.Or(source.Column, source.Field)):
+			from[i] = -1
 			continue
 		}
-		var err error
-		if values[i], err = d.metadata(ctx, cmp.Or(d.fields[i].Column, d.fields[i].Name)); err != nil {
-			return nil, rows.InField(d.fields[i].Name, err)
-		}
+		sources = append(sources, source)
 	}
-	found := images.Images{
-		URI: d.node.URI, Noun: f.Noun, Hash: hash, N: int64(len(d.ids)),
-		IsN:        func(string) bool { return false },
-		Coordinate: func(row int64) int64 { return row },
-		Name:       func(row int64) string { return d.ids[row] },
-		Grid:       func(int) chunk.Index { return chunk.Index{} },
-		Values:     func(field int) images.Values { return values[field] },
-		Metadata:   d.metadata,
-	}
-	made, err := found.Table(len(d.fields))
+	d.paths, err = catalog.OfArrays(ctx, src.Source, paths, sources,
+		catalog.Options{Opener: o.Opener, Roots: o.Roots, DropIncomplete: src.Missing == spec.MissingDrop})
 	if err != nil {
 		return nil, err
 	}
-	for i := range d.fields {
-		if values[i] == nil {
-			made.Fields[i].Size = nil // each array has its own
-			made.Fields[i].Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
-				return d.asset(ctx, i, row)
+	rows.WarnDropped(d.paths, src.Source, "no array", o)
+	err = d.paths.ScanKeys(ctx, func(_ int64, key string) error {
+		d.ids = append(d.ids, key)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.table(ctx, fields, from)
+}
+
+// named reports whether a column is a name of a pattern.
+func named(fields []spec.Field, name string) bool {
+	names := func(f spec.Field) bool { return slices.Contains(column.Names(f.Pattern), name) }
+	return slices.ContainsFunc(fields, names)
+}
+
+// table makes the dataset. from is the field of paths of each field, -1 of an attribute.
+func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*rows.Table, error) {
+	made := rows.OfCatalog(d.paths)
+	own := made.Fields
+	made.Fields, made.Array = make([]rows.Field, len(fields)), true
+	made.Data, made.Pages, made.Misplaced = nil, nil, nil
+	made.ID = func(_ context.Context, row int64) (string, error) { return d.ids[row], nil }
+	made.ScanIDs, made.ScanKeys = made.ScanKeys, nil
+	column := made.Column
+	made.Column = func(ctx context.Context, name string) (rows.Column, error) {
+		if named(fields, name) {
+			return column(ctx, name)
+		}
+		values, err := d.metadata(ctx, name)
+		if err != nil {
+			return rows.Column{}, err
+		}
+		return rows.Column{Kind: values.kind, Scan: values.scan}, nil
+	}
+	hasher := xxh3.New()
+	for i := range fields {
+		if from[i] < 0 {
+			values, err := d.metadata(ctx, cmp.Or(fields[i].Column, fields[i].Name))
+			if err != nil {
+				return nil, rows.InField(fields[i].Name, err)
+			}
+			made.Fields[i] = rows.Field{Kind: values.kind,
+				Value: func(_ context.Context, row int64) (catalog.Value, error) { return values.values[row], nil }}
+			continue
+		}
+		made.Fields[i] = own[from[i]]
+		if fields[i].Pattern == "" {
+			continue
+		}
+		made.Fields[i].Sizes = nil // each array has its own
+		made.Fields[i].Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
+			return d.asset(ctx, from[i], row, cmp.Or(fields[i].Dims, d.dims))
+		}
+		for row := range d.paths.Len() {
+			text, err := d.path(ctx, from[i], row)
+			if err != nil {
+				return nil, err
+			}
+			if array, err := d.node.At(ctx, text); err == nil && array.Array != nil {
+				fmt.Fprintf(hasher, "%q %s\n", text, array.Array.Text())
 			}
 		}
 	}
+	sum := hasher.Sum128().Bytes()
+	made.Fingerprint = hex.EncodeToString(sum[:])
 	return made, nil
 }
 
+// path returns the path of the array of a field of paths in a row, "" if it lacks.
+func (d *grouped) path(ctx context.Context, field int, row int64) (string, error) {
+	value, err := d.paths.Value(ctx, field, row)
+	return value.Text, err
+}
+
 // asset opens the array of a field in a row.
-func (d *grouped) asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
-	name := strings.Replace(d.fields[field].Pattern, idName, d.ids[row], 1)
-	raster, err := d.node.Raster(ctx, "", name, d.dims)
+func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) (catalog.Asset, error) {
+	name, err := d.path(ctx, field, row)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	raster, err := d.node.Raster(ctx, "", name, dims)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
@@ -151,31 +155,32 @@ func (d *grouped) asset(ctx context.Context, field int, row int64) (catalog.Asse
 		Place: catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width)}, nil
 }
 
-// attributes are the values of an attribute of the groups, or ids.
+// attributes are the values of an attribute of the groups.
 type attributes struct {
 	kind   column.Kind
 	values []column.Value
 }
 
-// Kind implements images.Values.
-func (a *attributes) Kind() catalog.Kind { return a.kind }
-
-// Value implements images.Values.
-func (a *attributes) Value(row int64) catalog.Value { return a.values[row] }
-
-// metadata returns the ids, or an attribute of the group of each id or of the array of the first pattern.
-func (d *grouped) metadata(ctx context.Context, name string) (images.Values, error) {
-	made := &attributes{kind: column.Text, values: make([]column.Value, len(d.ids))}
-	if name == "id" {
-		for row, id := range d.ids {
-			made.values[row].Text = id
+// scan implements rows.Column.Scan.
+func (a *attributes) scan(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+	for row, value := range a.values {
+		if err := cmp.Or(ctx.Err(), visit(int64(row), value)); err != nil {
+			return err
 		}
-		return made, nil
 	}
-	pattern := d.fields[slices.IndexFunc(d.fields, func(f spec.Field) bool { return f.Pattern != "" })].Pattern
+	return nil
+}
+
+// metadata returns an attribute of the arrays of the first pattern or of the groups around them.
+func (d *grouped) metadata(ctx context.Context, name string) (*attributes, error) {
+	made := &attributes{kind: column.Text, values: make([]column.Value, len(d.ids))}
 	kinds := map[column.Kind]bool{}
-	for row, id := range d.ids {
-		value, kind := d.attribute(ctx, strings.Trim(strings.Replace(pattern, idName, id, 1), "/"), name)
+	for row := range d.ids {
+		array, err := d.path(ctx, d.first, int64(row))
+		if err != nil {
+			return nil, err
+		}
+		value, kind := d.attribute(ctx, array, name)
 		if value.Null = kind == 0; kind != 0 {
 			kinds[kind] = true
 		}

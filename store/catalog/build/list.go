@@ -129,13 +129,17 @@ func (l *Listing) listPairs(ctx context.Context, name, base string) error {
 		if err != nil {
 			return err
 		}
-		_, array, ok := source.Split(l.o.Fields[i].Pattern) // of Zarr stores
+		_, shared, _ := source.Split(l.o.Fields[i].Pattern) // of stores
 		for _, path := range paths {
+			path, array, inner := source.Split(path)
+			if !inner {
+				array = shared
+			}
 			file := namedFile{path: path, field: l.o.Fields[i].Field}
 			if err := file.name(base, l.o.Absolute); err != nil {
 				return err
 			}
-			if ok {
+			if array != "" {
 				file.uri += source.Separator + array
 			}
 			l.files[i] = append(l.files[i], file)

@@ -433,6 +433,21 @@ func (l *Listing) With(prefix string, other *Listing) *Listing {
 	return &out
 }
 
+// WithInner returns a listing that has what is inside of files, too: inner has a list for each path.
+func (l *Listing) WithInner(ctx context.Context, inner [][]string) (*Listing, error) {
+	out := *l
+	out.Paths, out.Sizes, out.Etags = slices.Clone(l.Paths), slices.Clone(l.Sizes), nil
+	out.budgetPaths = len(l.Paths)
+	for i, names := range inner {
+		for _, name := range names {
+			out.Paths, out.Sizes = append(out.Paths, l.Paths[i]+source.Separator+name), append(out.Sizes, l.Sizes[i])
+		}
+	}
+	err := out.charge(ctx, true)
+	out.sort()
+	return &out, err
+}
+
 // Folder returns the directory of a URI or path.
 func Folder(uri string) string {
 	if s := source.Scheme(uri); s != "" && s != "file" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Pattern is a pattern of paths. {name} stands for text, the same wherever the name is; "*" for any text in a part of
@@ -96,8 +97,12 @@ func (p *Pattern) parseStars(text string, last bool) {
 		}
 		p.wild = true
 		stars := len(text) - len(strings.TrimLeft(text, "*"))
-		starts := len(p.parts) == 0 || strings.HasSuffix(p.parts[len(p.parts)-1].text, "/") ||
-			p.parts[len(p.parts)-1].kind == anyPath
+		starts := len(p.parts) == 0
+		if !starts {
+			last := &p.parts[len(p.parts)-1]
+			starts = strings.HasSuffix(last.text, "/") || strings.HasSuffix(last.text, source.Separator) ||
+				last.kind == anyPath
+		}
 		switch after := text[stars:]; {
 		case stars == 2 && starts && after == "" && last:
 			p.parts = append(p.parts, part{kind: anyFiles})
