@@ -41,24 +41,11 @@ func parseChecked(b []byte, stored bool) (Spec, error) {
 
 // parse reads the JSON form of a spec, without defaults. With stored it leaves out normalisation.
 func parse(b []byte, stored bool) (Spec, error) {
-	var text bytes.Buffer
-	if err := json.Compact(&text, b); err != nil { // place expects JSON without white space
+	s, p := form{}, place{given: map[any]object{}}
+	if err := p.readText(b, &s); err != nil {
 		return Spec{}, err
 	}
-	long, err := place{}.check(reflect.TypeFor[form](), text.Bytes())
-	if err != nil {
-		return Spec{}, err
-	}
-	if stored {
-		if long, err = withoutNormalize(long); err != nil {
-			return Spec{}, err
-		}
-	}
-	if long, err = inherit(long); err != nil {
-		return Spec{}, err
-	}
-	var s form
-	if err := json.Unmarshal(long, &s); err != nil {
+	if err := s.inherit(p.given, stored); err != nil {
 		return Spec{}, err
 	}
 	r := reports{s.Stats, maxStatsBytes}
@@ -68,55 +55,25 @@ func parse(b []byte, stored bool) (Spec, error) {
 	return s.Spec, s.Spec.normalize()
 }
 
-// withoutNormalize returns a checked spec whose fields are not normalised. A field that is stays a raster.
-func withoutNormalize(b json.RawMessage) (json.RawMessage, error) {
-	var spec object
-	var given struct {
-		Defaults object
-		Fields   []object
-	}
-	if err := errors.Join(json.Unmarshal(b, &spec), json.Unmarshal(b, &given)); err != nil {
-		return nil, err
-	}
-	delete(spec, "stats")
-	if given.Defaults != nil {
-		delete(given.Defaults, "normalize")
-		spec["defaults"] = given.Defaults.text()
-	}
-	fields := make([]json.RawMessage, len(given.Fields))
-	for i, field := range given.Fields {
-		if field.on("normalize") && field["kind"] == nil {
-			field["kind"] = json.RawMessage(`"` + RasterField + `"`)
-		}
-		delete(field, "normalize")
-		fields[i] = field.text()
-	}
-	if given.Fields != nil {
-		spec["fields"] = listText(fields)
-	}
-	return spec.text(), nil
-}
-
 // ParseNormalize reads the normalisation of a field as it stands in the JSON form of a spec. WithDefaults completes it.
 func ParseNormalize(b []byte) (*Normalize, error) {
 	n := &Normalize{}
-	return n, place{name: "normalize"}.read(b, n)
+	return n, place{name: "normalize"}.readText(b, n)
 }
 
-// Read reads JSON into a struct, by its JSON tags, as strictly as a spec is read: see place.check.
-func Read(b []byte, into any) error { return place{}.read(b, into) }
+// Read reads JSON into a struct, by its JSON tags, as strictly as a spec is read: see place.read.
+func Read(b []byte, into any) error { return place{}.readText(b, into) }
 
-// read reads JSON that stands at a place.
-func (p place) read(b []byte, into any) error {
+// readText reads JSON, also with white space, into what a pointer leads to.
+func (p place) readText(b []byte, into any) error {
 	var text bytes.Buffer
 	if err := json.Compact(&text, b); err != nil {
-		return within(cmp.Or(p.name, "it"), err)
+		if p.name == "" {
+			return err
+		}
+		return within(p.name, err)
 	}
-	long, err := p.check(reflect.TypeOf(into).Elem(), text.Bytes())
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(long, into)
+	return p.read(text.Bytes(), reflect.ValueOf(into).Elem())
 }
 
 // place says where in a spec a value stands.
@@ -124,6 +81,8 @@ type place struct {
 	of    string // the source and the field around it: `source "a": field "image": `
 	name  string // the member, "sizes.p"
 	depth int    // how many lists and objects are around it
+	// given has the members that JSON gives fields and the spec, by pointers to these. A nil one is not filled.
+	given map[any]object
 }
 
 // maxDepth bounds place.depth. Every level reads the text below it again, so that 64 of them read at most 64 MiB. The
@@ -138,29 +97,33 @@ var named = map[reflect.Type]string{
 
 // member returns the place of a member of an object.
 func (p place) member(name string) place {
-	name = brief(name)
-	if p.name != "" {
+	if name = brief(name); p.name != "" {
 		name = p.name + "." + name
 	}
-	return place{p.of, name, p.depth + 1}
+	p.name, p.depth = name, p.depth+1
+	return p
 }
 
 // element returns the place of an element of a list of a type.
 func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
-	kind, depth := named[t], p.depth+1
-	if kind != "" && b[0] == '{' {
-		var object struct {
-			Name *string `json:"name"`
-		}
-		if json.Unmarshal(b, &object) == nil && object.Name != nil {
-			return place{fmt.Sprintf("%s%s %q: ", p.of, kind, brief(*object.Name)), "", depth}
-		}
-		return place{fmt.Sprintf("%s%s %d: ", p.of, kind, i), "", depth}
+	kind := named[t]
+	p.depth++
+	if b[0] != '{' || kind == "" && t != reflect.TypeFor[Condition]() {
+		p.name = fmt.Sprintf("%s[%d]", p.name, i)
+		return p
 	}
-	if t == reflect.TypeFor[Condition]() && b[0] == '{' {
-		return place{p.of, "", depth} // users give bbox, datetime and the like beside where
+	p.name = "" // of conditions, too: users give bbox, datetime and the like beside where
+	var object struct {
+		Name *string `json:"name"`
 	}
-	return place{p.of, fmt.Sprintf("%s[%d]", p.name, i), depth}
+	switch {
+	case kind == "":
+	case json.Unmarshal(b, &object) == nil && object.Name != nil:
+		p.of += fmt.Sprintf("%s %q: ", kind, brief(*object.Name))
+	default:
+		p.of += fmt.Sprintf("%s %d: ", kind, i)
+	}
+	return p
 }
 
 // wrong returns the error about a value that does not follow a rule.
@@ -168,123 +131,77 @@ func (p place) wrong(b json.RawMessage, rule string) error {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	_ = d.Decode(&v) // it is JSON
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	text := brief(strings.TrimSpace(out.String()))
-	name := p.name
-	name = cmp.Or(name, "it") // the spec itself, or a field of it
-	return &fault.MemberError{Where: p.of, Member: name, Value: json.RawMessage(text), Rule: "it must be " + rule}
+	_ = d.Decode(&v)             // it is JSON
+	name := cmp.Or(p.name, "it") // the spec itself, or a field of it
+	return &fault.MemberError{Where: p.of, Member: name, Value: json.RawMessage(brief(string(textOf(v)))),
+		Rule: "it must be " + rule}
 }
 
-// check checks JSON without white space against a type: that every member exists, and that every value has the type of
-// its member. It returns the JSON with long forms in place of short ones. The error names the member, its value and the
-// rule.
+// leaves are the rules for values that are neither lists nor objects.
+var leaves = map[reflect.Kind]string{
+	reflect.String: "a string", reflect.Bool: "true or false", reflect.Float64: "a finite number",
+	reflect.Uint64: "a whole number from 0 to 2^64-1", reflect.Int: "a whole number", reflect.Int64: "a whole number",
+}
+
+// read sets v to a value of JSON without white space, in a short form or the long one. It refuses unknown members and
+// values of another type than v has. The error names the member, its value and the rule.
 //
 // Package encoding/json alone would name neither the value nor the field of the spec, would take null in a list for 0,
-// and would cut a list that is too long for its array. Values stay as they were written, because the spec hash has the
-// operands of conditions so.
-func (p place) check(t reflect.Type, text json.RawMessage) (json.RawMessage, error) {
+// and would cut a list that is too long for its array.
+func (p place) read(b json.RawMessage, v reflect.Value) error {
 	if p.depth > maxDepth {
-		return nil, fmt.Errorf("%s%s is %d lists and objects deep: at most %d are allowed", p.of, p.name, p.depth,
-			maxDepth)
+		return fmt.Errorf("%s%s is %d lists and objects deep: at most %d are allowed", p.of, p.name, p.depth, maxDepth)
 	}
-	text, err := p.long(t, text)
+	pointer := v.Addr().Interface()
+	b, err := p.long(b, pointer)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rule := ""
-	switch t {
-	case reflect.TypeFor[json.RawMessage]():
-		return text, nil // its own reader checks it
-	case reflect.TypeFor[Float]():
-		rule = numberRule(t, text)
-		if rule == "" || slices.Contains([]string{`"nan"`, `"inf"`, `"-inf"`}, string(text)) {
-			return text, nil
-		}
-		return nil, p.wrong(text, `a number, "nan", "inf" or "-inf"`)
-	case reflect.TypeFor[Grid]():
-		rule = numberRule(t, text)
-		if rule == "" || string(text) == `"`+firstGrid+`"` {
-			return text, nil
-		}
-		return nil, p.wrong(text, `"first" or a number of metres`)
-	case reflect.TypeFor[fieldDefaults]():
-		return p.defaults(text)
-	case reflect.TypeFor[Sampler]():
+	if _, ok := pointer.(*Sampler); ok {
 		p.name = "" // users say per_asset, not sampler.per_asset
 	}
-	if v, ok := reflect.New(t).Interface().(json.Unmarshaler); ok && (t.Kind() != reflect.Struct || text[0] != '{') {
-		if err := v.UnmarshalJSON(text); err != nil {
-			return nil, p.wrong(text, err.Error())
+	if reader, ok := pointer.(json.Unmarshaler); ok {
+		if err := reader.UnmarshalJSON(b); err != nil {
+			return p.wrong(b, err.Error())
 		}
-		return text, nil
+		return nil
 	}
-	switch t.Kind() {
+	rule := leaves[v.Kind()]
+	switch v.Kind() {
 	case reflect.Pointer:
-		return p.check(t.Elem(), text)
+		v.Set(reflect.New(v.Type().Elem()))
+		return p.read(b, v.Elem())
 	case reflect.Struct:
-		if text[0] == '{' {
-			return p.object(t, text)
+		if b[0] == '{' {
+			return p.object(b, v)
 		}
 		rule = "an object"
 	case reflect.Map:
-		if text[0] == '{' {
-			return p.values(t.Elem(), text)
+		if b[0] == '{' {
+			return p.values(b, v)
 		}
 		rule = "an object of values by name"
-	case reflect.Slice, reflect.Array:
-		if list, ok := elements(text); ok && (t.Kind() == reflect.Slice || len(list) == t.Len()) {
-			return p.list(t.Elem(), list)
+	case reflect.Slice:
+		if list, ok := elements(b); ok {
+			return p.list(list, v)
 		}
 		rule = "a list"
-		if t.Kind() == reflect.Array {
-			rule = fmt.Sprintf("a list of %d", t.Len())
-			if k := t.Elem().Kind(); k == reflect.Float64 || k == reflect.Int {
-				rule += " numbers"
-			}
+	case reflect.Array:
+		if list, ok := elements(b); ok && len(list) == v.Len() {
+			return p.list(list, v)
 		}
-	case reflect.String:
-		if text[0] != '"' {
-			rule = "a string"
-		}
-	case reflect.Bool:
-		if text[0] != 't' && text[0] != 'f' {
-			rule = "true or false"
+		if rule = fmt.Sprintf("a list of %d", v.Len()); leaves[v.Type().Elem().Kind()] != "" {
+			rule += " numbers"
 		}
 	default:
-		rule = numberRule(t, text)
-	}
-	if rule != "" {
-		return nil, p.wrong(text, rule)
-	}
-	return text, nil
-}
-
-// numberRule returns the rule that a value breaks as a number of a type, or "".
-func numberRule(t reflect.Type, b json.RawMessage) string {
-	number := string(b) // no JSON value but a number parses as a number
-	var err error
-	switch t.Kind() {
-	case reflect.Float64:
-		if _, err = strconv.ParseFloat(number, 64); err != nil {
-			return "a finite number"
+		if b[0] != 'n' && json.Unmarshal(b, pointer) == nil {
+			return nil
 		}
-	case reflect.Uint64:
-		if _, err = strconv.ParseUint(number, 10, 64); err != nil {
-			return "a whole number from 0 to 2^64-1"
-		}
-	default:
-		if _, err = strconv.ParseInt(number, 10, t.Bits()); err != nil {
-			if errors.Is(err, strconv.ErrRange) {
-				return fmt.Sprintf("a whole number of %d bits", t.Bits())
-			}
-			return "a whole number"
+		if _, err := strconv.ParseInt(string(b), 10, 64); v.CanInt() && errors.Is(err, strconv.ErrRange) {
+			rule += " of 64 bits"
 		}
 	}
-	return ""
+	return p.wrong(b, rule)
 }
 
 // elements returns the elements of a list, or false if b is not a list.
@@ -297,54 +214,46 @@ func elements(b json.RawMessage) (list []json.RawMessage, ok bool) {
 // times its text. The longest lists hold sources and shares.
 const maxElements = max(maxSources, maxShares)
 
-// list checks the elements of a list.
-func (p place) list(t reflect.Type, list []json.RawMessage) (_ json.RawMessage, err error) {
+// list reads the elements of a list.
+func (p place) list(list []json.RawMessage, v reflect.Value) error {
+	t := v.Type().Elem()
 	if t.Kind() == reflect.Struct && len(list) > maxElements {
-		return nil, fmt.Errorf("%s%s has %d elements: it must have at most %d", p.of, p.name, len(list), maxElements)
+		return fmt.Errorf("%s%s has %d elements: it must have at most %d", p.of, p.name, len(list), maxElements)
 	}
-	for i, v := range list {
-		if list[i], err = p.element(t, i, v).check(t, v); err != nil {
-			return nil, err
+	if v.Kind() == reflect.Slice {
+		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
+	}
+	for i, b := range list {
+		if err := p.element(t, i, b).read(b, v.Index(i)); err != nil {
+			return err
 		}
 	}
-	return listText(list), nil
-}
-
-// listText returns the JSON of a list. As object.text, it takes its elements as they are: json.Marshal would check
-// them, and escape each < as six bytes, on every level around them.
-func listText(list []json.RawMessage) json.RawMessage {
-	size := 2 // the brackets, and a comma for each element
-	for _, v := range list {
-		size += len(v) + 1
-	}
-	raw := append(make(json.RawMessage, 0, size), '[')
-	for i, v := range list {
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(raw, v...)
-	}
-	return append(raw, ']')
+	return nil
 }
 
 // object holds the members of an object of JSON.
 type object map[string]json.RawMessage
 
-// text returns the JSON of the object.
-func (o object) text() json.RawMessage {
-	members := make([]json.RawMessage, 0, len(o))
-	for _, name := range slices.Sorted(maps.Keys(o)) {
-		members = append(members, slices.Concat(textOf(name), json.RawMessage(":"), o[name]))
-	}
-	b := listText(members)
-	b[0], b[len(b)-1] = '{', '}'
-	return b
+// on reports whether a member is given, and neither false nor null.
+func (o object) on(name string) bool {
+	return o[name] != nil && string(o[name]) != "false" && string(o[name]) != "null"
 }
 
-// textOf returns the JSON of a string.
-func textOf(text string) json.RawMessage {
-	b, _ := json.Marshal(text) // a string has no error
-	return b
+// textOf returns JSON that encoding/json can write, with each < as it is and not as six bytes.
+func textOf(v any) json.RawMessage {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	return bytes.TrimSpace(out.Bytes())
+}
+
+// unquoted returns a string of JSON, or "" if b is nil or none.
+func unquoted(b json.RawMessage) (s string) {
+	if json.Unmarshal(b, &s) != nil {
+		return ""
+	}
+	return s
 }
 
 // members returns the members of an object, and their names in their order. Two of one name are an error.
@@ -365,24 +274,25 @@ func (p place) members(b json.RawMessage) (names []string, values object, err er
 	return names, values, err
 }
 
-// values checks the values of a map.
-func (p place) values(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
+// values reads the values of a map.
+func (p place) values(b json.RawMessage, v reflect.Value) error {
 	names, values, err := p.members(b)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range names {
-		if values[k], err = p.member(k).check(t, values[k]); err != nil {
-			return nil, err
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, name := range names {
+		value := reflect.New(v.Type().Elem()).Elem()
+		if err := p.member(name).read(values[name], value); err != nil {
+			return err
 		}
+		v.SetMapIndex(reflect.ValueOf(name), value)
 	}
-	return values.text(), nil
+	return err
 }
 
 // member is a member of an object that stands for a struct.
 type member struct {
-	name string
-	of   reflect.Type
+	name  string
+	of    reflect.Type
+	index []int // of the field of the struct
 }
 
 // structs holds the members of structs by their types. A spec may have 300,000 empty objects, and reflect would take
@@ -397,30 +307,42 @@ func membersOf(t reflect.Type) (all []member) {
 	for _, field := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" && name != "-" { // an embedded struct has no name, and its fields are visible
-			all = append(all, member{name, field.Type})
+			all = append(all, member{name, field.Type, field.Index})
 		}
 	}
 	structs.Store(t, all)
 	return all
 }
 
-// object checks the members of a struct in the order of its fields.
-func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
+// object reads an object into a struct.
+func (p place) object(b json.RawMessage, v reflect.Value) error {
 	_, values, err := p.members(b)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	known := membersOf(t)
-	for _, member := range known {
-		switch raw := values[member.name]; {
-		case raw == nil:
-		case string(raw) == "null" && member.of != reflect.TypeFor[json.RawMessage]():
-			delete(values, member.name) // as encoding/json takes it
-		case string(raw) == "false" && member.of == reflect.TypeFor[*Normalize]():
-			values[member.name] = json.RawMessage("null") // a field with it takes no default
+	return p.fill(values, v)
+}
+
+// fill reads the members of an object into a struct, in the order of its fields.
+func (p place) fill(values object, v reflect.Value) error {
+	switch to := v.Addr().Interface().(type) {
+	case *Field:
+		if err := p.picked(values); err != nil {
+			return err
+		}
+		p.keep(to, values)
+	case *form:
+		p.keep(to, values)
+	}
+	known := membersOf(v.Type())
+	for _, m := range known {
+		switch raw := values[m.name]; {
+		case raw == nil, string(raw) == "false" && m.of == reflect.TypeFor[*Normalize]():
+		case string(raw) == "null" && m.of != reflect.TypeFor[json.RawMessage]():
+			delete(values, m.name) // as encoding/json takes it
 		default:
-			if values[member.name], err = p.member(member.name).check(member.of, raw); err != nil {
-				return nil, err
+			if err := p.member(m.name).read(raw, v.FieldByIndex(m.index)); err != nil {
+				return err
 			}
 		}
 	}
@@ -431,8 +353,15 @@ func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 				names[i] = m.name
 			}
 			slices.Sort(names)
-			return nil, fmt.Errorf("%sno member %q; there are %s", p.of, p.member(name).name, strings.Join(names, ", "))
+			return fmt.Errorf("%sno member %q; there are %s", p.of, p.member(name).name, strings.Join(names, ", "))
 		}
 	}
-	return values.text(), nil
+	return nil
+}
+
+// keep notes the members of a field or of the spec.
+func (p place) keep(of any, values object) {
+	if p.given != nil {
+		p.given[of] = values
+	}
 }

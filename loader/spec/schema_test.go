@@ -280,7 +280,7 @@ func (g generator) of(t reflect.Type) map[string]any {
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number"}, map[string]any{"enum": []string{"nan", "inf", "-inf"}},
 		}}
-	case reflect.TypeFor[fieldDefaults]():
+	case reflect.TypeFor[object]():
 		members := map[string]any{}
 		for _, name := range defaultMembers {
 			members[name] = map[string]any{"$ref": "#/$defs/Field/properties/" + name}

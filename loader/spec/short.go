@@ -171,9 +171,9 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	case `"-inf"`:
 		*f = Float(math.Inf(-1))
 	default:
-		var v float64
-		if err := json.Unmarshal(b, &v); err != nil {
-			return fmt.Errorf("%s is neither a number nor \"nan\", \"inf\", \"-inf\"", b)
+		v, err := strconv.ParseFloat(string(b), 64)
+		if err != nil {
+			return errors.New(`a number, "nan", "inf" or "-inf"`)
 		}
 		*f = Float(v)
 	}

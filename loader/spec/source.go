@@ -339,22 +339,6 @@ type Strata struct {
 	PerBatch bool `json:"per_batch,omitempty"`
 }
 
-// UnmarshalJSON reads a split, or the name of the part of a given one that counts.
-func (s *Split) UnmarshalJSON(b []byte) error {
-	type long Split
-	if b[0] == '{' {
-		return json.Unmarshal(b, (*long)(s))
-	}
-	switch err := json.Unmarshal(b, &s.part); {
-	case err != nil:
-		return errors.New("the name of a part, or a split")
-	case strings.TrimSpace(s.part) == "":
-		return errors.New("the name of a part; leave it out for all samples")
-	}
-	s.By = "given"
-	return nil
-}
-
 // countIn moves a number of samples from a member until to the member length.
 func (t *Text) countIn(length *int64) {
 	if n, err := strconv.ParseInt(string(*t), 10, 64); err == nil && n > 0 && *length == 0 {

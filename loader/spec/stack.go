@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Grid is the grid of a field of several rasters: 0 for the first one's, else the size of its pixels in metres.
@@ -24,15 +25,11 @@ func (g Grid) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads "first" or a number above 0. Other JSON is an error.
 func (g *Grid) UnmarshalJSON(b []byte) error {
-	var v float64
-	switch err := json.Unmarshal(b, &v); {
-	case string(b) == `"`+firstGrid+`"`:
-		*g = 0
-	case err != nil || !(v > 0):
-		return wrong("grid", b, `it must be "first", or the size of pixels in metres, above 0`)
-	default:
-		*g = Grid(v)
+	v, err := strconv.ParseFloat(string(b), 64)
+	if string(b) != `"`+firstGrid+`"` && (err != nil || !(v > 0)) {
+		return errors.New(`"first", or the size of pixels in metres, above 0`)
 	}
+	*g = Grid(v)
 	return nil
 }
 

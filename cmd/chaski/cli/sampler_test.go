@@ -27,7 +27,7 @@ func TestSamplerFlags(t *testing.T) {
 		{`--window 64x64 --sampler {"kind":"resized_window","scale":2}`, "--sampler: scale is 2: it must be"},
 		{`--window 64x64 --sampler {"kind":"tile_window","pool":2000000}`,
 			"spec: pool is 2000000: it must be from 0 to"},
-		{`--sampler {"kind":`, "--sampler: it: unexpected end of JSON input"},
+		{`--sampler {"kind":`, "--sampler: unexpected end of JSON input"},
 		{"--window 64x64 --per-asset 2000000", "--per-asset is 2000000: it must be from 1 to 1048576"},
 		{"--window 70000x64", "--window is [70000,64]: both sides must be from 1 to 65536 pixels"},
 		{"--window 32,48,64", ""},
