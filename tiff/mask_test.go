@@ -198,7 +198,7 @@ func TestMaskRefuses(t *testing.T) {
 			return append(f, ifd.Shorts(ifd.TagFillOrder, 3))
 		})},
 		"a predictor on bits": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
-			f[4] = ifd.Shorts(ifd.TagCompression, compLZW)
+			f[4] = ifd.Shorts(ifd.TagCompression, 5)
 			return append(f, ifd.Shorts(ifd.TagPredictor, 2))
 		})},
 		"too few bytes": {fault.Corrupt, maskFile(9, 2, make([]byte, 3), maskFields(9, 2, 1)...)},

@@ -1,6 +1,7 @@
 package tiff
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -17,43 +18,55 @@ const (
 	photometricYCbCr       = 6
 )
 
-// Compressions that are read.
+// Compressions that code names.
 const (
-	compNone       = 1
-	compLZW        = 5
-	compJPEG       = 7
-	compDeflate    = 8
-	compPackBits   = 32773
-	compOldDeflate = 32946
-	compLERC       = 34887
-	compLZMA       = 34925
-	compZstd       = 50000
-	compWebP       = 50001
+	compNone    = 1
+	compDeflate = 8
+	compZstd    = 50000
 )
 
-// codecs are the codecs of the compressions that are read.
-var codecs = map[uint16]chunk.Codec{
-	compNone: chunk.Raw, compZstd: chunk.Zstd, compDeflate: chunk.Deflate, compOldDeflate: chunk.Deflate,
-	compLZW: chunk.LZW, compPackBits: chunk.PackBits, compJPEG: chunk.JPEG,
-	compLERC: chunk.LERC, compWebP: chunk.WebP, compLZMA: chunk.LZMA,
+// compression is a value of the tag Compression.
+type compression struct {
+	number uint16
+	name   string // for messages and Meta
+	codec  chunk.Codec
+	plain  bool // the tag Predictor has no effect, as in libtiff
+	unread bool // this package does not read it
+	gdal   bool // but GDAL does
 }
 
-// compressionNames are for messages and Meta.
-var compressionNames = map[uint16]string{
-	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW",
-	6: "old JPEG", compJPEG: "JPEG",
-	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
-	compLERC: "LERC", compLZMA: "LZMA", compZstd: "zstd", compWebP: "WebP",
-	50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
+// compressions are the values that have a name.
+var compressions = []compression{
+	{number: compNone, name: "none", codec: chunk.Raw, plain: true},
+	{number: 2, name: "CCITT RLE", unread: true, gdal: true},
+	{number: 3, name: "CCITT fax 3", unread: true, gdal: true},
+	{number: 4, name: "CCITT fax 4", unread: true, gdal: true},
+	{number: 5, name: "LZW", codec: chunk.LZW},
+	{number: 6, name: "old JPEG", unread: true, gdal: true},
+	{number: 7, name: "JPEG", codec: chunk.JPEG, plain: true},
+	{number: compDeflate, name: "deflate", codec: chunk.Deflate},
+	{number: 32773, name: "PackBits", codec: chunk.PackBits, plain: true},
+	{number: 32946, name: "old deflate", codec: chunk.Deflate},
+	{number: 34661, name: "JBIG", unread: true, gdal: true},
+	{number: 34712, name: "JPEG 2000", unread: true},
+	{number: 34887, name: "LERC", codec: chunk.LERC, plain: true},
+	{number: 34925, name: "LZMA", codec: chunk.LZMA},
+	{number: compZstd, name: "zstd", codec: chunk.Zstd},
+	{number: 50001, name: "WebP", codec: chunk.WebP, plain: true},
+	{number: 50002, name: "JPEG XL", unread: true, gdal: true},
+	{number: 52546, name: "JPEG XL", unread: true, gdal: true},
+	{number: 60000, name: "OpenZL", unread: true},
 }
 
-// gdalReads are compressions that GDAL reads and this package does not.
-var gdalReads = []uint16{2, 3, 4, 6, 34661, 50002, 52546}
+// compressionOf returns a value of the tag Compression, without a name if it has none.
+func compressionOf(number uint16) compression {
+	for _, known := range compressions {
+		if known.number == number {
+			return known
+		}
+	}
+	return compression{number: number, unread: true}
+}
 
 // CompressionName returns the name of a Compression value, or its number.
-func CompressionName(c uint16) string {
-	if name := compressionNames[c]; name != "" {
-		return name
-	}
-	return strconv.Itoa(int(c))
-}
+func CompressionName(c uint16) string { return cmp.Or(compressionOf(c).name, strconv.Itoa(int(c))) }

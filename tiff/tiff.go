@@ -2,7 +2,7 @@
 // GeoTIFFs (TOGs).
 //
 // Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips, PlanarConfiguration 1
-// and 2, either byte order, predictors 1, 2 and 3, sparse chunks; the compressions of the table codecs (tags.go);
+// and 2, either byte order, predictors 1, 2 and 3, sparse chunks; the compressions of the table in tags.go;
 // integers of 1 to 64 bits, floats of 16 to 64 bits, complex numbers. A TOG (TACO 0.2 specification, "TACO Optimized
 // GeoTIFF") is the output of GDAL's COG driver with INTERLEAVE=TILE. The reader does not depend on the bytes of that
 // driver around a tile (leader, trailer, ghost area).
@@ -186,16 +186,15 @@ func (p *parser) codec() chunk.Codec {
 			"neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
 		return 0
 	}
-	compression := uint16(p.Between(ifd.TagCompression, compNone, 0, math.MaxUint16))
-	codec, ok := codecs[compression]
-	if !ok {
+	used := compressionOf(uint16(p.Between(ifd.TagCompression, compNone, 0, math.MaxUint16)))
+	if used.unread {
 		advice := ""
-		if slices.Contains(gdalReads, compression) {
+		if used.gdal {
 			advice = "; this converts the file: gdal_translate -co COMPRESS=DEFLATE in.tif out.tif"
 		}
-		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s%s", CompressionName(compression), advice)
+		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s%s", CompressionName(used.number), advice)
 	}
-	return codec
+	return used.codec
 }
 
 // SampleFormat values.
@@ -265,8 +264,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	if p.Err != nil {
 		return chunk.NoPredictor
 	}
-	switch x.Codec {
-	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP:
+	if slices.ContainsFunc(compressions, func(c compression) bool { return c.plain && c.codec == x.Codec }) {
 		return chunk.NoPredictor
 	}
 	if v != 1 && x.Packed != 0 {

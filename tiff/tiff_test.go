@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -210,7 +209,9 @@ func BenchmarkOpen(b *testing.B) {
 // its number if it has no name.
 func TestUnsupportedCompressions(t *testing.T) {
 	names := map[uint16]string{12345: "12345"}
-	maps.Copy(names, compressionNames)
+	for _, known := range compressions {
+		names[known.number] = known.name
+	}
 	read := 0
 	for c, name := range names {
 		file := oneTile(ifd.Shorts(ifd.TagCompression, c))
