@@ -2,18 +2,150 @@ package spec
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
-	"strconv"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/crs"
 )
+
+// Condition selects rows. It is one of: a comparison of a column with a value (Column, Op, Value),
+// SQL, a query (Select), a bounding box (BBox), a range of time (Datetime), or groups of containers
+// (Concat). A null meets no comparison.
+type Condition struct {
+	// Column is the column that is compared with Value. With BBox it is the column of geometries, with Datetime the
+	// column of times. Default for these two: the first of the usual names that the table has.
+	Column string `json:"column,omitempty"`
+	// Op is "==", "!=", "<", "<=", ">", ">=" or "in".
+	Op string `json:"op,omitempty"`
+	// Value is a number or a string, of the type of the column, or with "in" a list of them. For a
+	// column of dates or timestamps it may be a string in ISO 8601; a year, month or day is its
+	// first moment, in UTC.
+	Value json.RawMessage `json:"value,omitempty"`
+
+	// SQL is the part of a query after WHERE, on the columns of level 0. See package format/tables/query.
+	SQL string `json:"sql,omitempty"`
+	// Select is a SELECT with the column of ids in its result. It selects the samples with these
+	// ids. Its table "data" has the rows that the conditions before this one leave.
+	Select string `json:"select,omitempty"`
+	// BBox is a bounding box (west, south, east, north) in the CRS of BBoxCRS. It selects samples
+	// whose geometry, or in a catalog the bounds of the raster, intersects the box. In longitude
+	// and latitude the box crosses the antimeridian if west is greater than east. Geometries in
+	// another CRS are compared by where they lie on Earth; an unknown CRS is an error.
+	BBox *[4]float64 `json:"bbox,omitempty"`
+	// BBoxCRS is the EPSG code of the CRS of BBox. Default: 4326, longitude and latitude in
+	// degrees.
+	BBoxCRS EPSG `json:"bbox_crs,omitempty"`
+	// Within selects only samples that lie wholly inside BBox.
+	Within bool `json:"within,omitempty"`
+	// Datetime is a range "A/B" of dates, which are whole days in UTC, or timestamps. It selects
+	// samples that begin in the range.
+	Datetime string `json:"datetime,omitempty"`
+	// Level is the level whose geometry or time BBox or Datetime looks at. A sample is selected if
+	// one of the rows below it on that level matches. Default: the first level that has such a
+	// column.
+	Level int `json:"level,omitempty"`
+
+	// Concat divides the containers of a source into groups with conditions of their own, and joins
+	// the samples that they leave, in order. It must be the first condition.
+	Concat []Group `json:"concat,omitempty"`
+}
+
+// operators lists the values of Condition.Op.
+var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
+
+// PlaceColumns and TimeColumns list the columns that BBox and Datetime look at if a condition names
+// none: the columns of containers, GeoParquet and STAC. The first one that the table has is used.
+var (
+	PlaceColumns = []string{"istac:geometry", "stac:geometry", "spatial:geometry", "stac:centroid", "istac:centroid",
+		"spatial:centroid", "geometry"}
+	TimeColumns = []string{"istac:time_start", "stac:time_start", "stac:datetime", "temporal:datetime", "datetime"}
+	// BoundsColumns are the columns of a catalog with the bounds of each raster, in the CRS of its
+	// column epsg.
+	BoundsColumns = []string{"minx", "miny", "maxx", "maxy"}
+)
+
+// Group is a number of consecutive containers of a source, with conditions for their samples.
+type Group struct {
+	// Paths is the number of containers of the group, at least 1. A group begins after the
+	// containers of the group before it; Source comes first, then Parts.
+	Paths int `json:"paths"`
+	// Where lists conditions that see only the containers of the group.
+	Where []Condition `json:"where,omitempty"`
+	// Columns says what happens to columns that some containers of the group lack: "intersection"
+	// (default) drops them, "fill_missing" fills them with nulls, "strict" is an error. For a group
+	// of all containers it applies to fields, too.
+	Columns string `json:"columns,omitempty"`
+}
+
+// maxNested is the depth of groups in groups. A spec is user input and groups are visited
+// recursively, so that the depth must have a bound.
+const maxNested = 8
+
+// validateWhere checks conditions. depth is the number of groups around them.
+func validateWhere(where []Condition, depth int) error {
+	for i := range where {
+		condition := &where[i]
+		err := condition.validate()
+		if err == nil && condition.Concat != nil {
+			err = validateGroups(condition.Concat, i, depth)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validate checks that a condition is of exactly one kind, and its members as far as that is
+// possible without the data.
+func (c *Condition) validate() error {
+	kinds := 0
+	for _, set := range []bool{
+		c.Op != "" || c.Value != nil, strings.TrimSpace(c.SQL) != "", c.Select != "", c.BBox != nil,
+		c.Datetime != "", c.Concat != nil,
+	} {
+		if set {
+			kinds++
+		}
+	}
+	switch {
+	case kinds == 0 && c.Column == "":
+		return errors.New("a condition is empty: it has no column, sql or the like; leave it out for all samples")
+	case kinds > 1:
+		return errors.New("a condition is one of column with op and value, sql, select, bbox, datetime and concat")
+	case c.SQL != "" || c.Select != "" || c.Concat != nil:
+		if c.Column != "" || c.Level != 0 || c.Within || c.BBoxCRS != 0 {
+			return errors.New("sql, select and concat take no column, level, within or bbox_crs")
+		}
+		return nil
+	case c.BBoxCRS != 0 && c.BBox == nil:
+		return fmt.Errorf("bbox_crs is %d, but there is no bbox that it could be of", c.BBoxCRS)
+	case c.BBoxCRS < 0:
+		return wrong("bbox_crs", c.BBoxCRS, "it is an EPSG code")
+	case c.BBox != nil:
+		_, _, err := c.Place()
+		return err
+	case c.Datetime != "":
+		if c.Within {
+			return errors.New("within is for bbox")
+		}
+		_, _, err := c.Place()
+		return err
+	case c.Column == "" || !slices.Contains(operators, c.Op):
+		return fmt.Errorf("column %q: the operator is %q: it must be one of %s", c.Column, c.Op,
+			strings.Join(operators, " "))
+	case c.Level != 0 || c.Within:
+		return errors.New("level and within are for bbox and datetime")
+	}
+	if _, err := c.Operands(); err != nil {
+		return within(fmt.Sprintf("column %q", c.Column), err)
+	}
+	return nil
+}
 
 // Place returns the bounding box or the range of time of the condition. Errors are faults of the user's input, not of a
 // file.
@@ -30,43 +162,6 @@ func (c *Condition) Place() (*crs.Box, *column.Times, error) {
 		return nil, nil, within("datetime", err)
 	}
 	return nil, &times, nil
-}
-
-// operators lists the values of Condition.Op.
-var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
-
-// Operand is a number or a string that the values of a column are compared with.
-type Operand struct {
-	text    string
-	IsText  bool // the operand is a string
-	isFloat bool // int is not set
-	int     int64
-	float   float64
-	beyond  int // 1 if the operand is above int and below the next value, or above all; -1 if below all
-}
-
-// OperandOf returns the operand of a JSON number or string. Other JSON is an error.
-func OperandOf(m json.RawMessage) (o Operand, err error) {
-	// A list of 1 MiB has half a million of them, so no decoder is made for each.
-	m = bytes.TrimSpace(m)
-	switch {
-	case !json.Valid(m):
-		return o, errors.New("value is not JSON")
-	case m[0] == '"':
-		o.IsText = true
-		return o, json.Unmarshal(m, &o.text)
-	case m[0] != '-' && (m[0] < '0' || m[0] > '9'):
-		return o, fmt.Errorf("value %s is neither a number nor a text", brief(string(m)))
-	}
-	// Whole numbers stay whole, since float64 would round those beyond 2^53.
-	if i, err := strconv.ParseInt(string(m), 10, 64); err == nil {
-		return Operand{int: i, float: float64(i)}, nil
-	}
-	f, err := strconv.ParseFloat(string(m), 64)
-	if err != nil {
-		return o, fmt.Errorf("value %s is not a number of float64", brief(string(m)))
-	}
-	return Operand{isFloat: true, float: f}, nil
 }
 
 // Operands returns the operands that the column is compared with: one, or with "in" at least one.
@@ -89,67 +184,21 @@ func (c *Condition) Operands() ([]Operand, error) {
 	return out, nil
 }
 
-// Compare compares a value of a column of kind k with an operand of that kind, as cmp.Compare does.
-// ordered is false if the value is NaN, for which every comparison is false.
-func (o *Operand) Compare(k column.Kind, v column.Value) (c int, ordered bool) {
+// Called returns the name of the argument by which a user gives such a condition, for errors.
+func (c *Condition) Called() string {
 	switch {
-	case o.IsText:
-		return cmp.Compare(v.Text, o.text), true
-	case k == column.Int && !o.isFloat:
-		return cmp.Or(cmp.Compare(v.Int, o.int), -o.beyond), true
+	case c.Select != "":
+		return "sql"
+	case c.BBox != nil:
+		return "bbox"
+	case c.Datetime != "":
+		return "datetime"
 	}
-	f := v.Float
-	if k == column.Int {
-		f = float64(v.Int)
-	}
-	return cmp.Compare(f, o.float), !math.IsNaN(f)
+	return "where"
 }
 
-// clocks lists the layouts of dates and timestamps. A timestamp without a zone is in UTC.
-// time.Parse accepts a fraction after the seconds of every layout.
-var clocks = []string{
-	"2006", "2006-01", time.DateOnly,
-	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05",
-	"2006-01-02T15:04Z07:00", "2006-01-02T15:04",
-}
-
-// Count turns a string operand into the number of units from 1970 to the time that it names. A
-// year, month or day is its first moment. A string that is neither a date nor a timestamp is an
-// error.
-func (o *Operand) Count(unit time.Duration) error {
-	for _, form := range clocks {
-		when, err := time.Parse(form, o.text)
-		if err != nil {
-			continue
-		}
-		ns := new(big.Int).Mul(big.NewInt(when.Unix()), big.NewInt(int64(time.Second)))
-		ns.Add(ns, big.NewInt(int64(when.Nanosecond())))
-		// DivMod rounds down, also before 1970, so rest is never negative.
-		count, rest := new(big.Int).DivMod(ns, big.NewInt(int64(unit)), new(big.Int))
-		o.IsText, o.int, o.beyond = false, count.Int64(), rest.Sign()
-		// A time before or after all times of the column stands beyond its first or last value.
-		if !count.IsInt64() {
-			o.int, o.beyond = math.MaxInt64, 1
-			if count.Sign() < 0 {
-				o.int, o.beyond = math.MinInt64, -1
-			}
-		}
-		o.float = float64(o.int)
-		return nil
-	}
-	return fmt.Errorf("it holds times, and %q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)",
-		o.text)
-}
-
-// Suits checks that the operand can be compared with a column of kind k. The error names the
-// column.
-func (o *Operand) Suits(k column.Kind, name string) error {
-	if o.IsText != (k == column.Text) {
-		return fmt.Errorf("column %q holds %ss, which are not compared with %s",
-			name, k, map[bool]string{true: "texts", false: "numbers"}[o.IsText])
-	}
-	return nil
-}
+// Compares reports whether the condition compares a column with a value, which every table can do.
+func (c *Condition) Compares() bool { return c.Op != "" }
 
 // Meets reports whether a value of a column of kind k meets the comparison with the operands. A
 // null meets none.
@@ -187,39 +236,52 @@ func (c *Condition) Meets(k column.Kind, v column.Value, with []Operand) bool {
 	return false
 }
 
-// Group is a number of consecutive containers of a source, with conditions for their samples.
-type Group struct {
-	// Paths is the number of containers of the group, at least 1. A group begins after the
-	// containers of the group before it; Source comes first, then Parts.
-	Paths int `json:"paths"`
-	// Where lists conditions that see only the containers of the group.
-	Where []Condition `json:"where,omitempty"`
-	// Columns says what happens to columns that some containers of the group lack: "intersection"
-	// (default) drops them, "fill_missing" fills them with nulls, "strict" is an error. For a group
-	// of all containers it applies to fields, too.
-	Columns string `json:"columns,omitempty"`
+// compactedWhere returns a copy of the conditions, also in their groups, with compacted
+// values.
+func compactedWhere(where []Condition) []Condition {
+	where = slices.Clone(where)
+	for i := range where {
+		condition := &where[i]
+		condition.Value, condition.Concat = compacted(condition.Value), slices.Clone(condition.Concat)
+		for k := range condition.Concat {
+			condition.Concat[k].Where = compactedWhere(condition.Concat[k].Where)
+		}
+	}
+	return where
 }
 
-// maxNested is the depth of groups in groups. A spec is user input and groups are visited
-// recursively, so that the depth must have a bound.
-const maxNested = 8
+// compacted returns JSON without white space, so that white space does not change the spec hash. Tables hold 1 and 0
+// for true and false, also in a list.
+func compacted(m json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, m) != nil {
+		return m
+	}
+	has := func(word string) bool { return bytes.Contains(b.Bytes(), []byte(word)) }
+	var list []json.RawMessage // takes 24 bytes for each number of the list
+	if !has("true") && !has("false") || json.Unmarshal(b.Bytes(), &list) != nil || list == nil {
+		return number(b.Bytes())
+	}
+	parts := make([][]byte, len(list))
+	for i := range list {
+		parts[i] = number(list[i])
+	}
+	return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+}
+
+// number returns 1 and 0 for true and false, and other JSON as it is.
+func number(m json.RawMessage) json.RawMessage {
+	switch string(m) {
+	case "true":
+		return json.RawMessage("1")
+	case "false":
+		return json.RawMessage("0")
+	}
+	return m
+}
 
 // Joins reports whether the conditions begin with groups of containers. Groups can only come first.
 func Joins(where []Condition) bool { return len(where) > 0 && where[0].Concat != nil }
-
-// Joins reports whether the conditions join groups of containers with conditions of their own.
-// Their dataset must then be opened with taco.Options.Chosen, because the groups join columns
-// themselves.
-func (s *Subset) Joins() bool { return Joins(s.Where) }
-
-// ColumnsMode returns how the columns of all containers are joined: as their group says if there is
-// only one group, else by column.Intersection.
-func (s *Subset) ColumnsMode() (column.Mode, error) {
-	if s.Joins() && len(s.Where[0].Concat) == 1 {
-		return s.Where[0].Concat[0].Mode()
-	}
-	return column.Intersection, nil
-}
 
 // validateGroups checks the groups of a condition. at is the index of the condition, depth the
 // number of groups around it.
