@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // InSource adds the name of a source of the spec to an error.
@@ -345,15 +344,4 @@ func (f *Field) override(o *Field) {
 		}
 	}
 	f.Physical = f.isPhysical()
-}
-
-// checkDims checks the names in Spec.Dims. Whether the array has these dimensions shows when it is
-// opened.
-func checkDims(dims string) error {
-	names := strings.Fields(dims)
-	unknown := func(name string) bool { return !slices.Contains([]string{"n", "t", "b", "y", "x"}, name) }
-	if _, twice := repeated(names); twice || slices.ContainsFunc(names, unknown) {
-		return fmt.Errorf("dims %q: dimensions are called n, t, b, y and x, each once", dims)
-	}
-	return nil
 }

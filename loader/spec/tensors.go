@@ -28,12 +28,6 @@ const GeoTime = "geo.time"
 // with steps. Batches with BadFill, or with a field that may lack, have one for each field.
 func ThereMember(field string) string { return "there." + field }
 
-// MissingFill is the value of Field.Missing beside MissingError.
-const MissingFill = "fill"
-
-// MayLack reports whether samples stay that lack the field.
-func (f *Field) MayLack() bool { return f.Missing == MissingFill }
-
 // SaysWhatIsThere reports whether batches have a tensor ThereMember for each field.
 func (s *Spec) SaysWhatIsThere() bool {
 	lacks := func(f Field) bool { return f.MayLack() }
