@@ -2,7 +2,9 @@ package rows
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +36,11 @@ const maxID = 64 << 10
 func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, err error) {
 	file, column, named := strings.Cut(list, source.Separator)
 	lines := !named && strings.EqualFold(path.Ext(source.Name(file)), ".txt")
+	if magic.Named(source.Name(file)).Class == magic.Items {
+		if ids, err = membersOf(ctx, file, column, o); ids != nil || err != nil {
+			return ids, fault.WithFile(err, file)
+		}
+	}
 	if !lines && magic.Named(source.Name(file)).Class.Table() {
 		if ids, err = columnOf(ctx, file, column, o); err != nil {
 			return nil, fault.WithFile(err, file)
@@ -67,6 +74,72 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 			file)
 	}
 	return ids, fault.WithFile(text.Err(), file)
+}
+
+// membersOf reads the list of strings or integers that a JSON file is or, with a name, that the member of its first
+// object is. It returns nil if there is no such list.
+func membersOf(ctx context.Context, file, name string, o resources.Options) (ids []string, err error) {
+	opened, err := o.Opener.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	d := json.NewDecoder(bufio.NewReader(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs)))
+	d.UseNumber()
+	// An error of the parser ends the search: reading the file as a table says what is wrong.
+	first, _ := d.Token()
+	if name == "" && first == json.Delim('[') {
+		return idsOf(ctx, d)
+	}
+	for first == json.Delim('{') && d.More() {
+		key, _ := d.Token()
+		value, err := d.Token()
+		if key == name && value == json.Delim('[') {
+			return idsOf(ctx, d)
+		}
+		for depth := opens(value); depth > 0 && err == nil; depth += opens(value) {
+			value, err = d.Token()
+			err = cmp.Or(err, turns.Tick(ctx))
+		}
+		if err != nil {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// opens returns by how much a token changes the depth of lists and objects.
+func opens(token json.Token) int {
+	switch token {
+	case json.Delim('['), json.Delim('{'):
+		return 1
+	case json.Delim(']'), json.Delim('}'):
+		return -1
+	}
+	return 0
+}
+
+// idsOf reads strings and integers up to the end of a list. It returns nil if there is something else.
+func idsOf(ctx context.Context, d *json.Decoder) ([]string, error) {
+	ids := []string{}
+	for d.More() {
+		token, err := d.Token()
+		if err := turns.Tick(ctx); err != nil {
+			return nil, err
+		}
+		switch id := token.(type) {
+		case string:
+			ids = append(ids, id)
+		case json.Number:
+			ids = append(ids, id.String())
+		default:
+			return nil, nil
+		}
+		if err != nil {
+			return nil, nil
+		}
+	}
+	return ids, nil
 }
 
 // columnOf reads a column of a table as strings; "" is the only one.

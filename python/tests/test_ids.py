@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
-@pytest.mark.parametrize("kind", ["txt", "list", "csv", "headless", "parquet"])
+@pytest.mark.parametrize("kind", ["txt", "list", "csv", "headless", "parquet", "json", "member"])
 def test_lists(data, tmp_path, binary, form, kind) -> None:
     """Whatever the list looks like, the samples are those that it names, in the dataset's order."""
     texts = [form.format(name=NAMES[k], base=NAMES[k].split("/")[1]) for k in PICKED]
@@ -68,6 +69,16 @@ def test_lists(data, tmp_path, binary, form, kind) -> None:
                 rows.writerow(["n", "file"])
             rows.writerows((i, text) for i, text in enumerate(texts))
         ids = f"{ids}::{'file' if kind == 'csv' else 1}"
+    elif kind == "json":
+        ids = tmp_path / "split.json"
+        ids.write_text(json.dumps(texts))
+    elif kind == "member":
+        ids = tmp_path / "splits.json"
+        other = {"about": {"train": ["x"], "n": [[1]]}, "val": [], "test": "train"}
+        ids.write_text(json.dumps(other | {"train": [str(i) for i in range(70_000)] + texts}))
+        with pytest.raises(chaski.errors.NotFoundError, match="none|name no sample"):
+            loaded(data, rows=chaski.Rows(ids=f"{ids}::val"))
+        ids = f"{ids}::train"
     elif kind == "parquet":
         pa = pytest.importorskip("pyarrow")
         import pyarrow.parquet as pq
@@ -76,7 +87,8 @@ def test_lists(data, tmp_path, binary, form, kind) -> None:
         ids = tmp_path / "ids.parquet"
     source = "." if form.startswith("images/") else "images"
     fields = {"image": "images/{id}.tif"} if source == "." else None
-    got = loaded(data, source, rows=chaski.Rows(ids=ids), fields=fields)
+    missing = "drop" if kind == "member" else "error"
+    got = loaded(data, source, rows=chaski.Rows(ids=ids, missing=missing), fields=fields)
     assert got == sorted(PICKED)
 
 

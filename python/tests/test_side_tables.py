@@ -154,6 +154,46 @@ def test_objects_by_name_and_paths(data, tmp_path, binary) -> None:
     np.testing.assert_array_equal(b["image"], b["again"])
 
 
+def test_a_json_file_a_sample(data, tmp_path, binary) -> None:
+    """A glob of JSON files is a table, with the path of each."""
+    for k in ORDER:
+        (tmp_path / "about" / IDS[k]).mkdir(parents=True)
+        text = json.dumps({"labels": ["even", "all"] if k % 2 == 0 else ["all"], "n": {"x": k}})
+        (tmp_path / "about" / IDS[k] / f"{IDS[k]}_about.json").write_text(text)
+    fields = {"image": chaski.Field(), "y": chaski.Field(column="labels", kind="class")}
+    table = tmp_path / "about/*/*_about.json"
+    b = batch(data / "images", tables={str(table): {"folder": "name"}}, fields=fields)
+    assert b["y"].tolist() == [[1, 1 - k % 2] for k in range(N)]
+    with pytest.raises(chaski.errors.NotFoundError, match="no file matches"):
+        batch(data / "images", tables={str(tmp_path / "about/*.json"): {"folder": "name"}})
+    (tmp_path / "about" / IDS[3] / f"{IDS[3]}_about.json").write_text("{")
+    with pytest.raises(chaski.errors.CorruptError, match=f"{IDS[3]}_about.json"):
+        batch(data / "images", tables={str(table): {"folder": "name"}}, fields=fields)
+
+
+def test_lists_of_lists(data, tmp_path, binary) -> None:
+    """Their first elements are one column, their second ones another."""
+    trees = {id: [["oak", k], ["fir", k / 2]][: 1 + k % 2] for k, id in enumerate(IDS)}
+    table = tmp_path / "trees.json"
+    table.write_text(json.dumps(trees))
+    fields: dict[str, Any] = {
+        "image": chaski.Field(),
+        "y": chaski.Field(column="value.0", kind="class"),
+        "texts": chaski.Field(column="value.0", kind="text"),
+    }
+    b = batch(data / "images", tables={table: {"key": "name"}}, fields=fields)
+    assert b["y"].tolist() == [[k % 2, 1] for k in range(N)]
+    assert [json.loads(t) for t in b["texts"]] == [[t[0] for t in trees[id]] for id in IDS]
+    whole = {id: [[k, k + 0.5]] for k, id in enumerate(IDS)}
+    table.write_text(json.dumps(whole))
+    fields = {"image": chaski.Field(), "y": chaski.Field(column="value.1", dtype="float64")}
+    b = batch(data / "images", tables={table: {"key": "name"}}, fields=fields)
+    assert np.ravel(b["y"]).tolist() == [k + 0.5 for k in range(N)]
+    table.write_text(json.dumps({id: [[1, 2], [3]] for id in IDS}))
+    with pytest.raises(chaski.errors.NotFoundError, match=r"value\.1"):
+        batch(data / "images", tables={table: {"key": "name"}}, fields=fields)
+
+
 def test_numbers_as_keys(data, tmp_path, binary) -> None:
     """Integers of a table and the text that names have are one, also with zeros in front."""
     pattern = {"image": chaski.Field(pattern="{kind}/{kind}_{n}.tif"), "y": "y"}

@@ -239,6 +239,8 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 		return t.openParquet(ctx, fields, o)
 	case class.Table() && (source.IsWeb(t.src) || !listing.IsGlob(t.src)):
 		return t.openHeld(ctx, fields, o)
+	case class == magic.Items && t.severalFiles():
+		return t.openFiles(ctx, fields, o)
 	}
 	src := t.src
 	if file, array := fileOf(src); magic.Named(file) == magic.NPZ || listing.IsGlob(file) && !source.IsWeb(file) {
@@ -436,6 +438,26 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 	}
 	want := o.wants(fields, magic.Named(source.Name(t.src)).Class == magic.Items)
 	tab, err := columns.OpenText(ctx, file, t.src, want)
+	if err != nil {
+		return err
+	}
+	return t.openTable(ctx, tab, fields, "", o)
+}
+
+// openFiles opens the JSON files of a glob as one table.
+func (t *Table) openFiles(ctx context.Context, fields []Source, o Options) error {
+	files, err := listing.List(ctx, t.src, t.roots, t.opener, listing.AllFiles)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(files.Paths))
+	for i := range names {
+		if names[i], err = t.roots.Allow(files.Path(i)); err != nil {
+			return err
+		}
+	}
+	t.base, fields = files.Base, t.orOwn(fields)
+	tab, err := columns.OpenFiles(ctx, t.opener, names, files.Paths, o.wants(fields, true))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ def arrays(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset):
+        if isinstance(item, h5py.Dataset) and item.dtype.kind != "V":
             scales = [d[0].name[1:] if len(d) else None for d in item.dims]
             found[name] = [item.shape, str(item.dtype), *([scales] if any(scales) else [])]
 

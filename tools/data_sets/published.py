@@ -313,6 +313,51 @@ def copernicus_bigearthnet() -> list[Sample]:
     ]
 
 
+def bigearthnet1() -> list[Sample]:
+    """Pairs of patches with the labels of a JSON file in the folder of the first."""
+    rows = []
+    for r in table("bigearthnet-train.csv", fieldnames=["s2", "s1"]):
+        at = Path(f"BigEarthNet-v1.0/{r['s2']}/{r['s2']}_B02.tif")
+        sar = Path(f"BigEarthNet-S1-v1.0/{r['s1']}/{r['s1']}_VH.tif")
+        (said,) = at.parent.glob("*.json")
+        rows.append(
+            {
+                "image": stacked(pixels, beside("B02", "B03"), beside("B02", "B04"))(at),
+                "s1": pixels(sar),
+                "y": json.loads(seen(said).read_text())["labels"],
+            }
+        )
+    return many_hot(rows)
+
+
+def many_hot(rows: list[Sample]) -> list[Sample]:
+    """Makes a number for each class of the lists y."""
+    names = sorted({name for r in rows for name in r["y"]}, key=str.encode)
+    return [{**r, "y": np.array([int(name in r["y"]) for name in names])} for r in rows]
+
+
+def treesat() -> list[Sample]:
+    """Images with the names of a JSON file, each of which has a share."""
+    said = json.loads(seen(Path("labels/TreeSatBA_v9_60m_multi_labels.json")).read_text())
+    rows = [(p, said.get(p.name)) for p in files("s2/60m/*.tif")]
+    return many_hot([{"image": pixels(p), "y": [s[0] for s in shares]} for p, shares in rows])
+
+
+def mmearth() -> list[Sample]:
+    """Arrays (n, b, y, x), with the split and the dates of JSON files."""
+    name = "data_1M_v001_64"
+    split, info = (
+        json.loads(seen(Path(f"{name}_{what}.json")).read_text())
+        for what in ("splits", "tile_info")
+    )
+    parts = {"image": "sentinel2", "s1": "sentinel1", "cover": "esa_worldcover", "biome": "biome"}
+    with h5py.File(seen(Path(f"{name}.h5"))) as f:
+        return [
+            {k: f[v][i] for k, v in parts.items()} | {"date": info[str(i)]["S2_DATE"]}
+            for i in split["train"]
+        ]
+
+
 def lc100_masks() -> list[Sample]:
     """One image of each place with its mask."""
     rows = table("static_fnames-train.csv", fieldnames=["place", "image"])
@@ -518,6 +563,9 @@ SETS: dict[str, tuple[str, Samples]] = {
         of("*/*_a_naip.tif", roads=label("_a_naip", "_c_roads")),
     ),
     "Chesapeake CVPR": ("chesapeake/cvpr", of("*/*_naip-new.tif", mask=label("_naip-new", "_lc"))),
+    "TreeSatAI (labels)": ("treesatai", treesat),
+    "MMEarth": ("mmearth/data_1M_v001_64", mmearth),
+    "BigEarthNet 1": ("bigearthnet/v1", bigearthnet1),
     "TreeSatAI": (
         "treesatai",
         of("aerial/60m/*.tif", s1=beside("aerial", "s1"), s2=beside("aerial", "s2")),

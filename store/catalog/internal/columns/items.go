@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -40,23 +42,62 @@ func openItems(ctx context.Context, r source.Reader, want func(name string) Want
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
-	read := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
-	read.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item", comma: ':'}
-	text := bufio.NewReaderSize(read.file, 1<<16)
-	if err := utf8Start(text); err != nil {
+	read := newItems(ctx, want)
+	if err := read.all(r); err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(text)
-	for {
-		err := read.object(decoder)
-		if errors.Is(err, io.EOF) && read.n > 0 {
-			break
+	return read.table()
+}
+
+// OpenFiles is OpenText of the JSON files names as one table. Its rows have the columns folder, name and path of their
+// file, too, of the path that paths has of it.
+func OpenFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) Want) (*Table,
+	error) {
+	read, left := newItems(ctx, want), int64(maxItems)
+	for i, name := range names {
+		read.from = map[string]json.RawMessage{}
+		file := path.Base(paths[i])
+		for column, text := range map[string]string{"path": paths[i], "folder": string(folderOf([]byte(paths[i]))),
+			"name": strings.TrimSuffix(file, path.Ext(file))} {
+			read.from[column], _ = json.Marshal(text) // strings have JSON
+		}
+		r, err := o.Open(ctx, name)
+		if err == nil {
+			if left -= r.Size(); left < 0 {
+				err = fault.New(fault.Limit, "items", fault.NoOffset, "files of over %d bytes", int64(maxItems))
+			} else {
+				err = read.all(r)
+			}
+			err = errors.Join(err, r.Close())
 		}
 		if err != nil {
-			return nil, itemsError(decoder, err)
+			return nil, fault.WithFile(err, name)
 		}
 	}
 	return read.table()
+}
+
+func newItems(ctx context.Context, want func(name string) Want) *items {
+	return &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
+}
+
+// all adds the rows of a file, at least one.
+func (in *items) all(r source.Reader) error {
+	in.file = &records{ctx: in.ctx, file: source.Sequential(in.ctx, r, 0), what: "an item", comma: ':'}
+	text, before := bufio.NewReaderSize(in.file, int(min(max(r.Size(), 16), 1<<16))), in.n
+	if err := utf8Start(text); err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(text)
+	for {
+		err := in.object(decoder)
+		if errors.Is(err, io.EOF) && in.n > before {
+			return nil
+		}
+		if err != nil {
+			return itemsError(decoder, err)
+		}
+	}
 }
 
 // itemsError makes an error of the parser one of the file.
@@ -79,6 +120,7 @@ type items struct {
 	want    func(name string) Want
 	n       int64
 	columns map[string]*itemColumn
+	from    map[string]json.RawMessage // columns of the file among several
 }
 
 // itemColumn holds the values of a column as texts.
@@ -132,7 +174,8 @@ func (in *items) object(d *json.Decoder) error {
 		if err := d.Decode(&raw); err != nil {
 			return noEnd(err)
 		}
-		if len(properties) == 0 && !collection && raw[0] == '{' && !slices.Contains(itemMembers, name) {
+		if len(properties) == 0 && !collection && (raw[0] == '{' || isLists(raw)) &&
+			!slices.Contains(itemMembers, name) {
 			byKey = true
 		}
 		if !byKey {
@@ -140,8 +183,10 @@ func (in *items) object(d *json.Decoder) error {
 			continue
 		}
 		var members map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-			return fault.New(fault.Corrupt, "member "+name, d.InputOffset(), "is no object, as the first member is")
+		if raw[0] == '[' {
+			members = map[string]json.RawMessage{"value": raw}
+		} else if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+			return fault.New(fault.Corrupt, "member "+name, d.InputOffset(), "is neither an object nor a list, as the first member is")
 		}
 		if members[KeyColumn] == nil {
 			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
@@ -158,6 +203,49 @@ func (in *items) object(d *json.Decoder) error {
 		return err
 	}
 	return in.element(data, d.InputOffset())
+}
+
+// isLists reports whether a value is a list that begins with a list.
+func isLists(raw json.RawMessage) bool {
+	return len(raw) > 1 && raw[0] == '[' && bytes.HasPrefix(bytes.TrimSpace(raw[1:]), []byte{'['})
+}
+
+// maxTuple bounds the elements of the lists in a list, each of which is a column, and maxTupleCommas the commas in such
+// a list, which may be in strings.
+const (
+	maxTuple       = 16
+	maxTupleCommas = 1 << 10
+)
+
+// tuples adds a list of lists of equal lengths to the last row: their first elements are the list of the column NAME.0,
+// and so on. It adds nothing for other lists.
+func (in *items) tuples(name string, raw json.RawMessage, part string, at int64) error {
+	var columns [][]byte
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	_, err := decoder.Token()
+	for n := 0; err == nil && decoder.More(); n++ {
+		var tuple json.RawMessage
+		var elements []json.RawMessage
+		err = decoder.Decode(&tuple)
+		if err != nil || n == MaxList || bytes.Count(tuple, []byte{','}) > maxTupleCommas ||
+			json.Unmarshal(tuple, &elements) != nil || len(elements) > maxTuple ||
+			n > 0 && len(elements) != len(columns) {
+			return nil
+		}
+		if n == 0 {
+			columns = make([][]byte, len(elements))
+		}
+		for k, element := range elements {
+			columns[k] = append(append(columns[k], ','), element...)
+		}
+	}
+	for k, list := range columns {
+		list[0] = '['
+		if err := in.cell(fmt.Sprintf("%s.%d", name, k), append(list, ']'), part, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // KeyColumn is the column of the names of objects that an object has by name.
@@ -243,6 +331,11 @@ func (in *items) add(it *item, at int64) error {
 func (in *items) row(box []float64, values map[string]json.RawMessage, part string, at int64) error {
 	in.n++
 	in.file.record, in.file.commas = 0, 0
+	for name, v := range in.from {
+		if values[name] == nil {
+			values[name] = v
+		}
+	}
 	switch len(box) {
 	case 6: // with heights
 		box = []float64{box[0], box[1], box[3], box[4]}
@@ -273,6 +366,11 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] == 'n' {
 		return nil
+	}
+	if isLists(raw) {
+		if err := in.tuples(name, raw, part, at); err != nil {
+			return err
+		}
 	}
 	c := in.columns[name]
 	if c == nil {

@@ -42,6 +42,8 @@ func glob(ctx context.Context, pattern string, r *openers.Roots, wanted Files) (
 		}
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
 			"no TIFF and no rumi file matches, but %d %s: a glob that ends like one reads them", n, what)
+	case wanted&AllFiles != 0:
+		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no file matches")
 	default:
 		err = cmp.Or[error](listing.notRead(), fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches"))
 	}
