@@ -186,7 +186,8 @@ func (in *items) object(d *json.Decoder) error {
 		if raw[0] == '[' {
 			members = map[string]json.RawMessage{"value": raw}
 		} else if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-			return fault.New(fault.Corrupt, "member "+name, d.InputOffset(), "is neither an object nor a list, as the first member is")
+			return fault.New(fault.Corrupt, "member "+name, d.InputOffset(),
+				"is neither an object nor a list, as the first member is")
 		}
 		if members[KeyColumn] == nil {
 			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
