@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/npy"
-	"github.com/chaski-eo/chaski/internal/ops/paste"
+	"github.com/chaski-eo/chaski/ops/paste"
 )
 
 // TestHeaderIsNumPys: the header has the bytes that numpy.lib.format.write_array of NumPy 2.1.3

@@ -30,7 +30,7 @@ func checkAPI(dir string, write bool) (problems []string, err error) {
 		top, ok := room(p.ImportPath)
 		path := strings.TrimPrefix(p.ImportPath, module+"/")
 		private := slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "internal" })
-		if !ok || private || slices.Contains([]string{"cmd", "tools", "examples", "proto"}, top) {
+		if !ok || private || slices.Contains([]string{"cmd", "ops", "tools", "examples", "proto"}, top) {
 			continue
 		}
 		text, err := exported(path)

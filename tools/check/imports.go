@@ -29,15 +29,14 @@ var floors = [][]string{
 	{"store"},
 	{"loader"},
 	{"proto"},
-	{"bench", "internal/ops", "grpc"},
+	{"bench", "ops", "grpc"},
 	{"cmd", "examples"},
 	{"tools"},
 }
 
 // allowed are arrows between folders of one floor.
 var allowed = map[[2]string]bool{
-	{"grpc", "internal/ops"}: true, // the service offers what ops do: it pastes predictions
-	{"rumi", "tiff"}:         true, // a rumi file is a TIFF: its tags and metadata are read there
+	{"rumi", "tiff"}: true, // a rumi file is a TIFF: its tags and metadata are read there
 }
 
 // kinds stands for all folders of packages that register a kind of store.

@@ -15,7 +15,7 @@ var makers = []string{"Create", "CreateTemp", "Rename", "WriteFile"}
 // ownWriters are the folders and files that may call makers, and why.
 var ownWriters = map[string]string{
 	"internal/durable":                   "it is the one writer, also of scratch files",
-	"internal/ops/convert/target.go":     "it exchanges folders that it has synced",
+	"ops/convert/target.go":              "it exchanges folders that it has synced",
 	"store/tiledb/create.go":             "files in a durable.Folder, which syncs them",
 	"store/tiledb/writer.go":             "files in a durable.Folder, which syncs them",
 	"source/diskcache/file.go":           "ranges with checksums: one that is lost is read again",

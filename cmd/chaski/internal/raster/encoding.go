@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/internal/ops/convert"
+	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/rumi"
 )
 

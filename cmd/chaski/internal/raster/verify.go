@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
-	"github.com/chaski-eo/chaski/internal/ops/verify"
+	"github.com/chaski-eo/chaski/ops/verify"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 

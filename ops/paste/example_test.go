@@ -6,7 +6,7 @@ import (
 	"log"
 	"math"
 
-	"github.com/chaski-eo/chaski/internal/ops/paste"
+	"github.com/chaski-eo/chaski/ops/paste"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 

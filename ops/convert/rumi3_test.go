@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/ops/convert"
+	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"

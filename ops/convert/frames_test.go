@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/codec/geozl"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/internal/ops/convert"
+	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/rumi"
 )
 
