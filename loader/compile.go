@@ -190,7 +190,7 @@ func (e *Engine) setMemory() {
 func (e *Engine) poolBytes() int64 {
 	need := int64(0)
 	for _, d := range e.sets {
-		if d.kind.tiles {
+		if d.kind.Tiles {
 			need += 2 * d.poolBytes()
 		}
 	}

@@ -95,7 +95,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if src.Sampler != nil {
 		set.sampler = *src.Sampler
 	}
-	set.kind = samplings[set.sampler.Kind]
+	set.kind = set.sampler.Traits()
 	var err error
 	template := *src
 	template.Sampler = &set.sampler // the table has the columns that it needs
@@ -153,10 +153,10 @@ func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) err
 		}
 		d.vectors = append(d.vectors, drawn)
 		switch {
-		case drawn.InPixels() && d.kind.ground:
+		case drawn.InPixels() && d.kind.Ground:
 			return fmt.Errorf("field %q: its shapes are in pixels of images, and windows on the ground are in no "+
 				"image's pixels", field.Name)
-		case drawn.Pattern != "" && d.kind.ground:
+		case drawn.Pattern != "" && d.kind.Ground:
 			return fmt.Errorf("field %q: pattern is %q: windows on the ground lie on many images, so that they need "+
 				"shapes in one file", field.Name, drawn.Pattern)
 		case drawn.Pattern != "":
@@ -444,7 +444,7 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
 	switch {
 	case d.perWorker < 0:
-	case !d.kind.whole, d.sampler.Views != nil, asset.Parts != nil, field.Coloured(), d.resamples():
+	case !d.kind.Whole, d.sampler.Views != nil, asset.Parts != nil, field.Coloured(), d.resamples():
 		d.perWorker = -1
 	default:
 		d.perWorker = max(d.perWorker, pixels.HeldFor(asset.Index, field.Picked))
@@ -514,7 +514,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		lead = cmp.Or(lead, &assets[place])
 		d.remarks(&compiled, &asset)
-		if d.kind.ground { // each field finds its pixels by its own place
+		if d.kind.Ground { // each field finds its pixels by its own place
 			if field.Steps = d.sampler.Length; compiled.Still(d.fields) {
 				field.Steps = 0
 			}
@@ -547,7 +547,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 // setRatio sets the ratio of a field by the first assets of the source's first field and of its own. With the policy
 // "error" it fails if the two lie at different places.
 func (d *dataset) setRatio(field *pixels.Raster, lead, own *catalog.Asset, policy string) (err error) {
-	if d.kind.whole && d.sampler.Views == nil {
+	if d.kind.Whole && d.sampler.Views == nil {
 		field.Ratio = pixels.WholeRatio(lead.Index, own.Index)
 	} else if field.Ratio, err = pixels.NewRatio(lead.Index, own.Index); err != nil {
 		return err
@@ -562,7 +562,7 @@ func (d *dataset) setRatio(field *pixels.Raster, lead, own *catalog.Asset, polic
 // "error" it fails if a part lies elsewhere.
 func (d *dataset) compileParts(field *pixels.Raster, stack *catalog.Asset, policy string) error {
 	err := field.CompileParts(stack)
-	if err != nil || d.kind.ground { // where each part finds its pixels by its own place
+	if err != nil || d.kind.Ground { // where each part finds its pixels by its own place
 		return err
 	}
 	err = field.EachPart(stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
@@ -583,7 +583,7 @@ func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
 	switch {
 	case steps == nil:
 		return nil
-	case d.kind.ground:
+	case d.kind.Ground:
 		return d.table.Single(d.fields, "windows on the ground")
 	case d.source.Time != nil:
 		return d.table.Single(d.fields, "the steps of a sequence of rows")
@@ -603,14 +603,14 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		if len(d.vectors) > 0 {
 			return errors.New("spec: shapes lie in the windows of a raster, and there is none")
 		}
-		if !d.kind.noRaster {
+		if !d.kind.NoRaster {
 			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
 		}
 		return nil
 	}
 	d.chip = [2]int{first.Height, first.Width}
 	sampler := &d.sampler
-	if d.kind.ground {
+	if d.kind.Ground {
 		sampler.Height, _ = sampler.Side()
 		sampler.Width = sampler.Height
 		for _, r := range d.rasters {
@@ -629,7 +629,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 	if err := d.setSize(sampler.Height, sampler.Width); err != nil {
 		return err
 	}
-	if d.kind.tiles && sampler.TileHeight == 0 && sampler.TileWidth == 0 {
+	if d.kind.Tiles && sampler.TileHeight == 0 && sampler.TileWidth == 0 {
 		sampler.TileHeight, sampler.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
 			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
@@ -710,7 +710,7 @@ func (d *dataset) compileViews() (planned []shuffle.Sampler, _ error) {
 // ofView returns the dataset for a further window of each sample.
 func (d *dataset) ofView(sampler Sampler) (*dataset, error) {
 	out := *d
-	out.sampler, out.kind = sampler, samplings[sampler.Kind]
+	out.sampler, out.kind = sampler, sampler.Traits()
 	out.boxes, out.weights, out.rasters = nil, nil, slices.Clone(d.rasters)
 	for i, r := range d.rasters {
 		out.rasters[i] = r.Sized(r.H, r.W)
@@ -721,28 +721,19 @@ func (d *dataset) ofView(sampler Sampler) (*dataset, error) {
 	return &out, out.setSize(sampler.Height, sampler.Width)
 }
 
-// samplings are the kinds of samplers, by their names.
-var samplings = map[string]*sampling{
-	spec.WholeChip:      {whole: true, noRaster: true},
-	spec.RandomWindow:   {noRaster: true, corners: true, shares: true, byCoverage: true},
-	spec.ResizedWindow:  {resamples: true, shares: true},
-	spec.WeightedWindow: {compile: (*dataset).compileWeights, shares: true},
-	spec.GridWindow:     {compile: (*dataset).compileGrid, shares: true, dropsWindows: true},
-	spec.TileWindow:     {compile: (*dataset).compileTiles, corners: true, tiles: true},
-	spec.RowWindow:      {compile: (*dataset).compileBoxes, resamples: true},
-	spec.GeoWindow:      {compile: (*dataset).compileGround, resamples: true, ground: true},
-}
-
-func init() {
-	if n := len(spec.SamplerKinds); len(samplings) != n {
-		panic(fmt.Sprintf("loader: %d kinds of samplers have an entry, of %d", len(samplings), n))
-	}
+// compilers check the sampler of a dataset, and finish what package shuffle needs, by the kinds that need it.
+var compilers = map[string]func(d *dataset, ctx context.Context, e *Engine, to *shuffle.Sampler) error{
+	spec.WeightedWindow: (*dataset).compileWeights,
+	spec.GridWindow:     (*dataset).compileGrid,
+	spec.TileWindow:     (*dataset).compileTiles,
+	spec.RowWindow:      (*dataset).compileBoxes,
+	spec.GeoWindow:      (*dataset).compileGround,
 }
 
 // compileSampler compiles the sampler for package shuffle.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, to *shuffle.Sampler) error {
 	*to = d.sampler.Plan(d.alignY, d.alignX)
-	if compile := d.kind.compile; compile != nil {
+	if compile := compilers[d.sampler.Kind]; compile != nil {
 		return compile(d, ctx, e, to)
 	}
 	return nil
@@ -791,11 +782,11 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 	}
 	d.hasDigest = true
 	_, _ = d.digest.Write(counts.Hash[:])
-	if d.kind.dropsWindows {
+	if d.kind.DropsWindows {
 		d.coverage = counts
 		return d.rows, nil
 	}
-	if d.kind.byCoverage {
+	if d.kind.ByCoverage {
 		d.weights = counts // the windows are drawn by it
 	}
 	planned := d.sampler.Plan(d.alignY, d.alignX)
@@ -822,7 +813,7 @@ func (d *dataset) limitGrid(ctx context.Context, to *shuffle.Sampler, items int6
 func (d *dataset) tellLimited(e *Engine) error {
 	d.coverage = nil // it is needed no more
 	what, all, left := "samples", d.limited[0], d.limited[1]
-	if d.kind.dropsWindows {
+	if d.kind.DropsWindows {
 		what = "windows"
 	}
 	switch {
@@ -1044,11 +1035,11 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 		e.options.Logger.Warn("times picks steps that the first file does not have: steps that a file lacks are "+
 			"padding, and \"steps\" of a batch is 0 there", "source", d.source.Source, "fields", d.lacking)
 	}
-	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.kind.ground) {
+	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.kind.Ground) {
 		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+
 			"'chaski index' makes a catalog with transforms", "source", d.source.Source, "fields", d.boxed)
 	}
-	if len(d.rasters) < 2 || d.table.Misplaced == nil || d.kind.ground {
+	if len(d.rasters) < 2 || d.table.Misplaced == nil || d.kind.Ground {
 		return nil
 	}
 	lead := d.rasters[0]

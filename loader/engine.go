@@ -86,14 +86,14 @@ type dataset struct {
 	group     *group // the sources with which it shares batches
 	number    int    // index in Engine.sets
 	source    Source
-	sampler   Sampler          // the source's own or the spec's, with the size of the window
-	kind      *sampling        // of the sampler
-	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
-	views     []*dataset       // with several windows of a sample, the dataset for each: the first one is itself
-	tensors   []*dataset       // the first view of each size, which has tensors of its own
-	tensor    int              // of a view, the index in tensors of the one with its size
-	place     int              // of a view, its place along the axis v of the tensor
-	chip      [2]int           // height and width of the first asset of the first raster field
+	sampler   Sampler            // the source's own or the spec's, with the size of the window
+	kind      spec.SamplerTraits // of the sampler
+	sized     map[int]*dataset   // the dataset for windows of the other sides of Sampler.Sizes
+	views     []*dataset         // with several windows of a sample, the dataset for each: the first one is itself
+	tensors   []*dataset         // the first view of each size, which has tensors of its own
+	tensor    int                // of a view, the index in tensors of the one with its size
+	place     int                // of a view, its place along the axis v of the tensor
+	chip      [2]int             // height and width of the first asset of the first raster field
 	fields    []Field
 	table     *rows.Table
 	rasters   []*pixels.Raster
@@ -136,31 +136,6 @@ type dataset struct {
 type assetSizes struct {
 	each []catalog.Size // one for each row; 0 by 0 for an asset that cannot be read
 	one  *catalog.Size  // of every asset, if all have the same
-}
-
-// sampling is what opening and reading know of a kind of sampler, beside its members (package spec) and its order
-// (package shuffle).
-type sampling struct {
-	// compile checks the sampler of a dataset, and finishes what package shuffle needs; nil if there is nothing to do.
-	compile func(d *dataset, ctx context.Context, e *Engine, to *shuffle.Sampler) error
-	// whole says that windows are whole chips.
-	whole bool
-	// tiles says that windows are drawn tile by tile, out of tiles that workers share.
-	tiles bool
-	// ground says that windows lie at places on the ground.
-	ground bool
-	// dropsWindows says that MaxNoData drops single windows of an asset, and not whole rows.
-	dropsWindows bool
-	// byCoverage says that windows are drawn by the valid pixels of Coverage.
-	byCoverage bool
-	// noRaster says that samples need no raster.
-	noRaster bool
-	// corners says that tickets may name the corners of windows of one size.
-	corners bool
-	// resamples says that windows have another size in the tensor.
-	resamples bool
-	// shares says that windows of an asset may need the same chunk, and say which before they are read.
-	shares bool
 }
 
 // overviewKey names an asset.

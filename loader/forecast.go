@@ -177,7 +177,7 @@ func (p *dryRun) blocks() []stepRange {
 		count := max(p.options.Samples/batch, 1)
 		blocks := int64(forecastBlocks)
 		for _, d := range engine.sets {
-			if d.kind.tiles {
+			if d.kind.Tiles {
 				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + batch - 1) / batch
 				blocks = min(blocks, count/(2*pool))
 			}
@@ -393,7 +393,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		w.Needed += int64(len(asset.Chunks))
 		p.noteWorkerMemory(asset, set, len(r.Assets))
 		p.reader.Share = pixels.Shared{}
-		if p.cache != nil && set.kind.tiles {
+		if p.cache != nil && set.kind.Tiles {
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: asset.Key}
 		}
 		if views != nil {
@@ -538,7 +538,7 @@ func (e *Engine) repeats() bool {
 		different += e.plan.DatasetLen(i)
 	}
 	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
-		once := d.sampler.PerAsset == 1 && !d.kind.tiles
+		once := d.sampler.PerAsset == 1 && !d.kind.Tiles
 		again := d.steps > 0 || d.weights != nil || e.samples > different
 		return d.remote && (again || !once)
 	})

@@ -464,7 +464,7 @@ func TestForecastRefuses(t *testing.T) {
 		path, folder, table, catalog, "", filepath.Join(data, "coast", "flat.tacozip"),
 		filepath.Join(data, "taco3", "flat.zip"), array,
 	} {
-		for _, kind := range spec.SamplerKinds {
+		for _, kind := range spec.SamplerKinds() {
 			for _, side := range []int{8, 1 << 9} {
 				sp := Spec{Source: source, BatchSize: 1, Sampler: Sampler{Kind: kind, Height: side, Width: side}}
 				switch {

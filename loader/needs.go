@@ -86,7 +86,7 @@ func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, r
 	gap, headers, loose := source.Gap(file), source.Held(file), false
 	// The head of a chip is in memory when its pixels are read, for that comes next. A later window may come too late,
 	// and the heads of the members of a container displace each other.
-	if len(headers) > 0 && (!d.kind.whole || a.Member != "") {
+	if len(headers) > 0 && (!d.kind.Whole || a.Member != "") {
 		headers, loose = nil, true
 	}
 	var mask pixels.Sink
@@ -105,7 +105,7 @@ func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, r
 		return r.Read(ctx, *a, in, rd.bands.Picked, pixels.Nowhere{}, mask)
 	}
 	reader := pixels.NewDryReader(e.options)
-	if d.kind.tiles && e.tiles != nil { // tiles are shared, and so decoded whole
+	if d.kind.Tiles && e.tiles != nil { // tiles are shared, and so decoded whole
 		reader.Share.Tiles = pixels.NewTileCounter(math.MaxInt64)
 	}
 	err = p.Again(ctx, reader)

@@ -9,19 +9,19 @@ import (
 
 // resamples reports whether windows have another size in the tensor.
 func (d *dataset) resamples() bool {
-	return d.kind.resamples && (d.boxes == nil || d.sampler.Fit == spec.FitResize)
+	return d.kind.Resamples && (d.boxes == nil || d.sampler.Fit == spec.FitResize)
 }
 
 // drawsNoCorner reports whether tickets may not name the corners of windows.
 func (d *dataset) drawsNoCorner() bool {
-	return !d.kind.corners || len(d.sampler.Sizes) > 0 || d.views != nil
+	return !d.kind.Corners || len(d.sampler.Sizes) > 0 || d.views != nil
 }
 
 // sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read. named
 // is for windows whose corners a ticket names. Rasters in large pages say nothing before: that would read their pages
 // once more.
 func (d *dataset) sharesChunks(named bool) bool {
-	return d.kind.shares && d.views == nil && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner()) && !d.announces()
+	return d.kind.Shares && d.views == nil && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner()) && !d.announces()
 }
 
 // announces reports whether a field of the table has Announce.

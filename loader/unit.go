@@ -78,7 +78,7 @@ func (u unit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64
 		switch {
 		case d.views != nil:
 			r.Share = pixels.Shared{Tiles: r.ForViews(), Key: key, Order: viewOrder(u.view)}
-		case d.kind.tiles:
+		case d.kind.Tiles:
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
 		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}

@@ -17,7 +17,7 @@ import (
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	sampler := &d.sampler
 	window := shuffle.Box{H: sampler.Height, W: sampler.Width}
-	if d.kind.whole && draw.Corner == nil {
+	if d.kind.Whole && draw.Corner == nil {
 		return window, wholeChip(window, height, width, pad)
 	}
 	if !d.resamples() && (height < window.H || width < window.W) && !pad {
@@ -184,7 +184,7 @@ func (e *Engine) anchorOf(ctx context.Context, d *dataset, row int64) (anchor, e
 		if i == 0 || fault.KindOf(err) == 0 {
 			first = err
 		}
-		if !e.fills(err) || d.files.some() || d.kind.ground {
+		if !e.fills(err) || d.files.some() || d.kind.Ground {
 			break
 		}
 	}

@@ -30,6 +30,7 @@ const GridWindow = "grid"
 var grid = samplerKind{
 	name: GridWindow, members: func(s *Sampler) any { return &s.GridWindows }, counts: true, limited: true,
 	defaults: (*Sampler).fillGrid, check: (*Sampler).checkGrid, plan: (*Sampler).planGrid,
+	SamplerTraits: SamplerTraits{Shares: true, DropsWindows: true},
 }
 
 func (s *Sampler) fillGrid() {

@@ -76,6 +76,8 @@ var ground = samplerKind{
 	defaults: func(s *Sampler) { s.GeoWindows = s.GeoWindows.withDefaults() },
 	check:    func(s *Sampler) error { return s.GeoWindows.validate(s) },
 	plan:     fixed(&shuffle.Ground{}), // the scenes give its members
+
+	SamplerTraits: SamplerTraits{Resamples: true, Ground: true},
 }
 
 // Values of GeoWindows.Mosaic and GeoWindows.CRS.

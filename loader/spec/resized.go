@@ -42,6 +42,7 @@ var resized = samplerKind{
 		}
 		return s.resized(alignY, alignX)
 	},
+	view: true, SamplerTraits: SamplerTraits{Resamples: true, Shares: true},
 }
 
 func (s *Sampler) fillResized() {

@@ -41,7 +41,7 @@ var fits = []string{FitResize, FitCrop, FitPad}
 
 var byRow = samplerKind{
 	name: RowWindow, members: func(s *Sampler) any { return &s.RowWindows }, defaults: (*Sampler).fillRow,
-	check: (*Sampler).checkRow, plan: fixed(shuffle.WholeChip{}),
+	check: (*Sampler).checkRow, plan: fixed(shuffle.WholeChip{}), SamplerTraits: SamplerTraits{Resamples: true},
 }
 
 func (s *Sampler) fillRow() {

@@ -81,13 +81,48 @@ type samplerKind struct {
 	limited bool
 	// counts says that the sizes of assets decide how many samples an asset has, if PerAsset does not.
 	counts bool
+	// view says that further windows of a sample may be of this kind.
+	view bool
+	SamplerTraits
+}
+
+// SamplerTraits is what opening and reading know of a kind of sampler, beside its members and its order (package
+// shuffle).
+type SamplerTraits struct {
+	// Whole says that windows are whole chips.
+	Whole bool
+	// Tiles says that windows are drawn tile by tile, out of tiles that workers share.
+	Tiles bool
+	// Ground says that windows lie at places on the ground.
+	Ground bool
+	// DropsWindows says that MaxNoData drops single windows of an asset, and not whole rows.
+	DropsWindows bool
+	// ByCoverage says that windows are drawn by the valid pixels of Coverage.
+	ByCoverage bool
+	// NoRaster says that samples need no raster.
+	NoRaster bool
+	// Corners says that tickets may name the corners of windows of one size.
+	Corners bool
+	// Resamples says that windows have another size in the tensor.
+	Resamples bool
+	// Shares says that windows of an asset may need the same chunk, and say which before they are read.
+	Shares bool
+}
+
+// Traits returns what the kind of the sampler says of it: nothing if it is unknown, which Validate refuses.
+func (s *Sampler) Traits() SamplerTraits {
+	if kind := s.kind(); kind != nil {
+		return kind.SamplerTraits
+	}
+	return SamplerTraits{}
 }
 
 // samplers are the kinds in the order in which they are listed.
 var samplers = []samplerKind{
-	{name: WholeChip, anySize: true, limited: true, check: (*Sampler).checkChip,
-		plan: fixed(shuffle.WholeChip{})},
-	{name: RandomWindow, sizes: true, limited: true, plan: fixed(shuffle.RandomWindow{})},
+	{name: WholeChip, anySize: true, limited: true, view: true, check: (*Sampler).checkChip,
+		plan: fixed(shuffle.WholeChip{}), SamplerTraits: SamplerTraits{Whole: true, NoRaster: true}},
+	{name: RandomWindow, sizes: true, limited: true, view: true, plan: fixed(shuffle.RandomWindow{}),
+		SamplerTraits: SamplerTraits{NoRaster: true, Corners: true, Shares: true, ByCoverage: true}},
 	grid,
 	resized,
 	weighted,
@@ -96,8 +131,8 @@ var samplers = []samplerKind{
 	ground,
 }
 
-// SamplerKinds are the values of Sampler.Kind. A kind without a plan ends the program here.
-var SamplerKinds = kindsThat(func(k *samplerKind) bool { return k.plan(&Sampler{}, 1, 1) != nil })
+// SamplerKinds returns the values of Sampler.Kind.
+func SamplerKinds() []string { return kindsThat(func(*samplerKind) bool { return true }) }
 
 // NeedsSize reports whether samplers of a kind must have the size of their windows.
 func NeedsSize(kind string) bool {
@@ -116,11 +151,12 @@ func kindsThat(has func(*samplerKind) bool) (names []string) {
 
 // kind returns the kind of the sampler, or nil if its name is unknown.
 func (s *Sampler) kind() *samplerKind {
-	i := slices.Index(SamplerKinds, s.Kind)
-	if i < 0 {
-		return nil
+	for i := range samplers {
+		if samplers[i].name == s.Kind {
+			return &samplers[i]
+		}
 	}
-	return &samplers[i]
+	return nil
 }
 
 // Plan returns a valid sampler for package shuffle. Sides and corners of windows are multiples of alignY and alignX.
@@ -179,7 +215,7 @@ func checkPair(name string, pair *Pair) error {
 func (s *Sampler) validate() error {
 	kind := s.kind()
 	if kind == nil {
-		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds, ", "))
+		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds(), ", "))
 	}
 	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind), s.checkCoverage(kind), s.checkViews(kind)); err != nil {
 		return err

@@ -26,9 +26,7 @@ var enums = map[string][]string{
 	"Spec.bad_samples":     BadPolicies,
 	"Spec.last":            Lasts,
 	"Spec.augment":         Augments,
-	"Field.kind":           fieldKindNames(),
 	"Field.resample":       {"nearest", "bilinear", "antialias"},
-	"Sampler.kind":         SamplerKinds,
 	"GeoWindows.mosaic":    mosaics,
 	"RowWindows.fit":       fits,
 	"GeoWindows.overviews": {AutoOverviews, AllOverviews, NoOverviews},
@@ -42,6 +40,17 @@ var enums = map[string][]string{
 	"Vector.missing":       {MissingError, MissingEmpty},
 	"Vector.dtype":         vectorDTypes,
 	"Condition.op":         {"==", "!=", "<", "<=", ">", ">=", "in"},
+}
+
+// wordsOf returns the allowed words of a member.
+func wordsOf(key string) []string {
+	switch key {
+	case "Sampler.kind":
+		return SamplerKinds()
+	case "Field.kind":
+		return fieldKindNames()
+	}
+	return enums[key]
 }
 
 // texts lists what members of type Text may be beside strings.
@@ -117,15 +126,22 @@ type generator struct {
 	defs     map[string]any
 }
 
-func TestSchema(t *testing.T) {
-	g := generator{t: t, docs: comments(t), defaults: defaults(t), defs: map[string]any{}}
+// schemaOf returns the schema of a spec, with the comments of types.
+func schemaOf(t *testing.T, docs map[string]string) map[string]any {
+	g := generator{t: t, docs: docs, defaults: defaults(t), defs: map[string]any{}}
 	root := g.object(reflect.TypeFor[form]())
 	root["description"] = g.docs["Spec"]
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "chaski spec"
 	root["$defs"] = g.defs
+	return root
+}
+
+func TestSchema(t *testing.T) {
+	docs := comments(t)
+	root := schemaOf(t, docs)
 	for name := range enums {
-		if _, ok := g.docs[strings.SplitN(name, ".", 2)[0]]; !ok {
+		if _, ok := docs[strings.SplitN(name, ".", 2)[0]]; !ok {
 			t.Errorf("enum %s: no such type", name)
 		}
 	}
@@ -167,7 +183,7 @@ func TestSchemaWords(t *testing.T) {
 		"Mixture.batches": `{"sources": [{"source": "d"}], "batch_size": 1, "batches": "WORD"}`,
 		"Subset.missing":  `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
 	} {
-		for _, word := range append([]string{"nonsense"}, enums[name]...) {
+		for _, word := range append([]string{"nonsense"}, wordsOf(name)...) {
 			given := strings.ReplaceAll(spec, "WORD", word)
 			if word != WeightedWindow {
 				given = strings.ReplaceAll(given, `,
@@ -229,7 +245,7 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 		if v, ok := g.defaults[key]; ok {
 			p["default"] = v
 		}
-		words := enums[key]
+		words := wordsOf(key)
 		for _, word := range words {
 			if doc := g.docs[t.Name()+"."+f.Name]; !strings.Contains(doc, fmt.Sprintf("%q", word)) {
 				g.t.Errorf("the comment of %s does not name %q", key, word)

@@ -39,6 +39,7 @@ const DefaultPoolBytes = 64 << 20
 var tiles = samplerKind{
 	name: TileWindow, members: func(s *Sampler) any { return &s.TileWindows }, counts: true,
 	defaults: (*Sampler).fillTiles, check: (*Sampler).checkTiles, plan: (*Sampler).planTiles,
+	SamplerTraits: SamplerTraits{Corners: true, Tiles: true},
 }
 
 func (s *Sampler) fillTiles() {

@@ -9,9 +9,6 @@ import (
 // maxViews bounds the windows of a sample: the engine has a compiled copy of the fields for each.
 const maxViews = 64
 
-// viewKinds are the kinds of further windows of a sample.
-var viewKinds = []string{WholeChip, RandomWindow, ResizedWindow}
-
 // viewsWithDefaults fills in the defaults of the views.
 func (s *Sampler) viewsWithDefaults() {
 	s.Views = slices.Clone(s.Views)
@@ -29,7 +26,7 @@ func (s *Sampler) checkViews(kind *samplerKind) error {
 		return nil
 	case len(s.Views) >= maxViews:
 		return fmt.Errorf("%d windows of a sample, at most %d", len(s.Views)+1, maxViews)
-	case kind.name == TileWindow || kind.name == GeoWindow:
+	case kind.Tiles || kind.Ground:
 		return fmt.Errorf("the first of several windows is of kind %q: a sample has one of these", s.Kind)
 	case len(s.Sizes) > 0:
 		return wrong("sizes", s.Sizes, "each of several windows has one size")
@@ -44,9 +41,10 @@ func (s *Sampler) checkViews(kind *samplerKind) error {
 
 // checkView checks a window after the first one.
 func (s *Sampler) checkView() error {
+	kinds := kindsThat(func(k *samplerKind) bool { return k.view })
 	switch {
-	case !slices.Contains(viewKinds, s.Kind):
-		return fmt.Errorf("its kind is %q: after the first, it must be one of %q", s.Kind, viewKinds)
+	case !slices.Contains(kinds, s.Kind):
+		return fmt.Errorf("its kind is %q: after the first, it must be one of %q", s.Kind, kinds)
 	case !(s.MinOverlap >= 0 && s.MinOverlap <= 1):
 		return wrong("min_overlap", s.MinOverlap, "it must be from 0 to 1")
 	case s.MinOverlap > 0 && (s.Kind == WholeChip || s.Whole):

@@ -25,5 +25,5 @@ var weighted = samplerKind{
 		}
 		return nil
 	},
-	plan: fixed(shuffle.WeightedWindow{}),
+	plan: fixed(shuffle.WeightedWindow{}), SamplerTraits: SamplerTraits{Shares: true},
 }

@@ -642,7 +642,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			delete(unused, f.Name)
 		})
 	}
-	for _, kind := range spec.SamplerKinds {
+	for _, kind := range spec.SamplerKinds() {
 		if !strings.Contains(sharedFlags()["sampler"], kind) {
 			t.Errorf("flags.txt does not name the kind of sampler %q", kind)
 		}

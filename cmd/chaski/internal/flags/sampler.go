@@ -28,7 +28,7 @@ func (s *sampler) add(fl *pflag.FlagSet) {
 	console.Var(fl, &s.window, "window", "")
 	console.Var(fl, &s.onGround, "geo-window", "")
 	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1)
-	console.ChoiceOrVar(fl, &s.kind, "sampler", "", console.IsObject, spec.SamplerKinds...)
+	console.ChoiceOrVar(fl, &s.kind, "sampler", "", console.IsObject, spec.SamplerKinds()...)
 }
 
 // sampler returns what the flags say.
