@@ -451,11 +451,20 @@ func (d *dataset) noteWorker(field *pixels.Raster, asset catalog.Asset) {
 	}
 }
 
+// lead puts the first raster field that no sample lacks first: its rasters make the windows.
+func (d *dataset) lead(columns []int) []int {
+	lead := slices.IndexFunc(columns, func(i int) bool { return !d.fields[i].MayLack() })
+	if lead <= 0 {
+		return columns
+	}
+	return slices.Concat(columns[lead:lead+1], columns[:lead], columns[lead+1:])
+}
+
 // firstAssets returns the assets of the first sample, of the raster fields with these numbers. The first must not lack.
 func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string, rs []uint32) ([]catalog.Asset, error) {
 	if len(columns) > 0 && d.fields[columns[0]].MayLack() {
 		return nil, rows.InField(d.fields[columns[0]].Name, fault.New(fault.Unsupported, "missing", fault.NoOffset,
-			"the first raster field makes the windows, and cannot lack: give another field first"))
+			"the rasters of one field make the windows, and all fields may lack: give one that each sample has"))
 	}
 	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
 	if err != nil {
@@ -480,6 +489,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		columns = append(columns, i)
 	}
+	columns = d.lead(columns)
 	assets, err := d.firstAssets(ctx, columns, policy, rs)
 	if err != nil {
 		return err

@@ -301,19 +301,8 @@ func (r *Raster) pick(x *chunk.Index) error {
 		}
 	default:
 		r.TimeAxis = true
-		if err := CheckTimes(r.timeList, x); err != nil {
-			return err
-		}
 	}
 	r.PickedBands = PickPlanes(r.bandList, r.timeList, x.Steps(), x.StepBands())
-	return nil
-}
-
-// CheckTimes returns an error unless a file has one of the steps of time that a field picks of it.
-func CheckTimes(times []int, x *chunk.Index) error {
-	if t := slices.Min(times); t >= x.Steps() {
-		return fault.New(fault.NotFound, "times", fault.NoOffset, "no step %d: steps are 0 to %d", t, x.Steps()-1)
-	}
 	return nil
 }
 
@@ -570,9 +559,6 @@ func (r *Raster) Accepts(a *catalog.Asset) error {
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"it has %d steps of time: other rasters of the field %q have %d; Field(times=range(%d)) takes so "+
 				"many, and pads what is shorter", index.Steps(), r.Name, r.allTimes, max(index.Steps(), r.allTimes))
-	case r.allTimes == 0 && slices.Min(r.timeList) >= index.Steps():
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d steps of time, and the field %q picks step %d", index.Steps(), r.Name, slices.Min(r.timeList))
 	}
 	return SameNames(a.DataNames(), r.namesOf, r.names)
 }

@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -53,7 +54,7 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 			return InField(name.Name, fault.New(fault.Unsupported, "column "+name.Column, fault.NoOffset,
 				"holds %ss, and other columns of the field numbers", below[part.first+other].Kind))
 		default:
-			fields[i] = vectorOf(below[part.first:][:part.n], kind)
+			fields[i] = vectorOf(below[part.first:][:part.n], kind, flat[part.first].MayLack())
 			continue
 		}
 		for place := part.first; place < part.first+part.n; place++ {
@@ -68,6 +69,7 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 		fields[i] = below[part.first]
 		if part.n > 0 {
 			fields[i].Asset = stacked(below[part.first:part.first+part.n], part.grid)
+			fields[i].lacks = lacksAny(below[part.first : part.first+part.n])
 		}
 		if part.grid != 0 {
 			fields[i].Size, fields[i].Sizes, misplaced = nil, nil, nil
@@ -107,14 +109,32 @@ func numbersIn(fields []Field) (kind catalog.Kind, other int) {
 	return kind, other
 }
 
-// vectorOf returns the field of lists that have the number of each of some fields.
-func vectorOf(fields []Field, kind catalog.Kind) Field {
+// lacksAny notes the rows in which one of some fields lacks; nil if none may.
+func lacksAny(fields []Field) (lacks []bool) {
+	for _, field := range fields {
+		if lacks == nil {
+			lacks = slices.Clone(field.lacks)
+			continue
+		}
+		for row, is := range field.lacks {
+			lacks[row] = lacks[row] || is
+		}
+	}
+	return lacks
+}
+
+// vectorOf returns the field of lists that have the number of each of some fields. With mayLack the list is null where
+// one of them is.
+func vectorOf(fields []Field, kind catalog.Kind, mayLack bool) Field {
 	return Field{Kind: kind | catalog.List, Value: func(ctx context.Context, row int64) (catalog.Value, error) {
 		list := make([]catalog.Value, len(fields))
 		for k, field := range fields {
 			var err error
 			if list[k], err = field.Value(ctx, row); err != nil {
 				return catalog.Value{}, err
+			}
+			if mayLack && list[k].Null {
+				return catalog.Value{Null: true}, nil
 			}
 			if field.Kind == catalog.Int && kind == catalog.Float {
 				list[k].Float = float64(list[k].Int)

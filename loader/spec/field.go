@@ -189,8 +189,8 @@ func (f *Field) validateMissing() error {
 	if f.Missing != "" && f.Missing != MissingError && f.Missing != MissingFill {
 		return wrong("missing", f.Missing, "it must be %q or %q", MissingError, MissingFill)
 	}
-	if f.MayLack() && (f.Stacked() || f.Scenes != nil || f.Match != "") {
-		return wrong("missing", f.Missing, "it is for a column or a pattern")
+	if f.MayLack() && (f.Scenes != nil || f.Match != "") {
+		return wrong("missing", f.Missing, "it is for columns and patterns, not for scenes")
 	}
 	if f.Fill != nil {
 		fill := float64(*f.Fill)

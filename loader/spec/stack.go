@@ -49,7 +49,7 @@ func (f *Field) Parts() []Field {
 			kind = f.Kind
 		}
 		return Field{Name: f.Name + "." + name, Kind: kind, DType: f.DType, Pages: f.Pages, Dims: f.Dims,
-			Scale: f.Scale.of(at, cap(out)), Offset: f.Offset.of(at, cap(out))}
+			Missing: f.Missing, Scale: f.Scale.of(at, cap(out)), Offset: f.Offset.of(at, cap(out))}
 	}
 	for _, c := range f.Columns {
 		made := part(c)

@@ -191,11 +191,6 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 						fault.NoOffset, "it has %d bands, and the field picks band %d", n, b)))
 				}
 			}
-			if len(given.Times) > 0 && asset.Index.Times > 0 {
-				if err := pixels.CheckTimes(given.Times, asset.Index); err != nil {
-					return nil, asset.Fault(rows.InField(given.Name, err))
-				}
-			}
 			match := described{field: given, names: names, first: asset.Name()}
 			if names == nil && part < len(given.Columns) && field.Bands() == 1 {
 				names = []string{given.Columns[part]}

@@ -164,14 +164,14 @@ def test_a_series(data, tmp_path, binary) -> None:
         ({"s1": chaski.Field(pattern="s1/{id}.tif", missing="fill")}, "no field of files has all"),
         (
             {"x": chaski.Field(patterns=["s2/{id}.tif", "s1/{id}.tif"], missing="fill")},
-            "it is for a column or a pattern",
+            "no field of files has all",
         ),
         (
             {
-                "s1": chaski.Field(pattern="s1/{id}.tif", missing="fill"),
-                "s2": chaski.Field(pattern="s2/{id}.tif"),
+                "s1": chaski.Field(column="s1", missing="fill"),
+                "lc": chaski.Field(column="lc", missing="fill"),
             },
-            "the first raster field makes the windows",
+            "all fields may lack",
         ),
         (
             {
@@ -190,8 +190,50 @@ def test_a_series(data, tmp_path, binary) -> None:
     ],
 )
 def test_wrong(data, binary, named, message) -> None:
+    tabled = all(f.column for f in named.values())
     with pytest.raises(chaski.errors.Error, match=re.escape(message)):
-        chaski.load(data, batch_size=1, fields=named)
+        chaski.load(data / "rows.csv" if tabled else data, batch_size=1, fields=named)
+
+
+@pytest.mark.parametrize("source", list(SOURCES))
+def test_the_first_field_may_lack(data, binary, source) -> None:
+    """The first field that each sample has makes the windows."""
+    place, way = SOURCES[source]
+    given = fields(way)
+    named = {name: given[name] for name in ("lc", "s1", "s2")}
+    with chaski.load(data / place, batch_size=3, fields=named) as loader:
+        assert sum(len(b["s2"]) for b in loader if check(b) is None) == N
+    with chaski.load(data / place, batch_size=N, window=4, fields=named) as loader:
+        b = next(iter(loader))
+        assert b["lc"].shape == (N, 1, 4, 4) and b["s1"].shape == (N, 2, 4, 4)
+
+
+@pytest.mark.parametrize("source", list(SOURCES))
+def test_a_stack_lacks_with_one_of_its_files(data, binary, source) -> None:
+    place, way = SOURCES[source]
+    names = ["s1/{id}.tif", "lc/{id}.tif"] if way == "pattern" else ["s1", "lc"]
+    named = {
+        "s2": chaski.Field(**({way: "s2/{id}.tif"} if way == "pattern" else {way: "s2"})),
+        "x": chaski.Field(**{way + "s": names}, missing="fill", fill=-1),
+    }
+    with chaski.load(data / place, batch_size=N, shuffle=False, fields=named) as loader:
+        b = next(iter(loader))
+    both = [k in HAS["s1"] and k in HAS["lc"] for k in range(N)]
+    assert sum(both) == 2 and list(b["there.x"]) == both
+    for k in range(N):
+        want = np.concatenate([values("s1", k), values("lc", k)]).astype(np.float32)
+        np.testing.assert_array_equal(b["x"][k], want if both[k] else np.full_like(want, -1))
+
+
+def test_a_vector_lacks_with_one_of_its_numbers(data, binary) -> None:
+    named = {
+        "s2": "s2",
+        "v": chaski.Field(columns=["y", "share"], missing="fill", dtype="float64"),
+    }
+    with chaski.load(data / "rows.csv", batch_size=N, shuffle=False, fields=named) as loader:
+        b = next(iter(loader))
+    assert list(b["there.v"]) == [k % 6 == 0 for k in range(N)]
+    assert b["v"][6].tolist() == [6, 1.5]
 
 
 @pytest.mark.parametrize("source", list(SOURCES))
