@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,13 +16,13 @@ import (
 // Field is one named part of a sample: a raster, a column of numbers or strings, or shapes.
 type Field struct {
 	// Name is the name of the field and of its tensor in a batch.
-	Name string `json:"name"`
+	Name string `json:"name" role:"fixed,any"`
 	// Kind is the kind of the field: "raster", "number", "text" (strings), "class" (the numbers of strings: see
 	// Classes), or "array" for a raster or numbers. By default the column decides: a column of strings holds rasters if
 	// all of its non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an error, and so is
 	// a column that does not hold the given kind. "text" of a column of rasters, or of the files of a directory, gives
 	// their paths.
-	Kind string `json:"kind,omitempty" hash:"rule"`
+	Kind string `json:"kind,omitempty" hash:"rule" role:"spec,any"`
 	// Column is the column of the table that holds the path of the raster, or the values of a
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
 	// below the sample ("s2/image"), which may be a sequence of files ("s2/t*.tif"), the steps of an
@@ -34,7 +35,7 @@ type Field struct {
 	// container: the column with the name of the field, or the sample itself, or the row of that
 	// name below it. Default for an array: the attribute with the name of the field, or the only
 	// attribute.
-	Column string `json:"column,omitempty"`
+	Column string `json:"column,omitempty" role:"any"`
 	// Blob is the column that holds the header blob of the raster (rumi or chunk index). Default:
 	// none.
 	Blob string `json:"blob,omitempty"`
@@ -43,71 +44,71 @@ type Field struct {
 	// lacks a name has one file for all its values. * stands for any text, **/ for any folders. Zarr stores may be
 	// followed by an array: "s2/{id}.zarr.zip::bands". Of a table the names are columns, which make the path of each
 	// row.
-	Pattern string `json:"pattern,omitempty"`
+	Pattern string `json:"pattern,omitempty" role:"any"`
 	// Scenes are the paths of the datasets of scenes that the field has rasters in, for windows on the ground: labels
 	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those
 	// of each of them. Ground.Cover says where windows lie then. Default: the source.
-	Scenes []string `json:"scenes,omitempty" hash:"place"`
+	Scenes []string `json:"scenes,omitempty" hash:"place" role:"spec"`
 	// Match gives the field an axis t in sequences of scenes with the steps of another dataset: "step" takes the
 	// scenes that have the step's value in the column of the step, such as its day, and "nearest" the one whose time is
 	// nearest to the step's. The field is missing in a step without such a scene. Default: one image without an
 	// axis t, as labels are.
-	Match string `json:"match,omitempty"`
+	Match string `json:"match,omitempty" role:"spec"`
 	// MatchDays is how many days a scene may be from its step with Match "nearest". Default: any number.
-	MatchDays float64 `json:"match_days,omitempty"`
+	MatchDays float64 `json:"match_days,omitempty" role:"spec"`
 	// Columns makes one tensor of rasters that lie in columns of their own, such as the bands of a satellite scene:
 	// all bands of the first, then all of the second, and so on. Each is a column as Column says. The rasters of a
 	// sample are brought to one grid: see Grid. A sample that lacks one of them is bad. Columns of numbers make one
 	// tensor (n k): int64, or float64 if one has floats.
-	Columns []string `json:"columns,omitempty"`
+	Columns []string `json:"columns,omitempty" role:"fixed"`
 	// Patterns is Columns for files that are found by their paths: each is a pattern as Pattern says.
-	Patterns []string `json:"patterns,omitempty"`
+	Patterns []string `json:"patterns,omitempty" role:"fixed"`
 	// Grid is the grid of the rasters of Columns or Patterns: "first" (default) for the first one's, or the size
 	// of its pixels in metres, from the upper left corner of the first one. Rasters on this grid, or moved by whole
 	// pixels, are copied. Others are resampled as Resample says, on the ground or, without a place or with Ground
 	// "ignore", by their sizes. Pixels that a raster does not cover are nodata.
-	Grid Grid `json:"grid,omitempty"`
+	Grid Grid `json:"grid,omitempty" role:"fixed"`
 
 	// Classes are the strings of Column in the order of their values, with kind "class", its default: the first one is
 	// 0. JSON may have integers here, for a column of integers. A sample with another string is bad. Of a column of
 	// lists the tensor is (n, k): for each class 1 if the list has it, else 0. Default: all strings of the column in
 	// the order of their bytes, or its integers in theirs, of all sources together and also of rows that are not
 	// selected, so that parts of a split have the same values. The engine fills them in.
-	Classes []string `json:"classes,omitempty"`
+	Classes []string `json:"classes,omitempty" role:"fixed,any"`
 
 	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all, which must have the
 	// same names in all files that name them. JSON may have BandNames here, or "position" for ByPosition.
-	Bands []int `json:"bands,omitempty"`
+	Bands []int `json:"bands,omitempty" role:"default,raster"`
 	// BandNames picks bands by the descriptions that files give them, in this order, in place of
 	// Bands. The engine looks them up in every file, whose header it reads if the catalog does not have them. A file
 	// that lacks one is a bad sample. If the files of a container have no descriptions, its collection's are used.
-	BandNames []string `json:"band_names,omitempty"`
+	BandNames []string `json:"band_names,omitempty" role:"default,raster"`
 	// ByPosition takes all bands by their order alone, whatever names files give them.
-	ByPosition bool `json:"by_position,omitempty"`
+	ByPosition bool `json:"by_position,omitempty" role:"default,raster"`
 	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
 	// "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks is bad. "auto" is
 	// float32, but as stored for classes, which have a palette in their file, unless they are normalised. With kind
 	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a
 	// bad sample. By default numbers are int64 or float64, and rasters native.
-	DType string `json:"dtype,omitempty"`
+	DType string `json:"dtype,omitempty" role:"default,spec,any"`
 	// Times picks steps of time by their index from 0, in this order, of files that have them, or the files of a
 	// sequence of TACO 3 by their numbers. A step may be repeated; one that a file lacks is padding. Default: all.
-	Times []int `json:"times,omitempty"`
+	Times []int `json:"times,omitempty" role:"raster,fixed"`
 	// Pages says what the pages of TIFFs of several are: "bands", all bands of the first, then all of the second, and
 	// so on, or "steps" of time. They must be alike: in size, bands, dtype, compression and nodata. Other formats have
 	// no pages. Default: the first page is read, and no other.
-	Pages string `json:"pages,omitempty"`
+	Pages string `json:"pages,omitempty" role:"raster"`
 	// Dims names the axes of the field's arrays in their order: of NumPy files by t, b, y and x, as in "y x b", of Zarr
 	// and TileDB arrays as the dims of the source do, in place of these. Other files ignore it. Default for NumPy
 	// files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
-	Dims string `json:"dims,omitempty"`
+	Dims string `json:"dims,omitempty" role:"raster"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
 	// time. Default "n b y x", or "n t b y x" for sequences, also of files, and for several steps. A field
 	// whose layout has no t has one raster for each sequence of rows; "n" is this layout for numbers and strings. All
 	// rows of a sequence must have the same one.
-	Layout string `json:"layout,omitempty"`
+	Layout string `json:"layout,omitempty" role:"default,makes,spec"`
 	// Sizes gives the lengths of names in the layout that are not axes.
-	Sizes map[string]int `json:"sizes,omitempty"`
+	Sizes map[string]int `json:"sizes,omitempty" role:"default,makes,spec"`
 	// LUT is a look-up table: it replaces stored integers by values, before Normalize. JSON may have a list of values,
 	// for 0, 1 and so on, or an object of values by number, or by colour as in "255,0,0".
 	LUT *LUT `json:"lut,omitempty"`
@@ -115,47 +116,47 @@ type Field struct {
 	// offsets that each file has of its bands (SCALE and OFFSET of GDAL in TIFF and rumi files, scale_factor and
 	// add_offset in Zarr); bands without them keep their samples. DType must be a float, or "auto". NoData and masks
 	// are of stored pixels.
-	Physical bool `json:"physical,omitempty"`
+	Physical bool `json:"physical,omitempty" role:"makes,raster"`
 	// Scale and Offset are columns of numbers of the source, for Physical values by row in place of those of the
 	// files: one for all bands of a file, or one for each. Of Columns or Patterns it may be one for each raster. JSON
 	// may have one name. They make Physical true.
-	Scale  Names `json:"scale,omitempty"`
-	Offset Names `json:"offset,omitempty"`
+	Scale  Names `json:"scale,omitempty" role:"makes,raster"`
+	Offset Names `json:"offset,omitempty" role:"makes,raster"`
 	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
 	// statistics that the spec has of the field. Default: none.
-	Normalize *Normalize `json:"normalize,omitempty"`
+	Normalize *Normalize `json:"normalize,omitempty" role:"default,makes"`
 	// Clip lets dtype "uint8" make 0 of stored numbers below 0, 255 of those above 255, and 0, or Fill, of NaN. Without
 	// it and Normalize a sample with such a pixel is bad, unless the pixel is nodata and Fill is given.
-	Clip bool `json:"clip,omitempty"`
+	Clip bool `json:"clip,omitempty" role:"default,makes"`
 	// Fill is the value of nodata and padding, in units of the result. Pixels that the mask of a
 	// file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0 if
 	// DType is a float or the field is normalised; native and integer tensors keep it as stored,
 	// because 0 may be a class there.
-	Fill *Float `json:"fill,omitempty"`
+	Fill *Float `json:"fill,omitempty" role:"default,makes"`
 	// NoData lists the stored values of missing pixels, in place of the value that a file declares: one list for all
 	// bands of the tensor, or a list for each. JSON may have a value or one list. An empty one says that no pixel is
 	// missing. Without NoData NaN, which files of floats need not declare, is missing, too, where the field has Fill or
 	// Validity and the file no mask.
-	NoData [][]Float `json:"nodata,omitempty"`
+	NoData [][]Float `json:"nodata,omitempty" role:"makes,raster"`
 	// Missing says what a sample without a file of Pattern, or with a null in Column, is: "error" (default) refuses the
 	// dataset, or makes the sample bad; "fill" keeps the sample: the field is nodata there, or 0, NaN or "", and
 	// "there.NAME", uint8 (n), says for each field where it is there. Not for the first raster field, whose files make
 	// the windows.
-	Missing string `json:"missing,omitempty"`
+	Missing string `json:"missing,omitempty" role:"any"`
 	// Pad lets a window reach past the edge of the asset, with padding there. Without it windows
 	// are moved inside, and assets smaller than the window are an error.
-	Pad bool `json:"pad,omitempty"`
+	Pad bool `json:"pad,omitempty" role:"default,makes"`
 	// Validity names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
 	// where it is nodata, masked or padding. Default: no such tensor.
-	Validity string `json:"validity,omitempty"`
+	Validity string `json:"validity,omitempty" role:"default,raster,spec"`
 	// Resample is the method by which a sampler brings windows to their size, and Grid rasters to one grid:
 	// "nearest", "bilinear" or "antialias", which is for floats: bilinear with a filter that widens as
 	// windows shrink. Default: "bilinear" for tensors of floats, else "nearest". See docs/order.md.
-	Resample string `json:"resample,omitempty"`
+	Resample string `json:"resample,omitempty" role:"raster"`
 	// Ground says whether the rasters of this field must lie where the first raster field's lie: "match"
 	// (default) makes a sample bad whose rasters have corners more than half a pixel of the coarser one apart, in the
 	// CRS of the first; "ignore" goes by their sizes only. Rasters without a place are not compared.
-	Ground string `json:"ground,omitempty"`
+	Ground string `json:"ground,omitempty" role:"raster"`
 	// Wavelengths are the centre wavelengths of the bands of the tensor in micrometres, which chaski passes on: models
 	// that take any sensor are given them beside each batch.
 	Wavelengths []float64 `json:"wavelengths,omitempty" hash:"note"`
@@ -164,6 +165,23 @@ type Field struct {
 	// Vector makes this a field of shapes, drawn into the window. Such a field has no other members but Name, and
 	// comes last in a batch.
 	Vector *Vector `json:"vector,omitempty"`
+}
+
+// withRole returns the members of a Field with a word in their tag `role`:
+//
+//	default  Defaults of a spec may have it
+//	makes    it makes a raster of a field that has it, where there are defaults
+//	raster   only rasters have it
+//	any      metadata columns have it, too
+//	spec     sources do not override it, since all have one tensor
+//	fixed    it has no effect in the overrides of a source
+func withRole(role string) (names []string) {
+	for _, m := range membersOf(reflect.TypeFor[Field]()) {
+		if slices.Contains(m.roles, role) {
+			names = append(names, m.name)
+		}
+	}
+	return names
 }
 
 // largest are the largest finite numbers of the dtypes of floats. bfloat16 has 8 bits of precision.
@@ -360,7 +378,7 @@ var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8",
 // rasterMember returns the name of the first member that is set and that only rasters have, or "".
 // It skips dtype, because numbers have one, too.
 func (f *Field) rasterMember() string {
-	others := []string{"name", "kind", "column", "pattern", "classes", "dtype", "missing"}
+	others := withRole("any")
 	if f.Layout == RowLayout {
 		others = append(others, "layout")
 	}
@@ -381,16 +399,15 @@ func bandsOr(name string) string {
 // RasterOnly returns the name of a member that is set and that is for rasters alone, or "". Layout, normalize, fill and
 // pad are left out, because they may come from settings for all fields.
 func (f *Field) RasterOnly() string {
-	names := []string{"bands", "band_names", "by_position", "times", "pages", "dims", "nodata", "validity", "resample",
-		"ground", "physical", "scale", "offset"}
+	names := withRole("raster")
 	return bandsOr(firstMember(f, func(name string) bool { return slices.Contains(names, name) }))
 }
 
 // ForRasters returns RasterOnly or, without such a member, the one of the others that made a raster of the field.
 func (f *Field) ForRasters() string {
+	makes := withRole("makes")
 	return cmp.Or(f.RasterOnly(), firstMember(f, func(name string) bool {
-		return name == "normalize" || name == "fill" || name == "pad" || name == "clip" || name == "sizes" ||
-			name == "layout" && f.Layout != DefaultLayout && f.Layout != RowLayout
+		return slices.Contains(makes, name) && (name != "layout" || f.Layout != DefaultLayout && f.Layout != RowLayout)
 	}))
 }
 

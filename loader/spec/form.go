@@ -26,15 +26,14 @@ type form struct {
 	// Stats are the statistics of fields by their names, for fields whose `normalize` is the name of a method: the
 	// member `fields` of the JSON of chaski stats. Histograms may be left out.
 	Stats map[string]json.RawMessage `json:"stats,omitempty"`
-}
 
-// defaultMembers are the members of a Field that defaults may have.
-var defaultMembers = []string{
-	"band_names", "bands", "by_position", "clip", "dtype", "fill", "layout", "normalize", "pad", "sizes", "validity",
+	given  map[any]object // the members that JSON gives fields and the spec, by pointers to these
+	alone  bool           // the spec has no fields, and Fields is the default
+	method string         // the normalisation of Defaults, by Stats
 }
 
 // withoutNormalize removes normalisation. A field that has one stays a raster.
-func (s *form) withoutNormalize(given map[any]object) {
+func (s *form) withoutNormalize() {
 	s.Stats = nil
 	delete(s.Defaults, "normalize")
 	for i := range s.Fields {
@@ -43,37 +42,36 @@ func (s *form) withoutNormalize(given map[any]object) {
 			f.Kind = cmp.Or(f.Kind, RasterField)
 		}
 		f.Normalize = nil
-		delete(given[f], "normalize")
+		delete(s.given[f], "normalize")
 	}
 }
 
 // defaults reads the defaults of fields.
 func (s *form) defaults() (all Field, err error) {
+	known := slices.Sorted(slices.Values(withRole("default")))
 	for _, name := range slices.Sorted(maps.Keys(s.Defaults)) {
-		if !slices.Contains(defaultMembers, name) {
-			return all, fmt.Errorf("defaults has no member %q; there are %s", name, strings.Join(defaultMembers, ", "))
+		if !slices.Contains(known, name) {
+			return all, fmt.Errorf("defaults has no member %q; there are %s", name, strings.Join(known, ", "))
 		}
 	}
 	// Users of Python say pad, not defaults.pad: the place is empty.
 	return all, place{}.fill(s.Defaults, reflect.ValueOf(&all).Elem())
 }
 
-// inherit gives the fields the defaults of the spec. given has the members that JSON gives the fields and the spec.
-// With stored no field is normalised.
-func (s *form) inherit(given map[any]object, stored bool) error {
+// inherit gives the fields the defaults of the spec. With stored no field is normalised.
+func (s *form) inherit(stored bool) error {
 	all, err := s.defaults()
 	if stored {
-		s.withoutNormalize(given)
+		s.withoutNormalize()
 		all.Normalize = nil
 	}
 	if err != nil || s.Defaults == nil {
 		return err
 	}
-	d := inherited{form: s, given: given, alone: len(s.Fields) == 0}
-	if d.alone {
+	if s.alone = len(s.Fields) == 0; s.alone {
 		s.Fields = []Field{{Name: "image"}}
-		given[&s.Fields[0]] = object{}
-		if s.Stats == nil && s.Sources == nil && given[s]["all_fields"] == nil {
+		s.given[&s.Fields[0]] = object{}
+		if s.Stats == nil && s.Sources == nil && s.given[s]["all_fields"] == nil {
 			s.AllFields = true // a catalog of pairs defines its fields
 		}
 	}
@@ -87,59 +85,47 @@ func (s *form) inherit(given map[any]object, stored bool) error {
 	case n.Method != "" && n.Stats == nil && s.Stats == nil:
 		return wrong("normalize", n.Method, "it needs stats, the result of chaski stats")
 	case n.Stats == nil:
-		d.method = n.Method
+		s.method = n.Method
 	}
 	for i := range s.Fields {
-		if err := d.give(&s.Fields[i]); err != nil {
+		if err := s.give(&s.Fields[i]); err != nil {
 			return within(fmt.Sprintf("field %q", s.Fields[i].Name), err)
 		}
 	}
-	return d.used()
+	return s.used()
 }
-
-// inherited gives fields the defaults of their spec.
-type inherited struct {
-	*form
-	given  map[any]object // the members that JSON gives each field
-	alone  bool           // the spec has no fields, and Fields is the default
-	method string         // of normalisation, by Stats
-}
-
-// rasterMembers make a raster of a field that sets one of them, where there are defaults.
-var rasterMembers = []string{"layout", "sizes", "normalize", "fill", "nodata", "pad", "clip", "physical", "scale",
-	"offset"}
 
 // storedDTypes are the dtypes without arithmetic.
 var storedDTypes = []string{"native", "int64"}
 
 // give adds the defaults that a field does not set.
-func (d *inherited) give(f *Field) error {
-	own := d.given[f]
+func (s *form) give(f *Field) error {
+	own := s.given[f]
 	switch {
 	case f.Vector != nil || f.Traits().Metadata || f.Classes != nil || f.Layout == RowLayout:
 		return nil
 	case own["kind"] != nil || f.Kind != "":
-	case slices.ContainsFunc(rasterMembers, own.on):
+	case slices.ContainsFunc(withRole("makes"), own.on):
 		f.Kind = RasterField
 	case own["dtype"] != nil:
 		f.Kind = ArrayField
 	}
-	dtype := cmp.Or(f.DType, unquoted(d.Defaults["dtype"]), "native")
+	dtype := cmp.Or(f.DType, unquoted(s.Defaults["dtype"]), "native")
 	stored := slices.Contains(storedDTypes, dtype)
-	normalized := own.on("normalize") || own["normalize"] == nil && d.Defaults.on("normalize")
+	normalized := own.on("normalize") || own["normalize"] == nil && s.Defaults.on("normalize")
 	label := stored || !slices.Contains(floatDTypes, dtype) && !normalized
 	taken := object{}
-	for name, raw := range d.Defaults {
+	for name, raw := range s.Defaults {
 		switch {
 		case own[name] != nil:
-		case name == "fill" && label && !d.alone:
-			if own.on("pad") || own["pad"] == nil && d.Defaults.on("pad") {
+		case name == "fill" && label && !s.alone:
+			if own.on("pad") || own["pad"] == nil && s.Defaults.on("pad") {
 				return fmt.Errorf("dtype is %q and pad is true: the fill of all fields is not for labels, and what is "+
 					"past the edge would be class 0; give the field a fill of its own", dtype)
 			}
 		case name == "by_position" && (own["bands"] != nil || own["band_names"] != nil):
 		case name == "clip" && dtype != "uint8":
-		case name == "normalize" && (stored || d.method != "" && d.Stats[f.Name] == nil):
+		case name == "normalize" && (stored || s.method != "" && s.Stats[f.Name] == nil):
 		default:
 			taken[name] = raw
 		}
@@ -149,13 +135,13 @@ func (d *inherited) give(f *Field) error {
 }
 
 // used returns an error about a fill, a clip or a method that no field takes.
-func (d *inherited) used() error {
+func (s *form) used() error {
 	var pixels []string // the fields that a method is for
-	filled, normalized := d.Defaults["fill"] == nil, d.method == "" || d.Sources != nil
-	clipped := !d.Defaults.on("clip")
-	for i := range d.Fields {
-		f := &d.Fields[i]
-		own := d.given[f]
+	filled, normalized := s.Defaults["fill"] == nil, s.method == "" || s.Sources != nil
+	clipped := !s.Defaults.on("clip")
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		own := s.given[f]
 		filled, normalized = filled || own["fill"] != nil, normalized || own["normalize"] != nil
 		clipped = clipped || own["clip"] != nil
 		if f.Vector == nil && !slices.Contains(storedDTypes, f.DType) {
@@ -165,15 +151,15 @@ func (d *inherited) used() error {
 	switch {
 	case !filled:
 		return fmt.Errorf(`fill is %s, but no field takes it: fields of dtype "native" and of integers are labels, `+
-			"which keep their nodata unless they have a fill of their own", d.Defaults["fill"])
+			"which keep their nodata unless they have a fill of their own", s.Defaults["fill"])
 	case !clipped:
 		return errors.New(`clip is true, but no field takes it: it is for fields of dtype "uint8"`)
 	case normalized:
 		return nil
 	case len(pixels) == 0:
 		return fmt.Errorf("normalize is %q, but no field takes it: fields of dtype \"native\" and \"int64\" are as "+
-			"stored", d.method)
+			"stored", s.method)
 	}
-	return fmt.Errorf("normalize is %q, but stats has %q, and none of %q", d.method,
-		slices.Sorted(maps.Keys(d.Stats)), pixels)
+	return fmt.Errorf("normalize is %q, but stats has %q, and none of %q", s.method,
+		slices.Sorted(maps.Keys(s.Stats)), pixels)
 }

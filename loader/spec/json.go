@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -41,11 +40,11 @@ func parseChecked(b []byte, stored bool) (Spec, error) {
 
 // parse reads the JSON form of a spec, without defaults. With stored it leaves out normalisation.
 func parse(b []byte, stored bool) (Spec, error) {
-	s, p := form{}, place{given: map[any]object{}}
-	if err := p.readText(b, &s); err != nil {
+	s := form{given: map[any]object{}}
+	if err := (place{given: s.given}).readText(b, &s); err != nil {
 		return Spec{}, err
 	}
-	if err := s.inherit(p.given, stored); err != nil {
+	if err := s.inherit(stored); err != nil {
 		return Spec{}, err
 	}
 	r := reports{s.Stats, maxStatsBytes}
@@ -173,7 +172,11 @@ func (p place) read(b json.RawMessage, v reflect.Value) error {
 		return p.read(b, v.Elem())
 	case reflect.Struct:
 		if b[0] == '{' {
-			return p.object(b, v)
+			_, values, err := p.members(b)
+			if err != nil {
+				return err
+			}
+			return p.fill(values, v)
 		}
 		rule = "an object"
 	case reflect.Map:
@@ -286,41 +289,6 @@ func (p place) values(b json.RawMessage, v reflect.Value) error {
 		v.SetMapIndex(reflect.ValueOf(name), value)
 	}
 	return err
-}
-
-// member is a member of an object that stands for a struct.
-type member struct {
-	name  string
-	of    reflect.Type
-	index []int // of the field of the struct
-}
-
-// structs holds the members of structs by their types. A spec may have 300,000 empty objects, and reflect would take
-// seconds to find the members for each of them.
-var structs sync.Map
-
-// membersOf returns the members of a struct in the order of its fields.
-func membersOf(t reflect.Type) (all []member) {
-	if known, ok := structs.Load(t); ok {
-		return known.([]member)
-	}
-	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "" && name != "-" { // an embedded struct has no name, and its fields are visible
-			all = append(all, member{name, field.Type, field.Index})
-		}
-	}
-	structs.Store(t, all)
-	return all
-}
-
-// object reads an object into a struct.
-func (p place) object(b json.RawMessage, v reflect.Value) error {
-	_, values, err := p.members(b)
-	if err != nil {
-		return err
-	}
-	return p.fill(values, v)
 }
 
 // fill reads the members of an object into a struct, in the order of its fields.

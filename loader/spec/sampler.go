@@ -318,26 +318,3 @@ func (k *samplerKind) each(s *Sampler) iter.Seq2[string, reflect.Value] {
 	}
 	return eachMember(k.members(s))
 }
-
-// eachMember yields the members of the struct that a pointer leads to, with their names in JSON.
-func eachMember(pointer any) iter.Seq2[string, reflect.Value] {
-	return func(yield func(string, reflect.Value) bool) {
-		members := reflect.ValueOf(pointer).Elem()
-		for i := range members.NumField() {
-			name, _, _ := strings.Cut(members.Type().Field(i).Tag.Get("json"), ",")
-			if !yield(name, members.Field(i)) {
-				return
-			}
-		}
-	}
-}
-
-// firstMember returns the first member of the pointer's struct that is set and for which counts is true, or "".
-func firstMember(pointer any, counts func(name string) bool) string {
-	for name, value := range eachMember(pointer) {
-		if !value.IsZero() && counts(name) {
-			return name
-		}
-	}
-	return ""
-}

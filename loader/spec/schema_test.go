@@ -298,7 +298,7 @@ func (g generator) of(t reflect.Type) map[string]any {
 		}}
 	case reflect.TypeFor[object]():
 		members := map[string]any{}
-		for _, name := range defaultMembers {
+		for _, name := range withRole("default") {
 			members[name] = map[string]any{"$ref": "#/$defs/Field/properties/" + name}
 		}
 		return map[string]any{"type": "object", "properties": members, "additionalProperties": false}

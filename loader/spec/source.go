@@ -252,11 +252,9 @@ func (s *Source) validateMixture() error {
 	return validUntil(s.Until, s.Length, s.Temperature)
 }
 
-// ofSpec lists the members of a field that sources do not override, since all have one tensor.
-var ofSpec = []string{"scenes", "match", "match_days", "kind", "layout", "sizes", "dtype", "validity"}
-
 // validateFields checks the overrides of a source. names holds the names of the fields of the spec.
 func (s *Source) validateFields(names map[string]bool) error {
+	ofSpec := withRole("spec")
 	for _, field := range s.Fields {
 		if !names[field.Name] {
 			return fmt.Errorf("field %q: the spec has no field of this name", field.Name)
@@ -279,9 +277,6 @@ func (s *Source) validateFields(names map[string]bool) error {
 	}
 	return nil
 }
-
-// inertMembers lists members of overrides that have no effect. The members in ofSpec are refused.
-var inertMembers = []string{"name", "times", "columns", "patterns", "grid", "classes"}
 
 // replaced lists members of a field that name one thing together, so that one of an override replaces all: a column of
 // the spec must not meet a pattern of the source.
@@ -329,7 +324,7 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 
 // override sets the members that an override has.
 func (f *Field) override(o *Field) {
-	members := maps.Collect(eachMember(f))
+	members, own := maps.Collect(eachMember(f)), append(withRole("spec"), withRole("fixed")...)
 	for _, names := range replaced {
 		if firstMember(o, func(name string) bool { return slices.Contains(names, name) }) == "" {
 			continue
@@ -339,7 +334,7 @@ func (f *Field) override(o *Field) {
 		}
 	}
 	for name, value := range eachMember(o) {
-		if !value.IsZero() && !slices.Contains(inertMembers, name) && !slices.Contains(ofSpec, name) {
+		if !value.IsZero() && !slices.Contains(own, name) {
 			members[name].Set(value)
 		}
 	}
