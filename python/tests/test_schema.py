@@ -17,7 +17,7 @@ from helpers import spec_options
 
 import chaski
 from chaski import _arguments as arguments
-from chaski import _spec
+from chaski import _fields, _spec, _windows
 
 FULL = dict(
     batch_size=4,
@@ -143,14 +143,14 @@ def test_words(schema: Any) -> None:
         return set(of["properties"][name]["enum"])
 
     defs = schema["$defs"]
-    assert set(get_args(arguments.Augment)) == words("augment")
+    assert set(get_args(_fields.Augment)) == words("augment")
     assert set(get_args(arguments.BadSamples)) == words("bad_samples")
     assert set(get_args(arguments.Missing)) == words("missing")
     assert set(get_args(arguments.Last)) == words("last")
-    assert set(get_args(arguments.Method)) == words("method", defs["Normalize"])
+    assert set(get_args(_fields.Method)) == words("method", defs["Normalize"])
     until = schema["properties"]["until"]["anyOf"][0]["enum"]
     assert set(get_args(get_args(arguments.Until)[0])) == set(until) - {"length"}
-    assert set(get_args(arguments.Kind)) == words("kind", defs["Field"]) - {"array"}
+    assert set(get_args(_fields.Kind)) == words("kind", defs["Field"]) - {"array"}
     assert {w._kind for w in WINDOWS} == words("kind", defs["Sampler"])
     assert {s.by for s in SPLITS} == words("by", defs["Split"])
 
@@ -192,14 +192,14 @@ def test_windows_have_all_members_of_their_kind(schema: Any) -> None:
         have |= {f"box_{name}" for name in have}
         of_kind = {n for n, m in members.items() if m.get("x-kind") == window._kind}
         assert of_kind <= have, window._kind
-    assert [n for n, m in members.items() if m.get("x-path")] == arguments.SAMPLER_PATHS
+    assert [n for n, m in members.items() if m.get("x-path")] == _windows.SAMPLER_PATHS
 
 
 def test_names_of_dtypes_have_the_order_of_the_engine() -> None:
     source = (Path(__file__).parents[2] / "format" / "chunk" / "dtype.go").read_text()
     names = dict(re.findall(r'(\w+): +\{"(\w+)"', source))
     constants = re.findall(r"^\t(\w+)$", source, re.MULTILINE)
-    assert [names[c] for c in constants if c in names] == arguments.DTYPE_NAMES
+    assert [names[c] for c in constants if c in names] == _fields.DTYPE_NAMES
 
 
 def test_types_can_be_read_at_run_time() -> None:

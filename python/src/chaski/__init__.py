@@ -14,11 +14,12 @@ comes when.
 """
 
 # First: it raises where another project's files are mixed in.
-from chaski import _arguments, errors, jobs, order, taco
+from chaski import _arguments, _fields, _windows, errors, jobs, order, taco
 from chaski import _distribution as _distribution
 from chaski._access import Token, tls
 from chaski._arguments import *  # noqa: F403  (its __all__ is part of the one below)
 from chaski._assemble import Batch
+from chaski._fields import *  # noqa: F403
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._members import Ragged, polygons
 from chaski._pack import pack, stac
@@ -29,6 +30,7 @@ from chaski._rpc import Connection
 from chaski._sign import sign
 from chaski._sources import Scenes, Split
 from chaski._stats import Stats, stats, weights
+from chaski._windows import *  # noqa: F403
 from chaski.errors import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -61,5 +63,5 @@ __all__ = [
     "tls",
     "weights",
 ]
-__all__ += _arguments.__all__
+__all__ += _arguments.__all__ + _fields.__all__ + _windows.__all__
 __all__ += errors.__all__

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from chaski._arguments import DTYPE_NAMES, BadRow, SampleRef
+from chaski._arguments import BadRow, SampleRef
+from chaski._fields import DTYPE_NAMES
 from chaski._flat import Table
 from chaski._grpc import pb
 from chaski._members import Ragged

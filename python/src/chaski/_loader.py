@@ -18,15 +18,7 @@ from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
 from chaski._access import check_plain, from_environment
-from chaski._arguments import (
-    BadRow,
-    Engine,
-    FieldInfo,
-    GeoWindow,
-    SourceInfo,
-    Transport,
-    Wire,
-)
+from chaski._arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
 from chaski._assemble import Batch, Pool, row_of
 from chaski._calls import entry, raised
 from chaski._files import absolute_path
@@ -47,6 +39,7 @@ from chaski._spec import (
     takes,
 )
 from chaski._tables import Files
+from chaski._windows import GeoWindow
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, local_rows, steps
 

@@ -12,12 +12,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from chaski._arguments import Grid
 from chaski._calls import entry
 from chaski._command import ask
 from chaski._files import check_folder, replace_file
 from chaski._plain import absolute, as_array, count, positive
 from chaski._read import info
+from chaski._windows import Grid
 from chaski.errors import SpecError
 
 Part: TypeAlias = "tuple[npt.ArrayLike | Mapping[str, Any], npt.ArrayLike]"

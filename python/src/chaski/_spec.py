@@ -16,25 +16,18 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from chaski._arguments import (
-    SAMPLER_PATHS,
     VERSION,
     BadSamples,
     Engine,
-    Field,
-    FieldLike,
     Last,
     Mixture,
-    NormalizeLike,
     OnBad,
-    Pixels,
     Rows,
-    Sampler,
     Source,
     SourceLike,
-    Vector,
-    WholeChip,
 )
 from chaski._calls import elsewhere, instead, raised
+from chaski._fields import Field, FieldLike, NormalizeLike, Pixels, Vector
 from chaski._plain import (
     Path,
     Size,
@@ -52,6 +45,7 @@ from chaski._plain import (
 from chaski._quarantine import bad_ids
 from chaski._sources import Scenes
 from chaski._tables import Files
+from chaski._windows import SAMPLER_PATHS, Sampler, WholeChip
 from chaski.errors import NotFoundError, SpecError
 
 T = TypeVar("T")

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._arguments import FieldLike, OnBad, Rows
+from chaski._arguments import OnBad, Rows
 from chaski._calls import entry
 from chaski._command import ask
+from chaski._fields import FieldLike
 from chaski._files import replace_file
 from chaski._plain import Columns, Path, Tables, count, positive
 from chaski._spec import SpecOptions, build_spec, policy, takes

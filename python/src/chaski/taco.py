@@ -35,9 +35,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._arguments import FieldLike, Rows
+from chaski._arguments import Rows
 from chaski._calls import entry
 from chaski._command import ask as _ask
+from chaski._fields import FieldLike
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._plain import (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
-from chaski._arguments import Pixels
+from chaski._fields import Pixels
 from chaski._loader import load
 from chaski._plain import needs
 from chaski._rpc import PREFETCH
