@@ -31,6 +31,11 @@ func TestKindOfSamplerIsOneEntry(t *testing.T) {
 		},
 		plan: fixed(shuffle.RandomWindow{}),
 	})
+	for _, kind := range samplers {
+		if kind.plan == nil || kind.plan(&Sampler{}, 1, 1) == nil {
+			t.Errorf("%s has no plan", kind.name)
+		}
+	}
 	const head = `{"source":"d","batch_size":1,"sampler":`
 	for members, want := range map[string]string{
 		`{"kind":"even_window"}`:                                      "",
