@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,13 +133,20 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 	if first < 0 {
 		return t.nameFields(ctx, fields, o)
 	}
+	patterns := int64(0)
+	for _, m := range files {
+		if m != nil {
+			patterns++
+		}
+	}
 	for i, source := range fields {
 		switch {
 		case files[i] == nil:
+			continue
 		case source.Beside:
 			err = t.listBeside(ctx, i, source, files[i], string(shared))
 		default:
-			err = t.matches(ctx, source, files[i], uris, len(shared))
+			err = t.matches(ctx, source, files[i], uris, len(shared), uris.Rows()/patterns)
 		}
 		if err != nil {
 			return err
@@ -166,9 +172,13 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		return err
 	}
 	t.n = int64(len(ids))
-	t.order, _ = pickRows(ids, files[first], false)
+	if t.table != nil || t.n < uris.Rows() { // or all files are samples, in order
+		t.order, _ = pickRows(ids, files[first], false)
+	}
 	for i, source := range fields {
 		switch {
+		case i == first:
+			t.fields[i].rows = t.order
 		case files[i] != nil:
 			found := 0
 			if t.fields[i].rows, found = pickRows(ids, files[i], source.Beside); found == 0 {
@@ -185,11 +195,14 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 
 // inOrder returns the keys of the leading files, in the order of their paths.
 func (t *Table) inOrder(ctx context.Context, m *matched, uris *columns.Column) ([]string, error) {
-	ids := slices.Collect(maps.Keys(m.rows))
 	if t.table == nil { // the files of one pattern are listed in the order of their paths
-		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(m.rows[a], m.rows[b]) })
-		return ids, nil
+		ids := make([]string, uris.Rows())
+		for id, row := range m.rows {
+			ids[row] = id
+		}
+		return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), nil
 	}
+	ids := slices.Collect(maps.Keys(m.rows))
 	paths := make(map[string]string, len(ids))
 	for _, id := range ids {
 		cell, err := uris.Cell(ctx, m.rows[id])
@@ -320,9 +333,11 @@ func (m *matched) add(s Source, values []string, row int64) error {
 }
 
 // matches adds the rows of the paths that a field's pattern matches. shared is the length of the directory that all
-// absolute paths share.
-func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int) error {
+// absolute paths share. About so many rows are expected.
+func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int,
+	expected int64) error {
 	var values []string
+	m.rows = make(map[string]int64, expected)
 	err := uris.Scan(ctx, func(row int64, v columns.Cell) error {
 		path := t.below(string(v.Text), shared)
 		if v.Null || t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
