@@ -87,8 +87,9 @@ func (w *walk) datatype(b *block, depth int) (*Datatype, error) {
 		return nil, b.fail("elements of %d bytes", t.Size)
 	}
 	switch t.Class {
-	case Fixed:
-		t.Big, t.Signed = set&1 != 0, set&8 != 0
+	case Fixed, Bits: // h5py, too, reads bitfields as unsigned integers
+		t.Big, t.Signed = set&1 != 0, t.Class == Fixed && set&8 != 0
+		t.Class = Fixed
 		first, precision := b.u16(), b.u16()
 		t.Plain = first == 0 && precision == 8*t.Size && isPower(t.Size) && t.Size <= 8
 	case Float:

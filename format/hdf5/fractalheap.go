@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"errors"
 	"math"
 	"math/bits"
 )
@@ -63,7 +64,10 @@ func (w *walk) fractalHeap(addr uint64) (*fractalHeap, error) {
 	return h, nil
 }
 
-// object returns the object of an ID.
+// errHuge is returned for an object that is not in the blocks of its heap.
+var errHuge = errors.New("a huge object")
+
+// object returns the object of an ID, or errHuge.
 func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	b := h.w.of(fractalHeapPart, h.addr, id)
 	switch flags := b.u8(); {
@@ -78,7 +82,7 @@ func (h *fractalHeap) object(id []byte) ([]byte, error) {
 		}
 		return b.take(n), b.err
 	case flags>>4&3 != 0:
-		return nil, unsupported(fractalHeapPart, "a huge object: links and attributes below %d bytes are read", h.most)
+		return nil, errHuge
 	}
 	directBits := bits.Len64(h.direct) - 1
 	off := b.uint(min((h.heapBits+7)/8, 8))

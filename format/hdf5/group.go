@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -89,7 +90,12 @@ func (w *walk) denseObjects(heap, tree uint64, kind byte, visit func(*block) err
 			record.take(4) // the hash of the name
 		}
 		object, err := h.object(record.take(min(h.idSize, record.rest())))
-		if err != nil {
+		switch {
+		case errors.Is(err, errHuge) && kind != recordLinkName: // such as REFERENCE_LIST, of no use here
+			return nil
+		case errors.Is(err, errHuge):
+			return unsupported(fractalHeapPart, "a huge object: links below %d bytes are read", h.most)
+		case err != nil:
 			return err
 		}
 		return visit(w.of(linkPart, heap, object))

@@ -20,11 +20,16 @@ EXPECTED = json.loads((DATA / "expected.json").read_text())
 
 
 def load(
-    name: str, fields: dict[str, Any], size: int = 16, dims: str | None = None, where: Any = ()
+    name: str,
+    fields: dict[str, Any],
+    size: int = 16,
+    dims: str | None = None,
+    where: Any = (),
+    folder: Path = DATA,
 ) -> dict[str, Any]:
     """The one batch of a file, in the order of its rows."""
     with chaski.load(
-        str(DATA / name),
+        str(folder / name),
         batch_size=size,
         shuffle=False,
         rows=chaski.Rows(dims=dims, where=where),
@@ -260,3 +265,19 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = np.lib.stride_tricks.sliding_window_view(scene, window.shape)
     rows, cols = np.nonzero((places[:, :, :4, :4] == window[:4, :4]).all(axis=(2, 3)))
     assert any(np.array_equal(places[y, x], window) for y, x in zip(rows, cols, strict=True))
+
+
+def test_large_attributes_and_bitfields(tmp_path: Path) -> None:
+    """Attributes over 64 KiB are passed over, and bitfields are unsigned integers, as in h5py."""
+    h5py = pytest.importorskip("h5py", reason="needs h5py to write files")
+    want = np.arange(12, dtype="u1").reshape(3, 4)
+    with h5py.File(tmp_path / "a.h5", "w", libver="latest") as f:
+        space = h5py.h5s.create_simple((3, 4))
+        array = h5py.h5d.create(f.id, b"image", h5py.h5t.STD_B8LE, space)
+        array.write(h5py.h5s.ALL, h5py.h5s.ALL, want, mtype=h5py.h5t.STD_B8LE)
+        for k in range(12):  # so many are in a heap
+            f["image"].attrs[f"a{k}"] = np.full(20_000 if k == 7 else 2, k, "f8")
+        f["image"].attrs["_FillValue"] = np.uint8(5)
+    batch = load("a.h5", {"image": {}}, dims="y x", folder=tmp_path)
+    assert np.array_equal(batch["image"][0].reshape(3, 4), want)
+    assert chaski.info(tmp_path / "a.h5")["arrays"][0]["nodata"] == 5
