@@ -108,9 +108,14 @@ func (p place) window(b json.RawMessage) (json.RawMessage, error) {
 		}
 		return textOf(made{"kind": RandomWindow, "size": b}), nil
 	}
-	var first object
-	if text, err := p.long(list[0], &Sampler{}); err != nil || json.Unmarshal(text, &first) != nil {
-		return nil, p.wrong(list[0], "a window")
+	first := object{"kind": textOf(RandomWindow), "size": list[0]}
+	if list[0][0] == '{' {
+		first = nil
+		if err := json.Unmarshal(list[0], &first); err != nil {
+			return nil, err
+		}
+	} else if sides := (Pair{}); sides.UnmarshalJSON(list[0]) != nil || min(sides[0], sides[1]) < 1 {
+		return nil, p.wrong(list[0], "a window") // nor a list of windows, which would be read at each level again
 	}
 	if first["views"] != nil {
 		return nil, errors.New("a window of a list has views: they are windows of the list, too")

@@ -157,7 +157,9 @@ func TestHostileSpecs(t *testing.T) {
 		}
 		return strings.TrimSuffix(b.String(), ",")
 	}
+	nested := fill(`"sampler":`+strings.Repeat("[", 9000), "1,", strings.Repeat("]", 9000))
 	for text, want := range map[string]string{
+		nested:                                                                   "it must be a window",
 		fill(`"fields":[`, "{},", "]"):                                           "it must have at most 1000",
 		fill(`"sources":[`, "{},", "]"):                                          "it must have at most 1000",
 		fill(`"where":[`, `"a",`, "]"):                                           "it must have at most 1000",
