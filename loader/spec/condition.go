@@ -208,32 +208,28 @@ func (c *Condition) Meets(k column.Kind, v column.Value, with []Operand) bool {
 	}
 	for i := range with {
 		order, ordered := with[i].Compare(k, v)
-		if !ordered {
-			if c.Op == "!=" { // NaN differs from every number
-				return true
-			}
-			continue
-		}
-		ok := false
-		switch c.Op {
-		case "==", "in":
-			ok = order == 0
-		case "!=":
-			ok = order != 0
-		case "<":
-			ok = order < 0
-		case "<=":
-			ok = order <= 0
-		case ">":
-			ok = order > 0
-		case ">=":
-			ok = order >= 0
-		}
-		if ok {
+		if ordered && holds(c.Op, order) || !ordered && c.Op == "!=" { // NaN differs from every number
 			return true
 		}
 	}
 	return false
+}
+
+// holds reports whether an operator holds for two values in an order.
+func holds(op string, order int) bool {
+	switch op {
+	case "!=":
+		return order != 0
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">":
+		return order > 0
+	case ">=":
+		return order >= 0
+	}
+	return order == 0 // "==" and "in"
 }
 
 // compactedWhere returns a copy of the conditions, also in their groups, with compacted

@@ -225,12 +225,7 @@ func (s *Subset) ColumnsMode() (column.Mode, error) {
 // Columns returns the columns of the table that the comparisons, the split, the strata and the
 // sequences of the subset need. They need not all exist: of SplitColumns one is enough.
 func (s *Subset) Columns() (names []string) {
-	for _, table := range s.Tables {
-		names = append(names, table.On)
-	}
-	if s.IDColumn != "" {
-		names = append(names, s.IDColumn)
-	}
+	names = s.ids()
 	for _, c := range s.Where {
 		if c.Compares() {
 			names = append(names, c.Column)
@@ -253,14 +248,20 @@ func (s *Subset) Columns() (names []string) {
 	return names
 }
 
-// Texts returns the columns that are compared with strings for being equal, or among them, and those of keys.
-func (s *Subset) Texts() (names []string) {
+// ids returns the columns with the keys of tables and with ids.
+func (s *Subset) ids() (names []string) {
 	for _, table := range s.Tables {
 		names = append(names, table.On)
 	}
 	if s.IDColumn != "" {
 		names = append(names, s.IDColumn)
 	}
+	return names
+}
+
+// Texts returns the columns that are compared with strings for being equal, or among them, and those of keys.
+func (s *Subset) Texts() (names []string) {
+	names = s.ids()
 	for i := range s.Where {
 		c := &s.Where[i]
 		if !c.Compares() || !slices.Contains([]string{"==", "!=", "in"}, c.Op) {
