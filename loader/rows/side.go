@@ -232,10 +232,11 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	return nil
 }
 
-// keys reads the keys of the table, whose numbers are its rows, and their kind. Where ours, the keys of samples, are
-// integers, text that is one becomes its number. Two rows with one key are Corrupt.
+// keys reads the keys of the table, whose numbers are its rows, and their kind: text is of integers if all of it is, in
+// their shortest form, as CSV files have them. Where ours, the keys of samples, are integers, text that is one becomes
+// its number. Two rows with one key are Corrupt.
 func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, catalog.Kind, error) {
-	list, rows := newIDList(int(s.table.Len())), 0
+	list, rows, whole := newIDList(int(s.table.Len())), 0, true
 	var twice []string
 	column, err := catalogColumn(ctx, s.table, s.Column)
 	if err != nil {
@@ -249,6 +250,8 @@ func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, catalog.Ki
 		if v.Null {
 			key = ""
 		}
+		_, wrong := strconv.ParseInt(key, 10, 64)
+		whole = whole && (key == "" || wrong == nil && wholeNumber(key) == key)
 		if list.ids = append(list.ids, key); key != "" && !list.index(int32(rows)) && len(twice) < 4 {
 			twice = append(twice, key)
 		}
@@ -258,6 +261,9 @@ func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, catalog.Ki
 	if err == nil && len(twice) > 0 {
 		err = fault.New(fault.Corrupt, "column "+s.Column, fault.NoOffset, "several rows have the key %q%s: a table "+
 			"has one row for each key", twice[:min(3, len(twice))], []string{"", ", and there are more"}[len(twice)/4])
+	}
+	if whole {
+		return list, catalog.Int, err
 	}
 	return list, column.Kind, err
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,29 @@ def test_split_and_resume(data, tmp_path, binary) -> None:
                 with pytest.raises(chaski.errors.StateError):
                     loader.load_state_dict(states[0])
                     next(iter(loader))
+
+
+def test_a_catalog_has_the_parts_and_names_of_its_directory(data, tmp_path, binary) -> None:
+    """Splits by hash, columns of names and tables beside do not depend on the catalog."""
+    patterns = {"image": "images/{kind}/{id}.tif", "mask": "masks/{kind}/{id}.png"}
+    pairs, plain = tmp_path / "pairs.parquet", data / "plain.parquet"
+    given = [f"--field={name}={pattern}" for name, pattern in patterns.items()]
+    for arguments in ([*given, "-o", str(pairs), "."], ["-o", str(plain), "images"]):
+        subprocess.run([binary, "index", *arguments], cwd=data, check=True)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,y\n" + "".join(f"{n.split('/')[1]},{k}\n" for k, n in enumerate(NAMES)))
+    fields = dict.fromkeys(patterns, chaski.Field()) | {"kind": "kind", "y": "y"}
+    with chaski.load(
+        pairs, batch_size=8, shuffle=False, fields=fields, tables={labels: "id"}
+    ) as loader:
+        (batch,) = loader
+    assert list(batch["kind"]) == [n.split("/")[0] for n in NAMES]
+    assert batch["y"].tolist() == batch["image"][:, 0, 0, 0].tolist() == list(range(8))
+    for seed in range(4):
+        split = chaski.Split.by_hash({"a": 0.5, "b": 0.5}, seed=seed)
+        rows = chaski.Rows(split=split, use="a")
+        want = loaded(data, ".", rows=rows, fields=patterns)
+        assert loaded(tmp_path, "pairs.parquet", rows=rows) == want
+        assert loaded(data, "plain.parquet", rows=rows) == loaded(data, rows=rows)
+    rows = chaski.Rows(where=[("kind", "==", "river")])
+    assert loaded(tmp_path, "pairs.parquet", rows=rows) == [4, 5, 6, 7]

@@ -201,6 +201,11 @@ def test_numbers_as_keys(data, tmp_path, binary) -> None:
         rows = [{"n": f"{k:03}" if kind == "csv" else k, "y": k * k} for k in ORDER]
         b = batch(data / "images", tables={written(tmp_path, kind, rows): "n"}, fields=pattern)
         assert list(b["y"]) == [k * k for k in range(N)]
+    whole = [{"n": k, "y": k * k} for k in ORDER]  # of texts with zeros in front
+    for kind in ("csv", "parquet", "json"):
+        table = {written(tmp_path, kind, whole): {"n": "tile"}}
+        fields = {"image": "images/{kind}/{kind}_{tile}.tif", "y": "y"}
+        assert list(batch(data, tables=table, fields=fields)["y"]) == [k * k for k in range(N)]
     rows = [{"number": f"{k:03}", "y": k * k} for k in ORDER]
     table = {written(tmp_path, "csv", rows): "number"}
     b = batch(data / "table.csv", tables=table, fields={"image": "path", "y": "y", "n": "number"})

@@ -196,10 +196,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	}
 	fields = slices.Clone(fields)
 	for i := range fields {
-		pattern := fields[i].Pattern
-		for strings.HasPrefix(pattern, "./") { // as shells complete names; listed paths lack it
-			pattern = strings.TrimLeft(pattern[2:], "/")
-		}
+		pattern := withoutDot(fields[i].Pattern)
 		fields[i].Pattern, fields[i].array = fileOf(pattern)
 		if column.Names(fields[i].array) != nil || strings.Contains(fields[i].array, "*") { // see withArrays
 			fields[i].Pattern, fields[i].array = pattern, ""
@@ -217,6 +214,14 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		return nil, fault.WithFile(err, src)
 	}
 	return table, nil
+}
+
+// withoutDot returns a pattern without "./", with which shells complete names: listed paths lack it.
+func withoutDot(pattern string) string {
+	for strings.HasPrefix(pattern, "./") {
+		pattern = strings.TrimLeft(pattern[2:], "/")
+	}
+	return pattern
 }
 
 // OfArrays returns the dataset of arrays that the patterns of fields pair by their paths in a store. It opens none of
@@ -524,8 +529,16 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	}
 	t.table, t.n = tab, tab.Rows()
 	fields = t.orOwn(fields)
+	listed, err := t.listedAs()
+	if err != nil {
+		return err
+	}
+	isNamed := func(name string) bool {
+		listedAs := func(pattern string) bool { return slices.Contains(column.Names(pattern), name) }
+		return isNamed(fields, tab, name) || slices.ContainsFunc(listed.Patterns, listedAs) && !tab.Has(name)
+	}
 	for _, s := range fields {
-		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(fields, tab, s.Column) {
+		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(s.Column) {
 			t.fields = append(t.fields, field{name: s.Field}) // see nameFields
 			continue
 		}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"math"
@@ -85,26 +86,71 @@ func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, share
 	if !stored(NameColumn) {
 		add(NameColumn, func(path string) (string, bool) { return stem(path), true })
 	}
-	if first < 0 {
-		return
+	if first >= 0 {
+		t.nameByPattern(uris, files[first], func(uri string) string { return t.below(uri, shared) })
 	}
-	leading := files[first]
+}
+
+// nameByPattern makes a column of each name of a pattern, and the keys of the samples. below returns the part of a URI
+// that it matches.
+func (t *Table) nameByPattern(uris *columns.Column, leading *matched, below func(uri string) string) {
 	for k, name := range leading.pattern.Names() {
-		add(name, func(path string) (string, bool) {
-			values, ok, err := leading.pattern.Match(path, nil)
-			if !ok || err != nil {
-				return "", false
+		t.pathed[name] = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+			values, ok, err := leading.pattern.Match(below(string(c.Text)), nil)
+			if !ok || err != nil || c.Null {
+				return columns.Cell{Null: true}
 			}
-			return values[k], true
+			return columns.Cell{Text: []byte(values[k])}
 		})
 	}
 	t.keys = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-		values, ok, err := leading.pattern.Match(t.below(string(c.Text), shared), nil)
-		if !ok || err != nil || c.Null {
-			return columns.Cell{Null: true}
+		values, ok, err := leading.pattern.Match(below(string(c.Text)), nil)
+		if !ok || err != nil || c.Null { // of a listing, such a file is no sample
+			return c
 		}
 		return columns.Cell{Text: []byte(leading.keyOf(values))}
 	})
+}
+
+// listedAs returns how the samples of a catalog were called when it was made of a directory, the zero value of other
+// tables.
+func (t *Table) listedAs() (listed layout.Listed, err error) {
+	text := ""
+	if t.table != nil {
+		text = t.table.Meta(layout.ListedKey)
+	}
+	if text != "" && json.Unmarshal([]byte(text), &listed) != nil {
+		err = fault.New(fault.Corrupt, "footer", fault.NoOffset, "%s is not valid", layout.ListedKey)
+	}
+	return listed, err
+}
+
+// nameAsListed gives the samples of a catalog the keys and columns that they had in its directory. Columns that the
+// catalog stores go before them.
+func (t *Table) nameAsListed(uris *columns.Column) error {
+	listed, err := t.listedAs()
+	if err != nil || listed.Root == "" && listed.Patterns == nil {
+		return err
+	}
+	below := func(uri string) string { return strings.TrimPrefix(uri, listed.Root) }
+	fields := make([]Source, len(listed.Patterns))
+	for i, pattern := range listed.Patterns {
+		fields[i].Pattern = withoutDot(pattern)
+	}
+	files, first, err := parsePatterns(fields)
+	if err != nil {
+		return err
+	}
+	if first < 0 {
+		t.keys = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+			c.Text = []byte(below(string(c.Text)))
+			return c
+		})
+		return nil
+	}
+	t.nameByPattern(uris, files[first], below)
+	maps.DeleteFunc(t.pathed, func(name string, _ *columns.Column) bool { return t.table.Has(name) })
+	return nil
 }
 
 // stem returns the name of a file without its ending: "a" of "s2/a.zarr.zip".

@@ -131,6 +131,9 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 	}
 	t.nameColumns(uris, files, first, len(shared))
 	if first < 0 {
+		if err := t.nameAsListed(uris); err != nil {
+			return err
+		}
 		return t.nameFields(ctx, fields, o)
 	}
 	patterns := int64(0)

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
@@ -84,8 +86,10 @@ func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error
 func (l *Listing) list(ctx context.Context) (err error) {
 	if len(l.o.Fields) == 0 {
 		l.files = make([][]namedFile, 1)
-		l.files[0], err = expand(ctx, l.paths, l.o)
-		return err
+		if l.files[0], err = expand(ctx, l.paths, l.o); err != nil || len(l.paths) != 1 {
+			return err
+		}
+		return l.noteListed()
 	}
 	if len(l.paths) != 1 {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
@@ -145,7 +149,34 @@ func (l *Listing) listPairs(ctx context.Context, name, base string) error {
 			l.files[i] = append(l.files[i], file)
 		}
 	}
-	return nil
+	return l.noteListed()
+}
+
+// noteListed keeps how samples are called in the directory, for their parts of splits and for the columns that names of
+// patterns make.
+func (l *Listing) noteListed() error {
+	base, err := pathname.Abs(l.o.Base)
+	if err != nil {
+		return err
+	}
+	folder := namedFile{path: strings.TrimRight(l.paths[0], "/")}
+	if err := folder.name(base, l.o.Absolute); err != nil {
+		return err
+	}
+	var listed layout.Listed
+	if folder.uri != "." {
+		listed.Root = folder.uri + "/"
+	}
+	for _, source := range l.o.Fields {
+		listed.Patterns = append(listed.Patterns, source.Pattern)
+	}
+	outside := func(f namedFile) bool { return !strings.HasPrefix(f.uri, listed.Root) }
+	if slices.ContainsFunc(l.files[0], outside) || listed.Root == "" && listed.Patterns == nil {
+		return nil
+	}
+	text, err := json.Marshal(listed)
+	l.columns.Meta = append(l.columns.Meta, parquet.KeyValueMetadata(layout.ListedKey, string(text)))
+	return err
 }
 
 // badField is the error for a field that a catalog of pairs cannot have.
@@ -261,7 +292,7 @@ func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int
 			return rows[0], nil
 		},
 	}
-	if len(l.o.Fields) > 0 || l.table != nil {
+	if len(l.columns.Meta) > 0 || l.table != nil {
 		l.columns.Append, src.Columns = l.append, &l.columns
 	}
 	options := rowio.RowOptions{Workers: l.o.Workers, Partial: l.o.Partial, Progress: l.o.Progress}

@@ -33,7 +33,15 @@ const (
 	// the names of the fields of a catalog of pairs, a JSON array; plain columns are the first
 	// field's
 	FieldsKey = "chaski:fields"
+	// the Listed of the directory that the catalog was made of, in JSON
+	ListedKey = "chaski:listed"
 )
+
+// Listed says how the samples of a catalog were called in the directory that it was made of.
+type Listed struct {
+	Root     string   `json:"root,omitempty"`     // the beginning of the URIs of all files
+	Patterns []string `json:"patterns,omitempty"` // of the fields, below it
+}
 
 // MasksVersion is the value of MasksKey. 1 was without alpha and without files beside rasters.
 const MasksVersion = "2"
