@@ -59,7 +59,7 @@ func verified(ctx context.Context, t *testing.T, path string, o Options) int64 {
 // no checksums, if the sample by itself would be found faulty.
 func TestChangedBitsOfSamples(t *testing.T) {
 	var paths []string
-	err := filepath.WalkDir("../../../testdata/containers", func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../testdata/containers", func(path string, _ fs.DirEntry, err error) error {
 		switch filepath.Ext(path) {
 		case ".tortilla", ".taco", ".tacozip":
 			if !strings.Contains(path, "/bad/") {

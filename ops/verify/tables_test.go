@@ -20,7 +20,7 @@ import (
 )
 
 // chips are two rasters with other headers.
-var chips = []string{"../../../testdata/raster/tog/tog-constant.tif", "../../../testdata/raster/tog/tog-1x1.tif"}
+var chips = []string{"../../testdata/raster/tog/tog-constant.tif", "../../testdata/raster/tog/tog-1x1.tif"}
 
 // chipsWith returns containers of the chips, in each form, whose samples have a column. Their description is that of
 // both generations.
@@ -205,13 +205,13 @@ func TestHeadersOfOtherFiles(t *testing.T) {
 // file, can be kept alone.
 func TestMissingZIPs(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../../testdata/taco3/parts")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/taco3/parts")); err != nil {
 		t.Fatal(err)
 	}
 	three := filepath.Join(dir, ".tacocat")
 	two, dir2 := []string{}, t.TempDir()
 	for _, name := range []string{"a.tacozip", "b.tacozip"} {
-		b, err := os.ReadFile("../../../testdata/containers/taco-v2/spec200/concat_a.tacozip")
+		b, err := os.ReadFile("../../testdata/containers/taco-v2/spec200/concat_a.tacozip")
 		if err == nil {
 			two = append(two, filepath.Join(dir2, name))
 			err = os.WriteFile(filepath.Join(dir2, name), b, 0o600)

@@ -31,7 +31,7 @@ func (o *tripping) Open(ctx context.Context, uri string) (source.Reader, error) 
 }
 
 func TestPanicIsAFaultOfOneFile(t *testing.T) {
-	chip, err := os.ReadFile("../../../testdata/demo/coast.tif")
+	chip, err := os.ReadFile("../../testdata/demo/coast.tif")
 	if err != nil {
 		t.Fatal(err)
 	}
