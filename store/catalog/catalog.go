@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -85,23 +86,23 @@ type Options struct {
 
 // wants returns how the columns of a text table are read: as fields and conditions need them. Each asset of STAC items
 // has two names.
-func (o Options) wants(fields []Source, items bool) func(name string) columns.Want {
+func (o Options) wants(fields []Source, items bool) func(name string) text.Want {
 	names := slices.Clone(o.Columns)
 	for _, s := range fields {
 		names = append(names, s.columnName(), s.Blob, fileName(s.Field))
 	}
-	want := map[string]columns.Want{}
+	want := map[string]text.Want{}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	for _, name := range names {
-		if want[name] = columns.Values; items {
-			want[columns.AssetColumn(name)] = columns.Values
+		if want[name] = text.Values; items {
+			want[text.AssetColumn(name)] = text.Values
 		}
 	}
 	for _, s := range fields {
 		if s.Kind == Text {
-			want[s.columnName()] = columns.Words
+			want[s.columnName()] = text.Words
 			if s.Strings {
-				want[s.columnName()] = columns.Written
+				want[s.columnName()] = text.Written
 			}
 		}
 	}
@@ -110,17 +111,17 @@ func (o Options) wants(fields []Source, items bool) func(name string) columns.Wa
 	}
 	for _, name := range o.Texts {
 		if !numbers(name) {
-			want[name] = columns.Written
+			want[name] = text.Written
 		}
 	}
 	for _, name := range o.Codes {
 		if !numbers(name) {
-			want[name] = max(want[name], columns.Words)
+			want[name] = max(want[name], text.Words)
 		}
 	}
-	return func(name string) columns.Want {
-		if o.AllColumns && want[name] == columns.Skipped {
-			return columns.Typed
+	return func(name string) text.Want {
+		if o.AllColumns && want[name] == text.Skipped {
+			return text.Typed
 		}
 		return want[name]
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
@@ -234,7 +235,7 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 	column, err := t.table.AnyColumn(name)
 	if err != nil {
 		// The asset of a STAC item, by its name.
-		if asset, aerr := t.table.Column(columns.AssetColumn(name)); aerr == nil {
+		if asset, aerr := t.table.Column(text.AssetColumn(name)); aerr == nil {
 			return asset, nil
 		}
 	}

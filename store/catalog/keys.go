@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
@@ -56,11 +57,11 @@ func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 			return nil, err
 		}
 		defer func() { _ = file.Close() }()
-		tab, err = columns.OpenText(ctx, file, t.src, func(name string) columns.Want {
+		tab, err = columns.OpenText(ctx, file, t.src, func(name string) text.Want {
 			if slices.Contains(tab.Names(), name) || class == magic.Items {
-				return columns.Written
+				return text.Written
 			}
-			return columns.Skipped // also numbers of columns, which would say that there is no header
+			return text.Skipped // also numbers of columns, which would say that there is no header
 		})
 		if err != nil {
 			return nil, err

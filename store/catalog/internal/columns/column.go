@@ -2,13 +2,13 @@
 package columns
 
 import (
-	"bytes"
 	"context"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
@@ -190,21 +190,9 @@ func Pick(c *Column, at []int64) *Column {
 // of "eurosat/forest/1.tif", "" of "1.tif".
 func Folders(paths *Column) *Column {
 	return Map(paths, func(_ int64, c Cell) Cell {
-		c.Text = folderOf(c.Text)
+		c.Text = text.FolderOf(c.Text)
 		return c
 	})
-}
-
-// folderOf returns the part of a path between its last two slashes. The query of a URL may have slashes, too.
-func folderOf(path []byte) []byte {
-	if bytes.HasPrefix(path, []byte("http://")) || bytes.HasPrefix(path, []byte("https://")) {
-		path, _, _ = bytes.Cut(path, []byte{'?'})
-	}
-	pos := bytes.LastIndexByte(path, '/')
-	if pos < 0 {
-		return nil
-	}
-	return path[bytes.LastIndexByte(path[:pos], '/')+1 : pos]
 }
 
 // maxRows bounds the rows of a dataset: a few bytes of a Parquet file can claim millions of rows, and the fingerprint

@@ -1,53 +1,32 @@
 package columns
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/budget"
 )
 
 // Inferred returns a column of strings as a text file would have it: numbers, if all strings are. Others stay as they
 // are, without a copy in memory.
-func Inferred(ctx context.Context, c *Column, want Want) (*Column, error) {
-	if want == Skipped || want == Written {
+func Inferred(ctx context.Context, c *Column, want text.Want) (*Column, error) {
+	if want == text.Skipped || want == text.Written {
 		return c, nil
 	}
-	values, err := textsOf(ctx, c)
+	values, err := Vector(ctx, c)
+	if err == nil {
+		values, err = text.Infer(ctx, values, want)
+	}
 	if err != nil {
 		return nil, err
 	}
-	inferred, err := infer(ctx, values, want)
-	if err = cmp.Or(err, inferred.wrong); err != nil {
-		return nil, err
-	}
-	if inferred.values.Kind() == tables.String {
+	if values.Kind() == tables.String {
 		return c, nil
 	}
-	return InMemory(inferred.values), nil
-}
-
-// textsOf copies a column of strings.
-func textsOf(ctx context.Context, c *Column) (*texts, error) {
-	values, charged := newTexts(), 0
-	err := c.Scan(ctx, func(_ int64, cell Cell) error {
-		if len(values.data)+len(cell.Text) > maxCSV {
-			return fault.New(fault.Limit, "column", fault.NoOffset, "over %d bytes", int64(maxCSV))
-		}
-		if cell.Null {
-			cell.Text = nil
-		}
-		add(&values, cell.Text)
-		if kept := len(values.data) + 4*len(values.offs); kept-charged > csvStep {
-			charged = kept
-			return budget.Grow(ctx, csvStep)
-		}
-		return nil
-	})
-	return &values, err
+	return InMemory(values), nil
 }
 
 // TypeOf returns the type of a column of integers, floats or strings.
@@ -61,29 +40,42 @@ func TypeOf(c *Column) tables.Type {
 	return tables.Type{Kind: tables.String}
 }
 
+// textStep is how many bytes of strings are charged at a time.
+const textStep = 1 << 20
+
 // Vector reads a column of integers, floats or strings.
 func Vector(ctx context.Context, c *Column) (*tables.Vector, error) {
 	var ints []int64
 	var floats []float64
+	var data []byte
+	offs, charged := []uint32{0}, 0
 	nulls := make([]bool, c.rows)
-	if c.Kind == column.Text {
-		values, err := textsOf(ctx, Map(c, func(row int64, cell Cell) Cell {
-			nulls[row] = cell.Null
-			return cell
-		}))
-		if err != nil {
-			return nil, err
-		}
-		values.null = nulls
-		return values.strings(), nil
-	}
 	err := c.Scan(ctx, func(row int64, cell Cell) error {
 		nulls[row] = cell.Null
-		ints, floats = append(ints, cell.Int), append(floats, cell.Float)
+		switch {
+		case c.Kind == column.Int:
+			ints = append(ints, cell.Int)
+			return nil
+		case c.Kind == column.Float:
+			floats = append(floats, cell.Float)
+			return nil
+		case len(data)+len(cell.Text) > text.MaxBytes:
+			return fault.New(fault.Limit, "column", fault.NoOffset, "over %d bytes", int64(text.MaxBytes))
+		case !cell.Null:
+			data = append(data, cell.Text...)
+		}
+		offs = append(offs, uint32(len(data)))
+		if kept := len(data) + 4*len(offs); kept-charged > textStep {
+			charged = kept
+			return budget.Grow(ctx, textStep)
+		}
 		return nil
 	})
-	if c.Kind == column.Float {
+	switch c.Kind {
+	case column.Int:
+		return tables.NewInts(TypeOf(c), ints, nulls), err
+	case column.Float:
 		return tables.NewFloats(TypeOf(c), floats, nulls), err
 	}
-	return tables.NewInts(TypeOf(c), ints, nulls), err
+	return tables.NewBytes(TypeOf(c), data, offs, nulls), err
 }

@@ -7,14 +7,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/text"
 )
 
-// MaxList bounds the elements of a list, which are read for each row: embeddings have some thousand.
-const MaxList = 1 << 16
-
-// TooLong returns the error for a list of more than MaxList elements.
+// TooLong returns the error for a list of more than text.MaxList elements.
 func TooLong(part string) error {
-	return fault.New(fault.Limit, part, fault.NoOffset, "a list of over %d elements", MaxList)
+	return fault.New(fault.Limit, part, fault.NoOffset, "a list of over %d elements", text.MaxList)
 }
 
 // Transform returns the six numbers of a row of a column of lists, or nil if it has others. c may be nil.
@@ -64,7 +62,7 @@ func (f *File) listAt(ctx context.Context, leaf int, kind column.Kind, row int64
 			if err != nil {
 				return Cell{}, err
 			}
-			if list = append(list, cell); len(list) > MaxList {
+			if list = append(list, cell); len(list) > text.MaxList {
 				return Cell{}, TooLong(f.part(leaf, row))
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -331,32 +331,6 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		fault.Names(t.names), hint)
 }
 
-// held is a column in memory, or what is wrong with one of integers, which whoever uses it is told.
-type held struct {
-	values *tables.Vector
-	wrong  error
-}
-
-// heldTable returns the table of n rows of the columns by their names. A wanted one has values.
-func heldTable(n int64, names []string, columns map[string]held, part string) *Table {
-	var cols []tables.Column
-	for _, name := range names {
-		column, wanted := columns[name]
-		typ := tables.Type{Kind: tables.Int64, Bits: 64}
-		if column.values != nil {
-			typ = column.values.Type()
-		}
-		if wanted {
-			cols = append(cols, tables.Column{Name: name, Type: typ})
-		}
-	}
-	table := tables.New(int(n), cols, func(_ context.Context, i int) (*tables.Vector, error) {
-		column := columns[cols[i].Name]
-		return column.values, fault.WithPart(column.wrong, "column "+cols[i].Name, fault.NoOffset)
-	})
-	return &Table{memory: table, begins: []int64{n}, names: names, part: part}
-}
-
 // Data returns the table for queries, whose columns are read when they are first used: of Parquet files all of them
 // with their types, of others those that were wanted. Errors name files other than the whole table.
 func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
@@ -535,11 +509,11 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 	if class == magic.Parquet {
 		t, err = OpenParquet(ctx, file, cacheBytes)
 	} else {
-		t, err = OpenText(ctx, file, name, func(name string) Want {
+		t, err = OpenText(ctx, file, name, func(name string) text.Want {
 			if slices.Contains(raw, name) {
-				return Written
+				return text.Written
 			}
-			return Values
+			return text.Values
 		})
 	}
 	if err == nil {
@@ -554,16 +528,21 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 	return t, nil
 }
 
-// OpenText reads a CSV file or STAC items, as the extension of name says, and its columns as want says, which items
-// heed for Skipped alone.
-func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) Want) (*Table, error) {
-	switch name = source.Name(name); {
-	case magic.Named(name).Class != magic.CSV:
-		return openItems(ctx, r, want)
-	case strings.EqualFold(path.Ext(name), ".tsv"):
-		return openCSV(ctx, r, '\t', want)
-	case strings.EqualFold(path.Ext(name), ".txt"):
-		return openCSV(ctx, r, 0, want)
+// OpenText reads a text, as its extension says: see text.Read.
+func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) text.Want) (*Table, error) {
+	return held(text.Read(ctx, r, name, want))
+}
+
+// OpenFiles is OpenText of several files: see text.ReadFiles.
+func OpenFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) text.Want) (*Table,
+	error) {
+	return held(text.ReadFiles(ctx, o, names, paths, want))
+}
+
+// held returns a table in memory.
+func held(read *text.Table, err error) (*Table, error) {
+	if err != nil {
+		return nil, err
 	}
-	return openCSV(ctx, r, ',', want)
+	return &Table{memory: read.Table, begins: []int64{int64(read.Len())}, names: read.Names, part: read.Part}, nil
 }

@@ -1,4 +1,4 @@
-package columns
+package text
 
 import (
 	"bufio"
@@ -35,8 +35,8 @@ const csvBuffer = 1 << 16
 // csvStep is how many bytes of values are charged at a time.
 const csvStep = 1 << 20
 
-// maxCSV bounds a CSV file, which is read into memory, in bytes.
-const maxCSV = 4 << 30
+// MaxBytes bounds a CSV file, which is read into memory, in bytes.
+const MaxBytes = 4 << 30
 
 // texts are the values of a column as they are written. A file has less than 4 GiB, so that 32 bits hold an offset.
 type texts struct {
@@ -162,10 +162,10 @@ func separated(in *bufio.Reader) (io.Reader, rune) {
 	return &words{in: in}, '\t'
 }
 
-// openCSV reads a CSV file, whose values comma separates, 0 if its first line says so: see OpenText.
-func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) Want) (*Table, error) {
-	if r.Size() > maxCSV {
-		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
+// readCSV reads a CSV file, whose values comma separates, 0 if its first line says so: see Read.
+func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) Want) (*Table, error) {
+	if r.Size() > MaxBytes {
+		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(MaxBytes))
 	}
 	var text io.Reader = source.Sequential(ctx, r, 0)
 	if comma == 0 {
@@ -338,113 +338,6 @@ func csvError(c *csv.Reader, err error) error {
 			Msg: pe.Err.Error(), Err: err}
 	}
 	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
-}
-
-// contextErr returns the error of ctx, for which it looks at every 4096th row: parsing so many values takes less than 1
-// ms.
-func contextErr(ctx context.Context, row int) error {
-	if row%4096 == 0 {
-		return ctx.Err()
-	}
-	return nil
-}
-
-// infer makes a column of the narrowest kind that holds all values. Whole numbers of which one has over 64 bits are an
-// error about the column: as floats they would be other ones.
-func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
-	rows := t.len()
-	isInt, isFloat, isBool, found, large := true, true, want <= Typed, false, -1
-	for row := range rows {
-		if err := contextErr(ctx, row); err != nil {
-			return out, err
-		}
-		text := t.at(row)
-		if text == "" {
-			if t.null == nil {
-				t.null = make([]bool, rows)
-			}
-			t.null[row] = true
-			continue
-		}
-		found = true
-		if want != Values && isCode(text) {
-			return held{values: t.strings()}, nil
-		}
-		if isInt {
-			_, err := strconv.ParseInt(text, 10, 64)
-			over := errors.Is(err, strconv.ErrRange) && strings.Trim(text[1:], "0123456789") == ""
-			if isInt = err == nil || over; over && large < 0 {
-				large = row
-			}
-		}
-		if !isInt && isFloat {
-			_, isFloat = parseNumber(text)
-		}
-		isBool = isBool && slices.Contains(booleans, text)
-	}
-	switch {
-	case !found || large >= 0 && isInt && want == Words:
-	case large >= 0 && isInt:
-		return held{wrong: fault.New(fault.Unsupported, "row "+strconv.Itoa(large), fault.NoOffset,
-			"%s is no integer of 64 bits, as others in the column are", fault.Short(t.at(large)))}, nil
-	case isInt:
-		ints, err := parsed(ctx, t, func(text string) int64 {
-			x, _ := strconv.ParseInt(text, 10, 64)
-			return x
-		})
-		return held{values: tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, t.null)}, err
-	case isFloat:
-		floats, err := parsed(ctx, t, func(text string) float64 {
-			x, _ := parseNumber(text)
-			return x
-		})
-		return held{values: tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, t.null)}, err
-	case isBool:
-		truths, err := parsed(ctx, t, func(text string) int64 {
-			if strings.EqualFold(text, "true") {
-				return 1
-			}
-			return 0
-		})
-		return held{values: tables.NewInts(tables.Type{Kind: tables.Bool}, truths, t.null)}, err
-	}
-	return held{values: t.strings()}, nil
-}
-
-// isCode reports whether a text that may be a number loses what it says as one: a whole number with a zero in front, as
-// the number of a tile ("0012"), or digits around an E, as the name of a cell of a grid ("31E10").
-func isCode(text string) bool {
-	text = strings.TrimPrefix(text, "-")
-	if len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' {
-		return true
-	}
-	i := strings.IndexByte(text, 'E') // "1e3" is a number
-	return i > 0 && strings.Trim(text[:i]+text[i+1:], "0123456789") == "" && i+1 < len(text)
-}
-
-// booleans are the words that pandas takes for booleans.
-var booleans = []string{"True", "False", "true", "false", "TRUE", "FALSE"}
-
-// parsed returns the number in each text.
-func parsed[T int64 | float64](ctx context.Context, t *texts, parse func(text string) T) ([]T, error) {
-	out := make([]T, t.len())
-	for row := range out {
-		if err := contextErr(ctx, row); err != nil {
-			return nil, err
-		}
-		out[row] = parse(t.at(row))
-	}
-	return out, nil
-}
-
-// parseNumber parses a decimal number, "nan" or "inf", but not hexadecimal numbers and underscores, which only programs
-// write.
-func parseNumber(s string) (float64, bool) {
-	if strings.ContainsAny(s, "_xXpP") {
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // records is a file of records, read from start to end.

@@ -1,4 +1,4 @@
-package columns_test
+package text_test
 
 import (
 	"bytes"
@@ -6,33 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/cputime"
-	"github.com/chaski-eo/chaski/source/openers"
-	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
-// held opens a table of which the bytes are b.
-func held(ctx context.Context, t *testing.T, ext string, b []byte) (*columns.Table, error) {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "table"+ext)
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r, err := (&openers.Files{}).Open(context.WithoutCancel(ctx), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	return columns.OpenText(ctx, r, ext, func(string) columns.Want { return columns.Values })
+// read reads a table of which the bytes are b.
+func read(ctx context.Context, ext string, b []byte) (*text.Table, error) {
+	return text.Read(ctx, source.Memory(b), ext, func(string) text.Want { return text.Values })
 }
 
 // wide returns a CSV file of n columns and one row.
@@ -48,8 +36,8 @@ func wide(n int) []byte {
 // TestWideCSV promises that a table may have as many columns as a Parquet file may have, and that more are refused in
 // less time than these take. With a search through the names before each, 16,384 took 0.2 s and 200,000 over 60 s.
 func TestWideCSV(t *testing.T) {
-	table, err := held(t.Context(), t, ".csv", wide(parquet.MaxColumns))
-	if err != nil || len(table.Names()) != parquet.MaxColumns || table.Rows() != 1 {
+	table, err := read(t.Context(), ".csv", wide(parquet.MaxColumns))
+	if err != nil || len(table.Names) != parquet.MaxColumns || table.Len() != 1 {
 		t.Fatalf("%d columns: %v", parquet.MaxColumns, err)
 	}
 	begun := cputime.Used()
@@ -58,7 +46,7 @@ func TestWideCSV(t *testing.T) {
 		most = 20_000
 	}
 	for _, n := range []int{parquet.MaxColumns + 1, most} {
-		if _, err := held(t.Context(), t, ".csv", wide(n)); !errors.Is(err, fault.Limit) {
+		if _, err := read(t.Context(), ".csv", wide(n)); !errors.Is(err, fault.Limit) {
 			t.Errorf("%d columns: %v", n, err)
 		}
 	}
@@ -66,7 +54,7 @@ func TestWideCSV(t *testing.T) {
 		t.Errorf("refusing took %v", took)
 	}
 	twice := append([]byte("c7,"), wide(parquet.MaxColumns-1)...)
-	if _, err := held(t.Context(), t, ".csv", twice); !errors.Is(err, fault.Corrupt) {
+	if _, err := read(t.Context(), ".csv", twice); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("a name that is there twice: %v", err)
 	}
 }
@@ -99,7 +87,7 @@ func TestOpeningEndsWithItsCaller(t *testing.T) {
 	}
 	for ext, b := range map[string][]byte{".csv": csv.Bytes(), ".ndjson": items.Bytes()} {
 		whole := &counting{Context: t.Context(), limit: math.MaxInt}
-		if _, err := held(whole, t, ext, b); err != nil {
+		if _, err := read(whole, ext, b); err != nil {
 			t.Fatal(err)
 		}
 		if whole.asked < rows/8192 {
@@ -107,7 +95,7 @@ func TestOpeningEndsWithItsCaller(t *testing.T) {
 		}
 		for part := range 3 {
 			ctx := &counting{Context: t.Context(), limit: whole.asked * part / 3}
-			if _, err := held(ctx, t, ext, b); !errors.Is(err, context.Canceled) {
+			if _, err := read(ctx, ext, b); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: left after %d of %d questions: %v, want an error of a cancelled call", ext, ctx.limit,
 					whole.asked, err)
 			}

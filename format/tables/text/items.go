@@ -1,4 +1,4 @@
-package columns
+package text
 
 import (
 	"bufio"
@@ -32,13 +32,13 @@ const (
 // null flag, twice, because a slice that grows is copied.
 const cellBytes = 2 * 9
 
-// openItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
+// readItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
 // (JSON lines). Other objects, of a list, of lines, or by name in an object, are rows whose members are columns, with
 // the name in KeyColumn. It keeps the columns that want accepts. Items have the columns of STAC-GeoParquet, as far as
 // they are numbers, strings, booleans or lists of these: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax,
 // the properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
 // timestamps. A property that an item lacks is null.
-func openItems(ctx context.Context, r source.Reader, want func(name string) Want) (*Table, error) {
+func readItems(ctx context.Context, r source.Reader, want func(name string) Want) (*Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
@@ -49,15 +49,15 @@ func openItems(ctx context.Context, r source.Reader, want func(name string) Want
 	return read.table()
 }
 
-// OpenFiles is OpenText of the JSON files names as one table. Its rows have the columns folder, name and path of their
+// ReadFiles is Read of the JSON files names as one table. Its rows have the columns folder, name and path of their
 // file, too, of the path that paths has of it.
-func OpenFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) Want) (*Table,
+func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) Want) (*Table,
 	error) {
 	read, left := newItems(ctx, want), int64(maxItems)
 	for i, name := range names {
 		read.from = map[string]json.RawMessage{}
 		file := path.Base(paths[i])
-		for column, text := range map[string]string{"path": paths[i], "folder": string(folderOf([]byte(paths[i]))),
+		for column, text := range map[string]string{"path": paths[i], "folder": string(FolderOf([]byte(paths[i]))),
 			"name": strings.TrimSuffix(file, path.Ext(file))} {
 			read.from[column], _ = json.Marshal(text) // strings have JSON
 		}
