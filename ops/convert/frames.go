@@ -2,7 +2,6 @@ package convert
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/rumi"
 )
@@ -21,8 +19,8 @@ import (
 // Frames compresses the samples of an image into frames, for a caller that writes the file. in has the samples of one
 // frame after the other, in the order of the file; write gets each frame in this order. Of o, Frames uses Graph, Level,
 // Geozl, MaxCost and Workers. As many frames as there are workers are in memory, which grows with the samples that
-// arrive and is charged to the budget of ctx.
-func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write func(frame []byte) error) error {
+// arrive.
+func Frames(l rumi.Layout, in io.Reader, o Options, write func(frame []byte) error) error {
 	cuts, err := rumi.NewCuts(l)
 	if err != nil {
 		return err
@@ -43,10 +41,10 @@ func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write f
 	}
 	for start := 0; start < cuts.Len(); start += len(compressors) {
 		round := compressors[:min(len(compressors), cuts.Len()-start)]
-		group, gctx := errgroup.WithContext(ctx)
+		var group errgroup.Group
 		for k := range round {
 			compressor := &round[k]
-			if err := compressor.fill(gctx, in, cuts.Bytes(start+k)); err != nil {
+			if err := compressor.fill(in, cuts.Bytes(start+k)); err != nil {
 				return cmp.Or(group.Wait(), fmt.Errorf("samples of frame %d: %w", start+k, err))
 			}
 			group.Go(crash.Guard(func() (err error) {
@@ -81,22 +79,14 @@ type compressor struct {
 	frame   []byte
 }
 
-const (
-	// firstSamples is the memory for samples before any has come, in bytes: a tile of 512 by 512 uint16.
-	firstSamples = 512 << 10
-	// encoding is the memory of an encoder in times its samples: the samples, residuals, planes, their codes,
-	// a trial and the frame.
-	encoding = 6
-)
+// firstSamples is the memory for samples before any has come, in bytes: a tile of 512 by 512 uint16.
+const firstSamples = 512 << 10
 
 // fill reads the samples of a frame. It takes memory for twice as many bytes as have come, at most.
-func (c *compressor) fill(ctx context.Context, in io.Reader, size int) error {
+func (c *compressor) fill(in io.Reader, size int) error {
 	for c.samples = c.samples[:0]; len(c.samples) < size; {
 		if have := cap(c.samples); len(c.samples) == have {
 			growth := min(size, max(2*have, firstSamples)) - have
-			if err := budget.Grow(ctx, encoding*int64(growth)); err != nil {
-				return err
-			}
 			c.samples = slices.Grow(c.samples, growth)
 		}
 		n := len(c.samples)

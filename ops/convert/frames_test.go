@@ -2,9 +2,9 @@ package convert_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/codec/geozl"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/rumi"
 )
@@ -37,7 +36,7 @@ func TestFrames(t *testing.T) {
 		}
 		d := openzl.NewDecoder(openzl.Options{Custom: geozl.Codecs()})
 		o := convert.Options{Graph: "auto", Level: 3, Workers: workers}
-		err = convert.Frames(t.Context(), l, bytes.NewReader(samples), o, func(frame []byte) error {
+		err = convert.Frames(l, bytes.NewReader(samples), o, func(frame []byte) error {
 			outs, err := d.Decode(frame)
 			if err == nil {
 				got = append(got, outs[0].Data...)
@@ -57,22 +56,19 @@ func TestFramesFollowBytes(t *testing.T) {
 	l := rumi.Layout{Shape: [3]int{1, side, side}, DType: chunk.Float64, TileH: side, TileW: side}
 	o := convert.Options{Graph: "auto", Level: 3, Workers: 2}
 	none := func([]byte) error { return errors.New("a frame") }
-	account, err := budget.New(64<<20, nil).Open(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer account.Close()
-	ctx := budget.With(context.Background(), account)
-	err = convert.Frames(ctx, l, bytes.NewReader(make([]byte, 1000)), o, none)
-	if !errors.Is(err, fault.Corrupt) || account.Held() > 8<<20 {
-		t.Errorf("1000 bytes hold %d, %v", account.Held(), err)
-	}
-	err = convert.Frames(ctx, l, bytes.NewReader(make([]byte, 32<<20)), o, none)
-	if !errors.Is(err, fault.Limit) {
-		t.Errorf("32 MiB of samples in a budget of 64: %v", err)
+	for _, size := range []int{1000, 8 << 20} {
+		in := make([]byte, size)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := convert.Frames(l, bytes.NewReader(in), o, none)
+		runtime.ReadMemStats(&after)
+		// All blocks that hold the samples on their way to size: each is twice as large as the one before.
+		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, fault.Corrupt) || took > uint64(4*size)+8<<20 {
+			t.Errorf("%d bytes take %d, %v", size, took, err)
+		}
 	}
 	small := rumi.Layout{Shape: [3]int{1, 4, 4}, DType: chunk.Uint8, TileH: 4, TileW: 4}
-	err = convert.Frames(ctx, small, bytes.NewReader(make([]byte, 17)), o, func([]byte) error { return nil })
+	err := convert.Frames(small, bytes.NewReader(make([]byte, 17)), o, func([]byte) error { return nil })
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "they go on behind the last frame, 0") {
 		t.Error("a sample too many is taken")
 	}

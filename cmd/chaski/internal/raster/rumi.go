@@ -69,7 +69,7 @@ func pack(ctx context.Context, in io.Reader, to string, out io.Writer) error {
 	}
 	frames := io.Reader(reader)
 	if f.Graph != "" {
-		if frames, err = f.compress(ctx, reader, layout); err != nil {
+		if frames, err = f.compress(reader, layout); err != nil {
 			return console.UsageUnlessFault(err)
 		}
 	}
@@ -96,12 +96,12 @@ func pack(ctx context.Context, in io.Reader, to string, out io.Writer) error {
 }
 
 // compress compresses samples and sets Counts.
-func (f *rumiFrames) compress(ctx context.Context, in io.Reader, layout rumi.Layout) (io.Reader, error) {
+func (f *rumiFrames) compress(in io.Reader, layout rumi.Layout) (io.Reader, error) {
 	var frames bytes.Buffer
 	f.Counts = nil
 	options := convert.Options{Graph: f.Graph, Level: f.Level, Geozl: f.Geozl, MaxCost: f.MaxCost,
 		Workers: runtime.GOMAXPROCS(0)}
-	err := convert.Frames(ctx, layout, in, options, func(frame []byte) error {
+	err := convert.Frames(layout, in, options, func(frame []byte) error {
 		f.Counts = append(f.Counts, int64(len(frame)))
 		_, err := frames.Write(frame)
 		return err
