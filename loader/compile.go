@@ -464,6 +464,7 @@ func (e *Engine) Close() error {
 		if e.tiles != nil {
 			e.tiles.Close()
 		}
+		e.weighed.close()
 		e.closeErr = e.closeTables()
 		e.options.CloseOpener()
 		e.account.Close()

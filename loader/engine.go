@@ -55,6 +55,7 @@ type Engine struct {
 	workers  atomic.Int64 // workers that it has now
 	peak     atomic.Int64 // the most bytes that a worker held after a unit, or will hold of a first sample; 0: unknown
 	slow     slow
+	weighed  weighed
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 	account  *budget.Account // memory that the engine holds of the budget, without batches

@@ -24,6 +24,9 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 	pending.ctx, pending.cancel = context.WithCancel(ctx)
 	err := crash.Call(func() (err error) {
 		if pending.group, err = e.check(t); err == nil {
+			err = e.weigh(ctx, &pending.ticket)
+		}
+		if err == nil {
 			err = pending.lay()
 		}
 		if err == nil {

@@ -7,8 +7,8 @@
 // substitute of a bad sample. They are built on Order and Window, and on the tickets of package steps. Split makes the
 // subsets.
 //
-// Not supported: weighted, resized or grid windows in the tile-aware order; drawing assets in
-// proportion to their weights, except by a mixture of strata.
+// Not supported: weighted, resized or grid windows in the tile-aware order; weights of rows in a
+// mixture (RowWeights).
 //
 // docs/order.md defines every function here exactly. The Python package computes the order and random windows too, and
 // both are tested against the vectors in testdata/order.json. A change of any result needs a new Version
@@ -37,4 +37,6 @@ const (
 	domainBlock      = 16
 	domainSide       = 17
 	domainView       = 18
+	domainRow        = 19
+	domainOnce       = 20
 )

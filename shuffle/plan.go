@@ -275,12 +275,19 @@ func (pl *Plan) LastEpoch() uint64 {
 func (pl *Plan) DatasetLen(dataset int) int64 { return pl.leaves[dataset].n }
 
 // At returns what stands at position p of an epoch. It panics unless 0 <= p < Len().
-func (pl *Plan) At(epoch uint64, p int64) Draw {
+func (pl *Plan) At(epoch uint64, p int64) Draw { return pl.at(epoch, p, -1) }
+
+// at is At, with another sample unless that is negative.
+func (pl *Plan) at(epoch uint64, p, sample int64) Draw {
 	draw := pl.locate(epoch, p)
 	lf := &pl.leaves[draw.Dataset]
-	if visits, ok := lf.Sampler.Kind.(*Visits); ok {
+	visits, pooled := lf.Sampler.Kind.(*Visits)
+	switch {
+	case sample >= 0:
+		draw.Sample = sample
+	case pooled:
 		draw.Sample = lf.pooled(visits, &draw, pl.shuffle)
-	} else {
+	default:
 		order := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
 		draw.Sample = order.At(draw.Position)
 	}
@@ -295,7 +302,11 @@ func (pl *Plan) At(epoch uint64, p int64) Draw {
 // Draw returns what stands in row k of a ticket's batch. Windows of positions that a ticket names have H and W, since
 // they may be of several batches. It panics where At does, also for rows of padding.
 func (pl *Plan) Draw(t steps.Ticket, k int) Draw {
-	draw := pl.At(t.Epoch, t.Position(k, pl.Len()))
+	sample := int64(-1)
+	if len(t.Samples) > 0 {
+		sample = t.Samples[k]
+	}
+	draw := pl.at(t.Epoch, t.Position(k, pl.Len()), sample)
 	if len(t.Positions) > 0 {
 		draw.Side = 0
 	}

@@ -237,10 +237,15 @@ func (l *lane) send(ctx context.Context,
 }
 
 func (l *lane) message(r *request) *chaskiv1.StreamRequest {
+	var weights *chaskiv1.RowWeights
+	if w := r.ticket.Weights; w != nil {
+		weights = &chaskiv1.RowWeights{Path: w.Path, Hash: w.Hash, Once: w.Once}
+	}
 	return &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{
 		Id: r.id, Handle: l.place.handle, Epoch: r.ticket.Epoch, First: r.ticket.First,
 		Count: uint32(r.ticket.Count), RowStart: uint32(r.ticket.RowStart), RowStride: uint32(r.ticket.RowStride),
 		Native: r.native, Positions: r.ticket.Positions, Corners: r.ticket.Corners, Unpadded: r.ticket.Unpadded,
+		Weights: weights,
 	}}}
 }
 

@@ -271,10 +271,14 @@ func (p passedOn) Wait(ctx context.Context) (*batch.Batch, error) { return p.Nex
 func (passedOn) Cancel() {}
 
 func ticketOf(t *chaskiv1.Ticket) steps.Ticket {
+	var weights *steps.Weights
+	if w := t.GetWeights(); w != nil {
+		weights = &steps.Weights{Path: w.GetPath(), Hash: w.GetHash(), Once: w.GetOnce()}
+	}
 	return steps.Ticket{
 		Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
 		RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()), Positions: t.GetPositions(),
-		Corners: t.GetCorners(), Unpadded: t.GetUnpadded(),
+		Corners: t.GetCorners(), Unpadded: t.GetUnpadded(), Weights: weights,
 	}
 }
 

@@ -87,6 +87,17 @@ type Ticket struct {
 	Unpadded bool `json:"unpadded,omitempty"`
 	// Corners, if there are any, are y and x of the random window at each of Positions, in place of a drawn one.
 	Corners []uint32 `json:"corners,omitempty"`
+	// Weights, if there are any, draw the samples; nil: they come in the order of the epoch.
+	Weights *Weights `json:"weights,omitempty"`
+	// Samples, if there are any, are the sample of each row, drawn by Weights.
+	Samples []int64 `json:"-"`
+}
+
+// Weights names a file with a weight for each sample.
+type Weights struct {
+	Path string `json:"path"`
+	Hash string `json:"hash"` // SHA-256 of the file, in hexadecimal digits
+	Once bool   `json:"once,omitempty"`
 }
 
 // StepTicket returns the ticket of rank of world for step s of an epoch of n positions.

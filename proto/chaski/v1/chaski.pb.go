@@ -1019,7 +1019,9 @@ type Ticket struct {
 	Trace string `protobuf:"bytes,11,opt,name=trace,proto3" json:"trace,omitempty"`
 	// The batch has the rows alone that lie within count, and one row of padding where there is none; else
 	// ceil(count / row_stride) rows, padding included.
-	Unpadded      bool `protobuf:"varint,12,opt,name=unpadded,proto3" json:"unpadded,omitempty"`
+	Unpadded bool `protobuf:"varint,12,opt,name=unpadded,proto3" json:"unpadded,omitempty"`
+	// Samples are drawn by these weights; absent: they come in the order of the epoch. Not beside positions.
+	Weights       *RowWeights `protobuf:"bytes,13,opt,name=weights,proto3" json:"weights,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1138,6 +1140,77 @@ func (x *Ticket) GetUnpadded() bool {
 	return false
 }
 
+func (x *Ticket) GetWeights() *RowWeights {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+// RowWeights names a file with a weight for each sample (docs/order.md, Weights of samples).
+type RowWeights struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the server reads it, below one of its roots.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// SHA-256 of the file in hexadecimal digits.
+	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	// Each sample comes once in an epoch, and what an epoch has more is drawn by weight.
+	Once          bool `protobuf:"varint,3,opt,name=once,proto3" json:"once,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RowWeights) Reset() {
+	*x = RowWeights{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RowWeights) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RowWeights) ProtoMessage() {}
+
+func (x *RowWeights) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RowWeights.ProtoReflect.Descriptor instead.
+func (*RowWeights) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RowWeights) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RowWeights) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *RowWeights) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
 type Credit struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Batches uint32                 `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`
@@ -1151,7 +1224,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1236,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1249,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Credit) GetBatches() uint32 {
@@ -1215,7 +1288,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1300,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1313,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StreamReply) GetKind() isStreamReply_Kind {
@@ -1331,7 +1404,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1416,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1429,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Lease) GetTicket() uint64 {
@@ -1402,7 +1475,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1487,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1500,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Part) GetTicket() uint64 {
@@ -1485,7 +1558,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1570,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1583,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Fault) GetTicket() uint64 {
@@ -1585,7 +1658,7 @@ type FaultMember struct {
 
 func (x *FaultMember) Reset() {
 	*x = FaultMember{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1670,7 @@ func (x *FaultMember) String() string {
 func (*FaultMember) ProtoMessage() {}
 
 func (x *FaultMember) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1683,7 @@ func (x *FaultMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultMember.ProtoReflect.Descriptor instead.
 func (*FaultMember) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FaultMember) GetWhere() string {
@@ -1652,7 +1725,7 @@ type StatusDetails struct {
 
 func (x *StatusDetails) Reset() {
 	*x = StatusDetails{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1737,7 @@ func (x *StatusDetails) String() string {
 func (*StatusDetails) ProtoMessage() {}
 
 func (x *StatusDetails) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1750,7 @@ func (x *StatusDetails) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusDetails.ProtoReflect.Descriptor instead.
 func (*StatusDetails) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatusDetails) GetDetails() []*anypb.Any {
@@ -1706,7 +1779,7 @@ type FaultSample struct {
 
 func (x *FaultSample) Reset() {
 	*x = FaultSample{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1791,7 @@ func (x *FaultSample) String() string {
 func (*FaultSample) ProtoMessage() {}
 
 func (x *FaultSample) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1804,7 @@ func (x *FaultSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultSample.ProtoReflect.Descriptor instead.
 func (*FaultSample) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FaultSample) GetSource() string {
@@ -1814,7 +1887,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +1899,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +1912,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -1949,7 +2022,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2034,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2047,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -1993,7 +2066,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2078,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2091,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -2045,7 +2118,7 @@ type PlanRequest struct {
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2130,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2143,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PlanRequest) GetHandle() string {
@@ -2126,7 +2199,7 @@ type PlanReply struct {
 
 func (x *PlanReply) Reset() {
 	*x = PlanReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2211,7 @@ func (x *PlanReply) String() string {
 func (*PlanReply) ProtoMessage() {}
 
 func (x *PlanReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2224,7 @@ func (x *PlanReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReply.ProtoReflect.Descriptor instead.
 func (*PlanReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PlanReply) GetJson() []byte {
@@ -2171,7 +2244,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2183,7 +2256,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2196,7 +2269,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportRequest) GetSince() []byte {
@@ -2218,7 +2291,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2303,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2316,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportReply) GetTable() string {
@@ -2271,7 +2344,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2356,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2472,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x12\n" +
 	"\x04pipe\x18\x03 \x01(\fR\x04pipe\x12\x1a\n" +
 	"\brequests\x18\x04 \x01(\bR\brequests\x12\x16\n" +
-	"\x06native\x18\x05 \x01(\bR\x06native\"\xb0\x02\n" +
+	"\x06native\x18\x05 \x01(\bR\x06native\"\xe1\x02\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +
@@ -2414,7 +2487,13 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\acorners\x18\n" +
 	" \x03(\rR\acorners\x12\x14\n" +
 	"\x05trace\x18\v \x01(\tR\x05trace\x12\x1a\n" +
-	"\bunpadded\x18\f \x01(\bR\bunpadded\"T\n" +
+	"\bunpadded\x18\f \x01(\bR\bunpadded\x12/\n" +
+	"\aweights\x18\r \x01(\v2\x15.chaski.v1.RowWeightsR\aweights\"H\n" +
+	"\n" +
+	"RowWeights\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x12\x12\n" +
+	"\x04once\x18\x03 \x01(\bR\x04once\"T\n" +
 	"\x06Credit\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\rR\abatches\x12\x16\n" +
 	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x18\n" +
@@ -2522,7 +2601,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),        // 1: chaski.v1.Upstream
@@ -2535,24 +2614,25 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*StreamRequest)(nil),   // 8: chaski.v1.StreamRequest
 	(*Attach)(nil),          // 9: chaski.v1.Attach
 	(*Ticket)(nil),          // 10: chaski.v1.Ticket
-	(*Credit)(nil),          // 11: chaski.v1.Credit
-	(*StreamReply)(nil),     // 12: chaski.v1.StreamReply
-	(*Lease)(nil),           // 13: chaski.v1.Lease
-	(*Part)(nil),            // 14: chaski.v1.Part
-	(*Fault)(nil),           // 15: chaski.v1.Fault
-	(*FaultMember)(nil),     // 16: chaski.v1.FaultMember
-	(*StatusDetails)(nil),   // 17: chaski.v1.StatusDetails
-	(*FaultSample)(nil),     // 18: chaski.v1.FaultSample
-	(*ReadRequest)(nil),     // 19: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),     // 20: chaski.v1.InfoRequest
-	(*InfoReply)(nil),       // 21: chaski.v1.InfoReply
-	(*PlanRequest)(nil),     // 22: chaski.v1.PlanRequest
-	(*PlanReply)(nil),       // 23: chaski.v1.PlanReply
-	(*ReportRequest)(nil),   // 24: chaski.v1.ReportRequest
-	(*ReportReply)(nil),     // 25: chaski.v1.ReportReply
-	(*Groups_Level)(nil),    // 26: chaski.v1.Groups.Level
-	nil,                     // 27: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),       // 28: google.protobuf.Any
+	(*RowWeights)(nil),      // 11: chaski.v1.RowWeights
+	(*Credit)(nil),          // 12: chaski.v1.Credit
+	(*StreamReply)(nil),     // 13: chaski.v1.StreamReply
+	(*Lease)(nil),           // 14: chaski.v1.Lease
+	(*Part)(nil),            // 15: chaski.v1.Part
+	(*Fault)(nil),           // 16: chaski.v1.Fault
+	(*FaultMember)(nil),     // 17: chaski.v1.FaultMember
+	(*StatusDetails)(nil),   // 18: chaski.v1.StatusDetails
+	(*FaultSample)(nil),     // 19: chaski.v1.FaultSample
+	(*ReadRequest)(nil),     // 20: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),     // 21: chaski.v1.InfoRequest
+	(*InfoReply)(nil),       // 22: chaski.v1.InfoReply
+	(*PlanRequest)(nil),     // 23: chaski.v1.PlanRequest
+	(*PlanReply)(nil),       // 24: chaski.v1.PlanReply
+	(*ReportRequest)(nil),   // 25: chaski.v1.ReportRequest
+	(*ReportReply)(nil),     // 26: chaski.v1.ReportReply
+	(*Groups_Level)(nil),    // 27: chaski.v1.Groups.Level
+	nil,                     // 28: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),       // 29: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -2562,36 +2642,37 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	5,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
 	4,  // 5: chaski.v1.DescribeReply.sources:type_name -> chaski.v1.SourceInfo
 	7,  // 6: chaski.v1.SourceInfo.fields:type_name -> chaski.v1.FieldInfo
-	26, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	27, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	10, // 8: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
-	11, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
+	12, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	9,  // 10: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
-	14, // 11: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
-	15, // 12: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
-	13, // 13: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
-	6,  // 14: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
-	18, // 15: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	16, // 16: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
-	28, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	27, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	9,  // 19: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
-	0,  // 20: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	8,  // 21: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	19, // 22: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	20, // 23: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	22, // 24: chaski.v1.Chaski.Plan:input_type -> chaski.v1.PlanRequest
-	24, // 25: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
-	3,  // 26: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	12, // 27: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	12, // 28: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	21, // 29: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	23, // 30: chaski.v1.Chaski.Plan:output_type -> chaski.v1.PlanReply
-	25, // 31: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
-	26, // [26:32] is the sub-list for method output_type
-	20, // [20:26] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	11, // 11: chaski.v1.Ticket.weights:type_name -> chaski.v1.RowWeights
+	15, // 12: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
+	16, // 13: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
+	14, // 14: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
+	6,  // 15: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
+	19, // 16: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
+	17, // 17: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
+	29, // 18: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	28, // 19: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	9,  // 20: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
+	0,  // 21: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	8,  // 22: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	20, // 23: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	21, // 24: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	23, // 25: chaski.v1.Chaski.Plan:input_type -> chaski.v1.PlanRequest
+	25, // 26: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
+	3,  // 27: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	13, // 28: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	13, // 29: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	22, // 30: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	24, // 31: chaski.v1.Chaski.Plan:output_type -> chaski.v1.PlanReply
+	26, // 32: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
+	27, // [27:33] is the sub-list for method output_type
+	21, // [21:27] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -2605,20 +2686,20 @@ func file_chaski_v1_chaski_proto_init() {
 		(*StreamRequest_Credit)(nil),
 		(*StreamRequest_Attach)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[12].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[13].OneofWrappers = []any{
 		(*StreamReply_Part)(nil),
 		(*StreamReply_Fault)(nil),
 		(*StreamReply_Lease)(nil),
 		(*StreamReply_Shared)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[19].OneofWrappers = []any{}
+	file_chaski_v1_chaski_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

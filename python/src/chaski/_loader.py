@@ -39,9 +39,10 @@ from chaski._spec import (
     takes,
 )
 from chaski._tables import Files
+from chaski._weights import Changes, written
 from chaski._windows import GeoWindow
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
-from chaski.order import State, Ticket, local_rows, steps
+from chaski.order import State, Ticket, Weights, local_rows, steps
 
 _log = logging.getLogger("chaski")
 
@@ -232,6 +233,7 @@ class Loader:
         self._fetching: Run | None = None  # the stream of fetch
         self._end_fetching: Callable[[], object] = lambda: None
         self._start_state = State(d.reply.spec_hash, spec["seed"], 0, 0, run=d.run)
+        self._changes = Changes()
         self._pool = Pool(o.engine.reuse)
         self.bad = BadRows()
         self._reported = b""  # figures of the last report
@@ -349,9 +351,12 @@ class Loader:
         """Returns what gives this rank's ticket of a step of an epoch, without the loader."""
         shares = self.batch_size, self.rank, self.world_size
         samples = None if self._asked["last"] == "pad" else self.samples
+        changes = self._changes
 
         def ticket(epoch: int, step: int) -> Ticket:
             t = Ticket.of_step(epoch, step, *shares)
+            if weights := changes.at(epoch, t.first):
+                t = replace(t, weights=weights)
             return t if samples is None else t.without_padding(samples)
 
         return ticket
@@ -713,12 +718,15 @@ class Loader:
 
         The dict is the same on every rank after the same step, serves any world size, and may be
         kept as JSON: {"version", "spec", "seed", "epoch", "samples", "run"}; "run" has the members
-        that the spec hash is computed from.
+        that the spec hash is computed from. After `reweight` it has "weights", too: where each
+        file lies, and its hash.
         """
         if self._ledger is not None:
             self._ledger.sync()
         samples = min(self._step * self.batch_size, self.samples)
-        return replace(self._start_state, epoch=self._epoch, samples=samples).to_dict()
+        weights = self._changes.since(self._epoch, samples)
+        state = replace(self._start_state, epoch=self._epoch, samples=samples, weights=weights)
+        return state.to_dict()
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Continues after the step that a state stands at, in constant time.
@@ -740,11 +748,75 @@ class Loader:
         if note:
             _log.warning("%s", note)
         step = s.step(self.samples, self.batch_size)
+        self._end_run()  # it may have asked ahead, by other weights
+        self._changes.load(s.weights)
         self._move(s.epoch, step, "load_state_dict")
         if self._ledger is not None:
             self._ledger.restored = True
         if step >= self._steps:
             self._finished()
+
+    @entry
+    def reweight(
+        self,
+        weights: Any,
+        from_step: int | None = None,
+        *,
+        folder: str | os.PathLike[str],
+        each_once: bool = False,
+    ) -> None:
+        """Draws samples by weight from a step on: hard examples more often, say.
+
+        Sample i of the dataset, as "sample" of a batch counts, comes with probability
+        weights[i] / sum(weights), independently at each position. All ranks must give the same
+        weights for the same step. Batches of later steps that the engine works on already are
+        asked for anew.
+
+        Args:
+            weights: a number of at least 0 for each sample, or for each row if all have equally
+                many windows: an array, or the path of a .npy file.
+            from_step: the first step with these weights, counted from the start of this epoch;
+                steps of the next epoch begin at `len(loader)`. Default: the next step.
+            folder: where the weights are written, by their hash. A resumed run, and servers, read
+                them there, so it must stay. Each file has 4 bytes a weight.
+            each_once: each sample comes once in an epoch, and weights draw the others: for
+                `Rows(take=...)` of more samples than there are, from the start of an epoch.
+
+        Raises:
+            SpecError: a weight is negative, infinite or not a number, or all are 0; or the loader
+                is of a mixture, or has strata, a `TileWindow` or a `GeoWindow`.
+        """
+        self._check_usable()
+        epoch, now = self._place() if self._loop() is None else (self._epoch, self._step)
+        step = now if from_step is None else count("from_step", from_step, 0)
+        if (ahead := step - now) < 0:
+            raise SpecError(f"from_step is {step}: the next step of epoch {epoch} is {now}")
+        epoch, step = (epoch + step // self._steps, step % self._steps) if ahead else (epoch, step)
+        if step >= self._steps:
+            epoch, step = epoch + 1, 0
+        path, digest = written(weights, folder)
+        change = Weights(path, digest, each_once, epoch, step * self.batch_size)
+        before = self._changes.at(epoch, change.samples)
+        if each_once and step and not (before and before.once):
+            raise SpecError(
+                f"each_once from step {step} of epoch {epoch}: the samples that came before are "
+                f"not known to it; it begins with an epoch, at from_step={self._steps}"
+            )
+        # Padding: the engine opens the weights for it, and reads no sample.
+        probe = Ticket(epoch, self.samples, 1, 0, 1, weights=change)
+
+        def ask() -> Batch:
+            run = Run(self._connection, self._described, iter(()), self._options, self._pool)
+            with contextlib.closing(run):
+                return run.one(Job(1, 0, probe))
+
+        self._outlive(ask)
+        self._changes.add(change)
+        if self._run is not None and self._run.asked_from(epoch, step):
+            resting.take(self._run)
+            if (loop := self._loop()) is not None:
+                loop.begin_again()
+            self._end_run()
 
     def report(self) -> str:
         """Returns a table of what training waits for, since the last report or the engine's start.

@@ -298,6 +298,8 @@ class Run:
             positions=t.named,
             corners=t.corners,
             unpadded=t.unpadded,
+            weights=t.weights
+            and pb.RowWeights(path=t.weights.path, hash=t.weights.hash, once=t.weights.once),
             native=self._native or self._options.wire == "native",
             trace=trace,
         )
@@ -326,6 +328,13 @@ class Run:
         """Reports whether it goes on, and the next batch is this step's."""
         job = self._open[0] if self._open and self._thread.is_alive() else None
         return job is not None and (job.ticket.epoch, job.step) == (epoch, step)
+
+    def asked_from(self, epoch: int, step: int) -> bool:
+        """Reports whether it has asked for a place from this one on."""
+        return bool(self._open) and (self._open[-1].ticket.epoch, self._open[-1].step) >= (
+            epoch,
+            step,
+        )
 
     def one(self, job: Job) -> Batch:
         """Returns the batch of one more ticket, in a run without jobs of its own, which stays open.

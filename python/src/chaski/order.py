@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -22,8 +22,10 @@ __all__ = [
     "Order",
     "State",
     "Ticket",
+    "Weights",
     "below",
     "hash_words",
+    "drawn",
     "local_rows",
     "mix",
     "steps",
@@ -41,6 +43,7 @@ _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
 _DOMAIN_ORDER = 1
 _DOMAIN_WINDOW = 2
+_DOMAIN_ROW = 19
 _ROUNDS = 12
 # Smaller networks are not uniform enough; small epochs walk some steps more.
 _MIN_BITS = 6
@@ -190,6 +193,26 @@ def window(
     return y * align_y, x * align_x
 
 
+def drawn(
+    seed: int, epoch: int, positions: npt.NDArray[np.int64], weights: npt.NDArray[np.float32]
+) -> npt.NDArray[np.int64]:
+    """Returns the samples that weights draw at positions of an epoch of a run.
+
+    Args:
+        seed: the seed of the run.
+        epoch: the epoch of the run.
+        positions: positions of that epoch.
+        weights: one for each sample, float32.
+    """
+    bits = min(36, 62 - len(weights).bit_length())
+    exponent = int(np.frexp(np.float64(weights.max()))[1])
+    whole = np.ldexp(weights.astype(np.float64), bits - exponent).astype(np.uint64)
+    sums = np.cumsum(np.maximum(whole, weights > 0), dtype=np.uint64)
+    hashes = (hash_words(seed, _DOMAIN_ROW, epoch, int(p), 0) for p in positions)
+    places = np.array([below(h, int(sums[-1])) for h in hashes], np.uint64)
+    return np.searchsorted(sums, places, side="right")
+
+
 def steps(n: int, g: int, drops_last: bool = False) -> int:
     """Returns the steps of an epoch of n positions in global batches of g."""
     return n // g if drops_last else -(-n // g)
@@ -198,6 +221,25 @@ def steps(n: int, g: int, drops_last: bool = False) -> int:
 def local_rows(g: int, world_size: int) -> int:
     """Returns the rows of a global batch of g on each of world_size ranks, padding included."""
     return -(-g // world_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights of samples, from a place in a run on; see `Loader.reweight`.
+
+    Attributes:
+        path: of the file that has them.
+        hash: SHA-256 of the file, in hexadecimal digits.
+        once: each sample comes once in an epoch, and what an epoch has more is drawn by weight.
+        epoch: the first epoch with these weights.
+        samples: the first position of it.
+    """
+
+    path: str
+    hash: str
+    once: bool = False
+    epoch: int = 0
+    samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +259,7 @@ class Ticket:
     named: tuple[int, ...] = ()
     corners: tuple[int, ...] = ()
     unpadded: bool = False
+    weights: Weights | None = None
 
     @classmethod
     def of_step(cls, epoch: int, step: int, g: int, rank: int = 0, world_size: int = 1) -> Ticket:
@@ -254,6 +297,7 @@ class State:
         samples: positions of that epoch handed to the user over all ranks; whole steps.
         version: `VERSION`.
         run: what the spec hash is made of, by name; empty in states of before.
+        weights: those in force and those to come, by their places; empty without `reweight`.
     """
 
     spec: str
@@ -262,6 +306,7 @@ class State:
     samples: int
     version: int = VERSION
     run: Mapping[str, str | int | float | bool] = field(default_factory=dict, hash=False)
+    weights: tuple[Weights, ...] = ()
 
     def step(self, n: int, g: int) -> int:
         """Returns the step that follows, for global batches of g over an epoch of n positions.
@@ -344,7 +389,7 @@ class State:
         differences, other_order = self.differences(now)
         if not differences:
             self.step(n, g)
-            return replace(now, epoch=self.epoch, samples=self.samples), ""
+            return replace(now, epoch=self.epoch, samples=self.samples, weights=self.weights), ""
         what = "; ".join(map(_cut, differences))
         if strict:
             raise StateError(f"the state is of another run: {what}")
@@ -364,7 +409,7 @@ class State:
             )
         elif samples and samples < self.samples:
             note += f"; the last {self.samples - samples} come again"
-        return replace(now, epoch=epoch, samples=samples), note
+        return replace(now, epoch=epoch, samples=samples, weights=self.weights), note
 
     def _ended(self) -> bool:
         """Returns whether it stands at the end of an epoch of its own run, as far as `run` says."""
@@ -376,7 +421,9 @@ class State:
     def to_dict(self) -> dict[str, Any]:
         """Returns the state as what its JSON holds."""
         out = {name: getattr(self, name) for name in _MEMBERS}
-        return {**out, "run": dict(self.run)} if self.run else out
+        if self.run:
+            out["run"] = dict(self.run)
+        return out | ({"weights": [asdict(w) for w in self.weights]} if self.weights else {})
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> State:
@@ -392,7 +439,7 @@ class State:
                 raise StateError(f"the state has no {name!r}")
             if type(d[name]) is not t or (t is int and not -1 << 63 <= d[name] <= _MASK):
                 raise StateError(f"the state's {name!r} is {_told(d[name])}, not {t.__name__}")
-        unknown = sorted(_told(name) for name in set(d) - set(_MEMBERS) - {"run"})
+        unknown = sorted(_told(name) for name in set(d) - set(_MEMBERS) - {"run", "weights"})
         if unknown:
             raise StateError(f"the state has unknown members [{_cut(', '.join(unknown))}]")
         run = d.get("run", {})
@@ -403,7 +450,20 @@ class State:
         for name, v in run.items():
             if isinstance(v, int) and not -1 << 63 <= v <= _MASK:
                 raise StateError(f"the state's {_told(name)} is an int of more than 64 bits")
-        return cls(**{name: d[name] for name in _MEMBERS}, run=dict(run))
+        weights = d.get("weights", [])
+        types = {f.name: type(f.default) for f in fields(Weights)} | {"path": str, "hash": str}
+        if not isinstance(weights, list) or not all(
+            isinstance(w, Mapping)
+            and w.keys() == types.keys()
+            and all(type(w[name]) is t for name, t in types.items())
+            for w in weights
+        ):
+            raise StateError(f"the state's 'weights' is {_told(weights)}, not weights of reweight")
+        return cls(
+            **{name: d[name] for name in _MEMBERS},
+            run=dict(run),
+            weights=tuple(Weights(**w) for w in weights),
+        )
 
 
 def _cut(text: str) -> str:

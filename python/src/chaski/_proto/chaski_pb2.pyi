@@ -173,7 +173,7 @@ class Attach(_message.Message):
     def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ..., pipe: _Optional[bytes] = ..., requests: bool = ..., native: bool = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native", "positions", "corners", "trace", "unpadded")
+    __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native", "positions", "corners", "trace", "unpadded", "weights")
     ID_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -186,6 +186,7 @@ class Ticket(_message.Message):
     CORNERS_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
     UNPADDED_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     id: int
     handle: str
     epoch: int
@@ -198,7 +199,18 @@ class Ticket(_message.Message):
     corners: _containers.RepeatedScalarFieldContainer[int]
     trace: str
     unpadded: bool
-    def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ..., positions: _Optional[_Iterable[int]] = ..., corners: _Optional[_Iterable[int]] = ..., trace: _Optional[str] = ..., unpadded: bool = ...) -> None: ...
+    weights: RowWeights
+    def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ..., positions: _Optional[_Iterable[int]] = ..., corners: _Optional[_Iterable[int]] = ..., trace: _Optional[str] = ..., unpadded: bool = ..., weights: _Optional[_Union[RowWeights, _Mapping]] = ...) -> None: ...
+
+class RowWeights(_message.Message):
+    __slots__ = ("path", "hash", "once")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    ONCE_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    hash: str
+    once: bool
+    def __init__(self, path: _Optional[str] = ..., hash: _Optional[str] = ..., once: bool = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("batches", "waited", "stepped")

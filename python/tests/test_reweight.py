@@ -1,0 +1,215 @@
+"""Weights that change within a run: which samples come, in a resumed run and on any ranks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import chaski
+from chaski import order
+
+ROWS, BATCH, SEED = 1000, 20, 7
+Array = npt.NDArray[Any]
+
+
+def load(**options: Any) -> chaski.Loader:
+    table = {"x": np.arange(ROWS)}
+    given = {"fields": {"x": "x"}, "batch_size": BATCH, "seed": SEED, **options}
+    return chaski.load(table, **given)
+
+
+def take(loader: chaski.Loader, steps: int) -> Array:
+    """Returns the samples of the next steps of an epoch; each row is the sample that it names."""
+    out = []
+    for batch in itertools.islice(loader, steps):
+        assert (batch["x"] == batch["sample"]).all()
+        out.append(batch["sample"].copy())
+    return np.array(out)
+
+
+def slowly(weights: Array, epoch: int, positions: Iterable[int]) -> list[int]:
+    """Returns the samples at positions, by docs/order.md in exact fractions."""
+    bits = min(36, 62 - len(bin(len(weights))) + 2)
+    exact = [Fraction(float(np.float32(w))) for w in weights]
+    top = max(exact)
+    scale = Fraction(1)
+    while top * scale >= 1:
+        scale /= 2
+    while top * scale < Fraction(1, 2):
+        scale *= 2
+    whole = [max(int(w * scale * 2**bits), 1) if w else 0 for w in exact]
+    sums = list(itertools.accumulate(whole))
+    places = (order.hash_words(SEED, 19, epoch, p, 0) * sums[-1] >> 64 for p in positions)
+    return [next(i for i, s in enumerate(sums) if s > place) for place in places]
+
+
+WEIGHTS = np.random.default_rng(1).gamma(0.3, size=ROWS).astype(np.float32)
+WEIGHTS[::7] = 0
+WEIGHTS[3] = np.float32(1e-44)  # a subnormal number
+
+
+def test_samples_are_those_of_the_definition(tmp_path: Path) -> None:
+    with load() as loader:
+        plain = [take(loader, len(loader)) for _ in range(2)]
+    with load() as loader:
+        loop = iter(loader)
+        first = [next(loop)["sample"] for _ in range(3)]  # others are under way
+        loader.reweight(WEIGHTS, folder=tmp_path)
+        rest = np.array([b["sample"] for b in loop])
+        second = take(loader, len(loader))
+    assert (np.array(first) == plain[0][:3]).all()
+    positions = np.arange(3 * BATCH, ROWS)
+    want = slowly(WEIGHTS, 0, map(int, positions))
+    assert rest.ravel().tolist() == want
+    assert order.drawn(SEED, 0, positions, WEIGHTS).tolist() == want
+    assert (second.ravel() == order.drawn(SEED, 1, np.arange(ROWS), WEIGHTS)).all()
+
+
+def test_chi_square_of_the_draws(tmp_path: Path) -> None:
+    weights = np.linspace(0, 3, ROWS)
+    with load() as loader:
+        loader.reweight(weights, folder=tmp_path)
+        counts = np.zeros(ROWS)
+        for _ in range(20):
+            counts += np.bincount(take(loader, len(loader)).ravel(), minlength=ROWS)
+    want = weights / weights.sum() * counts.sum()
+    assert counts[0] == 0
+    groups = [range(i, i + 50) for i in range(1, ROWS - 49, 50)]
+    observed = np.array([counts[g].sum() for g in groups] + [counts[951:].sum()])
+    expected = np.array([want[g].sum() for g in groups] + [want[951:].sum()])
+    # The quantile 0.9999 of chi-square with 19 degrees of freedom.
+    assert len(observed) == 20 and ((observed - expected) ** 2 / expected).sum() < 50.8
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_resumed_runs_and_ranks_give_the_same_batches(tmp_path: Path, ranks: int) -> None:
+    later = WEIGHTS[::-1].copy()
+    with load() as loader:
+        loader.reweight(WEIGHTS, 2, folder=tmp_path)
+        loader.reweight(later, len(loader) + 5, folder=tmp_path)
+        whole = [take(loader, len(loader)) for _ in range(2)]
+    assert whole[0][2:].ravel().tolist() == slowly(WEIGHTS, 0, range(2 * BATCH, ROWS))
+    assert (whole[1][5:].ravel() == order.drawn(SEED, 1, np.arange(100, ROWS), later)).all()
+    with load() as loader:
+        loop = iter(loader)
+        loader.reweight(WEIGHTS, 2, folder=tmp_path)
+        loader.reweight(later, len(loader) + 5, folder=tmp_path)
+        for _ in range(11):
+            next(loop)
+        state = json.dumps(loader.state_dict())
+    changes = json.loads(state)["weights"]
+    assert len(changes) == 2 and all(len(json.dumps(c)) <= 1024 for c in changes)
+    for rank in range(ranks):
+        with load(rank=rank, world_size=ranks) as loader:
+            loader.load_state_dict(json.loads(state))
+            assert (take(loader, len(loader)) == whole[0][11:, rank::ranks]).all()
+            assert (take(loader, len(loader)) == whole[1][:, rank::ranks]).all()
+            assert len(loader.state_dict()["weights"]) == 1
+
+
+KILLED = """
+import json, os, signal, sys, numpy as np, chaski
+sys.path.insert(0, sys.argv[1])
+from test_reweight import WEIGHTS, load
+with load() as loader:
+    for i, batch in enumerate(loader):
+        if i == 4:
+            loader.reweight(WEIGHTS, folder=sys.argv[2])
+        if i == 9:
+            print(json.dumps(loader.state_dict()), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
+    with load() as loader:
+        loader.load_state_dict(json.loads(done.stdout))
+        rest = take(loader, len(loader))
+    assert (rest.ravel() == order.drawn(SEED, 0, np.arange(10 * BATCH, ROWS), WEIGHTS)).all()
+
+
+def test_each_sample_once_and_others_by_weight(tmp_path: Path) -> None:
+    weights = np.zeros(ROWS)
+    weights[[10, 20]] = 1, 3
+    with load(rows=chaski.Rows(take=1400)) as loader:
+        loader.reweight(weights, folder=tmp_path, each_once=True)
+        epochs = [take(loader, len(loader)).ravel() for _ in range(3)]
+    for samples in epochs:
+        counts = Counter(samples.tolist())
+        assert all(counts[i] == 1 for i in range(ROWS) if i not in (10, 20))
+        assert min(counts[10], counts[20]) > 60 and counts[10] + counts[20] == 402
+    assert (epochs[0] != epochs[1]).any()
+    with load() as loader, pytest.raises(chaski.Error, match="no room"):
+        loader.reweight(weights, folder=tmp_path, each_once=True)
+    with load(rows=chaski.Rows(take=1400)) as loader:
+        next(iter(loader))
+        loader.set_epoch(0)
+        with pytest.raises(chaski.SpecError, match="begins with an epoch"):
+            loader.reweight(weights, 3, folder=tmp_path, each_once=True)
+
+
+def test_a_weight_of_each_row_is_that_of_its_windows(tmp_path: Path) -> None:
+    for i in range(4):
+        np.save(tmp_path / f"{i}.npy", np.full((1, 8, 8), i, np.uint8))
+    window = chaski.RandomWindow((4, 4), per_asset=3)
+    with chaski.load(tmp_path, window=window, batch_size=6, seed=SEED) as loader:
+        loader.reweight([0, 1, 0, 0], folder=tmp_path / "weights")
+        samples = np.concatenate([b["sample"] for _ in range(20) for b in loader])
+    assert set(samples.tolist()) == {3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0] * 5 + [-1] + [1] * 994, "row 5 is -1.0"),
+        ([1.0] * 999 + [np.nan], "row 999 is nan"),
+        ([1.0] * 998 + [np.inf, 1], "row 998 is inf"),
+        ([1.0] * 998 + [1e300, 1], "row 998 is 1e"),
+        ([0.0] * 1000, "all 1000 rows are 0"),
+        ([1.0] * 999, "999 weights for 1000 samples"),
+        ([[1.0]], "shape"),
+        (["a"], "one number"),
+    ],
+)
+def test_wrong_weights(tmp_path: Path, weights: list[Any], message: str) -> None:
+    with load() as loader:
+        with pytest.raises(chaski.Error, match=message):
+            loader.reweight(weights, folder=tmp_path)
+        assert "weights" not in loader.state_dict()
+        assert not list(tmp_path.glob(".*"))
+        with pytest.raises(chaski.SpecError, match="from_step"):
+            loader.reweight(WEIGHTS, -1, folder=tmp_path)
+
+
+def test_a_file_that_changed_or_is_gone(tmp_path: Path) -> None:
+    np.save(tmp_path / "w.npy", WEIGHTS)
+    with load() as loader:
+        loader.reweight(str(tmp_path / "w.npy"), folder=tmp_path)
+        state = loader.state_dict()
+    path = Path(state["weights"][0]["path"])
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    with load(engine=chaski.Engine(share=False, reuse=False)) as loader:
+        loader.load_state_dict(state)
+        with pytest.raises(chaski.Error, match="other weights than the run was given"):
+            next(iter(loader))
+    path.unlink()
+    with load(engine=chaski.Engine(share=False, reuse=False)) as loader:
+        loader.load_state_dict(state)
+        with pytest.raises(chaski.Error, match=path.name):
+            next(iter(loader))

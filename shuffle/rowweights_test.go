@@ -1,0 +1,91 @@
+package shuffle
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
+	"github.com/chaski-eo/chaski/shuffle/steps"
+)
+
+// TestRowWeights compares draws with a walk over exact fractions of all weights.
+func TestRowWeights(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 255, 256, 257, 1000, weightPiece + 3} {
+		weights := make([]float32, n)
+		for i := range weights {
+			weights[i] = float32(math.Ldexp(random.Float64(), random.IntN(260)-140)) * float32(random.IntN(3))
+		}
+		weights[n-1] = 1e-44
+		read := func(first int64, to []float32) error {
+			copy(to, weights[first:])
+			return nil
+		}
+		w, err := NewRowWeights(int64(n), read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scale := new(big.Float).SetFloat64(w.scale)
+		sums, sum := make([]uint64, n), uint64(0)
+		for i, weight := range weights {
+			if weight > 0 {
+				whole, _ := new(big.Float).Mul(scale, big.NewFloat(float64(weight))).Int(nil)
+				sum += max(whole.Uint64(), 1)
+			}
+			sums[i] = sum
+		}
+		plan, err := NewPlan(Spec{Seed: 5, Source: Source{Dataset: &Dataset{Items: int64(n)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := steps.StepTicket(3, 0, min(n, 200), 0, 1)
+		samples, err := plan.Weigh(ticket, w, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, got := range samples {
+			hash := new(big.Int).SetUint64(splitmix.Hash(5, domainRow, 3, uint64(p), 0))
+			place := hash.Mul(hash, new(big.Int).SetUint64(sum)).Rsh(hash, 64).Uint64()
+			want := 0
+			for sums[want] <= place {
+				want++
+			}
+			if int(got) != want || weights[got] == 0 {
+				t.Fatalf("%d weights: position %d has %d, want %d", n, p, got, want)
+			}
+			ticket.Samples = samples
+			if draw := plan.Draw(ticket, p); draw.Sample != got || draw.Row != got || draw.Position != int64(p) {
+				t.Fatalf("%+v is not of sample %d", draw, got)
+			}
+		}
+	}
+}
+
+// TestRowWeightsFail: errors of reading, and weights that have become 0, end a draw.
+func TestRowWeightsFail(t *testing.T) {
+	broken, zero := errors.New("broken"), false
+	var fails error
+	w, err := NewRowWeights(10, func(_ int64, to []float32) error {
+		for i := range to {
+			to[i] = 1
+			if zero {
+				to[i] = 0
+			}
+		}
+		return fails
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero = true
+	if _, err := w.at(1 << 63); err == nil {
+		t.Error("weights that are 0 now draw a row")
+	}
+	fails = broken
+	if _, err := w.at(0); !errors.Is(err, broken) {
+		t.Errorf("%v, not the error of reading", err)
+	}
+}
