@@ -76,7 +76,7 @@ def written(weights: Any, folder: str | os.PathLike[str]) -> tuple[str, str]:
                         f"the weight of row {first + wrong[0]} is {piece[wrong[0]]}: it must be a "
                         "finite number of at least 0"
                     )
-                add(memoryview(single).cast("B"))
+                add(single.data.cast("B"))
             out.flush()
             os.fsync(out.fileno())
         path = os.path.join(folder, f"{digest.hexdigest()}.weights")
