@@ -235,7 +235,10 @@ func (s *Selector) compare(ctx context.Context, w *spec.Condition) error {
 	s.init()
 	return column.Scan(ctx, func(row int64, v catalog.Value) error {
 		s.Keep[row] = s.Keep[row] && w.Meets(column.Kind, v, operands)
-		return nil
+		if column.Kind != catalog.Text {
+			return nil
+		}
+		return w.Dated(w.Column, v, operands)
 	})
 }
 

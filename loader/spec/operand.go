@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -98,6 +100,23 @@ func (o *Operand) Count(unit time.Duration) error {
 	}
 	return fmt.Errorf("it holds times, and %q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)",
 		o.text)
+}
+
+// date begins a date or timestamp whose letters are in the order of time.
+var date = regexp.MustCompile(`^\d{4}(-\d{2})?($|[^\d/.])`)
+
+// Dated checks that a text that is compared with a date is a date itself, in the form whose letters are in the order of
+// time. name is the column.
+func (c *Condition) Dated(name string, v column.Value, with []Operand) error {
+	orders := c.Op != "" && (c.Op[0] == '<' || c.Op[0] == '>')
+	isDate := func(o Operand) bool {
+		return o.IsText && len(o.text) >= len("2006-01") && date.MatchString(o.text)
+	}
+	if !orders || v.Null || v.Text == "" || date.MatchString(v.Text) || !slices.ContainsFunc(with, isDate) {
+		return nil
+	}
+	return fmt.Errorf("column %q holds the text %q, and %q compares the letters of texts: write dates as 2006-01-02",
+		name, brief(v.Text), c.Op)
 }
 
 // Suits checks that the operand can be compared with a column of kind k. The error names the

@@ -358,3 +358,42 @@ def test_keys_that_differ_in_their_ending(data, tmp_path, binary) -> None:
     table = written(tmp_path, "csv", [r | {"y": r["y"] + 100 * ("png" in r["n"])} for r in rows])
     b = batch(data / "images", tables={table: {"n": "path"}}, fields=fields)
     assert list(b["y"]) == list(range(N))
+
+
+def test_blanks_behind_commas(data, tmp_path, binary) -> None:
+    """Where the first line has them, they are not of the values, in quotes or not."""
+    table = tmp_path / "labels.csv"
+    lines = [f'{id}, {"even" if k % 2 == 0 else "odd"}, "a {k}"\n' for k, id in enumerate(IDS)]
+    table.write_text("name, kind, note\n" + "".join(lines))
+    fields = {"image": chaski.Field(), "note": chaski.Field(column="note", kind="text")}
+    rows = chaski.Rows(where=[("kind", "==", "odd")])
+    b = batch(data / "images", tables={table: "name"}, fields=fields, rows=rows)
+    assert list(b["note"]) == [f"a {k}" for k in range(1, N, 2)]
+
+
+def test_texts_that_are_no_dates(data, tmp_path, binary) -> None:
+    """Letters of dates of other forms are not in the order of time: they are not compared."""
+    for form in ("{m}/15/2021", "15.{m}.2021", "2021/{m}/15", "2021-{m:02}-15"):
+        rows = [{"name": id, "day": form.format(m=k + 1)} for k, id in enumerate(IDS)]
+        options: dict[str, Any] = {"tables": {written(tmp_path, "csv", rows): "name"}}
+        options["rows"] = chaski.Rows(where=[("day", "<", "2021-03-01")])
+        if form.startswith("2021-"):
+            image = np.asarray(batch(data / "images", **options)["image"])
+            assert list(image[:, 0, 0, 0]) == [0, 1]
+        else:
+            with pytest.raises(chaski.errors.Error, match="compares the letters of texts"):
+                batch(data / "images", **options)
+
+
+def test_boxes_in_npz(tmp_path, binary) -> None:
+    """An array of a .npz file has boxes, as a .npy file has them."""
+    boxes = {k: np.array([[0, 1, 2, 3 + k, 1], [1, 1, 4, 4, 0]][: k + 1], float) for k in (0, 1)}
+    for k, array in boxes.items():
+        np.savez(tmp_path / f"{k}.npz", image=np.full((1, 8, 8), k, "u1"), boxes=array)
+    y = chaski.Vector("{id}.npz::boxes", kind="boxes")
+    with chaski.load(
+        tmp_path, batch_size=2, shuffle=False, fields={"image": "{id}.npz::image", "y": y}
+    ) as loader:
+        (b,) = loader
+    for k, got in enumerate(b["y"].rows()):
+        np.testing.assert_allclose(np.asarray(got)[:, :4], boxes[k][:, :4])

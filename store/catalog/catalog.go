@@ -635,7 +635,7 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	if !t.fields[field].resolved || value.Null {
 		return value, nil
 	}
-	value.Text = listing.Resolve(t.base, value.Text)
+	value.Text = arrayOf(listing.Resolve(t.base, value.Text), t.fields[field].array)
 	if !t.fields[field].optional {
 		return value, nil
 	}

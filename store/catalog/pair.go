@@ -288,7 +288,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 		if err := m.add(s, values, int64(len(paths))); err != nil {
 			return err
 		}
-		paths, sizes = append(paths, found.Path(k)), append(sizes, found.Sizes[k])
+		paths, sizes = append(paths, arrayOf(found.Path(k), s.array)), append(sizes, found.Sizes[k])
 	}
 	if len(paths) == 0 {
 		return noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)

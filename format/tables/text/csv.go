@@ -187,6 +187,7 @@ func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 		return nil, csvError(reader, err)
 	}
+	reader.TrimLeadingSpace = comma == ',' && unpad(head)
 	names, data, err := columnNames(head, want)
 	if err != nil {
 		return nil, err
@@ -237,6 +238,18 @@ func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		return nil, err
 	}
 	return heldTable(rows, names, columns, "line 1"), nil
+}
+
+// unpad takes the blanks behind commas from a line, if each of its values but the first begins with one. In "name, class"
+// the blank belongs to the comma, in the lines below, too.
+func unpad(line []string) bool {
+	if len(line) < 2 || slices.ContainsFunc(line[1:], func(v string) bool { return !strings.HasPrefix(v, " ") }) {
+		return false
+	}
+	for i := range line {
+		line[i] = strings.TrimLeft(line[i], " ")
+	}
+	return true
 }
 
 // heldColumns returns columns of texts by their names as want says. Those that are nil are left out.
