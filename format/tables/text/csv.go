@@ -240,8 +240,8 @@ func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	return heldTable(rows, names, columns, "line 1"), nil
 }
 
-// unpad takes the blanks behind commas from a line, if each of its values but the first begins with one. In "name, class"
-// the blank belongs to the comma, in the lines below, too.
+// unpad takes the blanks behind commas from a line, if each of its values but the first begins with one. In
+// "name, class" the blank belongs to the comma, in the lines below, too.
 func unpad(line []string) bool {
 	if len(line) < 2 || slices.ContainsFunc(line[1:], func(v string) bool { return !strings.HasPrefix(v, " ") }) {
 		return false
