@@ -62,6 +62,18 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	report.set("workers", "%d", o.Options.Workers)
 	report.set("prefetch", "%d", o.Prefetch)
 	report.set("rounds", "%d of %v", o.Count, o.Time)
+	cache := engine.Recoded()
+	// The rounds are of epochs that find all chunks: some go before, with pauses as of training steps, until an
+	// epoch has no chunk to encode.
+	for known := int64(-1); cache != nil && known != cache.Counts().Chunks; {
+		known = cache.Counts().Chunks
+		for range (engine.Len()-1)/int64(max(o.Spec.BatchSize, 1)) + 1 {
+			if _, _, err := take(ctx, l); err != nil {
+				return nil, err
+			}
+			cache.Settle()
+		}
+	}
 	// The steady state begins when every batch buffer was used once, because the first use allocates it.
 	for range o.Prefetch + 2 {
 		if _, _, err := take(ctx, l); err != nil {
@@ -83,6 +95,11 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		newFigure("cpu", "ms a sample", m.cpu),
 		newFigure("max rss", "MB", []float64{float64(maxRSS()) / 1e6}),
 		newFigure("first batch", "ms", []float64{float64(first) / 1e6}),
+	}
+	if cache != nil {
+		counts := cache.Counts()
+		report.set("recoded", "%d chunks in %d bytes, %d refused, %d times decoded", counts.Chunks, counts.Bytes,
+			counts.Refused, counts.Used)
 	}
 	report.Figures = append(report.Figures, m.waits.figures()...)
 	report.Stages = stageTimes(before, stages.Spent(), m.rows)

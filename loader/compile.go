@@ -30,6 +30,8 @@ const (
 	// sixteenth, where GDAL takes a twentieth for each process. Of a budget it is keptBudgetShare: a quarter.
 	keptShare       = 16
 	keptBudgetShare = 4
+	// recodedShare is the part of the machine's memory for chunks that decode fast (Options.Recode): an eighth.
+	recodedShare = 8
 	// plansAhead is how many tickets wait until their chunks are known: more than a client prefetches.
 	plansAhead = 16
 )
@@ -140,6 +142,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if err := engine.makeTiles(ctx, keep); err != nil {
 		return engine, err
 	}
+	recoded := engine.recodedBytes(keep)
 	if err := engine.setHash(); err != nil {
 		return engine, err
 	}
@@ -158,6 +161,9 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	engine.queue.memory, engine.queue.now = engine.memory, engine.memory.now
 	if engine.queue.stages = o.Stages; o.Stages != nil {
 		engine.slow.sources = make([]sourceTime, len(engine.sets))
+	}
+	if engine.fetchers(); engine.options.Recode { // fetchers sets the turns
+		engine.recoded = pixels.NewRecoded(recoded, &engine.options)
 	}
 	engine.start()
 	return engine, nil
@@ -243,6 +249,24 @@ func (e *Engine) makePlannedTiles(keep bool) {
 		e.toPlan = make(chan planned, plansAhead)
 		e.options.MemoryBytes -= bound
 	}
+}
+
+// recodedBytes sets aside memory for chunks that decode fast, and returns how many bytes they take at most. keep is as
+// of makePlannedTiles.
+func (e *Engine) recodedBytes(keep bool) (most int64) {
+	if !e.options.Recode {
+		return 0
+	}
+	if !keep {
+		most = e.options.MemoryBytes / plannedShare
+		e.options.MemoryBytes -= most
+		return most
+	}
+	most = procs.Memory() / recodedShare
+	if total := e.options.Budget.Limit(); total > 0 {
+		most = min(most, total/keptBudgetShare)
+	}
+	return most
 }
 
 // closeTables closes the tables of all sources.
@@ -465,6 +489,7 @@ func (e *Engine) Close() error {
 			e.tiles.Close()
 		}
 		e.weighed.close()
+		e.recoded.Close()
 		e.closeErr = e.closeTables()
 		e.options.CloseOpener()
 		e.account.Close()

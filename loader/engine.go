@@ -41,6 +41,7 @@ type Engine struct {
 	samples int64 // N, the samples of an epoch
 	memory  *memory
 	tiles   *pixels.TileCache // nil if windows share no decoded chunks
+	recoded *pixels.Recoded   // nil without Options.Recode
 	toPlan  chan planned      // tickets whose chunks planTiles announces to tiles; nil for windows drawn tile by tile
 	ahead   *lookahead        // says to Options.Disk what is read next; nil if that would change nothing
 	// announces is true if a field of a table has Announce.
@@ -462,6 +463,9 @@ func (e *Engine) workersFor(held int64) int {
 	}
 	return e.least
 }
+
+// Recoded returns the cache of chunks that decode fast, nil without Options.Recode.
+func (e *Engine) Recoded() *pixels.Recoded { return e.recoded }
 
 // fetchers returns how many goroutines run units at least: more than Workers if files are remote, since most
 // of them then wait for bytes.

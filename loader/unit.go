@@ -295,6 +295,7 @@ func (p *Pending) units(row int) iter.Seq[unit] {
 func (e *Engine) newReader() *pixels.Reader {
 	reader := pixels.NewReader(e.options)
 	reader.SetClock(e.options.Stages.Clock())
+	reader.SetRecoded(e.recoded)
 	reader.Slot.Urgent() // somebody waits for the batch
 	return reader
 }

@@ -50,3 +50,22 @@ func (o *Opened) Of(c Codec) (Decompressor, error) {
 	}
 	return o.live[c], nil
 }
+
+// Recoder encodes samples for OpenZL's decompressor in a form that decodes fast. It is for one goroutine.
+type Recoder interface {
+	// Encode appends to dst the frame of h rows of w numbers of width bytes (1, 2, 4 or 8).
+	Encode(dst, samples []byte, width, h, w int) ([]byte, error)
+}
+
+var newRecoder func() Recoder
+
+// RegisterRecoder makes NewRecoder return what open returns. The package of OpenZL calls it in its init function.
+func RegisterRecoder(open func() Recoder) { newRecoder = open }
+
+// NewRecoder returns a Recoder, or nil if this program does not import its package.
+func NewRecoder() Recoder {
+	if newRecoder == nil {
+		return nil
+	}
+	return newRecoder()
+}

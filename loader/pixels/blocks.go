@@ -55,6 +55,7 @@ func (r *Reader) source(ctx context.Context, a catalog.Asset, bands []int, box c
 		r.below = idleReaders.Get().(*Reader)
 		r.below.opener, r.below.maxChunk, r.below.large = r.opener, r.maxChunk, r.large
 		r.below.Slot, r.below.waits, r.below.disk = r.Slot, r.waits, r.disk
+		r.below.recoded = r.recoded
 		r.below.SetClock(r.Clock)
 	}
 	d, window := a.Index.DType, shuffle.Box{Y: box.Y0, X: box.X0, H: box.Y1 - box.Y0, W: box.X1 - box.X0}

@@ -45,6 +45,9 @@ type Reader struct {
 	boxes    []chunk.Box   // the boxes of an array that are read next
 	numbers  []int         // of the chunks that are read next
 	arrays   []arrayReader // of the arrays that were used last, the last used one first
+	recoded  *Recoded      // nil: chunks are decoded from files each time
+	object   uint64        // the file that is read, for recoded; 0: its version is not known
+	frames   chunk.Index   // of the chunks of the current index that recoded has
 	below    *Reader       // of the sources of virtual rasters; nil before the first one
 	dry      *DryReader    // the reader itself, if it is dry; else nil
 }
@@ -61,6 +64,9 @@ func (r *Reader) set(o resources.Options) {
 	r.opener, r.maxChunk, r.large = o.Opener, o.MaxChunkBytes, o.Large()
 	r.Slot, r.waits, r.disk = o.Turns.Slot(nil), o.Waits(), o.Disk
 }
+
+// SetRecoded sets the cache of chunks that decode fast. nil has none.
+func (r *Reader) SetRecoded(c *Recoded) { r.recoded = c }
 
 // SetClock sets the clock that measures the stages of the reader. nil stops measuring.
 func (r *Reader) SetClock(c *resources.Clock) {
@@ -86,6 +92,7 @@ func BorrowReader(o resources.Options) *Reader {
 
 // GiveBack returns a borrowed reader. The caller must not use it afterwards.
 func (r *Reader) GiveBack() {
+	r.recoded, r.object, r.frames = nil, 0, chunk.Index{}
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
 	r.Slot.Rest()
@@ -179,7 +186,7 @@ func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int)
 
 // open opens the file of an asset and checks that it is still the file that the index describes.
 func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
-	if a.Bytes != nil || r.dry != nil {
+	if r.object = 0; a.Bytes != nil || r.dry != nil {
 		return a.Reader(), nil
 	}
 	file, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
@@ -189,6 +196,9 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 	if err := r.indexes.check(ctx, a, file, r.maxChunk); err != nil {
 		_ = file.Close() // nothing was written, so a failure to close loses nothing
 		return nil, err
+	}
+	if r.recoded != nil {
+		r.object = objectOf(a, file)
 	}
 	return file, nil
 }

@@ -126,6 +126,13 @@ func (w *walk) decode(ctx context.Context, wants []neededChunk) error {
 	if w.array != nil {
 		return w.blocks(ctx, wants)
 	}
+	if w.recodes() {
+		rest, err := w.recall(ctx, wants)
+		if err != nil {
+			return err
+		}
+		wants = rest
+	}
 	w.numbers = slices.Grow(w.numbers[:0], len(wants))
 	for i := range wants {
 		w.numbers = append(w.numbers, wants[i].i)
@@ -237,11 +244,7 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 		w.finish(c, samples)
 		return nil
 	}
-	samples, pixels := w.memory(c), needed(x, c.i, w.box)
-	if _, _, width := x.DecodedShape(c.i); c.t != nil { // whole rows, because the next window may lie anywhere in them
-		part := x.Box(c.i)
-		pixels = min(c.t.rows, part.Y1-part.Y0) * width
-	}
+	samples, pixels := w.memory(c), w.pixels(c)
 	if w.dry != nil {
 		w.dry.decoded(x, c.i, x.Place(c.i), pixels)
 	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
@@ -249,7 +252,19 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 	}
 	w.Clock.Lap(resources.StagePredictor)
 	w.finish(c, samples)
+	w.remember(stored, c)
 	return nil
+}
+
+// pixels returns how many of the first pixels of a chunk are decoded.
+func (w *walk) pixels(c *neededChunk) int {
+	if c.t == nil {
+		return needed(w.x, c.i, w.box)
+	}
+	// Whole rows, because the next window may lie anywhere in them.
+	part := w.x.Box(c.i)
+	_, _, width := w.x.DecodedShape(c.i)
+	return min(c.t.rows, part.Y1-part.Y0) * width
 }
 
 // memory returns where the samples of a chunk go. A dry reader has none.
@@ -381,4 +396,62 @@ func partOf(run runs.Run) string {
 		return "chunk " + strconv.Itoa(run.Chunks[0])
 	}
 	return "chunks " + strconv.Itoa(run.Chunks[0]) + " and following"
+}
+
+// recodes reports whether chunks of the walk are kept encoded.
+func (w *walk) recodes() bool {
+	return w.recoded != nil && w.object != 0 && w.dry == nil && slices.Contains(slowToDecode, w.x.Codec)
+}
+
+// recall puts the chunks of wants into the sink that are kept encoded. It puts them first in wants, and returns the
+// others.
+func (w *walk) recall(ctx context.Context, wants []neededChunk) (rest []neededChunk, err error) {
+	w.frames = frameIndex(w.x)
+	count := 0
+	for i := range wants {
+		found, _ := w.recoded.find(keyOf(w.object, w.x, wants[i].i))
+		if found.in == nil {
+			continue
+		}
+		if count == 0 {
+			defer w.takeTurn()()
+		}
+		err := w.Slot.Tick(ctx)
+		used := err == nil && w.fromFrame(found.frame, &wants[i])
+		w.recoded.release(found, used)
+		if err != nil {
+			return nil, err
+		}
+		if used {
+			c := wants[i]
+			copy(wants[count+1:i+1], wants[count:i])
+			wants[count] = c
+			count++
+		}
+	}
+	return wants[count:], nil
+}
+
+// fromFrame decodes a chunk from its frame. It reports false if that fails: memory does not keep everything for ever.
+func (w *walk) fromFrame(frame []byte, c *neededChunk) bool {
+	samples := w.memory(c)
+	if w.Decoder.DecodeFirst(samples, frame, &w.frames, c.i, w.pixels(c)) != nil {
+		return false
+	}
+	w.Clock.Lap(resources.StagePredictor)
+	w.finish(c, samples)
+	return true
+}
+
+// remember lets an idle worker encode a chunk that was decoded from its stored bytes.
+func (w *walk) remember(stored []byte, c *neededChunk) {
+	if !w.recodes() || len(stored) == 0 || w.x.DecodedBytes(c.i) < keptTile || resources.IsLarge(w.x) {
+		return
+	}
+	key := keyOf(w.object, w.x, c.i)
+	if found, known := w.recoded.find(key); !known {
+		w.recoded.offer(key, w.x, c.i, stored)
+	} else if found.in != nil {
+		w.recoded.release(found, false)
+	}
 }

@@ -86,6 +86,10 @@ def test_an_engine_has_a_cache(fake_binary, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with chaski.load("d", batch_size=4, engine=chaski.Engine(cache="c", cache_bytes=1 << 30)):
         assert fake_binary()[0][-2:] == (f"--cache-dir={tmp_path}/c", "--cache-bytes=1073741824")
+    with chaski.load("d", batch_size=4, engine=chaski.Engine(recode=True)):
+        assert fake_binary()[1][-1] == "--recode=true"
+    with pytest.raises(chaski.SpecError, match="recode is 1: it must be True or False"):
+        chaski.load("d", batch_size=4, engine=chaski.Engine(recode=1))
     for wrong in ({"cache": "c"}, {"cache": "c", "cache_bytes": 0}, {"cache_bytes": -1}):
         with pytest.raises(chaski.SpecError, match="cache_bytes"):
             chaski.load("d", batch_size=4, engine=chaski.Engine(**wrong))

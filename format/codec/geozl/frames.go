@@ -10,6 +10,7 @@ import (
 func init() {
 	options := openzl.Options{Custom: Codecs()}
 	chunk.Register(chunk.OpenZL, func() chunk.Decompressor { return frames{openzl.NewDecoder(options)} })
+	chunk.RegisterRecoder(newRecoder)
 }
 
 // frames decodes frames of one output.
@@ -18,4 +19,16 @@ type frames struct{ d *openzl.Decoder }
 // Decompress implements chunk.Decompressor.
 func (f frames) Decompress(dst, src []byte, t *chunk.Tile) error {
 	return f.d.Decompress(dst, src, t.Number)
+}
+
+// recoderGraph decodes at about four times the speed of zstd, and takes about as many bytes for numbers that change
+// little from pixel to pixel.
+const recoderGraph = "planar>zigzag>pfor"
+
+func newRecoder() chunk.Recoder {
+	encoder, err := openzl.NewEncoder(recoderGraph, openzl.EncodeOptions{Geozl: openzl.Geozl19})
+	if err != nil {
+		return nil // the graph is one of the package's
+	}
+	return encoder
 }

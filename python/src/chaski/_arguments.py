@@ -272,6 +272,10 @@ class Engine(HasToken):
             `load`.
         cache_bytes: the most that `cache` may take on disk, at least 64 KiB; default: what the
             environment variable CHASKI_CACHE_BYTES has. Only for `load`.
+        recode: keep decoded chunks in memory in a form that decodes fast, which idle workers make:
+            from the second epoch on, samples take less work. The chunks take at most a quarter of
+            `memory`; without it, an eighth of the machine's, as long as nobody else needs it. Only
+            for `load`.
         prefetch: batches requested ahead. Without a number, as many as suit the data: 3, and of
             small samples of remote files up to 32, within a quarter of the engine's memory and 256
             MiB.
@@ -315,6 +319,7 @@ class Engine(HasToken):
     max_chunk: int | None = None
     cache: Path | None = None
     cache_bytes: int | None = None
+    recode: bool = False
     prefetch: int | None = None
     transport: Transport = "auto"
     wire: Wire = "auto"

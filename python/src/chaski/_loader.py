@@ -1065,6 +1065,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             max_chunk=e.max_chunk,
             cache_dir=absolute_path(os.fspath(e.cache)) if e.cache else None,
             cache_bytes=e.cache_bytes,
+            recode="true" if e.recode else None,
         )
         stack.callback(held.release)
         release = stack.pop_all().close
@@ -1100,7 +1101,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         UnavailableError: the server cannot be reached.
     """
     _refuse_fork()
-    e = _checked_engine(o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes")
+    e = _checked_engine(o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes", "recode")
     targets = addresses(o.target)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files(o.fields)))
@@ -1239,7 +1240,7 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         if (v := getattr(e, name)) is not None:
             count(name, v, _LEAST.get(name, 1))
     positive("timeout", e.timeout)
-    for name in ("share", "reuse", "plain_token"):
+    for name in ("recode", "share", "reuse", "plain_token"):
         if not isinstance(v := getattr(e, name), bool):
             raise SpecError(f"{name} is {v!r}: it must be True or False")
     for name in ("cache", "ledger"):

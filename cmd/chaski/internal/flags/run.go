@@ -22,6 +22,7 @@ type Engine struct {
 	total    MemoryTotal
 	cache    int64
 	maxChunk int
+	recode   bool
 }
 
 // Add adds the flags.
@@ -31,13 +32,14 @@ func (f *Engine) Add(fl *pflag.FlagSet) {
 	f.total.Add(fl)
 	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1)
 	AddMaxChunk(fl, &f.maxChunk)
+	console.Var(fl, &f.recode, "recode", false)
 }
 
 // Options returns the settings of the engine, and limits the heap of this process to its budget.
 func (f *Engine) Options() (loader.Options, error) {
 	budget, err := f.total.Budget(f.memory)
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
-		MaxChunkBytes: f.maxChunk, Budget: budget}, err
+		MaxChunkBytes: f.maxChunk, Budget: budget, Recode: f.recode}, err
 }
 
 // Run has the flags of commands that look at a run: its spec and the settings of its engine.

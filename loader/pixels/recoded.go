@@ -1,0 +1,412 @@
+package pixels
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/pages"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+const (
+	// recodedMost and recodedLeast bound what a chunk takes against its stored bytes: 13/10.
+	recodedMost, recodedLeast = 13, 10
+	// recodedEntry is what the cache knows of one chunk beside its bytes: a key, a place, and their part of a map.
+	recodedEntry = 128
+	// recodedPause is how long nothing is kept after memory ran out.
+	recodedPause = time.Minute
+	// recodedLook is the time between two looks whether a turn is free: some chunks are encoded in it.
+	recodedLook = 5 * time.Millisecond
+	// recodedAhead bounds the stored bytes of chunks that wait for an idle worker.
+	recodedAhead = 32 << 20
+)
+
+// Recoded keeps chunks of files in a form that decodes fast, from the second time on that they are needed. Idle
+// workers encode them. It keeps the chunks that come first and drops none of them for others: in a random order each
+// epoch needs all of them once, so the ones that are kept are as good as any. It is safe for concurrent use, and a nil
+// *Recoded keeps nothing.
+type Recoded struct {
+	most      int64
+	reserve   int64        // bytes of the machine that stay free
+	available func() int64 // returns how many bytes of the machine are free
+	budget    *budget.Budget
+	leave     func() // ends the membership in the budget
+
+	mu       sync.Mutex
+	chunks   map[recodedKey]recodedChunk
+	segments []*segment
+	taken    int64 // bytes of segments and entries, charged to the budget
+	counts   RecodedCounts
+	paused   time.Time // until when nothing is kept
+
+	work    sync.Mutex // guards what follows, and is never held together with mu
+	idle    *sync.Cond
+	workers int
+	turns   *resources.Turns // of the workers; nil if each has a turn of its own
+	busy    int              // workers that decode for batches, without turns
+	active  int              // goroutines that encode
+	waiting []recoding
+	bytes   int64                   // of waiting
+	asked   map[recodedKey]struct{} // of waiting, and of those that are encoded now
+	closed  bool
+	done    sync.WaitGroup
+}
+
+// RecodedCounts say what a Recoded did.
+type RecodedCounts struct {
+	Bytes   int64 // that it takes
+	Chunks  int64 // that it has
+	Used    int64 // times that a chunk was decoded from it
+	Refused int64 // chunks that would take too many bytes
+}
+
+// recodedKey is a hash of the file, its version, the place of the chunk and all that its decoding depends on.
+type recodedKey = xxh3.Uint128
+
+// recodedChunk is an encoded chunk. Without a segment it is one that is not worth it.
+type recodedChunk struct {
+	in    *segment
+	frame []byte
+}
+
+// segment is memory for several chunks, which is freed as a whole.
+type segment struct {
+	memory  *pages.Memory
+	used    int
+	readers int // that decode from it
+	keys    []recodedKey
+}
+
+// recoding is a chunk that waits to be encoded.
+type recoding struct {
+	key    recodedKey
+	x      *chunk.Index
+	i      int
+	stored []byte
+}
+
+// NewRecoded returns an empty cache for at most most bytes, which it charges to the budget as long as nobody waits for
+// them. The workers of the options encode what it keeps when they have nothing else to do.
+// The caller must call Close.
+func NewRecoded(most int64, o *resources.Options) *Recoded {
+	if chunk.NewRecoder() == nil {
+		return nil // this program could not decode what it encodes
+	}
+	r := &Recoded{most: most, reserve: procs.Memory() / keptReserve, available: procs.Available,
+		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, workers: o.Workers, turns: o.Turns,
+		asked: map[recodedKey]struct{}{}}
+	r.idle = sync.NewCond(&r.work)
+	r.leave = o.Budget.Join(r)
+	for range o.Workers {
+		r.done.Go(r.encodeAll)
+	}
+	return r
+}
+
+// Close frees all memory. No reader may use the cache any more.
+func (r *Recoded) Close() {
+	if r == nil {
+		return
+	}
+	r.work.Lock()
+	r.closed, r.waiting = true, nil
+	r.idle.Broadcast()
+	r.work.Unlock()
+	r.done.Wait()
+	r.leave()
+	r.free(0)
+}
+
+// Counts returns the counts so far.
+func (r *Recoded) Counts() RecodedCounts {
+	if r == nil {
+		return RecodedCounts{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := r.counts
+	counts.Bytes = r.taken
+	return counts
+}
+
+// Begin says that a worker decodes for a batch, until End.
+func (r *Recoded) Begin() {
+	if r != nil {
+		r.work.Lock()
+		r.busy++
+		r.work.Unlock()
+	}
+}
+
+// End ends Begin.
+func (r *Recoded) End() {
+	if r != nil {
+		r.work.Lock()
+		r.busy--
+		if len(r.waiting) > 0 {
+			r.idle.Signal()
+		}
+		r.work.Unlock()
+	}
+}
+
+// Settle waits until all chunks that wait are encoded, for tests and measurements.
+func (r *Recoded) Settle() {
+	r.work.Lock()
+	defer r.work.Unlock()
+	for len(r.asked) > 0 && !r.closed {
+		r.idle.Wait()
+	}
+}
+
+// objectOf returns the hash of a file and its version, or 0 if the version is not known.
+func objectOf(a *catalog.Asset, f source.Reader) uint64 {
+	if timed, ok := f.(source.Timed); ok {
+		return xxh3.HashStringSeed(a.URI, uint64(timed.ModTime().UnixNano())^uint64(f.Size())<<1) | 1
+	}
+	tag := a.ETag
+	if tag == "" {
+		tag = source.ETag(f)
+	}
+	if tag == "" || a.Bytes != nil {
+		return 0
+	}
+	return xxh3.HashStringSeed(a.URI, xxh3.HashString(tag)^uint64(f.Size())<<1) | 1
+}
+
+// slowToDecode are the codecs whose chunks are encoded anew. Others decode as fast, or their pixels would take many
+// times their bytes.
+var slowToDecode = []chunk.Codec{chunk.Zstd, chunk.Deflate, chunk.LZW, chunk.LZMA, chunk.LERC, chunk.WebP, chunk.PNG}
+
+// keyOf returns the key of a chunk of an index. object is not 0.
+func keyOf(object uint64, x *chunk.Index, i int) recodedKey {
+	bands, height, width := x.DecodedShape(i)
+	b := make([]byte, 0, 128)
+	for _, n := range [...]int64{int64(object), x.Ranges[i].Off, x.Ranges[i].Len, int64(bands), int64(height),
+		int64(width), int64(x.ChunkH), int64(x.Packed), int64(len(x.Params))} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	b = append(b, byte(x.Codec), byte(x.Predictor), byte(x.Inner), byte(x.DType))
+	for _, flag := range [...]bool{x.BigEndian, x.Reversed, x.LowBits, x.Bits} {
+		b = append(b, 0)
+		if flag {
+			b[len(b)-1] = 1
+		}
+	}
+	return xxh3.Hash128Seed(b, xxh3.Hash(x.Params))
+}
+
+// frameIndex returns an index by which a Decoder decodes what x's chunks are encoded to.
+func frameIndex(x *chunk.Index) chunk.Index {
+	frames := *x
+	frames.Codec, frames.Predictor, frames.Params = chunk.OpenZL, chunk.NoPredictor, nil
+	frames.BigEndian, frames.Reversed, frames.LowBits, frames.Bits, frames.Packed = false, false, false, false, 0
+	return frames
+}
+
+// find returns an encoded chunk, which the caller must release if it has a segment. known says that it need not be
+// offered.
+func (r *Recoded) find(key recodedKey) (found recodedChunk, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found, known = r.chunks[key]; found.in != nil {
+		found.in.readers++
+	}
+	return found, known || time.Now().Before(r.paused)
+}
+
+// release ends find. used says that the chunk was decoded from its frame.
+func (r *Recoded) release(found recodedChunk, used bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found.in.readers--; used {
+		r.counts.Used++
+	}
+}
+
+// offer lets an idle worker encode a chunk, unless many wait. It copies the stored bytes.
+func (r *Recoded) offer(key recodedKey, x *chunk.Index, i int, stored []byte) {
+	n := int64(len(stored))
+	r.work.Lock()
+	defer r.work.Unlock()
+	if _, ok := r.asked[key]; ok || r.closed || r.bytes+n > recodedAhead {
+		return
+	}
+	r.asked[key] = struct{}{}
+	r.bytes += n
+	r.waiting = append(r.waiting, recoding{key, x, i, slices.Clone(stored)})
+	r.idle.Signal()
+}
+
+// isIdle reports whether a worker has nothing to do. It needs the lock of work.
+func (r *Recoded) isIdle() bool {
+	if r.turns != nil {
+		return r.turns.Taken()+r.active < r.workers
+	}
+	return r.busy+r.active < r.workers
+}
+
+// encodeAll encodes chunks while fewer workers decode for batches than there are.
+func (r *Recoded) encodeAll() {
+	decoder := chunk.NewDecoder(nil)
+	encoder := chunk.NewRecoder()
+	var samples, frame []byte
+	r.work.Lock()
+	defer r.work.Unlock()
+	for {
+		for !r.closed && (len(r.waiting) == 0 || !r.isIdle()) {
+			if len(r.waiting) == 0 || r.turns == nil {
+				r.idle.Wait()
+				continue
+			}
+			r.work.Unlock() // nobody says when a turn becomes free
+			time.Sleep(recodedLook)
+			r.work.Lock()
+		}
+		if r.closed {
+			return
+		}
+		next := r.waiting[0]
+		r.waiting = slices.Delete(r.waiting, 0, 1)
+		r.active++
+		r.work.Unlock()
+		err := crash.Call(func() error {
+			frame = next.encode(decoder, encoder, frame[:0], &samples)
+			return nil
+		})
+		if err != nil { // a panic, which may have left the decoder half changed
+			decoder, frame = chunk.NewDecoder(nil), frame[:0]
+		}
+		r.keep(next.key, frame)
+		r.work.Lock()
+		r.active--
+		r.bytes -= int64(len(next.stored))
+		delete(r.asked, next.key)
+		r.idle.Broadcast()
+	}
+}
+
+// encode appends the frame of a chunk to dst. It appends nothing if the chunk is damaged, which the readers of its
+// pixels report, or the frame is too large.
+func (c *recoding) encode(d *chunk.Decoder, e chunk.Recoder, dst []byte, samples *[]byte) []byte {
+	n := c.x.DecodedBytes(c.i)
+	if cap(*samples) < n+chunk.Spare {
+		*samples = cast.Aligned(n + chunk.Spare)
+	}
+	decoded := (*samples)[:n]
+	if d.Decode(decoded, c.stored, c.x, c.i) != nil {
+		return dst
+	}
+	bands, height, width := c.x.DecodedShape(c.i)
+	number := c.x.DType.Size() / c.x.DType.Components()
+	row := width * c.x.DType.Components()
+	if c.x.Inner == chunk.YXB {
+		row *= bands
+	} else {
+		height *= bands
+	}
+	frame, err := e.Encode(dst, decoded, number, height, row)
+	if err != nil || len(frame)*recodedLeast > len(c.stored)*recodedMost {
+		return dst
+	}
+	return frame
+}
+
+// keep stores a frame as far as there is memory. An empty one is of a chunk that is not worth it.
+func (r *Recoded) keep(key recodedKey, frame []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(frame) == 0 {
+		if r.charge(recodedEntry) {
+			r.counts.Refused++
+			r.chunks[key] = recodedChunk{}
+		}
+		return
+	}
+	const align = 8
+	need := (len(frame) + align - 1) / align * align
+	var last *segment
+	if n := len(r.segments); n > 0 {
+		last = r.segments[n-1]
+	}
+	if last == nil || len(last.memory.Bytes())-last.used < need {
+		size := max(need, pages.Worth)
+		if r.available()-r.reserve < int64(size) || !r.charge(int64(size)) {
+			r.paused = time.Now().Add(recodedPause)
+			return
+		}
+		memory, err := pages.New(size)
+		if err != nil { // what was charged goes back with the next free: Release must not be called with the lock
+			r.paused = time.Now().Add(recodedPause)
+			return
+		}
+		last = &segment{memory: memory}
+		r.segments = append(r.segments, last)
+	}
+	place := last.memory.Bytes()[last.used:][:len(frame):len(frame)]
+	if !r.charge(recodedEntry) {
+		r.paused = time.Now().Add(recodedPause)
+		return
+	}
+	copy(place, frame)
+	last.used += need
+	last.keys = append(last.keys, key)
+	r.chunks[key] = recodedChunk{last, place}
+	r.counts.Chunks++
+}
+
+// charge takes n bytes of the bound and the budget. It needs the lock.
+func (r *Recoded) charge(n int64) bool {
+	if r.taken+n > r.most || !r.budget.TryAcquire(n) {
+		return false
+	}
+	r.taken += n
+	return true
+}
+
+// free frees segments that no reader uses until all take at most bound bytes, the last ones first.
+func (r *Recoded) free(bound int64) (more bool) {
+	r.mu.Lock()
+	before := r.taken
+	for i := len(r.segments) - 1; i >= 0 && r.taken > bound; i-- {
+		old := r.segments[i]
+		if old.readers > 0 {
+			continue
+		}
+		for _, key := range old.keys {
+			delete(r.chunks, key)
+		}
+		r.counts.Chunks -= int64(len(old.keys))
+		r.taken -= int64(len(old.memory.Bytes()) + recodedEntry*len(old.keys))
+		old.memory.Free()
+		r.segments = slices.Delete(r.segments, i, i+1)
+	}
+	if len(r.segments) == 0 { // what is left are chunks that are not worth it
+		clear(r.chunks)
+		r.taken = 0
+	}
+	due, more := before-r.taken, len(r.segments) > 0
+	r.mu.Unlock()
+	r.budget.Release(due)
+	return more
+}
+
+// Reclaim implements budget.Holder.
+func (r *Recoded) Reclaim(budget.Level) (more bool) {
+	taken := r.Counts().Bytes
+	return r.free(taken - max(taken/keptGiven, keptGivenBytes))
+}
+
+// Freed implements budget.Holder.
+func (r *Recoded) Freed() {}
