@@ -72,6 +72,7 @@ func limit(part string, off int, format string, args ...any) error {
 // may be there. It need not be XML: a parser finds no more parts than are counted.
 func XML(part string, text []byte, most map[string]int) (size int64, err error) {
 	depth, elements, found := 0, 0, map[string]int{}
+	inside := 0 // where a directive ends: what a parser skips there may have elements in it, which count here
 	for pos := 0; ; {
 		begin := bytes.IndexByte(text[pos:], '<')
 		if begin < 0 {
@@ -79,7 +80,17 @@ func XML(part string, text []byte, most map[string]int) (size int64, err error) 
 		}
 		pos += begin
 		rest := text[pos:]
-		if end := skipped(rest); end > 0 {
+		if pos < inside {
+			rest = text[pos:inside]
+		}
+		marked := bytes.HasPrefix(rest, []byte("<!")) || bytes.HasPrefix(rest, []byte("<?"))
+		end := len("<!")
+		if marked && pos >= inside {
+			if end = skipped(rest); end == 0 {
+				end, inside = len("<!"), pos+directive(rest)
+			}
+		}
+		if marked {
 			pos += end
 			continue
 		}
@@ -111,9 +122,6 @@ func XML(part string, text []byte, most map[string]int) (size int64, err error) 
 
 // skipped returns the length of a comment, a section of characters, or an instruction that text begins with, or 0.
 func skipped(text []byte) int {
-	if len(text) < 2 || text[1] != '!' && text[1] != '?' {
-		return 0
-	}
 	for _, form := range [...]struct{ start, end string }{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}} {
 		if bytes.HasPrefix(text, []byte(form.start)) {
 			if end := bytes.Index(text[len(form.start):], []byte(form.end)); end >= 0 {
@@ -122,7 +130,37 @@ func skipped(text []byte) int {
 			return len(text)
 		}
 	}
-	return len("<!") // what a parser skips there may have elements in it, which count here
+	return 0
+}
+
+// directive returns the length of the directive that text begins with, "<!" and what follows, as encoding/xml finds
+// its end: quotes hide brackets, other brackets nest, and a comment in it is passed over.
+func directive(text []byte) int {
+	quote, depth := byte(0), 0
+	for i := len("<!x"); i < len(text); i++ { // its first character is no quote and no bracket
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '>' && depth == 0:
+			return i + 1
+		case c == '>':
+			depth--
+		case bytes.HasPrefix(text[i:], []byte("<!--")):
+			i += len("<!--")
+			end := bytes.Index(text[i:], []byte("-->"))
+			if end < 0 {
+				return len(text)
+			}
+			i += end + len("-->") - 1
+		case c == '<':
+			depth++
+		}
+	}
+	return len(text)
 }
 
 // tag reads the tag that text begins with: the name of the element without its prefix, the length of the tag, whether

@@ -147,7 +147,7 @@ func parse(file *os.File) (*label, *Part, error) {
 		return nil, nil, damaged("it is no part")
 	}
 	off, err := members[0].DataOffset()
-	if err != nil || members[0].UncompressedSize64 > uint64(info.Size()-off) {
+	if err != nil || off > info.Size() || members[0].UncompressedSize64 > uint64(info.Size()-off) {
 		return nil, nil, damaged("its body does not lie in it")
 	}
 	l, err := readLabel(members[1])
