@@ -21,7 +21,7 @@ func (f frames) Decompress(dst, src []byte, t *chunk.Tile) error {
 	return f.d.Decompress(dst, src, t.Number)
 }
 
-// recoderGraph decodes at about four times the speed of zstd, and takes about as many bytes for numbers that change
+// recoderGraph decodes faster than zstd, and takes about as many bytes for numbers that change
 // little from pixel to pixel.
 const recoderGraph = "planar>zigzag>pfor"
 
