@@ -1101,7 +1101,9 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         UnavailableError: the server cannot be reached.
     """
     _refuse_fork()
-    e = _checked_engine(o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes", "recode")
+    e = _checked_engine(
+        o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes", "recode"
+    )
     targets = addresses(o.target)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files(o.fields)))
