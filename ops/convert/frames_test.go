@@ -62,8 +62,9 @@ func TestFramesFollowBytes(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		err := convert.Frames(l, bytes.NewReader(in), o, none)
 		runtime.ReadMemStats(&after)
-		// All blocks that hold the samples on their way to size: each is twice as large as the one before.
-		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, fault.Corrupt) || took > uint64(4*size)+8<<20 {
+		// All blocks that hold the samples on their way to size: each is twice as large as the one before, four times
+		// size in all. The race detector adds a little.
+		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, fault.Corrupt) || took > uint64(5*size)+8<<20 {
 			t.Errorf("%d bytes take %d, %v", size, took, err)
 		}
 	}
