@@ -298,8 +298,9 @@ class Run:
             positions=t.named,
             corners=t.corners,
             unpadded=t.unpadded,
-            weights=t.weights
-            and pb.RowWeights(path=t.weights.path, hash=t.weights.hash, once=t.weights.once),
+            weights=None
+            if t.weights is None
+            else pb.RowWeights(path=t.weights.path, hash=t.weights.hash, once=t.weights.once),
             native=self._native or self._options.wire == "native",
             trace=trace,
         )
