@@ -94,8 +94,8 @@ func TestFieldsRefused(t *testing.T) {
 	}
 }
 
-// TestAssetsThatFitAField: other assets must have the dtype, and the bands that the field picks or, if it picks none, as
-// many, and as many steps if it picks none. Picked steps that an asset lacks are padding.
+// TestAssetsThatFitAField: other assets must have the dtype, and the bands that the field picks or, if it picks none,
+// as many, and as many steps if it picks none. Picked steps that an asset lacks are padding.
 func TestAssetsThatFitAField(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16})
