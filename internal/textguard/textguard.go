@@ -83,15 +83,16 @@ func XML(part string, text []byte, most map[string]int) (size int64, err error) 
 		if pos < inside {
 			rest = text[pos:inside]
 		}
-		marked := bytes.HasPrefix(rest, []byte("<!")) || bytes.HasPrefix(rest, []byte("<?"))
-		end := len("<!")
-		if marked && pos >= inside {
-			if end = skipped(rest); end == 0 {
-				end, inside = len("<!"), pos+directive(rest)
+		if bytes.HasPrefix(rest, []byte("<!")) || bytes.HasPrefix(rest, []byte("<?")) {
+			length := len("<!")
+			if pos >= inside {
+				if form := skipped(rest); form > 0 {
+					length = form
+				} else {
+					inside = pos + directive(rest)
+				}
 			}
-		}
-		if marked {
-			pos += end
+			pos += length
 			continue
 		}
 		if bytes.HasPrefix(rest, []byte("</")) {
