@@ -19,9 +19,11 @@ from chaski import _distribution as _distribution
 from chaski._access import Token, tls
 from chaski._arguments import *  # noqa: F403  (its __all__ is part of the one below)
 from chaski._assemble import Batch
+from chaski._bad import BadRows
 from chaski._fields import *  # noqa: F403
-from chaski._loader import BadRows, Loader, connect, load
+from chaski._loader import Loader
 from chaski._members import Ragged, polygons
+from chaski._open import connect, load
 from chaski._pack import pack, stac
 from chaski._paste import GroundGrid, paste
 from chaski._plot import show

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from chaski._assemble import Batch
-from chaski._loader import Loader, connect, load
+from chaski._loader import Loader
+from chaski._open import connect, load
 
 Step = Callable[[Batch], object]
 

@@ -1,4 +1,4 @@
-"""`load`, `connect` and `Loader`: iterate over the batches of a dataset."""
+"""`Loader`: iterates over the batches of a dataset."""
 
 from __future__ import annotations
 
@@ -11,84 +11,43 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar, get_args, overload
+from typing import Any, TypeVar, overload
 
 from chaski import _engine, _show
-from chaski._access import check_plain, from_environment
-from chaski._arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
+from chaski._arguments import Engine, FieldInfo, SourceInfo
 from chaski._assemble import Batch, Pool, row_of
+from chaski._bad import BadRows, bad_rows
 from chaski._calls import entry, raised
-from chaski._files import absolute_path
 from chaski._grpc import pb
-from chaski._host import SUPPORTED
 from chaski._ledger import Ledger
-from chaski._plain import count, instance, is_bool, positive
+from chaski._plain import count, is_bool
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
-from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
+from chaski._rpc import Connection, Description
 from chaski._run import Job, Moves, Run, resting
-from chaski._spec import (
-    ConnectOptions,
-    LoadOptions,
-    SpecOptions,
-    build_spec,
-    policy,
-    takes,
-)
-from chaski._tables import Files
+from chaski._spec import LoadOptions, SpecOptions, policy
 from chaski._weights import Changes, written
 from chaski._windows import GeoWindow
-from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
+from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, Weights, local_rows, steps
 
 _log = logging.getLogger("chaski")
 
 T = TypeVar("T")
 
-_KEPT_BAD_ROWS = 1000
 _NEW_ENGINES = 2
 """Times an hour that a new engine takes the place of one that ended. An end may be bad luck, such
 as another program that took the memory; of the third one the user has to know."""
 _HOUR = 3600.0
 _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
-_MAX_WORKERS = 4096  # of an engine
-_LEAST = {"retries": 0, "prefetch_bytes": 0, "cache_bytes": 64 << 10}
 _EPOCHS = 1 << 64  # numbers of epochs have 64 bits
-_MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
 _MAX_PLANNED = 1 << 14  # epochs of a question
 _SERVER_SEES = 5.0
 """Seconds in which a server sees that a stream has ended."""
-
-
-class BadRows:
-    """What the bad-sample policy met so far.
-
-    Attributes:
-        count: rows it touched.
-        rows: (epoch, row) of the last 1000 of them; of a sequence whose bad steps were filled, once
-            a step.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.rows: deque[tuple[int, BadRow]] = deque(maxlen=_KEPT_BAD_ROWS)
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __repr__(self) -> str:
-        last = f", last: {self.rows[-1][1].message}" if self.rows else ""
-        return f"<{self.count} bad rows{last}>"
-
-
-def _bad_rows(batch: Batch) -> int:
-    """Returns the bad rows of a batch: one of a sequence may be there with several bad steps."""
-    return len({b.row for b in batch.bad})
 
 
 def refuse_worker() -> None:
@@ -115,15 +74,6 @@ def refuse_setting(name: str, value: object) -> None:
             f"{name} is an option with which a loader opens: open another one with "
             f"{name}={value!r:.50}, and have it go on from this one's place by "
             "load_state_dict(state, strict=False)"
-        )
-
-
-def _refuse_fork() -> None:
-    """Raises in a fork of a process that used gRPC, where an engine would be waited for in vain."""
-    if stands_still():
-        raise RuntimeError(
-            "this process was forked from one that had used chaski, whose connections stand still "
-            "here: start processes by the method 'spawn' or 'forkserver'"
         )
 
 
@@ -655,7 +605,7 @@ class Loader:
         if epoch != batch.epoch:
             epoch, begun, seen, count = batch.epoch, batch.step, batch.step, 0
         if batch.step >= seen:
-            seen, count = batch.step + 1, count + _bad_rows(batch)
+            seen, count = batch.step + 1, count + bad_rows(batch)
         self._counted = epoch, begun, seen, count
         if batch.bad and count > limit:
             rank = f" among the rows of rank {self.rank} of {self.world_size}"
@@ -675,7 +625,7 @@ class Loader:
         if batch.epoch not in self._walked:
             first = self._walked.start if batch.epoch == self._walked.stop else batch.epoch
             self._walked = range(first, batch.epoch + 1)
-        self.bad.count += _bad_rows(batch)
+        self.bad.count += bad_rows(batch)
         self.bad.rows.extend((batch.epoch, row) for row in batch.bad)
 
     def _tell(self, batch: Batch) -> None:
@@ -896,6 +846,18 @@ _clients: weakref.WeakSet[Loader] = weakref.WeakSet()
 """Loaders whose engine is the client of servers."""
 
 
+def _indices(samples: Sequence[int]) -> tuple[list[int], int | None]:
+    """Returns the indices that `fetch` is given, and the length of a mask that gives them."""
+    with contextlib.suppress(TypeError):
+        picked = list(samples)
+        scalars = not any(getattr(i, "shape", ()) for i in picked)
+        if scalars and picked and all(is_bool(i) for i in picked):
+            return [i for i, chosen in enumerate(picked) if chosen], len(picked)
+        if not any(is_bool(i) for i in picked):
+            return [operator.index(i) for i in picked], None
+    raise SpecError(f"samples is {samples!r:.100}: it must be a list of ints, or a mask of bools")
+
+
 class Ids(Sequence[str]):
     """What the samples of a loader are called, by their index; see `Loader.ids`."""
 
@@ -993,273 +955,3 @@ class _Loop(Iterator[Batch]):
         # At the end of Python all other threads stand still, and may hold the locks of the stream.
         if not sys.is_finalizing():
             self.end("")
-
-
-@takes(LoadOptions)
-def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of o)
-    """Loads batches with an engine of its own, which all loaders of this process share.
-
-    The engine is what CHASKI_BIN names, else the one that the wheel carries, else `chaski` on PATH.
-    It runs as a child process, reachable by this user only, and ends with the last loader or this
-    process. When it is killed (the system has no memory left, say), a new one goes on at the step
-    where the loop stands, and the log says so; the third end in an epoch is an UnavailableError
-    with the engine's last words.
-
-    Args:
-        source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
-            Tortilla) or a list of them, a directory, a glob, a file or a list (also a Series or an
-            array) of files, or the folder of a dense TileDB array, whose attributes are the fields'
-            columns; a table in memory: a DataFrame of pandas, geopandas or polars, a
-            `pyarrow.Table`, a list of dicts, or a dict of columns, which become a file that lives
-            as long as the loader, with absolute paths; or a `Mixture` of several.
-        batch_size: samples of a global batch, over all ranks.
-        fields: members of a sample by name: a `Field` or `Vector`, a dict of a field's
-            members, or a str: a pattern if it has a name such as {id}, else a column. Default:
-            those of a catalog of pairs (`chaski index --field`), of anything else one raster
-            "image".
-        pixels: bands, dtype, layout, fill and augmentation of the raster fields: a `Pixels`.
-        normalize: a `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), or
-            "mean_std", "min_max" or "percentile" with `stats`. Fields of dtype "native" and
-            "int64", and those that stats lacks, are left out.
-        stats: the result of `chaski.stats`, or the JSON of `chaski stats`: its path or content, or
-            its member "fields" alone.
-        window: the part of an asset to read: the size of a random window in pixels, (height, width)
-            or the side of a square, or three sides or more, of which each batch has one; or a
-            `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`, `TileWindow`, `RowWindow` or
-            `GeoWindow`; or a list of such windows, for several views of each sample. Default: the
-            whole chip.
-        shuffle: every epoch has an order of its own; else samples come in dataset order.
-        seed: of the order and the windows, in [0, 2**64).
-        last: what becomes of the last global batch of an epoch if it is short: "short" gives it
-            with the rows that there are, as a DataLoader does, "drop" leaves it out, "pad" adds
-            rows that are not "valid", so that all batches have one shape (for compiled models). A
-            rank without a row has one that is not valid.
-        rows: which rows of the source are samples, by value, place, time or split: a `Rows`.
-        tables: other tables whose columns the source has, too, with the column of the source that
-            has the keys of their rows: {"labels.csv": "id"}, or {"labels.csv": {"Image ID": "id"}}
-            if the table calls it otherwise. Of tables in memory pairs: [(frame, "id")]. A key is
-            the value, or its end from a slash on, with or without the ending of an image.
-        on_bad: "error" raises for a sample that cannot be read, "skip", "replace" and "fill" go on;
-            an `OnBad` also limits how many, and lists them in a file.
-        rank: gets rows rank, rank + world_size, ... of every global batch.
-        world_size: number of ranks.
-        engine: threads, memory, transport and timeouts: an `Engine`.
-
-    Returns:
-        An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.
-
-    Raises:
-        RuntimeError: this process was forked from one that had used chaski.
-    """
-    _refuse_fork()
-    not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
-    e = _checked_engine(o, "load", *not_here)
-    with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files(o.fields, local=True)))
-        spec = build_spec(o.source, o, files)
-        received = replace(e, wire="final")
-        held = _engine.Held(
-            e.share,
-            workers=e.workers,
-            memory=e.memory,
-            max_chunk=e.max_chunk,
-            cache_dir=absolute_path(os.fspath(e.cache)) if e.cache else None,
-            cache_bytes=e.cache_bytes,
-            recode="true" if e.recode else None,
-        )
-        stack.callback(held.release)
-        release = stack.pop_all().close
-    return Loader(held.engine.connection, spec, o, received, release, held)
-
-
-@takes(ConnectOptions)
-def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the members of o)
-    """Loads batches from a running engine (`chaski serve`), or from several that see the same data.
-
-    An engine on this host hands its batches over in shared memory. Of any other, of several, and
-    with transport="grpc", the engine that `load` starts is the client: it asks, converts, and hands
-    the batches over like its own. Without that engine (see `load`), one server can be spoken to all
-    the same.
-
-    After a broken connection the loader reconnects and repeats its open requests, which any server
-    can answer. With several servers, the requests of one that dies, drains or is silent for the
-    timeout go to another; the order of the batches stays. The loader goes on as long as one of
-    them answers.
-
-    Args:
-        target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
-            a sequence or with commas between; or "dns:host:port" for all addresses that the name
-            has now.
-        source: as for `load`, as the server names it: a path below one of its roots. So are the
-            files that other arguments name, but for `stats` and the quarantine, which are files
-            here. A list of files or a table in memory is for servers on this host ("unix:...")
-            alone, of which a root holds this program's temporary files.
-
-    All other arguments are those of `load`.
-
-    Raises:
-        UnavailableError: the server cannot be reached.
-    """
-    _refuse_fork()
-    e = _checked_engine(
-        o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes", "recode"
-    )
-    targets = addresses(o.target)
-    with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files(o.fields)))
-        spec = build_spec(o.source, o, files)
-        if files.made and not all(t.startswith("unix") for t in targets):
-            raise SpecError(
-                "source or shapes are in memory, which a server on another host does not see: "
-                "write them to a .csv or .parquet file below one of its roots, and give that path"
-            )
-        if len(targets) == 1:
-            connection = Connection(
-                targets[0], credentials=e.credentials, token=e.token, plain_token=e.plain_token
-            )
-            stack.callback(connection.close)
-            alone, described = _alone(connection, spec, o)
-            if alone:
-                release = stack.pop_all().close
-                return Loader(
-                    connection, spec, o, replace(e, wire="final"), release, described=described
-                )
-        upstream = _upstream(targets, e)
-        received = replace(
-            e,
-            # Wire, transport and retries are those between the engine and the servers. The engine
-            # converts faster than a network brings floats, and servers send what is smaller.
-            wire="final" if e.wire == "final" else "native",
-            transport="auto",
-            retries=0,
-            timeout=(e.retries + 2) * (e.timeout + _CONNECT_SECONDS),
-            # The engine holds what is asked for ahead; this process takes one batch at a time.
-            prefetch=1,
-        )
-        tickets = _TICKETS if _several(targets) else e.prefetch and e.prefetch + 1
-        held = _engine.Held(e.share)
-        stack.callback(held.release)
-        release = stack.pop_all().close
-    engine = held.engine.connection
-    return Loader(engine, spec, o, received, release, held, upstream, tickets=tickets)
-
-
-_TICKETS = 1024
-"""Tickets of which the engine knows that is the client of several servers: those of a group go to
-one of them, and the engine has to see as many groups ahead as there are servers."""
-_CONNECT_SECONDS = 20.0
-"""What an attempt to connect may take beside `timeout`. An engine that is the client gives up by
-itself, later than this only if it hangs."""
-
-
-def _indices(samples: Sequence[int]) -> tuple[list[int], int | None]:
-    """Returns the indices that `fetch` is given, and the length of a mask that gives them."""
-    with contextlib.suppress(TypeError):
-        picked = list(samples)
-        scalars = not any(getattr(i, "shape", ()) for i in picked)
-        if scalars and picked and all(is_bool(i) for i in picked):
-            return [i for i, chosen in enumerate(picked) if chosen], len(picked)
-        if not any(is_bool(i) for i in picked):
-            return [operator.index(i) for i in picked], None
-    raise SpecError(f"samples is {samples!r:.100}: it must be a list of ints, or a mask of bools")
-
-
-def _several(targets: Sequence[str]) -> bool:
-    return len(targets) > 1 or targets[0].startswith("dns:")
-
-
-def _alone(
-    connection: Connection, spec: dict[str, Any], o: SpecOptions
-) -> tuple[bool, Description | None]:
-    """Reports whether the only server is spoken to from here, and not by an engine.
-
-    If the server was asked for that, its description of the spec is returned too.
-    """
-    e = o.engine
-    try:
-        _engine.find_binary()
-    except EngineError:
-        return True, None
-    if e.transport == "shm" or _several([connection.target]):
-        return e.transport == "shm", None
-    other = e.credentials is not None and tls_of(e.credentials) is None
-    if e.transport == "grpc":  # where memory cannot be shared, an engine between would only cost
-        return other or not SUPPORTED, None
-    rows = local_rows(spec["batch_size"], o.world_size)
-    d = connection.describe(spec, e.timeout, rows=rows, rank=o.rank, world_size=o.world_size)
-    with contextlib.suppress(UnavailableError):
-        connection.side(d.reply.shared)
-        return True, d  # in shared memory, another process between would only cost
-    return other, d
-
-
-def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
-    """Returns what the engine needs to be the client of servers."""
-    token: Any = e.token or from_environment()  # an Engine makes a Token of a str
-    if token is not None and e.credentials is None and not e.plain_token:
-        for t in targets:
-            check_plain(t)
-    tls = None
-    if e.credentials is not None and (tls := tls_of(e.credentials)) is None:
-        raise SpecError(
-            "credentials for several servers have to be those of grpc.ssl_channel_credentials"
-        )
-    return pb.Upstream(
-        targets=targets,
-        tls=tls,
-        timeout_seconds=e.timeout,
-        hedge=e.hedge or 0.0,
-        # The engine reads the file itself, so that a token that was renewed holds for reconnecting.
-        token=token.text() if token and not token.path else "",
-        token_file=token.path if token else "",
-        transport=e.transport,
-        retries=e.retries,
-        prefetch=e.prefetch,
-        prefetch_bytes=e.prefetch_bytes,
-        max_batch_bytes=e.max_batch_bytes,
-        plain_token=e.plain_token,
-    )
-
-
-def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
-    """Returns the options of the engine, after the checks of what is no part of a spec."""
-    if count("world_size", o.world_size) > _MAX_RANKS:
-        raise SpecError(f"world_size is {o.world_size}: it must be at most {_MAX_RANKS}")
-    if count("rank", o.rank, 0) >= o.world_size:
-        raise SpecError(
-            f"rank is {o.rank}, but world_size is {o.world_size}: ranks are 0 to {o.world_size - 1}"
-        )
-    e = o.engine
-    if not instance("engine", e, Engine):
-        raise SpecError("engine is None: it must be a chaski.Engine")
-    for name in not_here:
-        v = getattr(e, name)
-        if v != getattr(Engine(), name):
-            other = "connect" if call == "load" else "load"
-            raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
-    counts = "prefetch", "memory", "max_chunk", "max_batch_bytes", "workers"
-    for name in (*counts, *_LEAST):
-        if (v := getattr(e, name)) is not None:
-            count(name, v, _LEAST.get(name, 1))
-    positive("timeout", e.timeout)
-    for name in ("recode", "share", "reuse", "plain_token"):
-        if not isinstance(v := getattr(e, name), bool):
-            raise SpecError(f"{name} is {v!r}: it must be True or False")
-    for name in ("cache", "ledger"):
-        v = getattr(e, name)
-        path = isinstance(v, (str, os.PathLike)) and v != ""
-        path = path and not os.path.isfile(absolute_path(os.fspath(v)))
-        if v is not None and not path:
-            raise SpecError(f"{name} is {v!r}: it must be the path of a folder")
-    for name, words in (("transport", get_args(Transport)), ("wire", get_args(Wire))):
-        if (v := getattr(e, name)) not in words:
-            raise SpecError(f"{name} is {v!r}: it must be one of {', '.join(words)}")
-    if e.cache and not e.cache_bytes and not os.environ.get("CHASKI_CACHE_BYTES"):
-        raise SpecError("cache needs cache_bytes: the most that it may take on disk")
-    if e.cache_bytes and not e.cache and not os.environ.get("CHASKI_CACHE_DIR"):
-        raise SpecError(f"cache_bytes is {e.cache_bytes}, and no cache is given: it needs a folder")
-    if (e.workers or 0) > _MAX_WORKERS:
-        raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
-    if e.hedge is not None and not positive("hedge", e.hedge) < 1:
-        raise SpecError(f"hedge is {e.hedge!r}: it must be a share between 0 and 1, or None")
-    return e

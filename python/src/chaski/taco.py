@@ -40,7 +40,7 @@ from chaski._calls import entry
 from chaski._command import ask as _ask
 from chaski._fields import FieldLike
 from chaski._loader import Loader
-from chaski._loader import load as _load
+from chaski._open import load as _load
 from chaski._plain import (
     Crs,
     Path,

@@ -19,7 +19,7 @@ import numpy as np
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._fields import Pixels
-from chaski._loader import load
+from chaski._open import load
 from chaski._plain import needs
 from chaski._rpc import PREFETCH
 from chaski.errors import Error

@@ -16,9 +16,11 @@ import numpy.typing as npt
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._arguments import Engine, SourceLike
 from chaski._assemble import Batch, row_of
+from chaski._bad import BadRows
 from chaski._calls import entry
-from chaski._loader import BadRows, Loader, connect, load, refuse_setting, refuse_worker
+from chaski._loader import Loader, refuse_setting, refuse_worker
 from chaski._members import Ragged
+from chaski._open import connect, load
 from chaski._plain import needs
 from chaski._plot import Members
 from chaski._spec import BatchOptions, SampleOptions, init_takes

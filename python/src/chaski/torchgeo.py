@@ -27,7 +27,7 @@ import numpy.typing as npt
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._arguments import Engine, SourceLike
 from chaski._fields import Field, Pixels
-from chaski._loader import load
+from chaski._open import load
 from chaski._plain import needs
 from chaski._plot import Members
 from chaski._rpc import PREFETCH
