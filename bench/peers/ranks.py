@@ -55,7 +55,7 @@ def step(batch):
 def cpu():
     t = os.times()
     return t.user + t.system
-print(json.dumps([loader._held.engine.pid, len(loader)]), flush=True)
+print(json.dumps([loader._link._held.engine.pid, len(loader)]), flush=True)
 while sys.stdin.readline():
     begun = cpu()
     samples = int(sum(map(step, loader)))

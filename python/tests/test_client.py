@@ -118,7 +118,7 @@ def test_a_stream_that_ended_between_epochs(fake):
         for _ in range(2):
             list(loader)
         if way == "plain":
-            run = loader._run
+            run = loader._walk._run
             run._call.cancel()
             run._thread.join(20)
         assert places(loader) == [(2, 0), (2, 1), (2, 2)]
@@ -632,8 +632,10 @@ def test_an_engine_that_has_closed_a_dataset(fake):
     """It has done so for want of memory, and answers: nobody waits for its end."""
     engine = FakeEngine(samples=10)
     with connect(fake(engine)) as loader:
-        own = SimpleNamespace(alive=True, connection=loader._given, ended=lambda: pytest.fail("?"))
-        loader._held = SimpleNamespace(engine=own)
+        own = SimpleNamespace(
+            alive=True, connection=loader._link._given, ended=lambda: pytest.fail("?")
+        )
+        loader._link._held = SimpleNamespace(engine=own)
         engine.known.clear()
         assert positions(loader) == list(range(10))
     assert len(engine.describes) == 2
@@ -745,19 +747,19 @@ def test_fork_is_refused(fake):
     with connect(fake(FakeEngine())) as loader:
         pid = os.getpid()
         try:
-            loader._pid = -1
+            loader._link._pid = -1
             with pytest.raises(RuntimeError, match="fork"):
                 iter(loader)
         finally:
-            loader._pid = pid
+            loader._link._pid = pid
         batches = iter(loader)
         assert next(batches) is not None
         try:
-            loader._pid = -1
+            loader._link._pid = -1
             with pytest.raises(RuntimeError, match="fork"):  # the parent's iterator, in the child
                 next(batches)
         finally:
-            loader._pid = pid
+            loader._link._pid = pid
         assert next(batches, None) is not None, "the parent goes on"
 
 

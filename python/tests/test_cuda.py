@@ -191,14 +191,14 @@ class Late(_device.Stream):
 
 
 def late(dataset: chaski.torch.IterableDataset) -> Late:
-    stream = Late(torch.device("cpu"), lambda: len(dataset.loader._connection._side._held))
+    stream = Late(torch.device("cpu"), lambda: len(dataset.loader._link.connection._side._held))
     dataset._mover = _device.Mover(stream, chaski.torch.to_tensors)
     return stream
 
 
 def test_memory_goes_back_after_the_copy(binary, monkeypatch):
     with chaski.torch.IterableDataset(COAST, batch_size=4, window=WINDOW, normalize=STATS) as d:
-        if not d.loader._described.reply.shared.address:
+        if not d.loader._link.described.reply.shared.address:
             pytest.skip("no shared memory")
         stream = late(d)
         move = _device.Mover.move
@@ -285,14 +285,14 @@ def test_registered_once(binary, monkeypatch, caplog):
     own = chaski.Engine(share=False, reuse=False)  # its segments are of this loader alone
     with caplog.at_level(logging.WARNING), contextlib.ExitStack() as stack:
         d = stack.enter_context(chaski.torch.IterableDataset(COAST, **options, engine=own))
-        if not d.loader._described.reply.shared.address:
+        if not d.loader._link.described.reply.shared.address:
             pytest.skip("no shared memory")
         d._mover = _device.Mover(Registering(torch.device("cpu")), chaski.torch.to_tensors)
         want = stack.enter_context(chaski.load(COAST, **options))
         for _ in range(2):
             for got, w in zip(d, want, strict=True):
                 same(got, w)
-        side = d.loader._connection._side
+        side = d.loader._link.connection._side
         assert 0 < len(now) <= len(side._segments) and set(now) == set(ever)
         refused = len(side._segments) > 2
     assert [r for r in caplog.records if "pageable" in r.message] == [] or refused

@@ -22,7 +22,7 @@ import pytest
 from patience import patiently
 
 import chaski
-from chaski import _engine, _loader, _read
+from chaski import _engine, _link, _read
 
 TESTS = Path(__file__).parent
 SRC = TESTS.parent / "src"
@@ -220,7 +220,7 @@ def test_engines_that_end_hours_apart_are_all_replaced(fake_binary, monkeypatch,
     """Samplers of one's own stay in epoch 0 for a whole training."""
     hours = 0
     clock = SimpleNamespace(monotonic=lambda: hours * 3600.0, sleep=time.sleep)
-    monkeypatch.setattr(_loader, "time", clock)
+    monkeypatch.setattr(_link, "time", clock)
     with chaski.load("d", batch_size=1) as loader:
         it = iter(loader)
         for ends in range(1, 4):  # the third within an hour would be an error

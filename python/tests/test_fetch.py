@@ -162,8 +162,8 @@ def test_a_new_engine_after_a_kill(chips):  # noqa: F811
     engine = chaski.Engine(share=False)  # no other process's
     with chaski.load(folder, batch_size=4, pixels=NATIVE, engine=engine) as loader:
         assert np.array_equal(loader.fetch([1, 2])["image"], x[[1, 2]])
-        assert loader._held is not None
-        loader._held.engine._process.kill()
+        assert loader._link._held is not None
+        loader._link._held.engine._process.kill()
         assert np.array_equal(loader.fetch([2, 1])["image"], x[[2, 1]])
 
 

@@ -35,11 +35,11 @@ loader = chaski.load(
     sys.argv[1], batch_size=8, window=chaski.RandomWindow((64, 48), 60), rank=rank,
     world_size=world, engine=chaski.Engine(share=bool(share)),
 )
-print(loader._held.engine.pid, flush=True)
+print(loader._link._held.engine.pid, flush=True)
 for line in sys.stdin:  # each asks for epoch 0
     loader.set_epoch(0)
     samples = [int(s) for batch in loader for s in batch["sample"][batch["valid"]]]
-    print(json.dumps([loader._held.engine.pid, samples]), flush=True)
+    print(json.dumps([loader._link._held.engine.pid, samples]), flush=True)
 """
 
 
@@ -300,7 +300,7 @@ def test_sockets_of_other_users_are_refused(monkeypatch, binary, caplog):
         squatter.listen()
         monkeypatch.setattr(_host.socket, "socket", _Foreign)
         with chaski.load(SCENE, batch_size=4) as loader:
-            assert loader._held.engine._hold is None and len(list(loader)) == 1
+            assert loader._link._held.engine._hold is None and len(list(loader)) == 1
     assert "another user" in caplog.text
 
 

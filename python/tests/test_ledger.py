@@ -225,7 +225,7 @@ def test_a_full_disk_ends_the_ledger_and_not_the_run(
         batches = iter(loader)
         next(batches)
         full = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
-        os.dup2(full.fileno(), loader._ledger._file.fileno())  # type: ignore[union-attr]
+        os.dup2(full.fileno(), loader._walk._ledger._file.fileno())  # type: ignore[union-attr]
         assert len(list(batches)) == 3
         loader.state_dict()
     assert caplog.text.count("the ledger ends here") == 1

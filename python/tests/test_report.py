@@ -107,7 +107,7 @@ def test_metrics(binary, chips, tmp_path):
                 planned = loader.metrics(planned=True)["planned"]
                 assert [p["epoch"] for p in planned] == want
                 assert planned[0]["from_store"] == first["from_store"]
-            loader._described.reply.handle = "forgotten"  # as by a server that started again
+            loader._link.described.reply.handle = "forgotten"  # as by a server that started again
             assert loader.metrics(planned=True)["planned"] == planned
     with chaski.load(chips, batch_size=8, engine=chaski.Engine(share=False)) as loader:
         said = loader.metrics(planned=True)

@@ -238,8 +238,8 @@ def test_any_ranks_resume_and_kill(scenes: Path, tmp_path: Path, rule: str) -> N
     with loader(engine=chaski.Engine(share=False)) as killed:  # no other process's
         batches = iter(killed)
         begin = rows([next(batches) for _ in range(2)])
-        killed._held.engine._process.kill()
-        killed._held.engine._process.wait()
+        killed._link._held.engine._process.kill()
+        killed._link._held.engine._process.wait()
         after = rows(batches)
     assert sorted([*begin, *after]) == list(range(50))
     same(all_rows, begin | after)

@@ -53,7 +53,7 @@ def mapped() -> int:
 
 
 def engine_of(loader: chaski.Loader) -> _engine.LocalEngine:
-    return next(e for e in _engine._running.values() if e.connection is loader._connection)
+    return next(e for e in _engine._running.values() if e.connection is loader._link.connection)
 
 
 def lease_of(a: np.ndarray) -> _shared.Lease | None:
@@ -218,7 +218,7 @@ def test_a_lease_lives_as_long_as_anything_sees_it(server):
         ):
             b = next(batches)
             lease = lease_of(b["image"])._end.args[0]
-            held = loader._connection._side._held
+            held = loader._link.connection._side._held
             view = hold(b)
             del b
             gc.collect()
@@ -361,7 +361,7 @@ def test_a_lost_lease_socket_leaves_its_arrays(server):
     with server.load() as loader:
         b = next(iter(loader))
         want = b["image"].copy()
-        loader._connection._side._shut()
+        loader._link.connection._side._shut()
         assert server.nothing_leased()  # as far as the engine is concerned
         for _ in range(2):
             for other in nonempty(loader):  # over another socket
@@ -462,7 +462,7 @@ def test_fallback(binary, server, monkeypatch):
     for transport in "auto", "grpc":  # which go through the engine on this host
         with plain.load(transport=transport) as loader:
             image = next(iter(loader))["image"]
-            assert lease_of(image) is not None and loader._connection.target != plain.target
+            assert lease_of(image) is not None and loader._link.connection.target != plain.target
             assert image.tobytes() == sent.tobytes()
     with pytest.raises(UnavailableError, match="no shared memory"):
         plain.load()
@@ -489,7 +489,7 @@ import numpy as np
 from test_shared import OPTIONS, SCENE
 
 with chaski.load(SCENE, **OPTIONS) as loader:
-    target = loader._connection.target
+    target = loader._link.connection.target
     np.save(sys.argv[1], np.concatenate([batch["image"] for batch in loader]))
     try:
         chaski.connect(target, SCENE, **OPTIONS)

@@ -239,7 +239,7 @@ def test_a_new_engine_finds_the_file(paths):
     with chaski.load(paths, **options(batch_size=1, engine=engine)) as loader:
         it = iter(loader)
         next(it)
-        os.kill(loader._held.engine._process.pid, signal.SIGKILL)
+        os.kill(loader._link._held.engine._process.pid, signal.SIGKILL)
         assert [b.step for b in it] == list(range(1, len(paths)))
 
 

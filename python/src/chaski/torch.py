@@ -18,7 +18,8 @@ from chaski._arguments import Engine, SourceLike
 from chaski._assemble import Batch, row_of
 from chaski._bad import BadRows
 from chaski._calls import entry
-from chaski._loader import Loader, refuse_setting, refuse_worker
+from chaski._link import refuse_worker
+from chaski._loader import Loader, refuse_setting
 from chaski._members import Ragged
 from chaski._open import connect, load
 from chaski._plain import needs
@@ -310,7 +311,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
             self.loader.set_epoch(epoch)
         if self._mover is None:
             return map(to_tensors, self.loader)
-        return map(_arrived, self.loader._iterate(self._mover))
+        return map(_arrived, self.loader._walk.iterate(self._mover))
 
     def __getitem__(self, i: Any) -> Any:
         """Raises TypeError: samples by their index are those of `MapDataset`."""
@@ -440,14 +441,14 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         try:
             batch = self.loader.fetch(indices)
         except UnsupportedError:
-            if self.loader._asked.get("batches") is None or len(indices) < 2:
+            if self.loader._link.asked.get("batches") is None or len(indices) < 2:
                 raise
             return [self[i] for i in indices]  # of several sources, which have no batch in common
         values = to_tensors(batch)
         return [row_of(batch, values, k) for k in range(len(indices))]
 
     def __len__(self) -> int:
-        return self.loader._all_samples()
+        return self.loader._samples.count()
 
     def collate(self, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Returns samples as one batch: ragged fields and strings as lists, others stacked.

@@ -1,0 +1,317 @@
+"""The way of a loader through its epochs: loops, their streams, and states."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import operator
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from chaski._assemble import Batch
+from chaski._bad import Watch
+from chaski._calls import raised
+from chaski._grpc import pb
+from chaski._ledger import Ledger
+from chaski._link import Link
+from chaski._plain import count
+from chaski._run import Job, Moves, Run, resting
+from chaski._weights import Changes, written
+from chaski.errors import Error, SpecError, UnavailableError
+from chaski.order import State, Ticket, Weights
+
+_log = logging.getLogger("chaski")
+
+_EPOCHS = 1 << 64  # numbers of epochs have 64 bits
+_MAX_PLANNED = 1 << 14  # epochs of a question
+
+
+class Walk:
+    """Where a loader stands, and its loops over the batches from there."""
+
+    def __init__(
+        self, link: Link, bad: Watch, ledger: Ledger | None, steps: int, tickets: int | None
+    ) -> None:
+        """Stands at the start of epoch 0, of so many steps.
+
+        An engine knows of so many tickets; None is for one that asks one server.
+        """
+        d = link.described
+        self._link, self._bad, self._ledger = link, bad, ledger
+        self._at = link.place
+        self._steps = steps
+        self._known = d.prefetch + 1 if tickets is None else tickets
+        self._batch_size: int = link.asked["batch_size"]
+        self._samples: int = d.reply.samples
+        self._start_state = State(d.reply.spec_hash, link.asked["seed"], 0, 0, run=d.run)
+        self._changes = Changes()
+        self._loop: Callable[[], Loop | None] = lambda: None
+        self._run: Run | None = None  # of the last loop; the next one may go on with it
+        self._end_run: Callable[[], object] = lambda: None
+        self._over: int | None = None  # the epoch after the last one that a loop has ended
+        self._walked = range(0)  # epochs that gave batches, each after the one before
+        self._begun = False  # a loop gave a batch of this epoch, and did not fail
+        if ledger is not None:
+            weakref.finalize(self, ledger.close)
+
+    def iterate(self, mover: Moves | None = None) -> Iterator[Batch]:
+        """Iterates over an epoch; a mover has the batches of this loop on a device."""
+        self._link.check()
+        self._end_loop("another one began; a loop inside a loop needs a loader of its own")
+        self._at.epoch, self._at.step = self._next_place()
+        self._begun = False
+        loop = Loop(self, mover)
+        self._loop = weakref.ref(loop)
+        return loop
+
+    def peek(self) -> Batch:
+        """Returns the batch with which the next loop begins."""
+        self._link.check()
+        epoch, step = self._next_place()
+        batch = self._link.one(Job(1, step, self._tickets()(epoch, step)))
+        self._link.tell(batch)
+        return batch
+
+    def _next_place(self) -> tuple[int, int]:
+        """Returns the epoch and the step where the next loop begins."""
+        at = self._at
+        over = self._begun or at.step >= self._steps
+        epoch, step = (at.epoch + 1, 0) if over else (at.epoch, at.step)
+        if epoch >= _EPOCHS:
+            raise ValueError("the last epoch has ended: their numbers are in [0, 2**64)")
+        return epoch, step
+
+    def _tickets(self) -> Callable[[int, int], Ticket]:
+        """Returns what gives this rank's ticket of a step of an epoch, without the loader."""
+        shares = self._batch_size, self._link.rank, self._link.world_size
+        samples = None if self._link.asked["last"] == "pad" else self._samples
+        changes = self._changes
+
+        def ticket(epoch: int, step: int) -> Ticket:
+            t = Ticket.of_step(epoch, step, *shares)
+            if weights := changes.at(epoch, t.first):
+                t = replace(t, weights=weights)
+            return t if samples is None else t.without_padding(samples)
+
+        return ticket
+
+    def _start(self, mover: Moves | None) -> Run:
+        """Returns a run that stands where the loader does.
+
+        Once a loop has begun where another ended an epoch, its run asks for the epochs that follow,
+        too, and is the next loop's. A first loop may be the last, and asks for nothing in vain.
+        """
+        link, epoch, step = self._link, self._at.epoch, self._at.step
+        run = self._run
+        if run is not None and resting.take(run):
+            if run.made_for(link.described, mover) and run.next_is(epoch, step):
+                return run
+        self._end_run()
+        if link.upstream is not None:
+            resting.end()  # a server may give a client few streams, and an engine asks it for long
+        goes_on = epoch == self._over and step == 0 and link.may_rest()
+        epochs = range(epoch, _EPOCHS if goes_on else epoch + 1)
+        steps = range(step, self._steps)
+        places = ((e, s) for e in epochs for s in steps)
+        ticket = self._tickets()
+        jobs = (Job(i, s, ticket(e, s)) for i, (e, s) in enumerate(places, 1))
+        self._run = run = link.run(jobs, tickets=self._known, mover=mover)
+        self._end_run = weakref.finalize(self, run.close)
+        return run
+
+    def _end_loop(self, why: str) -> None:
+        """Ends the loop that is going on: its next batch is a RuntimeError that says why."""
+        if (loop := self._loop()) is not None:
+            loop.end(why)
+
+    def _move(self, epoch: int, step: int, call: str) -> None:
+        """Goes to another place. A loop that gave no batch yet goes along, any other one ends."""
+        loop = self._loop()
+        if loop is not None and loop.fresh:
+            loop.begin_again()
+        else:
+            self._end_loop(f"{call} was called")
+        self._at.epoch, self._at.step, self._begun = epoch, step, False
+
+    def _yielded(self, batch: Batch) -> None:
+        self._link.tell(batch)
+        if self._ledger is not None:
+            self._ledger.add(batch)
+        self._at.step, self._begun = batch.step + 1, True
+        if batch.epoch not in self._walked:
+            first = self._walked.start if batch.epoch == self._walked.stop else batch.epoch
+            self._walked = range(first, batch.epoch + 1)
+        self._bad.count(batch)
+
+    def _finished(self) -> None:
+        self._at.epoch, self._at.step, self._begun = self._at.epoch + 1, 0, False
+
+    def _failed(self, e: BaseException) -> None:
+        if isinstance(e, Exception):
+            self._begun = False
+        self._bad.error(e)
+
+    def set_epoch(self, epoch: int) -> None:
+        """See `chaski.Loader.set_epoch`."""
+        if not hasattr(epoch, "__index__"):
+            raise TypeError(f"epoch is {epoch!r}: it must be an int")
+        epoch = operator.index(epoch)
+        if epoch not in range(_EPOCHS):
+            raise ValueError(f"epoch {epoch} is not in [0, 2**64)")
+        if epoch != self._at.epoch or self._begun:
+            self._move(epoch, 0, "set_epoch")
+
+    def state(self) -> dict[str, Any]:
+        """See `chaski.Loader.state_dict`."""
+        if self._ledger is not None:
+            self._ledger.sync()
+        epoch, samples = self._at.epoch, min(self._at.step * self._batch_size, self._samples)
+        weights = self._changes.since(epoch, samples)
+        return replace(self._start_state, epoch=epoch, samples=samples, weights=weights).to_dict()
+
+    def load(self, state: Mapping[str, Any], strict: bool) -> None:
+        """See `chaski.Loader.load_state_dict`."""
+        drops = self._link.asked["last"] == "drop"
+        s, note = State.from_dict(state).resume(
+            self._start_state, self._samples, self._batch_size, drops, strict
+        )
+        if note:
+            _log.warning("%s", note)
+        step = s.step(self._samples, self._batch_size)
+        self._end_run()  # it may have asked ahead, by other weights
+        self._changes.load(s.weights)
+        self._move(s.epoch, step, "load_state_dict")
+        if self._ledger is not None:
+            self._ledger.restored = True
+        if step >= self._steps:
+            self._finished()
+
+    def reweight(
+        self,
+        weights: Any,
+        from_step: int | None,
+        folder: str | os.PathLike[str],
+        each_once: bool,
+    ) -> None:
+        """See `chaski.Loader.reweight`."""
+        self._link.check()
+        at = self._at
+        epoch, now = self._next_place() if self._loop() is None else (at.epoch, at.step)
+        step = now if from_step is None else count("from_step", from_step, 0)
+        if (ahead := step - now) < 0:
+            raise SpecError(f"from_step is {step}: the next step of epoch {epoch} is {now}")
+        epoch, step = (epoch + step // self._steps, step % self._steps) if ahead else (epoch, step)
+        if step >= self._steps:
+            epoch, step = epoch + 1, 0
+        path, digest = written(weights, folder)
+        change = Weights(path, digest, each_once, epoch, step * self._batch_size)
+        before = self._changes.at(epoch, change.samples)
+        if each_once and step and not (before and before.once):
+            raise SpecError(
+                f"each_once from step {step} of epoch {epoch}: the samples that came before are "
+                f"not known to it; it begins with an epoch, at from_step={self._steps}"
+            )
+        # Padding: the engine opens the weights for it, and reads no sample.
+        self._link.one(Job(1, 0, Ticket(epoch, self._samples, 1, 0, 1, weights=change)))
+        self._changes.add(change)
+        if self._run is not None and self._run.asked_from(epoch, step):
+            resting.take(self._run)
+            if (loop := self._loop()) is not None:
+                loop.begin_again()
+            self._end_run()
+
+    def planned(self, quota: int) -> list[dict[str, int]]:
+        """Returns what a cache of a quota saves in the epochs that were walked through."""
+        link = self._link
+        request = pb.PlanRequest(
+            first_epoch=self._walked.start,
+            epochs=min(self._walked.stop - self._walked.start, _MAX_PLANNED),
+            rank=link.rank,
+            world_size=link.world_size,
+            cache_bytes=quota,
+        )
+
+        def ask() -> Any:
+            request.handle = link.described.reply.handle  # of the engine that lives now
+            return link.connection.plan(request)
+
+        said: list[dict[str, int]] = link.outlive(ask)
+        return said
+
+    def close(self) -> None:
+        """Ends the loop and its stream, and closes the files that loops write."""
+        self._end_loop("it was closed")
+        self._end_run()
+        self._bad.close()
+        if self._ledger is not None:
+            self._ledger.close()
+
+
+class Loop(Iterator[Batch]):
+    """A loop over the rest of an epoch. Ends when it is dropped."""
+
+    def __init__(self, walk: Walk, mover: Moves | None) -> None:
+        self._walk: Walk | None = walk
+        self._mover = mover
+        self._ended = ""  # why, if not at the end of the epoch
+        self.fresh = True  # it gave no batch yet
+        self._run: Run | None = None
+        with contextlib.suppress(UnavailableError):  # the first batch asks once more
+            self._run = walk._start(self._mover)
+
+    def __next__(self) -> Batch:
+        walk = self._walk
+        if walk is None:
+            if self._ended:
+                raise RuntimeError(f"this loop over a chaski.Loader ended: {self._ended}")
+            raise StopIteration
+        walk._link.check_process()
+        try:
+            batch = walk._link.outlive(lambda: self._next(walk))
+            if batch is not None:
+                walk._bad.check(batch)
+        except BaseException as e:
+            walk._failed(e)
+            self.end(f"it failed: {e or type(e).__name__}")
+            raise raised(e)  # noqa: B904 (its own cause stays)
+        if batch is None:
+            walk._finished()
+            walk._over = walk._at.epoch
+            if self._run is not None and self._run.next_is(walk._over, 0):
+                resting.add(self._run)
+                self._run = None  # the next loop's
+            self.end("")
+            raise StopIteration
+        self.fresh = False
+        walk._yielded(batch)
+        return batch
+
+    def _next(self, walk: Walk) -> Batch | None:
+        try:
+            if self._run is None:
+                self._run = walk._start(self._mover)
+            return self._run.next() if walk._at.step < walk._steps else None
+        except Error:
+            self._run = None  # it has closed itself, and may be asked for once more
+            raise
+
+    def begin_again(self) -> None:
+        """Lets the first batch be that of the place where the loader stands then."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+    def end(self, why: str) -> None:
+        """Ends the loop, unless it has ended; its next batch is then an error if there is a why."""
+        if self._walk is not None:
+            self._walk, self._ended = None, why
+            self.begin_again()
+
+    def __del__(self) -> None:
+        # At the end of Python all other threads stand still, and may hold the locks of the stream.
+        if not sys.is_finalizing():
+            self.end("")
