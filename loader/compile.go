@@ -162,7 +162,10 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if engine.queue.stages = o.Stages; o.Stages != nil {
 		engine.slow.sources = make([]sourceTime, len(engine.sets))
 	}
-	if engine.fetchers(); engine.options.Recode { // fetchers sets the turns
+	if engine.fetchers(); engine.options.Recode { // fetchers sets the turns of remote files
+		if engine.options.Turns == nil { // without turns nobody knows which workers are idle
+			engine.options.Turns = resources.NewTurns(engine.options.Workers)
+		}
 		engine.recoded = pixels.NewRecoded(recoded, &engine.options)
 	}
 	engine.start()

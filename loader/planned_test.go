@@ -137,7 +137,7 @@ func TestPlannedTiles(t *testing.T) {
 	}
 	decode := func(i int, order int64, shared bool) {
 		t.Helper()
-		tile, mine := c.Get(key(i), 100, order, int(order))
+		tile, mine := c.Get(key(i), 0, 100, order, int(order))
 		if (tile != nil) != shared {
 			t.Fatalf("chunk %d for window %d: shared is %t", i, order, tile != nil)
 		}

@@ -448,7 +448,7 @@ func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 	c := pixels.NewTileCache(1 << 20)
 	for round, n := range []int{1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 17} {
 		for i := range 2 * int(c.Bound) / n {
-			got, mine := c.Get(pixels.TileKey{Chunk: i, Row: int64(round)}, n, 0, 1)
+			got, mine := c.Get(pixels.TileKey{Chunk: i, Row: int64(round)}, 0, n, 0, 1)
 			if got == nil || !mine {
 				t.Fatalf("tile %d of %d bytes: %v, %v", i, n, got, mine)
 			}
@@ -547,21 +547,21 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 // TestTilesThatFail: a worker that waits for a chunk does not get the error of another chunk.
 func TestTilesThatFail(t *testing.T) {
 	c := pixels.NewTileCache(1000)
-	a, mine := c.Get(pixels.TileKey{Chunk: 1}, 100, 0, 1)
-	b, others := c.Get(pixels.TileKey{Chunk: 1}, 100, 0, 1)
+	a, mine := c.Get(pixels.TileKey{Chunk: 1}, 0, 100, 0, 1)
+	b, others := c.Get(pixels.TileKey{Chunk: 1}, 0, 100, 0, 1)
 	if !mine || others || a != b {
 		t.Fatal("a chunk was given out twice")
 	}
 	c.Finish(a, true)
 	c.Put(a)
-	if again, mine := c.Get(pixels.TileKey{Chunk: 1}, 100, 0, 1); !mine || again == a {
+	if again, mine := c.Get(pixels.TileKey{Chunk: 1}, 0, 100, 0, 1); !mine || again == a {
 		t.Error("a chunk that failed is still there")
 	}
 	c.Put(b)
 	if c.Held != 100 {
 		t.Errorf("%d bytes are held", c.Held)
 	}
-	if big, _ := c.Get(pixels.TileKey{Chunk: 2}, 901, 0, 1); big != nil {
+	if big, _ := c.Get(pixels.TileKey{Chunk: 2}, 0, 901, 0, 1); big != nil {
 		t.Error("more was given out than there is room for")
 	}
 }

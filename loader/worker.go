@@ -128,9 +128,7 @@ func (e *Engine) work(ctx context.Context) {
 			err = ErrClosed
 		}
 		if err == nil {
-			e.recoded.Begin()
 			err = crash.Call(func() error { return unit.do(reader) })
-			e.recoded.End()
 		}
 		if err != nil {
 			crash.Report(e.options.Logger, err)

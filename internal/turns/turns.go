@@ -7,7 +7,8 @@
 //
 // Some work is urgent, such as batches, for which trainers wait one after the other. While urgent work waits, all other
 // work has at most half of the places, and at least one. Use is counted for each kind of work separately: a client
-// whose urgent work gets more than its share would otherwise get nothing for its other work.
+// whose urgent work gets more than its share would otherwise get nothing for its other work. Spare work has places that
+// nobody else wants, and passes them on at its next Tick.
 package turns
 
 import (
@@ -27,7 +28,7 @@ type Turns struct {
 	each  int           // places of one client at most
 	stuck time.Duration // see Processors; 0: never
 
-	waiting atomic.Int64 // len(queue)
+	waiting atomic.Int64 // len(queue) without spare work
 
 	mu       sync.Mutex
 	places   [kinds]int // that slots have, by kind of work
@@ -45,6 +46,7 @@ const (
 	other kind = iota
 	urgent
 	halved // it has at most half of the places, whoever waits
+	spare  // it has places while no other work waits
 	kinds
 )
 
@@ -87,7 +89,7 @@ func Processors(n int) *Turns {
 	return t
 }
 
-// Waiting returns how many slots wait.
+// Waiting returns how many slots wait, without those of spare work.
 func (t *Turns) Waiting() int64 { return t.waiting.Load() }
 
 // Wanted reports whether a slot waits.
@@ -104,7 +106,13 @@ func (t *Turns) Taken() int {
 func (t *Turns) half() int { return max(1, t.all/2) }
 
 // free returns how many places nobody has. It needs the lock.
-func (t *Turns) free() int { return t.all - t.places[other] - t.places[urgent] - t.places[halved] }
+func (t *Turns) free() int {
+	free := t.all
+	for _, n := range t.places {
+		free -= n
+	}
+	return free
+}
 
 // take waits for a place for a slot.
 func (t *Turns) take(ctx context.Context, s *Slot) error {
@@ -113,7 +121,7 @@ func (t *Turns) take(ctx context.Context, s *Slot) error {
 	s.seat = t.seatOf(seatKey{s.key, s.work}, now)
 	s.seat.waiters++
 	t.queue = append(t.queue, s)
-	t.waiting.Add(1)
+	t.waiting.Add(s.counted())
 	t.grant(now)
 	if s.hasPlace.Load() {
 		t.mu.Unlock()
@@ -200,7 +208,8 @@ func (t *Turns) unstick() {
 
 // passOn gives the place of a slot to a client that waits and has used less, if there is one, and after a long time
 // also to one that has used as much, such as another goroutine of its own client. If urgent work waits, and the slot is
-// one too many that is not, it gives the place to urgent work, even of a client that has used more.
+// one too many that is not, it gives the place to urgent work, even of a client that has used more. Spare work gives it
+// to all other work, and gets it from none.
 func (t *Turns) passOn(s *Slot, long bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -212,6 +221,12 @@ func (t *Turns) passOn(s *Slot, long bool) {
 	next, must := t.next(now, s.work == urgent)
 	t.places[s.work]++
 	if next == nil {
+		return
+	}
+	if (s.work == spare) != (next.work == spare) {
+		if s.work == spare {
+			t.giveBack(s)
+		}
 		return
 	}
 	excess := next.seat.usedAt(now) - s.seat.usedAt(now)
@@ -249,11 +264,12 @@ func (t *Turns) remove(s *Slot) {
 	pos := slices.Index(t.queue, s)
 	t.queue = slices.Delete(t.queue, pos, pos+1)
 	s.seat.waiters--
-	t.waiting.Add(-1)
+	t.waiting.Add(-s.counted())
 }
 
 // next returns the slot that gets the next place, or nil if none waits that may have one. onlyUrgent says that the
-// place is for urgent work: some waits, or has it now, and other work has its half. It needs the lock.
+// place is for urgent work: some waits, or has it now, and other work has its half. A spare slot is next only if no
+// other may have the place. It needs the lock.
 func (t *Turns) next(now time.Time, isUrgent bool) (next *Slot, onlyUrgent bool) {
 	onlyUrgent = t.places[other]+t.places[halved] >= t.half() && (isUrgent ||
 		slices.ContainsFunc(t.queue, func(s *Slot) bool { return s.work == urgent }))
@@ -265,7 +281,11 @@ func (t *Turns) next(now time.Time, isUrgent bool) (next *Slot, onlyUrgent bool)
 			continue
 		}
 		used := slot.seat.usedAt(now)
-		if next == nil || used < least || used == least && slot.seat.grant < next.seat.grant {
+		better := next == nil || used < least || used == least && slot.seat.grant < next.seat.grant
+		if next != nil && (slot.work == spare) != (next.work == spare) {
+			better = next.work == spare
+		}
+		if better {
 			next, least = slot, used
 		}
 	}
@@ -385,6 +405,18 @@ func (s *Slot) Urgent() *Slot { return s.as(urgent) }
 // of it may take so long that others would wait for it. It must not have a place yet.
 func (s *Slot) Halved() *Slot { return s.as(halved) }
 
+// Spare returns s, whose work has a place from now on only while no other work wants it. It must not have a place yet.
+func (s *Slot) Spare() *Slot { return s.as(spare) }
+
+// counted returns what a slot that waits adds to Turns.waiting. Work does not look at each Tick for others that wait if
+// only spare work does.
+func (s *Slot) counted() int64 {
+	if s.work == spare {
+		return 0
+	}
+	return 1
+}
+
 func (s *Slot) as(k kind) *Slot {
 	if s != nil {
 		s.work = k
@@ -432,7 +464,7 @@ func (s *Slot) Tick(ctx context.Context) error {
 			return nil
 		}
 		now := time.Now()
-		if now.Before(s.till) {
+		if now.Before(s.till) && s.work != spare {
 			return nil
 		}
 		s.till = now.Add(slice)

@@ -438,6 +438,58 @@ func TestHalvedWorkHasHalf(t *testing.T) {
 	})
 }
 
+// TestSpareWorkHasTheRest: spare work gets a place as soon as one is free that nobody else wants, passes it on at its
+// next Tick, and delays nobody for longer.
+func TestSpareWorkHasTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Processors(2)
+		var has atomic.Int64
+		tick := func(s *Slot, done *atomic.Bool) {
+			go func() {
+				if s.Tick(t.Context()) == nil {
+					done.Store(true)
+					has.Add(1)
+				}
+			}()
+			synctest.Wait()
+		}
+		var a, b, c, first, second, again atomic.Bool
+		slots := [3]*Slot{p.Slot("a").Urgent(), p.Slot("b"), p.Slot("a").Urgent()}
+		spares := [2]*Slot{p.Slot("a").Spare(), p.Slot("c").Spare()}
+		start := time.Now()
+		tick(slots[0], &a)
+		tick(slots[1], &b)
+		tick(spares[0], &first)
+		tick(spares[1], &second)
+		if p.Wanted() || has.Load() != 2 || first.Load() || second.Load() {
+			t.Fatal("spare work has a place of others, or is waited for")
+		}
+		slots[1].Rest()
+		if synctest.Wait(); !first.Load() || second.Load() || time.Since(start) != 0 {
+			t.Fatal("a free place did not go to spare work at once")
+		}
+		tick(slots[2], &c)
+		if c.Load() {
+			t.Fatal("the place was taken away")
+		}
+		tick(spares[0], &again)
+		if !c.Load() || again.Load() {
+			t.Fatal("spare work kept a place that others want")
+		}
+		slots[0].Rest()
+		slots[2].Rest()
+		if synctest.Wait(); !again.Load() || !second.Load() || time.Since(start) != 0 {
+			t.Fatal("free places did not go to spare work at once")
+		}
+		for _, s := range append(slots[:], spares[:]...) {
+			s.Rest()
+		}
+		if left(p) {
+			t.Error("places or clients are left")
+		}
+	})
+}
+
 // BenchmarkTick measures the cost of a Tick while nobody else wants the place, and of passing the place to and fro.
 func BenchmarkTick(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {

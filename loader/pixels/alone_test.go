@@ -56,7 +56,7 @@ func TestWindowsFailAlone(t *testing.T) {
 				if others>>i&1 == 0 {
 					continue
 				}
-				held, _ := c.Get(pixels.TileKey{Chunk: i}, 64, 0, 8)
+				held, _ := c.Get(pixels.TileKey{Chunk: i}, 0, 64, 0, 8)
 				defer c.Put(held)
 				if stored[i] == 'u' {
 					c.Finish(held, false)

@@ -46,6 +46,7 @@ type Reader struct {
 	numbers  []int         // of the chunks that are read next
 	arrays   []arrayReader // of the arrays that were used last, the last used one first
 	recoded  *Recoded      // nil: chunks are decoded from files each time
+	version  uint64        // of the local file that is read: another one after it was rewritten; else 0
 	object   uint64        // the file that is read, for recoded; 0: its version is not known
 	frames   chunk.Index   // of the chunks of the current index that recoded has
 	below    *Reader       // of the sources of virtual rasters; nil before the first one
@@ -92,7 +93,7 @@ func BorrowReader(o resources.Options) *Reader {
 
 // GiveBack returns a borrowed reader. The caller must not use it afterwards.
 func (r *Reader) GiveBack() {
-	r.recoded, r.object, r.frames = nil, 0, chunk.Index{}
+	r.recoded, r.object, r.version, r.frames = nil, 0, 0, chunk.Index{}
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
 	r.Slot.Rest()
@@ -186,7 +187,7 @@ func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int)
 
 // open opens the file of an asset and checks that it is still the file that the index describes.
 func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
-	if r.object = 0; a.Bytes != nil || r.dry != nil {
+	if r.object, r.version = 0, 0; a.Bytes != nil || r.dry != nil {
 		return a.Reader(), nil
 	}
 	file, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
@@ -197,8 +198,8 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 		_ = file.Close() // nothing was written, so a failure to close loses nothing
 		return nil, err
 	}
-	if r.recoded != nil {
-		r.object = objectOf(a, file)
+	if r.version = versionOf(file); r.recoded != nil {
+		r.object = objectOf(a, file, r.version)
 	}
 	return file, nil
 }

@@ -1,6 +1,7 @@
 package pixels
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -26,8 +27,6 @@ const (
 	recodedEntry = 128
 	// recodedPause is how long nothing is kept after memory ran out.
 	recodedPause = time.Minute
-	// recodedLook is the time between two looks whether a turn is free: some chunks are encoded in it.
-	recodedLook = 5 * time.Millisecond
 	// recodedAhead bounds the stored bytes of chunks that wait for an idle worker.
 	recodedAhead = 32 << 20
 )
@@ -50,16 +49,15 @@ type Recoded struct {
 	counts   RecodedCounts
 	paused   time.Time // until when nothing is kept
 
+	turns *resources.Turns // of the workers
+	ctx   context.Context  // over once it is closed
+	close context.CancelFunc
+
 	work    sync.Mutex // guards what follows, and is never held together with mu
-	idle    *sync.Cond
-	workers int
-	turns   *resources.Turns // of the workers; nil if each has a turn of its own
-	busy    int              // workers that decode for batches, without turns
-	active  int              // goroutines that encode
+	change  *sync.Cond // of waiting and asked
 	waiting []recoding
 	bytes   int64                   // of waiting
 	asked   map[recodedKey]struct{} // of waiting, and of those that are encoded now
-	closed  bool
 	done    sync.WaitGroup
 }
 
@@ -70,6 +68,9 @@ type RecodedCounts struct {
 	Used    int64 // times that a chunk was decoded from it
 	Refused int64 // chunks that would take too many bytes
 }
+
+// newPages is pages.New. Tests have a system without memory.
+var newPages = pages.New
 
 // recodedKey is a hash of the file, its version, the place of the chunk and all that its decoding depends on.
 type recodedKey = xxh3.Uint128
@@ -97,16 +98,15 @@ type recoding struct {
 }
 
 // NewRecoded returns an empty cache for at most most bytes, which it charges to the budget as long as nobody waits for
-// them. The workers of the options encode what it keeps when they have nothing else to do.
-// The caller must call Close.
+// them. It encodes in turns of the options that nobody else wants. The caller must call Close.
 func NewRecoded(most int64, o *resources.Options) *Recoded {
 	if chunk.NewRecoder() == nil {
 		return nil // this program could not decode what it encodes
 	}
 	r := &Recoded{most: most, reserve: procs.Memory() / keptReserve, available: procs.Available,
-		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, workers: o.Workers, turns: o.Turns,
-		asked: map[recodedKey]struct{}{}}
-	r.idle = sync.NewCond(&r.work)
+		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, turns: o.Turns, asked: map[recodedKey]struct{}{}}
+	r.ctx, r.close = context.WithCancel(context.Background())
+	r.change = sync.NewCond(&r.work)
 	r.leave = o.Budget.Join(r)
 	for range o.Workers {
 		r.done.Go(r.encodeAll)
@@ -120,8 +120,9 @@ func (r *Recoded) Close() {
 		return
 	}
 	r.work.Lock()
-	r.closed, r.waiting = true, nil
-	r.idle.Broadcast()
+	r.close()
+	r.waiting = nil
+	r.change.Broadcast()
 	r.work.Unlock()
 	r.done.Wait()
 	r.leave()
@@ -140,40 +141,28 @@ func (r *Recoded) Counts() RecodedCounts {
 	return counts
 }
 
-// Begin says that a worker decodes for a batch, until End.
-func (r *Recoded) Begin() {
-	if r != nil {
-		r.work.Lock()
-		r.busy++
-		r.work.Unlock()
-	}
-}
-
-// End ends Begin.
-func (r *Recoded) End() {
-	if r != nil {
-		r.work.Lock()
-		r.busy--
-		if len(r.waiting) > 0 {
-			r.idle.Signal()
-		}
-		r.work.Unlock()
-	}
-}
-
 // Settle waits until all chunks that wait are encoded, for tests and measurements.
 func (r *Recoded) Settle() {
 	r.work.Lock()
 	defer r.work.Unlock()
-	for len(r.asked) > 0 && !r.closed {
-		r.idle.Wait()
+	for len(r.asked) > 0 && r.ctx.Err() == nil {
+		r.change.Wait()
 	}
 }
 
-// objectOf returns the hash of a file and its version, or 0 if the version is not known.
-func objectOf(a *catalog.Asset, f source.Reader) uint64 {
+// versionOf returns the version of a local file, which is not 0: another one once the file was rewritten. It returns 0
+// for remote files, whose tags openers check.
+func versionOf(f source.Reader) uint64 {
 	if timed, ok := f.(source.Timed); ok {
-		return xxh3.HashStringSeed(a.URI, uint64(timed.ModTime().UnixNano())^uint64(f.Size())<<1) | 1
+		return (uint64(timed.ModTime().UnixNano()) ^ uint64(f.Size())<<1) | 1
+	}
+	return 0
+}
+
+// objectOf returns the hash of a file and its version, or 0 if the version is not known. version is of a local file.
+func objectOf(a *catalog.Asset, f source.Reader, version uint64) uint64 {
+	if version != 0 {
+		return xxh3.HashStringSeed(a.URI, version) | 1
 	}
 	tag := a.ETag
 	if tag == "" {
@@ -240,61 +229,64 @@ func (r *Recoded) offer(key recodedKey, x *chunk.Index, i int, stored []byte) {
 	n := int64(len(stored))
 	r.work.Lock()
 	defer r.work.Unlock()
-	if _, ok := r.asked[key]; ok || r.closed || r.bytes+n > recodedAhead {
+	if _, ok := r.asked[key]; ok || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
 		return
 	}
 	r.asked[key] = struct{}{}
 	r.bytes += n
 	r.waiting = append(r.waiting, recoding{key, x, i, slices.Clone(stored)})
-	r.idle.Signal()
+	r.change.Broadcast() // a Signal could wake Settle alone
 }
 
-// isIdle reports whether a worker has nothing to do. It needs the lock of work.
-func (r *Recoded) isIdle() bool {
-	if r.turns != nil {
-		return r.turns.Taken()+r.active < r.workers
+// next returns the next chunk to encode. ok is false once r is closed.
+func (r *Recoded) next() (c recoding, ok bool) {
+	r.work.Lock()
+	defer r.work.Unlock()
+	for len(r.waiting) == 0 && r.ctx.Err() == nil {
+		r.change.Wait()
 	}
-	return r.busy+r.active < r.workers
+	if r.ctx.Err() != nil {
+		return c, false
+	}
+	c = r.waiting[0]
+	r.waiting = slices.Delete(r.waiting, 0, 1)
+	return c, true
 }
 
-// encodeAll encodes chunks while fewer workers decode for batches than there are.
+// encodeAll encodes chunks in a spare turn.
 func (r *Recoded) encodeAll() {
 	decoder := chunk.NewDecoder(nil)
 	encoder := chunk.NewRecoder()
 	var samples, frame []byte
-	r.work.Lock()
-	defer r.work.Unlock()
+	slot := r.turns.Slot(r).Spare()
+	defer slot.Rest()
 	for {
-		for !r.closed && (len(r.waiting) == 0 || !r.isIdle()) {
-			if len(r.waiting) == 0 || r.turns == nil {
-				r.idle.Wait()
-				continue
-			}
-			r.work.Unlock() // nobody says when a turn becomes free
-			time.Sleep(recodedLook)
-			r.work.Lock()
-		}
-		if r.closed {
+		next, ok := r.next()
+		if !ok || slot.Tick(r.ctx) != nil {
 			return
 		}
-		next := r.waiting[0]
-		r.waiting = slices.Delete(r.waiting, 0, 1)
-		r.active++
-		r.work.Unlock()
 		err := crash.Call(func() error {
 			frame = next.encode(decoder, encoder, frame[:0], &samples)
 			return nil
 		})
 		if err != nil { // a panic, which may have left the decoder half changed
-			decoder, frame = chunk.NewDecoder(nil), frame[:0]
+			decoder, encoder, frame = chunk.NewDecoder(nil), chunk.NewRecoder(), frame[:0]
 		}
 		r.keep(next.key, frame)
-		r.work.Lock()
-		r.active--
-		r.bytes -= int64(len(next.stored))
-		delete(r.asked, next.key)
-		r.idle.Broadcast()
+		if r.finish(&next) {
+			slot.Rest()
+		}
 	}
+}
+
+// finish ends the work on a chunk. It reports whether no other one waits.
+func (r *Recoded) finish(c *recoding) (last bool) {
+	r.work.Lock()
+	defer r.work.Unlock()
+	r.bytes -= int64(len(c.stored))
+	delete(r.asked, c.key)
+	r.change.Broadcast()
+	return len(r.waiting) == 0
 }
 
 // encode appends the frame of a chunk to dst. It appends nothing if the chunk is damaged, which the readers of its
@@ -325,8 +317,12 @@ func (c *recoding) encode(d *chunk.Decoder, e chunk.Recoder, dst []byte, samples
 
 // keep stores a frame as far as there is memory. An empty one is of a chunk that is not worth it.
 func (r *Recoded) keep(key recodedKey, frame []byte) {
+	unused := int64(0)
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer func() {
+		r.mu.Unlock()
+		r.budget.Release(unused) // without the lock, because the budget calls Freed and Reclaim
+	}()
 	if len(frame) == 0 {
 		if r.charge(recodedEntry) {
 			r.counts.Refused++
@@ -346,8 +342,10 @@ func (r *Recoded) keep(key recodedKey, frame []byte) {
 			r.paused = time.Now().Add(recodedPause)
 			return
 		}
-		memory, err := pages.New(size)
-		if err != nil { // what was charged goes back with the next free: Release must not be called with the lock
+		memory, err := newPages(size)
+		if err != nil {
+			unused = int64(size)
+			r.taken -= unused
 			r.paused = time.Now().Add(recodedPause)
 			return
 		}

@@ -2,6 +2,7 @@ package pixels
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	_ "github.com/chaski-eo/chaski/format/codec/geozl"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/pages"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -92,7 +94,7 @@ func TestRecodedKeys(t *testing.T) {
 func TestRecodedMemory(t *testing.T) {
 	const most, frame = 20 << 20, 300 << 10
 	b := budget.New(1<<30, nil)
-	r := NewRecoded(most, &resources.Options{Workers: 1, Budget: b})
+	r := NewRecoded(most, &resources.Options{Workers: 1, Budget: b, Turns: resources.NewTurns(1)})
 	r.available = func() int64 { return math.MaxInt64 }
 	for i := range uint64(200) {
 		r.keep(recodedKey{Lo: i}, bytes.Repeat([]byte{byte(i)}, frame))
@@ -114,5 +116,22 @@ func TestRecodedMemory(t *testing.T) {
 	r.Close()
 	if b.Used() != 0 {
 		t.Errorf("%d bytes stay charged", b.Used())
+	}
+}
+
+// TestRecodedWithoutMemory: what the system does not give is not charged, and nothing is kept for a while.
+func TestRecodedWithoutMemory(t *testing.T) {
+	defer func() { newPages = pages.New }()
+	newPages = func(int) (*pages.Memory, error) { return nil, errors.New("no memory") }
+	b := budget.New(1<<30, nil)
+	r := NewRecoded(20<<20, &resources.Options{Workers: 1, Budget: b, Turns: resources.NewTurns(1)})
+	defer r.Close()
+	r.available = func() int64 { return math.MaxInt64 }
+	r.keep(recodedKey{Lo: 1}, []byte{1})
+	if counts := r.Counts(); counts != (RecodedCounts{}) || b.Used() != 0 {
+		t.Errorf("%+v, and %d bytes of the budget", counts, b.Used())
+	}
+	if _, known := r.find(recodedKey{Lo: 2}); !known {
+		t.Error("further chunks are offered")
 	}
 }

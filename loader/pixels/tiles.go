@@ -85,8 +85,9 @@ type TileKey struct {
 // Failed before it closes Ready; other readers look at them only after Ready is closed.
 type tile struct {
 	key     TileKey
-	rows    int   // the first ones of the chunk, which are decoded
-	bytes   int64 // of Samples
+	version uint64 // of the file: see Get
+	rows    int    // the first ones of the chunk, which are decoded
+	bytes   int64  // of Samples
 	Samples []byte
 	Ready   chan struct{} // closed once the chunk is decoded or has failed
 	Failed  bool
@@ -190,9 +191,10 @@ func (c *TileCache) next(key TileKey) (order int64, rows int) {
 // Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If decode
 // is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
 // decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room, or if no
-// other window needs the chunk and the cache does not keep it. order is the place of the window in the
-// run, 0 for one of a pool, and rows how many of the first rows of the chunk it needs.
-func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, decode bool) {
+// other window needs the chunk and the cache does not keep it. version is of the file: a tile of another version makes
+// room, or stays for the readers that hold it. order is the place of the window in the run, 0 for one of a pool, and
+// rows how many of the first rows of the chunk it needs.
+func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows int) (t *tile, decode bool) {
 	c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +202,7 @@ func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, dec
 	var memory []byte
 	if t = c.By[key]; t != nil {
 		switch {
-		case t.rows >= rows:
+		case t.version == version && t.rows >= rows:
 			if t.holders++; t.place != nil {
 				c.Used.Remove(t.place)
 				t.place = nil
@@ -227,7 +229,7 @@ func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, dec
 		memory = old.Samples
 		c.drop(old)
 	}
-	t = &tile{key: key, rows: rows, bytes: int64(n), Ready: make(chan struct{}), holders: 1}
+	t = &tile{key: key, version: version, rows: rows, bytes: int64(n), Ready: make(chan struct{}), holders: 1}
 	for !c.room(t) {
 		c.Evicted++
 		old := c.last(next)

@@ -69,7 +69,7 @@ func (c *slowCache) get(t *rapid.T, key TileKey, n int, order int64, rows int) {
 	}
 	free := c.budget.Limit() - c.budget.Limit()/8 - c.budget.Used() + c.allowance // growing requests have an eighth
 	c.forget(order, key)
-	got, decode := c.Get(key, n, order, rows)
+	got, decode := c.Get(key, 0, n, order, rows)
 	old := before[key]
 	if old != nil && old.rows >= rows {
 		if got != old || decode {
@@ -289,7 +289,7 @@ func TestTilesThatMakeRoom(t *testing.T) {
 				orders[i] = 100
 			}
 			c.Plan(orders[i], []Need{{TileKey{Chunk: i}, 1}})
-			tile, _ := c.Get(TileKey{Chunk: i}, 1, 0, 1)
+			tile, _ := c.Get(TileKey{Chunk: i}, 0, 1, 0, 1)
 			c.Finish(tile, false)
 			c.Put(tile)
 		}
@@ -311,7 +311,7 @@ func TestTilesThatMakeRoom(t *testing.T) {
 // TestTileCounterHasNoMemory: a cache of a dry run counts tiles that have no memory.
 func TestTileCounterHasNoMemory(t *testing.T) {
 	c := NewTileCounter(1 << 40)
-	got, decode := c.Get(TileKey{}, 1<<39, 0, 1)
+	got, decode := c.Get(TileKey{}, 0, 1<<39, 0, 1)
 	if got == nil || !decode || got.Samples != nil || c.Held != 1<<39 {
 		t.Errorf("%+v, %v, %d bytes", got, decode, c.Held)
 	}
@@ -327,7 +327,7 @@ func TestTilesMakeRoomForOthers(t *testing.T) {
 			if closed {
 				c.Close()
 			}
-			tile, _ := c.Get(TileKey{}, 60, 0, 1)
+			tile, _ := c.Get(TileKey{}, 0, 60, 0, 1)
 			c.Finish(tile, false)
 			c.Put(tile)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -357,7 +357,7 @@ func TestKeptTiles(t *testing.T) {
 	c.kept.available = func() int64 { return free }
 	get := func(i, rows int) (there bool) {
 		t.Helper()
-		tile, decode := c.Get(TileKey{Chunk: i}, n, 1, rows)
+		tile, decode := c.Get(TileKey{Chunk: i}, 0, n, 1, rows)
 		if tile == nil {
 			t.Fatalf("no room for tile %d", i)
 		}

@@ -94,7 +94,7 @@ func TestWaitForATile(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			places, tiles := turns.New(1, 1), NewTileCache(1<<20)
-			other, decode := tiles.Get(TileKey{}, 4, 0, 2)
+			other, decode := tiles.Get(TileKey{}, 0, 4, 0, 2)
 			if !decode {
 				t.Fatal("another reader has the chunk")
 			}

@@ -112,7 +112,7 @@ func (w *walk) divide(tiles *TileCache) (own, others []neededChunk) {
 		if order > 0 { // windows of a pool need all rows sooner or later
 			rows = min(w.box.Y1, part.Y1) - part.Y0
 		}
-		if t, decode := tiles.Get(key, w.x.DecodedBytes(i), order, rows); t == nil || decode {
+		if t, decode := tiles.Get(key, w.version, w.x.DecodedBytes(i), order, rows); t == nil || decode {
 			w.own = append(w.own, neededChunk{i, t, decode})
 		} else {
 			w.others = append(w.others, neededChunk{i, t, false})
