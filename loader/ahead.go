@@ -73,6 +73,15 @@ func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
 	if l == nil || len(t.Positions) > 0 || t.First%l.batch != 0 {
 		return nil
 	}
+	if t.Weights != nil { // the dry run does not know which samples they draw
+		l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool {
+			if r.turn == turn {
+				r.end()
+			}
+			return r.turn == turn
+		})
+		return nil
+	}
 	step := int64(t.Epoch)*l.steps + t.First/l.batch
 	found, again := l.find(t, turn, step)
 	if again {

@@ -285,6 +285,10 @@ type Pending struct {
 	order     int64          // of its first row in Engine.tiles
 	plan      tilePlan
 	run       *runAhead // nil unless its reads were announced
+	// drawing says that weights draw the samples of the ticket still, so that the queue keeps it; left, that the queue
+	// has it no more; undrawn, why weights gave no samples. The queue's mu guards all three.
+	drawing, left bool
+	undrawn       error
 	// announced end what Start has said to tables about the rasters that the ticket reads.
 	announced []func()
 	done      chan struct{}

@@ -48,7 +48,6 @@ func (q *queue) take(ctx context.Context) *Pending {
 	for ctx.Err() == nil {
 		q.mu.Lock()
 		pending := q.next()
-		q.blocked = pending == nil && q.all.turns.Len() > 0
 		head, blocked := q.head, q.blocked
 		q.mu.Unlock()
 		if pending != nil {
@@ -74,8 +73,10 @@ func (q *queue) take(ctx context.Context) *Pending {
 
 // next takes the next ticket out of the queue with memory for it, or returns nil if there is room for none. It needs
 // the lock. Of a client without room it looks at no more than the first ticket of each stream.
-func (q *queue) next() *Pending {
+func (q *queue) next() (taken *Pending) {
 	q.head = nil
+	ready := false
+	defer func() { q.blocked = taken == nil && ready }()
 	bound := q.bound
 	if q.now != nil {
 		bound = q.now()
@@ -85,10 +86,14 @@ func (q *queue) next() *Pending {
 		for s := client.turns.Front(); s != nil; s = s.Next() {
 			stream := s.Value.(*share)
 			pending := stream.first
-			if pending.ctx.Err() != nil {
+			if pending.ctx.Err() != nil || pending.undrawn != nil {
 				q.drop(stream)
 				return pending
 			}
+			if pending.drawing {
+				continue
+			}
+			ready = true
 			size := int64(pending.size())
 			if pending.charged == 0 && (full || !client.room(size, bound)) {
 				if bound < q.bound {
@@ -123,6 +128,19 @@ func (q *queue) next() *Pending {
 		}
 	}
 	return nil
+}
+
+// weighed gives a ticket the samples that weights have drawn, or the error of that. It reports false if the ticket has
+// left the queue, because it was cancelled.
+func (q *queue) weighed(p *Pending, samples []int64, announced []func(), err error) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p.left {
+		return false
+	}
+	p.ticket.Samples, p.announced, p.undrawn, p.drawing = samples, announced, err, false
+	q.poke()
+	return true
 }
 
 // reserve takes memory for a ticket. It needs the lock.

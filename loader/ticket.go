@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -24,13 +25,16 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 	pending.ctx, pending.cancel = context.WithCancel(ctx)
 	err := crash.Call(func() (err error) {
 		if pending.group, err = e.check(t); err == nil {
-			err = e.weigh(ctx, &pending.ticket)
-		}
-		if err == nil {
 			err = pending.lay()
 		}
-		if err == nil {
-			pending.announce()
+		switch {
+		case err != nil:
+		case t.Weights == nil:
+			pending.announced = e.announce(t)
+		default:
+			if pending.drawing = e.weighed.begin(); !pending.drawing {
+				err = ErrClosed
+			}
 		}
 		return err
 	})
@@ -39,10 +43,39 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 		pending.finish(err)
 		return pending
 	}
-	if !e.queue.put(pending) {
+	weighs := pending.drawing // which the queue guards from here on
+	put := e.queue.put(pending)
+	switch {
+	case put && weighs:
+		go pending.weigh()
+	case weighs:
+		e.weighed.running.Done()
+	}
+	if !put {
 		pending.finish(ErrClosed)
 	}
 	return pending
+}
+
+// weigh draws the samples of a ticket in the queue, and lets the queue take it.
+func (p *Pending) weigh() {
+	e := p.engine
+	defer e.weighed.running.Done()
+	defer context.AfterFunc(p.ctx, e.queue.poke)() // a slow file holds up no ticket that is cancelled
+	ticket := p.ticket
+	var announced []func()
+	err := crash.Call(func() (err error) {
+		if ticket.Samples, err = e.weigh(p.ctx, p.ticket); err == nil {
+			announced = e.announce(ticket)
+		}
+		return err
+	})
+	crash.Report(e.options.Logger, err)
+	if !e.queue.weighed(p, ticket.Samples, announced, err) {
+		for _, over := range announced {
+			over()
+		}
+	}
 }
 
 // lay sets the layouts of the batch.
@@ -56,17 +89,18 @@ func (p *Pending) lay() (err error) {
 	return err
 }
 
-// announce says to tables which rasters the ticket reads. It comes before the ticket waits for memory, so that a read
-// for one ticket serves all that the caller has started.
-func (p *Pending) announce() {
-	if !p.engine.announces {
-		return
+// announce says to tables which rasters a ticket reads, and returns what ends that. It comes before the ticket waits
+// for memory, so that a read for one ticket serves all that the caller has started.
+func (e *Engine) announce(t steps.Ticket) (announced []func()) {
+	if !e.announces {
+		return nil
 	}
-	p.engine.eachRaster(p.ticket, func(d *dataset, column int, row int64) {
+	e.eachRaster(t, func(d *dataset, column int, row int64) {
 		if announce := d.table.Fields[column].Announce; announce != nil {
-			p.announced = append(p.announced, announce(row))
+			announced = append(announced, announce(row))
 		}
 	})
+	return announced
 }
 
 // check returns the group of a ticket, or an error if it asks for positions or rows that do not exist, or that cannot
@@ -118,7 +152,7 @@ func (p *Pending) prepare() error {
 	engine := p.engine
 	rows := p.ticket.Rows()
 	if p.claim == nil {
-		return p.ctx.Err() // it was cancelled while it waited
+		return cmp.Or(p.undrawn, p.ctx.Err()) // it failed, or was cancelled, while it waited
 	}
 	if p.memory == nil {
 		p.memory = engine.memory.alloc(p.size())

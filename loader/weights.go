@@ -7,9 +7,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
@@ -22,46 +24,64 @@ const rowWeightsMagic = "CHSKROW1"
 // maxOpenWeights is how many files of weights an engine keeps open: those before and after a change, for two clients.
 const maxOpenWeights = 4
 
-// weighed holds the open weights of rows, the last used one last.
+// weighed holds the open weights of rows. Tickets with weights wait in the queue while goroutines draw their samples:
+// files may be slow, and Start never blocks.
 type weighed struct {
-	mu   sync.Mutex
-	open []*openWeights
+	opening keylock.Locks[string] // by hash: one ticket opens a file, the others find it open
+	running sync.WaitGroup        // goroutines that draw
+
+	// mu guards the fields below, and is not held while a file is opened, read or closed.
+	mu     sync.Mutex
+	open   []*openWeights // the last used one last
+	closed bool
 }
 
+// openWeights is an open file of weights.
 type openWeights struct {
-	hash string
-	file source.Reader
+	hash  string
+	file  source.Reader
+	users int // tickets that draw, and one for weighed.open; the last one closes the file
 	*shuffle.RowWeights
 }
 
-// weigh draws the samples of a ticket that has weights. The first ticket with weights opens them.
-func (e *Engine) weigh(ctx context.Context, t *steps.Ticket) error {
-	if t.Weights == nil {
-		return nil
-	}
-	w := &e.weighed
+// begin counts a goroutine that draws. It reports false if the engine is closed.
+func (w *weighed) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	opened, err := w.get(ctx, e, t.Weights)
-	if err == nil {
-		t.Samples, err = e.plan.Weigh(*t, opened.RowWeights, t.Weights.Once)
+	if !w.closed {
+		w.running.Add(1)
 	}
-	if err != nil && fault.KindOf(err) == 0 {
+	return !w.closed
+}
+
+// weigh draws the samples of a ticket that has weights. The first ticket with weights opens them.
+func (e *Engine) weigh(ctx context.Context, t steps.Ticket) (samples []int64, err error) {
+	opened, err := e.weighed.get(ctx, e, t.Weights)
+	if err == nil {
+		samples, err = e.plan.Weigh(ctx, t, opened.RowWeights, t.Weights.Once)
+		e.weighed.release(opened)
+	}
+	if err != nil && fault.KindOf(err) == 0 && ctx.Err() == nil {
 		err = fault.New(fault.Unsupported, "weights", fault.NoOffset, "%v", err)
 	}
 	if err != nil {
-		return fault.WithFile(err, t.Weights.Path)
+		return nil, fault.WithFile(err, t.Weights.Path)
 	}
-	return nil
+	return samples, nil
 }
 
-// get returns open weights. It needs the lock.
+// get returns open weights, which the caller releases.
 func (w *weighed) get(ctx context.Context, e *Engine, asked *steps.Weights) (*openWeights, error) {
-	for i, o := range w.open {
-		if o.hash == asked.Hash {
-			w.open = append(append(w.open[:i:i], w.open[i+1:]...), o)
-			return o, nil
-		}
+	if found := w.find(asked.Hash); found != nil {
+		return found, nil
+	}
+	unlock, err := w.opening.Lock(ctx, asked.Hash)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if found := w.find(asked.Hash); found != nil { // another ticket has opened it meanwhile
+		return found, nil
 	}
 	if source.IsRemote(asked.Path) {
 		return nil, fault.New(fault.Unsupported, "weights", fault.NoOffset, "they must be in a local file")
@@ -70,17 +90,48 @@ func (w *weighed) get(ctx context.Context, e *Engine, asked *steps.Weights) (*op
 	if err != nil {
 		return nil, err
 	}
-	opened := &openWeights{hash: asked.Hash, file: file}
+	opened := &openWeights{hash: asked.Hash, file: file, users: 2}
 	if err = opened.load(ctx); err != nil {
 		_ = file.Close()
 		return nil, err
 	}
-	if len(w.open) == maxOpenWeights {
-		_ = w.open[0].file.Close()
-		w.open = w.open[1:]
-	}
+	w.mu.Lock()
 	w.open = append(w.open, opened)
+	var oldest *openWeights
+	if len(w.open) > maxOpenWeights {
+		oldest = w.open[0]
+		w.open = slices.Delete(w.open, 0, 1)
+	}
+	w.mu.Unlock()
+	if oldest != nil {
+		w.release(oldest)
+	}
 	return opened, nil
+}
+
+// find returns open weights, which the caller releases, or nil.
+func (w *weighed) find(hash string) *openWeights {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.open, func(o *openWeights) bool { return o.hash == hash })
+	if i < 0 {
+		return nil
+	}
+	found := w.open[i]
+	found.users++
+	w.open = append(slices.Delete(w.open, i, i+1), found)
+	return found
+}
+
+// release ends a use of open weights.
+func (w *weighed) release(o *openWeights) {
+	w.mu.Lock()
+	o.users--
+	last := o.users == 0
+	w.mu.Unlock()
+	if last {
+		_ = o.file.Close()
+	}
 }
 
 // load checks the file and sums its weights.
@@ -99,23 +150,14 @@ func (o *openWeights) load(ctx context.Context) error {
 	}
 	hasher, hashed := sha256.New(), int64(0)
 	_, _ = hasher.Write(head[:])
-	var buffer []byte
 	var err error
-	o.RowWeights, err = shuffle.NewRowWeights(n, func(first int64, to []float32) error {
-		if cap(buffer) < 4*len(to) {
-			buffer = make([]byte, 4*len(to))
-		}
-		buffer = buffer[:4*len(to)]
-		// Tickets of other calls read later, so this context may have ended.
-		if err := o.file.ReadAt(context.WithoutCancel(ctx), buffer, int64(len(head))+4*first); err != nil {
+	o.RowWeights, err = shuffle.NewRowWeights(ctx, n, func(ctx context.Context, to []byte, first int64) error {
+		if err := o.file.ReadAt(ctx, to, int64(len(head))+4*first); err != nil {
 			return err
 		}
-		if first == hashed { // of the first walk
-			_, _ = hasher.Write(buffer)
-			hashed += int64(len(to))
-		}
-		for i := range to {
-			to[i] = math.Float32frombits(binary.LittleEndian.Uint32(buffer[4*i:]))
+		if first == hashed { // of the first walk; afterwards, tickets read at the same time
+			_, _ = hasher.Write(to)
+			hashed += int64(len(to) / 4)
 		}
 		return nil
 	})
@@ -128,12 +170,14 @@ func (o *openWeights) load(ctx context.Context) error {
 	return nil
 }
 
-// close closes the files.
+// close waits for the goroutines that draw, and closes the files.
 func (w *weighed) close() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.closed = true
+	w.mu.Unlock()
+	w.running.Wait()
 	for _, o := range w.open {
-		_ = o.file.Close()
+		w.release(o)
 	}
 	w.open = nil
 }

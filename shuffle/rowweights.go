@@ -1,6 +1,8 @@
 package shuffle
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -11,14 +13,16 @@ import (
 )
 
 // RowWeights draws samples, or items, by weight in O(log n) time. It holds 8 bytes for each 256 weights, and reads the
-// weights themselves where they lie. It is for one goroutine at a time.
+// weights themselves where they lie. It is safe for concurrent use if its reader is.
 type RowWeights struct {
 	n     int64
 	scale float64  // a power of two: see whole
 	sums  []uint64 // sums[i] is the whole weight of the blocks 0 to i
-	read  func(first int64, to []float32) error
-	block [weightBlock]float32
+	read  ReadWeights
 }
+
+// ReadWeights fills to with weights from number first on, as float32 in little-endian order.
+type ReadWeights func(ctx context.Context, to []byte, first int64) error
 
 const (
 	// weightBlock weights share a sum: one draw reads 1 KiB, and 10^8 weights have 3 MB of sums.
@@ -29,15 +33,15 @@ const (
 	weightPiece = 256 * weightBlock
 )
 
-// NewRowWeights reads n weights once for their largest, and once more for their sums. read fills to from weight number
-// first on. A weight that is negative, infinite or not a number is an error, and so are weights that are all 0.
-func NewRowWeights(n int64, read func(first int64, to []float32) error) (*RowWeights, error) {
+// NewRowWeights reads n weights once for their largest, and once more for their sums. A weight that is negative,
+// infinite or not a number is an error, and so are weights that are all 0.
+func NewRowWeights(ctx context.Context, n int64, read ReadWeights) (*RowWeights, error) {
 	w := &RowWeights{n: n, read: read}
-	largest, buffer := float32(0), make([]float32, min(n, weightPiece))
-	each := func(visit func(first int64, piece []float32)) error {
+	largest, buffer := float32(0), make([]byte, 4*min(n, weightPiece))
+	each := func(visit func(first int64, piece []byte)) error {
 		for first := int64(0); first < n; first += weightPiece {
-			piece := buffer[:min(n-first, weightPiece)]
-			if err := read(first, piece); err != nil {
+			piece := buffer[:4*min(n-first, weightPiece)]
+			if err := read(ctx, piece, first); err != nil {
 				return err
 			}
 			visit(first, piece)
@@ -45,8 +49,9 @@ func NewRowWeights(n int64, read func(first int64, to []float32) error) (*RowWei
 		return nil
 	}
 	wrong := int64(-1)
-	err := each(func(first int64, piece []float32) {
-		for i, weight := range piece {
+	err := each(func(first int64, piece []byte) {
+		for i := range len(piece) / 4 {
+			weight := weightAt(piece, i)
 			if !(weight >= 0 && weight <= math.MaxFloat32) && wrong < 0 {
 				wrong = first + int64(i)
 			}
@@ -65,15 +70,20 @@ func NewRowWeights(n int64, read func(first int64, to []float32) error) (*RowWei
 	w.scale = math.Ldexp(1, min(weightBits, 62-bits.Len64(uint64(n)))-exponent)
 	w.sums = make([]uint64, 0, (n-1)/weightBlock+1)
 	sum := uint64(0)
-	err = each(func(_ int64, piece []float32) {
-		for i, weight := range piece {
-			sum += w.whole(weight)
-			if i%weightBlock == weightBlock-1 || i == len(piece)-1 {
+	err = each(func(_ int64, piece []byte) {
+		for i := range len(piece) / 4 {
+			sum += w.whole(weightAt(piece, i))
+			if i%weightBlock == weightBlock-1 || i == len(piece)/4-1 {
 				w.sums = append(w.sums, sum)
 			}
 		}
 	})
 	return w, err
+}
+
+// weightAt returns weight i of a piece.
+func weightAt(piece []byte, i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(piece[4*i:]))
 }
 
 // whole returns a weight as a whole number, so that sums do not depend on their order. The largest has weightBits bits.
@@ -84,31 +94,32 @@ func (w *RowWeights) whole(weight float32) uint64 {
 	return max(uint64(float64(weight)*w.scale), 1)
 }
 
-// at returns the first row whose running sum is over the hash as a share of the sum of all.
-func (w *RowWeights) at(hash uint64) (int64, error) {
+// at returns the first row whose running sum is over the hash as a share of the sum of all. It reads a block of weights
+// into buffer.
+func (w *RowWeights) at(ctx context.Context, hash uint64, buffer *[4 * weightBlock]byte) (int64, error) {
 	place, _ := bits.Mul64(hash, w.sums[len(w.sums)-1])
 	k := sort.Search(len(w.sums)-1, func(i int) bool { return w.sums[i] > place })
 	first, sum := int64(k)*weightBlock, uint64(0)
 	if k > 0 {
 		sum = w.sums[k-1]
 	}
-	block := w.block[:min(w.n-first, weightBlock)]
-	if err := w.read(first, block); err != nil {
+	rows := min(w.n-first, weightBlock)
+	block := buffer[:4*rows]
+	if err := w.read(ctx, block, first); err != nil {
 		return 0, err
 	}
-	for i, weight := range block {
-		if sum += w.whole(weight); sum > place {
+	for i := range int(rows) {
+		if sum += w.whole(weightAt(block, i)); sum > place {
 			return first + int64(i), nil
 		}
 	}
-	return 0, fmt.Errorf("the weights of rows %d to %d have changed since they were opened", first,
-		first+int64(len(block))-1)
+	return 0, fmt.Errorf("the weights of rows %d to %d have changed since they were opened", first, first+rows-1)
 }
 
 // Weigh returns the sample of each row of a ticket, drawn by weight, and -1 for padding. The weights are of the samples
 // of an epoch, or of the items if these have equally many samples. With once, an epoch has each sample once, and what
 // it has more is drawn. The plan must be of one dataset, without visits and places on the ground.
-func (pl *Plan) Weigh(t steps.Ticket, w *RowWeights, once bool) ([]int64, error) {
+func (pl *Plan) Weigh(ctx context.Context, t steps.Ticket, w *RowWeights, once bool) ([]int64, error) {
 	lf, each := &pl.leaves[0], int64(1)
 	switch lf.Sampler.Kind.(type) {
 	case *Visits, *Ground:
@@ -130,7 +141,7 @@ func (pl *Plan) Weigh(t steps.Ticket, w *RowWeights, once bool) ([]int64, error)
 			pl.Len(), lf.n)
 	}
 	order := NewOrder(splitmix.Hash(pl.seed, domainOnce), t.Epoch, pl.Len(), pl.shuffle)
-	samples := make([]int64, t.Rows())
+	samples, buffer := make([]int64, t.Rows()), new([4 * weightBlock]byte)
 	for k := range samples {
 		p := t.Position(k, pl.Len())
 		if samples[k] = -1; p < 0 {
@@ -142,7 +153,7 @@ func (pl *Plan) Weigh(t steps.Ticket, w *RowWeights, once bool) ([]int64, error)
 			}
 		}
 		hash := splitmix.Hash(pl.seed, domainRow, t.Epoch, uint64(p))
-		row, err := w.at(splitmix.Further(hash, 0))
+		row, err := w.at(ctx, splitmix.Further(hash, 0), buffer)
 		if err != nil {
 			return nil, err
 		}

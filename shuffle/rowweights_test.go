@@ -1,6 +1,8 @@
 package shuffle
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/big"
@@ -20,11 +22,13 @@ func TestRowWeights(t *testing.T) {
 			weights[i] = float32(math.Ldexp(random.Float64(), random.IntN(260)-140)) * float32(random.IntN(3))
 		}
 		weights[n-1] = 1e-44
-		read := func(first int64, to []float32) error {
-			copy(to, weights[first:])
+		read := func(_ context.Context, to []byte, first int64) error {
+			for i := range len(to) / 4 {
+				binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(weights[int(first)+i]))
+			}
 			return nil
 		}
-		w, err := NewRowWeights(int64(n), read)
+		w, err := NewRowWeights(t.Context(), int64(n), read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +46,7 @@ func TestRowWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		ticket := steps.StepTicket(3, 0, min(n, 200), 0, 1)
-		samples, err := plan.Weigh(ticket, w, false)
+		samples, err := plan.Weigh(t.Context(), ticket, w, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,24 +72,25 @@ func TestRowWeights(t *testing.T) {
 func TestRowWeightsFail(t *testing.T) {
 	broken, zero := errors.New("broken"), false
 	var fails error
-	w, err := NewRowWeights(10, func(_ int64, to []float32) error {
-		for i := range to {
-			to[i] = 1
-			if zero {
-				to[i] = 0
-			}
+	w, err := NewRowWeights(t.Context(), 10, func(_ context.Context, to []byte, _ int64) error {
+		for i := range len(to) / 4 {
+			binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(1))
+		}
+		if zero {
+			clear(to)
 		}
 		return fails
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	var buffer [4 * weightBlock]byte
 	zero = true
-	if _, err := w.at(1 << 63); err == nil {
+	if _, err := w.at(t.Context(), 1<<63, &buffer); err == nil {
 		t.Error("weights that are 0 now draw a row")
 	}
 	fails = broken
-	if _, err := w.at(0); !errors.Is(err, broken) {
+	if _, err := w.at(t.Context(), 0, &buffer); !errors.Is(err, broken) {
 		t.Errorf("%v, not the error of reading", err)
 	}
 }

@@ -1,0 +1,192 @@
+package loader
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
+)
+
+// writeWeights writes weights as docs/order.md says, and returns what names them.
+func writeWeights(t *testing.T, weights ...float32) *steps.Weights {
+	t.Helper()
+	data := binary.LittleEndian.AppendUint64([]byte("CHSKROW1"), uint64(len(weights)))
+	for _, w := range weights {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(w))
+	}
+	hash := sha256.Sum256(data)
+	path := filepath.Join(t.TempDir(), "x.weights")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &steps.Weights{Path: path, Hash: hex.EncodeToString(hash[:])}
+}
+
+// slowWeights opens files, those of weights with a path in stuck when that is closed. It counts files of weights.
+type slowWeights struct {
+	openers.Files
+	stuck map[string]chan struct{}
+
+	mu           sync.Mutex
+	opened, open map[string]int
+}
+
+func (o *slowWeights) Open(ctx context.Context, uri string) (source.Reader, error) {
+	if !strings.HasSuffix(uri, ".weights") {
+		return o.Files.Open(ctx, uri)
+	}
+	if let := o.stuck[uri]; let != nil {
+		<-let // as a system call would, without a look at ctx
+	}
+	o.count(uri, 1)
+	r, err := o.Files.Open(ctx, uri)
+	return closes{r, func() { o.count(uri, -1) }}, err
+}
+
+func (o *slowWeights) count(uri string, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open[uri] += n
+	o.opened[uri] += max(n, 0)
+}
+
+type closes struct {
+	source.Reader
+	closed func()
+}
+
+func (c closes) Close() error {
+	c.closed()
+	return c.Reader.Close()
+}
+
+func openSlowWeights(t *testing.T) (*Engine, *slowWeights) {
+	o := &slowWeights{stuck: map[string]chan struct{}{}, opened: map[string]int{}, open: map[string]int{}}
+	table := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(table, []byte("x\n"+strings.Repeat("1\n", 3*maxOpenWeights)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := Spec{Source: table, BatchSize: 2, Fields: []Field{{Name: "x", Column: "x"}}}
+	e, err := Open(t.Context(), s, Options{Opener: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, o
+}
+
+// TestSlowWeights: while a file of weights hangs, Start returns, tickets of other streams with other weights have their
+// batches, and so has a ticket behind a cancelled one. The tickets that wait open the file once.
+func TestSlowWeights(t *testing.T) { synctest.Test(t, testSlowWeights) }
+
+func testSlowWeights(t *testing.T) {
+	e, o := openSlowWeights(t)
+	defer o.Close()
+	defer e.Close()
+	only := func(row int64) *steps.Weights {
+		weights := make([]float32, e.Len())
+		weights[row] = 1
+		return writeWeights(t, weights...)
+	}
+	slow, quick := only(1), only(2)
+	let := make(chan struct{})
+	o.stuck[slow.Path] = let
+	start := func(ctx context.Context, stream string, w *steps.Weights) *Pending {
+		ticket := steps.StepTicket(0, 0, 2, 0, 1)
+		ticket.Weights = w
+		return e.Start(resources.WithTurn(ctx, resources.Turn{Client: "a", Stream: stream}), ticket, false)
+	}
+	samples := func(p *Pending, want int64) {
+		t.Helper()
+		b := wait(t, p)
+		defer b.Release()
+		if !slices.Equal(b.Samples, []int64{want, want}) {
+			t.Errorf("samples %v, want %d", b.Samples, want)
+		}
+	}
+	var waiting []*Pending
+	for _, stream := range []string{"1", "1", "2"} {
+		waiting = append(waiting, start(t.Context(), stream, slow))
+	}
+	samples(start(t.Context(), "3", quick), 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	given, behind := start(ctx, "4", slow), start(t.Context(), "4", quick)
+	synctest.Wait()
+	select {
+	case <-behind.done:
+		t.Error("a ticket has overtaken another one of its stream")
+	default:
+	}
+	cancel()
+	samples(behind, 2)
+	if _, err := given.Wait(t.Context()); err == nil {
+		t.Error("a cancelled ticket has a batch")
+	}
+	close(let)
+	for _, p := range waiting {
+		samples(p, 1)
+	}
+	if o.opened[slow.Path] != 1 || o.opened[quick.Path] != 1 {
+		t.Errorf("files were opened so many times: %v", o.opened)
+	}
+	wrong := start(t.Context(), "3", &steps.Weights{Path: slow.Path, Hash: "00"})
+	if _, err := wrong.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "other weights") {
+		t.Errorf("%v, want another hash", err)
+	}
+	samples(start(t.Context(), "3", quick), 2)
+}
+
+// TestManyWeights: tickets that draw from more files at a time than an engine keeps open get their samples, and all
+// files are closed in the end.
+func TestManyWeights(t *testing.T) {
+	e, o := openSlowWeights(t)
+	defer o.Close()
+	var tickets []steps.Ticket
+	for row := range e.Len() {
+		weights := make([]float32, e.Len())
+		weights[row] = 1
+		ticket := steps.StepTicket(0, 0, 2, 0, 1)
+		ticket.Weights = writeWeights(t, weights...)
+		tickets = append(tickets, ticket)
+	}
+	var draws sync.WaitGroup
+	for worker := range 8 {
+		draws.Go(func() {
+			for k := range 10 * len(tickets) {
+				row := (k*(worker+1) + worker) % len(tickets)
+				samples, err := e.weigh(t.Context(), tickets[row])
+				if want := int64(row); err != nil || !slices.Equal(samples, []int64{want, want}) {
+					t.Errorf("samples %v, want %d: %v", samples, want, err)
+				}
+			}
+		})
+	}
+	draws.Wait()
+	open := 0
+	for _, n := range o.open {
+		open += n
+	}
+	if open != maxOpenWeights {
+		t.Errorf("%d files are open", open)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	for path, n := range o.open {
+		if n != 0 {
+			t.Errorf("%s: %d times open", path, n)
+		}
+	}
+}
