@@ -5,7 +5,11 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import itertools
+import os
 import sys
+import traceback
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -138,6 +142,19 @@ def entries(kind: type) -> None:
         if "__init__" in vars(below):
             below.__init__ = entry(below.__init__)
         entries(below)
+
+
+_OWN = os.path.dirname(__file__) + os.sep, functools.__file__  # cached_property calls back
+
+
+def warn(message: str) -> None:
+    """Warns about the line outside of the package that led here."""
+    if sys.version_info >= (3, 12):
+        warnings.warn(message, skip_file_prefixes=_OWN)
+    else:
+        files = (f.filename for f in reversed(traceback.extract_stack()))
+        own = itertools.takewhile(lambda name: name.startswith(_OWN), files)
+        warnings.warn(message, stacklevel=1 + len(list(own)))
 
 
 _shown: Callable[[type[BaseException], BaseException, TracebackType | None], Any] | None = None

@@ -18,26 +18,20 @@ need pyarrow: without it they raise ImportError.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import json
 import os
-import re
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from chaski import _show
 from chaski._arguments import Rows
+from chaski._assets import Asset, Chunk, Entries, vsi_name
 from chaski._calls import entry
-from chaski._command import ask as _ask
+from chaski._containers import Mode, needs_pyarrow
+from chaski._containers import Source as _Source
 from chaski._fields import FieldLike
 from chaski._loader import Loader
 from chaski._open import load as _load
@@ -54,10 +48,9 @@ from chaski._plain import (
     plain,
     positive,
 )
-from chaski._read import read as _read
 from chaski._records import Document
 from chaski._secrets import without_secrets
-from chaski.errors import Error, NotFoundError, SpecError, UnsupportedError
+from chaski.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
     import pandas
@@ -66,9 +59,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Asset", "Chunk", "Dataset", "Folder", "concat", "load"]
 
-Mode: TypeAlias = Literal["intersection", "fill_missing", "strict"]
+for _moved in (Asset, Chunk):
+    _moved.__module__ = __name__  # pickles find them here
+
 Instant: TypeAlias = "str | date | datetime"
-Steps: TypeAlias = "Sequence[Mapping[str, Any]]"
 
 
 @entry
@@ -129,267 +123,6 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     return joined._with({"concat": [d._group() for d in datasets]})
 
 
-@dataclass(eq=False)
-class _Source:
-    """Containers, and what was learnt of them: shared by all datasets that are made of it."""
-
-    paths: Sequence[str]
-    base_path: str | None
-    mode: str
-    timeout: float | None
-
-    def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise SpecError(
-                f"column_mode is {self.mode!r}: it must be one of {', '.join(get_args(Mode))}"
-            )
-        self._tables: dict[int, pyarrow.Table] = {}
-        self._told: set[str] = set()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles what it is made of, not what was learnt."""
-        return _Source, (self.paths, self.base_path, self.mode, self.timeout)
-
-    def ask(self, form: str, *flags: str, **question: Any) -> bytes:
-        """Asks `chaski sql` about the containers. What the answers warn of is said once."""
-        line = ["sql", f"--format={form}", f"--columns-mode={self.mode}", *flags]
-        if self.base_path is not None:
-            line.append(f"--base-path={self.base_path}")
-        asked = json.dumps(question).encode()
-        out, warned = _ask([*line, "--", "-", *self.paths], [asked], self.timeout)
-        for warning in warned:
-            if warning not in self._told:
-                self._told.add(warning)
-                warnings.warn(warning, stacklevel=_callers_level())
-        return out
-
-    @functools.cached_property
-    def info(self) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads(self.ask("json"))
-        return said
-
-    def query(self, sql: str, given: Steps) -> pyarrow.Table:
-        """Returns the result of a query over the samples that conditions leave.
-
-        One that the engine refuses is run by the package duckdb, over the engine's tables.
-        """
-        try:
-            return self.sql(sql, given)
-        except (SpecError, UnsupportedError) as e:
-            return _by_duckdb(sql, lambda n: self.sql(f'SELECT * FROM "{n}"', given), e)
-
-    def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
-        """Returns the result of a query that the engine runs."""
-        _pyarrow()
-        import pyarrow.parquet
-
-        answer = self.ask("parquet", *["--stored"] * stored, sql=sql, where=given)
-        return pyarrow.parquet.ParquetFile(io.BytesIO(answer)).read()
-
-    def table(self, level: int) -> pyarrow.Table:
-        """Returns the table of a lower level as it is stored: rows are as in `_Entries.row`."""
-        if level not in self._tables:
-            self._tables[level] = self.sql(f"SELECT * FROM level{level}", stored=True)
-        return self._tables[level]
-
-
-def _callers_level() -> int:
-    """Returns the `stacklevel` by which a warning is about the line outside of the package."""
-    level, frame, own = 1, sys._getframe(1), ("chaski.", "functools")  # cached_property calls back
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(own):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
-def _pyarrow() -> Any:
-    why = "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
-    return optional("pyarrow", why)
-
-
-# A query sees the tables that it is given: no files, no variables of Python, nothing to install.
-_SETTINGS = (
-    "SET python_enable_replacements = false",
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
-
-# Names of tables: data, level1 and the like wherever they stand, others after FROM and JOIN.
-_TABLES = re.compile(
-    r"\b(?:(?:from|join)\s+(?=\w)|(?=(?:data|chunks|level\d+|l\d+)\b))(\w+)"
-    r'|\b(?:from|join)\s+"([^"]+)"',
-    re.IGNORECASE,
-)
-
-
-def _by_duckdb(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarrow.Table:
-    """Returns the result of a query that the engine refused, over the tables that it may name.
-
-    The error of the engine is raised if it is not about the query itself, and if duckdb is not
-    installed or refuses the query too.
-    """
-    if isinstance(error, UnsupportedError) and error.part != "query":
-        raise error
-    try:
-        import duckdb
-    except ImportError:
-        if isinstance(error, UnsupportedError):
-            raise UnsupportedError(
-                f"{error}; `pip install duckdb`",
-                kind=error.kind,
-                file=error.file,
-                part=error.part,
-            ) from None
-        raise error from None
-    with duckdb.connect(":memory:") as connection:
-        for name in {plain or quoted for plain, quoted in _TABLES.findall(sql)}:
-            with contextlib.suppress(NotFoundError):  # it is another name
-                connection.register(name, table(name))
-        try:
-            for setting in _SETTINGS:
-                connection.execute(setting)
-            statements = connection.extract_statements(sql)
-            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                raise SpecError("a query is one SELECT")
-            return connection.sql(sql).to_arrow_table()
-        except duckdb.Error as e:
-            if isinstance(error, SpecError):
-                raise error from None
-            raise SpecError(str(e).splitlines()[0]) from None
-
-
-class _Entries:
-    """Where the samples of a level are, by column: the table "entries" of `chaski sql`."""
-
-    def __init__(self, answer: bytes) -> None:
-        said = json.loads(answer)
-        columns: list[Any] = list(zip(*said["rows"], strict=True)) or [()] * len(said["columns"])
-        by_name = dict(zip(said["columns"], columns, strict=True))
-        self.row, self.parent, self.folder, self.offset, self.size = (
-            np.array(by_name[name], np.int64)
-            for name in ("row", "parent", "folder", "offset", "size")
-        )
-        self._ids, self._uris = by_name["id"], by_name["uri"]
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def id(self, i: int) -> str:
-        return str(self._ids[i])
-
-    def place(self, i: int) -> tuple[str, int, int | None]:
-        """Returns the file of a sample, and its range there; of a folder, that of its samples."""
-        uri, size = self._uris[i], int(self.size[i])
-        return (uri, int(self.offset[i]), size) if size >= 0 else (uri, 0, None)
-
-    @functools.cached_property
-    def _by_parent(self) -> npt.NDArray[np.int64]:
-        return np.argsort(self.parent, kind="stable")
-
-    def below(self, row: int) -> npt.NDArray[np.int64]:
-        """Returns which entries lie below a row of the level above."""
-        lo, hi = np.searchsorted(self.parent, [row, row + 1], sorter=self._by_parent)
-        return self._by_parent[lo:hi]
-
-
-_VSI = {"http": "/vsicurl/http://", "https": "/vsicurl/https://"}
-_VSI |= {"s3": "/vsis3/", "gs": "/vsigs/", "az": "/vsiaz/", "file": ""}
-
-
-def _vsi(uri: str, offset: int, size: int | None) -> str:
-    """Returns what GDAL opens a file, or a range of it, by."""
-    scheme, separator, rest = uri.partition("://")
-    if separator and not uri.startswith("/vsi"):
-        if scheme.lower() not in _VSI:
-            raise UnsupportedError(f"GDAL has no name for {uri}")
-        uri = _VSI[scheme.lower()] + rest
-    return _range(uri, offset, size)
-
-
-def _range(uri: str, offset: int, size: int | None) -> str:
-    return uri if size is None else f"/vsisubfile/{offset}_{size},{uri}"
-
-
-@dataclass(frozen=True)
-class Asset:
-    """A sample with bytes.
-
-    Attributes:
-        id: its id.
-        path: the ids from level 0 down, joined by "/".
-        uri: the file that holds it.
-        offset: of its first byte in the file; 0 if it is the whole file.
-        size: in bytes; None if it is the whole file.
-    """
-
-    id: str
-    path: str
-    uri: str
-    offset: int
-    size: int | None
-
-    @property
-    def name(self) -> str:
-        """What `chaski.read` opens it by: the file, or /vsisubfile/OFFSET_SIZE,FILE as for GDAL."""
-        return _range(self.uri, self.offset, self.size)
-
-    @property
-    def vsi(self) -> str:
-        """What GDAL opens it by, also where it is remote; `rasterio.open` takes the asset itself.
-
-        Raises:
-            UnsupportedError: GDAL has no name for it, as for `hf://`.
-        """
-        return _vsi(self.uri, self.offset, self.size)
-
-    def __fspath__(self) -> str:
-        return self.vsi
-
-    def array(self, **window: Any) -> npt.NDArray[Any]:
-        """Returns pixels, or a window of them: arguments as for `chaski.read`."""
-        return _read(self.name, **window)
-
-    def bytes(self, *, timeout: float | None = 600.0) -> bytes:
-        """Returns its bytes.
-
-        Args:
-            timeout: seconds that a remote file may take; None waits for as long as it takes.
-
-        Raises:
-            OSError: a local file cannot be read.
-        """
-        if "://" in self.uri or self.uri.startswith("/vsi"):
-            return _ask(["extract", "--", self.name], timeout=timeout)[0]
-        with open(self.uri, "rb") as f:
-            f.seek(self.offset)
-            return f.read() if self.size is None else f.read(self.size)
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A chunk of a sample of a streaming TACO.
-
-    Attributes:
-        id: id of its sample and its number, joined by "::".
-        path: the same with the ids from level 0 down before it.
-        uri: the file that holds it.
-    """
-
-    id: str
-    path: str
-    uri: str
-
-    @property
-    def name(self) -> str:
-        """What `chaski.read` opens it by: FILE::PATH."""
-        return f"{self.uri}::{self.path}"
-
-    def array(self, **window: Any) -> npt.NDArray[Any]:
-        """Returns its pixels, or a window of them: arguments as for `chaski.read`."""
-        return _read(self.name, **window)
-
-
 class _Node:
     """Samples that can be read by id, path or position."""
 
@@ -398,7 +131,7 @@ class _Node:
     _path: str
     _level: int
 
-    def _list(self) -> tuple[_Entries, Sequence[int]]:
+    def _list(self) -> tuple[Entries, Sequence[int]]:
         """Returns the entries of the level, and which of them are here."""
         raise NotImplementedError
 
@@ -416,10 +149,10 @@ class _Node:
         """
         table, (entries, here) = self.data, self._list()
         places = [entries.place(int(i)) for i in here]
-        opened, sources = [_vsi(*place) for place in places], [uri for uri, _, _ in places]
+        opened, sources = [vsi_name(*place) for place in places], [uri for uri, _, _ in places]
         for name, v in ("internal:gdal_vsi", opened), ("internal:source_path", sources):
             if name not in table.column_names:
-                table = table.append_column(name, _pyarrow().array(v, "string"))
+                table = table.append_column(name, needs_pyarrow().array(v, "string"))
         return table
 
     @functools.cached_property
@@ -495,7 +228,7 @@ class _Node:
         where = f"{self._path}: " if self._path else ""
         raise NotFoundError(f"{where}no id {key!r}; there are {some or 'none'}")
 
-    def _sample(self, entries: _Entries, i: int) -> Asset | Folder:
+    def _sample(self, entries: Entries, i: int) -> Asset | Folder:
         id = entries.id(i)
         path = f"{self._path}/{id}" if self._path else id
         if entries.folder[i]:
@@ -511,7 +244,7 @@ class Folder(_Node):
         self._path, self._level, self._row = path, above._level + 1, row
         self.id, self.path = id, path
 
-    def _list(self) -> tuple[_Entries, Sequence[int]]:
+    def _list(self) -> tuple[Entries, Sequence[int]]:
         entries = self._dataset._entries(self._level)
         return entries, entries.below(self._row)  # type: ignore[return-value]
 
@@ -542,7 +275,7 @@ class Dataset(_Node, Document):
         self._order, self._most = order, most
         self._dataset, self._path, self._level = self, "", 0
         self._data: pyarrow.Table | None = None
-        self._found: dict[int, _Entries] = {}
+        self._found: dict[int, Entries] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles what it is made of, not what was learnt."""
@@ -714,14 +447,14 @@ class Dataset(_Node, Document):
         frame: polars.DataFrame = optional("polars", why).DataFrame(self.data)
         return frame
 
-    def _entries(self, level: int) -> _Entries:
+    def _entries(self, level: int) -> Entries:
         """Returns where its samples at a level are. All folders of the level share them."""
         if level not in self._found:
             sql = f"SELECT * FROM entries{level}"
-            self._found[level] = _Entries(self._source.ask("json", sql=sql, where=self._steps))
+            self._found[level] = Entries(self._source.ask("json", sql=sql, where=self._steps))
         return self._found[level]
 
-    def _list(self) -> tuple[_Entries, Sequence[int]]:
+    def _list(self) -> tuple[Entries, Sequence[int]]:
         entries = self._entries(0)
         return entries, range(len(entries))
 
