@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+import re
 
 import pytest
 from conftest import nonempty
@@ -147,3 +148,40 @@ def test_every_class_has_one_name():
     for c in nonempty(classes):
         if inspect.isclass(c):
             assert named.setdefault(c.__name__, c) is c
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"engine": None}, "engine is None: it must be a chaski.Engine"),
+        ({"engine": {"workers": 1}}, "engine is {'workers': 1}: it must be a chaski.Engine"),
+        ({"rows": {"take": 1}}, "rows is {'take': 1}: it must be a chaski.Rows"),
+        ({"pixels": 3}, "pixels is 3: it must be a chaski.Pixels"),
+        ({"on_bad": None}, "on_bad is None: it must have a value"),
+        ({"tables": 3}, "tables has 3: write {path: column}, or [(table, column)]"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(arguments, said):
+    with pytest.raises(chaski.SpecError, match=f"^{re.escape(said)}$"):
+        chaski.load("d", batch_size=1, **arguments)
+
+
+def test_an_argument_of_another_type_is_named_by_every_call():
+    dataset = taco.load("https://example.com/a.tacozip")
+    rows = "rows is None: it must be a chaski.Rows"
+    source = chaski.Mixture({"a": chaski.Source("d", rows=None)})
+    server = {"target": "127.0.0.1:1", "source": "d", "batch_size": 1}
+    for call, said in (
+        (lambda: chaski.load(source, batch_size=1), f"source 'a': {rows}"),
+        (lambda: chaski.stats("d", rows=None), rows),
+        (lambda: dataset.loader(batch_size=1, rows=None), rows),
+        (lambda: taco.concat([dataset, 3]), "concat has 3: it must have datasets"),
+        (lambda: taco.concat([dataset]), "concat has 1 datasets: it must have at least 2"),
+        (lambda: chaski.connect(**{**server, "target": 3}), "target is 3: it must name"),
+        (
+            lambda: chaski.connect(**server, engine=chaski.Engine(credentials=3)),
+            "credentials is 3: it must be what chaski.tls() returns",
+        ),
+    ):
+        with pytest.raises(chaski.SpecError, match=f"^{re.escape(said)}"):
+            call()

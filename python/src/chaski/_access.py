@@ -92,7 +92,7 @@ class HasToken(Argument):
 
     def __post_init__(self) -> None:
         """Keeps a text from what the object prints as."""
-        if isinstance(self.token, str):
+        if self.token is not None and not isinstance(self.token, Token):
             object.__setattr__(self, "token", Token(self.token))
 
 

@@ -325,30 +325,14 @@ class Pixels(Argument):
 
     Attributes:
         bands: bands of "image", as of a `Field`, or of the only one in `fields`.
-        dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
-            "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks
-            is bad. "auto" is float32, but as stored for classes, which have a palette in their
-            file, unless they are normalised. With kind "number" or "array" numbers may have any
-            real dtype; a row whose number the dtype cannot hold is a bad sample. By default numbers
-            are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
-        layout: an einops pattern over the axes n b y x, and t for sequences and for files with
-            steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
-            several steps. A field whose layout has no t has one raster for each sequence of
-            rows; "n" is this layout for numbers and strings.
-        sizes: gives the lengths of names in the layout that are not axes.
-        fill: the value of nodata and padding, in units of the result. Pixels that the mask of a
-            file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0
-            if `dtype` is a float or the field is normalised; native and integer tensors keep it as
-            stored, because 0 may be a class there. Of several fields, those of dtype "native", and
-            of integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
-        pad: lets a window reach past the edge of the asset, with padding there. Without it windows
-            are moved inside, and assets smaller than the window are an error.
-        clip: lets dtype "uint8" make 0 of stored numbers below 0, 255 of those above 255, and 0, or
-            `fill`, of NaN. Without it and `normalize` a sample with such a pixel is bad, unless the
-            pixel is nodata and `fill` is given.
-        validity: names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
-            where it is nodata, masked or padding. Default: no such tensor. It is that of "image",
-            or of the only field in `fields`.
+        dtype: as of a `Field`.
+        layout: as of a `Field`.
+        sizes: as of a `Field`.
+        fill: as of a `Field`. Of several fields, those of dtype "native", and of integers without
+            arithmetic, are labels, and only their own `Field(fill=...)` counts.
+        pad: as of a `Field`.
+        clip: as of a `Field`.
+        validity: as of a `Field`, for "image" or the only field in `fields`.
         augment: a set of flips and rotations: "flip_x", "flip_y", "flips", "rotations" or "d4".
             Every sample gets one of the set. Default: none.
         windows: adds the int64 tensor "window" (n, 4) to batches: y, x, height and width of the

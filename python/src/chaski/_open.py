@@ -12,7 +12,7 @@ from chaski import _engine
 from chaski._access import check_plain, from_environment
 from chaski._arguments import Engine, Transport, Wire
 from chaski._files import absolute_path
-from chaski._grpc import pb
+from chaski._grpc import grpc, pb
 from chaski._host import SUPPORTED
 from chaski._loader import Loader
 from chaski._plain import count, instance, positive
@@ -259,8 +259,7 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
             f"rank is {o.rank}, but world_size is {o.world_size}: ranks are 0 to {o.world_size - 1}"
         )
     e = o.engine
-    if not instance("engine", e, Engine):
-        raise SpecError("engine is None: it must be a chaski.Engine")
+    instance("engine", e, Engine)
     for name in not_here:
         v = getattr(e, name)
         if v != getattr(Engine(), name):
@@ -274,6 +273,8 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
     for name in ("recode", "share", "reuse", "plain_token"):
         if not isinstance(v := getattr(e, name), bool):
             raise SpecError(f"{name} is {v!r}: it must be True or False")
+    if not isinstance(e.credentials, grpc.ChannelCredentials | None):
+        raise SpecError(f"credentials is {e.credentials!r}: it must be what chaski.tls() returns")
     for name in ("cache", "ledger"):
         v = getattr(e, name)
         path = isinstance(v, (str, os.PathLike)) and v != ""

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -189,11 +189,10 @@ def dtype_name(name: str, v: DTypeLike) -> str:
     return found
 
 
-def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:
-    """Reports whether an argument is an object of one of the package's classes, and not None."""
-    if v is None or isinstance(v, kind):
-        return v is not None
-    raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
+def instance(name: str, v: Any, kind: type) -> None:
+    """Raises if an argument is not an object of a class of the package."""
+    if not isinstance(v, kind):
+        raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
 
 
 @contextlib.contextmanager

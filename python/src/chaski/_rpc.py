@@ -72,8 +72,9 @@ def _fields(described: Iterable[pb.FieldInfo]) -> tuple[FieldInfo, ...]:
 
 def addresses(target: str | Sequence[str]) -> list[str]:
     """Returns the addresses of a target, with commas or in a sequence, each once, in order."""
-    parts = target.split(",") if isinstance(target, str) else list(target)
-    out = list(dict.fromkeys(p.strip() for p in parts))
+    parts = target.split(",") if isinstance(target, str) else target
+    several = parts if isinstance(parts, Iterable) else ()
+    out = list(dict.fromkeys(str(p).strip() for p in several))
     if not out or not all(out):
         raise SpecError(f"target is {target!r}: it must name at least one server")
     for t in out:

@@ -202,9 +202,8 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
             raise SpecError("fields are in the Scenes, and not beside them")
         place, named, window = source.arguments(o.window, build_field, files.source)
         source, o = place, replace(o, fields=named, window=window)
-    for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
-        if not instance(name, v, kind):
-            raise SpecError(f"{name} is None: it must be a chaski.{kind.__name__}")
+    instance("pixels", o.pixels, Pixels)
+    instance("rows", o.rows, Rows)
     size, pixels, bad = count("batch_size", o.batch_size), o.pixels, policy(o.on_bad)
     names = [f.name for f in fields(Field)]
     spec: dict[str, Any] = {
@@ -219,7 +218,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
         "seed": stated("seed", o.seed),
         "last": stated("last", o.last),
         "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
-        "bad_samples": plain("on_bad", bad.action),
+        "bad_samples": stated("on_bad", bad.action),
         **_rows(o.rows, "", files, o.tables),
         **members(pixels, *names),
     }
@@ -358,6 +357,7 @@ def _source(name: str, s: Source | SourceLike, files: Files) -> dict[str, Any]:
     out = {"name": name, "weight": above_zero(f"weight of source {name!r}", s.weight)}
     if isinstance(s, Mixture):
         return out | _mixture(s, files)
+    instance(f"source {name!r}: rows", s.rows, Rows)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
     out |= _place(s.source, s.rows, files) | _rows(s.rows, name, files, s.tables)

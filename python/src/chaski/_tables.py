@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from chaski._arguments import Mixture, Source
@@ -175,7 +175,8 @@ class Files:
     def tables(self, tables: Any) -> list[dict[str, Any]]:
         """Returns the JSON of tables and the columns of their keys; some become files."""
         out = []
-        for pair in tables.items() if isinstance(tables, Mapping) else tables:
+        pairs = tables.items() if isinstance(tables, Mapping) else tables
+        for pair in pairs if isinstance(pairs, Iterable) else [tables]:
             if not isinstance(pair, Sequence) or isinstance(pair, (str, bytes)) or len(pair) != 2:
                 raise SpecError(
                     f"tables has {pair!r:.100}: write {{path: column}}, or [(table, column)]"

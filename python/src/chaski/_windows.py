@@ -52,13 +52,8 @@ class RandomWindow(Argument):
         size: height and width in pixels of the first raster field, or the side of a square.
         per_asset: samples that an epoch takes from each asset.
         sizes: sides of squares in place of `size`: each batch has one of them, at random.
-        max_nodata: the largest share of a window, from 0 to 1, that may have no data, for "chip",
-            "random_window" and "grid": other windows are not in the dataset. It needs `coverage`,
-            which says it by cells: exactly for windows of whole cells, and else as if the valid
-            pixels of a cell were spread evenly. Default: 1.
-        coverage: the path of the file for `max_nodata`, with the valid pixels of each cell, as
-            'chaski stats --sampling' writes it without classes. The spec hash covers the content of
-            the file, not its path.
+        max_nodata: see `WholeChip`.
+        coverage: see `WholeChip`.
         min_overlap: the least part of its area, from 0 to 1, that a window of a list after the
             first shares with the first one, or of the area of the first window if that is smaller.
     """
@@ -82,13 +77,8 @@ class Grid(GridJson):
         overlap: pixels that neighbours share, in place of `stride`.
         pad: leaves the last windows of "grid" at their stride, so that they reach past the edge;
             every raster field must pad. Without it they are moved inside.
-        max_nodata: the largest share of a window, from 0 to 1, that may have no data, for "chip",
-            "random_window" and "grid": other windows are not in the dataset. It needs `coverage`,
-            which says it by cells: exactly for windows of whole cells, and else as if the valid
-            pixels of a cell were spread evenly. Default: 1.
-        coverage: the path of the file for `max_nodata`, with the valid pixels of each cell, as
-            'chaski stats --sampling' writes it without classes. The spec hash covers the content of
-            the file, not its path.
+        max_nodata: see `WholeChip`.
+        coverage: see `WholeChip`.
     """
 
     _kind = "grid"
@@ -113,12 +103,11 @@ class ResizedWindow(Argument):
         ratio: bounds the aspect of the window of "resized_window", relative to the aspect of the
             result: from 1/`ratio` to `ratio`. Default 4/3.
         of_asset: makes `scale` relative to the area of the asset.
-        per_asset: samples that an epoch takes from each asset.
+        per_asset: see `RandomWindow`.
         whole: makes the window of "resized_window" the whole asset, so that assets of any size
             become tensors of one size. `scale`, `ratio`, `of_asset` and `per_asset` are not for it.
-        sizes: sides of squares in place of `size`: each batch has one of them, at random.
-        min_overlap: the least part of its area, from 0 to 1, that a window of a list after the
-            first shares with the first one, or of the area of the first window if that is smaller.
+        sizes: see `RandomWindow`.
+        min_overlap: see `RandomWindow`.
     """
 
     _kind = "resized_window"
@@ -139,8 +128,8 @@ class WeightedWindow(Argument):
     Attributes:
         size: height and width in pixels of the first raster field, or the side of a square.
         weights: file that `chaski stats --sampling` wrote. The spec hash covers its content.
-        per_asset: samples that an epoch takes from each asset.
-        sizes: sides of squares in place of `size`: each batch has one of them, at random.
+        per_asset: see `RandomWindow`.
+        sizes: see `RandomWindow`.
     """
 
     _kind = "weighted_window"

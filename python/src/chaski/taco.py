@@ -42,6 +42,7 @@ from chaski._plain import (
     absolute,
     count,
     crs_code,
+    instance,
     is_local,
     listed,
     optional,
@@ -109,9 +110,12 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
         datasets: two or more, of one hierarchy.
         column_mode: see `load`.
     """
-    datasets = list(datasets)
-    if len(datasets) < 2 or not all(isinstance(d, Dataset) for d in datasets):
-        raise SpecError(f"concat needs at least 2 datasets, not {len(datasets)}: {datasets}")
+    datasets = list(datasets) if isinstance(datasets, Iterable) else [datasets]
+    for d in datasets:
+        if not isinstance(d, Dataset):
+            raise SpecError(f"concat has {d!r:.100}: it must have datasets of chaski.taco.load")
+    if len(datasets) < 2:
+        raise SpecError(f"concat has {len(datasets)} datasets: it must have at least 2")
     first = datasets[0]._source
     several = [d._source.base_path for d in datasets]
     if any(v != several[0] for v in several):
@@ -510,7 +514,8 @@ class Dataset(_Node, Document):
         steps: Sequence[Any] = self._steps
         if self._source.mode != "intersection":
             steps = [{"concat": [self._group()]}]
-        rows: Rows = options.pop("rows", Rows())
+        rows = options.pop("rows", Rows())
+        instance("rows", rows, Rows)
         options["rows"] = replace(
             rows, base_path=self._source.base_path, where=[*steps, *_conditions(rows.where)]
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
-from chaski._arguments import Engine, SourceLike
+from chaski._arguments import Engine, Rows, SourceLike
 from chaski._assemble import Batch, row_of
 from chaski._bad import BadRows
 from chaski._calls import entry
@@ -22,7 +22,7 @@ from chaski._link import refuse_worker
 from chaski._loader import Loader, refuse_setting
 from chaski._members import Ragged
 from chaski._open import connect, load
-from chaski._plain import needs
+from chaski._plain import instance, needs
 from chaski._plot import Members
 from chaski._spec import BatchOptions, SampleOptions, init_takes
 from chaski.errors import SpecError, UnsupportedError
@@ -419,6 +419,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         super().__init__()
         if self._is_loader(o):
             return
+        instance("rows", o.rows, Rows)
         if o.rows.take is not None or o.rows.steps_per_epoch is not None:
             raise TypeError("MapDataset has no epochs: take and steps_per_epoch are for load")
         self._loader = _open(o, batch_size=1, shuffle=False)
