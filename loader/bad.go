@@ -42,7 +42,7 @@ var failMu sync.Mutex
 const maxID = 4096
 
 // fail records the error of a unit.
-func (p *Pending) fail(u unit, err error) {
+func (p *Pending) fail(u workUnit, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
 	row := &p.errs[u.row]

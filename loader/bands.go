@@ -16,8 +16,8 @@ import (
 // files of 20 bands.
 const nameBytes = 8 << 20
 
-// names looks up bands by their names, and keeps the names of files.
-type names struct {
+// bandNames looks up bands by their names, and keeps the names of files.
+type bandNames struct {
 	opener source.Opener
 	shared func() []string // the names of bands for files that bring no names; nil: their bands have no names
 	cache  *lru.Cache[string, []string]
@@ -25,7 +25,7 @@ type names struct {
 
 // bandsOf returns the indices of a field's bands in an asset. Bands given by name are looked up in
 // every file, because a file may have them in another order.
-func (n *names) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {
+func (n *bandNames) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {
 	if f.BandNames == nil {
 		return f.PlanesOf(nil, a.Index), nil
 	}
@@ -37,7 +37,7 @@ func (n *names) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) 
 }
 
 // pick returns the indices of a field's named bands in an asset.
-func (n *names) pick(ctx context.Context, f *Field, a catalog.Asset) ([]int, error) {
+func (n *bandNames) pick(ctx context.Context, f *Field, a catalog.Asset) ([]int, error) {
 	key := a.URI + "\x00" + a.Member
 	found, ok := a.Names, a.Names != nil
 	if !ok {

@@ -58,7 +58,7 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 	if err := pixels.Sweep(ctx, e.options, e.remote(), total, o.Progress, visits); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(running.list, func(a, b checked) int {
+	slices.SortFunc(running.list, func(a, b badOfSet) int {
 		return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row))
 	})
 	report := &CheckReport{Samples: total, Bad: int64(running.bad)}
@@ -76,10 +76,10 @@ type check struct {
 
 	mu   sync.Mutex // guards bad and list
 	bad  int
-	list []checked
+	list []badOfSet
 }
 
-type checked struct {
+type badOfSet struct {
 	set int
 	BadSample
 }
@@ -87,23 +87,23 @@ type checked struct {
 // visit checks row i of all sources together.
 func (c *check) visit(ctx context.Context, r *pixels.Reader, i int64) error {
 	set, _ := slices.BinarySearch(c.ends, i+1)
-	dataset := c.engine.sets[set]
+	d := c.engine.sets[set]
 	if set > 0 {
 		i -= c.ends[set-1]
 	}
-	_, rowOf := dataset.selected()
+	_, rowOf := d.selected()
 	row := rowOf(i)
-	err := c.row(ctx, r, dataset, row)
+	err := c.row(ctx, r, d, row)
 	if err == nil || fault.KindOf(err) == 0 {
 		return err
 	}
-	sample, _ := dataset.table.ID(ctx, row) // without an id, the number of the row names it
+	sample, _ := d.table.ID(ctx, row) // without an id, the number of the row names it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// If there are more than MaxBad, these are roughly the first, because the workers finish in any
 	// order.
 	if c.bad++; len(c.list) < c.options.MaxBad {
-		c.list = append(c.list, checked{set, BadSample{dataset.name, dataset.source.Source, row, sample, err}})
+		c.list = append(c.list, badOfSet{set, BadSample{d.name, d.source.Source, row, sample, err}})
 	}
 	return nil
 }

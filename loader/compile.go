@@ -131,7 +131,8 @@ func (g *group) open(e *Engine) error {
 // openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
 // the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
-	engine := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
+	engine := &Engine{spec: spec, options: o, layouts: map[layoutKey]*batchLayout{},
+		units: make(chan workUnit, unitsAhead)}
 	// A panic becomes an error here, so that the caller still closes the tables.
 	if err := crash.Call(func() error { return engine.compile(ctx, open) }); err != nil {
 		return engine, err
@@ -249,7 +250,7 @@ func (e *Engine) makePlannedTiles(keep bool) {
 		} else {
 			e.tiles = pixels.NewPlannedTiles(bound, e.options.Budget)
 		}
-		e.toPlan = make(chan planned, plansAhead)
+		e.toPlan = make(chan plannedTicket, plansAhead)
 		e.options.MemoryBytes -= bound
 	}
 }
@@ -334,10 +335,10 @@ func (e *Engine) setClasses(ctx context.Context) error {
 			}
 			field.Classes = found
 		}
-		for _, dataset := range e.sets {
-			column := slices.IndexFunc(dataset.values, func(v valueField) bool { return v.column == i })
+		for _, set := range e.sets {
+			column := slices.IndexFunc(set.values, func(v valueField) bool { return v.column == i })
 			for n, c := range field.Classes {
-				dataset.values[column].classes[c] = int64(n)
+				set.values[column].classes[c] = int64(n)
 			}
 		}
 	}
@@ -403,7 +404,7 @@ func (e *Engine) setHash() error {
 	hasher := digest.New()
 	_, _ = hasher.Write(text)
 	e.hash = hasher.Hex()
-	data := hashed{samples: e.samples, digest: e.digest()}
+	data := dataIdentity{samples: e.samples, digest: e.digest()}
 	for _, d := range e.sets {
 		data.sources = append(data.sources, hashedSource{d.name, d.table.Fingerprint, d.table.N})
 	}
@@ -424,10 +425,10 @@ func (e *Engine) fillsFloats() bool {
 // rows, weights, sizes, boxes. It is empty if the order depends on nothing else.
 func (e *Engine) digest() string {
 	hasher, chosen := digest.New(), false
-	for _, dataset := range e.sets {
-		sum := dataset.digest.Sum()
+	for _, set := range e.sets {
+		sum := set.digest.Sum()
 		_, _ = hasher.Write(sum[:])
-		chosen = chosen || dataset.hasDigest
+		chosen = chosen || set.hasDigest
 	}
 	if !chosen {
 		return ""
@@ -436,11 +437,11 @@ func (e *Engine) digest() string {
 }
 
 // describe fills the infos of a group with the tensors of a batch of one row, in the order of the fields.
-func (e *Engine) describe(g *group, one *layout) {
+func (e *Engine) describe(g *group, one *batchLayout) {
 	padding := &Pending{engine: e, group: g, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
 		batch: &batch.Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
 	parts := padding.columnsOfBatch()
-	add := func(c column) {
+	add := func(c batchPart) {
 		for _, m := range c.members() {
 			info := batch.FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}
 			g.infos = append(g.infos, info)

@@ -89,7 +89,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		timeless: e.spec.Batches == spec.OneSource && e.spec.SequenceOf(src) == nil,
 		fields:   e.spec.FieldsOf(src), overviews: lru.New[overviewKey, pixels.Levels](overviewBytes),
 		opener: e.options.Opener, digest: digest.New()}
-	set.names = &names{opener: set.opener, cache: lru.New[string, []string](nameBytes)}
+	set.names = &bandNames{opener: set.opener, cache: lru.New[string, []string](nameBytes)}
 	list := set.fields
 	set.fields = spec.RowFields(list)
 	if src.Sampler != nil {

@@ -39,19 +39,19 @@ type Engine struct {
 	opening *group     // while sources are opened, of the next one; nil if that begins another group
 	plan    *shuffle.Plan
 	samples int64 // N, the samples of an epoch
-	memory  *memory
-	tiles   *pixels.TileCache // nil if windows share no decoded chunks
-	recoded *pixels.Recoded   // nil without Options.Recode
-	toPlan  chan planned      // tickets whose chunks planTiles announces to tiles; nil for windows drawn tile by tile
-	ahead   *lookahead        // says to Options.Disk what is read next; nil if that would change nothing
+	memory  *batchPool
+	tiles   *pixels.TileCache  // nil if windows share no decoded chunks
+	recoded *pixels.Recoded    // nil without Options.Recode
+	toPlan  chan plannedTicket // tickets whose chunks planTiles announces to tiles; nil for windows drawn tile by tile
+	ahead   *lookahead         // says to Options.Disk what is read next; nil if that would change nothing
 	// announces is true if a field of a table has Announce.
 	announces bool
 	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
 	// layouts at the same time.
 	layoutMu sync.Mutex
-	layouts  map[layoutKey]*layout
+	layouts  map[layoutKey]*batchLayout
 	queue    *queue
-	units    chan unit
+	units    chan workUnit
 	least    int          // workers that the engine always has
 	workers  atomic.Int64 // workers that it has now
 	peak     atomic.Int64 // the most bytes that a worker held after a unit, or will hold of a first sample; 0: unknown
@@ -114,7 +114,7 @@ type dataset struct {
 	alignY    int
 	alignX    int
 	opener    source.Opener
-	names     *names
+	names     *bandNames
 	steps     int        // of a sequence; 0 without time
 	timeless  bool       // its batches are its own, and its rows are not sequences, as those of other sources may be
 	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
@@ -125,7 +125,7 @@ type dataset struct {
 	coverage  *rows.Weights // of Sampler.MaxNoData, while the dataset is opened
 	limited   [2]int64      // how many windows, or rows, there are without MaxNoData and with it
 	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
-	clock     clock         // for Spec.Geo
+	clock     rowTimes      // for Spec.Geo
 	ground    *scenes.Set   // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	badScenes leftOut       // with ground
@@ -155,12 +155,12 @@ type leftOut struct {
 type columnKind struct {
 	reads bool // its rows are read, by column.fill
 	bytes int  // of a row; column.size counts texts, and the layout its own tensors
-	of    func(p *Pending) column
+	of    func(p *Pending) batchPart
 }
 
-// column is a part of one batch that is not a raster field: a metadata column, shapes, or what Spec adds to
+// batchPart is a part of one batch that is not a raster field: a metadata column, shapes, or what Spec adds to
 // batches. Functions that a column does not need are nil.
-type column struct {
+type batchPart struct {
 	// fill reads row k, which is a draw from d.
 	fill func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error
 	// clear makes row k padding: its sample is missing.
@@ -169,11 +169,11 @@ type column struct {
 	// read.
 	size func() int64
 	// members returns the tensors of all rows.
-	members func() []member
+	members func() []fieldTensor
 }
 
-// member is a tensor of a batch, with FieldInfo.Kind.
-type member struct {
+// fieldTensor is a tensor of a batch, with FieldInfo.Kind.
+type fieldTensor struct {
 	batch.Tensor
 	kind string
 }
@@ -185,8 +185,8 @@ type layoutKey struct {
 	native bool
 }
 
-// layout says where each tensor lies in the memory of a batch.
-type layout struct {
+// batchLayout says where each tensor lies in the memory of a batch.
+type batchLayout struct {
 	rasters []rasterLayout // of all fields, for each size of views: see dataset.layoutOf
 	vectors []int          // for each field of shapes the first byte of its tensor
 	bytes   int
@@ -216,7 +216,7 @@ type queue struct {
 	now   func() int64 // how many of these bytes the engine can have now; nil: all. It is called with mu
 	turn  int          // rows
 	// memory has the buffers for tickets; nil: as much as quotas allow. It has a lock of its own, locked under mu.
-	memory *memory
+	memory *batchPool
 	stages *resources.Stages // counts the time without memory; nil: nobody asks
 	more   chan struct{}     // holds one element when take may find a ticket
 
@@ -224,18 +224,18 @@ type queue struct {
 
 	// mu guards the fields below and all shares.
 	mu      sync.Mutex
-	all     share
+	all     queueShare
 	closed  bool     // then no ticket waits
 	blocked bool     // tickets wait, and have no room
 	head    *Pending // the ticket whose turn it is and for which bound has no room: none overtakes it; nil: none
 }
 
-// share is the share of one client in an engine, or of one stream in its client. It exists as long as tickets wait for
-// it, or it has memory.
-type share struct {
+// queueShare is the share of one client in an engine, or of one stream in its client. It exists as long as tickets wait
+// for it, or it has memory.
+type queueShare struct {
 	key        any
-	of         *share // of a stream its client, of a client the engine
-	members    map[any]*share
+	of         *queueShare // of a stream its client, of a client the engine
+	members    map[any]*queueShare
 	turns      list.List     // of members whose tickets wait, the next one first
 	place      *list.Element // in of.turns, or nil
 	rows       int           // that are left of its turn
@@ -245,10 +245,10 @@ type share struct {
 	first, last *Pending // of a stream: the tickets that wait
 }
 
-// claim is the memory that one ticket has of a quota.
-type claim struct {
+// quotaClaim is the memory that one ticket has of a quota.
+type quotaClaim struct {
 	queue *queue
-	share *share
+	share *queueShare
 	bytes int64
 }
 
@@ -262,20 +262,20 @@ type Pending struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	client  any      // for whom it is: see resources.Turn
-	next    *Pending // behind it in the queue
-	claim   *claim   // on the quota of its client; nil before its turn
-	charged int64    // bytes of the budget for memory, from queue.ask until it has the memory
-	layout  *layout
+	client      any         // for whom it is: see resources.Turn
+	next        *Pending    // behind it in the queue
+	claim       *quotaClaim // on the quota of its client; nil before its turn
+	budgetBytes int64       // bytes of the budget for memory, from queue.ask until it has the memory
+	layout      *batchLayout
 	// converted is the layout without native tensors; nil if layout is. mixed is set by the first raster whose dtype a
 	// native tensor does not have: then the batch is decoded again into converted.
-	converted *layout
+	converted *batchLayout
 	mixed     atomic.Bool
 	memory    batch.Buffer
 	buf       []byte // bytes of memory
 	batch     *batch.Batch
 	draws     []shuffle.Draw // for each row, the sample that stands there
-	parts     []column       // all of the batch that is not a raster field
+	parts     []batchPart    // all of the batch that is not a raster field
 	masks     []sync.Once    // for each of layout.rasters: sets the mask to ones
 	masked    []atomic.Bool  // for each of layout.rasters: the mask is in use
 	errs      []rowErrors    // for each row
@@ -306,10 +306,10 @@ const (
 	abandoned
 )
 
-// unit is the smallest piece of work: one raster field of one row, or of one step of it in a
+// workUnit is the smallest piece of work: one raster field of one row, or of one step of it in a
 // sequence. Field -1 stands for the metadata columns of the row (of all steps), its window
 // and its shapes.
-type unit struct {
+type workUnit struct {
 	p                *Pending
 	row, field, step int
 	view             int // of a field: the window that is read next

@@ -140,7 +140,7 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 	err := eachPiece(d.rasters[field], func(part int, of *pixels.Raster) error {
 		seen := make([]byte, of.H*of.W)
 		left := len(seen)
-		return e.eachScene(ctx, d, draw, field, part, step, func(rd *read) (bool, error) {
+		return e.eachScene(ctx, d, draw, field, part, step, func(rd *rasterRead) (bool, error) {
 			asset, err := e.explainRead(ctx, d, field, step, rd)
 			out = append(out, asset)
 			left -= rd.mapping.Cover(seen)

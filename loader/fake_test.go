@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // counts returns the bytes that are taken, and how many of these are idle.
-func (m *memory) counts() (taken, idle int64) {
+func (m *batchPool) counts() (taken, idle int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.buffers, m.idle.Bytes()

@@ -213,7 +213,7 @@ func TestForecastOfAWorker(t *testing.T) {
 		for step := range e.Steps() {
 			p := &Pending{engine: e, group: e.groups[0], ticket: steps.StepTicket(0, step, 17, 0, 1),
 				ctx: t.Context(), layout: l,
-				claim: &claim{queue: e.queue}}
+				claim: &quotaClaim{queue: e.queue}}
 			p.memory = mustTake(t, e.memory, p.size())
 			if err := p.prepare(); err != nil {
 				t.Fatal(err)

@@ -74,11 +74,11 @@ func geoMembers(places []rowPlace, shape []int64, axes []string) (out []batch.Te
 	return out
 }
 
-// clock has the time of each row of a table; nil for a table without times.
-type clock []int64
+// rowTimes has the time of each row of a table; nil for a table without times.
+type rowTimes []int64
 
 // at returns the time of a row. Row -1 has none.
-func (c clock) at(row int64) int64 {
+func (c rowTimes) at(row int64) int64 {
 	if c == nil || row < 0 {
 		return rows.NoTime
 	}

@@ -183,14 +183,14 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	var mu sync.Mutex // guards d.left
 	// At least 4, because reading a header is mostly waiting.
 	err := each.Of(ctx, count, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
-		dataset, lead := d.leads(row(i))
+		number, lead := d.leads(row(i))
 		asset, err := d.table.Fields[lead].Asset(ctx, row(i))
 		if err == nil {
 			err = asset.Fault(asset.Unplaced("windows on the ground need"))
 		}
 		if err == nil {
-			list[i] = scenes.Scene{Row: row(i), Name: asset.Name(), Place: *asset.Place, Dataset: dataset,
-				Beside: d.table.Joined != nil && !d.table.Joined.Leads(dataset)}
+			list[i] = scenes.Scene{Row: row(i), Name: asset.Name(), Place: *asset.Place, Dataset: number,
+				Beside: d.table.Joined != nil && !d.table.Joined.Leads(number)}
 			return nil
 		}
 		list[i].Row = -1

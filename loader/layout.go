@@ -22,13 +22,13 @@ const maxLayouts = 64
 
 // layout returns the layout of a batch, made once for each key. It fails with kind limit if the
 // batch is over the memory.
-func (e *Engine) layout(key layoutKey) (*layout, error) {
+func (e *Engine) layout(key layoutKey) (*batchLayout, error) {
 	e.layoutMu.Lock()
 	defer e.layoutMu.Unlock()
 	if known := e.layouts[key]; known != nil {
 		return known, nil
 	}
-	made := &layout{}
+	made := &batchLayout{}
 	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
 	// bound. The layout leaves that much room in front of the tensors to account for it.
 	lead := key.group.lead()
@@ -61,7 +61,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 
 // add places a field's tensor, and its mask if it has one. It checks the bound first, so that no
 // later product can overflow.
-func (l *layout) add(r *pixels.Raster, key layoutKey, native, checked bool, bound int64) error {
+func (l *batchLayout) add(r *pixels.Raster, key layoutKey, native, checked bool, bound int64) error {
 	need := pixels.BoundedBytes(bound, key.rows, max(r.Views, 1), max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size())
 	if need < 0 {
 		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
@@ -125,7 +125,7 @@ func (e *Engine) BatchesFit(rows int) (int64, error) {
 }
 
 // addVectors places the tensors of shapes.
-func (l *layout) addVectors(d *dataset, rows int, bound int64) error {
+func (l *batchLayout) addVectors(d *dataset, rows int, bound int64) error {
 	for _, field := range d.vectors {
 		if field.Ragged() { // counted when the batch is complete, as strings are
 			l.vectors = append(l.vectors, l.bytes)

@@ -37,24 +37,26 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 			"memory bytes", e.options.MemoryBytes, "batches", fit, "prefetch", o.Prefetch, "prefetched", ahead)
 		o.Prefetch = int(ahead)
 	}
-	started := &started{engine: e}
-	started.ctx = resources.WithTurn(context.Background(), resources.Turn{Stream: started})
+	tickets := &startedTickets{engine: e}
+	tickets.ctx = resources.WithTurn(context.Background(), resources.Turn{Stream: tickets})
 	return batch.NewLoader(batch.Run{Cut: e.spec.Cut(), Samples: e.samples, State: e.State(), Ahead: o.Prefetch,
-		BadLimit: (*batch.BadLimit)(e.spec.BadLimit), Tickets: started, Logger: e.options.Logger}, o)
+		BadLimit: (*batch.BadLimit)(e.spec.BadLimit), Tickets: tickets, Logger: e.options.Logger}, o)
 }
 
-// started has the tickets of a Loader that are in work, in the order of steps: a stream of its own.
-type started struct {
+// startedTickets has the tickets of a Loader that are in work, in the order of steps: a stream of its own.
+type startedTickets struct {
 	engine *Engine
 	ctx    context.Context
 	ahead  []*Pending
 }
 
 // Add implements batch.Tickets.
-func (s *started) Add(t steps.Ticket) { s.ahead = append(s.ahead, s.engine.Start(s.ctx, t, false)) }
+func (s *startedTickets) Add(t steps.Ticket) {
+	s.ahead = append(s.ahead, s.engine.Start(s.ctx, t, false))
+}
 
 // Next implements batch.Tickets.
-func (s *started) Next(ctx context.Context) (*batch.Batch, error) {
+func (s *startedTickets) Next(ctx context.Context) (*batch.Batch, error) {
 	first := s.ahead[0]
 	select {
 	case <-first.done:
@@ -66,7 +68,7 @@ func (s *started) Next(ctx context.Context) (*batch.Batch, error) {
 }
 
 // Drop implements batch.Tickets.
-func (s *started) Drop() {
+func (s *startedTickets) Drop() {
 	for _, p := range s.ahead {
 		p.Cancel()
 	}

@@ -18,13 +18,13 @@ const (
 	autoBatches = busyBatches + batch.DefaultPrefetch + 1
 )
 
-// memory lends batch buffers within a bound. It keeps returned buffers for the next batches of about the same size;
+// batchPool lends batch buffers within a bound. It keeps returned buffers for the next batches of about the same size;
 // they count within the bound.
 //
 // All of it is charged to the budget of the process. The floor belongs to the engine while it is open, so batches of
 // that size never wait for others. More memory is taken when the budget has some free, or for a ticket that has waited
 // for it in the queue of the budget, and given back when others wait.
-type memory struct {
+type batchPool struct {
 	alloc  func(n int) batch.Buffer
 	budget *budget.Budget // nil for none
 	leave  func()         // ends the membership in the budget
@@ -44,8 +44,8 @@ type memory struct {
 }
 
 // newMemory returns a memory of at most bound bytes. floor of them are charged to b already.
-func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, floor int64, more func()) *memory {
-	m := &memory{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, allowance: floor, more: more}
+func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, floor int64, more func()) *batchPool {
+	m := &batchPool{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, allowance: floor, more: more}
 	m.leave = b.Join(m)
 	return m
 }
@@ -53,7 +53,7 @@ func newMemory(bound int64, alloc func(n int) batch.Buffer, b *budget.Budget, fl
 // take reserves n bytes, if there is room for them. It returns a buffer for a batch of an owner (resources.WithOwner),
 // as Idle.Take does, or nil if the caller is to make it by alloc, which may clear many pages, without locks.
 // charged bytes of the budget come with the batch: they are the caller's if there is no room. It never waits.
-func (m *memory) take(n int, owner batch.Owner, charged int64) (b batch.Buffer, ok bool) {
+func (m *batchPool) take(n int, owner batch.Owner, charged int64) (b batch.Buffer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.allowance += charged
@@ -77,7 +77,7 @@ func (m *memory) take(n int, owner batch.Owner, charged int64) (b batch.Buffer, 
 }
 
 // now returns how many bytes batches may take at this moment: while others wait for the budget, its allowance.
-func (m *memory) now() int64 {
+func (m *batchPool) now() int64 {
 	if m.budget.Waiting() == 0 {
 		return m.bound
 	}
@@ -87,7 +87,7 @@ func (m *memory) now() int64 {
 }
 
 // grant makes room for n bytes within the allowance. It needs the lock.
-func (m *memory) grant(n int64) bool {
+func (m *batchPool) grant(n int64) bool {
 	need := m.buffers + n - m.allowance
 	if need <= 0 {
 		return true
@@ -101,25 +101,25 @@ func (m *memory) grant(n int64) bool {
 }
 
 // full reports whether the bound is in the way of n bytes more.
-func (m *memory) full(n int64) bool {
+func (m *batchPool) full(n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.buffers-m.idle.Bytes()+n > m.bound
 }
 
 // fits reports whether n bytes more need nothing of the budget.
-func (m *memory) fits(n int64) bool {
+func (m *batchPool) fits(n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.buffers-m.idle.Bytes()+n <= m.allowance
 }
 
 // own returns the bytes that are the engine's whoever waits: the floor, or batches that are out. It needs the lock.
-func (m *memory) own() int64 { return max(m.floor, m.buffers-m.idle.Bytes()) }
+func (m *batchPool) own() int64 { return max(m.floor, m.buffers-m.idle.Bytes()) }
 
 // unlock gives the unused part of the allowance back to the budget. It takes that off before it ends the lock: a ticket
 // of this engine would otherwise get what others have waited for.
-func (m *memory) unlock() {
+func (m *batchPool) unlock() {
 	n := m.allowance - max(m.buffers, m.own())
 	m.allowance -= n
 	m.mu.Unlock()
@@ -127,7 +127,7 @@ func (m *memory) unlock() {
 }
 
 // give takes a buffer back. With keep it is for the next batch.
-func (m *memory) give(b batch.Buffer, keep bool) {
+func (m *batchPool) give(b batch.Buffer, keep bool) {
 	m.mu.Lock()
 	defer m.unlock()
 	size := len(b.Bytes())
@@ -146,7 +146,7 @@ func (m *memory) give(b batch.Buffer, keep bool) {
 
 // lend counts n bytes of a batch as a lease, which a client may keep for any time. It reports false if they and one
 // more batch of whole bytes have no room: then a client that keeps its batches would stop all others of this engine.
-func (m *memory) lend(n, whole int64) bool {
+func (m *batchPool) lend(n, whole int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	need := m.leases + n + max(n, whole)
@@ -165,7 +165,7 @@ func (m *memory) lend(n, whole int64) bool {
 }
 
 // returned ends leases of n bytes.
-func (m *memory) returned(n, whole int64) {
+func (m *batchPool) returned(n, whole int64) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.leases -= n
@@ -176,13 +176,13 @@ func (m *memory) returned(n, whole int64) {
 }
 
 // dropIdle frees the idle buffers. The caller holds mu.
-func (m *memory) dropIdle() {
+func (m *batchPool) dropIdle() {
 	m.buffers -= m.idle.Bytes()
 	m.idle.Free()
 }
 
 // forget frees the idle buffers of an owner that is gone. Those that come back later are not kept.
-func (m *memory) forget(o batch.Owner) {
+func (m *batchPool) forget(o batch.Owner) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.buffers -= m.idle.Forget(o)
@@ -190,14 +190,14 @@ func (m *memory) forget(o batch.Owner) {
 }
 
 // trim frees the idle buffers.
-func (m *memory) trim() {
+func (m *batchPool) trim() {
 	m.mu.Lock()
 	defer m.unlock()
 	m.dropIdle()
 }
 
 // Reclaim implements budget.Holder. It keeps the floor, which belongs to the engine.
-func (m *memory) Reclaim(l budget.Level) (more bool) {
+func (m *batchPool) Reclaim(l budget.Level) (more bool) {
 	m.mu.Lock()
 	defer m.unlock()
 	used := m.buffers - m.idle.Bytes()
@@ -208,10 +208,10 @@ func (m *memory) Reclaim(l budget.Level) (more bool) {
 }
 
 // Freed implements budget.Holder.
-func (m *memory) Freed() { m.more() }
+func (m *batchPool) Freed() { m.more() }
 
 // close frees the idle buffers, and from now on every buffer that comes back.
-func (m *memory) close() {
+func (m *batchPool) close() {
 	m.leave()
 	m.mu.Lock()
 	defer m.unlock()

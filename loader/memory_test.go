@@ -32,7 +32,7 @@ func tally() (alloc func(n int) batch.Buffer, sum, most *atomic.Int64) {
 }
 
 // budgeted returns a memory with a floor that is charged to b.
-func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) batch.Buffer, bound, floor int64) *memory {
+func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) batch.Buffer, bound, floor int64) *batchPool {
 	t.Helper()
 	if err := b.Acquire(t.Context(), floor); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) batch.Buffer, bo
 }
 
 // try takes n bytes, if there is room.
-func try(m *memory, n int) batch.Buffer {
+func try(m *batchPool, n int) batch.Buffer {
 	b, ok := m.take(n, nil, 0)
 	if ok && b == nil {
 		b = m.alloc(n)
@@ -52,7 +52,7 @@ func try(m *memory, n int) batch.Buffer {
 }
 
 // mustTake takes n bytes.
-func mustTake(t *testing.T, m *memory, n int) batch.Buffer {
+func mustTake(t *testing.T, m *batchPool, n int) batch.Buffer {
 	t.Helper()
 	b := try(m, n)
 	if b == nil {
@@ -113,7 +113,7 @@ func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
 	b := budget.New(8000, nil) // 7,000 without the reserve
 	alloc, _, _ := tally()
 	unread, read := budgeted(t, b, alloc, 8000, 1000), budgeted(t, b, alloc, 8000, 1000)
-	fill := func(m *memory, keep int) {
+	fill := func(m *batchPool, keep int) {
 		var all []batch.Buffer
 		for range 3 {
 			all = append(all, mustTake(t, m, 1000))
@@ -164,7 +164,7 @@ func TestRefusedTickets(t *testing.T) {
 		p := stream.first
 		stream.of.asks = true
 		q.mu.Unlock()
-		if got := q.asked(stream, p, refused); got != c.fails {
+		if got := q.endAsk(stream, p, refused); got != c.fails {
 			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got)
 		}
 		if c.coming > 0 {

@@ -50,7 +50,7 @@ func needs(assets []dryrun.Asset) (out []pixels.Need) {
 // explainWindow describes the reads of a window of a field, from a row of the table.
 func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int,
 	row int64) (out []dryrun.Asset, _ error) {
-	err := e.eachRead(ctx, d, draw, field, step, row, func(rd *read) error {
+	err := e.eachRead(ctx, d, draw, field, step, row, func(rd *rasterRead) error {
 		asset, err := e.explainRead(ctx, d, field, step, rd)
 		asset.View = draw.View
 		out = append(out, asset)
@@ -60,7 +60,7 @@ func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Dr
 }
 
 // explainRead describes a read by a reader that has read nothing yet.
-func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, rd *read) (dryrun.Asset, error) {
+func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, rd *rasterRead) (dryrun.Asset, error) {
 	a, in := &rd.asset, rd.in
 	p := dryrun.Asset{Field: d.rasters[field].Name, Step: step, Row: rd.row, URI: a.URI, Window: rd.win,
 		Size:      shuffle.Box{H: a.Index.Height, W: a.Index.Width},
@@ -132,10 +132,10 @@ func (e *Engine) pixelFile(ctx context.Context, a catalog.Asset, p *dryrun.Asset
 }
 
 // planned returns what Engine.tiles is to be told about the ticket.
-func (p *Pending) planned() planned {
+func (p *Pending) planned() plannedTicket {
 	named := len(p.ticket.Corners) > 0
 	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
-	return planned{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
+	return plannedTicket{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
 		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks(named) {
 			return nil, nil
 		}

@@ -15,8 +15,8 @@ import (
 // hash, so that long lists do not make states long.
 const shortPart = 64
 
-// hashed is what identifies the data of a run.
-type hashed struct {
+// dataIdentity is what identifies the data of a run.
+type dataIdentity struct {
 	samples int64
 	digest  string // may be ""
 	sources []hashedSource
@@ -31,7 +31,7 @@ type hashedSource struct {
 
 // partsOf returns the input of the spec hash: the members of the spec by their paths, and the
 // identity of the data. A resume compares them, to name what differs.
-func partsOf(s *Spec, data hashed) (steps.Parts, error) {
+func partsOf(s *Spec, data dataIdentity) (steps.Parts, error) {
 	text, err := json.Marshal(s.Placeless())
 	if err != nil {
 		return "", err

@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// planned is a ticket whose chunks Engine.tiles is to be told about.
-type planned struct {
+// plannedTicket is a ticket whose chunks Engine.tiles is to be told about.
+type plannedTicket struct {
 	plan  *tilePlan
 	order int64 // of its first row
 	rows  int
@@ -23,7 +23,7 @@ type tilePlan struct {
 }
 
 // planTiles tells tiles which chunks the tickets need. A worker that is faster reads its window without sharing.
-func planTiles(tiles *pixels.TileCache, tickets <-chan planned) {
+func planTiles(tiles *pixels.TileCache, tickets <-chan plannedTicket) {
 	for ticket := range tickets {
 		for k := range ticket.rows {
 			needs, err := ticket.needs(k)

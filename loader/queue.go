@@ -82,9 +82,9 @@ func (q *queue) next() (taken *Pending) {
 		bound = q.now()
 	}
 	for c := q.all.turns.Front(); c != nil; c = c.Next() {
-		client, full := c.Value.(*share), false
+		client, full := c.Value.(*queueShare), false
 		for s := client.turns.Front(); s != nil; s = s.Next() {
-			stream := s.Value.(*share)
+			stream := s.Value.(*queueShare)
 			pending := stream.first
 			if pending.ctx.Err() != nil || pending.undrawn != nil {
 				q.drop(stream)
@@ -95,14 +95,14 @@ func (q *queue) next() (taken *Pending) {
 			}
 			ready = true
 			size := int64(pending.size())
-			if pending.charged == 0 && (full || !client.room(size, bound)) {
+			if pending.budgetBytes == 0 && (full || !client.room(size, bound)) {
 				if bound < q.bound {
 					q.ask(stream, pending)
 				}
 				full = true
 				continue // the first ticket of another stream may have memory of its own
 			}
-			if pending.charged == 0 && !stream.room(size, bound/int64(len(q.all.members))) {
+			if pending.budgetBytes == 0 && !stream.room(size, bound/int64(len(q.all.members))) {
 				continue
 			}
 			if !q.reserve(pending) {
@@ -119,11 +119,11 @@ func (q *queue) next() (taken *Pending) {
 				size = int64(len(pending.memory.Bytes())) // an idle buffer may be larger than the ticket
 			}
 			stream.remove()
-			for _, m := range []*share{stream, client} {
+			for _, m := range []*queueShare{stream, client} {
 				m.spend(pending.ticket.Rows(), q.turn)
 				m.bytesInUse += size
 			}
-			pending.claim = &claim{q, stream, size}
+			pending.claim = &quotaClaim{q, stream, size}
 			return pending
 		}
 	}
@@ -148,15 +148,15 @@ func (q *queue) reserve(p *Pending) (ok bool) {
 	if q.memory == nil {
 		return true
 	}
-	if p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), p.charged); ok {
-		p.charged = 0
+	if p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), p.budgetBytes); ok {
+		p.budgetBytes = 0
 	}
 	return ok
 }
 
 // ask lets p, the first ticket of a stream, wait for its memory in the queue of the budget. A client asks for one batch
 // at a time, and for no more than prefetching takes. It does not help where the bound is in the way. It needs the lock.
-func (q *queue) ask(stream *share, p *Pending) {
+func (q *queue) ask(stream *queueShare, p *Pending) {
 	client, size := stream.of, int64(p.size())
 	if q.memory == nil || q.memory.budget == nil || client.asks || q.memory.full(size) {
 		return
@@ -167,15 +167,15 @@ func (q *queue) ask(stream *share, p *Pending) {
 	}
 	client.asks = true
 	go func() {
-		if err := q.memory.budget.Acquire(p.ctx, size); q.asked(stream, p, err) {
+		if err := q.memory.budget.Acquire(p.ctx, size); q.endAsk(stream, p, err) {
 			p.finish(err)
 		}
 	}()
 }
 
-// asked ends the request of ask. It reports whether p fails with err: the budget has refused it, and no batch is left
+// endAsk ends the request of ask. It reports whether p fails with err: the budget has refused it, and no batch is left
 // whose memory could come back or has just come back.
-func (q *queue) asked(stream *share, p *Pending, err error) bool {
+func (q *queue) endAsk(stream *queueShare, p *Pending, err error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.poke()
@@ -183,7 +183,7 @@ func (q *queue) asked(stream *share, p *Pending, err error) bool {
 	client.asks = false
 	switch waits := stream.first == p; {
 	case err == nil && waits:
-		p.charged = size
+		p.budgetBytes = size
 	case err == nil:
 		q.memory.budget.Release(size)
 	case !waits || p.ctx.Err() != nil:
@@ -203,13 +203,13 @@ func (q *queue) asked(stream *share, p *Pending, err error) bool {
 }
 
 // drop takes the first ticket of a stream, which gets no memory, out of the queue. It needs the lock.
-func (q *queue) drop(stream *share) {
+func (q *queue) drop(stream *queueShare) {
 	p := stream.first
 	stream.remove()
 	stream.end()
-	if p.charged > 0 {
-		q.memory.budget.Release(p.charged)
-		p.charged = 0
+	if p.budgetBytes > 0 {
+		q.memory.budget.Release(p.budgetBytes)
+		p.budgetBytes = 0
 	}
 }
 
@@ -228,8 +228,8 @@ func (q *queue) othersWait(t resources.Turn) bool {
 	if !q.blocked || q.all.turns.Len() == 0 {
 		return false
 	}
-	client := q.all.turns.Front().Value.(*share)
-	stream := client.turns.Front().Value.(*share)
+	client := q.all.turns.Front().Value.(*queueShare)
+	stream := client.turns.Front().Value.(*queueShare)
 	return q.all.turns.Len() > 1 || client.turns.Len() > 1 || client.key != t.Client || stream.key != t.Stream
 }
 
@@ -239,7 +239,7 @@ func (q *queue) failAll() {
 	q.closed = true
 	var waiting []*Pending
 	for q.all.turns.Len() > 0 {
-		s := q.all.turns.Front().Value.(*share).turns.Front().Value.(*share)
+		s := q.all.turns.Front().Value.(*queueShare).turns.Front().Value.(*queueShare)
 		waiting = append(waiting, s.first)
 		q.drop(s)
 	}

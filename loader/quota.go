@@ -3,12 +3,12 @@ package loader
 import "github.com/chaski-eo/chaski/loader/batch"
 
 // member returns a client of the engine or a stream of a client, which it creates if it is new.
-func (s *share) member(key any) *share {
+func (s *queueShare) member(key any) *queueShare {
 	found := s.members[key]
 	if found == nil {
-		found = &share{key: key, of: s}
+		found = &queueShare{key: key, of: s}
 		if s.members == nil {
-			s.members = map[any]*share{}
+			s.members = map[any]*queueShare{}
 		}
 		s.members[key] = found
 	}
@@ -16,21 +16,21 @@ func (s *share) member(key any) *share {
 }
 
 // wait gives s a place among those that take turns, if it has none.
-func (s *share) wait(turn int) {
+func (s *queueShare) wait(turn int) {
 	if s.place == nil {
 		s.place, s.rows = s.of.turns.PushBack(s), turn
 	}
 }
 
 // room reports whether the quota of s, one of the equal parts of bound, has room for n bytes.
-func (s *share) room(n, bound int64) bool {
+func (s *queueShare) room(n, bound int64) bool {
 	members := int64(len(s.of.members))
 	return members == 1 || s.bytesInUse == 0 || s.bytesInUse+n <= bound/members
 }
 
 // remove takes the first ticket of a stream out of the queue, and the stream and its client out of the turns if it was
 // their last one.
-func (s *share) remove() {
+func (s *queueShare) remove() {
 	p := s.first
 	s.first, p.next, p.left = p.next, nil, true
 	for ; s.of != nil && s.first == nil && s.turns.Len() == 0; s = s.of {
@@ -40,7 +40,7 @@ func (s *share) remove() {
 }
 
 // spend ends the turn of s if it has no rows left. Rows beyond its turn are taken off its next turn.
-func (s *share) spend(rows, turn int) {
+func (s *queueShare) spend(rows, turn int) {
 	if s.rows -= rows; s.rows <= 0 && s.place != nil {
 		s.rows += turn
 		s.of.turns.MoveToBack(s.place)
@@ -48,20 +48,20 @@ func (s *share) spend(rows, turn int) {
 }
 
 // end forgets a stream, and then perhaps its client, that has neither tickets nor memory.
-func (s *share) end() {
+func (s *queueShare) end() {
 	for ; s.of != nil && s.place == nil && s.bytesInUse == 0 && len(s.members) == 0; s = s.of {
 		delete(s.of.members, s.key)
 	}
 }
 
 // end takes the claim off its quotas. Only the first call counts. c may be nil.
-func (c *claim) end() {
+func (c *quotaClaim) end() {
 	if c == nil {
 		return
 	}
-	queue := c.queue
-	queue.mu.Lock()
-	defer queue.mu.Unlock()
+	q := c.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if c.bytes == 0 {
 		return
 	}
@@ -69,11 +69,11 @@ func (c *claim) end() {
 	c.share.of.bytesInUse -= c.bytes
 	c.bytes = 0
 	c.share.end()
-	queue.poke() // its quota has room, and so have all others if it was the last one
+	q.poke() // its quota has room, and so have all others if it was the last one
 }
 
 // giveBack ends the claim and gives its memory back.
-func (c *claim) giveBack(b batch.Buffer, keep bool) {
+func (c *quotaClaim) giveBack(b batch.Buffer, keep bool) {
 	c.queue.coming.Add(1)
 	defer c.queue.coming.Add(-1)
 	c.end()

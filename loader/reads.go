@@ -14,9 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// read says which pixels of which raster a window takes. A window of a field takes one read; of a stack it takes one of
-// each part, and on the ground one of each scene. Workers and forecasts use the same reads.
-type read struct {
+// rasterRead says which pixels of which raster a window takes. A window of a field takes one read; of a stack it takes
+// one of each part, and on the ground one of each scene. Workers and forecasts use the same reads.
+type rasterRead struct {
 	raster *pixels.Raster      // the field, or a part of its stack
 	part   int                 // of a stack; -1 for other assets
 	row    int64               // of the table
@@ -33,11 +33,11 @@ type read struct {
 }
 
 // empty reports whether a read has no pixel.
-func (rd *read) empty() bool { return rd.in.Y0 >= rd.in.Y1 || rd.in.X0 >= rd.in.X1 }
+func (rd *rasterRead) empty() bool { return rd.in.Y0 >= rd.in.Y1 || rd.in.X0 >= rd.in.X1 }
 
 // eachRead calls do for the reads of a window of a field, from a row of the table.
 func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int, row int64,
-	do func(*read) error) error {
+	do func(*rasterRead) error) error {
 	raster := d.rasters[field]
 	asset, err := d.table.Fields[d.column(field, step)].Asset(ctx, row)
 	if err != nil {
@@ -55,14 +55,14 @@ func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		if raster, err = raster.For(asset.Index); err != nil {
 			return asset.Fault(err)
 		}
-		return do(&read{raster: raster, part: -1, row: row, asset: asset, index: asset.Index, bands: bands, win: win,
-			in: d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)})
+		return do(&rasterRead{raster: raster, part: -1, row: row, asset: asset, index: asset.Index, bands: bands,
+			win: win, in: d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)})
 	}
 	return raster.EachPart(&asset, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		if said := partial(part, &asset.Parts[k], l); said != "" {
 			e.warnPartial(d, said)
 		}
-		rd := &read{raster: part, part: k, row: row, asset: asset.Parts[k], index: asset.Parts[k].Index,
+		rd := &rasterRead{raster: part, part: k, row: row, asset: asset.Parts[k], index: asset.Parts[k].Index,
 			bands: &part.PickedBands, win: win, in: l.Inside(win), lay: l, resampled: !l.Same || d.resamples()}
 		if rd.resampled && !l.Whole() {
 			if err := e.coarserPart(ctx, d, &asset, rd); err != nil {
@@ -91,7 +91,7 @@ func (e *Engine) warnPartial(d *dataset, said ...string) {
 
 // coarserPart sets the mapping of a read of stack a from a part on another grid. If the stack is coarser than the part,
 // it is read from the overview of the stack's resolution.
-func (e *Engine) coarserPart(ctx context.Context, d *dataset, a *catalog.Asset, rd *read) (err error) {
+func (e *Engine) coarserPart(ctx context.Context, d *dataset, a *catalog.Asset, rd *rasterRead) (err error) {
 	height, width := rd.raster.H, rd.raster.W
 	if rd.mapping, err = rd.lay.Warp(rd.win, height, width); err != nil {
 		return rd.asset.Fault(err)
@@ -113,7 +113,7 @@ func (e *Engine) coarserPart(ctx context.Context, d *dataset, a *catalog.Asset, 
 }
 
 // tileKey returns the key of the chunks of a read, but for Chunk and Mask.
-func (d *dataset) tileKey(field, step int, rd *read) pixels.TileKey {
+func (d *dataset) tileKey(field, step int, rd *rasterRead) pixels.TileKey {
 	key := pixels.TileKey{Set: d.number, Column: d.column(field, step), Part: max(rd.part, 0), Row: rd.row}
 	if rd.asset.Raster != nil {
 		key.Level = 1 + rd.asset.Overview
@@ -125,7 +125,7 @@ func (d *dataset) tileKey(field, step int, rd *read) pixels.TileKey {
 // first. Where the window is coarser, a scene is one of its overviews. part is the part of a stack that the field is,
 // or -1. It stops when do returns false.
 func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part, step int,
-	do func(*read) (more bool, _ error)) error {
+	do func(*rasterRead) (more bool, _ error)) error {
 	window := d.ground.Window(e.plan.Place(draw))
 	whole := d.rasters[field]
 	sceneRows := d.sceneRows(e.plan, draw, whole, step)
@@ -134,7 +134,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if err != nil {
 			return err
 		}
-		rd := &read{raster: whole, part: part, row: row, last: i == len(sceneRows)-1}
+		rd := &rasterRead{raster: whole, part: part, row: row, last: i == len(sceneRows)-1}
 		if part >= 0 {
 			if asset.Parts == nil {
 				return asset.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))

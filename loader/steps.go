@@ -74,7 +74,7 @@ func (p *Pending) expectSteps() {
 
 // hasSteps notes which steps of time the file of a raster field has, for stepsColumn. Workers call it at the same time
 // for different fields and rows.
-func (p *Pending) hasSteps(u unit, bands *pixels.PickedBands) {
+func (p *Pending) hasSteps(u workUnit, bands *pixels.PickedBands) {
 	if p.inFiles == nil || !p.group.lead().rasters[u.field].PicksSteps() {
 		return
 	}

@@ -31,7 +31,7 @@ func (d *dataset) nameOf(number int) string {
 	}
 }
 
-// expect prepares what found notes: nothing is there yet.
+// expect prepares what noteRead notes: nothing is there yet.
 func (p *Pending) expect() {
 	if !p.engine.spec.SaysWhatIsThere() {
 		return
@@ -43,9 +43,9 @@ func (p *Pending) expect() {
 	}
 }
 
-// found notes that a field has been read, by its number, for row k or a step of it. Workers call it at the same time
+// noteRead notes that a field has been read, by its number, for row k or a step of it. Workers call it at the same time
 // for different fields, rows and steps, which are different bytes.
-func (p *Pending) found(number, k, step int) {
+func (p *Pending) noteRead(number, k, step int) {
 	if p.there != nil {
 		p.there[number][k*max(p.group.lead().stepsOf(number), 1)+step] = 1
 	}
@@ -59,7 +59,7 @@ func (p *Pending) forget(k int) {
 	}
 }
 
-// isThere reports whether found has noted a field.
+// isThere reports whether noteRead has noted a field.
 func (p *Pending) isThere(number, k, step int) bool {
 	return p.there != nil && p.there[number][k*max(p.group.lead().stepsOf(number), 1)+step] == 1
 }
@@ -80,13 +80,13 @@ func (p *Pending) lost(k int, err error) error {
 	if p.there == nil || !p.engine.fills(err) {
 		return err
 	}
-	p.fail(unit{p, k, -1, 0, 0}, err)
+	p.fail(workUnit{p, k, -1, 0, 0}, err)
 	return nil
 }
 
 // thereColumn returns for each field where it is there.
-func (e *Engine) thereColumn(p *Pending) column {
-	return column{members: func() (out []member) {
+func (e *Engine) thereColumn(p *Pending) batchPart {
+	return batchPart{members: func() (out []fieldTensor) {
 		lead := p.group.lead()
 		if p.there == nil { // to describe a batch
 			p.expect()
@@ -94,7 +94,7 @@ func (e *Engine) thereColumn(p *Pending) column {
 		for i, there := range p.there {
 			tensor := batch.Tensor{Name: spec.ThereMember(lead.nameOf(i)), DType: chunk.Uint8, Data: there}
 			tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, lead.stepsOf(i))
-			out = append(out, member{tensor, "mask"})
+			out = append(out, fieldTensor{tensor, "mask"})
 		}
 		return out
 	}}

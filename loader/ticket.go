@@ -191,9 +191,9 @@ func (p *Pending) begin() {
 	p.parts = p.columnsOfBatch()
 }
 
-// again decodes the batch once more, without native tensors, whose one dtype its rasters do not have. It comes when all
-// units are done, and once for the tickets that have started meanwhile: the next ones have no native tensors.
-func (p *Pending) again(r *pixels.Reader) error {
+// decodeAgain decodes the batch once more, without native tensors, whose one dtype its rasters do not have. It comes
+// when all units are done, and once for the tickets that have started meanwhile: the next ones have no native tensors.
+func (p *Pending) decodeAgain(r *pixels.Reader) error {
 	p.group.mixed.Store(true)
 	p.layout, p.batch.Bad = p.converted, nil
 	p.begin()

@@ -11,7 +11,7 @@ import (
 )
 
 // do decodes one field of one row, or of one step of it, into its place in the batch.
-func (u unit) do(r *pixels.Reader) error {
+func (u workUnit) do(r *pixels.Reader) error {
 	draw := &u.p.draws[u.row]
 	set := u.p.set(u.row)
 	if u.field < 0 {
@@ -32,13 +32,13 @@ func (u unit) do(r *pixels.Reader) error {
 	}
 	err := u.pixels(r, set, draw)
 	if err == nil && u.p.there != nil && u.exists(set, draw) {
-		u.p.found(u.field, u.row, u.step)
+		u.p.noteRead(u.field, u.row, u.step)
 	}
 	return err
 }
 
 // exists reports whether there is anything to read for the field.
-func (u unit) exists(d *dataset, draw *shuffle.Draw) bool {
+func (u workUnit) exists(d *dataset, draw *shuffle.Draw) bool {
 	if d.ground != nil {
 		return len(d.sceneRows(u.p.engine.plan, draw, d.rasters[u.field], u.step)) > 0
 	}
@@ -46,7 +46,7 @@ func (u unit) exists(d *dataset, draw *shuffle.Draw) bool {
 }
 
 // pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
-func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+func (u workUnit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
 	row := engine.rowRead(d, draw, u.field, u.step)
 	if row < 0 {
@@ -60,7 +60,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 }
 
 // window decodes a window of a raster field.
-func (u unit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
+func (u workUnit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
 	engine, pending := u.p.engine, u.p
 	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
 	// last unit's raster would be used.
@@ -68,7 +68,7 @@ func (u unit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64
 	if d.ground != nil {
 		return u.ground(r, d, draw)
 	}
-	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *read) error {
+	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *rasterRead) error {
 		if layout := &pending.layout.rasters[d.layoutOf(u.field)]; layout.native && rd.raster.Native != layout.dtype {
 			pending.mixed.Store(true)
 			return nil
@@ -94,7 +94,7 @@ func (u unit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64
 func viewOrder(view int) int64 { return int64(view) + 1 }
 
 // views decodes all windows of a raster field of a sample. What is needed twice is announced, and then decoded once.
-func (u unit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
+func (u workUnit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
 	engine, tiles := u.p.engine, r.ForViews()
 	draws := make([]shuffle.Draw, len(d.views))
 	for i, view := range d.views {
@@ -117,7 +117,7 @@ func (u unit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64)
 }
 
 // readWindow decodes a read of a field into its place in the batch.
-func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
+func (u workUnit) readWindow(r *pixels.Reader, d *dataset, rd *rasterRead) error {
 	pending, field, asset := u.p, rd.raster, &rd.asset
 	target, convs, err := pending.row(u, rd)
 	if err == nil {
@@ -158,7 +158,7 @@ func (u unit) readWindow(r *pixels.Reader, d *dataset, rd *read) error {
 }
 
 // readPart decodes a read of a part of a stack into its place in the batch.
-func (u unit) readPart(r *pixels.Reader, rd *read) error {
+func (u workUnit) readPart(r *pixels.Reader, rd *rasterRead) error {
 	pending, part, limit := u.p, rd.raster, u.p.engine.options.MaxChunkBytes
 	convs := part.Final
 	if pending.layoutOf(u).native {
@@ -192,7 +192,7 @@ func (u unit) readPart(r *pixels.Reader, rd *read) error {
 // row returns the sink for a read of a raster field, and the casts of its pixels. The sink shows the pixels of rd.in of
 // the window, and writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
 // this substitute may have written it.
-func (p *Pending) row(u unit, rd *read) (*pixels.Row, *pixels.Converters, error) {
+func (p *Pending) row(u workUnit, rd *rasterRead) (*pixels.Row, *pixels.Converters, error) {
 	layout, field, x := p.layoutOf(u), rd.raster.Tensor(), rd.asset.Index
 	convs := castsOf(field, layout)
 	if rd.raster.Coloured() {
@@ -210,7 +210,7 @@ func (p *Pending) row(u unit, rd *read) (*pixels.Row, *pixels.Converters, error)
 }
 
 // layoutOf returns the layout of the tensor of a unit.
-func (p *Pending) layoutOf(u unit) *rasterLayout {
+func (p *Pending) layoutOf(u workUnit) *rasterLayout {
 	return &p.layout.rasters[p.set(u.row).view(u.view).layoutOf(u.field)]
 }
 
@@ -224,7 +224,7 @@ func castsOf(field *pixels.Raster, l *rasterLayout) *pixels.Converters {
 
 // sink returns the writer of one step of a field of a row, or of a view of it. With masked it also writes the mask, if
 // the tensor has one.
-func (p *Pending) sink(u unit, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
+func (p *Pending) sink(u workUnit, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
 	set := p.set(u.row).view(u.view)
 	number := set.layoutOf(u.field)
 	layout := &p.layout.rasters[number]
@@ -239,7 +239,7 @@ func (p *Pending) sink(u unit, cv *einops.Converter, win shuffle.Box, masked boo
 }
 
 // ground decodes the window of a raster field out of the scenes that it sees.
-func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+func (u workUnit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
 	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
 		made := of.Tensor()
@@ -251,7 +251,7 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		target.Field = made
 		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
 			mosaic := r.Mosaic(to, d.sampler.Mosaic)
-			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *read) (bool, error) {
+			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *rasterRead) (bool, error) {
 				err := mosaic.Add(pending.ctx, rd.raster, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
 					engine.options.MaxChunkBytes)
 				return !mosaic.Full(), err
@@ -267,7 +267,7 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 // clearStep fills one step of a raster field of a row, in all views.
 func (p *Pending) clearStep(field, k, step int) {
 	for view, set := range p.set(k).ofViews() {
-		u := unit{p, k, field, step, view}
+		u := workUnit{p, k, field, step, view}
 		cv, err := castsOf(set.rasters[field].Tensor(), p.layoutOf(u)).Get(&chunk.Index{}, nil)
 		if err != nil {
 			// It was made when the field was compiled.
@@ -278,15 +278,15 @@ func (p *Pending) clearStep(field, k, step int) {
 }
 
 // units yields the units of a row.
-func (p *Pending) units(row int) iter.Seq[unit] {
-	return func(yield func(unit) bool) {
+func (p *Pending) units(row int) iter.Seq[workUnit] {
+	return func(yield func(workUnit) bool) {
 		for field, step := range p.group.lead().images() {
-			if !yield(unit{p, row, field, step, 0}) {
+			if !yield(workUnit{p, row, field, step, 0}) {
 				return
 			}
 		}
 		if p.group.readsColumns() {
-			yield(unit{p, row, -1, 0, 0})
+			yield(workUnit{p, row, -1, 0, 0})
 		}
 	}
 }

@@ -304,15 +304,15 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 	seen := map[string]bool{}
 	holds := sources[0].table.Fields[i].Kind
 	limit := spec.ClassLimit(dtype, holds)
-	for _, dataset := range sources {
+	for _, source := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
-		conditions := len(dataset.source.Where) + len(dataset.source.Bad)
-		if dataset.table.Selected && (conditions > 0 || dataset.source.IDList != "" || dataset.source.Split.OfRows()) {
+		conditions := len(source.source.Where) + len(source.source.Bad)
+		if source.table.Selected && (conditions > 0 || source.source.IDList != "" || source.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
-				"only the selected rows of a container are known: give the classes"), dataset.source.Source)
+				"only the selected rows of a container are known: give the classes"), source.source.Source)
 		}
-		for row := range dataset.table.N {
-			value, err := dataset.table.Fields[i].Value(ctx, row)
+		for row := range source.table.N {
+			value, err := source.table.Fields[i].Value(ctx, row)
 			if err != nil {
 				return nil, err
 			}
@@ -320,7 +320,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 				if label.Float != math.Trunc(label.Float) && label.Float == label.Float {
 					return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
 						"the column holds %v: floats are classes if they are whole numbers", label.Float),
-						dataset.source.Source)
+						source.source.Source)
 				}
 				if name := className(label, holds); name != "" && label.List == nil {
 					seen[name] = true
@@ -328,7 +328,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 			}
 			if len(seen) > limit {
 				return nil, fault.WithFile(fault.New(fault.Limit, "classes", fault.NoOffset,
-					"over %d strings, the most for dtype %q", limit, dtype), dataset.source.Source)
+					"over %d strings, the most for dtype %q", limit, dtype), source.source.Source)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (e *Engine) firstRaster(ctx context.Context, d *dataset, draw *shuffle.Draw
 }
 
 // vectorsColumn returns the shapes of all fields: drawn into the memory of the batch, or cut to the windows.
-func (e *Engine) vectorsColumn(p *Pending) column {
+func (e *Engine) vectorsColumn(p *Pending) batchPart {
 	set := p.group.lead()
 	number := len(set.rasters) + len(set.values)   // of the first field of shapes
 	cuts := make([][]shapes.Cut, len(set.vectors)) // for each field of boxes or polygons by row
@@ -74,7 +74,7 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 		}
 		return err
 	}
-	return column{
+	return batchPart{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			clearRow(k) // a bad sample that this one replaces may have been drawn here
 			asset, win, err := e.firstRaster(p.ctx, d, draw)
@@ -86,7 +86,7 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 					return field.Picture(p.ctx, draw.Row, &asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
 				})
 				if err == nil {
-					p.found(number+i, k, 0)
+					p.noteRead(number+i, k, 0)
 					continue
 				}
 				if err = p.lost(k, asset.Fault(err)); err != nil {
@@ -105,22 +105,22 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 			}
 			return n
 		},
-		members: func() []member { return p.vectorMembers(cuts, memory) },
+		members: func() []fieldTensor { return p.vectorMembers(cuts, memory) },
 	}
 }
 
 // vectorMembers returns the tensors of all fields of shapes: what was cut, or what was drawn into memory.
-func (p *Pending) vectorMembers(cuts [][]shapes.Cut, memory func(i, row, n int) []byte) (out []member) {
+func (p *Pending) vectorMembers(cuts [][]shapes.Cut, memory func(i, row, n int) []byte) (out []fieldTensor) {
 	set := p.group.lead()
 	for i, field := range set.vectors {
 		if field.Ragged() {
 			for _, t := range cutTensors(field, cuts[i]) {
-				out = append(out, member{t, field.Vector.Kind})
+				out = append(out, fieldTensor{t, field.Vector.Kind})
 			}
 			continue
 		}
 		n, lead := p.batch.Rows, set.rasters[0]
-		out = append(out, member{batch.Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
+		out = append(out, fieldTensor{batch.Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
 			Data: memory(i, 0, n), Shape: []int64{int64(n), int64(lead.H), int64(lead.W)}}, "vector"})
 	}
 	return out

@@ -61,12 +61,12 @@ func (e *Engine) dispatch(ctx context.Context) {
 			}
 		}
 		pending.run = e.ahead.note(resources.TurnOf(pending.ctx), pending.ticket)
-		pending.hand(func(u unit) { e.send(ctx, u) })
+		pending.hand(func(u workUnit) { e.send(ctx, u) })
 	}
 }
 
 // send hands a unit to the workers. If none is free it starts one more, as far as their memory is small.
-func (e *Engine) send(ctx context.Context, u unit) {
+func (e *Engine) send(ctx context.Context, u workUnit) {
 	e.units <- u
 	if len(e.units) > 0 && e.workers.Load() < int64(e.workersFor(e.peak.Load())) { // only the dispatcher adds
 		e.workers.Add(1)
@@ -76,7 +76,7 @@ func (e *Engine) send(ctx context.Context, u unit) {
 
 // retires notes what a reader holds after a unit. It reports whether its worker must end, and counts it no more: units
 // have become so large that their memory is enough for fewer workers.
-func (e *Engine) retires(u unit, r *pixels.Reader) bool {
+func (e *Engine) retires(u workUnit, r *pixels.Reader) bool {
 	if u.field < 0 || !e.options.Waits() {
 		return false
 	}
@@ -93,13 +93,13 @@ func (e *Engine) retires(u unit, r *pixels.Reader) bool {
 
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
-func (p *Pending) hand(send func(unit)) {
+func (p *Pending) hand(send func(workUnit)) {
 	p.todo.Store(1) // for hand itself, so that workers do not finish the batch before all of its units are sent
 	for row, pos := range p.batch.Positions {
 		if pos < 0 {
 			if err := crash.Call(func() error { p.clearRow(row); return nil }); err != nil {
 				crash.Report(p.engine.options.Logger, err)
-				p.fail(unit{p, row, -1, 0, 0}, err)
+				p.fail(workUnit{p, row, -1, 0, 0}, err)
 			}
 			continue
 		}
@@ -150,7 +150,7 @@ func (e *Engine) work(ctx context.Context) {
 }
 
 // note counts the work on a unit, with Options.Stages.
-func (e *Engine) note(u unit, spent resources.Spent) {
+func (e *Engine) note(u workUnit, spent resources.Spent) {
 	if e.slow.sources == nil || u.field < 0 {
 		return
 	}
@@ -162,7 +162,7 @@ func (e *Engine) note(u unit, spent resources.Spent) {
 
 // nextUnit returns the next unit, with a turn for it if files are local. ok is false once the dispatcher has closed the
 // channel.
-func (e *Engine) nextUnit(r *pixels.Reader) (u unit, ok bool) {
+func (e *Engine) nextUnit(r *pixels.Reader) (u workUnit, ok bool) {
 	select {
 	case u, ok = <-e.units:
 	default:
@@ -193,7 +193,7 @@ func (p *Pending) complete(r *pixels.Reader) error {
 				r.Slot.For(p.client)
 				defer endReader(r)
 			}
-			if err = p.again(r); err == nil {
+			if err = p.decodeAgain(r); err == nil {
 				err = p.settle(r)
 			}
 		}

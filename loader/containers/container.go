@@ -41,7 +41,7 @@ type Container struct {
 	base     taco.Selection // the rows of each level that the groups of concat left; nil without
 	selected bool           // the conditions and the split are applied
 	keep     bool           // decoded geometries stay in memory, because more queries will follow
-	fields   []member
+	fields   []fieldPlace
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	print    string
 	sides    func() error // closes the tables that conditions see; nil without
@@ -60,8 +60,8 @@ type memberKey struct {
 	row   int64
 }
 
-// member says where the container has the values or rasters of one field.
-type member struct {
+// fieldPlace says where the container has the values or rasters of one field.
+type fieldPlace struct {
 	name   string
 	kind   catalog.Kind
 	level  int
@@ -69,7 +69,7 @@ type member struct {
 	value  *tables.Vector // the values of a metadata column; nil for rasters and their paths
 	header *taco.Headers  // nil if the headers of the files are read
 	ground *ground        // the columns of the places of rasters that have a header there; nil without
-	files  *sequence      // in place of rows, for rasters that are several files; nil for others
+	files  *fileSequence  // in place of rows, for rasters that are several files; nil for others
 	number int            // of the file in files
 	axes   chunk.Axes     // as catalog.Source.Axes
 }
@@ -193,7 +193,7 @@ func (c *Container) table() *rows.Table {
 }
 
 // row returns the row of the member's level for a sample, or -1 if it has none.
-func (c *Container) row(m *member, sample int64) int32 {
+func (c *Container) row(m *fieldPlace, sample int64) int32 {
 	if m.files != nil {
 		return m.files.row(c.rows[sample], m.number)
 	}
@@ -245,7 +245,7 @@ func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 
 // value implements rows.Field.Value. For rasters, or their paths as strings, it returns the path of the raster in the
 // container.
-func (c *Container) value(ctx context.Context, member *member, row int64) (catalog.Value, error) {
+func (c *Container) value(ctx context.Context, member *fieldPlace, row int64) (catalog.Value, error) {
 	entry := c.row(member, row)
 	switch {
 	case entry < 0:
@@ -403,7 +403,7 @@ func assetCost(a catalog.Asset) int64 {
 var errNoRaster = errors.New("loader: the field is not a raster")
 
 // asset makes the asset of one sample. A sample without a raster for the field is fault.NotFound.
-func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.Asset, error) {
+func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalog.Asset, error) {
 	if m.kind != catalog.Raster {
 		return catalog.Asset{}, errNoRaster
 	}

@@ -10,8 +10,8 @@ import (
 // maxFiles bounds the files of a sequence, as Time.Length does the steps of a series.
 const maxFiles = 1 << 16
 
-// sequence is the files of a field in each sample.
-type sequence struct {
+// fileSequence is the files of a field in each sample.
+type fileSequence struct {
 	level  int
 	first  []int32 // row i of level 0 has the files rows[first[i]:first[i+1]] of the level
 	rows   []int32
@@ -21,8 +21,8 @@ type sequence struct {
 
 // newSequence returns the sequence that name means. It has a step for each file that some sample of the container has,
 // selected or not, or those that times picks.
-func newSequence(name string, files *taco.Sequence, times []int) (*sequence, error) {
-	made := &sequence{level: files.Level, first: make([]int32, 1, len(files.Rows)+1), picks: times}
+func newSequence(name string, files *taco.Sequence, times []int) (*fileSequence, error) {
+	made := &fileSequence{level: files.Level, first: make([]int32, 1, len(files.Rows)+1), picks: times}
 	longest := 0
 	for _, rows := range files.Rows {
 		longest = max(longest, len(rows))
@@ -47,7 +47,7 @@ func newSequence(name string, files *taco.Sequence, times []int) (*sequence, err
 }
 
 // row returns the row of file number k of a sample, or -1.
-func (s *sequence) row(sample int32, k int) int32 {
+func (s *fileSequence) row(sample int32, k int) int32 {
 	if k >= int(s.first[sample+1]-s.first[sample]) {
 		return -1
 	}
@@ -55,6 +55,6 @@ func (s *sequence) row(sample int32, k int) int32 {
 }
 
 // padding reports whether a sample has no file for a step, and some for others.
-func (s *sequence) padding(step int, sample int32) bool {
+func (s *fileSequence) padding(step int, sample int32) bool {
 	return s.row(sample, 0) >= 0 && s.row(sample, s.picks[step]) < 0
 }

@@ -121,9 +121,9 @@ func Select(ctx context.Context, set *taco.Dataset, s spec.Subset, o resources.O
 
 // member finds the values or rasters of a field: a column of level 0 first, then a path below the
 // samples, then "PATH@COLUMN".
-func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
+func (c *Container) member(ctx context.Context, f spec.Field) (fieldPlace, error) {
 	if f.Pattern != "" {
-		return member{}, fault.New(fault.Unsupported, "", fault.NoOffset,
+		return fieldPlace{}, fault.New(fault.Unsupported, "", fault.NoOffset,
 			"patterns pair the files of directories and catalogs; name rasters of a container by their path of ids")
 	}
 	if name := cmp.Or(f.Column, f.Name); c.level0.Index(name) >= 0 && f.Blob == "" {
@@ -132,8 +132,8 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 		return value, err
 	}
 	if !f.Traits().Metadata {
-		if sequence, err := c.sequenceMember(ctx, f); err != nil || sequence.files != nil {
-			return sequence, err
+		if member, err := c.sequenceMember(ctx, f); err != nil || member.files != nil {
+			return member, err
 		}
 	}
 	if f.Column == "" {
@@ -149,19 +149,19 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 		m.name = f.Name
 		return m, verr
 	}
-	return member{}, err
+	return fieldPlace{}, err
 }
 
 // sequenceMember makes the member of a field that means a sequence of files, whose files is nil for any other field.
-func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (member, error) {
+func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (fieldPlace, error) {
 	name := cmp.Or(f.Column, f.Name)
 	files, err := c.set.Sequence(ctx, name)
 	if err != nil || files == nil {
-		return member{}, err
+		return fieldPlace{}, err
 	}
 	sequence, err := newSequence(name, files, f.Times)
 	if err != nil {
-		return member{}, err
+		return fieldPlace{}, err
 	}
 	m, err := c.raster(ctx, f, sequence.level, nil)
 	m.files = sequence
@@ -170,24 +170,24 @@ func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (member, e
 
 // ownMember finds a field that names no column, and has no column's name: the sample itself if it is a file, else
 // the raster below the sample with the name of the field. The first sample decides for all.
-func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error) {
+func (c *Container) ownMember(ctx context.Context, f spec.Field) (fieldPlace, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err != nil {
-		return member{}, err
+		return fieldPlace{}, err
 	}
 	if e.Kind == taco.File {
 		return c.raster(ctx, f, 0, c.rows)
 	}
 	level, rows, err := c.below(ctx, c.set.FileNamed(f.Name))
 	if err != nil {
-		return member{}, err
+		return fieldPlace{}, err
 	}
 	return c.raster(ctx, f, level, rows)
 }
 
 // raster makes the member of the rasters in some rows of a level, with the columns of their headers.
-func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
-	made := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows, axes: f.Axes()}
+func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (fieldPlace, error) {
+	made := fieldPlace{name: f.Name, kind: catalog.Raster, level: level, rows: rows, axes: f.Axes()}
 	table, err := c.set.Level(ctx, level)
 	if err != nil || f.Axes() != (chunk.Axes{}) { // headers there are of what files say alone
 		return made, err
@@ -200,9 +200,9 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 }
 
 // valueMember finds a metadata column: one of level 0, or "PATH@COLUMN".
-func (c *Container) valueMember(ctx context.Context, name string) (member, error) {
+func (c *Container) valueMember(ctx context.Context, name string) (fieldPlace, error) {
 	if c.level0 == nil {
-		return member{}, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples")
+		return fieldPlace{}, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples")
 	}
 	if c.level0.Index(name) >= 0 {
 		return c.column(ctx, 0, c.rows, name)
@@ -215,16 +215,16 @@ func (c *Container) valueMember(ctx context.Context, name string) (member, error
 		}
 		next := strings.IndexByte(name[cut+1:], '@')
 		if next < 0 {
-			return member{}, err
+			return fieldPlace{}, err
 		}
 		cut += 1 + next
 	}
-	return member{}, c.level0.NoColumn(name)
+	return fieldPlace{}, c.level0.NoColumn(name)
 }
 
 // column makes the member of a column of a level.
-func (c *Container) column(ctx context.Context, level int, rows []int32, name string) (member, error) {
-	made := member{level: level, rows: rows}
+func (c *Container) column(ctx context.Context, level int, rows []int32, name string) (fieldPlace, error) {
+	made := fieldPlace{level: level, rows: rows}
 	table, err := c.set.Level(ctx, level)
 	if err != nil {
 		return made, err

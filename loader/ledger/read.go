@@ -154,7 +154,7 @@ type life struct {
 	begin        place
 	opened, last float64 // when it was given the first batch and the last one, as Unix seconds
 	stretches    []stretch
-	bad, wrong   []mark
+	bad, wrong   []stepMark
 }
 
 // stretch is the steps [from, to) of an epoch.
@@ -163,9 +163,9 @@ type stretch struct {
 	from, to int64
 }
 
-// mark is something that a record says of a step: what became of a bad sample, or of several, or that the record is
+// stepMark is something that a record says of a step: what became of a bad sample, or of several, or that the record is
 // wrong.
-type mark struct {
+type stepMark struct {
 	place
 	position, samples int64
 	what              string
@@ -198,8 +198,8 @@ func (l *life) add(r *record, all *tally) error {
 		if bad.Became == "skipped" {
 			expected--
 		}
-		made := mark{r.place, bad.Position, 1, fates[i], all.listed >= maxListed}
-		same := func(m mark) bool { return m.several && m.what == made.what }
+		made := stepMark{r.place, bad.Position, 1, fates[i], all.listed >= maxListed}
+		same := func(m stepMark) bool { return m.several && m.what == made.what }
 		if at := slices.IndexFunc(l.bad[begin:], same); made.several && at >= 0 {
 			l.bad[begin+at].samples++
 			continue
@@ -209,7 +209,7 @@ func (l *life) add(r *record, all *tally) error {
 	}
 	if r.First != first || r.Samples != expected {
 		all.wrong++
-		l.wrong = append(l.wrong, mark{r.place, r.First, r.Samples, wrong, false})
+		l.wrong = append(l.wrong, stepMark{r.place, r.First, r.Samples, wrong, false})
 	}
 	return all.add(parts)
 }
@@ -217,35 +217,35 @@ func (l *life) add(r *record, all *tally) error {
 // fates are what becomes of bad rows.
 var fates = []string{"skipped", "replaced", "filled"}
 
-// file is what a file of a ledger holds.
-type file struct {
+// ledgerFile is what a file of a ledger holds.
+type ledgerFile struct {
 	lives []*life
 	cut   bool  // the last record is not whole, as a process that is killed leaves it
 	err   error // damage before the last record, behind which nothing is read
 }
 
 // read reads a file of a ledger. What is no regular file, such as a pipe, is damaged.
-func read(path string, all *tally) (file, error) {
+func read(path string, all *tally) (ledgerFile, error) {
 	opened, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for who writes to a pipe
 	if err != nil {
-		return file{}, err
+		return ledgerFile{}, err
 	}
 	defer opened.Close()
 	if info, err := opened.Stat(); err != nil {
-		return file{}, err
+		return ledgerFile{}, err
 	} else if !info.Mode().IsRegular() {
 		err := fault.New(fault.Unsupported, "file", fault.NoOffset, "it is no regular file")
-		return file{err: fault.WithFile(err, path)}, nil
+		return ledgerFile{err: fault.WithFile(err, path)}, nil
 	}
 	return parse(opened, path, all)
 }
 
 // parse reads a file of a ledger. Each line has the checksum of all lines up to it, so that one that is gone is missed.
-func parse(r io.Reader, path string, all *tally) (file, error) {
+func parse(r io.Reader, path string, all *tally) (ledgerFile, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	lines.Split(withEnds)
-	out, sum, offset := file{}, uint32(0), int64(0)
+	out, sum, offset := ledgerFile{}, uint32(0), int64(0)
 	for out.err == nil && lines.Scan() {
 		line := lines.Bytes()
 		begin := offset
@@ -290,7 +290,7 @@ func checksum(line []byte, sum uint32) (uint32, error) {
 }
 
 // add takes a line of a file, without its checksum.
-func (f *file) add(text []byte, path string, all *tally) error {
+func (f *ledgerFile) add(text []byte, path string, all *tally) error {
 	if len(f.lives) == 0 {
 		parsed := new(head)
 		if err := json.Unmarshal(text, parsed); err != nil {

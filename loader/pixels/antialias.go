@@ -11,14 +11,14 @@ import (
 // triangle (a tent) whose half is as wide as one pixel of the coarser side. See docs/order.md,
 // Resampling.
 type tents struct {
-	spans   []tent    // one for each of the n samples
-	weights []float64 // of all spans, one after the other
+	spans   []tentSpan // one for each of the n samples
+	weights []float64  // of all spans, one after the other
 	// Weights are whole numbers, over one denominator for all, so that float64 holds them and their
 	// sums exactly, and missing samples can be left out without a rounding error.
 }
 
-// tent is the part of tents for one resampled sample.
-type tent struct {
+// tentSpan is the part of tents for one resampled sample.
+type tentSpan struct {
 	from    int     // the first sample with a weight
 	weights [2]int  // begin and end in tents.weights
 	sum     float64 // of the weights
@@ -32,7 +32,7 @@ func (t *tents) set(m, n int) {
 		// In units of 1/(2mn) of the side, sample i of n has its centre at (2i+1)m, and sample j of m
 		// at (2j+1)n. The weight falls from top, at the centre, to 0, at a distance of top.
 		centre := (2*i + 1) * m
-		span := tent{weights: [2]int{len(t.weights)}}
+		span := tentSpan{weights: [2]int{len(t.weights)}}
 		if below := centre - top - n; below >= 0 { // else sample 0 already has a weight
 			span.from = below/(2*n) + 1
 		}
@@ -51,7 +51,7 @@ func (t *tents) set(m, n int) {
 }
 
 // of returns the weights of span s.
-func (t *tents) of(s *tent) []float64 { return t.weights[s.weights[0]:s.weights[1]] }
+func (t *tents) of(s *tentSpan) []float64 { return t.weights[s.weights[0]:s.weights[1]] }
 
 // widest returns the most samples that a span of tents for n samples of m can have. The triangle covers
 // 2*top = 4*max(m, n) units (see set), and samples are 2n units apart.
@@ -121,7 +121,7 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 }
 
 // column sums the rows of span t into s.sums.
-func (s *Smoother) column(t *tent) {
+func (s *Smoother) column(t *tentSpan) {
 	width, weights, allValid := len(s.x.spans), s.y.of(t), true
 	for k := range weights {
 		allValid = allValid && s.allValid[(t.from+k)%s.ringRows]

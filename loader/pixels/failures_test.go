@@ -149,7 +149,7 @@ func TestFilesOfAnotherSize(t *testing.T) {
 // tile.
 func checkTiles(t *testing.T, r *Reader) {
 	t.Helper()
-	for _, list := range [][]neededChunk{r.own[:cap(r.own)], r.others[:cap(r.others)]} {
+	for _, list := range [][]neededChunk{r.ownChunks[:cap(r.ownChunks)], r.otherChunks[:cap(r.otherChunks)]} {
 		for _, c := range list {
 			if c.t != nil {
 				t.Errorf("the reader keeps tile %+v", c.t.key)

@@ -22,35 +22,35 @@ const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its larges
 // Reader reads windows of assets for one worker. It keeps its buffers between calls, so it is not
 // safe for concurrent use.
 type Reader struct {
-	opener   source.Opener
-	maxChunk int
-	large    *resources.LargeChunks
-	Decoder  *chunk.Decoder
-	Clock    *resources.Clock // nil: time is not measured
-	plan     runs.Plan
-	indexes  freshness
-	Slot     *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
-	waits    bool        // for the bytes of remote files, without its turn
-	disk     source.DiskCache
-	Stored   []byte        // the bytes of one run, as stored in the file
-	Samples  []byte        // one decoded chunk, or a piece of one
-	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
-	Resample Resampler
-	colours  []byte        // the bands of a window of colours, and their validity
-	probe    []byte        // see Probe
-	Share    Shared        // where decoded chunks of the current asset are shared
-	views    *TileCache    // chunks that several views of a sample need; nil before the first ones
-	own      []neededChunk // the chunks of a window that this reader decodes
-	others   []neededChunk // those that other readers decode
-	boxes    []chunk.Box   // the boxes of an array that are read next
-	numbers  []int         // of the chunks that are read next
-	arrays   []arrayReader // of the arrays that were used last, the last used one first
-	recoded  *Recoded      // nil: chunks are decoded from files each time
-	version  uint64        // of the local file that is read: another one after it was rewritten; else 0
-	object   uint64        // the file that is read, for recoded; 0: its version is not known
-	frames   chunk.Index   // of the chunks of the current index that recoded has
-	below    *Reader       // of the sources of virtual rasters; nil before the first one
-	dry      *DryReader    // the reader itself, if it is dry; else nil
+	opener      source.Opener
+	maxChunk    int
+	large       *resources.LargeChunks
+	Decoder     *chunk.Decoder
+	Clock       *resources.Clock // nil: time is not measured
+	plan        runs.Plan
+	indexes     freshness
+	Slot        *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
+	waits       bool        // for the bytes of remote files, without its turn
+	disk        source.DiskCache
+	Stored      []byte        // the bytes of one run, as stored in the file
+	Samples     []byte        // one decoded chunk, or a piece of one
+	parts       *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
+	Resample    Resampler
+	colours     []byte        // the bands of a window of colours, and their validity
+	probe       []byte        // see Probe
+	Share       Shared        // where decoded chunks of the current asset are shared
+	views       *TileCache    // chunks that several views of a sample need; nil before the first ones
+	ownChunks   []neededChunk // the chunks of a window that this reader decodes
+	otherChunks []neededChunk // those that other readers decode
+	boxes       []chunk.Box   // the boxes of an array that are read next
+	numbers     []int         // of the chunks that are read next
+	arrays      []arrayReader // of the arrays that were used last, the last used one first
+	recoded     *Recoded      // nil: chunks are decoded from files each time
+	version     uint64        // of the local file that is read: another one after it was rewritten; else 0
+	object      uint64        // the file that is read, for recoded; 0: its version is not known
+	frames      chunk.Index   // of the chunks of the current index that recoded has
+	below       *Reader       // of the sources of virtual rasters; nil before the first one
+	dry         *DryReader    // the reader itself, if it is dry; else nil
 }
 
 // NewReader returns a reader for one worker of an engine with these options.

@@ -20,18 +20,18 @@ var planes, _ = pattern.Parse("n b y x")
 
 // Resampler holds a window before and after it is resampled. It serves one worker.
 type Resampler struct {
-	In, Out           []byte   // samples by band, row and column, in the field's native dtype or float32
-	InValid, OutValid []byte   // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
-	y, x              []tap    // of each row and each column of Out
-	places, picks     []uint32 // see pickAll; picks are the nearest samples of Resample, too
-	picksValid        []byte   // the validity of picks, which 0 says too
-	next, nextValid   []byte   // of a mosaic: a plane of the next scene
-	scenes            blend    // of a mosaic of all scenes
+	In, Out           []byte    // samples by band, row and column, in the field's native dtype or float32
+	InValid, OutValid []byte    // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
+	y, x              []sideTap // of each row and each column of Out
+	places, picks     []uint32  // see pickAll; picks are the nearest samples of Resample, too
+	picksValid        []byte    // the validity of picks, which 0 says too
+	next, nextValid   []byte    // of a mosaic: a plane of the next scene
+	scenes            blend     // of a mosaic of all scenes
 	Smooth            Smoother
 }
 
-// tap says which of the m samples on a side make one of the n resampled samples.
-type tap struct {
+// sideTap says which of the m samples on a side make one of the n resampled samples.
+type sideTap struct {
 	a, b   int     // the two neighbours for bilinear; equal at the edge
 	near   int     // the nearest sample
 	weight float32 // of b, from 0 to below 1; a has the rest
@@ -39,7 +39,7 @@ type tap struct {
 
 // taps fills t with the taps that make n samples of m. The arithmetic is in whole numbers, so that
 // every machine picks the same samples. See docs/order.md, Resampling.
-func taps(t []tap, m, n int) []tap {
+func taps(t []sideTap, m, n int) []sideTap {
 	t = t[:0]
 	for i := range n {
 		num, den := (2*i+1)*m-n, 2*n
@@ -49,7 +49,7 @@ func taps(t []tap, m, n int) []tap {
 			pos = -1
 		}
 		rest := num - pos*den
-		t = append(t, tap{
+		t = append(t, sideTap{
 			a: min(max(pos, 0), m-1), b: min(max(pos+1, 0), m-1), near: min((2*i+1)*m/den, m-1),
 			weight: float32(rest) / float32(den),
 		})
@@ -306,7 +306,7 @@ func floats(b []byte) (samples []float32, done func()) {
 // blendRow calls blend for each sample of one row of the result, or does the same faster where no
 // neighbour is missing. samples has the samples of s.In, plane is where the band begins in them, and w is the
 // width of the window.
-func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, plane, w int, y *tap) {
+func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, plane, w int, y *sideTap) {
 	above, below := samples[plane+y.a*w:][:w], samples[plane+y.b*w:][:w]
 	validAbove, validBelow := s.InValid[plane+y.a*w:][:w], s.InValid[plane+y.b*w:][:w]
 	near := plane + y.near*w
@@ -327,7 +327,7 @@ func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, pla
 // blend returns the bilinear value of four samples. The nearest sample, at index near, stands in for
 // missing ones, so that nodata neither bleeds into results nor removes the pixels beside it. If the
 // nearest one is missing too, the result is its value, which is masked afterwards.
-func (s *Resampler) blend(plane, w, near int, y, x *tap) float32 {
+func (s *Resampler) blend(plane, w, near int, y, x *sideTap) float32 {
 	nearest := s.Float(near)
 	if s.InValid[near] == 0 {
 		return nearest

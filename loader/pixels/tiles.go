@@ -34,7 +34,7 @@ type TileCache struct {
 	Used list.List
 
 	// Planned has for each chunk the windows that come next and need it.
-	Planned map[TileKey][]use
+	Planned map[TileKey][]plannedUse
 
 	counts    bool           // tiles have no memory
 	reuses    bool           // a tile takes the memory of one that no window needs, even if there is room
@@ -42,11 +42,11 @@ type TileCache struct {
 	leave     func()         // ends the membership in the budget
 	floor     int64          // bytes of tiles that somebody else has charged
 	allowance int64          // bytes that are charged to the budget, with floor
-	kept      *kept          // nil unless tiles stay that no window needs
+	keeper    *tileKeeper    // nil unless tiles stay that no window needs
 }
 
-// kept is the part of a cache that keeps tiles.
-type kept struct {
+// tileKeeper is the part of a cache that keeps tiles.
+type tileKeeper struct {
 	slabs     slabs        // the memory of all tiles
 	least     int64        // bytes of slabs that stay whatever other programs need
 	most      int64        // bytes of slabs that other programs leave, between least and TileCache.Bound
@@ -110,19 +110,19 @@ func NewPlannedTiles(bound int64, b *budget.Budget) *TileCache {
 // NewKeptTiles is NewPlannedTiles for a cache that also keeps chunks that no planned window needs. It gives back what
 // others need: whoever waits for the budget, and other programs of the machine, for which least bytes stay.
 func NewKeptTiles(bound, least int64, b *budget.Budget) *TileCache {
-	return plannedTiles(bound, b, &kept{slabs: slabs{open: map[int][]*slab{}}, least: least, most: bound,
+	return plannedTiles(bound, b, &tileKeeper{slabs: slabs{open: map[int][]*slab{}}, least: least, most: bound,
 		reserve: procs.Memory() / keptReserve, available: procs.Available, start: time.Now()})
 }
 
-func plannedTiles(bound int64, b *budget.Budget, keep *kept) *TileCache {
+func plannedTiles(bound int64, b *budget.Budget, keep *tileKeeper) *TileCache {
 	c := NewTileCache(bound)
-	c.Planned, c.budget, c.floor, c.allowance, c.kept = map[TileKey][]use{}, b, 0, 0, keep
+	c.Planned, c.budget, c.floor, c.allowance, c.keeper = map[TileKey][]plannedUse{}, b, 0, 0, keep
 	c.leave = b.Join(c)
 	return c
 }
 
 // Keeps reports whether tiles stay that no planned window needs.
-func (c *TileCache) Keeps() bool { return c.kept != nil }
+func (c *TileCache) Keeps() bool { return c.keeper != nil }
 
 // NewTileCounter returns an empty cache whose tiles have no memory, for dry runs: it only counts them.
 func NewTileCounter(bound int64) *TileCache {
@@ -131,8 +131,8 @@ func NewTileCounter(bound int64) *TileCache {
 	return c
 }
 
-// use is the planned use of a chunk by a window.
-type use struct {
+// plannedUse is the planned use of a chunk by a window.
+type plannedUse struct {
 	order int64 // Shared.Order
 	rows  int   // the first ones of the chunk that the window needs
 }
@@ -149,7 +149,7 @@ func (c *TileCache) Plan(order int64, needs []Need) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, need := range needs {
-		c.Planned[need.Key] = append(c.Planned[need.Key], use{order, need.Rows})
+		c.Planned[need.Key] = append(c.Planned[need.Key], plannedUse{order, need.Rows})
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *TileCache) Forget(order int64, needs []Need) {
 // forget needs the lock.
 func (c *TileCache) forget(order int64, key TileKey) {
 	uses := c.Planned[key]
-	place := slices.IndexFunc(uses, func(u use) bool { return u.order == order })
+	place := slices.IndexFunc(uses, func(u plannedUse) bool { return u.order == order })
 	switch {
 	case place < 0:
 	case len(uses) == 1:
@@ -210,7 +210,7 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 			return t, false
 		case t.place == nil: // others copy from it
 			return nil, false
-		case c.kept != nil:
+		case c.keeper != nil:
 			rows = allRows // windows come back to it: it is decoded for the last time
 		default:
 			memory = t.Samples
@@ -220,7 +220,7 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	next := int64(0) // a chunk of a pool evicts any other
 	if order > 0 {
 		var needed int
-		if next, needed = c.next(key); next == unplanned && (c.kept == nil || n < keptTile) {
+		if next, needed = c.next(key); next == unplanned && (c.keeper == nil || n < keptTile) {
 			return nil, false
 		}
 		rows = max(rows, needed)
@@ -237,7 +237,7 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 			return nil, false
 		}
 		// A larger buffer would hold bytes that Held does not count.
-		if c.kept == nil && len(old.Samples) == n {
+		if c.keeper == nil && len(old.Samples) == n {
 			memory = old.Samples
 		}
 		c.drop(old)
@@ -274,17 +274,17 @@ func (c *TileCache) spare(n int) *tile {
 // room reports whether there is room for one more tile, and charges it. In a cache that keeps tiles it gives the tile
 // its memory. It needs the lock.
 func (c *TileCache) room(t *tile) bool {
-	if c.kept == nil {
+	if c.keeper == nil {
 		return c.Held+t.bytes <= c.Bound && c.charge(c.Held+t.bytes)
 	}
-	all, n := &c.kept.slabs, slabBytes(int(t.bytes))
+	all, n := &c.keeper.slabs, slabBytes(int(t.bytes))
 	if all.put(t) {
 		return true
 	}
-	if all.bytes+n > c.kept.most {
-		all.freeEmpty(c.kept.most - n)
+	if all.bytes+n > c.keeper.most {
+		all.freeEmpty(c.keeper.most - n)
 	}
-	return all.bytes+n <= c.kept.most && c.charge(all.bytes+n) && all.add(int(t.bytes)) && all.put(t)
+	return all.bytes+n <= c.keeper.most && c.charge(all.bytes+n) && all.add(int(t.bytes)) && all.put(t)
 }
 
 // charge charges what is not charged yet of n bytes, if it is free. It needs the lock.
@@ -299,7 +299,7 @@ func (c *TileCache) charge(n int64) bool {
 
 // look gives memory back that other programs of the machine need. Most calls return at once.
 func (c *TileCache) look() {
-	k := c.kept
+	k := c.keeper
 	if k == nil {
 		return
 	}
@@ -357,7 +357,7 @@ func (c *TileCache) drop(t *tile) {
 func (c *TileCache) lose(t *tile) {
 	c.Held -= t.bytes
 	if t.slab != nil {
-		c.kept.slabs.remove(t)
+		c.keeper.slabs.remove(t)
 	}
 }
 
@@ -387,7 +387,7 @@ func (c *TileCache) Put(t *tile) {
 		c.lose(t)
 		return
 	}
-	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned && c.kept == nil {
+	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned && c.keeper == nil {
 		t.place = c.Used.PushBack(t) // its memory is for the next tile
 		if c.reuses {
 			delete(c.By, t.key) // what a sample decodes does not depend on the one before
@@ -397,10 +397,10 @@ func (c *TileCache) Put(t *tile) {
 	t.place = c.Used.PushFront(t)
 }
 
-// taken returns the bytes of memory that tiles take. It needs the lock.
-func (c *TileCache) taken() int64 {
-	if c.kept != nil {
-		return c.kept.slabs.bytes
+// bytesTaken returns the bytes of memory that tiles take. It needs the lock.
+func (c *TileCache) bytesTaken() int64 {
+	if c.keeper != nil {
+		return c.keeper.slabs.bytes
 	}
 	return c.Held
 }
@@ -409,10 +409,10 @@ func (c *TileCache) taken() int64 {
 // bytes. It returns how many bytes the caller must give back to the budget, without the lock, because the budget
 // calls Freed. It needs the lock.
 func (c *TileCache) release(bound int64) (due int64) {
-	if c.kept != nil {
-		c.kept.slabs.freeEmpty(bound)
+	if c.keeper != nil {
+		c.keeper.slabs.freeEmpty(bound)
 	}
-	for c.Used.Len() > 0 && c.taken() > bound {
+	for c.Used.Len() > 0 && c.bytesTaken() > bound {
 		oldest := c.Used.Back().Value.(*tile)
 		owner := oldest.slab
 		if owner == nil {
@@ -425,10 +425,10 @@ func (c *TileCache) release(bound int64) (due int64) {
 			}
 		}
 		if owner.used == 0 {
-			c.kept.slabs.free(owner)
+			c.keeper.slabs.free(owner)
 		}
 	}
-	due = c.allowance - max(c.taken(), c.floor)
+	due = c.allowance - max(c.bytesTaken(), c.floor)
 	c.allowance -= due
 	return due
 }
@@ -443,12 +443,12 @@ func (c *TileCache) Trim() {
 
 // Reclaim implements budget.Holder.
 func (c *TileCache) Reclaim(budget.Level) (more bool) {
-	if c.kept == nil {
+	if c.keeper == nil {
 		c.Trim()
 		return false
 	}
 	c.mu.Lock()
-	taken := c.taken()
+	taken := c.bytesTaken()
 	due := c.release(max(taken-max(taken/keptGiven, keptGivenBytes), 0))
 	more = c.Used.Len() > 0
 	c.mu.Unlock()

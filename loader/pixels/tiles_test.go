@@ -354,7 +354,7 @@ func TestKeptTiles(t *testing.T) {
 	c := NewKeptTiles(bound, 8<<20, b)
 	defer c.Close()
 	free := int64(1 << 40)
-	c.kept.available = func() int64 { return free }
+	c.keeper.available = func() int64 { return free }
 	get := func(i, rows int) (there bool) {
 		t.Helper()
 		tile, decode := c.Get(TileKey{Chunk: i}, 0, n, 1, rows)
@@ -368,9 +368,9 @@ func TestKeptTiles(t *testing.T) {
 			t.Fatalf("tile %d has the samples of another one", i)
 		}
 		c.Put(tile)
-		taken, charged := c.taken(), b.Used()
+		taken, charged := c.bytesTaken(), b.Used()
 		if taken > bound || taken < c.Held || charged != c.allowance || charged < taken {
-			t.Fatalf("%d bytes of tiles in %d, %d charged", c.Held, c.taken(), b.Used())
+			t.Fatalf("%d bytes of tiles in %d, %d charged", c.Held, c.bytesTaken(), b.Used())
 		}
 		return !decode
 	}
@@ -386,16 +386,16 @@ func TestKeptTiles(t *testing.T) {
 		t.Error("a tile that needs more rows is decoded once more, with all")
 	}
 	account, err := b.Open(t.Context(), b.Limit()*7/8-16<<20)
-	if err != nil || c.taken() > 16<<20 {
-		t.Fatalf("%d bytes stay although others wait: %v", c.taken(), err)
+	if err != nil || c.bytesTaken() > 16<<20 {
+		t.Fatalf("%d bytes stay although others wait: %v", c.bytesTaken(), err)
 	}
 	account.Close()
 	for i := range 100 {
 		get(i, 5)
 	}
 	free = 0
-	c.kept.due.Store(0)
-	if get(99, 5); c.taken() > 8<<20 {
-		t.Errorf("%d bytes stay although the machine has none", c.taken())
+	c.keeper.due.Store(0)
+	if get(99, 5); c.bytesTaken() > 8<<20 {
+		t.Errorf("%d bytes stay although the machine has none", c.bytesTaken())
 	}
 }

@@ -75,6 +75,6 @@ func (r *Reader) ForViews() *TileCache {
 // that no view needs any more give their memory to the next. With counts tiles have no memory, for dry runs.
 func NewViewTiles(counts bool) *TileCache {
 	c := NewTileCache(viewBytes)
-	c.Planned, c.reuses, c.counts = map[TileKey][]use{}, true, counts
+	c.Planned, c.reuses, c.counts = map[TileKey][]plannedUse{}, true, counts
 	return c
 }

@@ -99,11 +99,11 @@ func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
 // putBack.
 func (w *walk) divide(tiles *TileCache) (own, others []neededChunk) {
 	// Grown once, because the dry reader of a window serves no other.
-	w.own, w.others = slices.Grow(w.own[:0], len(w.plan.Chunks)), w.others[:0]
+	w.ownChunks, w.otherChunks = slices.Grow(w.ownChunks[:0], len(w.plan.Chunks)), w.otherChunks[:0]
 	key, order := w.Share.Key, w.Share.Order
 	for _, i := range w.plan.Chunks {
 		if tiles == nil {
-			w.own = append(w.own, neededChunk{i: i})
+			w.ownChunks = append(w.ownChunks, neededChunk{i: i})
 			continue
 		}
 		key.Chunk = i
@@ -113,12 +113,12 @@ func (w *walk) divide(tiles *TileCache) (own, others []neededChunk) {
 			rows = min(w.box.Y1, part.Y1) - part.Y0
 		}
 		if t, decode := tiles.Get(key, w.version, w.x.DecodedBytes(i), order, rows); t == nil || decode {
-			w.own = append(w.own, neededChunk{i, t, decode})
+			w.ownChunks = append(w.ownChunks, neededChunk{i, t, decode})
 		} else {
-			w.others = append(w.others, neededChunk{i, t, false})
+			w.otherChunks = append(w.otherChunks, neededChunk{i, t, false})
 		}
 	}
-	return w.own, w.others
+	return w.ownChunks, w.otherChunks
 }
 
 // decode reads and decodes chunks: of the file in runs.
@@ -304,7 +304,7 @@ func (w *walk) finish(c *neededChunk, samples []byte) {
 // putBack puts back the tiles that divide got. It marks those that are not decoded as failed, so that no other reader
 // waits for them forever.
 func (w *walk) putBack(tiles *TileCache) {
-	for _, list := range [...][]neededChunk{w.own, w.others} {
+	for _, list := range [...][]neededChunk{w.ownChunks, w.otherChunks} {
 		for _, c := range list {
 			if c.open {
 				tiles.Finish(c.t, true)

@@ -489,7 +489,7 @@ func TestJoinedDatasets(t *testing.T) {
 // TestLinearsOfRows: a row has the scales and offsets of its columns, one for all bands or one for each, and those of
 // its file where there are none.
 func TestLinearsOfRows(t *testing.T) {
-	column := func(values ...float64) numbers { return numbers{"c", values} }
+	column := func(values ...float64) numberColumn { return numberColumn{"c", values} }
 	file := []chunk.Linear{{Scale: 2, Offset: 1}, {Scale: 3, Offset: -1}}
 	for _, c := range []struct {
 		l    linears
@@ -497,14 +497,16 @@ func TestLinearsOfRows(t *testing.T) {
 		kind fault.Kind
 	}{
 		{linears{}, [2]chunk.Linear{{Scale: 2, Offset: 1}, {Scale: 3, Offset: -1}}, 0},
-		{linears{scales: []numbers{column(0, 5)}}, [2]chunk.Linear{{Scale: 5, Offset: 1}, {Scale: 5, Offset: -1}}, 0},
-		{linears{offsets: []numbers{column(0, 5), column(0, 6)}},
+		{linears{scales: []numberColumn{column(0, 5)}},
+			[2]chunk.Linear{{Scale: 5, Offset: 1}, {Scale: 5, Offset: -1}}, 0},
+		{linears{offsets: []numberColumn{column(0, 5), column(0, 6)}},
 			[2]chunk.Linear{{Scale: 2, Offset: 5}, {Scale: 3, Offset: 6}}, 0},
-		{linears{scales: []numbers{column(0, 1)}, offsets: []numbers{column(0, 0)}},
+		{linears{scales: []numberColumn{column(0, 1)}, offsets: []numberColumn{column(0, 0)}},
 			[2]chunk.Linear{{Scale: 1}, {Scale: 1}}, 0},
-		{linears{scales: []numbers{column(0, 1), column(0, 1), column(0, 1)}}, [2]chunk.Linear{}, fault.Unsupported},
-		{linears{scales: []numbers{column(0, math.NaN())}}, [2]chunk.Linear{}, fault.Corrupt},
-		{linears{offsets: []numbers{column(0, math.Inf(-1))}}, [2]chunk.Linear{}, fault.Corrupt},
+		{linears{scales: []numberColumn{column(0, 1), column(0, 1), column(0, 1)}},
+			[2]chunk.Linear{}, fault.Unsupported},
+		{linears{scales: []numberColumn{column(0, math.NaN())}}, [2]chunk.Linear{}, fault.Corrupt},
+		{linears{offsets: []numberColumn{column(0, math.Inf(-1))}}, [2]chunk.Linear{}, fault.Corrupt},
 	} {
 		x := &chunk.Index{Bands: 2, Physical: file}
 		physical, err := c.l.row(x, 1)

@@ -16,11 +16,11 @@ import (
 // linears are the scales and offsets of a field: a column for all bands, or one for each. Without columns a file's
 // count.
 type linears struct {
-	scales, offsets []numbers
+	scales, offsets []numberColumn
 }
 
-// numbers are a column of numbers.
-type numbers struct {
+// numberColumn is a column of numbers.
+type numberColumn struct {
 	name   string
 	values []float64 // by row, NaN for null
 }
@@ -28,9 +28,9 @@ type numbers struct {
 // scale gives rasters the scales and offsets that their fields have in columns. They are part of the fingerprint: a run
 // with other ones is another run.
 func (t *Table) scale(ctx context.Context, fields []spec.Field) error {
-	known, hash := map[string]numbers{}, digest.New()
+	known, hash := map[string]numberColumn{}, digest.New()
 	_, _ = hash.WriteString(t.Fingerprint)
-	read := func(names spec.Names) (out []numbers, err error) {
+	read := func(names spec.Names) (out []numberColumn, err error) {
 		for _, name := range names {
 			column, ok := known[name]
 			if !ok {
@@ -71,11 +71,11 @@ func (t *Table) scale(ctx context.Context, fields []spec.Field) error {
 }
 
 // numbersOf reads a column of numbers.
-func numbersOf(ctx context.Context, t *Table, name string) (numbers, error) {
+func numbersOf(ctx context.Context, t *Table, name string) (numberColumn, error) {
 	if err := budget.Grow(ctx, 8*t.N); err != nil {
-		return numbers{}, err
+		return numberColumn{}, err
 	}
-	out := numbers{name, make([]float64, t.N)}
+	out := numberColumn{name, make([]float64, t.N)}
 	return out, scanNumbers(ctx, t, name, func(row int64, v float64) { out.values[row] = v })
 }
 
@@ -103,7 +103,7 @@ func (l *linears) row(x *chunk.Index, row int64) ([]chunk.Linear, error) {
 		out[band] = x.Linear(band)
 	}
 	for _, c := range []struct {
-		columns []numbers
+		columns []numberColumn
 		set     func(band int, value float64)
 	}{
 		{l.scales, func(band int, value float64) { out[band].Scale = value }},

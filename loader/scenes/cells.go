@@ -97,17 +97,17 @@ func (c cells) shrunk(r int32) cells {
 
 // lattice is the grid of cells of a map.
 type lattice struct {
-	size    float64 // side of a cell, in units of the map
-	touched bool    // a polygon has the cells that it touches; otherwise those whose centres lie in it
-	only    *box    // nil: all cells
+	size    float64  // side of a cell, in units of the map
+	touched bool     // a polygon has the cells that it touches; otherwise those whose centres lie in it
+	only    *cellBox // nil: all cells
 }
 
-// box is a range of rows and columns of cells; y1 and x1 are excluded.
-type box struct{ y0, x0, y1, x1 int }
+// cellBox is a range of rows and columns of cells; y1 and x1 are excluded.
+type cellBox struct{ y0, x0, y1, x1 int }
 
 // bound returns the box around cells.
-func (c cells) bound() *box {
-	bound := &box{math.MaxInt, math.MaxInt, math.MinInt, math.MinInt}
+func (c cells) bound() *cellBox {
+	bound := &cellBox{math.MaxInt, math.MaxInt, math.MinInt, math.MinInt}
 	for _, s := range c {
 		bound.y0, bound.y1 = min(bound.y0, int(s.y)), max(bound.y1, int(s.y)+1)
 		bound.x0, bound.x1 = min(bound.x0, int(s.x0)), max(bound.x1, int(s.x1))

@@ -47,7 +47,7 @@ func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
 	middle := func(c int) int { return floor(float64(c*pixels+half) / float64(fine)) }
 	size, reach := float64(fine)*o.Resolution, part.reach(o, fine)
 	bound := all.bound()
-	only := &box{middle(bound.y0) - reach, middle(bound.x0) - reach, middle(bound.y1-1) + reach + 1,
+	only := &cellBox{middle(bound.y0) - reach, middle(bound.x0) - reach, middle(bound.y1-1) + reach + 1,
 		middle(bound.x1-1) + reach + 1}
 	if max(-only.y0, -only.x0, only.y1, only.x1) >= 1<<28 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "cells of %v m are too small for the scenes",

@@ -70,7 +70,7 @@ type Map struct {
 
 	strip orb.Bound // the longitudes and latitudes of its cells
 	reach orb.Bound // and of the scenes that their windows may see
-	feet  []foot
+	feet  []mapFootprint
 	boxes []boxtree.Box // of feet, until tree is made
 	tree  *boxtree.Tree
 	// The longitudes and latitudes that its footprints have of reach. Outlines of zones, bounds and roi are drawn no
@@ -78,8 +78,8 @@ type Map struct {
 	feetBound orb.Bound
 }
 
-// foot is a footprint on a map, and the scenes that have it, by their numbers.
-type foot struct {
+// mapFootprint is a footprint on a map, and the scenes that have it, by their numbers.
+type mapFootprint struct {
 	pieces  []orb.Polygon
 	scenes  []int32
 	dataset int
@@ -181,8 +181,8 @@ func nothingFits(o *Options) error {
 // maxTurns bounds longitudes of scenes: -180 to 180 degrees, and a turn more at each side for those that count on.
 const maxTurns = 540
 
-// footprint is a place that one or several scenes have.
-type footprint struct {
+// sceneFootprint is a place that one or several scenes have.
+type sceneFootprint struct {
 	place  catalog.Place
 	ring   orb.Ring    // in its own CRS
 	at     orb.Polygon // longitudes and latitudes
@@ -194,20 +194,20 @@ type footprint struct {
 }
 
 // footprints returns the places of the scenes of each dataset, each once.
-func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
+func footprints(scenes []Scene, o *Options) (list []sceneFootprint, _ error) {
 	type key struct {
 		place   catalog.Place
 		dataset int
 	}
 	known := map[key]int{}
-	var prints []footprint
+	var prints []sceneFootprint
 	for i, scene := range scenes {
 		place := key{scene.Place, scene.Dataset}
 		number, ok := known[place]
 		if !ok {
 			number = len(prints)
 			known[place] = number
-			prints = append(prints, footprint{place: scene.Place, dataset: scene.Dataset, beside: scene.Beside})
+			prints = append(prints, sceneFootprint{place: scene.Place, dataset: scene.Dataset, beside: scene.Beside})
 		}
 		prints[number].scenes = append(prints[number].scenes, int32(i))
 	}
@@ -224,7 +224,7 @@ func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 }
 
 // bad decides about the scenes of a footprint that has an error.
-func (o *Options) bad(scenes []Scene, f *footprint, err error) error {
+func (o *Options) bad(scenes []Scene, f *sceneFootprint, err error) error {
 	for _, i := range f.scenes {
 		named := fault.WithFile(err, scenes[i].Name)
 		if o.Bad == nil {
@@ -238,7 +238,7 @@ func (o *Options) bad(scenes []Scene, f *footprint, err error) error {
 }
 
 // locate finds out where a footprint lies.
-func (f *footprint) locate() error {
+func (f *sceneFootprint) locate() error {
 	corners := &f.place.Corners
 	f.ring = orb.Ring{orb.Point(corners[0]), orb.Point(corners[1]), orb.Point(corners[3]), orb.Point(corners[2]),
 		orb.Point(corners[0])}
@@ -262,9 +262,9 @@ func (f *footprint) locate() error {
 }
 
 // makeMaps makes the maps, and puts the footprints on them: on all that show it, or on none if one cannot.
-func (s *Set) makeMaps(prints []footprint, o *Options) error {
+func (s *Set) makeMaps(prints []sceneFootprint, o *Options) error {
 	if o.CRS == UTM {
-		kept := make([]footprint, 0, len(prints))
+		kept := make([]sceneFootprint, 0, len(prints))
 		for i := range prints {
 			some, every := prints[i].pastUTM()
 			if every {
@@ -314,14 +314,14 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 }
 
 // add puts a footprint on the map.
-func (m *Map) add(f *footprint, pieces []orb.Polygon) {
+func (m *Map) add(f *sceneFootprint, pieces []orb.Polygon) {
 	b := orb.MultiPolygon(pieces).Bound()
 	m.boxes = append(m.boxes, boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1]))
 	if len(m.feet) == 0 {
 		m.feetBound = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
 	}
 	m.see(f.bound)
-	m.feet = append(m.feet, foot{pieces, f.scenes, f.dataset, f.beside})
+	m.feet = append(m.feet, mapFootprint{pieces, f.scenes, f.dataset, f.beside})
 }
 
 // see enlarges the bounds of the map's footprints by a box of longitudes and latitudes.
@@ -340,7 +340,7 @@ func (m *Map) see(b orb.Bound) {
 const south, north = -80, 84
 
 // zones adds a map for each zone of UTM that scenes lie in.
-func (s *Set) zones(prints []footprint) {
+func (s *Set) zones(prints []sceneFootprint) {
 	var has [121]bool // by 2·zone, and 1 more in the south
 	for i := range prints {
 		bound := &prints[i].bound
@@ -396,7 +396,7 @@ func (s *Set) oneMap(name string) error {
 }
 
 // place returns a footprint on the map.
-func (m *Map) place(f *footprint, off float64) ([]orb.Polygon, error) {
+func (m *Map) place(f *sceneFootprint, off float64) ([]orb.Polygon, error) {
 	if f.place.EPSG == m.CRS.Code() { // to the bit
 		ring := slices.Clone(f.ring)
 		round(ring)
@@ -545,12 +545,12 @@ func (s *Set) Rows(rows []int64, p shuffle.Place) []int64 {
 
 // covering returns the numbers of the scenes that a window sees, in their order. keep (nil: all) says which
 // footprints count.
-func (s *Set) covering(p shuffle.Place, keep func(*foot) bool) []int32 {
+func (s *Set) covering(p shuffle.Place, keep func(*mapFootprint) bool) []int32 {
 	return s.within(s.Maps[p.Map], s.bound(p), keep)
 }
 
 // within returns the numbers of the scenes that have a point in a box of a map, in their order.
-func (s *Set) within(m *Map, b orb.Bound, keep func(*foot) bool) []int32 {
+func (s *Set) within(m *Map, b orb.Bound, keep func(*mapFootprint) bool) []int32 {
 	box := boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1])
 	var list []int32
 	for _, k := range m.tree.Search(nil, &box) {
@@ -564,7 +564,7 @@ func (s *Set) within(m *Map, b orb.Bound, keep func(*foot) bool) []int32 {
 }
 
 // meets reports whether a footprint has a point in a box.
-func (f *foot) meets(b orb.Bound) bool {
+func (f *mapFootprint) meets(b orb.Bound) bool {
 	for _, polygon := range f.pieces {
 		bounds := polygon.Bound()
 		if !bounds.Intersects(b) {
@@ -581,7 +581,7 @@ func (f *foot) meets(b orb.Bound) bool {
 // sees.
 func (s *Set) first(p shuffle.Place) int64 {
 	middle := s.bound(p).Center()
-	list := s.covering(p, func(f *foot) bool {
+	list := s.covering(p, func(f *mapFootprint) bool {
 		return slices.ContainsFunc(f.pieces, func(q orb.Polygon) bool { return planar.PolygonContains(q, middle) })
 	})
 	if len(list) == 0 {

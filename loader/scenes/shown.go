@@ -94,7 +94,7 @@ func (m *Map) offMap(b orb.Bound) error {
 }
 
 // pastUTM reports whether a footprint reaches past the latitudes of UTM, and whether all of it lies there.
-func (f *footprint) pastUTM() (some, all bool) {
+func (f *sceneFootprint) pastUTM() (some, all bool) {
 	lo, hi := f.bound.Min[1], f.bound.Max[1]
 	return lo < south || hi > north, hi <= south || lo >= north
 }

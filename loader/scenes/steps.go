@@ -20,7 +20,7 @@ type Step struct {
 func (s *Set) Steps(p shuffle.Place) []Step {
 	var list []Step
 	places := map[int64]int{} // the place in list by Scene.Step
-	leads := func(f *foot) bool { return !f.beside }
+	leads := func(f *mapFootprint) bool { return !f.beside }
 	seen := s.inside(p, leads)
 	if len(seen) == 0 {
 		seen = s.covering(p, leads)
@@ -47,7 +47,7 @@ func (s *Set) Steps(p shuffle.Place) []Step {
 // SameStep returns the rows of the scenes of some datasets that the window at a place sees and that have the value of
 // one of its steps.
 func (s *Set) SameStep(p shuffle.Place, step *Step, has func(dataset int) bool) []int64 {
-	return s.valued(s.inside(p, func(f *foot) bool { return has(f.dataset) }), s.scenes[step.first].Step)
+	return s.valued(s.inside(p, func(f *mapFootprint) bool { return has(f.dataset) }), s.scenes[step.first].Step)
 }
 
 // Nearest returns the row of the scene of some datasets that the window at a place sees and whose time is nearest to
@@ -58,7 +58,7 @@ func (s *Set) Nearest(p shuffle.Place, step *Step, has func(dataset int) bool, w
 	if !first.Timed {
 		return nil
 	}
-	seen := s.inside(p, func(f *foot) bool { return has(f.dataset) })
+	seen := s.inside(p, func(f *mapFootprint) bool { return has(f.dataset) })
 	nearest, least := int32(-1), uint64(within)
 	for _, i := range seen {
 		scene := &s.scenes[i]
@@ -91,6 +91,6 @@ func (s *Set) valued(seen []int32, value int64) (rows []int64) {
 }
 
 // inside returns the numbers of the scenes that have a pixel of a window, in their order. keep is as for covering.
-func (s *Set) inside(p shuffle.Place, keep func(*foot) bool) []int32 {
+func (s *Set) inside(p shuffle.Place, keep func(*mapFootprint) bool) []int32 {
 	return s.within(s.Maps[p.Map], s.bound(p).Pad(-beside*s.size), keep)
 }

@@ -30,7 +30,7 @@ type Field struct {
 	More []chunk.DType // of the elements of Vector.Columns
 	crs  *crs.CRS      // of Vector.CRS, or nil
 	one  *file         // nil with Pattern
-	each *files        // nil without Pattern
+	each *shapeFiles   // nil without Pattern
 
 	// names are the classes that Open found, sorted, if Vector.Classes has none.
 	names []string

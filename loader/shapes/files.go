@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// files opens the file of shapes of each row.
-type files struct {
+// shapeFiles opens the file of shapes of each row.
+type shapeFiles struct {
 	table  *rows.Table
 	column int // of the table, with the paths
 	opener source.Opener
@@ -40,7 +40,7 @@ const (
 
 // openFiles prepares the reading of a file for each row.
 func (v *Field) openFiles(ctx context.Context, t *rows.Table, column int, o resources.Options) (err error) {
-	v.each = &files{table: t, column: column, opener: o.Opener, large: o.Large(),
+	v.each = &shapeFiles{table: t, column: column, opener: o.Opener, large: o.Large(),
 		cache: lru.New[version, *file](keptBytes)}
 	found, err := v.survey(ctx)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 
 // survey is what the values of all files of a field are.
 type survey struct {
-	found
-	more   []found // of Vector.Columns
-	shapes int     // in the files
-	plain  bool    // a file has no values, as the field names no column and its format has no classes
+	columnSurvey
+	more   []columnSurvey // of Vector.Columns
+	shapes int            // in the files
+	plain  bool           // a file has no values, as the field names no column and its format has no classes
 
 	mu sync.Mutex // files are read several at a time
 }
 
-// found is what the values of a column are.
-type found struct {
+// columnSurvey is what the values of a column are.
+type columnSurvey struct {
 	any, strings, floats bool
 	names                map[string]bool
 }
@@ -36,10 +36,10 @@ func (s *survey) add(layer *vector.Layer) error {
 	defer s.mu.Unlock()
 	s.shapes += layer.Len()
 	s.plain = s.plain || layer.Values == nil && layer.Len() > 0
-	s.found.add(layer.Values)
+	s.columnSurvey.add(layer.Values)
 	for i, values := range layer.Columns {
 		if i == len(s.more) {
-			s.more = append(s.more, found{})
+			s.more = append(s.more, columnSurvey{})
 		}
 		if s.more[i].add(values); s.more[i].strings {
 			return fault.New(fault.Unsupported, "columns", fault.NoOffset, "column %d of them has strings: take it as "+
@@ -58,7 +58,7 @@ func (s *survey) done(v *Field) bool {
 	return len(v.Columns) == 0 && (s.plain || s.any && (!s.strings || v.Classes != nil))
 }
 
-func (f *found) add(values *vector.Values) {
+func (f *columnSurvey) add(values *vector.Values) {
 	if values == nil || values.AllNull() {
 		return
 	}
@@ -72,7 +72,7 @@ func (f *found) add(values *vector.Values) {
 }
 
 // classes returns the strings in their order, with the one of shapes that have none.
-func (f *found) classes(missing string) []string {
+func (f *columnSurvey) classes(missing string) []string {
 	if missing != "" {
 		f.names[missing] = true
 	}
@@ -83,7 +83,7 @@ func (f *found) classes(missing string) []string {
 // to be found or there are more columns, otherwise until one has a value of the column. It leaves out files that are
 // damaged, whose samples are bad.
 func (v *Field) survey(ctx context.Context) (*survey, error) {
-	all := &survey{more: make([]found, len(v.Columns))}
+	all := &survey{more: make([]columnSurvey, len(v.Columns))}
 	files := v.each
 	look := func(ctx context.Context, row int64) error {
 		path, err := files.table.Fields[files.column].Value(ctx, row)

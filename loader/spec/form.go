@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// form is the JSON form of a spec. ParseSpec puts long forms in place of short ones, so that Spec, the hash and the
+// jsonForm is the JSON form of a spec. ParseSpec puts long forms in place of short ones, so that Spec, the hash and the
 // printed spec have long forms only.
-type form struct {
+type jsonForm struct {
 	Spec
 	// Defaults are settings for raster fields that do not set them; metadata columns and shapes take none. With
 	// defaults, a field that sets a layout, sizes, fill, nodata, pad, clip, physical or normalize is a raster, and one
@@ -27,13 +27,13 @@ type form struct {
 	// member `fields` of the JSON of chaski stats. Histograms may be left out.
 	Stats map[string]json.RawMessage `json:"stats,omitempty"`
 
-	given  map[any]object // the members that JSON gives fields and the spec, by pointers to these
-	alone  bool           // the spec has no fields, and Fields is the default
-	method string         // the normalisation of Defaults, by Stats
+	jsonMembers map[any]object // the members that JSON gives fields and the spec, by pointers to these
+	alone       bool           // the spec has no fields, and Fields is the default
+	method      string         // the normalisation of Defaults, by Stats
 }
 
 // withoutNormalize removes normalisation. A field that has one stays a raster.
-func (s *form) withoutNormalize() {
+func (s *jsonForm) withoutNormalize() {
 	s.Stats = nil
 	delete(s.Defaults, "normalize")
 	for i := range s.Fields {
@@ -42,12 +42,12 @@ func (s *form) withoutNormalize() {
 			f.Kind = cmp.Or(f.Kind, RasterField)
 		}
 		f.Normalize = nil
-		delete(s.given[f], "normalize")
+		delete(s.jsonMembers[f], "normalize")
 	}
 }
 
 // defaults reads the defaults of fields.
-func (s *form) defaults() (all Field, err error) {
+func (s *jsonForm) defaults() (all Field, err error) {
 	known := slices.Sorted(slices.Values(withRole("default")))
 	for _, name := range slices.Sorted(maps.Keys(s.Defaults)) {
 		if !slices.Contains(known, name) {
@@ -55,11 +55,11 @@ func (s *form) defaults() (all Field, err error) {
 		}
 	}
 	// Users of Python say pad, not defaults.pad: the place is empty.
-	return all, place{}.fill(s.Defaults, reflect.ValueOf(&all).Elem())
+	return all, specPlace{}.fill(s.Defaults, reflect.ValueOf(&all).Elem())
 }
 
 // inherit gives the fields the defaults of the spec. With stored no field is normalised.
-func (s *form) inherit(stored bool) error {
+func (s *jsonForm) inherit(stored bool) error {
 	all, err := s.defaults()
 	if stored {
 		s.withoutNormalize()
@@ -70,8 +70,8 @@ func (s *form) inherit(stored bool) error {
 	}
 	if s.alone = len(s.Fields) == 0; s.alone {
 		s.Fields = []Field{{Name: "image"}}
-		s.given[&s.Fields[0]] = object{}
-		if s.Stats == nil && s.Sources == nil && s.given[s]["all_fields"] == nil {
+		s.jsonMembers[&s.Fields[0]] = object{}
+		if s.Stats == nil && s.Sources == nil && s.jsonMembers[s]["all_fields"] == nil {
 			s.AllFields = true // a catalog of pairs defines its fields
 		}
 	}
@@ -99,8 +99,8 @@ func (s *form) inherit(stored bool) error {
 var storedDTypes = []string{"native", "int64"}
 
 // give adds the defaults that a field does not set.
-func (s *form) give(f *Field) error {
-	own := s.given[f]
+func (s *jsonForm) give(f *Field) error {
+	own := s.jsonMembers[f]
 	switch {
 	case f.Vector != nil || f.Traits().Metadata || f.Classes != nil || f.Layout == RowLayout:
 		return nil
@@ -131,17 +131,17 @@ func (s *form) give(f *Field) error {
 		}
 	}
 	maps.Copy(own, taken)
-	return place{}.fill(taken, reflect.ValueOf(f).Elem())
+	return specPlace{}.fill(taken, reflect.ValueOf(f).Elem())
 }
 
 // used returns an error about a fill, a clip or a method that no field takes.
-func (s *form) used() error {
+func (s *jsonForm) used() error {
 	var pixels []string // the fields that a method is for
 	filled, normalized := s.Defaults["fill"] == nil, s.method == "" || s.Sources != nil
 	clipped := !s.Defaults.on("clip")
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		own := s.given[f]
+		own := s.jsonMembers[f]
 		filled, normalized = filled || own["fill"] != nil, normalized || own["normalize"] != nil
 		clipped = clipped || own["clip"] != nil
 		if f.Vector == nil && !slices.Contains(storedDTypes, f.DType) {

@@ -40,8 +40,8 @@ func parseChecked(b []byte, stored bool) (Spec, error) {
 
 // parse reads the JSON form of a spec, without defaults. With stored it leaves out normalisation.
 func parse(b []byte, stored bool) (Spec, error) {
-	s := form{given: map[any]object{}}
-	if err := (place{given: s.given}).readText(b, &s); err != nil {
+	s := jsonForm{jsonMembers: map[any]object{}}
+	if err := (specPlace{jsonMembers: s.jsonMembers}).readText(b, &s); err != nil {
 		return Spec{}, err
 	}
 	if err := s.inherit(stored); err != nil {
@@ -57,14 +57,14 @@ func parse(b []byte, stored bool) (Spec, error) {
 // ParseNormalize reads the normalisation of a field as it stands in the JSON form of a spec. WithDefaults completes it.
 func ParseNormalize(b []byte) (*Normalize, error) {
 	n := &Normalize{}
-	return n, place{name: "normalize"}.readText(b, n)
+	return n, specPlace{name: "normalize"}.readText(b, n)
 }
 
 // Read reads JSON into a struct, by its JSON tags, as strictly as a spec is read: see place.read.
-func Read(b []byte, into any) error { return place{}.readText(b, into) }
+func Read(b []byte, into any) error { return specPlace{}.readText(b, into) }
 
 // readText reads JSON, also with white space, into what a pointer leads to.
-func (p place) readText(b []byte, into any) error {
+func (p specPlace) readText(b []byte, into any) error {
 	var text bytes.Buffer
 	if err := json.Compact(&text, b); err != nil {
 		if p.name == "" {
@@ -75,13 +75,13 @@ func (p place) readText(b []byte, into any) error {
 	return p.read(text.Bytes(), reflect.ValueOf(into).Elem())
 }
 
-// place says where in a spec a value stands.
-type place struct {
+// specPlace says where in a spec a value stands.
+type specPlace struct {
 	of    string // the source and the field around it: `source "a": field "image": `
 	name  string // the member, "sizes.p"
 	depth int    // how many lists and objects are around it
 	// given has the members that JSON gives fields and the spec, by pointers to these. A nil one is not filled.
-	given map[any]object
+	jsonMembers map[any]object
 }
 
 // maxDepth bounds place.depth. Every level reads the text below it again, so that 64 of them read at most 64 MiB. The
@@ -95,7 +95,7 @@ var named = map[reflect.Type]string{
 }
 
 // member returns the place of a member of an object.
-func (p place) member(name string) place {
+func (p specPlace) member(name string) specPlace {
 	if name = brief(name); p.name != "" {
 		name = p.name + "." + name
 	}
@@ -104,7 +104,7 @@ func (p place) member(name string) place {
 }
 
 // element returns the place of an element of a list of a type.
-func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
+func (p specPlace) element(t reflect.Type, i int, b json.RawMessage) specPlace {
 	kind := named[t]
 	p.depth++
 	if b[0] != '{' || kind == "" && t != reflect.TypeFor[Condition]() {
@@ -126,7 +126,7 @@ func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
 }
 
 // wrong returns the error about a value that does not follow a rule.
-func (p place) wrong(b json.RawMessage, rule string) error {
+func (p specPlace) wrong(b json.RawMessage, rule string) error {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -147,7 +147,7 @@ var leaves = map[reflect.Kind]string{
 //
 // Package encoding/json alone would name neither the value nor the field of the spec, would take null in a list for 0,
 // and would cut a list that is too long for its array.
-func (p place) read(b json.RawMessage, v reflect.Value) error {
+func (p specPlace) read(b json.RawMessage, v reflect.Value) error {
 	if p.depth > maxDepth {
 		return fmt.Errorf("%s%s is %d lists and objects deep: at most %d are allowed", p.of, p.name, p.depth, maxDepth)
 	}
@@ -218,7 +218,7 @@ func elements(b json.RawMessage) (list []json.RawMessage, ok bool) {
 const maxElements = max(maxSources, maxShares)
 
 // list reads the elements of a list.
-func (p place) list(list []json.RawMessage, v reflect.Value) error {
+func (p specPlace) list(list []json.RawMessage, v reflect.Value) error {
 	t := v.Type().Elem()
 	if t.Kind() == reflect.Struct && len(list) > maxElements {
 		return fmt.Errorf("%s%s has %d elements: it must have at most %d", p.of, p.name, len(list), maxElements)
@@ -260,7 +260,7 @@ func unquoted(b json.RawMessage) (s string) {
 }
 
 // members returns the members of an object, and their names in their order. Two of one name are an error.
-func (p place) members(b json.RawMessage) (names []string, values object, err error) {
+func (p specPlace) members(b json.RawMessage) (names []string, values object, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	values = object{}
 	for _, err = decoder.Token(); err == nil && decoder.More(); {
@@ -278,7 +278,7 @@ func (p place) members(b json.RawMessage) (names []string, values object, err er
 }
 
 // values reads the values of a map.
-func (p place) values(b json.RawMessage, v reflect.Value) error {
+func (p specPlace) values(b json.RawMessage, v reflect.Value) error {
 	names, values, err := p.members(b)
 	v.Set(reflect.MakeMap(v.Type()))
 	for _, name := range names {
@@ -292,14 +292,14 @@ func (p place) values(b json.RawMessage, v reflect.Value) error {
 }
 
 // fill reads the members of an object into a struct, in the order of its fields.
-func (p place) fill(values object, v reflect.Value) error {
+func (p specPlace) fill(values object, v reflect.Value) error {
 	switch to := v.Addr().Interface().(type) {
 	case *Field:
 		if err := p.picked(values); err != nil {
 			return err
 		}
 		p.keep(to, values)
-	case *form:
+	case *jsonForm:
 		p.keep(to, values)
 	}
 	known := membersOf(v.Type())
@@ -315,7 +315,7 @@ func (p place) fill(values object, v reflect.Value) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if !slices.ContainsFunc(known, func(m member) bool { return m.name == name }) {
+		if !slices.ContainsFunc(known, func(m structMember) bool { return m.name == name }) {
 			names := make([]string, len(known))
 			for i, m := range known {
 				names[i] = m.name
@@ -328,8 +328,8 @@ func (p place) fill(values object, v reflect.Value) error {
 }
 
 // keep notes the members of a field or of the spec.
-func (p place) keep(of any, values object) {
-	if p.given != nil {
-		p.given[of] = values
+func (p specPlace) keep(of any, values object) {
+	if p.jsonMembers != nil {
+		p.jsonMembers[of] = values
 	}
 }

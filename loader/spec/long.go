@@ -15,12 +15,12 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// made is an object of JSON that a short form stands for.
-type made map[string]any
+// longForm is an object of JSON that a short form stands for.
+type longForm map[string]any
 
 // long returns the long form of a value of the type that a pointer leads to. A value that is not a short form stays as
 // it is.
-func (p place) long(b json.RawMessage, pointer any) (json.RawMessage, error) {
+func (p specPlace) long(b json.RawMessage, pointer any) (json.RawMessage, error) {
 	word := b[0] == '"'
 	switch to := pointer.(type) {
 	case *Sampler:
@@ -37,25 +37,25 @@ func (p place) long(b json.RawMessage, pointer any) (json.RawMessage, error) {
 			return p.condition(b)
 		}
 	case *[]Share:
-		return p.byName(b, func(p place, name string, b json.RawMessage) (any, error) {
-			return made{"name": name, "weight": b}, nil
+		return p.byName(b, func(p specPlace, name string, b json.RawMessage) (any, error) {
+			return longForm{"name": name, "weight": b}, nil
 		})
 	case *[]Range:
-		return p.byName(b, place.dates)
+		return p.byName(b, specPlace.dates)
 	case *[]SideTable:
-		return p.byName(b, place.sideTable)
+		return p.byName(b, specPlace.sideTable)
 	case *[]Field:
 		if string(b) == "{}" {
 			return nil, errors.New("fields is empty: it must have at least one field")
 		}
-		return p.byName(b, place.field)
+		return p.byName(b, specPlace.field)
 	case *Split:
 		if b[0] != '{' {
 			return p.part(b, to)
 		}
 	case *Strata:
 		if word {
-			return textOf(made{"column": b}), nil
+			return textOf(longForm{"column": b}), nil
 		}
 	case *Values:
 		if _, err := strconv.ParseFloat(string(b), 64); err != nil && b[0] != '[' {
@@ -79,7 +79,7 @@ func (p place) long(b json.RawMessage, pointer any) (json.RawMessage, error) {
 				`"std": [58.395, 57.12, 57.375]}`)
 		}
 		if word {
-			return textOf(made{"method": b}), nil
+			return textOf(longForm{"method": b}), nil
 		}
 	}
 	return b, nil
@@ -95,7 +95,7 @@ func listOf(b json.RawMessage) json.RawMessage {
 
 // window returns the sampler that the sides of random windows stand for, or a list of windows: the first is the
 // sampler, the others are its views.
-func (p place) window(b json.RawMessage) (json.RawMessage, error) {
+func (p specPlace) window(b json.RawMessage) (json.RawMessage, error) {
 	list, _ := elements(b)
 	if len(list) == 0 || list[0][0] != '{' && list[0][0] != '[' {
 		var sides Pair
@@ -106,7 +106,7 @@ func (p place) window(b json.RawMessage) (json.RawMessage, error) {
 			// As a size, it would get the name of a member that is not there.
 			return nil, p.wrong(b, "at least 1 pixel")
 		}
-		return textOf(made{"kind": RandomWindow, "size": b}), nil
+		return textOf(longForm{"kind": RandomWindow, "size": b}), nil
 	}
 	first := object{"kind": textOf(RandomWindow), "size": list[0]}
 	if list[0][0] == '{' {
@@ -127,7 +127,7 @@ func (p place) window(b json.RawMessage) (json.RawMessage, error) {
 }
 
 // noData returns a list of lists. Its integers must be numbers of float64, as which nodata is compared.
-func (p place) noData(b json.RawMessage) (json.RawMessage, error) {
+func (p specPlace) noData(b json.RawMessage) (json.RawMessage, error) {
 	lists, _ := elements(b)
 	if len(lists) == 0 || lists[0][0] != '[' {
 		lists = []json.RawMessage{b}
@@ -145,9 +145,9 @@ func (p place) noData(b json.RawMessage) (json.RawMessage, error) {
 }
 
 // table returns the long form of a list of values, or of an object of values by number or colour, "255,0,0".
-func (p place) table(b json.RawMessage) (json.RawMessage, error) {
+func (p specPlace) table(b json.RawMessage) (json.RawMessage, error) {
 	if b[0] == '[' {
-		return textOf(made{"to": b}), nil
+		return textOf(longForm{"to": b}), nil
 	}
 	if b[0] != '{' {
 		return nil, p.wrong(b, "a list of values, or an object of values by number or colour")
@@ -156,7 +156,7 @@ func (p place) table(b json.RawMessage) (json.RawMessage, error) {
 	if err != nil || values["to"] != nil {
 		return b, err
 	}
-	numbers, colours, to, member := make([]int, len(names)), make([][]int, len(names)), []json.RawMessage{}, "from"
+	numbers, colours, to, keysName := make([]int, len(names)), make([][]int, len(names)), []json.RawMessage{}, "from"
 	for i, name := range names {
 		for text := range strings.SplitSeq(name, ",") {
 			if numbers[i], err = strconv.Atoi(text); err != nil {
@@ -166,42 +166,42 @@ func (p place) table(b json.RawMessage) (json.RawMessage, error) {
 			colours[i] = append(colours[i], numbers[i])
 		}
 		if to = append(to, values[name]); len(colours[i]) > 1 {
-			member = "colours"
+			keysName = "colours"
 		}
 	}
-	if member == "from" {
-		return textOf(made{member: numbers, "to": to}), nil
+	if keysName == "from" {
+		return textOf(longForm{keysName: numbers, "to": to}), nil
 	}
-	return textOf(made{member: colours, "to": to}), nil
+	return textOf(longForm{keysName: colours, "to": to}), nil
 }
 
 // condition returns the condition that SQL, or a list of column, operator and value, stands for.
-func (p place) condition(b json.RawMessage) (json.RawMessage, error) {
+func (p specPlace) condition(b json.RawMessage) (json.RawMessage, error) {
 	triple, _ := elements(b)
 	switch {
 	case slices.Contains(operators, unquoted(b)):
 		return nil, p.wrong(b, `SQL: a condition with an operator goes into a list, [["cloud", "<", 10]]`)
 	case b[0] == '"':
-		return textOf(made{"sql": b}), nil
+		return textOf(longForm{"sql": b}), nil
 	case len(triple) != 3:
 		return nil, p.wrong(b, "SQL, or [column, operator, value]")
 	}
-	return textOf(made{"column": triple[0], "op": triple[1], "value": triple[2]}), nil
+	return textOf(longForm{"column": triple[0], "op": triple[1], "value": triple[2]}), nil
 }
 
 // part returns the split that the name of its part stands for, which it sets.
-func (p place) part(b json.RawMessage, of *Split) (json.RawMessage, error) {
+func (p specPlace) part(b json.RawMessage, of *Split) (json.RawMessage, error) {
 	if b[0] != '"' {
 		return nil, p.wrong(b, "the name of a part, or a split")
 	}
 	if of.part = unquoted(b); strings.TrimSpace(of.part) == "" {
 		return nil, p.wrong(b, "the name of a part; leave it out for all samples")
 	}
-	return textOf(made{"by": "given"}), nil
+	return textOf(longForm{"by": "given"}), nil
 }
 
 // byName returns the list that an object of elements by name stands for.
-func (p place) byName(b json.RawMessage, long func(p place, name string, b json.RawMessage) (any, error)) (
+func (p specPlace) byName(b json.RawMessage, long func(p specPlace, name string, b json.RawMessage) (any, error)) (
 	json.RawMessage, error) {
 	if b[0] != '{' {
 		return b, nil
@@ -217,7 +217,7 @@ func (p place) byName(b json.RawMessage, long func(p place, name string, b json.
 }
 
 // dates returns the range that its two bounds stand for.
-func (p place) dates(name string, b json.RawMessage) (any, error) {
+func (p specPlace) dates(name string, b json.RawMessage) (any, error) {
 	bounds, _ := elements(b)
 	if len(bounds) != 2 {
 		return nil, p.member(name).wrong(b, "[from, to]")
@@ -228,7 +228,7 @@ func (p place) dates(name string, b json.RawMessage) (any, error) {
 }
 
 // sideTable returns the table that a column stands for, or an object of the dataset's column by the table's.
-func (p place) sideTable(path string, b json.RawMessage) (any, error) {
+func (p specPlace) sideTable(path string, b json.RawMessage) (any, error) {
 	inner, table := p.member(path), object{"path": textOf(path), "on": b}
 	if b[0] == '{' {
 		names, columns, err := inner.members(b)
@@ -244,7 +244,7 @@ func (p place) sideTable(path string, b json.RawMessage) (any, error) {
 }
 
 // field returns the field that an object without a name stands for, or a string for its place.
-func (p place) field(name string, b json.RawMessage) (any, error) {
+func (p specPlace) field(name string, b json.RawMessage) (any, error) {
 	p.of, p.name = fmt.Sprintf("%sfield %q: ", p.of, brief(name)), ""
 	switch b[0] {
 	case '{':
@@ -259,16 +259,16 @@ func (p place) field(name string, b json.RawMessage) (any, error) {
 		return f, nil
 	case '"':
 		if len(column.Names(unquoted(b))) > 0 {
-			return made{"name": name, "pattern": b}, nil
+			return longForm{"name": name, "pattern": b}, nil
 		}
-		return made{"name": name, "column": b}, nil
+		return longForm{"name": name, "column": b}, nil
 	}
 	return nil, p.wrong(b, "an object, the name of a column, or a pattern with a name such as {id}")
 }
 
 // picked puts band_names in place of bands if these are strings, by_position in place of "position", and strings in
 // place of integers in classes. Whole floats count as integers: pandas has them in columns with gaps.
-func (p place) picked(field object) error {
+func (p specPlace) picked(field object) error {
 	if value := field["physical"]; string(value) == "false" && (field.on("scale") || field.on("offset")) {
 		return p.member("physical").wrong(value, "left out beside scale or offset, which make physical values")
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// member is a member of an object that stands for a struct.
-type member struct {
+// structMember is a member of an object that stands for a struct.
+type structMember struct {
 	name  string
 	of    reflect.Type
 	index []int // of the field of the struct
@@ -20,14 +20,14 @@ type member struct {
 var structs sync.Map
 
 // membersOf returns the members of a struct in the order of its fields.
-func membersOf(t reflect.Type) (all []member) {
+func membersOf(t reflect.Type) (all []structMember) {
 	if known, ok := structs.Load(t); ok {
-		return known.([]member)
+		return known.([]structMember)
 	}
 	for _, field := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" && name != "-" { // an embedded struct has no name, and its fields are visible
-			all = append(all, member{name, field.Type, field.Index, strings.Split(field.Tag.Get("role"), ",")})
+			all = append(all, structMember{name, field.Type, field.Index, strings.Split(field.Tag.Get("role"), ",")})
 		}
 	}
 	structs.Store(t, all)

@@ -78,8 +78,8 @@ var clocks = []string{
 // year, month or day is its first moment. A string that is neither a date nor a timestamp is an
 // error.
 func (o *Operand) Count(unit time.Duration) error {
-	for _, form := range clocks {
-		when, err := time.Parse(form, o.text)
+	for _, layout := range clocks {
+		when, err := time.Parse(layout, o.text)
 		if err != nil {
 			continue
 		}

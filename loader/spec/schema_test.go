@@ -129,7 +129,7 @@ type generator struct {
 // schemaOf returns the schema of a spec, with the comments of types.
 func schemaOf(t *testing.T, docs map[string]string) map[string]any {
 	g := generator{t: t, docs: docs, defaults: defaults(t), defs: map[string]any{}}
-	root := g.object(reflect.TypeFor[form]())
+	root := g.object(reflect.TypeFor[jsonForm]())
 	root["description"] = g.docs["Spec"]
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "chaski spec"

@@ -287,14 +287,14 @@ var replaced = [][]string{{"column", "pattern", "blob"}, {"bands", "band_names",
 func (s *Spec) normalizeSources(sources []Source) error {
 	for i := range sources {
 		src := &sources[i]
-		for place, field := range s.FieldsOf(src) {
+		for k, field := range s.FieldsOf(src) {
 			index := slices.IndexFunc(src.Fields, func(f Field) bool { return f.Name == field.Name })
 			if index < 0 {
 				continue
 			}
 			change := &src.Fields[index]
 			picks := change.Bands != nil || change.BandNames != nil || change.ByPosition
-			if change.Normalize == nil && !(picks && s.Fields[place].Normalize.byStats()) {
+			if change.Normalize == nil && !(picks && s.Fields[k].Normalize.byStats()) {
 				continue
 			}
 			if err := field.normalize(); err != nil {

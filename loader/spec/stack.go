@@ -52,14 +52,14 @@ func (f *Field) Parts() []Field {
 			Missing: f.Missing, Scale: f.Scale.of(at, cap(out)), Offset: f.Offset.of(at, cap(out))}
 	}
 	for _, c := range f.Columns {
-		made := part(c)
-		made.Column = c
-		out = append(out, made)
+		field := part(c)
+		field.Column = c
+		out = append(out, field)
 	}
 	for _, pattern := range f.Patterns {
-		made := part(pattern)
-		made.Pattern = pattern
-		out = append(out, made)
+		field := part(pattern)
+		field.Pattern = pattern
+		out = append(out, field)
 	}
 	return out
 }

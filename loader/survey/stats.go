@@ -351,9 +351,9 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 		for b := first; b < min(first+min(index.ChunkB, limit/row), whole.B1); b++ {
 			bands = append(bands, b)
 		}
-		strip := min(tall, limit/(row*len(bands)))
-		for y := 0; y < index.Height; y += strip {
-			win := shuffle.Box{Y: y, H: min(strip, index.Height-y), W: index.Width}
+		stripHeight := min(tall, limit/(row*len(bands)))
+		for y := 0; y < index.Height; y += stripHeight {
+			win := shuffle.Box{Y: y, H: min(stripHeight, index.Height-y), W: index.Width}
 			if err := r.Planes(ctx, a, bands, win, convs.Of(first, len(bands)), size); err != nil {
 				return err
 			}

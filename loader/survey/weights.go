@@ -79,8 +79,8 @@ type weighing struct {
 	dtype   chunk.DType    // of the samples of the first asset that are counted
 	source  string
 	// classes has the numbers of the classes by their samples, for each dtype of assets; nil: all valid pixels count.
-	classes map[chunk.DType]map[uint64]int
-	seen    []atomic.Bool // of each class, whether a pixel has it
+	classes   map[chunk.DType]map[uint64]int
+	classSeen []atomic.Bool // of each class, whether a pixel has it
 }
 
 // CountWeights counts the cells of a share of the rows of an open table, for rows.WriteWeights.
@@ -100,9 +100,9 @@ func CountWeights(
 	}
 	out, err := made.count(ctx, sp, remote, first, count, progress)
 	if err == nil && share == nil {
-		err = fault.WithFile(rows.ClassesFound(&made.head, made.found()), made.source)
+		err = fault.WithFile(rows.ClassesFound(&made.head, made.classesSeen()), made.source)
 	} else { // other shares may have what this one lacks
-		made.head.Found = made.found()
+		made.head.Found = made.classesSeen()
 	}
 	made.head.Rows = count
 	return made.head, out, err
@@ -306,7 +306,7 @@ func (p *weighing) setClasses(name string, c *WeightOptions) error {
 	if len(c.Classes) == 0 {
 		return nil
 	}
-	p.classes, p.seen = map[chunk.DType]map[uint64]int{}, make([]atomic.Bool, len(c.Classes))
+	p.classes, p.classSeen = map[chunk.DType]map[uint64]int{}, make([]atomic.Bool, len(c.Classes))
 	for dtype := chunk.DType(1); dtype.Valid(); dtype++ {
 		p.classes[dtype] = samplesOf(dtype, c.Classes)
 	}
@@ -337,17 +337,18 @@ func samplesOf(dtype chunk.DType, classes []float64) map[uint64]int {
 	return out
 }
 
-// found returns which classes a pixel has.
-func (p *weighing) found() []bool {
+// classesSeen returns which classes a pixel has.
+func (p *weighing) classesSeen() []bool {
 	var out []bool
-	for _, class := range p.head.Classes[:len(p.seen)] {
-		out = append(out, p.seen[slices.Index(p.head.Classes, class)].Load()) // one that is given twice has one number
+	for _, class := range p.head.Classes[:len(p.classSeen)] {
+		k := slices.Index(p.head.Classes, class) // a class that is listed twice is counted at its first place
+		out = append(out, p.classSeen[k].Load())
 	}
 	return out
 }
 
-// strip is some rows of what is counted: planes of samples, and a byte for each that is 0 where it is missing.
-type strip struct {
+// pixelStrip is some rows of what is counted: planes of samples, and a byte for each that is 0 where it is missing.
+type pixelStrip struct {
 	dtype       chunk.DType
 	data, valid []byte
 }
@@ -402,10 +403,11 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 
 // reads returns a function that reads a strip of an asset, and how many bytes it takes for each pixel.
 func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset *catalog.Asset) (
-	read func(win shuffle.Box) (strip, error), each int, err error) {
+	read func(win shuffle.Box) (pixelStrip, error), each int, err error) {
 	field, index := p.field, asset.Index
 	if p.shapes != nil {
-		return func(win shuffle.Box) (strip, error) { return p.drawn(ctx, row, asset, win) }, p.dtype.Size() + 1, nil
+		draw := func(win shuffle.Box) (pixelStrip, error) { return p.drawStrip(ctx, row, asset, win) }
+		return draw, p.dtype.Size() + 1, nil
 	}
 	var named []int
 	if field.BandNames != nil {
@@ -425,9 +427,9 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 		}
 		tensor := field.Tensor()
 		planes, size := len(tensor.Picked), tensor.To.Size()
-		return func(win shuffle.Box) (strip, error) {
+		return func(win shuffle.Box) (pixelStrip, error) {
 			n := planes * win.H * win.W
-			found := strip{tensor.To, make([]byte, n*size), make([]byte, n)}
+			found := pixelStrip{tensor.To, make([]byte, n*size), make([]byte, n)}
 			err := r.Laid(ctx, field.Sized(win.H, win.W), *asset, bands, win,
 				einops.Target{Data: found.data, Mask: found.valid}, p.options.MaxChunkBytes)
 			return found, err
@@ -440,9 +442,9 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 		planes, convs = planes[:1], convs.Of(0, 1)
 	}
 	size := index.DType.Size()
-	return func(win shuffle.Box) (strip, error) {
+	return func(win shuffle.Box) (pixelStrip, error) {
 		err := r.Planes(ctx, *asset, planes, win, convs, size)
-		return strip{index.DType, r.Resample.In, r.Resample.InValid}, err
+		return pixelStrip{index.DType, r.Resample.In, r.Resample.InValid}, err
 	}, len(planes) * (size + 1), nil
 }
 
@@ -456,11 +458,11 @@ func (p *weighing) otherDType(a *catalog.Asset) bool {
 	return false
 }
 
-// drawn draws the shapes of a strip of an asset as a mask has them: 0 is where none is. For classes all pixels are
+// drawStrip draws the shapes of a strip of an asset as a mask has them: 0 is where none is. For classes all pixels are
 // valid, otherwise those that are not 0.
-func (p *weighing) drawn(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box) (strip, error) {
+func (p *weighing) drawStrip(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box) (pixelStrip, error) {
 	n, size := win.H*win.W, p.dtype.Size()
-	out := strip{p.dtype, make([]byte, n*size), bytes.Repeat([]byte{1}, n)}
+	out := pixelStrip{p.dtype, make([]byte, n*size), bytes.Repeat([]byte{1}, n)}
 	picture, err := p.shapes.Picture(ctx, row, a, win, win.H, win.W, shuffle.Identity)
 	if err == nil {
 		err = p.shapes.Draw(ctx, picture, out.data)
@@ -478,7 +480,7 @@ func (p *weighing) drawn(ctx context.Context, row int64, a *catalog.Asset, win s
 
 // tally calls add with the pixels of a strip of n that count: those of a class in the first band or, without classes,
 // those that are valid in one of the bands, as in GDAL's mask of a dataset.
-func (p *weighing) tally(s strip, n int, add func(i int)) {
+func (p *weighing) tally(s pixelStrip, n int, add func(i int)) {
 	size, classes := s.dtype.Size(), p.classes[s.dtype]
 	negative := uint64(0) // zero, which equals zero
 	if s.dtype.Num().IsFloat() {
@@ -500,8 +502,8 @@ func (p *weighing) tally(s strip, n int, add func(i int)) {
 		}
 		if k, ok := classes[bits]; ok && s.valid[i] != 0 {
 			add(i)
-			if !p.seen[k].Load() {
-				p.seen[k].Store(true)
+			if !p.classSeen[k].Load() {
+				p.classSeen[k].Store(true)
 			}
 		}
 	}
