@@ -92,11 +92,11 @@ const headBytes = 64 << 10
 
 // Reader returns a reader of Bytes, which must be set, at their offsets in the file.
 func (a *Asset) Reader() source.Reader {
-	return &held{bytes: a.Bytes, off: a.Offset, size: max(a.Size, int64(len(a.Bytes))), etag: a.ETag}
+	return &memoryReader{bytes: a.Bytes, off: a.Offset, size: max(a.Size, int64(len(a.Bytes))), etag: a.ETag}
 }
 
-// held is a reader of a part of a file that is in memory.
-type held struct {
+// memoryReader is a reader of a part of a file that is in memory.
+type memoryReader struct {
 	bytes []byte
 	off   int64 // of bytes in the file
 	size  int64 // of the file
@@ -104,7 +104,7 @@ type held struct {
 }
 
 // ReadAt implements source.Reader. Bytes outside the raster are fault.Corrupt: no chunk of its index may need them.
-func (h *held) ReadAt(ctx context.Context, p []byte, off int64) error {
+func (h *memoryReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	pos, n := off-h.off, int64(len(h.bytes))
 	if pos < 0 || pos > n || int64(len(p)) > n-pos {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d",
@@ -115,10 +115,10 @@ func (h *held) ReadAt(ctx context.Context, p []byte, off int64) error {
 }
 
 // Size, ETag and Gap implement source.Reader, source.Tagged and source.Gapped. In memory it never helps to read a gap.
-func (h *held) Size() int64  { return h.size }
-func (h *held) ETag() string { return h.etag }
-func (h *held) Gap() int64   { return 0 }
-func (h *held) Close() error { return nil }
+func (h *memoryReader) Size() int64  { return h.size }
+func (h *memoryReader) ETag() string { return h.etag }
+func (h *memoryReader) Gap() int64   { return 0 }
+func (h *memoryReader) Close() error { return nil }
 
 // Fault adds the asset's name to an error.
 func (a *Asset) Fault(err error) error {
@@ -262,7 +262,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	if n := r.Size(); n > 0 && n <= small {
 		whole = make([]byte, n)
 		if err = r.ReadAt(ctx, whole, 0); err == nil {
-			reader = &held{bytes: whole, size: n, etag: source.ETag(r)}
+			reader = &memoryReader{bytes: whole, size: n, etag: source.ETag(r)}
 		}
 	}
 	switch {

@@ -38,21 +38,21 @@ const (
 // BesideVariable is an environment variable: with "no", "false", "off" or "0" nothing is looked for beside a raster.
 const BesideVariable = "CHASKI_BESIDE"
 
-// beside are the names of the files beside a raster, "" for those that are not there.
-type beside struct {
+// sidecarNames are the names of the files beside a raster, "" for those that are not there.
+type sidecarNames struct {
 	folder, raster, mask, pam, world string
 }
 
 // uri returns the path of a file beside the raster.
-func (b *beside) uri(name string) string {
+func (b *sidecarNames) uri(name string) string {
 	if source.IsRemote(b.folder) {
 		return b.folder + "/" + name
 	}
 	return pathname.Join(b.folder, name)
 }
 
-// listed are the names of files in a directory that may belong to a raster.
-type listed struct {
+// siblingFiles are the names of files in a directory that may belong to a raster.
+type siblingFiles struct {
 	mtime time.Time // zero if the directory had changed just before
 	until time.Time // the names count till then, even if it changes
 	names sidecar.Names
@@ -60,7 +60,7 @@ type listed struct {
 
 // listings keeps the names of directories, so that each is listed once for all its files and again after a change.
 // 64 MiB are about 500,000 names.
-var listings = lru.New[string, listed](64 << 20)
+var listings = lru.New[string, siblingFiles](64 << 20)
 
 // listers has one lister of a directory at a time. A directory that hangs holds up those that ask for it, no others.
 var listers keylock.Locks[string]
@@ -98,7 +98,7 @@ func FilesBeside(ctx context.Context, o source.Opener, uri string) (paths []stri
 	return paths
 }
 
-func (b *beside) extensions() string {
+func (b *sidecarNames) extensions() string {
 	var out []string
 	if b.mask != "" {
 		mask, ok := strings.CutPrefix(b.mask, b.raster)
@@ -116,7 +116,7 @@ func (b *beside) extensions() string {
 	return strings.Join(out, " ")
 }
 
-func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
+func besideOf(ctx context.Context, o source.Opener, uri string) (b sidecarNames) {
 	if opensOne(o) || source.IsPart(uri) || ignored() {
 		return b
 	}
@@ -130,7 +130,7 @@ func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 	if len(names) == 0 {
 		return b
 	}
-	b = beside{folder: folder, raster: name, mask: names.Find(name + maskExt)}
+	b = sidecarNames{folder: folder, raster: name, mask: names.Find(name + maskExt)}
 	if pam := name + pamExt; names[pam] == pam { // as GDAL, not in another case
 		b.pam = pam
 	}
@@ -240,7 +240,7 @@ func listNames(r *openers.Roots, dir string, mtime time.Time) sidecar.Names {
 	if err != nil {
 		return nil
 	}
-	found := listed{names: sidecar.Names{}}
+	found := siblingFiles{names: sidecar.Names{}}
 	if took := time.Since(began); len(entries) >= manyNames || took > slowListing {
 		found.until = began.Add(listingShare * took)
 	}
@@ -314,7 +314,7 @@ func readBeside(ctx context.Context, o source.Opener, uri string, limit int64) (
 }
 
 // addPAM adds what NAME.aux.xml says.
-func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta) error {
+func (b *sidecarNames) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta) error {
 	data, err := readBeside(ctx, o, b.uri(b.pam), sidecar.MaxPAM)
 	if err != nil {
 		return err
@@ -418,7 +418,7 @@ func noDataKey(value *float64, bits *uint64) (key [4]uint64) {
 
 // addMask adds the mask of NAME.msk, unless the raster has one of its own. A file that is no TIFF, or does not say that
 // it is a mask, is none.
-func (b *beside) addMask(ctx context.Context, o source.Opener, a *Asset, maxChunk int) (err error) {
+func (b *sidecarNames) addMask(ctx context.Context, o source.Opener, a *Asset, maxChunk int) (err error) {
 	uri, x := b.uri(b.mask), a.Index
 	if x.Mask != nil {
 		b.mask = ""

@@ -149,7 +149,7 @@ type Table struct {
 	src         string
 	base        string // directory against which relative URIs are resolved
 	n           int64
-	fields      []field
+	fields      []fieldColumns
 	roots       *openers.Roots
 	opener      source.Opener
 	maxChunk    int
@@ -395,14 +395,14 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	for _, source := range fields {
 		if source.Beside {
-			t.fields = append(t.fields, field{name: source.Field, kind: Text})
+			t.fields = append(t.fields, fieldColumns{name: source.Field, kind: Text})
 			continue
 		}
 		if source.Column == PathColumn && source.Kind != Text {
 			source.Column = "" // a path of rasters, as in tables
 		}
 		if isNamed(fields, nil, source.Column) && source.Kind != Raster && source.Pattern == "" {
-			t.fields = append(t.fields, field{name: source.Field}) // see nameFields
+			t.fields = append(t.fields, fieldColumns{name: source.Field}) // see nameFields
 			continue
 		}
 		if source.Column != "" && len(l.Paths) > 0 && (IsStore(l.Paths[0]) || magic.Named(l.Paths[0]) == magic.NPZ) {
@@ -417,7 +417,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
 					"%q and the names of patterns%s", name, PathColumns, way)
 		}
-		f := field{name: source.Field, kind: Raster, main: uris, array: source.array, axes: source.Axes,
+		f := fieldColumns{name: source.Field, kind: Raster, main: uris, array: source.array, axes: source.Axes,
 			columns: map[string]*columns.Column{layout.Size: sizes}}
 		if source.Kind == Text {
 			f.kind, f.columns = Text, nil
@@ -540,11 +540,11 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	}
 	for _, s := range fields {
 		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(s.Column) {
-			t.fields = append(t.fields, field{name: s.Field}) // see nameFields
+			t.fields = append(t.fields, fieldColumns{name: s.Field}) // see nameFields
 			continue
 		}
 		if s.Maybe && !t.HasColumn(s.Column) {
-			t.fields = append(t.fields, field{name: s.Field, kind: Text, main: columns.Nulls(t.n)})
+			t.fields = append(t.fields, fieldColumns{name: s.Field, kind: Text, main: columns.Nulls(t.n)})
 			continue
 		}
 		field, err := t.tableField(ctx, tab, s, assets)
@@ -762,7 +762,7 @@ func (t *Table) Announce(field int, row int64) (over func()) {
 func (t *Table) Announces() bool { return t.table != nil && t.table.IsHeavy(t.pageBytes) }
 
 // notePages notes the largest page of rasters in cells, unless the table's cache holds all of the column.
-func (t *Table) notePages(ctx context.Context, c *cells) error {
+func (t *Table) notePages(ctx context.Context, c *cellRasters) error {
 	if c.stored() <= t.pageCache {
 		return nil
 	}

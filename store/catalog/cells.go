@@ -14,10 +14,10 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
-// cells are the columns of rasters whose bytes stand in the cells of a Parquet file: a column of bytes, or Hugging
-// Face's feature Image, a struct of the bytes and a path. A row whose bytes are null has its raster in the file at the
-// path.
-type cells struct {
+// cellRasters are the columns of rasters whose bytes stand in the cells of a Parquet file: a column of bytes, or
+// Hugging Face's feature Image, a struct of the bytes and a path. A row whose bytes are null has its raster in the file
+// at the path.
+type cellRasters struct {
 	column string          // the name of the field's column, or of its struct
 	bytes  *columns.Column // opaque
 	paths  *columns.Column // or nil
@@ -32,8 +32,8 @@ const (
 
 // cellsOf returns the columns of the rasters in the cells of a column, or nil if it holds paths or values. A struct of
 // bytes and paths that has no raster is fault.Unsupported.
-func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cells, error) {
-	c := &cells{column: strings.TrimSuffix(name, bytesMember), rows: tab.Rows()}
+func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters, error) {
+	c := &cellRasters{column: strings.TrimSuffix(name, bytesMember), rows: tab.Rows()}
 	var err error
 	flat := true
 	if c.bytes, err = tab.Column(name); err != nil {
@@ -96,7 +96,7 @@ func firstBytes(ctx context.Context, c *columns.Column) (head []byte, err error)
 }
 
 // names returns the column of the names of the rasters: their paths, or cellName of a row whose path is null or empty.
-func (c *cells) names() *columns.Column {
+func (c *cellRasters) names() *columns.Column {
 	paths := c.paths
 	if paths == nil {
 		// Not the column of bytes, which a scan would read.
@@ -111,7 +111,7 @@ func (c *cells) names() *columns.Column {
 }
 
 // stored returns how many bytes the files store of the rasters.
-func (c *cells) stored() (total int64) {
+func (c *cellRasters) stored() (total int64) {
 	for _, n := range c.bytes.Stored() {
 		total += n
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// field holds the columns of the table that a field is made of.
-type field struct {
+// fieldColumns holds the columns of the table that a field is made of.
+type fieldColumns struct {
 	name               string
 	array              string // of Zarr stores, "" for the one that zarr.Node.Raster picks
 	kind               Kind
@@ -33,7 +33,7 @@ type field struct {
 	main               *columns.Column   // the values; of a raster its URIs
 	resolved, optional bool              // its values are paths relative to the table, of files that need not be there
 	blobs              []*columns.Column // index blobs of a raster; the first that is not null counts
-	cells              *cells            // the bytes of the rasters, or nil if they are files of their own
+	cells              *cellRasters      // the bytes of the rasters, or nil if they are files of their own
 
 	// columns are those that a catalog has of a raster, by their names in package layout: the ones that are there. Of a
 	// listing there is layout.Size.
@@ -51,8 +51,9 @@ var catalogKinds = map[string]Kind{
 }
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
-func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (_ field, err error) {
-	result := field{name: s.Field, array: s.array, axes: s.Axes}
+func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
+	assets string) (_ fieldColumns, err error) {
+	result := fieldColumns{name: s.Field, array: s.array, axes: s.Axes}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
 		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
@@ -68,7 +69,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 	}
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
-		result.main, err = t.filled(s.Pattern)
+		result.main, err = t.patternColumn(s.Pattern)
 		if result.kind = Raster; s.Kind == Text || s.Beside {
 			result.kind = Text
 		}
@@ -124,9 +125,9 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 	return result, nil
 }
 
-// filled returns the column of the paths that a pattern becomes with the values of the columns that it names. A path
-// lacks where a value does, or is empty.
-func (t *Table) filled(pattern string) (*columns.Column, error) {
+// patternColumn returns the column of the paths that a pattern becomes with the values of the columns that it names. A
+// path lacks where a value does, or is empty.
+func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 	names := column.Names(pattern)
 	patterns, err := listing.ParsePatterns([]string{pattern})
 	if err != nil {
@@ -201,7 +202,7 @@ func blobColumns(tab *columns.Table, named string, catalog bool, prefix string) 
 }
 
 // catalogColumns finds the other columns that a catalog has for each file, whose names begin with prefix.
-func (f *field) catalogColumns(tab *columns.Table, prefix string) {
+func (f *fieldColumns) catalogColumns(tab *columns.Table, prefix string) {
 	f.columns = map[string]*columns.Column{}
 	for name, kind := range catalogKinds {
 		if column, err := tab.Column(prefix + name); err == nil && column.Kind == kind {
@@ -254,10 +255,10 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 }
 
 // ofSamples returns a column of the field with a row for each sample; nil of no column.
-func (f *field) ofSamples(c *columns.Column) *columns.Column { return columns.Pick(c, f.rows) }
+func (f *fieldColumns) ofSamples(c *columns.Column) *columns.Column { return columns.Pick(c, f.rows) }
 
 // tableRow returns the row of the table that a sample has.
-func (f *field) tableRow(sample int64) int64 {
+func (f *fieldColumns) tableRow(sample int64) int64 {
 	if f.rows == nil {
 		return sample
 	}
@@ -265,7 +266,7 @@ func (f *field) tableRow(sample int64) int64 {
 }
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.
-func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
+func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, error) {
 	reader := newRowReader(ctx, f, row)
 	paths := f.main
 	if f.cells != nil {
@@ -332,7 +333,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 }
 
 // cellAsset makes the asset of a row from the bytes in its cell. If they are null the asset has no index.
-func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
+func (t *Table) cellAsset(r *rowReader, f *fieldColumns) (a Asset, err error) {
 	cell := r.cell(f.cells.bytes)
 	if r.err != nil || cell.Null {
 		return a, fault.WithFile(r.err, t.src)
@@ -364,7 +365,7 @@ type rowReader struct {
 	err   error
 }
 
-func newRowReader(ctx context.Context, f *field, row int64) *rowReader {
+func newRowReader(ctx context.Context, f *fieldColumns, row int64) *rowReader {
 	return &rowReader{ctx: ctx, row: row, field: f.name, at: f.tableRow(row)}
 }
 
@@ -401,7 +402,7 @@ func (r *rowReader) index(blobs []*columns.Column, maxChunk int) *chunk.Index {
 }
 
 // version sets the asset's size, time and tag from the table, as far as it has them.
-func (r *rowReader) version(f *field, a *Asset) {
+func (r *rowReader) version(f *fieldColumns, a *Asset) {
 	a.Size, a.ETag = max(r.cell(f.columns[layout.Size]).Int, 0), string(r.cell(f.columns[layout.ETag]).Text)
 	if when, err := time.Parse(time.RFC3339Nano, string(r.cell(f.columns[layout.MTime]).Text)); err == nil {
 		a.MTime = when
@@ -420,7 +421,7 @@ type memberAt struct {
 
 // member splits the URI of a member of a container into the container's URI and the member. Other URIs it returns as
 // they are.
-func (r *rowReader) member(f *field, uri string) (string, *memberAt) {
+func (r *rowReader) member(f *fieldColumns, uri string) (string, *memberAt) {
 	offset := r.cell(f.columns[layout.Offset])
 	if offset.Null {
 		return uri, nil
@@ -467,7 +468,7 @@ type parsedNames struct {
 }
 
 // names returns the names of the bands of the row's file, one for each, or nil if the catalog does not say them.
-func (r *rowReader) names(f *field, bands int) (names []string) {
+func (r *rowReader) names(f *fieldColumns, bands int) (names []string) {
 	if cell := r.cell(f.columns[layout.Names]); len(cell.Text) > 0 {
 		names, r.err = f.names.Parse(r.row, cell.Text, bands)
 	}

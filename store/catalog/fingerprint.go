@@ -52,7 +52,7 @@ func (t *Table) hash(ctx context.Context) error {
 
 const noSize = math.MaxUint64
 
-func hashValues(ctx context.Context, f *field, n int64) ([16]byte, error) {
+func hashValues(ctx context.Context, f *fieldColumns, n int64) ([16]byte, error) {
 	// The whole path, because without sizes nothing else distinguishes two datasets.
 	if !f.files() || !f.hasSizes() {
 		return hashBelow(ctx, f, nil)
@@ -75,7 +75,7 @@ var errOutside = errors.New("a URI outside of the folder")
 
 // hashBelow returns the digest of the values of a field. Strings are without folder; one that does not begin with it is
 // errOutside.
-func hashBelow(ctx context.Context, f *field, folder []byte) ([16]byte, error) {
+func hashBelow(ctx context.Context, f *fieldColumns, folder []byte) ([16]byte, error) {
 	sum := digest.New()
 	err := f.ofSamples(f.main).Scan(ctx, func(_ int64, c columns.Cell) error {
 		if !bytes.HasPrefix(c.Text, folder) && !c.Null {
@@ -170,12 +170,12 @@ func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
 }
 
 // hasSizes reports whether the table has the sizes of a field's assets, or of their blobs.
-func (f *field) hasSizes() bool { return f.columns[layout.Size] != nil || len(f.blobs) > 0 }
+func (f *fieldColumns) hasSizes() bool { return f.columns[layout.Size] != nil || len(f.blobs) > 0 }
 
 // files reports whether the values are paths of files whose sizes count: rasters, and files beside them.
-func (f *field) files() bool { return f.kind == Raster || f.columns[layout.Size] != nil }
+func (f *fieldColumns) files() bool { return f.kind == Raster || f.columns[layout.Size] != nil }
 
-func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
+func hashSizes(ctx context.Context, f *fieldColumns) ([16]byte, error) {
 	sum := digest.New()
 	if f.cells != nil {
 		for _, n := range f.cells.bytes.Stored() {

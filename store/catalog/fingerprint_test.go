@@ -59,7 +59,8 @@ func slowDigest(of []string) [16]byte {
 func TestDigestOfAnyOrder(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		of := rapid.SliceOfN(rapid.StringMatching(`(a/(b/(c/|cc/)?)?)?[xyz]|`), 0, 8).Draw(r, "uris")
-		f := &field{kind: Raster, main: uris(of), columns: map[string]*columns.Column{layout.Size: columns.Nulls(0)}}
+		f := &fieldColumns{kind: Raster, main: uris(of),
+			columns: map[string]*columns.Column{layout.Size: columns.Nulls(0)}}
 		got, err := hashValues(t.Context(), f, int64(len(of)))
 		if err != nil || got != slowDigest(of) {
 			r.Fatalf("%q: %x, %v, want %x", of, got, err, slowDigest(of))

@@ -18,13 +18,13 @@ import (
 var boundNames = [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY}
 
 // bounded reports whether the table has the bounds of the field's rasters.
-func (f *field) bounded() bool {
+func (f *fieldColumns) bounded() bool {
 	return !slices.ContainsFunc(boundNames[:], func(name string) bool { return f.columns[name] == nil })
 }
 
 // place returns where the raster of the row lies, which has height by width pixels, or nil if the catalog does not say
 // it. A row with bounds but without a transform has a Boxed place.
-func (r *rowReader) place(f *field, height, width int) *Place {
+func (r *rowReader) place(f *fieldColumns, height, width int) *Place {
 	if !f.bounded() || r.err != nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (r *rowReader) place(f *field, height, width int) *Place {
 }
 
 // boxed returns the place of the row by its bounds alone, or nil if it has none.
-func (r *rowReader) boxed(f *field, code int) *Place {
+func (r *rowReader) boxed(f *fieldColumns, code int) *Place {
 	var b [4]float64
 	for i, name := range boundNames {
 		cell := r.cell(f.columns[name])
@@ -104,7 +104,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 // suspects returns for each row whether any number of two places differs, or either raster is rotated: the bounds of
 // rotated ones do not tell how they lie. Most pairs have the same numbers: they need no look at their sizes, and the
 // numbers of only one column are held at a time.
-func (t *Table) suspects(ctx context.Context, first, other *field) ([]bool, error) {
+func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]bool, error) {
 	differ := func(x, y float64) bool { return x != y }
 	named := func(x, y float64) bool { return x > 0 && y > 0 } // CRSs without codes, which no number compares
 	suspect := map[string]func(x, y float64) bool{layout.EPSG: differ, layout.CRS: named}
@@ -141,7 +141,7 @@ func (t *Table) suspects(ctx context.Context, first, other *field) ([]bool, erro
 
 // markTurned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
 // rotated.
-func (t *Table) markTurned(ctx context.Context, first, other *field, suspects []bool) error {
+func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, suspects []bool) error {
 	for row := range t.n {
 		if row%4096 == 0 {
 			if err := turns.Tick(ctx); err != nil {
@@ -167,7 +167,7 @@ func (t *Table) markTurned(ctx context.Context, first, other *field, suspects []
 }
 
 // placed returns the place and the size of an asset, and its path as the table has it.
-func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) {
+func (t *Table) placed(ctx context.Context, f *fieldColumns, row int64) (Asset, error) {
 	reader := newRowReader(ctx, f, row)
 	asset := Asset{URI: string(reader.cell(f.main).Text),
 		Index: &chunk.Index{Height: int(side(reader.cell(f.columns[layout.Height]))),
@@ -180,6 +180,6 @@ func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) 
 }
 
 // placed reports whether the table has places and sizes of the field's rasters.
-func (f *field) placed() bool {
+func (f *fieldColumns) placed() bool {
 	return f.bounded() && f.columns[layout.Height] != nil && f.columns[layout.Width] != nil
 }

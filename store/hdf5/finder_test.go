@@ -10,7 +10,7 @@ import (
 
 // TestAnIndexThatHangs: a wait for an index that somebody reads ends with its context; one that was read needs no wait.
 func TestAnIndexThatHangs(t *testing.T) {
-	var f finder
+	var f chunkFinder
 	unlock, err := f.reading.Lock(t.Context(), struct{}{}) // as a read that hangs
 	if err != nil {
 		t.Fatal(err)

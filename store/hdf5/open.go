@@ -209,7 +209,7 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr
 		made.Filters = append(made.Filters, filter)
 	}
 	made.Text = fmt.Sprint(p, shape, made.Chunks, made.DType, made.Big, made.Fill, made.Filters)
-	finder := &finder{o: o, d: d, shape: shape, size: int64(number.Size)}
+	finder := &chunkFinder{o: o, d: d, shape: shape, size: int64(number.Size)}
 	if made.Chunks == nil {
 		inline, err := finder.lay()
 		if err != nil {
@@ -217,7 +217,7 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr
 		}
 		made.Chunks = pieces(shape, number.Size)
 		if inline {
-			made.Chunks = whole(shape)
+			made.Chunks = wholeArray(shape)
 		}
 	}
 	finder.chunks = made.Chunks
@@ -232,8 +232,8 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr
 var filters = map[int]string{format.Deflate: "zlib", format.Shuffle: "shuffle", format.Fletcher32: "fletcher32",
 	format.LZF: "lzf", format.Blosc: "blosc", format.Zstd: "zstd"}
 
-// whole returns the chunk that is the whole array.
-func whole(shape []int64) []int64 {
+// wholeArray returns the chunk that is the whole array.
+func wholeArray(shape []int64) []int64 {
 	chunk := slices.Clone(shape)
 	for d := range chunk {
 		chunk[d] = max(chunk[d], 1)
@@ -345,8 +345,8 @@ func number(v float64) string {
 	return text
 }
 
-// finder finds the chunks of a dataset.
-type finder struct {
+// chunkFinder finds the chunks of a dataset.
+type chunkFinder struct {
 	o      *opened
 	d      *format.Dataset
 	shape  []int64
@@ -364,20 +364,20 @@ type finder struct {
 }
 
 // lay finds elements that lie side by side, and reports whether they lie in the header.
-func (f *finder) lay() (inline bool, err error) {
+func (f *chunkFinder) lay() (inline bool, err error) {
 	f.off, f.bytes, f.inline, f.written, err = f.d.Contiguous()
 	f.index.Store(new(format.Chunks))
 	return f.inline != nil, err
 }
 
 // prepare implements zarr.Foreign.Prepare.
-func (f *finder) prepare(ctx context.Context) error {
+func (f *chunkFinder) prepare(ctx context.Context) error {
 	_, err := f.read(ctx)
 	return err
 }
 
 // read returns the index, which it reads once. Others wait for that until their context ends.
-func (f *finder) read(ctx context.Context) (format.Chunks, error) {
+func (f *chunkFinder) read(ctx context.Context) (format.Chunks, error) {
 	if index := f.index.Load(); index != nil {
 		return *index, nil
 	}
@@ -406,7 +406,7 @@ func (f *finder) read(ctx context.Context) (format.Chunks, error) {
 }
 
 // find implements zarr.Foreign.Find.
-func (f *finder) find(ctx context.Context, at []int64) (zarr.Stored, error) {
+func (f *chunkFinder) find(ctx context.Context, at []int64) (zarr.Stored, error) {
 	if f.d.Chunked() == nil {
 		return f.side(at), nil
 	}
@@ -423,7 +423,7 @@ func (f *finder) find(ctx context.Context, at []int64) (zarr.Stored, error) {
 }
 
 // side returns where a piece of elements lies that are side by side.
-func (f *finder) side(at []int64) zarr.Stored {
+func (f *chunkFinder) side(at []int64) zarr.Stored {
 	if !f.written {
 		return zarr.Stored{Absent: true}
 	}

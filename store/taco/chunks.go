@@ -201,7 +201,7 @@ const readAhead = 64 << 10
 
 // image returns the header of a sample that is a TIFF. It keeps the headers of the last ones.
 func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
-	key := node{e.Level, e.Row}
+	key := levelRow{e.Level, e.Row}
 	if im, ok := d.images.Get(key); ok {
 		return im, nil
 	}
@@ -227,11 +227,11 @@ func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error)
 	if err != nil {
 		return nil, err
 	}
-	alone, box := *image.Index, image.Index.Box(i)
-	alone.Bands, alone.Height, alone.Width = box.B1-box.B0, box.Y1-box.Y0, box.X1-box.X0
-	alone.ChunkB, alone.Mask = alone.Bands, nil
-	alone.Ranges = []chunk.Range{{Off: e.Offset, Len: e.Size}}
-	return &alone, nil
+	single, box := *image.Index, image.Index.Box(i)
+	single.Bands, single.Height, single.Width = box.B1-box.B0, box.Y1-box.Y0, box.X1-box.X0
+	single.ChunkB, single.Mask = single.Bands, nil
+	single.Ranges = []chunk.Range{{Off: e.Offset, Len: e.Size}}
+	return &single, nil
 }
 
 // imageBytes limits the memory of the headers of samples that a dataset keeps.

@@ -33,10 +33,10 @@ type Dataset struct {
 	unpadded map[int]bool // levels without invisible rows
 	// index has the ids of the children of nodes with many children. lookups counts the searches
 	// before an index is made.
-	index   map[node]map[string]int32
-	lookups map[node]int
+	index   map[levelRow]map[string]int32
+	lookups map[levelRow]int
 
-	images *lru.Cache[node, *tiff.Image] // headers of samples whose chunks were read
+	images *lru.Cache[levelRow, *tiff.Image] // headers of samples whose chunks were read
 	groups map[group]*Dataset
 }
 
@@ -72,7 +72,7 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode column.Mode, cho
 	if of = d.groups[key]; of == nil {
 		of = &Dataset{
 			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn,
-			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes),
+			unpadded: map[int]bool{}, images: lru.New[levelRow, *tiff.Image](imageBytes),
 			groups: map[group]*Dataset{},
 		}
 		for _, end := range d.ends[from : to+1] {

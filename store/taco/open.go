@@ -67,8 +67,8 @@ const (
 	TacocatFile  = model.TacocatFile
 )
 
-// format is how a form of containers is recognised and opened.
-type format struct {
+// containerFormat is how a form of containers is recognised and opened.
+type containerFormat struct {
 	form Form
 	// is reports whether an open file is one, by its first bytes, or nil for directories.
 	is func(head []byte) bool
@@ -78,7 +78,7 @@ type format struct {
 }
 
 // formats are the formats of containers. The first that recognises a file or a directory counts.
-var formats = []format{
+var formats = []containerFormat{
 	{model.Cozip, taco3.IsCozip, "", taco3.OpenZIP},
 	{model.ZIP, begins("PK\x03\x04"), "", taco2.OpenZIP},
 	{model.TacocatFile, begins("TACOCAT\x00"), "", taco2.OpenTacocat},
@@ -104,7 +104,7 @@ func isJSON(head []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(head, " \t
 
 // identify returns the format of a path, according to its first bytes or to the entries of its directory, or nil. If it
 // is a file, it is open in from.
-func identify(ctx context.Context, o source.Opener, uri string) (f *format, from model.Source, err error) {
+func identify(ctx context.Context, o source.Opener, uri string) (f *containerFormat, from model.Source, err error) {
 	from = model.Source{Opener: o, URI: uri}
 	from.File, err = o.Open(ctx, uri)
 	if err == nil {
@@ -154,7 +154,7 @@ func readsHTMLPage(ctx context.Context, uri string, r source.Reader) bool {
 }
 
 // identifyDirectory looks for the files that containers have in their directory.
-func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*format, error) {
+func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*containerFormat, error) {
 	for i := range formats {
 		f := &formats[i]
 		if f.inside == "" {
@@ -207,7 +207,7 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	dataset := &Dataset{
 		opener: newPooledOpener(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, unpadded: map[int]bool{},
-		images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{},
+		images: lru.New[levelRow, *tiff.Image](imageBytes), groups: map[group]*Dataset{},
 	}
 	if dataset.warn == nil {
 		dataset.warn = func(string) {}

@@ -76,15 +76,15 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 }
 
 // Alone returns an opener that ignores the name and opens an entry as a file of its own.
-func Alone(o source.Opener, e Entry) source.Opener { return alone{o, e} }
+func Alone(o source.Opener, e Entry) source.Opener { return entryOpener{o, e} }
 
-type alone struct {
+type entryOpener struct {
 	opener source.Opener
 	entry  Entry
 }
 
 // Open implements source.Opener.
-func (a alone) Open(ctx context.Context, _ string) (source.Reader, error) {
+func (a entryOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
 	return Section(ctx, a.opener, a.entry)
 }
 

@@ -13,22 +13,22 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// node is a row of a level.
-type node struct{ level, row int }
+// levelRow is a row of a level.
+type levelRow struct{ level, row int }
 
 // siblings are the children of one node, or the samples of level 0.
 type siblings struct {
-	of   node // the parent; level -1 at the top
+	of   levelRow // the parent; level -1 at the top
 	n    int
 	rows []int32 // nil: all rows of level 0
 }
 
-func (s *siblings) node(i int) node {
+func (s *siblings) node(i int) levelRow {
 	row := i
 	if s.rows != nil {
 		row = int(s.rows[i])
 	}
-	return node{s.of.level + 1, row}
+	return levelRow{s.of.level + 1, row}
 }
 
 // roots returns the samples of level 0.
@@ -37,12 +37,12 @@ func (d *Dataset) roots(ctx context.Context) (siblings, error) {
 	if err != nil {
 		return siblings{}, err
 	}
-	return siblings{of: node{-1, 0}, n: table.Len()}, nil
+	return siblings{of: levelRow{-1, 0}, n: table.Len()}, nil
 }
 
 func (d *Dataset) children(ctx context.Context, e Entry) (siblings, error) {
 	rows, err := d.all.Children(ctx, e.Level, e.Row)
-	return siblings{of: node{e.Level, e.Row}, n: len(rows), rows: rows}, err
+	return siblings{of: levelRow{e.Level, e.Row}, n: len(rows), rows: rows}, err
 }
 
 // Children returns the visible children of a sample, which must be of this dataset. An error ends this and all other
@@ -80,12 +80,12 @@ func (d *Dataset) each(ctx context.Context, s siblings, err error, folder string
 }
 
 // hidden reports whether a row holds the histograms of the others.
-func (d *Dataset) hidden(n node) bool {
+func (d *Dataset) hidden(n levelRow) bool {
 	return n.level == 0 && slices.Contains(d.all.Histograms, int32(n.row))
 }
 
 // entry returns the sample of a node, given the path of its folder.
-func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, error) {
+func (d *Dataset) entry(ctx context.Context, n levelRow, folder string) (Entry, error) {
 	e, err := d.all.Entry(ctx, n.level, n.row)
 	if e.Path = e.ID; folder != "" {
 		e.Path = folder + "/" + e.ID
@@ -190,7 +190,7 @@ func (d *Dataset) missing(path, what string) error {
 }
 
 // step finds the sample that a key begins with, and returns the rest of the key.
-func (d *Dataset) step(ctx context.Context, s *siblings, key string) (node, string, error) {
+func (d *Dataset) step(ctx context.Context, s *siblings, key string) (levelRow, string, error) {
 	// The longest id comes first because ids of old formats may contain "/".
 	for end := len(key); end > 0; end = strings.LastIndexByte(key[:end], '/') {
 		n, ok, err := d.find(ctx, s, key[:end])
@@ -202,7 +202,7 @@ func (d *Dataset) step(ctx context.Context, s *siblings, key string) (node, stri
 		n, err := d.position(ctx, s, first[1:])
 		return n, rest, err
 	}
-	return node{}, "", d.noSuchID(ctx, s, key)
+	return levelRow{}, "", d.noSuchID(ctx, s, key)
 }
 
 // manySiblings is the number of siblings from which ids are found by an index, after fewLookups
@@ -213,13 +213,13 @@ const (
 )
 
 // find returns the visible sample with an id.
-func (d *Dataset) find(ctx context.Context, s *siblings, id string) (n node, ok bool, err error) {
+func (d *Dataset) find(ctx context.Context, s *siblings, id string) (n levelRow, ok bool, err error) {
 	if s.n == 0 || d.all.Form.Pads() && model.IsPadding(id) {
-		return node{}, false, nil
+		return levelRow{}, false, nil
 	}
 	ids, err := d.all.IDs(ctx, s.of.level+1)
 	if err != nil {
-		return node{}, false, err
+		return levelRow{}, false, err
 	}
 	if index := d.indexOf(s, ids); index != nil {
 		place, ok := index[id]
@@ -230,7 +230,7 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (n node, ok 
 			return s.node(i), true, nil
 		}
 	}
-	return node{}, false, nil
+	return levelRow{}, false, nil
 }
 
 // indexOf returns the positions of the ids of siblings, of equal ones the first, or nil if an index does not pay.
@@ -241,7 +241,7 @@ func (d *Dataset) indexOf(s *siblings, ids *tables.Vector) map[string]int32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.index == nil {
-		d.index, d.lookups = map[node]map[string]int32{}, map[node]int{}
+		d.index, d.lookups = map[levelRow]map[string]int32{}, map[levelRow]int{}
 	}
 	if d.lookups[s.of]++; d.index[s.of] == nil && d.lookups[s.of] > fewLookups {
 		places := make(map[string]int32, s.n)
@@ -256,14 +256,14 @@ func (d *Dataset) indexOf(s *siblings, ids *tables.Vector) map[string]int32 {
 }
 
 // position returns the visible sample at a position.
-func (d *Dataset) position(ctx context.Context, s *siblings, text string) (node, error) {
+func (d *Dataset) position(ctx context.Context, s *siblings, text string) (levelRow, error) {
 	want, err := strconv.Atoi(text)
 	if err != nil {
 		want = -1
 	}
 	ids, err := d.all.IDs(ctx, s.of.level+1)
 	if err != nil {
-		return node{}, err
+		return levelRow{}, err
 	}
 	visible := 0
 	for i := range s.n {
@@ -276,7 +276,7 @@ func (d *Dataset) position(ctx context.Context, s *siblings, text string) (node,
 		}
 		visible++
 	}
-	return node{}, fault.New(fault.NotFound, "", fault.NoOffset,
+	return levelRow{}, fault.New(fault.NotFound, "", fault.NoOffset,
 		"no position #%s: the positions are #0 to #%d", text, visible-1)
 }
 

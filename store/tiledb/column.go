@@ -9,53 +9,53 @@ import (
 	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
-// part is what is read of a column: its values or, of an attribute, whether cells have one (nullOffsets).
-type part struct {
+// columnPart is what is read of a column: its values or, of an attribute, whether cells have one (nullOffsets).
+type columnPart struct {
 	column int // of the array: its attributes, the coordinates, each dimension, and the times of cells
-	kind   list
+	kind   listKind
 	size   int    // bytes of a cell, 0 if cells differ in size
 	fill   []byte // of cells that were never written
 }
 
 // values is the part of an attribute with the values of its cells.
-func (a *Attr) values(attr int) part {
+func (a *Attr) values(attr int) columnPart {
 	if a.Var() {
-		return part{attr, tileOffsets, 0, a.FillValue()}
+		return columnPart{attr, tileOffsets, 0, a.FillValue()}
 	}
-	return part{attr, tileOffsets, a.CellSize(), a.FillValue()}
+	return columnPart{attr, tileOffsets, a.CellSize(), a.FillValue()}
 }
 
 // validity is the part of an attribute that says which cells have a value: one byte each, 0 or 1.
-func (a *Attr) validity(attr int) part {
+func (a *Attr) validity(attr int) columnPart {
 	fill := []byte{0}
 	if a.FillValid {
 		fill[0] = 1
 	}
-	return part{attr, nullOffsets, 1, fill}
+	return columnPart{attr, nullOffsets, 1, fill}
 }
 
 // coordParts are the parts of the coordinates of a sparse fragment: formats 3 and 4 have one file for all of them,
 // later ones have one for each dimension, and one for the times of cells if these matter.
-func (f *Fragment) coordParts(s *Schema) (parts []part) {
+func (f *Fragment) coordParts(s *Schema) (parts []columnPart) {
 	if !f.x.dimTypes {
-		return []part{{column: len(s.Attrs), size: len(s.Dims) * s.DimType.Size()}}
+		return []columnPart{{column: len(s.Attrs), size: len(s.Dims) * s.DimType.Size()}}
 	}
 	for d, typ := range s.types() {
-		part := part{column: len(s.Attrs) + 1 + d, size: typ.Size()}
+		part := columnPart{column: len(s.Attrs) + 1 + d, size: typ.Size()}
 		if typ == StringASCII {
 			part.size = 0
 		}
 		parts = append(parts, part)
 	}
 	if f.foot.times {
-		parts = append(parts, part{column: len(s.Attrs) + 1 + len(s.Dims), size: Uint64.Size()})
+		parts = append(parts, columnPart{column: len(s.Attrs) + 1 + len(s.Dims), size: Uint64.Size()})
 	}
 	return parts
 }
 
 // which returns the first of the files of a reader that have a part. They differ, so that images that share a tile
 // decode it once: values and their variable-length data, or validity instead of these, then two of each dimension.
-func (p *part) which(s *Schema) int {
+func (p *columnPart) which(s *Schema) int {
 	switch {
 	case p.kind == nullOffsets:
 		return 1
@@ -65,13 +65,13 @@ func (p *part) which(s *Schema) int {
 	return which(p.column - len(s.Attrs) - 1)
 }
 
-// column is an open column of a fragment.
-type column struct {
+// openColumn is an open column of a fragment.
+type openColumn struct {
 	r     *Reader
 	f     *Fragment
 	which int // its first file
 	size  int // bytes of a cell, 0 if cells differ in size
-	stored
+	columnStorage
 	sizes      []uint64 // decoded bytes of each tile of variable-length data
 	wholeTiles bool     // tiles are decoded whole, and kept for other boxes
 }
@@ -102,36 +102,36 @@ func (t *tileData) at(row int) []byte {
 }
 
 // column opens a part of a column in a fragment, which must have it.
-func (r *Reader) column(ctx context.Context, f *Fragment, p part) (*column, error) {
+func (r *Reader) column(ctx context.Context, f *Fragment, p columnPart) (*openColumn, error) {
 	schema := r.a.Schema
-	opened := &column{r: r, f: f, which: p.which(schema), size: p.size, stored: f.stored(schema, p.column),
+	opened := &openColumn{r: r, f: f, which: p.which(schema), size: p.size, columnStorage: f.stored(schema, p.column),
 		wholeTiles: schema.Dense && !f.Dense}
 	if p.kind == nullOffsets {
 		opened.t, opened.p, opened.e = Uint8, f.schema.Validity, Uint8.elem(1)
 	}
 	if p.size > 0 {
-		return opened, r.open(ctx, opened.which, f, &opened.stored, p.kind)
+		return opened, r.open(ctx, opened.which, f, &opened.columnStorage, p.kind)
 	}
 	var err error
-	if opened.sizes, err = r.a.list(ctx, f, varTileSizes, &opened.stored); err != nil {
+	if opened.sizes, err = r.a.list(ctx, f, varTileSizes, &opened.columnStorage); err != nil {
 		return nil, err
 	}
 	if opened.together {
 		r.file[opened.which] = tileFile{uri: f.file(opened.stem, varOffsets)}
-		r.file[opened.which].offsets, err = r.a.list(ctx, f, varOffsets, &opened.stored)
+		r.file[opened.which].offsets, err = r.a.list(ctx, f, varOffsets, &opened.columnStorage)
 	} else {
-		err = r.open(ctx, opened.which, f, &opened.stored, tileOffsets)
+		err = r.open(ctx, opened.which, f, &opened.columnStorage, tileOffsets)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.open(ctx, opened.which+1, f, &opened.stored, varOffsets); err != nil {
+	if err := r.open(ctx, opened.which+1, f, &opened.columnStorage, varOffsets); err != nil {
 		return nil, errors.Join(err, r.file[opened.which].close())
 	}
 	return opened, nil
 }
 
-func (c *column) close() error {
+func (c *openColumn) close() error {
 	err := c.r.file[c.which].close()
 	if c.size == 0 {
 		err = errors.Join(err, c.r.file[c.which+1].close())
@@ -140,7 +140,7 @@ func (c *column) close() error {
 }
 
 // expect says which tiles will be read, in ascending order, if that is not known yet.
-func (c *column) expect(tiles iter.Seq[int64]) {
+func (c *openColumn) expect(tiles iter.Seq[int64]) {
 	files := c.r.file[c.which : c.which+1]
 	if c.size == 0 {
 		files = c.r.file[c.which : c.which+2]
@@ -161,10 +161,10 @@ func (c *column) expect(tiles iter.Seq[int64]) {
 }
 
 // fault adds the tile and the file to an error.
-func (c *column) fault(tile int64, err error) error { return c.r.file[c.which].fault(tile, err) }
+func (c *openColumn) fault(tile int64, err error) error { return c.r.file[c.which].fault(tile, err) }
 
 // tile decodes cells first to last of a tile. In a dry run the result is empty.
-func (c *column) tile(ctx context.Context, tile int64, first, last int) (tileData, error) {
+func (c *openColumn) tile(ctx context.Context, tile int64, first, last int) (tileData, error) {
 	if c.size == 0 {
 		return c.varTile(ctx, tile, first, last)
 	}
@@ -178,15 +178,15 @@ func (c *column) tile(ctx context.Context, tile int64, first, last int) (tileDat
 	decoded := tileData{size: c.size, end: size}
 	var err error
 	if c.wholeTiles {
-		decoded.data, err = reader.decodeKept(ctx, c.which, tile, size, &c.stored)
+		decoded.data, err = reader.decodeKept(ctx, c.which, tile, size, &c.columnStorage)
 	} else {
-		decoded.data, err = reader.decode(ctx, c.which, tile, size, &c.stored, first*c.size, (last+1)*c.size)
+		decoded.data, err = reader.decode(ctx, c.which, tile, size, &c.columnStorage, first*c.size, (last+1)*c.size)
 	}
 	return decoded, err
 }
 
 // varTile decodes the offsets of cells [first, last] of a tile, and their data, which is in the second file.
-func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tileData, error) {
+func (c *openColumn) varTile(ctx context.Context, tile int64, first, last int) (tileData, error) {
 	reader := c.r
 	count := c.f.cells(reader.a.Schema, tile)
 	if count > uint64(reader.a.o.MaxTile)/8 {
@@ -200,7 +200,7 @@ func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tile
 		}
 		return decoded, err
 	}
-	offsets := stored{p: c.f.schema.Offsets, e: Uint64.elem(1)}
+	offsets := columnStorage{p: c.f.schema.Offsets, e: Uint64.elem(1)}
 	var err error
 	end := min(8*(last+2), int(8*count))
 	if decoded.offs, err = reader.decode(ctx, c.which, tile, 8*count, &offsets, 8*first, end); err != nil {
@@ -216,12 +216,12 @@ func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tile
 	}
 	// Otherwise the cells are empty, and no data is read.
 	if lo < hi {
-		decoded.data, err = reader.decode(ctx, c.which+1, tile, decoded.end, &c.stored, int(lo), int(hi))
+		decoded.data, err = reader.decode(ctx, c.which+1, tile, decoded.end, &c.columnStorage, int(lo), int(hi))
 	}
 	return decoded, err
 }
 
-func (c *column) checkOffsets(t *tileData, tile int64, first, last int) error {
+func (c *openColumn) checkOffsets(t *tileData, tile int64, first, last int) error {
 	if err := checkOffsets(t.offs, first, last, c.t.Size(), t.end); err != nil {
 		return c.fault(tile, err)
 	}
@@ -229,7 +229,7 @@ func (c *column) checkOffsets(t *tileData, tile int64, first, last int) error {
 }
 
 // stringTile decodes a tile of n strings that has their offsets too.
-func (c *column) stringTile(ctx context.Context, t *tileData, tile int64, n uint64) error {
+func (c *openColumn) stringTile(ctx context.Context, t *tileData, tile int64, n uint64) error {
 	reader, second := c.r, c.which+1
 	if reader.holds(c.which, tile, 0, int(8*n)) && reader.holds(second, tile, 0, int(t.end)) {
 		t.offs, t.data = reader.tile[c.which], reader.tile[second]

@@ -11,13 +11,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// listing is the content of an array's directories: schemas, complete fragments, and the operations on them. Formats
-// before 12 keep all in the array's directory, later ones in subdirectories; an array may have both.
-type listing struct {
+// arrayListing is the content of an array's directories: schemas, complete fragments, and the operations on them.
+// Formats before 12 keep all in the array's directory, later ones in subdirectories; an array may have both.
+type arrayListing struct {
 	schemas    []schemaFile // the earliest first
 	fragments  []fragmentDir
 	conditions []string // the files of deletes and updates
-	vacuums    []vacuum
+	vacuums    []vacuumFile
 }
 
 // schemaFile is the file of a schema.
@@ -28,32 +28,32 @@ type schemaFile struct {
 
 // fragmentDir is the directory of a fragment.
 type fragmentDir struct {
-	stamp            // fragments of version 0 need no file that says that they are complete
+	nameStamp        // fragments of version 0 need no file that says that they are complete
 	dir, name string // dir is relative to the array, and ends with the name
 	bad       error  // error about the name, if it may be a fragment of format 3
 }
 
-// vacuum lists the fragments that a consolidated one replaces.
-type vacuum struct {
-	stamp
+// vacuumFile lists the fragments that a consolidated one replaces.
+type vacuumFile struct {
+	nameStamp
 	names []string
 }
 
 // maxCommitFile limits a file that lists commits, in bytes: some 700,000 fragments.
 const maxCommitFile = 64 << 20
 
-// lister reads the directories of an array.
-type lister struct {
+// arrayLister reads the directories of an array.
+type arrayLister struct {
 	a       *Array
 	done    map[string]bool // names of fragments that are complete
 	ignored map[string]bool // names of files of commits that no longer count
 	deletes map[string]bool
-	out     listing
+	out     arrayListing
 }
 
 // readListing reads the directories of an array.
-func (a *Array) readListing(ctx context.Context, names []string) (*listing, error) {
-	lister := &lister{a: a, done: map[string]bool{}, ignored: map[string]bool{}, deletes: map[string]bool{}}
+func (a *Array) readListing(ctx context.Context, names []string) (*arrayListing, error) {
+	lister := &arrayLister{a: a, done: map[string]bool{}, ignored: map[string]bool{}, deletes: map[string]bool{}}
 	if slices.Contains(names, schemaName) {
 		lister.out.schemas = append(lister.out.schemas, schemaFile{name: schemaName})
 	}
@@ -91,7 +91,7 @@ func (a *Array) readListing(ctx context.Context, names []string) (*listing, erro
 	return &lister.out, nil
 }
 
-func (l *lister) schemas(ctx context.Context) error {
+func (l *arrayLister) schemas(ctx context.Context) error {
 	names, err := entries(ctx, l.a.store, l.a.uri+"/"+schemasDir)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (l *lister) schemas(ctx context.Context) error {
 }
 
 // each reads the files with a suffix among names in a directory.
-func (l *lister) each(ctx context.Context, names []string, dir, suffix string,
+func (l *arrayLister) each(ctx context.Context, names []string, dir, suffix string,
 	read func(name string, b []byte) error) error {
 	for _, name := range names {
 		if !strings.HasSuffix(name, suffix) {
@@ -147,7 +147,7 @@ func (a *Array) wholeFile(ctx context.Context, uri, part string, limit int64) ([
 // by path below the array, or by name.
 func lastName(line string) string { return line[strings.LastIndexByte(line, '/')+1:] }
 
-func (l *lister) ignore(_ string, b []byte) error {
+func (l *arrayLister) ignore(_ string, b []byte) error {
 	for line := range strings.Lines(string(b)) {
 		l.ignored[lastName(strings.TrimSuffix(line, "\n"))] = true
 	}
@@ -156,7 +156,7 @@ func (l *lister) ignore(_ string, b []byte) error {
 
 // consolidated reads a file of commits: lines that name them, and after one that names a delete or an
 // update, the length of its content and the content.
-func (l *lister) consolidated(_ string, b []byte) error {
+func (l *arrayLister) consolidated(_ string, b []byte) error {
 	const part = "commits"
 	for whole := b; len(b) > 0; {
 		pos := int64(len(whole) - len(b))
@@ -180,7 +180,7 @@ func (l *lister) consolidated(_ string, b []byte) error {
 }
 
 // entry records a file of the commits directory.
-func (l *lister) entry(name string) {
+func (l *arrayLister) entry(name string) {
 	switch {
 	case strings.HasSuffix(name, writeSuffix):
 		l.done[strings.TrimSuffix(name, writeSuffix)] = true
@@ -195,12 +195,12 @@ func (l *lister) entry(name string) {
 	}
 }
 
-func (l *lister) vacuum(name string, b []byte) error {
+func (l *arrayLister) vacuum(name string, b []byte) error {
 	stamp, err := parseName(strings.TrimSuffix(name, vacuumSuffix))
 	if err != nil {
 		return nil // not the name of such a file
 	}
-	replaced := vacuum{stamp: stamp}
+	replaced := vacuumFile{nameStamp: stamp}
 	for line := range strings.Lines(string(b)) {
 		replaced.names = append(replaced.names, lastName(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "/")))
 	}
@@ -209,7 +209,7 @@ func (l *lister) vacuum(name string, b []byte) error {
 }
 
 // collect lists the fragments that are complete.
-func (l *lister) collect(names []string) {
+func (l *arrayLister) collect(names []string) {
 	for _, name := range names {
 		name, isDir := strings.CutSuffix(name, "/")
 		if !isDir || !strings.HasPrefix(name, "__") {

@@ -24,7 +24,7 @@ type tileCells struct {
 type coordFiles struct {
 	r       *Reader
 	f       *Fragment
-	columns []*column // see Fragment.coordParts
+	columns []*openColumn // see Fragment.coordParts
 }
 
 // openCoords opens the files of coordinates of a fragment. Some of its tiles are read.

@@ -9,24 +9,24 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// cursor reads little-endian fields from the front of b. After the first field that does not fit it
+// byteCursor reads little-endian fields from the front of b. After the first field that does not fit it
 // returns zeros, so that a parser checks the error once at its end; bad has the error.
-type cursor struct {
+type byteCursor struct {
 	b    []byte
 	part string
 	base int64 // offset of b in the file; fault.NoOffset if b was decoded
 	off  int
 	bad  error
-	x    format // format of the bytes, where it matters
+	x    formatTraits // format of the bytes, where it matters
 }
 
-func (c *cursor) fail(off int, format string, args ...any) {
+func (c *byteCursor) fail(off int, format string, args ...any) {
 	if c.bad == nil {
 		c.bad = c.fault(fault.Corrupt, off, format, args...)
 	}
 }
 
-func (c *cursor) fault(kind fault.Kind, off int, format string, args ...any) error {
+func (c *byteCursor) fault(kind fault.Kind, off int, format string, args ...any) error {
 	pos := int64(off)
 	if c.base != fault.NoOffset {
 		pos += c.base
@@ -34,10 +34,10 @@ func (c *cursor) fault(kind fault.Kind, off int, format string, args ...any) err
 	return fault.New(kind, c.part, pos, format, args...)
 }
 
-func (c *cursor) rest() int { return len(c.b) - c.off }
+func (c *byteCursor) rest() int { return len(c.b) - c.off }
 
 // take returns the next n bytes, or nil if there are fewer.
-func (c *cursor) take(n uint64, what string) []byte {
+func (c *byteCursor) take(n uint64, what string) []byte {
 	if c.bad != nil {
 		return nil
 	}
@@ -51,19 +51,19 @@ func (c *cursor) take(n uint64, what string) []byte {
 }
 
 // number reads a number of 1, 4 or 8 bytes.
-func (c *cursor) number(size int, what string) uint64 {
+func (c *byteCursor) number(size int, what string) uint64 {
 	if p := c.take(uint64(size), what); p != nil {
 		return cast.Uint(p, size)
 	}
 	return 0
 }
 
-func (c *cursor) u8(what string) uint8   { return uint8(c.number(1, what)) }
-func (c *cursor) u32(what string) uint32 { return uint32(c.number(4, what)) }
-func (c *cursor) u64(what string) uint64 { return c.number(8, what) }
+func (c *byteCursor) u8(what string) uint8   { return uint8(c.number(1, what)) }
+func (c *byteCursor) u32(what string) uint32 { return uint32(c.number(4, what)) }
+func (c *byteCursor) u64(what string) uint64 { return c.number(8, what) }
 
 // u64s reads n numbers. It checks n against the bytes that are left before it allocates.
-func (c *cursor) u64s(n uint64, what string) []uint64 {
+func (c *byteCursor) u64s(n uint64, what string) []uint64 {
 	if n > uint64(c.rest())/8 {
 		c.fail(c.off, "%d %s in %d bytes", n, what, c.rest())
 	}
@@ -79,7 +79,7 @@ func (c *cursor) u64s(n uint64, what string) []uint64 {
 }
 
 // flag reads a byte that is 0 or 1.
-func (c *cursor) flag(what string) bool {
+func (c *byteCursor) flag(what string) bool {
 	value := c.u8(what)
 	if value > 1 {
 		c.fail(c.off-1, "%s is %d, 0 or 1 expected", what, value)
@@ -88,13 +88,13 @@ func (c *cursor) flag(what string) bool {
 }
 
 // text reads a string that is preceded by its length as a number of eight bytes.
-func (c *cursor) text(what string) string {
+func (c *byteCursor) text(what string) string {
 	start := c.off
 	return c.string(start, c.u64(what+" length"), what)
 }
 
 // name reads a string that is preceded by its length as a number of four bytes.
-func (c *cursor) name(what string) string {
+func (c *byteCursor) name(what string) string {
 	start := c.off
 	name := c.string(start, uint64(c.u32(what+" length")), what)
 	if !utf8.ValidString(name) {
@@ -104,7 +104,7 @@ func (c *cursor) name(what string) string {
 }
 
 // string reads n bytes, which a length at start says.
-func (c *cursor) string(start int, n uint64, what string) string {
+func (c *byteCursor) string(start int, n uint64, what string) string {
 	if c.bad == nil && n > maxName {
 		c.fail(start, "%s of %d bytes", what, n)
 	}
@@ -112,16 +112,16 @@ func (c *cursor) string(start int, n uint64, what string) string {
 }
 
 // box reads one interval for each dimension, and checks that the lower end is not above the upper one.
-func (c *cursor) box(types []Datatype, what string) Box { return c.boxOf(types, what, false) }
+func (c *byteCursor) box(types []Datatype, what string) Box { return c.boxOf(types, what, false) }
 
 // bounds is box for the bounding boxes of coordinates in sparse fragments. TileDB 1.6 compares datetimes as unsigned
 // numbers, which puts dates before 1970 behind all others. If its box has both, the lower end is a later date than the
 // upper one and the interval is useless; it is read as the full range of the type.
-func (c *cursor) bounds(types []Datatype, what string) Box {
+func (c *byteCursor) bounds(types []Datatype, what string) Box {
 	return c.boxOf(types, what, !c.x.dimTypes && types[0].kind() == filter.Time)
 }
 
-func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
+func (c *byteCursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 	// An interval has at least two bytes, or two lengths, so that nothing is allocated for more than b can hold.
 	if c.bad == nil && 2*len(types) > c.rest() {
 		c.fail(c.off, "%s takes at least %d bytes, %d are left", what, 2*len(types), c.rest())
@@ -153,7 +153,7 @@ func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 }
 
 // textInterval reads two strings: their length together, the length of the first, and both.
-func (c *cursor) textInterval(what string) Interval {
+func (c *byteCursor) textInterval(what string) Interval {
 	start := c.off
 	size, first := c.u64("length of "+what), c.u64("length of the lower end of "+what)
 	if c.bad == nil && first > size {
@@ -174,7 +174,7 @@ func (t Datatype) unbounded(i Interval) bool {
 func nan(t Datatype, c Coord) bool { return t.Real() && c.float() != c.float() }
 
 // end returns the first error, or one if bytes are left.
-func (c *cursor) end() error {
+func (c *byteCursor) end() error {
 	if c.bad == nil && c.rest() > 0 {
 		c.fail(c.off, "%d bytes behind its end", c.rest())
 	}

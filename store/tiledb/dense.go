@@ -16,7 +16,7 @@ func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 	if err != nil {
 		return Values{}, err
 	}
-	return r.read(attr, cells, func(p part, to sink) error { return r.densePart(ctx, to, p, b, r.a.axes) })
+	return r.read(attr, cells, func(p columnPart, to sink) error { return r.densePart(ctx, to, p, b, r.a.axes) })
 }
 
 // DenseInto is Dense for an attribute of fixed length, into dst, whose length must be the number of
@@ -53,7 +53,7 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 }
 
 // densePart gives a part of an attribute in a box to a sink.
-func (r *Reader) densePart(ctx context.Context, to sink, p part, b Box, axes []int) error {
+func (r *Reader) densePart(ctx context.Context, to sink, p columnPart, b Box, axes []int) error {
 	shape, cells, err := r.a.Shape(b)
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func (r *Reader) densePart(ctx context.Context, to sink, p part, b Box, axes []i
 }
 
 // denseFragment gives the cells that dense fragment i holds of a box to a sink.
-func (r *Reader) denseFragment(ctx context.Context, to sink, i int, p part, b Box, place layout) error {
-	var column *column // nil if the fragment lacks the attribute
+func (r *Reader) denseFragment(ctx context.Context, to sink, i int, p columnPart, b Box, place layout) error {
+	var column *openColumn // nil if the fragment lacks the attribute
 	if fragment := r.a.Fragments[i]; fragment.has(p.column) {
 		var err error
 		if column, err = r.column(ctx, fragment, p); err != nil {
@@ -118,7 +118,7 @@ func (r *Reader) denseFragment(ctx context.Context, to sink, i int, p part, b Bo
 }
 
 // sparseFragment gives the cells of sparse fragment i that show in a box to a sink.
-func (r *Reader) sparseFragment(ctx context.Context, to sink, i int, p part, b Box, place layout) error {
+func (r *Reader) sparseFragment(ctx context.Context, to sink, i int, p columnPart, b Box, place layout) error {
 	hits := &matches{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
 	tiles, err := r.a.shownTiles(ctx, i, b)
 	if err != nil {

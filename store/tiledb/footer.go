@@ -93,7 +93,7 @@ func (a *Array) readFooter(ctx context.Context, r source.Reader, f *Fragment) (e
 	if err != nil {
 		return err
 	}
-	cursor := &cursor{b: data, part: footerPart, base: start, x: f.x}
+	cursor := &byteCursor{b: data, part: footerPart, base: start, x: f.x}
 	// A fragment of format 4 differs from one of format 3 by this number only.
 	if v := cursor.u32("version"); cursor.bad == nil && v != f.Version && (f.x.dimTypes || v != Version+1) {
 		return errVersion(cursor.part, start, uint64(v))
@@ -110,7 +110,7 @@ func (a *Array) readFooter(ctx context.Context, r source.Reader, f *Fragment) (e
 }
 
 // schemaOf returns the schema that a footer names.
-func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
+func (a *Array) schemaOf(ctx context.Context, c *byteCursor) (*Schema, error) {
 	start := c.off
 	name := c.text("name of the schema")
 	if c.bad != nil {
@@ -185,7 +185,7 @@ func (a *Array) match(f *Fragment) error {
 }
 
 // parseFooter parses the footer after the name of the schema.
-func (f *Fragment) parseFooter(c *cursor) error {
+func (f *Fragment) parseFooter(c *byteCursor) error {
 	schema := f.schema
 	flagsAt := c.off
 	dense, null := c.u8("dense flag"), c.u8("null domain flag")
@@ -226,7 +226,7 @@ func (f *Fragment) parseFooter(c *cursor) error {
 }
 
 // parseLists parses the sizes of files and the offsets of the parts of the metadata.
-func (f *Fragment) parseLists(c *cursor) {
+func (f *Fragment) parseLists(c *byteCursor) {
 	f.foot = footer{start: c.base}
 	if f.x.times {
 		f.foot.times = c.flag("whether cells have times")

@@ -10,9 +10,9 @@ const (
 	Newest = 23
 )
 
-// format has the properties of a format version. Version numbers are compared only here and, for the
+// formatTraits has the properties of a format version. Version numbers are compared only here and, for the
 // filters, in package filter.
-type format struct {
+type formatTraits struct {
 	version uint32
 
 	// of schemas
@@ -42,8 +42,8 @@ type format struct {
 }
 
 // formatOf returns the properties of a format version. Versions 1 and 2 have no footers.
-func formatOf(v uint32) (format, bool) {
-	return format{
+func formatOf(v uint32) (formatTraits, bool) {
+	return formatTraits{
 		version: v,
 		dups:    v >= 5, dimTypes: v >= 5, committed: v >= 5,
 		fill:       v >= 6,

@@ -33,7 +33,7 @@ type Fragment struct {
 	Version uint32
 
 	uri    string
-	x      format
+	x      formatTraits
 	schema *Schema // that it was written with
 	attrs  []int   // its number of each attribute of the array, or -1 if it does not have it
 	gap    int64   // of its files: see source.Gap
@@ -63,14 +63,14 @@ type footer struct {
 
 // listKey identifies one of the lists of a fragment's metadata.
 type listKey struct {
-	kind list
+	kind listKind
 	at   int // the place of its column in the footer
 }
 
-type list uint8
+type listKind uint8
 
 const (
-	tileOffsets list = iota
+	tileOffsets listKind = iota
 	varOffsets
 	varTileSizes
 	nullOffsets
@@ -119,7 +119,7 @@ func (a *Array) openFragment(ctx context.Context, uri string, d fragmentDir) (*F
 }
 
 // denseGrid computes the tiles of a dense fragment: those that its non-empty domain intersects.
-func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) error {
+func (f *Fragment) denseGrid(c *byteCursor, s *Schema, at int, tiles, last uint64) error {
 	switch {
 	case !s.Dense:
 		return c.fault(fault.Corrupt, at, "a dense fragment in a sparse array")
@@ -152,7 +152,7 @@ func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) e
 	return nil
 }
 
-func (f *Fragment) sparseTiles(c *cursor, s *Schema, at int, tiles, last uint64) error {
+func (f *Fragment) sparseTiles(c *byteCursor, s *Schema, at int, tiles, last uint64) error {
 	switch {
 	case tiles == 0 || tiles > math.MaxInt64/16:
 		return c.fault(fault.Corrupt, at, "a sparse fragment of %d tiles", tiles)
@@ -180,7 +180,7 @@ func (f *Fragment) cells(s *Schema, tile int64) uint64 {
 func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 
 // file returns the URI of a file of a column.
-func (f *Fragment) file(stem string, kind list) string {
+func (f *Fragment) file(stem string, kind listKind) string {
 	if source.IsWeb(f.uri) {
 		// A "%" or "?" in the name of an attribute would change the URL.
 		stem = url.PathEscape(stem)
@@ -188,8 +188,8 @@ func (f *Fragment) file(stem string, kind list) string {
 	return f.uri + "/" + stem + lists[kind].suffix
 }
 
-// stored says where and how a column is stored in a fragment.
-type stored struct {
+// columnStorage says where and how a column is stored in a fragment.
+type columnStorage struct {
 	at       int    // its place in the lists of the footer, -1 if the fragment does not have it
 	stem     string // the beginning of the names of its files
 	what     string // in errors
@@ -200,7 +200,7 @@ type stored struct {
 }
 
 // stored returns how a column of the array is stored.
-func (f *Fragment) stored(s *Schema, column int) stored {
+func (f *Fragment) stored(s *Schema, column int) columnStorage {
 	schema := f.schema
 	stem := func(letter string, number int, name string) string {
 		switch {
@@ -214,10 +214,10 @@ func (f *Fragment) stored(s *Schema, column int) stored {
 	if column < len(f.attrs) {
 		at := f.attrs[column]
 		if at < 0 {
-			return stored{at: -1}
+			return columnStorage{at: -1}
 		}
 		attr := &schema.Attrs[at]
-		place := stored{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
+		place := columnStorage{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
 			p: attr.Pipeline, e: f.elem(attr.Type, int(attr.Values))}
 		if attr.Var() {
 			place.e = f.elem(attr.Type, 1)
@@ -226,7 +226,7 @@ func (f *Fragment) stored(s *Schema, column int) stored {
 		return place
 	}
 	d := column - len(f.attrs) - 1
-	place := stored{at: len(schema.Attrs) + 1 + d, p: schema.Coords}
+	place := columnStorage{at: len(schema.Attrs) + 1 + d, p: schema.Coords}
 	switch d {
 	case -1:
 		place.stem, place.what, place.t, place.e = coordsName, "coordinates", s.DimType, s.DimType.elem(len(s.Dims))
@@ -262,13 +262,13 @@ func escapeName(name string) string {
 // hide sorts fragments into the order in which later ones win, and separates those that count from
 // those that are hidden: in formats 3 and 4, by a consolidated fragment whose range of time has
 // theirs inside; later, by a vacuum file that lists them and counts itself.
-func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragment) {
+func (a *Array) hide(all []*Fragment, vacuums []vacuumFile) (keep, hidden []*Fragment) {
 	slices.SortFunc(all, func(a, b *Fragment) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
 	})
 	replaced := map[string]bool{}
 	for _, vacuum := range vacuums {
-		if a.counts(vacuum.stamp) {
+		if a.counts(vacuum.nameStamp) {
 			for _, name := range vacuum.names {
 				replaced[name] = true
 			}
@@ -292,7 +292,7 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 
 // counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse array has the time
 // of each cell from format 15 on (fragments may have them in 14): then a part of its range is enough.
-func (a *Array) counts(s stamp) bool {
+func (a *Array) counts(s nameStamp) bool {
 	if x, _ := formatOf(s.version); x.deletes && !a.Schema.Dense {
 		return a.o.touches(s.from, s.to)
 	}

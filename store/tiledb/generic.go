@@ -19,8 +19,8 @@ const (
 // persisted and decoded size, 1 of datatype, 8 of cell size, 1 of encryption, and 4 of pipeline size.
 const genericHeader = 34
 
-// generic is a generic tile, as the format calls it: a header that describes the tile, and its chunks.
-type generic struct {
+// genericTile is a generic tile, as the format calls it: a header that describes the tile, and its chunks.
+type genericTile struct {
 	size      uint64 // bytes when decoded
 	encrypted bool
 	pipeline  filter.Pipeline
@@ -30,7 +30,8 @@ type generic struct {
 
 // readGeneric reads the generic tile at an offset of a file. It must end at end or before. limit bounds its decoded
 // size, and 2*limit its stored one, because a filter may add a little to data that does not compress.
-func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, end, limit int64) (*generic, error) {
+func readGeneric(ctx context.Context, r source.Reader, part string, off uint64,
+	end, limit int64) (*genericTile, error) {
 	end = min(end, r.Size())
 	if off > uint64(end) || end-int64(off) < genericHeader {
 		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))),
@@ -42,7 +43,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	if err := r.ReadAt(ctx, head, pos); err != nil {
 		return nil, err
 	}
-	header := &cursor{b: head, part: part, base: pos}
+	header := &byteCursor{b: head, part: part, base: pos}
 	version := header.u32("version")
 	persisted, size := header.u64("persisted size"), header.u64("tile size")
 	typ, cell := header.u8("datatype"), header.u64("cell size")
@@ -83,13 +84,13 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	if int64(persisted) > 2*limit {
 		return nil, header.fault(fault.Limit, 4, "a persisted size of %d bytes, at most %d", persisted, 2*limit)
 	}
-	tile := &generic{size: size, encrypted: enc == aes256gcm, pipeline: pipeline, off: data, stored: make([]byte,
+	tile := &genericTile{size: size, encrypted: enc == aes256gcm, pipeline: pipeline, off: data, stored: make([]byte,
 		persisted)}
 	return tile, r.ReadAt(ctx, tile.stored, data)
 }
 
 // decode returns the content of the tile.
-func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
+func (g *genericTile) decode(d *filter.Decoder, part string) ([]byte, error) {
 	size, _, err := filter.Size(g.stored)
 	if err == nil && uint64(size) != g.size {
 		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, the header says %d", size, g.size)

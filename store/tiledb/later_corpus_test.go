@@ -183,7 +183,7 @@ func FuzzLaterFooter(f *testing.F) {
 			return
 		}
 		fr := &Fragment{Version: uint32(version), x: x, schema: schemas[int(n)%len(schemas)]}
-		c := &cursor{b: b, part: footerPart, base: 0, x: x}
+		c := &byteCursor{b: b, part: footerPart, base: 0, x: x}
 		c.u32("version")
 		if x.schemaName {
 			c.text("name of the schema")
@@ -201,7 +201,7 @@ func FuzzCommits(f *testing.F) {
 	f.Add(binary.LittleEndian.AppendUint64([]byte("/__commits/"+id+".del\n"), 3))
 	f.Add([]byte("file:///a/__fragments/" + id + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l := &lister{a: &Array{}, done: map[string]bool{}, ignored: map[string]bool{}, deletes: map[string]bool{}}
+		l := &arrayLister{a: &Array{}, done: map[string]bool{}, ignored: map[string]bool{}, deletes: map[string]bool{}}
 		for _, read := range []func(string, []byte) error{l.ignore, l.vacuum, l.consolidated} {
 			if err := read(id+vacuumSuffix, b); err != nil && fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)

@@ -20,7 +20,7 @@ func (a *Array) withMetadata(ctx context.Context, f *Fragment, do func(r source.
 
 // list returns one of the lists of the metadata, which has one number for each tile. It is read
 // when it is first needed.
-func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l []uint64, err error) {
+func (a *Array) list(ctx context.Context, f *Fragment, kind listKind, c *columnStorage) (l []uint64, err error) {
 	key := listKey{kind, c.at}
 	unlock, err := f.reading.Lock(ctx, key)
 	if err != nil {
@@ -47,13 +47,14 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l 
 }
 
 // readList reads a list of a column from the metadata.
-func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, s *stored) ([]uint64, error) {
+func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind listKind,
+	s *columnStorage) ([]uint64, error) {
 	part := lists[kind].name + " of " + s.what
 	data, err := openGeneric(ctx, r, a.key, part, f.foot.offsets[kind][s.at], f.foot.start, a.o.MaxTile)
 	if err != nil {
 		return nil, err
 	}
-	numbers := &cursor{b: data, part: part, base: fault.NoOffset}
+	numbers := &byteCursor{b: data, part: part, base: fault.NoOffset}
 	count := numbers.u64("count")
 	if numbers.bad == nil && count != uint64(f.Tiles) {
 		return nil, numbers.fault(fault.Corrupt, 0, "%d entries for %d tiles", count, f.Tiles)

@@ -28,17 +28,17 @@ const (
 	updateSuffix  = ".upd"
 )
 
-// stamp is what the name of a fragment or of a schema says.
-type stamp struct {
+// nameStamp is what the name of a fragment or of a schema says.
+type nameStamp struct {
 	from, to uint64 // milliseconds since 1970
 	version  uint32 // of the format, 0 for formats 3 and 4 and for schemas
 }
 
 // parseName parses "__t1_t2_uuid", the name of a fragment of format 3 and 4, or of a schema, and "__t1_t2_uuid_v", that
 // of a fragment of format version v, 5 or later.
-func parseName(name string) (s stamp, err error) {
-	bad := func(what string) (stamp, error) {
-		return stamp{}, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
+func parseName(name string) (s nameStamp, err error) {
+	bad := func(what string) (nameStamp, error) {
+		return nameStamp{}, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
 	if len(parts) == 4 {

@@ -61,7 +61,7 @@ func (a *Array) readFragments(ctx context.Context) error {
 }
 
 // listAll reads the directories of the array, and the schema that counts.
-func (a *Array) listAll(ctx context.Context) (*listing, error) {
+func (a *Array) listAll(ctx context.Context) (*arrayListing, error) {
 	names, err := entries(ctx, a.store, a.uri)
 	if err != nil {
 		return nil, err
@@ -88,9 +88,9 @@ func (a *Array) listAll(ctx context.Context) (*listing, error) {
 }
 
 // openAll opens the fragments of a listing. missing is true if a directory that is named like a fragment is not one.
-func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
+func (a *Array) openAll(ctx context.Context, l *arrayListing) (missing bool, err error) {
 	fragments := make([]*Fragment, len(l.fragments))
-	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.stamp) }
+	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.nameStamp) }
 	err = each.Of(ctx, int64(len(fragments)), maxOpens, func(ctx context.Context, i int64) (err error) {
 		if chosen(&l.fragments[i]) {
 			fragments[i], err = a.readFragment(ctx, l.fragments[i])

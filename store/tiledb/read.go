@@ -83,7 +83,7 @@ type tileFile struct {
 }
 
 // open opens a file of a column in a fragment.
-func (r *Reader) open(ctx context.Context, which int, f *Fragment, c *stored, kind list) error {
+func (r *Reader) open(ctx context.Context, which int, f *Fragment, c *columnStorage, kind listKind) error {
 	size := f.foot.sizes[kind][c.at]
 	offsets, err := r.a.list(ctx, f, kind, c)
 	if err != nil {
@@ -162,7 +162,8 @@ func (r *Reader) holds(which int, tile int64, lo, hi int) bool {
 
 // decode returns a decoded tile of n bytes. Only bytes [lo, hi) are valid. The result is
 // valid until the next call for the same one of the files.
-func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c *stored, lo, hi int) ([]byte, error) {
+func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c *columnStorage,
+	lo, hi int) ([]byte, error) {
 	if r.holds(which, tile, lo, hi) {
 		return r.tile[which], nil
 	}
@@ -212,7 +213,7 @@ func (r *Reader) room(which, n int) []byte {
 }
 
 // decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile.
-func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *stored) ([]byte, error) {
+func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *columnStorage) ([]byte, error) {
 	kept, key := r.ahead.decodedTiles, tileKey{r.file[which].uri, tile}
 	if kept == nil {
 		return r.decode(ctx, which, tile, n, c, 0, int(n))

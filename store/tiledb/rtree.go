@@ -15,8 +15,8 @@ type rtree struct {
 const rtreePart = "R-tree"
 
 // parseRTree parses a tree with a leaf for each of the tiles.
-func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, error) {
-	cursor := &cursor{b: b, part: rtreePart, base: fault.NoOffset, x: x}
+func parseRTree(b []byte, x formatTraits, types []Datatype, tiles int64) (*rtree, error) {
+	cursor := &byteCursor{b: b, part: rtreePart, base: fault.NoOffset, x: x}
 	first, dims := types[0], len(types)
 	count, typ := uint32(dims), first
 	if !x.dimTypes {
@@ -68,7 +68,7 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 }
 
 // level reads the boxes of one level.
-func (r *rtree) level(c *cursor, types []Datatype) ([]Box, error) {
+func (r *rtree) level(c *byteCursor, types []Datatype) ([]Box, error) {
 	start := c.off
 	count := c.u64("number of boxes")
 	least := 0 // bytes of a box
@@ -109,7 +109,7 @@ func (r *rtree) unbound(t Datatype) {
 }
 
 // checkLevel checks that each box of a level lies inside the one above it.
-func (r *rtree) checkLevel(c *cursor, at, level int) error {
+func (r *rtree) checkLevel(c *byteCursor, at, level int) error {
 	above, boxes := r.levels[level-1], r.levels[level]
 	if (len(boxes)+r.fanout-1)/r.fanout != len(above) {
 		return c.fault(fault.Corrupt, at, "%d boxes under %d with a fanout of %d", len(boxes), len(above), r.fanout)

@@ -202,7 +202,7 @@ const schemaPart = "array schema"
 
 // parseSchema parses the decoded content of a schema file.
 func parseSchema(b []byte, maxTile int64) (*Schema, error) {
-	cursor := &cursor{b: b, part: schemaPart, base: fault.NoOffset}
+	cursor := &byteCursor{b: b, part: schemaPart, base: fault.NoOffset}
 	version := cursor.u32("version")
 	format, known := formatOf(version)
 	if cursor.bad == nil && !known {
@@ -242,7 +242,7 @@ func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 }
 
 // pipeline reads a filter pipeline.
-func (c *cursor) pipeline(what string) filter.Pipeline {
+func (c *byteCursor) pipeline(what string) filter.Pipeline {
 	if c.bad != nil {
 		return filter.Pipeline{}
 	}
@@ -257,7 +257,7 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 	return pipeline
 }
 
-func (s *Schema) readDims(c *cursor) {
+func (s *Schema) readDims(c *byteCursor) {
 	start := c.off
 	typ := s.DimType
 	if !c.x.dimTypes {
@@ -295,7 +295,7 @@ func (s *Schema) readDims(c *cursor) {
 }
 
 // checkDimType checks the type of a dimension of fixed length.
-func (s *Schema) checkDimType(c *cursor, at int, t Datatype) {
+func (s *Schema) checkDimType(c *byteCursor, at int, t Datatype) {
 	switch {
 	case !t.dimension():
 		c.fail(at, "dimension type %d", t)
@@ -305,7 +305,7 @@ func (s *Schema) checkDimType(c *cursor, at int, t Datatype) {
 }
 
 // readDim reads a dimension. t is its type in formats that have one for all.
-func (s *Schema) readDim(c *cursor, t Datatype) (Dim, Datatype) {
+func (s *Schema) readDim(c *byteCursor, t Datatype) (Dim, Datatype) {
 	dim := Dim{Name: c.name("dimension name")}
 	if !c.x.dimTypes {
 		s.readDomain(c, &dim, t)
@@ -340,7 +340,7 @@ func (s *Schema) readDim(c *cursor, t Datatype) (Dim, Datatype) {
 }
 
 // readDomain reads the domain and the tile extent of a dimension.
-func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
+func (s *Schema) readDomain(c *byteCursor, d *Dim, t Datatype) {
 	box := c.box([]Datatype{t}, "domain")
 	start := c.off
 	null := c.u8("null tile extent")
@@ -382,7 +382,7 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	}
 }
 
-func (s *Schema) readAttrs(c *cursor) {
+func (s *Schema) readAttrs(c *byteCursor) {
 	start := c.off
 	count := c.u32("number of attributes")
 	if c.bad == nil && (count == 0 || count > maxAttrs) {

@@ -17,7 +17,7 @@ func filterElem(number uint8) (filter.Elem, bool) {
 const maxFill = 1 << 20
 
 // readLater reads the fields of an attribute that came after format 3.
-func (a *Attr) readLater(c *cursor) {
+func (a *Attr) readLater(c *byteCursor) {
 	if c.x.fill {
 		start := c.off
 		size := c.u64("size of the fill value")
@@ -44,7 +44,7 @@ func (a *Attr) readLater(c *cursor) {
 }
 
 // readLater reads the parts of a schema that came after format 3 and follow the attributes.
-func (s *Schema) readLater(c *cursor) {
+func (s *Schema) readLater(c *byteCursor) {
 	if c.x.labels {
 		for n := c.u32("number of labels"); n > 0 && c.bad == nil; n-- {
 			s.readLabel(c)
@@ -68,7 +68,7 @@ func (s *Schema) readLater(c *cursor) {
 }
 
 // readLabel passes over the label of a dimension, but for its name.
-func (s *Schema) readLabel(c *cursor) {
+func (s *Schema) readLabel(c *byteCursor) {
 	c.u32("dimension of a label")
 	c.u8("order of a label")
 	s.Labels = append(s.Labels, c.text("name of a label"))
@@ -84,7 +84,7 @@ func (s *Schema) readLabel(c *cursor) {
 }
 
 // readCurrent reads the part of the domain that is in use.
-func (s *Schema) readCurrent(c *cursor) {
+func (s *Schema) readCurrent(c *byteCursor) {
 	start := c.off
 	// The specification says 1, the library writes 0.
 	if v := c.u32("version of the current domain"); c.bad == nil && v > 1 {

@@ -60,7 +60,7 @@ func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
 
 // latest returns the file of the schema that counts: the last one that was written until
 // Options.Until, or the first one if all are later, as in TileDB.
-func (l *listing) latest(o *Options) string {
+func (l *arrayListing) latest(o *Options) string {
 	name := l.schemas[0].name
 	for _, file := range l.schemas {
 		if o.Until == 0 || file.from <= o.Until {

@@ -95,7 +95,7 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 // collectAll appends the values of some attributes.
 func (r *Reader) collectAll(ctx context.Context, hits *matches, attrs []int, out *Cells) error {
 	for _, attr := range attrs {
-		values, err := r.read(attr, hits.n, func(p part, to sink) error { return r.collect(ctx, to, hits, p) })
+		values, err := r.read(attr, hits.n, func(p columnPart, to sink) error { return r.collect(ctx, to, hits, p) })
 		if err != nil {
 			return err
 		}
@@ -303,7 +303,7 @@ func (f *matches) fragmentOf(hit int) int {
 }
 
 // collect gives a part of an attribute of the hits in the result to a sink. In a dry run all hits are.
-func (r *Reader) collect(ctx context.Context, to sink, all *matches, p part) error {
+func (r *Reader) collect(ctx context.Context, to sink, all *matches, p columnPart) error {
 	if r.dry != nil {
 		all.place = make([]int, len(all.hits))
 	}
@@ -321,8 +321,9 @@ func (r *Reader) collect(ctx context.Context, to sink, all *matches, p part) err
 }
 
 // collectFrom is collect for a fragment, whose tiles are visits v to end-1.
-func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Fragment, v, end int, p part) (err error) {
-	var column *column // nil if the fragment lacks the attribute
+func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Fragment, v, end int,
+	p columnPart) (err error) {
+	var column *openColumn // nil if the fragment lacks the attribute
 	if f.has(p.column) {
 		if column, err = r.column(ctx, f, p); err != nil {
 			return err

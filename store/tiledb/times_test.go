@@ -49,7 +49,7 @@ func TestTimesBeforeEpoch(t *testing.T) {
 // TestBoundsOfNumbersAscend: what is read from datetimes is corrupt of numbers, and of a dense fragment.
 func TestBoundsOfNumbersAscend(t *testing.T) {
 	for _, typ := range []Datatype{Int64, DatetimeDay} {
-		c := &cursor{b: typ.store(typ.store(nil, typ.CoordOf(5)), typ.CoordOf(-5)), base: fault.NoOffset}
+		c := &byteCursor{b: typ.store(typ.store(nil, typ.CoordOf(5)), typ.CoordOf(-5)), base: fault.NoOffset}
 		if c.box([]Datatype{typ}, "box"); fault.KindOf(c.bad) != fault.Corrupt {
 			t.Errorf("%v: box from 5 to -5: %v", typ, c.bad)
 		}
@@ -57,7 +57,7 @@ func TestBoundsOfNumbersAscend(t *testing.T) {
 		if c.bounds([]Datatype{typ}, "box"); (c.bad == nil) != (typ == DatetimeDay) {
 			t.Errorf("%v: bounds from 5 to -5: %v", typ, c.bad)
 		}
-		c = &cursor{b: typ.store(typ.store(nil, typ.CoordOf(-4)), typ.CoordOf(-5)), base: fault.NoOffset}
+		c = &byteCursor{b: typ.store(typ.store(nil, typ.CoordOf(-4)), typ.CoordOf(-5)), base: fault.NoOffset}
 		if c.bounds([]Datatype{typ}, "box"); c.bad == nil {
 			t.Errorf("%v: bounds from -4 to -5", typ)
 		}

@@ -58,13 +58,13 @@ func (s *fixedCells) scatter(t *tileData, rows, places []int) error {
 
 func (s *fixedCells) fill(to, n int) { kernel.Fill(s.dst[to*s.size:(to+n)*s.size], s.value) }
 
-// span is the place of a variable-length cell in the arena.
-type span struct{ off, n int }
+// cellSpan is the place of a variable-length cell in the arena.
+type cellSpan struct{ off, n int }
 
 // varCells is the sink of cells of variable length. They all share one copy of the fill value, which is at the front of
 // the arena.
 type varCells struct {
-	spans     []span
+	spans     []cellSpan
 	arena     []byte
 	fillBytes int // bytes of the fill value
 	limit     int64
@@ -88,7 +88,7 @@ func (v *varCells) put(t *tileData, to, row, n, stride int) error {
 	}
 	for k := range n {
 		lo, hi := t.span(row + k)
-		v.spans[to+k] = span{pos + int(lo-base), int(hi - lo)}
+		v.spans[to+k] = cellSpan{pos + int(lo-base), int(hi - lo)}
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (v *varCells) scatter(t *tileData, rows, places []int) error {
 // fill implements sink.
 func (v *varCells) fill(to, n int) {
 	for i := range n {
-		v.spans[to+i] = span{0, v.fillBytes}
+		v.spans[to+i] = cellSpan{0, v.fillBytes}
 	}
 }
 
@@ -117,7 +117,7 @@ func (v *varCells) fill(to, n int) {
 func (v *varCells) cell(t *tileData, to, row int) error {
 	lo, hi := t.span(row)
 	pos, err := v.add(t.data, lo, hi)
-	v.spans[to] = span{pos, int(hi - lo)}
+	v.spans[to] = cellSpan{pos, int(hi - lo)}
 	return err
 }
 
@@ -154,7 +154,7 @@ func (v *varCells) values(limit int64) (Values, error) {
 }
 
 // read reads the n cells of an attribute that part reads piece by piece into a sink.
-func (r *Reader) read(attr, n int, part func(p part, to sink) error) (v Values, err error) {
+func (r *Reader) read(attr, n int, part func(p columnPart, to sink) error) (v Values, err error) {
 	attribute, limit := &r.a.Schema.Attrs[attr], r.a.o.MaxResult
 	wanted := attribute.values(attr)
 	size := wanted.size
@@ -166,7 +166,7 @@ func (r *Reader) read(attr, n int, part func(p part, to sink) error) (v Values, 
 			limit)
 	}
 	if attribute.Var() {
-		cells := &varCells{spans: make([]span, n), arena: slices.Clone(wanted.fill), fillBytes: len(wanted.fill),
+		cells := &varCells{spans: make([]cellSpan, n), arena: slices.Clone(wanted.fill), fillBytes: len(wanted.fill),
 			limit: limit}
 		if err = part(wanted, cells); err == nil {
 			v, err = cells.values(limit)

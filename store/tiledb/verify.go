@@ -20,7 +20,7 @@ type Checked struct {
 // every filter can be undone, that offsets ascend, that coordinates lie in the boxes of the R-tree,
 // and these in the non-empty domain. It returns the first fault, with the counts up to it.
 func (a *Array) Verify(ctx context.Context) (Checked, error) {
-	verifier := &verifier{a: a, r: a.NewReader()}
+	verifier := &arrayVerifier{a: a, r: a.NewReader()}
 	for _, list := range [][]*Fragment{a.Fragments, a.Hidden} {
 		for _, fragment := range list {
 			verifier.c.Fragments++
@@ -32,13 +32,13 @@ func (a *Array) Verify(ctx context.Context) (Checked, error) {
 	return verifier.c, nil
 }
 
-type verifier struct {
+type arrayVerifier struct {
 	a *Array
 	r *Reader
 	c Checked
 }
 
-func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
+func (v *arrayVerifier) fragment(ctx context.Context, f *Fragment) error {
 	schema := v.a.Schema
 	if f.Dense {
 		_, n := f.NonEmpty.shape(math.MaxInt64 / 2)
@@ -62,7 +62,7 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 	return nil
 }
 
-func (v *verifier) coords(ctx context.Context, f *Fragment) error {
+func (v *arrayVerifier) coords(ctx context.Context, f *Fragment) error {
 	schema := v.a.Schema
 	tree, err := v.a.rtree(ctx, f)
 	if err != nil {
@@ -87,7 +87,7 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 }
 
 // column decodes every tile of a column.
-func (v *verifier) column(ctx context.Context, f *Fragment, p part) error {
+func (v *arrayVerifier) column(ctx context.Context, f *Fragment, p columnPart) error {
 	v.r.ahead.forget()
 	v.r.ahead.share(2) // values and offsets
 	column, err := v.r.column(ctx, f, p)

@@ -91,7 +91,7 @@ type tiles struct {
 }
 
 // create creates a file of an attribute.
-func (w *anyWriter) create(attr int, kind list) (*tiles, error) {
+func (w *anyWriter) create(attr int, kind listKind) (*tiles, error) {
 	file, err := os.Create(filepath.Join(w.folder, w.f.stored(w.s, attr).stem+lists[kind].suffix))
 	return &tiles{w: w, f: file}, err
 }
@@ -134,7 +134,7 @@ func (w *anyWriter) metadata() []byte {
 	var starts []uint64
 	for k, lists := range w.lists {
 		n := len(w.s.Attrs)
-		if list(k) == tileOffsets {
+		if listKind(k) == tileOffsets {
 			n++
 		}
 		for _, l := range lists[:n] {

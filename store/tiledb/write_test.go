@@ -476,7 +476,7 @@ func FuzzRTree(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte, tiles int64, lo, hi int32) {
-		tree, err := parseRTree(b, format{}, []Datatype{Int32, Int32}, tiles)
+		tree, err := parseRTree(b, formatTraits{}, []Datatype{Int32, Int32}, tiles)
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)

@@ -49,7 +49,7 @@ func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
 func (s *Schema) newDense(b Box) (*Fragment, error) {
 	x, _ := formatOf(Version)
 	fragment := &Fragment{Dense: true, NonEmpty: b, Version: Version, x: x, schema: s, attrs: sequence(len(s.Attrs))}
-	err := fragment.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
+	err := fragment.denseGrid(&byteCursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
 	return fragment, err
 }
 

@@ -27,7 +27,7 @@ func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {
 		return nil
 	}
 	if r.places == nil {
-		r.places = map[cellKey]place{}
+		r.places = map[cellKey]chunkPlace{}
 	}
 	for _, b := range boxes {
 		if err := r.want(ctx, b); err != nil {
@@ -65,7 +65,7 @@ func (r *Reader) want(ctx context.Context, b Box) error {
 
 // announce announces the ranges of the chunks, object by object.
 func (r *Reader) announce(ctx context.Context) error {
-	objects := map[string][]place{}
+	objects := map[string][]chunkPlace{}
 	for _, p := range r.places {
 		if !p.absent && p.inline == nil {
 			objects[p.uri] = append(objects[p.uri], p)
@@ -83,7 +83,7 @@ func (r *Reader) announce(ctx context.Context) error {
 		if source.IsRemote(uri) {
 			limit = ahead.MaxRun
 		}
-		slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.at.Off, b.at.Off) })
+		slices.SortFunc(places, func(a, b chunkPlace) int { return cmp.Compare(a.at.Off, b.at.Off) })
 		for _, p := range places {
 			r.ranges.File(uri).Expect(p.at, gap, limit)
 		}
@@ -92,7 +92,7 @@ func (r *Reader) announce(ctx context.Context) error {
 }
 
 // placeOf returns where a chunk is: as Ahead found it, or as it is found now.
-func (r *Reader) placeOf(ctx context.Context, at []int64) (place, error) {
+func (r *Reader) placeOf(ctx context.Context, at []int64) (chunkPlace, error) {
 	if len(r.places) > 0 {
 		var key cellKey
 		copy(key[:], at)

@@ -24,7 +24,7 @@ type Options struct {
 	// who keep some nodes within a bound of their own (Node.Held). Default 512 MiB.
 	MaxMeta int64
 
-	memory *memory // nil until Open
+	memory *memoryCount // nil until Open
 }
 
 func (o Options) withDefaults(account *budget.Account) Options {
@@ -90,7 +90,7 @@ func (a *Array) ready() error {
 
 // read reads the bytes at a place into b, which it grows if it has to. It reports false if an object that is a chunk
 // does not exist.
-func (a *Array) read(ctx context.Context, b []byte, p place) (_ []byte, ok bool, err error) {
+func (a *Array) read(ctx context.Context, b []byte, p chunkPlace) (_ []byte, ok bool, err error) {
 	file, err := source.OpenKnown(ctx, a.open, p.uri, p.object)
 	if p.isObject && missing(err) {
 		return b[:0], false, nil

@@ -108,4 +108,4 @@ func (m *Meta) Number(key string) (v float64, ok bool) {
 func (m *Meta) FillValue() float64 { return m.DType.Number(m.Fill) }
 
 // Text returns a string among the attributes, or "".
-func (v object) Text(key string) string { return strings.TrimSpace(v.text(key)) }
+func (v jsonObject) Text(key string) string { return strings.TrimSpace(v.text(key)) }

@@ -27,7 +27,7 @@ const (
 )
 
 // unblosc fills dst from a container of Blosc 1.
-func (d *decoder) unblosc(dst, src []byte) error {
+func (d *chunkDecoder) unblosc(dst, src []byte) error {
 	if len(src) < bloscHeader {
 		return broken("", "%d bytes, the header has %d", len(src), bloscHeader)
 	}
@@ -75,7 +75,7 @@ func (d *decoder) unblosc(dst, src []byte) error {
 }
 
 // bloscBlock decodes one block. last is true for one that is shorter than the others, which is never split.
-func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) error {
+func (d *chunkDecoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) error {
 	splits := 1
 	if !last && flags&bloscWhole == 0 && size <= bloscSplits && len(dst)/size >= bloscLeast {
 		splits = size
@@ -115,13 +115,13 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 }
 
 // room returns scratch memory.
-func (d *decoder) room(k, n int) []byte {
+func (d *chunkDecoder) room(k, n int) []byte {
 	d.blosc[k] = slices.Grow(d.blosc[k][:0], n)
 	return d.blosc[k][:n]
 }
 
 // bloscStream decodes one stream of a block.
-func (d *decoder) bloscStream(dst, src []byte, codec byte) error {
+func (d *chunkDecoder) bloscStream(dst, src []byte, codec byte) error {
 	if len(src) == len(dst) {
 		copy(dst, src)
 		return nil

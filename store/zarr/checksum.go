@@ -11,7 +11,7 @@ const sumBytes = 4
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checked returns the bytes before the checksum of a step, if they have it.
-func checked(b []byte, s *step) ([]byte, error) {
+func checked(b []byte, s *decodeStep) ([]byte, error) {
 	size := len(b) - sumBytes
 	if size < 0 || s.size >= 0 && size != s.size {
 		return nil, broken("", "%d bytes, %d needed", len(b), max(s.size, 0)+sumBytes)

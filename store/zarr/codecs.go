@@ -14,7 +14,7 @@ type chain struct {
 	m     *Meta
 	cells int64 // of a chunk, -1 if too many: Meta.chunkBytes refuses it later
 	size  int   // bytes so far; -1 after a compressor
-	steps []step
+	steps []decodeStep
 }
 
 func newChain(m *Meta) *chain {
@@ -36,8 +36,8 @@ func checkChain(n int) error {
 }
 
 // add adds the step of a codec, whose decoded size is the size so far.
-func (c *chain) add(name string, kind *codec, conf object) error {
-	added := step{name: name, codec: kind, size: c.size}
+func (c *chain) add(name string, kind *codecKind, conf jsonObject) error {
+	added := decodeStep{name: name, codecKind: kind, size: c.size}
 	if c.size < 0 && kind.compresses {
 		return unsupported("codec %q around another compressor", name)
 	}
@@ -55,7 +55,7 @@ func (c *chain) add(name string, kind *codec, conf object) error {
 }
 
 // add2 adds a codec of version 2.
-func (c *chain) add2(id string, conf object) error {
+func (c *chain) add2(id string, conf jsonObject) error {
 	switch kind := codecs[id]; {
 	case kind != nil:
 		return c.add(id, kind, conf)
@@ -79,14 +79,15 @@ func (c *chain) add3(n named) error {
 }
 
 // decoding returns the steps in the order in which they decode. big says that samples are big-endian.
-func (c *chain) decoding(big bool) []step {
-	var out []step
+func (c *chain) decoding(big bool) []decodeStep {
+	var out []decodeStep
 	for _, s := range slices.Backward(c.steps) {
 		out = append(out, s)
 	}
 	if big {
 		size := c.m.DType.Size()
-		out = append(out, step{name: "bytes", codec: swapCodec, size: max(int(c.cells), 0) * size, elem: size})
+		out = append(out, decodeStep{name: "bytes", codecKind: swapCodec, size: max(int(c.cells), 0) * size,
+			elem: size})
 	}
 	return out
 }
@@ -122,8 +123,8 @@ func (m *Meta) codecs3(list []named) error {
 }
 
 // shard adds a level of shards and returns the codecs inside.
-func (m *Meta) shard(conf object) (inside []named, err error) {
-	level := shard{}
+func (m *Meta) shard(conf jsonObject) (inside []named, err error) {
+	level := shardLevel{}
 	var index []named
 	if err := cmp.Or(conf.need("chunk_shape", &level.inner), conf.need("codecs", &inside),
 		conf.need("index_codecs", &index)); err != nil {
@@ -172,7 +173,7 @@ func (m *Meta) shard(conf object) (inside []named, err error) {
 }
 
 // endian parses the configuration of the codec bytes, and reports whether samples of size bytes are big-endian.
-func endian(conf object, size int) (big bool, err error) {
+func endian(conf jsonObject, size int) (big bool, err error) {
 	var order string
 	ok, err := conf.get("endian", &order)
 	switch {
@@ -215,7 +216,7 @@ func (m *Meta) chain3(list []named) error {
 }
 
 // transpose applies the codec transpose: dimension i of its output is dimension order[i] of its input.
-func (m *Meta) transpose(conf object) error {
+func (m *Meta) transpose(conf jsonObject) error {
 	var order []int
 	if raw := conf["order"]; len(raw) > 0 && raw[0] == '"' { // drafts of version 3 had "C" and "F"
 		var letter string

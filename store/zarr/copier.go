@@ -10,16 +10,16 @@ import (
 // copier copies boxes between two memories with strides.
 type copier struct {
 	size int // bytes of a sample
-	dims []span
+	dims []dimSpan
 }
 
-// span is one dimension: cells, and the bytes between two of them at both ends.
-type span struct{ n, to, from int64 }
+// dimSpan is one dimension: cells, and the bytes between two of them at both ends.
+type dimSpan struct{ n, to, from int64 }
 
 // add adds a dimension, unless it has one cell.
 func (c *copier) add(n, to, from int64) {
 	if n > 1 {
-		c.dims = append(c.dims, span{n, to, from})
+		c.dims = append(c.dims, dimSpan{n, to, from})
 	}
 }
 
@@ -45,11 +45,11 @@ func (c *copier) run(from bool) int64 {
 func (c *copier) copy(dst, src []byte) {
 	bytes := c.run(true)
 	// The dimension with the smallest step at the source goes inside, so that memory is read in order.
-	slices.SortFunc(c.dims, func(a, b span) int { return cmp.Compare(b.from, a.from) })
+	slices.SortFunc(c.dims, func(a, b dimSpan) int { return cmp.Compare(b.from, a.from) })
 	copyDims(dst, src, c.dims, bytes)
 }
 
-func copyDims(dst, src []byte, dims []span, n int64) {
+func copyDims(dst, src []byte, dims []dimSpan, n int64) {
 	if len(dims) == 0 {
 		copy(dst[:n], src[:n])
 		return
@@ -65,7 +65,7 @@ func copyDims(dst, src []byte, dims []span, n int64) {
 }
 
 // fillDims puts a sample into every cell of a box.
-func fillDims(dst, sample []byte, dims []span, n int64) {
+func fillDims(dst, sample []byte, dims []dimSpan, n int64) {
 	if len(dims) == 0 {
 		kernel.Fill(dst[:n], sample)
 		return

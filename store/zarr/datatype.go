@@ -33,7 +33,7 @@ func parseNumpy(s string) (t chunk.DType, big bool, err error) {
 func parseType(raw json.RawMessage) (chunk.DType, error) {
 	var name string
 	if decode(raw, &name) != nil {
-		var extension object
+		var extension jsonObject
 		if err := decode(raw, &extension); err != nil {
 			return 0, err
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// decoder undoes the codecs of chunks. It keeps its memory between chunks and is not safe for concurrent use.
-type decoder struct {
+// chunkDecoder undoes the codecs of chunks. It keeps its memory between chunks and is not safe for concurrent use.
+type chunkDecoder struct {
 	expand expand.Decoder
 	turns  [2][]byte // the output of a step, used alternately
 	blosc  [2][]byte // the planes of a block, and its bytes before bits are put together
 }
 
 // chunk fills dst from the stored bytes of a chunk. The capacity of dst past its length may be overwritten.
-func (d *decoder) chunk(dst, src []byte, steps []step) error {
+func (d *chunkDecoder) chunk(dst, src []byte, steps []decodeStep) error {
 	cur, turn := src, 0
 	for i := range steps {
 		step := &steps[i]

@@ -15,7 +15,7 @@ type File struct{ node *Node }
 // NewFile begins a group of the arrays of a file.
 func NewFile(ctx context.Context, o source.Opener, uri string, opt Options) *File {
 	return &File{&Node{URI: uri, open: o, options: opt.withDefaults(budget.Of(ctx)), isFile: true,
-		Consolidated: true, below: map[string]entry{}}}
+		Consolidated: true, below: map[string]nodeEntry{}}}
 }
 
 // Charge charges n bytes for the metadata of the file.
@@ -33,16 +33,16 @@ func (f *File) Group(path string, attrs map[string]json.RawMessage) {
 		f.node.Attrs = attrs
 		return
 	}
-	f.node.below[path] = entry{attrs: attrs}
+	f.node.below[path] = nodeEntry{attrs: attrs}
 }
 
 // Broken adds an array that cannot be read.
-func (f *File) Broken(path string, err error) { f.node.below[path] = entry{array: true, err: err} }
+func (f *File) Broken(path string, err error) { f.node.below[path] = nodeEntry{array: true, err: err} }
 
 // Array adds an array. One that cannot be read is Broken.
 func (f *File) Array(path string, a Foreign, known source.Known) {
 	made, err := f.array(path, a, known)
-	f.node.below[path] = entry{array: true, made: made, err: err}
+	f.node.below[path] = nodeEntry{array: true, made: made, err: err}
 }
 
 // Texts adds an array of strings, which only Labels reads: an array of bytes, whose last dimension is a string, and
@@ -56,7 +56,7 @@ func (f *File) Texts(path string, a Foreign, known source.Known,
 	} else {
 		texts = nil
 	}
-	f.node.below[path] = entry{array: true, made: made, texts: texts, err: err}
+	f.node.below[path] = nodeEntry{array: true, made: made, texts: texts, err: err}
 }
 
 func (f *File) array(path string, a Foreign, known source.Known) (*Array, error) {

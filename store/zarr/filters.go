@@ -9,7 +9,7 @@ import (
 )
 
 // load returns the bits of value i.
-func (n number) load(b []byte, i int) uint64 {
+func (n numberType) load(b []byte, i int) uint64 {
 	size := n.t.Size()
 	value := n.order(cast.Uint(b[i*size:], size))
 	if n.t >= chunk.Int8 && n.t <= chunk.Int64 {
@@ -20,13 +20,13 @@ func (n number) load(b []byte, i int) uint64 {
 }
 
 // store sets value i to the low bits of v.
-func (n number) store(b []byte, i int, v uint64) {
+func (n numberType) store(b []byte, i int, v uint64) {
 	size := n.t.Size()
 	cast.PutUint(b[i*size:], size, n.order(v))
 }
 
 // order turns the bytes of a value around if the type is big-endian.
-func (n number) order(v uint64) uint64 {
+func (n numberType) order(v uint64) uint64 {
 	if n.big {
 		return bits.ReverseBytes64(v) >> (64 - 8*n.t.Size())
 	}
@@ -34,7 +34,7 @@ func (n number) order(v uint64) uint64 {
 }
 
 // undelta adds up differences.
-func undelta(_ *decoder, dst, src []byte, s *step) error {
+func undelta(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
 	count := len(dst) / s.to.t.Size()
 	switch s.to.t {
 	case chunk.Float32:
@@ -67,7 +67,7 @@ func undelta(_ *decoder, dst, src []byte, s *step) error {
 }
 
 // unscale divides whole numbers by the scale and adds the offset, in float64 as numpy does.
-func unscale(_ *decoder, dst, src []byte, s *step) error {
+func unscale(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
 	count := len(dst) / s.to.t.Size()
 	signed := s.from.t >= chunk.Int8 && s.from.t <= chunk.Int64
 	for i := range count {

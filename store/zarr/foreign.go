@@ -53,18 +53,18 @@ type foreign struct {
 }
 
 // lzfCodec is the filter of h5py.
-var lzfCodec = &codec{compresses: true, undo: func(_ *decoder, dst, src []byte, _ *step) error {
+var lzfCodec = &codecKind{compresses: true, undo: func(_ *chunkDecoder, dst, src []byte, _ *decodeStep) error {
 	return expand.LZF(dst, src)
 }}
 
 // find is Array.find.
-func (f *foreign) find(ctx context.Context, a *Array, at []int64) (place, error) {
+func (f *foreign) find(ctx context.Context, a *Array, at []int64) (chunkPlace, error) {
 	stored, err := f.Find(ctx, at)
 	if err != nil || stored.Absent {
-		return place{uri: f.file, absent: true}, fault.WithFile(err, a.URI)
+		return chunkPlace{uri: f.file, absent: true}, fault.WithFile(err, a.URI)
 	}
 	if stored.Inline != nil {
-		return place{uri: f.file, inline: stored.Inline, skip: stored.Skip}, nil
+		return chunkPlace{uri: f.file, inline: stored.Inline, skip: stored.Skip}, nil
 	}
 	found, err := a.inShard(f.file, stored.At, f.object)
 	found.skip, found.pad = stored.Skip, stored.Pad
@@ -72,7 +72,7 @@ func (f *foreign) find(ctx context.Context, a *Array, at []int64) (place, error)
 }
 
 // steps makes the steps of the filters that are not skipped.
-func (m *Meta) foreignSteps(f *Foreign, skip uint32) ([]step, error) {
+func (m *Meta) foreignSteps(f *Foreign, skip uint32) ([]decodeStep, error) {
 	chained := newChain(m)
 	for i, filter := range f.Filters {
 		if i < 32 && skip>>i&1 != 0 {
@@ -82,7 +82,7 @@ func (m *Meta) foreignSteps(f *Foreign, skip uint32) ([]step, error) {
 		if filter.Name == "lzf" {
 			kind = lzfCodec
 		}
-		conf := object{}
+		conf := jsonObject{}
 		if filter.Name == "shuffle" {
 			conf["elementsize"], _ = json.Marshal(filter.Size)
 		}
@@ -97,7 +97,7 @@ func (m *Meta) foreignSteps(f *Foreign, skip uint32) ([]step, error) {
 }
 
 // stepsWithout returns the steps that decode a chunk that skips some codecs.
-func (a *Array) stepsWithout(skip uint32) []step {
+func (a *Array) stepsWithout(skip uint32) []decodeStep {
 	if skip == 0 {
 		return a.steps
 	}

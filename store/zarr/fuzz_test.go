@@ -58,14 +58,14 @@ func FuzzMetadata(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var v object
+		var v jsonObject
 		var err error
 		taken.Check(t, len(b), taken.Factor, func() { v, err = parseObject(b) })
 		kinded(t, err)
 		if err != nil {
 			return
 		}
-		for _, open := range [...]func(context.Context, object) error{(&Node{}).open3, (&Node{}).consolidated2} {
+		for _, open := range [...]func(context.Context, jsonObject) error{(&Node{}).open3, (&Node{}).consolidated2} {
 			kinded(t, open(t.Context(), v))
 		}
 		for _, parse := range [...]func() (*Meta, error){
@@ -92,7 +92,7 @@ func FuzzMetadata(f *testing.F) {
 			}
 			if a.bytes > 0 {
 				// Any bytes are a chunk, or are refused.
-				kinded(t, new(decoder).chunk(make([]byte, a.bytes), b, a.steps))
+				kinded(t, new(chunkDecoder).chunk(make([]byte, a.bytes), b, a.steps))
 			}
 			(&Node{Array: a}).Place(t.Context(), a)
 		}
@@ -119,9 +119,9 @@ func FuzzBlosc(f *testing.F) {
 			return
 		}
 		n := min(binary.LittleEndian.Uint32(b[4:]), 1<<16)
-		kinded(t, new(decoder).unblosc(make([]byte, n), b))
+		kinded(t, new(chunkDecoder).unblosc(make([]byte, n), b))
 		binary.LittleEndian.PutUint32(b[12:], uint32(len(b))) // so that most inputs reach the blocks
-		kinded(t, new(decoder).unblosc(make([]byte, n), b))
+		kinded(t, new(chunkDecoder).unblosc(make([]byte, n), b))
 		dst := make([]byte, 300)
 		unBloscLZ(dst, b)
 	})
@@ -136,7 +136,7 @@ func FuzzShardIndex(f *testing.F) {
 		if base < 0 || size < 0 || base > math.MaxInt64-size || len(b) < sumBytes {
 			return
 		}
-		s := shard{big: big, sum: sum}
+		s := shardLevel{big: big, sum: sum}
 		list, err := s.parse(b, base, size)
 		kinded(t, err)
 		for _, r := range list {
@@ -151,7 +151,7 @@ func FuzzShardIndex(f *testing.F) {
 }
 
 // parseObject parses a JSON object, after it has bounded its depth and its number of values.
-func parseObject(b []byte) (object, error) {
+func parseObject(b []byte) (jsonObject, error) {
 	v, _, err := decodeObject(b)
 	return v, err
 }

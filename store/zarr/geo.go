@@ -55,7 +55,7 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 func (p *Place) isComplete() bool { return p.EPSG != 0 && p.Transform != nil }
 
 // add fills in fields that p lacks and attributes have.
-func (p *Place) add(attrs object) {
+func (p *Place) add(attrs jsonObject) {
 	if p.EPSG == 0 {
 		p.EPSG = epsgOf(attrs)
 	}
@@ -65,7 +65,7 @@ func (p *Place) add(attrs object) {
 }
 
 // epsgOf returns the code of the CRS that attributes name, or 0.
-func epsgOf(attrs object) int {
+func epsgOf(attrs jsonObject) int {
 	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg", "proj:code", "crs", "crs_wkt",
 		"spatial_ref", "proj:wkt2"} {
 		var code int
@@ -81,7 +81,7 @@ func epsgOf(attrs object) int {
 
 // transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,
 // spatial:transform (GeoZarr) and proj:transform (STAC) in the order of an affine matrix.
-func transformOf(attrs object) *[6]float64 {
+func transformOf(attrs jsonObject) *[6]float64 {
 	if v := numbers(strings.FieldsSeq(attrs.text("GeoTransform"))); len(v) == 6 {
 		return valid([6]float64(v))
 	}

@@ -22,13 +22,13 @@ const (
 	metaCopies = 4
 )
 
-// object is a JSON object whose values are not decoded yet.
-type object map[string]json.RawMessage
+// jsonObject is a JSON object whose values are not decoded yet.
+type jsonObject map[string]json.RawMessage
 
 const metaPart = "metadata"
 
 // decodeObject parses a JSON object that is bounded, and returns the number of values in it.
-func decodeObject(b []byte) (v object, values int, err error) {
+func decodeObject(b []byte) (v jsonObject, values int, err error) {
 	if b, values, err = plainText(b); err != nil {
 		return nil, 0, err
 	}
@@ -103,7 +103,7 @@ func bareWord(b []byte) int {
 }
 
 // get decodes the value of a key. It reports false if the key is missing or null.
-func (v object) get(key string, to any) (bool, error) {
+func (v jsonObject) get(key string, to any) (bool, error) {
 	raw, ok := v[key]
 	if !ok || string(raw) == "null" {
 		return false, nil
@@ -115,7 +115,7 @@ func (v object) get(key string, to any) (bool, error) {
 }
 
 // need is get for a key that must be there.
-func (v object) need(key string, to any) error {
+func (v jsonObject) need(key string, to any) error {
 	ok, err := v.get(key, to)
 	if err == nil && !ok {
 		err = corrupt("%q is missing", key)
@@ -124,7 +124,7 @@ func (v object) need(key string, to any) error {
 }
 
 // text returns a string, or "".
-func (v object) text(key string) string {
+func (v jsonObject) text(key string) string {
 	var value string
 	if ok, err := v.get(key, &value); !ok || err != nil {
 		return ""

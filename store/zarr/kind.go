@@ -14,8 +14,8 @@ var Kind = store.Register(&store.Kind{
 	Verify: check,
 })
 
-// images are the images of a store as store.Raster.
-type images struct {
+// storeImages are the images of a store as store.Raster.
+type storeImages struct {
 	*Raster
 	node *Node
 }
@@ -45,17 +45,17 @@ func (n *Node) Images(ctx context.Context, field, array, dims string) (store.Ras
 	if err != nil {
 		return nil, err
 	}
-	return images{raster, n}, nil
+	return storeImages{raster, n}, nil
 }
 
 // URI implements store.Raster.
-func (i images) URI() string { return i.Arrays()[0].URI }
+func (i storeImages) URI() string { return i.Arrays()[0].URI }
 
 // Place implements store.Raster.
-func (i images) Place(ctx context.Context) (epsg int, transform *[6]float64) {
+func (i storeImages) Place(ctx context.Context) (epsg int, transform *[6]float64) {
 	place := i.node.Place(ctx, i.Arrays()[0])
 	return place.EPSG, place.Transform
 }
 
 // Held implements store.Raster.
-func (i images) Held() (int64, error) { return i.node.Held(), i.node.Full() }
+func (i storeImages) Held() (int64, error) { return i.node.Held(), i.node.Full() }

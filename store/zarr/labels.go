@@ -165,7 +165,7 @@ func (l *Labels) number(i int64) column.Value {
 	if isFloat(l.DType) {
 		return column.Value{Float: l.DType.Number(sample)}
 	}
-	return column.Value{Int: int64(number{t: l.DType}.load(sample, 0))}
+	return column.Value{Int: int64(numberType{t: l.DType}.load(sample, 0))}
 }
 
 // Attribute returns a number or a string among the attributes of an array or a group. kind is 0 if there is none. An

@@ -12,7 +12,7 @@ import (
 
 // readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
 // fault.NotFound.
-func (n *Node) readObject(ctx context.Context, uri string) (v object, err error) {
+func (n *Node) readObject(ctx context.Context, uri string) (v jsonObject, err error) {
 	file, err := n.open.Open(ctx, uri)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
@@ -86,7 +86,7 @@ func (n *Node) load(ctx context.Context) error {
 }
 
 // optional reads a metadata file that need not be there.
-func (n *Node) optional(ctx context.Context, uri string) (object, error) {
+func (n *Node) optional(ctx context.Context, uri string) (jsonObject, error) {
 	content, err := n.readObject(ctx, uri)
 	if missing(err) {
 		return nil, nil
@@ -95,7 +95,7 @@ func (n *Node) optional(ctx context.Context, uri string) (object, error) {
 }
 
 // open3 opens a zarr.json.
-func (n *Node) open3(ctx context.Context, v object) error {
+func (n *Node) open3(ctx context.Context, v jsonObject) error {
 	n.Format = 3
 	array, err := kind3(v)
 	if err != nil {
@@ -112,14 +112,14 @@ func (n *Node) open3(ctx context.Context, v object) error {
 		return err
 	}
 	var inline struct {
-		Kind string            `json:"kind"`
-		Meta map[string]object `json:"metadata"`
+		Kind string                `json:"kind"`
+		Meta map[string]jsonObject `json:"metadata"`
 	}
 	ok, err := v.get("consolidated_metadata", &inline)
 	if err != nil || !ok || inline.Kind != "inline" {
 		return err
 	}
-	n.Consolidated, n.below = true, map[string]entry{}
+	n.Consolidated, n.below = true, map[string]nodeEntry{}
 	for p, meta := range inline.Meta {
 		if err := cmp.Or(ctx.Err(), checkPath(p)); err != nil {
 			return err
@@ -128,13 +128,13 @@ func (n *Node) open3(ctx context.Context, v object) error {
 		if err != nil {
 			return fault.WithPart(err, p, fault.NoOffset)
 		}
-		n.below[p] = entry{array: array, meta: meta}
+		n.below[p] = nodeEntry{array: array, meta: meta}
 	}
 	return nil
 }
 
 // kind3 reports true if a zarr.json describes an array, and false for a group. Any other node is an error.
-func kind3(v object) (array bool, err error) {
+func kind3(v jsonObject) (array bool, err error) {
 	var format int
 	if err := v.need("zarr_format", &format); err != nil {
 		return false, err
@@ -153,12 +153,12 @@ func kind3(v object) (array bool, err error) {
 }
 
 // consolidated2 opens a .zmetadata.
-func (n *Node) consolidated2(ctx context.Context, v object) error {
-	var objects map[string]object
+func (n *Node) consolidated2(ctx context.Context, v jsonObject) error {
+	var objects map[string]jsonObject
 	if err := v.need("metadata", &objects); err != nil {
 		return err
 	}
-	n.Consolidated, n.below = true, map[string]entry{}
+	n.Consolidated, n.below = true, map[string]nodeEntry{}
 	for key, meta := range objects {
 		dir, name := path.Split(key)
 		dir = strings.TrimSuffix(dir, "/")

@@ -15,9 +15,9 @@ import (
 // arrays of a group that is listed take some 10 KB each, which are 100 MB.
 const maxHeld = 512 << 20
 
-// memory counts the bytes of an open store: the metadata of its nodes, and the indexes of its shards. All nodes and
-// arrays of one Open share it.
-type memory struct {
+// memoryCount counts the bytes of an open store: the metadata of its nodes, and the indexes of its shards. All nodes
+// and arrays of one Open share it.
+type memoryCount struct {
 	account *budget.Account // of the opening, nil for none
 	indexes *lru.Cache[string, *shardIndex]
 
@@ -30,8 +30,8 @@ type memory struct {
 	full       error      // the first that had no room
 }
 
-func newMemory(account *budget.Account, indexes, most int64) *memory {
-	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), indexBytes: indexes, most: most}
+func newMemory(account *budget.Account, indexes, most int64) *memoryCount {
+	return &memoryCount{account: account, indexes: lru.New[string, *shardIndex](indexes), indexBytes: indexes, most: most}
 }
 
 // Held returns the bytes that the store takes in memory at most, once its rasters are open.
@@ -43,7 +43,7 @@ func (n *Node) Held() int64 {
 }
 
 // take charges n bytes of metadata.
-func (m *memory) take(ctx context.Context, n int64) (err error) {
+func (m *memoryCount) take(ctx context.Context, n int64) (err error) {
 	if m.metaBytes.Add(n) > m.most {
 		err = fault.New(fault.Limit, metaPart, fault.NoOffset, "the metadata of the store takes more than %d bytes: "+
 			"open a group or an array below it", m.most)
@@ -60,13 +60,13 @@ func (m *memory) take(ctx context.Context, n int64) (err error) {
 }
 
 // give gives n bytes back.
-func (m *memory) give(n int64) {
+func (m *memoryCount) give(n int64) {
 	m.metaBytes.Add(-n)
 	m.account.Shrink(n)
 }
 
 // reserve makes room for one index of each level of each array, beside those that it was called for before.
-func (m *memory) reserve(ctx context.Context, arrays []*Array) error {
+func (m *memoryCount) reserve(ctx context.Context, arrays []*Array) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	least := m.least

@@ -23,15 +23,15 @@ type Meta struct {
 	Shards []int64     // cells of a shard, nil without sharding
 	DType  chunk.DType // booleans are uint8
 	Bool   bool
-	Fill   []byte   // one sample, little-endian
-	Names  []string // of the dimensions, "" for one without; nil if none has a name
-	Codecs []string // in the order in which they encode, those inside of shards last
-	Attrs  object   // not decoded
+	Fill   []byte     // one sample, little-endian
+	Names  []string   // of the dimensions, "" for one without; nil if none has a name
+	Codecs []string   // in the order in which they encode, those inside of shards last
+	Attrs  jsonObject // not decoded
 
 	keys   keys
-	order  []int   // the dimensions in the order in which a decoded chunk holds them, the last one fastest
-	shards []shard // the outermost first
-	steps  []step  // in the order in which they decode
+	order  []int        // the dimensions in the order in which a decoded chunk holds them, the last one fastest
+	shards []shardLevel // the outermost first
+	steps  []decodeStep // in the order in which they decode
 	// xarrayFill is true if a fill value was given and xarray wrote the array.
 	xarrayFill bool
 	raw        string // the metadata as text, for the fingerprint
@@ -102,7 +102,7 @@ func (m *Meta) chunkBytes(limit int64) (int, error) {
 // of version 2 an object with an id and its settings.
 type named struct {
 	name string
-	conf object
+	conf jsonObject
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -111,9 +111,9 @@ func (n *named) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, &n.name)
 	}
 	var extension struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-		Conf object `json:"configuration"`
+		ID   string     `json:"id"`
+		Name string     `json:"name"`
+		Conf jsonObject `json:"configuration"`
 	}
 	if err := json.Unmarshal(b, &extension); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (n *named) UnmarshalJSON(b []byte) error {
 }
 
 // parse2 parses .zarray, with the attributes of .zattrs, or nil.
-func parse2(v, attrs object) (*Meta, error) {
+func parse2(v, attrs jsonObject) (*Meta, error) {
 	meta := &Meta{Format: 2, Attrs: attrs, keys: keys{sep: "."}}
 	var typ, order string
 	var format int
@@ -175,7 +175,7 @@ func parse2(v, attrs object) (*Meta, error) {
 }
 
 // codecs2 makes the steps of version 2.
-func (m *Meta) codecs2(v object, big bool) error {
+func (m *Meta) codecs2(v jsonObject, big bool) error {
 	var filters []named
 	var last *named
 	if _, err := v.get("filters", &filters); err != nil {
@@ -206,7 +206,7 @@ var known3 = []string{"zarr_format", "node_type", "shape", "data_type", "chunk_g
 	"fill_value", "codecs", "dimension_names", "attributes", "storage_transformers", "consolidated_metadata"}
 
 // parse3 parses the zarr.json of an array.
-func parse3(v object) (*Meta, error) {
+func parse3(v jsonObject) (*Meta, error) {
 	meta := &Meta{Format: 3}
 	var grid, enc named
 	var codecs []named
@@ -259,7 +259,7 @@ func parse3(v object) (*Meta, error) {
 }
 
 // finish reads what both versions write alike, once the sizes and the type are known.
-func (m *Meta) finish(v object) (err error) {
+func (m *Meta) finish(v jsonObject) (err error) {
 	if err := checkShape(m.Shape, m.Chunks); err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (m *Meta) finish(v object) (err error) {
 }
 
 // separator reads what stands between the numbers in the name of an object, if it is given.
-func (m *Meta) separator(v object, key string) error {
+func (m *Meta) separator(v jsonObject, key string) error {
 	ok, err := v.get(key, &m.keys.sep)
 	if ok && err == nil && m.keys.sep != "." && m.keys.sep != "/" {
 		return corrupt("%s %q", key, m.keys.sep)
@@ -278,7 +278,7 @@ func (m *Meta) separator(v object, key string) error {
 }
 
 // mustUnderstand refuses keys that are not known, unless their value says that it may be ignored.
-func mustUnderstand(v object, known []string) error {
+func mustUnderstand(v jsonObject, known []string) error {
 	for key, raw := range v {
 		if slices.Contains(known, key) {
 			continue
@@ -307,7 +307,7 @@ func (m *Meta) keyEncoding(enc named) error {
 }
 
 // fingerprintText returns the metadata that decides how chunks are read, in a fixed order.
-func fingerprintText(v object) string {
+func fingerprintText(v jsonObject) string {
 	var text strings.Builder
 	for _, key := range [...]string{"shape", "chunks", "chunk_grid", "dtype", "data_type", "order", "fill_value",
 		"codecs", "compressor", "filters"} {

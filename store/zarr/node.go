@@ -66,18 +66,18 @@ func beginsLikeJSON(ctx context.Context, r source.Reader) bool {
 // Node is an open array or group. It does not change and is safe for concurrent use.
 type Node struct {
 	URI    string
-	Format int    // 2 or 3; of a file of another format its own version
-	Array  *Array // nil for a group
-	Attrs  object // of a group
+	Format int        // 2 or 3; of a file of another format its own version
+	Array  *Array     // nil for a group
+	Attrs  jsonObject // of a group
 	// Consolidated is true if the metadata of all nodes below a group is known.
 	Consolidated bool
 
 	open      source.Opener
 	options   Options
-	prefix    string           // of paths below the node that was opened, if this one lies there; it ends with a slash
-	below     map[string]entry // by path with this prefix, if Consolidated
-	fileBytes int64            // of the memory of the store, for the node's own files
-	isFile    bool             // the node lies in a file of another format
+	prefix    string               // of paths below the node that was opened, if this one lies there; ends with "/"
+	below     map[string]nodeEntry // by path with this prefix, if Consolidated
+	fileBytes int64                // of the memory of the store, for the node's own files
+	isFile    bool                 // the node lies in a file of another format
 }
 
 // uriOf returns the URI of a node below.
@@ -88,11 +88,11 @@ func (n *Node) uriOf(p string) string {
 	return source.Join(n.URI, p)
 }
 
-// entry is the metadata of a node below a group.
-type entry struct {
+// nodeEntry is the metadata of a node below a group.
+type nodeEntry struct {
 	array bool
-	meta  object
-	attrs object // of version 2
+	meta  jsonObject
+	attrs jsonObject // of version 2
 	// Of a file of another format: the array, or why it cannot be read.
 	made  *Array
 	texts textsOf // of an array of strings, whose err says that it is no image
@@ -114,7 +114,7 @@ func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node,
 }
 
 // array makes an array of consolidated metadata.
-func (n *Node) array(p string, e entry) (*Array, error) {
+func (n *Node) array(p string, e nodeEntry) (*Array, error) {
 	if n.isFile {
 		if e.err != nil {
 			return nil, fault.WithFile(e.err, n.uriOf(p))

@@ -19,14 +19,14 @@ type Reader struct {
 	Turn func() (done func())
 
 	a      *Array
-	dec    decoder
+	dec    chunkDecoder
 	stored []byte // of the last chunk that is an object
 	tile   []byte // the last chunk, decoded
 	at     []int64
 	valid  bool // tile holds the chunk at
 	absent bool // which was not written
 	ranges ahead.Ranges
-	places map[cellKey]place // of the chunks that Ahead announced
+	places map[cellKey]chunkPlace // of the chunks that Ahead announced
 }
 
 // NewReader returns a reader for one worker.
@@ -193,7 +193,7 @@ func (r *Reader) bytes(ctx context.Context, at []int64) (b []byte, skip uint32, 
 }
 
 // fetch is bytes for a chunk whose place is known.
-func (r *Reader) fetch(ctx context.Context, p place) (b []byte, ok bool, err error) {
+func (r *Reader) fetch(ctx context.Context, p chunkPlace) (b []byte, ok bool, err error) {
 	if p.inline != nil {
 		return p.inline, true, nil
 	}

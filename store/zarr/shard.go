@@ -28,7 +28,7 @@ const (
 )
 
 // indexSize returns the bytes of the index.
-func (s *shard) indexSize() (n int, entries int, err error) {
+func (s *shardLevel) indexSize() (n int, entries int, err error) {
 	chunks := cells(s.grid, maxIndexEntries)
 	if chunks < 0 {
 		return 0, 0, fault.New(fault.Limit, shardPart, fault.NoOffset, "a shard of %v chunks, at most %d", s.grid,
@@ -42,9 +42,9 @@ func (s *shard) indexSize() (n int, entries int, err error) {
 }
 
 // parse reads the index of a shard that has size bytes from base on.
-func (s *shard) parse(b []byte, base, size int64) ([]chunk.Range, error) {
+func (s *shardLevel) parse(b []byte, base, size int64) ([]chunk.Range, error) {
 	if s.sum {
-		body, err := checked(b, &step{codec: crc32cCodec, size: -1})
+		body, err := checked(b, &decodeStep{codecKind: crc32cCodec, size: -1})
 		if err != nil {
 			return nil, fault.WithPart(err, shardPart, fault.NoOffset)
 		}
@@ -71,7 +71,7 @@ func (s *shard) parse(b []byte, base, size int64) ([]chunk.Range, error) {
 }
 
 // read reads the index of a shard that has size bytes from base on in an object.
-func (s *shard) read(ctx context.Context, r source.Reader, base, size int64) ([]chunk.Range, error) {
+func (s *shardLevel) read(ctx context.Context, r source.Reader, base, size int64) ([]chunk.Range, error) {
 	length, _, err := s.indexSize()
 	if err != nil {
 		return nil, err
@@ -154,8 +154,8 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 	return index, err
 }
 
-// place is where a chunk is stored.
-type place struct {
+// chunkPlace is where a chunk is stored.
+type chunkPlace struct {
 	uri      string
 	absent   bool        // the chunk was not written
 	isObject bool        // it is the whole object
@@ -167,8 +167,8 @@ type place struct {
 }
 
 // inShard returns the place of a chunk in a shard.
-func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (place, error) {
-	stored := place{uri: uri, at: at, object: known}
+func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (chunkPlace, error) {
+	stored := chunkPlace{uri: uri, at: at, object: known}
 	if limit := a.maxStored(); at.Len > limit {
 		return stored, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
 			at.Len, limit), uri)
@@ -177,13 +177,13 @@ func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (place, 
 }
 
 // find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
-func (a *Array) find(ctx context.Context, at []int64) (place, error) {
+func (a *Array) find(ctx context.Context, at []int64) (chunkPlace, error) {
 	if a.foreign != nil {
 		return a.foreign.find(ctx, a, at)
 	}
 	uri := a.objectOf(at)
 	if len(a.shards) == 0 {
-		return place{uri: uri, isObject: true}, nil
+		return chunkPlace{uri: uri, isObject: true}, nil
 	}
 	var span chunk.Range
 	var known source.Known
@@ -192,14 +192,14 @@ func (a *Array) find(ctx context.Context, at []int64) (place, error) {
 		shard := &a.shards[level]
 		index, err := a.index(ctx, uri, inside)
 		if err != nil || index.absent {
-			return place{uri: uri, absent: true}, err
+			return chunkPlace{uri: uri, absent: true}, err
 		}
 		number := int64(0)
 		for d := range at {
 			number = number*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
 		}
 		if span, known = index.at[number], index.object; span.Off < 0 {
-			return place{uri: uri, absent: true}, nil
+			return chunkPlace{uri: uri, absent: true}, nil
 		}
 		inside = append(inside, number)
 	}

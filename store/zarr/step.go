@@ -10,49 +10,49 @@ import (
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
-// step undoes one codec of a chunk.
-type step struct {
+// decodeStep undoes one codec of a chunk.
+type decodeStep struct {
 	name string
-	*codec
+	*codecKind
 	size int // bytes of the output; of the last step the chunk itself; -1 for a checksum around a compressor
 	elem int // bytes of a value, where the codec has values
 	// The types of the filters delta and fixedscaleoffset: of the output and of the stored values.
-	to, from     number
+	to, from     numberType
 	scale, shift float64
 }
 
-// number is a type of a filter's values.
-type number struct {
+// numberType is a type of a filter's values.
+type numberType struct {
 	t   chunk.DType
 	big bool
 }
 
-// codec is a kind of steps.
-type codec struct {
+// codecKind is a kind of steps.
+type codecKind struct {
 	// undo fills dst, of the step's size, from src, the stored form, which has step.stored bytes if these are known.
-	undo func(d *decoder, dst, src []byte, s *step) error
+	undo func(d *chunkDecoder, dst, src []byte, s *decodeStep) error
 	// sum is the checksum that follows the bytes, in place of undo.
 	sum func(b []byte) uint32
 	// compresses says that the size of the stored form does not follow from the size of the output.
 	compresses bool
 	// configure reads the settings of a step, and checks them.
-	configure func(c *chain, s *step, conf object) error
+	configure func(c *chain, s *decodeStep, conf jsonObject) error
 	standard  bool // version 3 has the codec itself, not only as one of numcodecs
 	only2     bool // it is read in version 2 only
 }
 
 // codecs are the codecs from bytes to bytes, by their names in numcodecs.
-var codecs = map[string]*codec{
+var codecs = map[string]*codecKind{
 	"zstd": {compresses: true, standard: true,
-		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Zstd(dst, src) }},
+		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Zstd(dst, src) }},
 	"gzip": {compresses: true, standard: true,
-		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Gzip(dst, src) }},
+		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Gzip(dst, src) }},
 	"zlib": {compresses: true,
-		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Zlib(dst, src) }},
+		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Zlib(dst, src) }},
 	"bz2": {compresses: true,
-		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Bzip2(dst, src) }},
+		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Bzip2(dst, src) }},
 	"blosc": {compresses: true, standard: true,
-		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.unblosc(dst, src) }},
+		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.unblosc(dst, src) }},
 	"lz4":              {compresses: true, undo: unLZ4},
 	"fletcher32":       {sum: fletcher32},
 	"shuffle":          {undo: unshuffle, configure: (*chain).configureShuffle},
@@ -62,30 +62,30 @@ var codecs = map[string]*codec{
 
 // Codecs that numcodecs lacks, or that are read in the form of version 3 alone.
 var (
-	crc32cCodec = &codec{sum: crc32c}
-	swapCodec   = &codec{undo: swap} // samples that are big-endian
+	crc32cCodec = &codecKind{sum: crc32c}
+	swapCodec   = &codecKind{undo: swap} // samples that are big-endian
 )
 
 // unLZ4 undoes LZ4 of numcodecs: the size before the block.
-func unLZ4(_ *decoder, dst, src []byte, _ *step) error {
+func unLZ4(_ *chunkDecoder, dst, src []byte, _ *decodeStep) error {
 	if len(src) < 4 || binary.LittleEndian.Uint32(src) != uint32(len(dst)) {
 		return broken("", "the size in front is not %d", len(dst))
 	}
 	return expand.LZ4(dst, src[4:])
 }
 
-func unshuffle(_ *decoder, dst, src []byte, s *step) error {
+func unshuffle(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
 	planes.Join(dst, src, s.elem)
 	return nil
 }
 
-func swap(_ *decoder, dst, src []byte, s *step) error {
+func swap(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
 	copy(dst, src)
 	kernel.SwapBytes(dst, s.elem)
 	return nil
 }
 
-func (c *chain) configureShuffle(s *step, conf object) error {
+func (c *chain) configureShuffle(s *decodeStep, conf jsonObject) error {
 	s.elem = 4
 	if _, err := conf.get("elementsize", &s.elem); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *chain) configureShuffle(s *step, conf object) error {
 }
 
 // configureFilter reads the settings of delta and fixedscaleoffset.
-func (c *chain) configureFilter(s *step, conf object) (err error) {
+func (c *chain) configureFilter(s *decodeStep, conf jsonObject) (err error) {
 	target, source := conf.text("dtype"), conf.text("astype")
 	source = cmp.Or(source, target)
 	if s.to.t, s.to.big, err = parseNumpy(target); err != nil {
@@ -124,7 +124,7 @@ func (c *chain) configureFilter(s *step, conf object) (err error) {
 }
 
 // stored returns the size of the stored form of the step, or -1 if it does not follow from the size of the output.
-func (s *step) stored() int {
+func (s *decodeStep) stored() int {
 	switch {
 	case s.compresses || s.size < 0:
 		return -1
@@ -136,8 +136,8 @@ func (s *step) stored() int {
 	return s.size
 }
 
-// shard is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.
-type shard struct {
+// shardLevel is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.
+type shardLevel struct {
 	inner   []int64 // cells of a chunk of its grid
 	grid    []int64 // chunks along each dimension
 	atStart bool    // the index comes first

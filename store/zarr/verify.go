@@ -46,7 +46,7 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
 			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
-	verifier := &verifier{a: a}
+	verifier := &arrayVerifier{a: a}
 	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between
 	// codecs, at most two times as well: five times with the decoded ones.
 	need := 5*int64(a.bytes) + 64<<10
@@ -77,8 +77,8 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	return verifier.c, verifier.first
 }
 
-// verifier checks the chunks of an array.
-type verifier struct {
+// arrayVerifier checks the chunks of an array.
+type arrayVerifier struct {
 	a       *Array
 	ctx     context.Context
 	group   *errgroup.Group
@@ -93,7 +93,7 @@ type verifier struct {
 
 // result counts n chunks from a cell on, which were decoded to some bytes or have a fault. An error without a kind is
 // returned.
-func (v *verifier) result(cell []int64, n, bytes int64, err error) error {
+func (v *arrayVerifier) result(cell []int64, n, bytes int64, err error) error {
 	if err != nil && fault.KindOf(err) == 0 {
 		return err
 	}
@@ -113,7 +113,7 @@ func (v *verifier) result(cell []int64, n, bytes int64, err error) error {
 }
 
 // object checks an object: a chunk or a shard.
-func (v *verifier) object(at []int64) error {
+func (v *arrayVerifier) object(at []int64) error {
 	array := v.a
 	cell := make([]int64, len(at))
 	for d, side := range array.objectSides() {
@@ -128,14 +128,14 @@ func (v *verifier) object(at []int64) error {
 	}
 	uri := source.Join(array.URI, array.keys.name(at))
 	if len(array.shards) == 0 {
-		return v.chunk(cell, place{uri: uri, isObject: true}, nil)
+		return v.chunk(cell, chunkPlace{uri: uri, isObject: true}, nil)
 	}
 	return v.shard(uri, nil, 0, cell)
 }
 
 // shard checks the chunks of a shard that begins at a cell: an object or, of shards in shards, the chunk of the outer
 // ones that inside has the numbers of, with size bytes.
-func (v *verifier) shard(uri string, inside []int64, size int64, cell []int64) error {
+func (v *arrayVerifier) shard(uri string, inside []int64, size int64, cell []int64) error {
 	level := len(inside)
 	array, shard := v.a, &v.a.shards[level]
 	index, err := array.index(v.ctx, uri, inside)
@@ -203,7 +203,7 @@ func overlap(list []chunk.Range, size int64) error {
 }
 
 // cell returns the first cell of chunk i of a shard that begins at a cell, and reports whether it lies in the array.
-func (s *shard) cell(first []int64, i int, shape []int64) (cell []int64, inside bool) {
+func (s *shardLevel) cell(first []int64, i int, shape []int64) (cell []int64, inside bool) {
 	cell, inside = make([]int64, len(first)), true
 	for d := len(first) - 1; d >= 0; d-- {
 		cell[d] = first[d] + int64(i)%s.grid[d]*s.inner[d]
@@ -223,7 +223,7 @@ func (a *Array) chunkAt(cell []int64) []int64 {
 }
 
 // chunk decodes the chunk at a place, which begins at a cell. err says that it has none.
-func (v *verifier) chunk(cell []int64, p place, err error) error {
+func (v *arrayVerifier) chunk(cell []int64, p chunkPlace, err error) error {
 	reader := <-v.readers
 	defer func() { v.readers <- reader }()
 	off := int64(fault.NoOffset)

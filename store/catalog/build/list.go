@@ -36,7 +36,7 @@ type Listing struct {
 	columns  rowio.Columns   // behind those of the first field
 	own      map[string]bool // the names of all columns
 	opened   *openers.Files  // the default opener, or nil
-	previous []*previous
+	previous []*previousRows
 
 	table     *columns.Table // whose columns the catalog has, or nil
 	tableName string

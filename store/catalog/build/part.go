@@ -64,11 +64,11 @@ type merging struct {
 	rows  *rowReader // of the part; nil if it has none
 	at    int        // the next file of the part
 	first int        // the first sample of the block
-	block []made     // of the files of the block, sample by sample
+	block []builtRow // of the files of the block, sample by sample
 }
 
-// made is the row of a file, or why it has none.
-type made struct {
+// builtRow is the row of a file, or why it has none.
+type builtRow struct {
 	row rowio.Row
 	err error
 }
@@ -81,7 +81,7 @@ func (m *merging) row(_ context.Context, i, field int) (rowio.Row, error) {
 // begin takes the rows of a block of samples.
 func (m *merging) begin(ctx context.Context, first, n int) error {
 	fields := len(m.list.files)
-	m.first, m.block = first, make([]made, n*fields)
+	m.first, m.block = first, make([]builtRow, n*fields)
 	for k := range m.block {
 		sample := first + k/fields
 		if m.part == nil || m.at == m.part.Count*fields {
@@ -124,7 +124,7 @@ func (m *merging) turn(ctx context.Context, sample int) error {
 }
 
 // take takes the row of the next file.
-func (m *merging) take(to *made, uri string) error {
+func (m *merging) take(to *builtRow, uri string) error {
 	at := m.at
 	m.at++
 	if skipped := m.part.Skipped; len(skipped) > 0 && skipped[0].File == at {

@@ -18,8 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// previous reads the rows of an existing catalog in order, once.
-type previous struct {
+// previousRows reads the rows of an existing catalog in order, once.
+type previousRows struct {
 	name  string
 	masks bool // its chunk indexes include TIFF masks
 	f     *os.File
@@ -44,7 +44,7 @@ func openRows(r io.ReaderAt, size int64) (*rowReader, error) {
 }
 
 // openPrevious opens an existing catalog, or returns nil if the file does not exist.
-func openPrevious(ctx context.Context, name string) (p *previous, err error) {
+func openPrevious(ctx context.Context, name string) (p *previousRows, err error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -71,7 +71,7 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &previous{name, masks, file, *rows}, nil
+	return &previousRows{name, masks, file, *rows}, nil
 }
 
 // checkCatalog checks that a file is a catalog of this version, and returns whether its indexes have masks. It uses
@@ -95,7 +95,7 @@ func previousFailed(cause any) error {
 
 // find puts the rows of some files into rows, unless rows has them already. The files must follow the files of earlier
 // calls: both sides are in the order of their URIs.
-func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error) {
+func (p *previousRows) find(files []namedFile, rows map[string]rowio.Row) (err error) {
 	defer func() {
 		if c := recover(); c != nil {
 			err = previousFailed(c)
@@ -147,4 +147,4 @@ func (p *rowReader) read() error {
 	return nil
 }
 
-func (p *previous) close() error { return errors.Join(p.r.Close(), p.f.Close()) }
+func (p *previousRows) close() error { return errors.Join(p.r.Close(), p.f.Close()) }

@@ -23,7 +23,7 @@ type Ranges struct {
 	InOrder bool  // each file is read from its beginning to its end, so that only its last run is held
 
 	files map[string]*File
-	runs  []*run // that are held, the oldest first
+	runs  []*readRun // that are held, the oldest first
 	bytes int64
 	free  [][]byte // memory of runs that are held no longer
 }
@@ -31,12 +31,12 @@ type Ranges struct {
 // File is a file whose ranges are read.
 type File struct {
 	all  *Ranges
-	runs []*run // by offset
-	last *run   // that was read
+	runs []*readRun // by offset
+	last *readRun   // that was read
 }
 
-// run is a range of a file that is read at once.
-type run struct {
+// readRun is a range of a file that is read at once.
+type readRun struct {
 	at       chunk.Range
 	inMemory bool
 	buf      []byte // nil in a dry run
@@ -80,7 +80,7 @@ func (f *File) Expect(at chunk.Range, gap, limit int64) {
 			return
 		}
 	}
-	f.runs = append(f.runs, &run{at: at})
+	f.runs = append(f.runs, &readRun{at: at})
 }
 
 // Read returns the bytes of a range, which are valid until the next call. If they are not held, it calls read for the
@@ -117,11 +117,11 @@ func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]
 }
 
 // release drops the bytes of a run.
-func (a *Ranges) release(r *run) {
+func (a *Ranges) release(r *readRun) {
 	if !r.inMemory {
 		return
 	}
-	a.runs = slices.DeleteFunc(a.runs, func(other *run) bool { return other == r })
+	a.runs = slices.DeleteFunc(a.runs, func(other *readRun) bool { return other == r })
 	a.bytes -= r.at.Len
 	// The memory of a longer run, which was held alone, is not kept, so that a reader stays within its bound.
 	if int64(cap(r.buf)) <= a.MaxHeld {

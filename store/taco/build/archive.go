@@ -23,8 +23,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
-// archive writes a ZIP whose entries are stored, without compression.
-type archive struct {
+// zipArchive writes a ZIP whose entries are stored, without compression.
+type zipArchive struct {
 	patched
 	zip     *zip.Writer
 	buffer  []byte
@@ -34,15 +34,15 @@ type archive struct {
 	directory int64
 }
 
-// counted counts the bytes written to a file, and keeps the last ones that are written in order.
-type counted struct {
+// countingWriter counts the bytes written to a file, and keeps the last ones that are written in order.
+type countingWriter struct {
 	archiveFile
 	n    int64
 	tail []byte
 }
 
 // Write implements io.Writer.
-func (c *counted) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.archiveFile.Write(p)
 	c.n += int64(n)
 	c.tail = append(c.tail, p[max(0, n-taco3.TailBytes):n]...)
@@ -54,7 +54,7 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // last returns the last bytes, at most taco3.TailBytes.
-func (c *counted) last() []byte { return c.tail[max(0, len(c.tail)-taco3.TailBytes):] }
+func (c *countingWriter) last() []byte { return c.tail[max(0, len(c.tail)-taco3.TailBytes):] }
 
 // span is a byte range of a ZIP.
 type span = model.Span
@@ -77,8 +77,8 @@ const (
 	maxName      = math.MaxUint16
 )
 
-func newArchive(f archiveFile) *archive {
-	a := &archive{patched: newPatched(f)}
+func newArchive(f archiveFile) *zipArchive {
+	a := &zipArchive{patched: newPatched(f)}
 	// It takes a.out for its own buffer, because that is larger than the one that it would make.
 	a.zip = zip.NewWriter(a.out)
 	return a
@@ -86,7 +86,7 @@ func newArchive(f archiveFile) *archive {
 
 // begin writes the local file header of an entry, with an extra field that the directory has not. Its CRC-32 may be set
 // in the header until close.
-func (a *archive) begin(name string, size int64, crc uint32, extra []byte) (*zip.FileHeader, io.Writer, error) {
+func (a *zipArchive) begin(name string, size int64, crc uint32, extra []byte) (*zip.FileHeader, io.Writer, error) {
 	if len(name) > maxName {
 		return nil, nil, fault.New(fault.Limit, "sample", fault.NoOffset, "its path has %d bytes, a ZIP allows %d",
 			len(name), maxName)
@@ -117,7 +117,7 @@ func (a *archive) begin(name string, size int64, crc uint32, extra []byte) (*zip
 }
 
 // add writes an entry and returns the place of its bytes.
-func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
+func (a *zipArchive) add(name string, b []byte, crc uint32) (span, error) {
 	_, writer, err := a.begin(name, int64(len(b)), crc, nil)
 	if err != nil {
 		return span{}, err
@@ -128,7 +128,7 @@ func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
 }
 
 // put implements sink.
-func (a *archive) put(ctx context.Context, name string, l *loaded) (span, error) {
+func (a *zipArchive) put(ctx context.Context, name string, l *loaded) (span, error) {
 	if l.r != nil {
 		return a.copy(name, l.size, source.Sequential(ctx, l.r, 0))
 	}
@@ -136,7 +136,7 @@ func (a *archive) put(ctx context.Context, name string, l *loaded) (span, error)
 }
 
 // copy writes an entry of size bytes, which it reads once: the CRC-32 is set afterwards.
-func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
+func (a *zipArchive) copy(name string, size int64, from io.Reader) (span, error) {
 	head := a.at()
 	header, writer, err := a.begin(name, size, 0, nil)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 }
 
 // reserve writes the first entry, with content of the size of the one that seal gets.
-func (a *archive) reserve(name string, content, extra []byte) (*zip.FileHeader, error) {
+func (a *zipArchive) reserve(name string, content, extra []byte) (*zip.FileHeader, error) {
 	header, writer, err := a.begin(name, int64(len(content)), 0, extra)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (a *archive) reserve(name string, content, extra []byte) (*zip.FileHeader, 
 
 // seal writes the directory of the ZIP, and sets the CRC-32 of the first entry, whose content has the places of others.
 // The caller patches the content.
-func (a *archive) seal(first *zip.FileHeader, content []byte) error {
+func (a *zipArchive) seal(first *zip.FileHeader, content []byte) error {
 	first.CRC32 = crc32.ChecksumIEEE(content)
 	a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, first.CRC32))
 	return errors.Join(a.zip.Close(), a.out.Flush())
@@ -185,7 +185,7 @@ const (
 )
 
 // pad adds the entry that brings a small archive to the least size, in front of the block that follows.
-func (a *archive) pad(ctx context.Context, block []entry) error {
+func (a *zipArchive) pad(ctx context.Context, block []entry) error {
 	size := a.at() + a.directory + endBytes
 	for _, e := range block {
 		size += int64(localBytes + directoryBytes + 2*len(e.name) + len(e.data))
@@ -210,19 +210,19 @@ var disk = func(f *os.File) archiveFile { return f }
 
 // patched is a file that is written from its beginning on, through a buffer, and at some places again.
 type patched struct {
-	file    *counted
+	file    *countingWriter
 	out     *bufio.Writer
-	patches []patch
+	patches []filePatch
 }
 
-// patch is a few bytes of the file whose values are known only after later bytes are written.
-type patch struct {
+// filePatch is a few bytes of the file whose values are known only after later bytes are written.
+type filePatch struct {
 	at    int64
 	bytes []byte
 }
 
 func newPatched(f archiveFile) patched {
-	p := patched{file: &counted{archiveFile: f}}
+	p := patched{file: &countingWriter{archiveFile: f}}
 	p.out = bufio.NewWriterSize(p.file, bufferBytes)
 	return p
 }
@@ -231,7 +231,7 @@ func newPatched(f archiveFile) patched {
 func (p *patched) at() int64 { return p.file.n + int64(p.out.Buffered()) }
 
 // patch replaces bytes in finish, as a file on a disk is best written without a seek between.
-func (p *patched) patch(at int64, b []byte) { p.patches = append(p.patches, patch{at, b}) }
+func (p *patched) patch(at int64, b []byte) { p.patches = append(p.patches, filePatch{at, b}) }
 
 // finish writes the buffer and the patches.
 func (p *patched) finish() error {

@@ -252,7 +252,7 @@ func (c *Collection) Check() error {
 }
 
 // document returns COLLECTION.json with more members, in order.
-func (c Collection) document(more ...member) ([]byte, error) {
+func (c Collection) document(more ...jsonMember) ([]byte, error) {
 	c.TacoVersion = cmp.Or(c.TacoVersion, Version)
 	doc, err := plainJSON(c)
 	if err != nil {
@@ -262,9 +262,9 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	members := make([]member, 0, len(extra)+len(more))
+	members := make([]jsonMember, 0, len(extra)+len(more))
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
-		members = append(members, member{name, extra[name]})
+		members = append(members, jsonMember{name, extra[name]})
 	}
 	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(members, more...)); err != nil {
 		return nil, err
@@ -321,20 +321,20 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// member is a member of a JSON object.
-type member struct {
+// jsonMember is a member of a JSON object.
+type jsonMember struct {
 	name  string
 	value any
 }
 
 // object is a JSON object whose members keep their order.
-type object []member
+type object []jsonMember
 
 // MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) { return appendMembers([]byte{'{'}, o) }
 
 // appendMembers adds members to an object that has no end yet, and its end.
-func appendMembers(b []byte, members []member) ([]byte, error) {
+func appendMembers(b []byte, members []jsonMember) ([]byte, error) {
 	for _, member := range members {
 		name, err := plainJSON(member.name)
 		if err != nil {

@@ -12,14 +12,14 @@ import (
 
 // named returns COLLECTION.json of TACO 3 with more members. Members that TACO 3 does not have go to the namespace
 // taco2.
-func (c *Collection) named(more ...member) ([]byte, error) {
+func (c *Collection) named(more ...jsonMember) ([]byte, error) {
 	providers, others := people(c.Providers, "name", "roles", "url", "links")
 	curators, _ := people(c.Curators)
-	members := []member{{"taco:version", taco3.Current}, {"id", c.ID}, {"description", c.Description},
+	members := []jsonMember{{"taco:version", taco3.Current}, {"id", c.ID}, {"description", c.Description},
 		{"licenses", c.Licenses}, {"providers", providers}}
 	maybe := func(name string, value any, given bool) {
 		if given {
-			members = append(members, member{name, value})
+			members = append(members, jsonMember{name, value})
 		}
 	}
 	maybe("tasks", c.Tasks, len(c.Tasks) > 0)
@@ -35,7 +35,7 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		members = append(members, member{newMember(name), known[name]})
+		members = append(members, jsonMember{newMember(name), known[name]})
 	}
 	doc, err := object(members).lines()
 	if err != nil {
@@ -80,8 +80,8 @@ func newMember(name string) string {
 
 // checkNamed checks the members that TACO 3 wants.
 func (c *Collection) checkNamed() error {
-	_, err := c.named(member{"taco:structure", []string{"x"}},
-		member{"taco:metadata", object{{"sample", object{}}, {"children", object{}}}})
+	_, err := c.named(jsonMember{"taco:structure", []string{"x"}},
+		jsonMember{"taco:metadata", object{{"sample", object{}}, {"children", object{}}}})
 	return err
 }
 

@@ -49,9 +49,9 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 	if form, err = newest(ctx, o.Opener, names, form); err != nil {
 		return nil, err
 	}
-	x := &index{generation: &treeIndex{}, of: ZIP, rule: "an index is of ZIPs"}
+	x := &joinedIndex{generation: &treeIndex{}, of: ZIP, rule: "an index is of ZIPs"}
 	if form == CozipCatalog {
-		x = &index{generation: &namedIndex{ids: map[string]string{}}, of: Cozip,
+		x = &joinedIndex{generation: &namedIndex{ids: map[string]string{}}, of: Cozip,
 			rule: "an index of TACO 3 is of ZIPs of TACO 3"}
 	}
 	if err := x.gather(ctx, names, path, o); err != nil {
@@ -79,8 +79,8 @@ func ZIPs(paths []string) (zips []string, err error) {
 	return zips, nil
 }
 
-// index is the joined content of several ZIPs of one generation of TACO.
-type index struct {
+// joinedIndex is the joined content of several ZIPs of one generation of TACO.
+type joinedIndex struct {
 	generation
 	of     Form   // of the ZIPs
 	rule   string // the sentence about a file of another form
@@ -92,9 +92,9 @@ type index struct {
 // generation is what differs between ZIPs of TACO 2 and of TACO 3.
 type generation interface {
 	// add adds the tables and the counts of a ZIP, which has a name in the index, to x.
-	add(ctx context.Context, x *index, d *taco.Dataset, name string) error
+	add(ctx context.Context, x *joinedIndex, d *taco.Dataset, name string) error
 	// document returns the COLLECTION.json of an index of a form.
-	document(x *index, form Form) ([]byte, error)
+	document(x *joinedIndex, form Form) ([]byte, error)
 }
 
 // newest returns CozipCatalog for an index .tacocat of ZIPs of TACO 3, as the first one says, and form for all others.
@@ -125,7 +125,7 @@ func indexForm(path string, form Form) (Form, error) {
 }
 
 // gather adds ZIPs to an index that will be in the folder of path.
-func (x *index) gather(ctx context.Context, zips []string, path string, o Options) error {
+func (x *joinedIndex) gather(ctx context.Context, zips []string, path string, o Options) error {
 	if len(zips) == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
 	}
@@ -146,7 +146,7 @@ func (x *index) gather(ctx context.Context, zips []string, path string, o Option
 }
 
 // open opens a ZIP and adds it.
-func (x *index) open(ctx context.Context, o source.Opener, zip, name string) (err error) {
+func (x *joinedIndex) open(ctx context.Context, o source.Opener, zip, name string) (err error) {
 	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
 	if err != nil {
 		return err
@@ -162,23 +162,23 @@ func (x *index) open(ctx context.Context, o source.Opener, zip, name string) (er
 type treeIndex struct {
 	collection Collection // of the first
 	pit        *model.Tree
-	sources    sources
+	sources    sourceList
 }
 
-// sources is taco:sources: which files there are, and what place and time each is about.
-type sources struct {
+// sourceList is taco:sources: which files there are, and what place and time each is about.
+type sourceList struct {
 	Count int      `json:"count"`
 	IDs   []string `json:"ids"`
 	taco2.Sources
 }
 
 // add implements generation.
-func (g *treeIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, name string) error {
+func (g *treeIndex) add(ctx context.Context, x *joinedIndex, dataset *taco.Dataset, name string) error {
 	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return err
 	}
-	w := &writer{collection: *collection}
+	w := &containerWriter{collection: *collection}
 	if w.levels, err = wholeLevels(ctx, dataset); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (g *treeIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, na
 			}
 		}
 		n, source := len(level.Rows), func(int) string { return name }
-		table := tables.Join(w.consolidated(k), new(columns).add(taco.SourceColumn, Texts(n, source)).table(n))
+		table := tables.Join(w.consolidated(k), new(typedColumns).add(taco.SourceColumn, Texts(n, source)).table(n))
 		if len(x.parts[k]) > 0 {
 			if err := sameColumns(x.parts[k][0], table, model.LevelName(k), g.sources.Files[0]); err != nil {
 				return err
@@ -261,7 +261,7 @@ func (g *treeIndex) count(tree *model.Tree) error {
 }
 
 // describe adds the description of a ZIP.
-func (g *treeIndex) describe(ctx context.Context, w *writer, name string) error {
+func (g *treeIndex) describe(ctx context.Context, w *containerWriter, name string) error {
 	if err := w.collection.Check(); err != nil {
 		return err
 	}
@@ -284,21 +284,22 @@ func (g *treeIndex) describe(ctx context.Context, w *writer, name string) error 
 }
 
 // document implements generation.
-func (g *treeIndex) document(x *index, form Form) ([]byte, error) {
+func (g *treeIndex) document(x *joinedIndex, form Form) ([]byte, error) {
 	levels := make([]*tables.Table, len(x.parts))
 	for k, parts := range x.parts {
 		levels[k] = parts[0].Without(taco.SourceColumn)
 	}
-	members := append(g.collection.ofTables(g.pit, levels), member{sourcesMember, g.sources})
+	members := append(g.collection.ofTables(g.pit, levels), jsonMember{sourcesMember, g.sources})
 	if form == TacocatFile {
-		members = append(members, member{tacocatMember, map[string]any{"version": 1, "num_datasets": g.sources.Count,
+		members = append(members, jsonMember{tacocatMember, map[string]any{"version": 1,
+			"num_datasets":    g.sources.Count,
 			"dataset_sources": g.sources.Files}})
 	}
 	return g.collection.document(members...)
 }
 
 // write writes an index of a form.
-func (x *index) write(ctx context.Context, path string, form Form) (err error) {
+func (x *joinedIndex) write(ctx context.Context, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
 	switch {
@@ -311,7 +312,7 @@ func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 }
 
 // encoded returns the tables of an index, none for Tacollection, and its COLLECTION.json.
-func (x *index) encoded(ctx context.Context, form Form) (out []entry, err error) {
+func (x *joinedIndex) encoded(ctx context.Context, form Form) (out []entry, err error) {
 	doc, err := x.document(x, form)
 	if err != nil || form == Tacollection {
 		return []entry{{model.CollectionName, doc}}, err

@@ -16,7 +16,7 @@ import (
 // cozip writes the container as an archive of TACO 3: an index, the files, padding if the archive is small, and the
 // block that the index lists: COLLECTION.json and the tables. The index, and the checksum of it and of the end of the
 // archive, are set last.
-func (w *writer) cozip(ctx context.Context, f archiveFile) error {
+func (w *containerWriter) cozip(ctx context.Context, f archiveFile) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 }
 
 // taco3 writes the files, and returns COLLECTION.json and the tables, in the order of the index.
-func (w *writer) taco3(ctx context.Context, t sink) ([]entry, error) {
+func (w *containerWriter) taco3(ctx context.Context, t sink) ([]entry, error) {
 	err := w.name(ctx)
 	if err == nil {
 		err = w.data(ctx, t)
@@ -65,7 +65,7 @@ func (w *writer) taco3(ctx context.Context, t sink) ([]entry, error) {
 }
 
 // name finds the structure, once.
-func (w *writer) name(ctx context.Context) (err error) {
+func (w *containerWriter) name(ctx context.Context) (err error) {
 	if w.named == nil {
 		w.named, err = w.nameLevels(ctx, w.collection.structure)
 	}
@@ -73,15 +73,15 @@ func (w *writer) name(ctx context.Context) (err error) {
 }
 
 // block returns COLLECTION.json and the tables, in the order of the index.
-func (w *writer) block(ctx context.Context) ([]entry, error) {
+func (w *containerWriter) block(ctx context.Context) ([]entry, error) {
 	out := []entry{{name: model.CollectionName}}
-	metadata := make([]member, len(w.named.levels))
+	metadata := make([]jsonMember, len(w.named.levels))
 	for i, level := range w.named.levels {
 		columns, err := w.columnsOf(ctx, level)
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
-		metadata[i] = member{level.Name, w.declaredColumns(level.Name, columns.Columns())}
+		metadata[i] = jsonMember{level.Name, w.declaredColumns(level.Name, columns.Columns())}
 		data, err := encodedNamed(ctx, level.Name, tables.Join(w.stored(level), columns))
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
@@ -90,14 +90,14 @@ func (w *writer) block(ctx context.Context) ([]entry, error) {
 	}
 	err := w.located(ctx, nil)
 	if err == nil {
-		out[0].data, err = w.collection.named(member{"taco:structure", w.named.paths},
-			member{"taco:metadata", object(metadata)})
+		out[0].data, err = w.collection.named(jsonMember{"taco:structure", w.named.paths},
+			jsonMember{"taco:metadata", object(metadata)})
 	}
 	return out, err
 }
 
 // columnsOf returns the columns of a level that are not about its place in the container.
-func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, error) {
+func (w *containerWriter) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, error) {
 	depth, table := l.depth, w.levels[l.depth].Table
 	// A sample and its file have one row of level 0, so that the columns are divided between them.
 	if w.named.file != "" {
@@ -160,8 +160,8 @@ var (
 )
 
 // stored returns the columns of the container itself.
-func (w *writer) stored(l *namedLevel) *tables.Table {
-	columns := &columns{}
+func (w *containerWriter) stored(l *namedLevel) *tables.Table {
+	columns := &typedColumns{}
 	rows, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
 	columns.addAs(model.ColumnCurrent, rowID, integers(position, rows, func(i int) int64 { return int64(i) }))
 	if !samples {
@@ -189,7 +189,7 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.
-func (w *writer) declaredColumns(level string, cols []tables.Column) object {
+func (w *containerWriter) declaredColumns(level string, cols []tables.Column) object {
 	out := object{}
 	for _, c := range cols {
 		f := c.Type.Stored()
@@ -197,9 +197,9 @@ func (w *writer) declaredColumns(level string, cols []tables.Column) object {
 		files := w.collection.declared[level][c.Name].Files
 		kept := func(file string) bool { return slices.Contains(w.named.paths, file) }
 		if files != nil && !slices.ContainsFunc(files, func(file string) bool { return !kept(file) }) {
-			declared = append(declared, member{"files", files})
+			declared = append(declared, jsonMember{"files", files})
 		}
-		out = append(out, member{c.Name, declared})
+		out = append(out, jsonMember{c.Name, declared})
 	}
 	return out
 }

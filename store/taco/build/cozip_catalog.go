@@ -33,7 +33,7 @@ type partition struct {
 }
 
 // add implements generation.
-func (g *namedIndex) add(ctx context.Context, x *index, dataset *taco.Dataset, name string) error {
+func (g *namedIndex) add(ctx context.Context, x *joinedIndex, dataset *taco.Dataset, name string) error {
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
 		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
@@ -97,9 +97,9 @@ func sameValue(a, b json.RawMessage) bool {
 }
 
 // level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
-func (g *namedIndex) level(ctx context.Context, x *index, i int, t *tables.Table, name string,
+func (g *namedIndex) level(ctx context.Context, x *joinedIndex, i int, t *tables.Table, name string,
 	declared map[string]taco3.Declared) error {
-	columns := &columns{}
+	columns := &typedColumns{}
 	above := 0
 	if i > 0 {
 		above = g.bases[slices.Index(x.names, taco3.Above(x.names[i]))]
@@ -145,7 +145,7 @@ func (g *namedIndex) level(ctx context.Context, x *index, i int, t *tables.Table
 }
 
 // count counts the files of a table.
-func (x *index) count(ctx context.Context, t *tables.Table) error {
+func (x *joinedIndex) count(ctx context.Context, t *tables.Table) error {
 	if t.Index(model.ColumnSize) < 0 {
 		return nil // of samples
 	}
@@ -184,17 +184,17 @@ func (g *namedIndex) source(doc map[string]json.RawMessage, name string, samples
 }
 
 // document implements generation: there is one form.
-func (g *namedIndex) document(x *index, _ Form) ([]byte, error) {
-	members := []member{}
+func (g *namedIndex) document(x *joinedIndex, _ Form) ([]byte, error) {
+	members := []jsonMember{}
 	for _, name := range slices.Sorted(maps.Keys(g.members)) {
 		if !ofOne(name) && name != sourcesMember {
-			members = append(members, member{name, g.members[name]})
+			members = append(members, jsonMember{name, g.members[name]})
 		}
 	}
 	if g.extent != nil {
-		members = append(members, member{"extent", g.extent})
+		members = append(members, jsonMember{"extent", g.extent})
 	}
-	members = append(members, member{sourcesMember,
+	members = append(members, jsonMember{sourcesMember,
 		object{{"samples", x.result.Samples}, {"partitions", g.sources}}})
 	return object(members).lines()
 }

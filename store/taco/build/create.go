@@ -43,7 +43,7 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 
 // check returns an error, before files are read, if the dataset cannot be written to path or its description is
 // incomplete.
-func (w *writer) check(path string) error {
+func (w *containerWriter) check(path string) error {
 	if err := w.collection.CheckFor(w.o.Form); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *Collection) CheckFor(form Form) error {
 }
 
 // create writes checked levels to path.
-func (w *writer) create(ctx context.Context, path string) (*Result, error) {
+func (w *containerWriter) create(ctx context.Context, path string) (*Result, error) {
 	// It was called, and would keep the samples and their table in memory: 400 MB of a million.
 	w.o.More = nil
 	if w.inspection == nil {
@@ -76,15 +76,15 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 			return w.into(ctx, localFolder(folder))
 		})
 	}
-	archive := w.zip
+	write := w.zip
 	if w.o.Form == Cozip {
-		archive = w.cozip
+		write = w.cozip
 	}
-	return &w.result, durable.WriteFile(path, func(f *os.File) error { return archive(ctx, disk(f)) })
+	return &w.result, durable.WriteFile(path, func(f *os.File) error { return write(ctx, disk(f)) })
 }
 
 // defaults fills in the options, and returns what ends the use of them.
-func (w *writer) defaults() func() {
+func (w *containerWriter) defaults() func() {
 	if w.o.Workers <= 0 {
 		w.o.Workers = max(4, runtime.GOMAXPROCS(0))
 	}
@@ -113,7 +113,7 @@ func writable(path string, form Form) error {
 }
 
 // zip writes the container as a ZIP: TACO_HEADER, then what taco2 writes.
-func (w *writer) zip(ctx context.Context, f archiveFile) error {
+func (w *containerWriter) zip(ctx context.Context, f archiveFile) error {
 	archive := newArchive(f)
 	head, err := archive.reserve(taco2.HeaderName, make([]byte, taco2.HeaderBytes), nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 
 // taco2 writes the files, then the tables of folders, then the tables of levels, and COLLECTION.json. It returns the
 // places of the latter.
-func (w *writer) taco2(ctx context.Context, t sink) ([]span, error) {
+func (w *containerWriter) taco2(ctx context.Context, t sink) ([]span, error) {
 	err := w.data(ctx, t)
 	if err == nil {
 		err = w.settle(ctx)
@@ -145,9 +145,9 @@ func (w *writer) taco2(ctx context.Context, t sink) ([]span, error) {
 }
 
 // data writes the files, and notes their places in a container that is one file.
-func (w *writer) data(ctx context.Context, t sink) error {
-	_, oneFile := t.(*archive)
-	err := w.copyFiles(ctx, func(p place, l *loaded) error {
+func (w *containerWriter) data(ctx context.Context, t sink) error {
+	_, oneFile := t.(*zipArchive)
+	err := w.copyFiles(ctx, func(p levelRow, l *loaded) error {
 		if w.o.Form.Named() && l.size == 0 {
 			return w.emptyFile(p)
 		}
@@ -168,14 +168,14 @@ func (w *writer) data(ctx context.Context, t sink) error {
 }
 
 // emptyFile returns the error about a file without bytes.
-func (w *writer) emptyFile(p place) error {
+func (w *containerWriter) emptyFile(p levelRow) error {
 	id := w.levels[0].Rows[w.topRow(p.level, int32(p.row))].ID
 	_, file, _ := strings.Cut(p.path, "/")
 	return unsupported("sample "+strconv.Quote(id), "%s has no bytes: files of TACO 3 have some", file)
 }
 
 // into writes a container that is a folder.
-func (w *writer) into(ctx context.Context, t localFolder) error {
+func (w *containerWriter) into(ctx context.Context, t localFolder) error {
 	if w.o.Form != CozipFolder {
 		_, err := w.taco2(ctx, t)
 		return err

@@ -310,11 +310,11 @@ func bandsOf(s taco.Sensor) (out []object) {
 	for i, band := range s.Bands {
 		o := object{{"name", band.Name}, {"index", i}}
 		if band.CommonName != "" {
-			o = append(o, member{"common_name", band.CommonName})
+			o = append(o, jsonMember{"common_name", band.CommonName})
 		}
 		if band.Metres > 0 {
-			o = append(o, member{"description", fmt.Sprintf("pixels of %g m", band.Metres)},
-				member{"center_wavelength", band.Centre}, member{"full_width_half_max", band.Width})
+			o = append(o, jsonMember{"description", fmt.Sprintf("pixels of %g m", band.Metres)},
+				jsonMember{"center_wavelength", band.Centre}, jsonMember{"full_width_half_max", band.Width})
 		}
 		out = append(out, o)
 	}

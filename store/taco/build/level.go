@@ -197,23 +197,25 @@ var (
 	float64Type = tables.Type{Kind: tables.Float64, Bits: 64}
 )
 
-// columns are columns in memory, with the types that they are stored in.
-type columns struct {
+// typedColumns are columns in memory, with the types that they are stored in.
+type typedColumns struct {
 	cols    []tables.Column
 	vectors []*tables.Vector
 }
 
 // add adds a column, and returns the columns.
-func (c *columns) add(name string, v *tables.Vector) *columns { return c.addAs(name, v.Type(), v) }
+func (c *typedColumns) add(name string, v *tables.Vector) *typedColumns {
+	return c.addAs(name, v.Type(), v)
+}
 
 // addAs adds a column that is stored in a type.
-func (c *columns) addAs(name string, t tables.Type, v *tables.Vector) *columns {
+func (c *typedColumns) addAs(name string, t tables.Type, v *tables.Vector) *typedColumns {
 	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
 	return c
 }
 
 // table returns the columns as a table of n rows.
-func (c *columns) table(n int) *tables.Table {
+func (c *typedColumns) table(n int) *tables.Table {
 	return tables.New(n, c.cols, func(_ context.Context, i int) (*tables.Vector, error) { return c.vectors[i], nil })
 }
 

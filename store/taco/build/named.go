@@ -36,7 +36,7 @@ type namedLevel struct {
 
 // nameLevels returns how TACO 3 has the samples. paths are the taco:structure of their source, which they keep if all
 // of them have it; else it is derived from them.
-func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error) {
+func (w *containerWriter) nameLevels(ctx context.Context, paths []string) (*named, error) {
 	top := w.levels[0]
 	samples := make([]int32, 0, len(top.Rows))
 	for i := range top.Rows {
@@ -73,7 +73,7 @@ func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error)
 }
 
 // laidOut returns the tables of samples that have a structure.
-func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, error) {
+func (w *containerWriter) laidOut(paths []string, file string, samples []int32) (*named, error) {
 	layout, err := taco3.NewLayout(paths)
 	if err != nil {
 		return nil, unsupported("dataset", "cannot be TACO 3: %v", err)
@@ -84,7 +84,7 @@ func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, 
 
 // fileName returns the name that all samples that are files get for their file: "image", or "file" if the first one is
 // no raster, with the extension that all have or, without one, the extension of its format.
-func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) {
+func (w *containerWriter) fileName(ctx context.Context, samples []int32) (string, error) {
 	level := w.levels[0]
 	extension := func(row int32) string {
 		r := &level.Rows[row]
@@ -120,12 +120,12 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 
 // deriver finds what files all samples have.
 type deriver struct {
-	w     *writer
+	w     *containerWriter
 	paths []string
 }
 
-// children are the names of what is in a folder of each sample, without padding.
-type children struct {
+// folderChildren are the names of what is in a folder of each sample, without padding.
+type folderChildren struct {
 	rows  [][]int32
 	names [][]string
 	all   []string // in the order in which they first appear
@@ -169,9 +169,9 @@ func (d *deriver) folder(folder string, k int, rows []int32) error {
 	return nil
 }
 
-func (d *deriver) children(folder string, k int, rows []int32) (*children, error) {
+func (d *deriver) children(folder string, k int, rows []int32) (*folderChildren, error) {
 	level, below := d.w.levels[k], d.w.levels[k+1]
-	c := &children{count: map[string]int{}, dirs: map[string]bool{}}
+	c := &folderChildren{count: map[string]int{}, dirs: map[string]bool{}}
 	for _, row := range rows {
 		var in []int32
 		var names []string
@@ -197,7 +197,7 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 
 // sequenceOf returns the sequence that a file belongs to: one of files that some samples lack, whose names differ in a
 // number that counts from 0 in each sample.
-func sequenceOf(folder, name string, c *children) (sequence taco3.Item, ok bool) {
+func sequenceOf(folder, name string, c *folderChildren) (sequence taco3.Item, ok bool) {
 	if c.dirs[name] {
 		return sequence, false
 	}
@@ -226,7 +226,7 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // counts returns the least and the largest number of files that a sample has of a sequence, and whether they count from
 // 0 in every sample.
-func counts(s *taco3.Item, c *children) (least, most int, ok bool) {
+func counts(s *taco3.Item, c *folderChildren) (least, most int, ok bool) {
 	for i, names := range c.names {
 		n, last := 0, -1
 		for _, name := range names {
@@ -245,7 +245,7 @@ func counts(s *taco3.Item, c *children) (least, most int, ok bool) {
 }
 
 // fill lists the rows of the tables.
-func (n *named) fill(w *writer, samples []int32) error {
+func (n *named) fill(w *containerWriter, samples []int32) error {
 	byName := map[string]*namedLevel{}
 	for i, level := range n.layout.Levels {
 		l := &namedLevel{Name: level, Folder: taco3.FolderOf(level)}
@@ -267,7 +267,7 @@ func (n *named) fill(w *writer, samples []int32) error {
 }
 
 // fill lists the children of the rows of the level above that have a name, "" for all of them.
-func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, name string) error {
+func (l *namedLevel) fill(w *containerWriter, layout *taco3.Layout, above *namedLevel, name string) error {
 	up, level := w.levels[above.depth], w.levels[l.depth]
 	for i, row := range above.rows {
 		if name != "" && up.Rows[row].ID != name {
@@ -295,7 +295,7 @@ func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, na
 }
 
 // topRow returns the row of level 0 that a row of level k is below.
-func (w *writer) topRow(k int, row int32) int32 {
+func (w *containerWriter) topRow(k int, row int32) int32 {
 	for ; k > 0; k-- {
 		row = w.levels[k].Rows[row].Parent
 	}
@@ -303,7 +303,7 @@ func (w *writer) topRow(k int, row int32) int32 {
 }
 
 // path returns the path of row i of a level in DATA: the number of the sample, and the path below it.
-func (n *named) path(w *writer, l *namedLevel, i int) string {
+func (n *named) path(w *containerWriter, l *namedLevel, i int) string {
 	number := strconv.Itoa(int(l.samples[i]))
 	if l == n.levels[0] {
 		return number
@@ -316,14 +316,14 @@ func (n *named) path(w *writer, l *namedLevel, i int) string {
 }
 
 // order returns the files in the order in which they are written: sample by sample, and in a sample table by table.
-func (n *named) order(w *writer) (all []place) {
+func (n *named) order(w *containerWriter) (all []levelRow) {
 	next := make([]int, len(n.levels))
 	for s := range n.levels[0].rows {
 		for k, level := range n.levels[1:] {
 			for ; next[k] < len(level.rows) && int(level.samples[next[k]]) == s; next[k]++ {
 				i := next[k]
 				if !w.levels[level.depth].Rows[level.rows[i]].Folder {
-					all = append(all, place{level.depth, int(level.rows[i]), n.path(w, level, i)})
+					all = append(all, levelRow{level.depth, int(level.rows[i]), n.path(w, level, i)})
 				}
 			}
 		}

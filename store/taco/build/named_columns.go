@@ -46,7 +46,7 @@ func encodedNamed(ctx context.Context, level string, t *tables.Table) ([]byte, e
 // known of the column by its old name: its description, and whether it may be null.
 func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*tables.Table,
 	error) {
-	out := &columns{}
+	out := &typedColumns{}
 	grouped, err := groupsOf(ctx, t)
 	if err != nil {
 		return nil, err
@@ -142,16 +142,16 @@ func fieldName(text string) string {
 	return text
 }
 
-// grouped are the columns of a group of places and times.
-type grouped struct {
+// groupColumns are the columns of a group of places and times.
+type groupColumns struct {
 	types map[string]tables.Type // of those that the table has
-	columns
+	typedColumns
 	used map[string]bool // the columns of TACO 2 that these come from
 }
 
 // groupsOf returns the columns of places and times of a table: a group of TACO 3, or what the columns of
 // TACO 2 say, if that suffices for a group.
-func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
+func groupsOf(ctx context.Context, t *tables.Table) (*groupColumns, error) {
 	for _, group := range taco3.Groups {
 		types := map[string]tables.Type{}
 		for _, column := range group.Columns {
@@ -163,10 +163,10 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 			types[name] = column.Type
 		}
 		if len(types) == len(group.Columns) {
-			return &grouped{types: types}, nil
+			return &groupColumns{types: types}, nil
 		}
 	}
-	g := &grouped{used: map[string]bool{}}
+	g := &groupColumns{used: map[string]bool{}}
 	places, err := oldPlaces(ctx, t)
 	if err != nil || places == nil {
 		return g, err
@@ -201,8 +201,8 @@ func asGroup(typ tables.Type, v *tables.Vector) *tables.Vector {
 	return v
 }
 
-// places are the columns of TACO 2 about places and times.
-type places struct {
+// placeColumns are the columns of TACO 2 about places and times.
+type placeColumns struct {
 	group  string   // of TACO 3 that they make, "" for none
 	used   []string // the columns
 	values map[string]*tables.Vector
@@ -264,8 +264,8 @@ func transformOf(v *tables.Vector, row int) []float64 {
 
 // oldPlaces reads the columns of TACO 2, or returns nil if they do not make a group: every row must have what the group
 // must have, or nothing.
-func oldPlaces(ctx context.Context, t *tables.Table) (*places, error) {
-	o := &places{values: map[string]*tables.Vector{}, points: make([][2]float64, t.Len())}
+func oldPlaces(ctx context.Context, t *tables.Table) (*placeColumns, error) {
+	o := &placeColumns{values: map[string]*tables.Vector{}, points: make([][2]float64, t.Len())}
 	for _, c := range oldColumns {
 		i := t.Index(c.name)
 		if i < 0 || t.Columns()[i].Type.Kind != c.kind {
@@ -291,13 +291,13 @@ func oldPlaces(ctx context.Context, t *tables.Table) (*places, error) {
 }
 
 // has reports whether a row has a value.
-func (o *places) has(name string, row int) bool {
+func (o *placeColumns) has(name string, row int) bool {
 	v := o.values[name]
 	return v != nil && !v.Null(row)
 }
 
 // choose sets the points, and the group that the rows make.
-func (o *places) choose() {
+func (o *placeColumns) choose() {
 	groups := map[[2]bool]string{{true, true}: "stac", {true, false}: "spatial", {false, true}: "temporal"}
 	made := map[string]bool{}
 	for row := range o.points {
@@ -325,7 +325,7 @@ func (o *places) choose() {
 }
 
 // point returns the centroid of a row or, if it has none, the centre of its grid where the CRS is known.
-func (o *places) point(row int, grid bool) [2]float64 {
+func (o *placeColumns) point(row int, grid bool) [2]float64 {
 	if o.has(centroid, row) {
 		x, y, err := wkb.Point(o.values[centroid].Bytes(row))
 		if err == nil {
@@ -347,7 +347,7 @@ func (o *places) point(row int, grid bool) [2]float64 {
 }
 
 // columns returns the columns of the group, of n rows.
-func (o *places) columns(n int) map[string]*tables.Vector {
+func (o *placeColumns) columns(n int) map[string]*tables.Vector {
 	noPlace := make([]bool, n)
 	lon, lat := make([]float64, n), make([]float64, n)
 	codes, shapes, transforms := make([]string, n), make([][]int64, n), make([][]float64, n)

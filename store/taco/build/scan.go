@@ -204,7 +204,7 @@ func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, er
 			}
 		}
 		above = paths
-		found := &columns{}
+		found := &typedColumns{}
 		for i, column := range l.table.Columns() {
 			if column.Name == ListID || column.Name == ListPath {
 				continue

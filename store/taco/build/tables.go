@@ -11,7 +11,7 @@ import (
 )
 
 // settle loads the columns of all levels, so that the tables of folders take their rows from memory.
-func (w *writer) settle(ctx context.Context) error {
+func (w *containerWriter) settle(ctx context.Context) error {
 	for _, level := range w.levels {
 		for i := range level.Table.Columns() {
 			if _, err := level.Table.At(ctx, i); err != nil {
@@ -19,7 +19,7 @@ func (w *writer) settle(ctx context.Context) error {
 			}
 		}
 		n, kind := len(level.Rows), func(row int) string { return kindName(level.Rows[row].Folder) }
-		ids := new(columns).add(model.ColumnID, Texts(n, level.id)).add(model.ColumnType, Texts(n, kind))
+		ids := new(typedColumns).add(model.ColumnID, Texts(n, level.id)).add(model.ColumnType, Texts(n, kind))
 		level.Table = tables.Join(ids.table(n), level.Table)
 	}
 	return nil
@@ -28,15 +28,15 @@ func (w *writer) settle(ctx context.Context) error {
 // places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is not a ZIP.
 func (l *Level) places() *tables.Table {
 	n := len(l.spans)
-	c := &columns{}
+	c := &typedColumns{}
 	c.add(model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off }))
 	return c.add(model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })).table(n)
 }
 
 // consolidated returns the table of METADATA of a level.
-func (w *writer) consolidated(k int) *tables.Table {
+func (w *containerWriter) consolidated(k int) *tables.Table {
 	level := w.levels[k]
-	n, numbers := len(level.Rows), &columns{}
+	n, numbers := len(level.Rows), &typedColumns{}
 	numbers.add(model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) }))
 	parent := func(row int) int64 { return int64(level.Rows[row].Parent) }
 	numbers.add(model.ColumnParent, integers(int64Type, n, parent))
@@ -47,7 +47,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 	if k == 0 {
 		return table
 	}
-	paths := new(columns).add(model.ColumnRelative, Texts(n, func(row int) string {
+	paths := new(typedColumns).add(model.ColumnRelative, Texts(n, func(row int) string {
 		if level.Rows[row].Folder {
 			return path(w.levels, k, row) + "/"
 		}
@@ -57,7 +57,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 }
 
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
-func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []byte) error) error {
+func (w *containerWriter) metaTables(ctx context.Context, k int, put func(row int, b []byte) error) error {
 	level, below := w.levels[k], w.levels[k+1]
 	joined := below.Table
 	if below.spans != nil {
@@ -100,7 +100,7 @@ func encoded(ctx context.Context, t *tables.Table, byContent bool) ([]byte, erro
 }
 
 // metadata writes the tables and COLLECTION.json: see taco2.
-func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error) {
+func (w *containerWriter) metadata(ctx context.Context, t sink) (places []span, err error) {
 	// From the deepest level up, because the table of a folder has the places of the tables below it.
 	for k := len(w.levels) - 2; k >= 0; k-- {
 		spans := w.levels[k].spans
@@ -133,7 +133,7 @@ func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error
 }
 
 // document returns COLLECTION.json.
-func (w *writer) document(ctx context.Context) ([]byte, error) {
+func (w *containerWriter) document(ctx context.Context) ([]byte, error) {
 	if err := w.located(ctx, world()); err != nil {
 		return nil, err
 	}
@@ -145,12 +145,12 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 }
 
 // ofTables returns the members about the tree and the columns of the tables of METADATA.
-func (c *Collection) ofTables(tree *model.Tree, levels []*tables.Table) []member {
-	fields := make([]member, len(levels))
+func (c *Collection) ofTables(tree *model.Tree, levels []*tables.Table) []jsonMember {
+	fields := make([]jsonMember, len(levels))
 	for k, table := range levels {
-		fields[k] = member{model.LevelName(k), fieldsOf(c, k, table)}
+		fields[k] = jsonMember{model.LevelName(k), fieldsOf(c, k, table)}
 	}
-	return []member{{pitMember, tree}, {fieldsMember, object(fields)}}
+	return []jsonMember{{pitMember, tree}, {fieldsMember, object(fields)}}
 }
 
 // fieldsOf returns the columns of a table of METADATA as taco:field_schema has them: name, type and description.

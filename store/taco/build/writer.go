@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
-// writer writes one container.
-type writer struct {
+// containerWriter writes one container.
+type containerWriter struct {
 	o          Options
 	collection Collection
 	levels     []*Level
@@ -28,32 +28,32 @@ type writer struct {
 }
 
 // newWriter returns what writes a container to path, in the form of the options or, for Auto, of the path's name.
-func newWriter(path string, c Collection, o Options) *writer {
+func newWriter(path string, c Collection, o Options) *containerWriter {
 	if o.Form == Auto {
 		o.Form = FormOf(path)
 	}
-	return &writer{o: o, collection: c}
+	return &containerWriter{o: o, collection: c}
 }
 
 // putter writes the bytes of a file.
-type putter func(p place, l *loaded) error
+type putter func(p levelRow, l *loaded) error
 
-// place is a row of a level.
-type place struct {
+// levelRow is a row of a level.
+type levelRow struct {
 	level, row int
 	path       string
 }
 
 // order returns the files in the order in which they are written.
-func (w *writer) order() []place {
+func (w *containerWriter) order() []levelRow {
 	if w.named != nil {
 		w.result.Samples = len(w.named.levels[0].rows)
 		return w.named.order(w)
 	}
-	var places []place
+	var places []levelRow
 	// The files of a sample of level 0 follow each other, so that reading a sample is one request.
 	for i := range w.levels[0].Rows {
-		places = w.leaves(places, place{0, i, w.levels[0].Rows[i].ID})
+		places = w.leaves(places, levelRow{0, i, w.levels[0].Rows[i].ID})
 		if !w.levels[0].Rows[i].Padding {
 			w.result.Samples++
 		}
@@ -62,20 +62,20 @@ func (w *writer) order() []place {
 }
 
 // leaves appends the files of a row.
-func (w *writer) leaves(all []place, p place) []place {
+func (w *containerWriter) leaves(all []levelRow, p levelRow) []levelRow {
 	level := w.levels[p.level]
 	if !level.Rows[p.row].Folder {
 		return append(all, p)
 	}
 	for c := level.first[p.row]; c < level.first[p.row+1]; c++ {
-		all = w.leaves(all, place{p.level + 1, int(c), p.path + "/" + w.levels[p.level+1].Rows[c].ID})
+		all = w.leaves(all, levelRow{p.level + 1, int(c), p.path + "/" + w.levels[p.level+1].Rows[c].ID})
 	}
 	return all
 }
 
 // copyFiles loads the files in order and hands each to the inspection, and to put. Afterwards levels and collection are
 // complete.
-func (w *writer) copyFiles(ctx context.Context, put putter) error {
+func (w *containerWriter) copyFiles(ctx context.Context, put putter) error {
 	files := w.order()
 	err := inorder.Do(ctx, len(files), w.o.Workers,
 		func(ctx context.Context, i int) (*loaded, error) {
@@ -103,10 +103,10 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 }
 
 // row returns the row at a place.
-func (w *writer) row(p place) *Row { return &w.levels[p.level].Rows[p.row] }
+func (w *containerWriter) row(p levelRow) *Row { return &w.levels[p.level].Rows[p.row] }
 
 // hand gives a file to put, closes it, and counts it.
-func (w *writer) hand(p place, l *loaded, put putter) error {
+func (w *containerWriter) hand(p levelRow, l *loaded, put putter) error {
 	err := put(p, l)
 	if cerr := l.close(); err == nil {
 		err = cerr
@@ -117,7 +117,7 @@ func (w *writer) hand(p place, l *loaded, put putter) error {
 }
 
 // complete adds the columns of the inspection, which has seen all files, and columns that are computed from others.
-func (w *writer) complete(ctx context.Context) error {
+func (w *containerWriter) complete(ctx context.Context) error {
 	if w.inspection != nil {
 		if err := w.inspected(ctx); err != nil {
 			return err
@@ -140,7 +140,7 @@ const (
 )
 
 // typed gives the columns the types that the description declares.
-func (w *writer) typed(ctx context.Context) error {
+func (w *containerWriter) typed(ctx context.Context) error {
 	levels := make([]*tables.Table, len(w.levels))
 	for k, l := range w.levels {
 		levels[k] = l.Table
@@ -155,7 +155,7 @@ func (w *writer) typed(ctx context.Context) error {
 }
 
 // measure replaces the extent of the description by the extent of the samples, if they have positions or times.
-func (w *writer) measure(ctx context.Context) error {
+func (w *containerWriter) measure(ctx context.Context) error {
 	extent, err := extentOf(ctx, w.levels)
 	if err != nil || extent == nil {
 		return err
@@ -168,7 +168,7 @@ func (w *writer) measure(ctx context.Context) error {
 }
 
 // inspect hands a file to the inspection, if there is one. An error names the sample by the ids of its path.
-func (w *writer) inspect(ctx context.Context, p place, r source.Reader) error {
+func (w *containerWriter) inspect(ctx context.Context, p levelRow, r source.Reader) error {
 	if w.inspection == nil || w.inspection.File == nil || w.row(p).Padding {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (w *writer) inspect(ctx context.Context, p place, r source.Reader) error {
 }
 
 // inspected adds the columns of the inspection, which has seen all files.
-func (w *writer) inspected(ctx context.Context) error {
+func (w *containerWriter) inspected(ctx context.Context) error {
 	added, err := w.inspection.Columns(ctx)
 	w.inspection = nil
 	if err != nil {
@@ -187,7 +187,7 @@ func (w *writer) inspected(ctx context.Context) error {
 }
 
 // add adds columns to the levels.
-func (w *writer) add(added []*tables.Table) error {
+func (w *containerWriter) add(added []*tables.Table) error {
 	for depth, table := range added {
 		if table == nil {
 			continue
@@ -206,7 +206,7 @@ func (w *writer) add(added []*tables.Table) error {
 }
 
 // addFrom adds the columns that more returns, if it is not nil.
-func (w *writer) addFrom(ctx context.Context, more More) error {
+func (w *containerWriter) addFrom(ctx context.Context, more More) error {
 	if more == nil {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (w *writer) addFrom(ctx context.Context, more More) error {
 
 // located sets the extent of the description, if it has none: to the extent of the samples, or to another one if these
 // have no positions.
-func (w *writer) located(ctx context.Context, otherwise *Extent) error {
+func (w *containerWriter) located(ctx context.Context, otherwise *Extent) error {
 	if w.collection.Extent != nil {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (w *writer) located(ctx context.Context, otherwise *Extent) error {
 
 // more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete, because
 // files are inspected while they are copied.
-func (w *writer) more(ctx context.Context) error {
+func (w *containerWriter) more(ctx context.Context) error {
 	if err := w.addFrom(ctx, w.o.More); err != nil || w.o.Inspect == nil {
 		return err
 	}

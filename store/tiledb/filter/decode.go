@@ -58,8 +58,8 @@ type step struct {
 // NewDecoder returns a decoder for one worker. key may be nil.
 func NewDecoder(key cipher.AEAD) *Decoder { return &Decoder{key: key} }
 
-// chunk is one chunk of a tile.
-type chunk struct {
+// tileChunk is one chunk of a tile.
+type tileChunk struct {
 	off        int // of its header, in the tile's stored bytes
 	orig       int // decoded bytes
 	meta, data []byte
@@ -68,9 +68,9 @@ type chunk struct {
 const chunkHeader = 12
 
 // nextChunk reads the chunk at src[off:].
-func nextChunk(src []byte, off int) (chunk, int, error) {
+func nextChunk(src []byte, off int) (tileChunk, int, error) {
 	if len(src)-off < chunkHeader {
-		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed",
+		return tileChunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed",
 			len(src)-off, chunkHeader)
 	}
 	header := src[off:]
@@ -78,10 +78,10 @@ func nextChunk(src []byte, off int) (chunk, int, error) {
 		binary.LittleEndian.Uint32(header[8:])
 	rest := header[chunkHeader:]
 	if uint64(stored)+uint64(meta) > uint64(len(rest)) {
-		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off),
+		return tileChunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off),
 			"%d bytes of metadata and %d of data, %d are left", meta, stored, len(rest))
 	}
-	c := chunk{off: off, orig: int(orig), meta: rest[:meta:meta], data: rest[meta:][:stored:stored]}
+	c := tileChunk{off: off, orig: int(orig), meta: rest[:meta:meta], data: rest[meta:][:stored:stored]}
 	return c, off + chunkHeader + int(meta) + int(stored), nil
 }
 
@@ -94,7 +94,7 @@ func Size(src []byte) (size int64, chunks int, err error) {
 	}
 	off := 8
 	for range count {
-		var read chunk
+		var read tileChunk
 		if read, off, err = nextChunk(src, off); err != nil {
 			return 0, 0, err
 		}
@@ -131,7 +131,7 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 	d.plan(p, e)
 	off, pos := 8, 0
 	for i := range chunks {
-		var current chunk
+		var current tileChunk
 		if current, off, err = nextChunk(src, off); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (d *Decoder) plan(p Pipeline, e Elem) {
 }
 
 // chunk fills dst from one chunk. dst keeps the capacity of the tile.
-func (d *Decoder) chunk(dst []byte, c chunk) error {
+func (d *Decoder) chunk(dst []byte, c tileChunk) error {
 	meta, data := c.meta, c.data
 	for i := len(d.steps) - 1; i >= 0; i-- {
 		out := dst
@@ -313,9 +313,9 @@ func (d *Decoder) undelta(f step, dst, meta, data []byte, final int) (m, out []b
 	return meta, out, nil
 }
 
-// parts is the metadata of filters that consume the metadata and data before them part by part:
+// metaParts is the metadata of filters that consume the metadata and data before them part by part:
 // compressors and encryption.
-type parts struct {
+type metaParts struct {
 	header            int // bytes a part
 	list              []byte
 	nmeta, n          int
@@ -323,14 +323,14 @@ type parts struct {
 }
 
 // readParts parses it. It adds the sizes up to check them against the data.
-func readParts(meta []byte, header int) (p parts, err error) {
+func readParts(meta []byte, header int) (p metaParts, err error) {
 	nmeta, _ := u32(&meta)
 	ndata, ok := u32(&meta)
 	count := uint64(nmeta) + uint64(ndata)
 	if !ok || count*uint64(header) != uint64(len(meta)) {
 		return p, corrupt("metadata", "%d and %d parts in %d bytes", nmeta, ndata, len(meta))
 	}
-	p = parts{header: header, list: meta, nmeta: int(nmeta), n: int(count)}
+	p = metaParts{header: header, list: meta, nmeta: int(nmeta), n: int(count)}
 	for i := range p.n {
 		orig, _ := p.sizes(i)
 		if i < p.nmeta {
@@ -343,16 +343,16 @@ func readParts(meta []byte, header int) (p parts, err error) {
 }
 
 // at returns the header of part i.
-func (p *parts) at(i int) []byte { return p.list[i*p.header : (i+1)*p.header] }
+func (p *metaParts) at(i int) []byte { return p.list[i*p.header : (i+1)*p.header] }
 
 // sizes returns the size of part i before and after the filter.
-func (p *parts) sizes(i int) (orig, stored uint32) {
+func (p *metaParts) sizes(i int) (orig, stored uint32) {
 	h := p.at(i)
 	return binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:])
 }
 
 // each allocates room for the metadata and data of p, and calls f for each part with its destination.
-func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte,
+func (d *Decoder) each(p *metaParts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte,
 	err error) {
 	if p.metaSize > maxMeta(final) {
 		return nil, nil, fault.New(fault.Limit, "metadata", fault.NoOffset,

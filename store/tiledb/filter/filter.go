@@ -50,8 +50,8 @@ const (
 	numFilters       = 20
 )
 
-// kind is how a filter is read.
-type kind struct {
+// filterKind is how a filter is read.
+type filterKind struct {
 	name   string
 	config int // bytes of its configuration, but for the type of values that later versions add to deltas
 	// compressor is the number that a compressor has in its configuration, 0 for other filters.
@@ -63,7 +63,7 @@ type kind struct {
 	undo func(d *Decoder, f step, dst, meta, data []byte, final int) (m, out []byte, err error)
 }
 
-var kinds = [numFilters]kind{
+var kinds = [numFilters]filterKind{
 	None: {name: "none"},
 	Gzip: {name: "gzip", config: 5, compressor: 1,
 		expand: func(d *Decoder, dst, src []byte, _ Elem) error { return d.streams.Zlib(dst, src) }},

@@ -91,7 +91,8 @@ func FuzzFilters(f *testing.F) {
 			return
 		}
 		dst := make([]byte, n)
-		if err := dec.chunk(dst, chunk{orig: int(n), meta: meta, data: data}); err != nil && fault.KindOf(err) == 0 {
+		err := dec.chunk(dst, tileChunk{orig: int(n), meta: meta, data: data})
+		if err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("error without a kind: %v", err)
 		}
 	})

@@ -125,14 +125,14 @@ func (t *stringTile) text(b *[]byte) ([]byte, bool) {
 	return text, true
 }
 
-// cells are the strings and offsets that are filled.
-type cells struct {
+// stringCells are the strings and offsets that are filled.
+type stringCells struct {
 	dst, offs []byte
 	at        int
 }
 
 // put adds a string. It reports whether there is room.
-func (c *cells) put(s []byte) bool {
+func (c *stringCells) put(s []byte) bool {
 	if len(c.offs) < 8 || len(c.dst)-c.at < len(s) {
 		return false
 	}
@@ -142,7 +142,7 @@ func (c *cells) put(s []byte) bool {
 	return true
 }
 
-func (c *cells) end() error {
+func (c *stringCells) end() error {
 	if len(c.offs) > 0 || c.at != len(c.dst) {
 		return corrupt("", "%d cells and %d bytes are missing", len(c.offs)/8, len(c.dst)-c.at)
 	}
@@ -154,7 +154,7 @@ func (t *stringTile) runs(dst, offs []byte) error {
 	if len(t.rest) > 0 {
 		return corrupt("metadata", "%d bytes are left over", len(t.rest))
 	}
-	cells := cells{dst: dst, offs: offs}
+	cells := stringCells{dst: dst, offs: offs}
 	for data := t.data; len(data) > 0; {
 		run, _ := number(&data, t.count)
 		text, ok := t.text(&data)
@@ -189,7 +189,7 @@ func (t *stringTile) words(dst, offs []byte) error {
 		words = append(words, word)
 	}
 	words = slices.Clip(words)
-	cells := cells{dst: dst, offs: offs}
+	cells := stringCells{dst: dst, offs: offs}
 	for b := t.data; len(b) > 0; {
 		index, ok := number(&b, t.count)
 		if !ok || index >= uint64(len(words)) {

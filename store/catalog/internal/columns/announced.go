@@ -123,10 +123,10 @@ func (f *File) copyCells(cache *pageCache, key pageKey, pages *parquet.Pages, ce
 	}
 	slices.SortFunc(keys, func(x, y pageKey) int { return cmp.Compare(a.cells[x].unread[0], a.cells[y].unread[0]) })
 	first, rows := f.Groups[key.group].First+pages.Pages[key.page].First, int64(pages.Rows(key.page))
-	stay, free := make([]copied, 0, len(keys)), cache.Pages.Bound()
+	stay, free := make([]copiedCell, 0, len(keys)), cache.Pages.Bound()
 	for _, k := range keys {
 		found, ok := cache.Pages.Get(k)
-		one := copied{key: k, decoded: found}
+		one := copiedCell{key: k, decoded: found}
 		if in := k.cell - 1 - first; !ok && k.file == key.file && k.column == key.column && in >= 0 && in < rows {
 			one.decoded.cell, one.decoded.size = cellOf(int(in))
 			one.new = true
@@ -151,12 +151,12 @@ func (f *File) copyCells(cache *pageCache, key pageKey, pages *parquet.Pages, ce
 	}
 }
 
-// copied is the copy of an announced cell.
-type copied struct {
+// copiedCell is the copy of an announced cell.
+type copiedCell struct {
 	key     pageKey
 	decoded decoded
 	new     bool // not in the cache yet
 }
 
 // cost is about what the copy takes.
-func (c *copied) cost() int64 { return cellCost + c.decoded.size }
+func (c *copiedCell) cost() int64 { return cellCost + c.decoded.size }

@@ -530,17 +530,17 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 
 // OpenText reads a text, as its extension says: see text.Read.
 func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) text.Want) (*Table, error) {
-	return held(text.Read(ctx, r, name, want))
+	return inMemory(text.Read(ctx, r, name, want))
 }
 
 // OpenFiles is OpenText of several files: see text.ReadFiles.
 func OpenFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) text.Want) (*Table,
 	error) {
-	return held(text.ReadFiles(ctx, o, names, paths, want))
+	return inMemory(text.ReadFiles(ctx, o, names, paths, want))
 }
 
-// held returns a table in memory.
-func held(read *text.Table, err error) (*Table, error) {
+// inMemory returns a table in memory.
+func inMemory(read *text.Table, err error) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -77,10 +77,10 @@ func checkLength(src string) error {
 	return nil
 }
 
-// matcher matches paths with a glob, one part of the path after the other. It keeps how far the pattern reaches at each
-// directory of the last path, so that a directory is matched once for all files below it: a name costs at most the
+// globMatcher matches paths with a glob, one part of the path after the other. It keeps how far the pattern reaches at
+// each directory of the last path, so that a directory is matched once for all files below it: a name costs at most the
 // length of the pattern, however deep it lies.
-type matcher struct {
+type globMatcher struct {
 	pattern []string
 	path    []string // the last path
 	// reach[d] are the numbers of leading parts of pattern that match the first d parts of path, in rising order.
@@ -89,7 +89,7 @@ type matcher struct {
 }
 
 // newMatcher returns a matcher of the parts of a glob. The error is about a part that is not a pattern.
-func newMatcher(parts []string) (*matcher, error) {
+func newMatcher(parts []string) (*globMatcher, error) {
 	// "**/**" is "**": repeated, each would be a step for every name.
 	parts = slices.CompactFunc(slices.Clone(parts), func(a, b string) bool { return a == anyDirs && b == anyDirs })
 	for _, p := range parts {
@@ -97,13 +97,13 @@ func newMatcher(parts []string) (*matcher, error) {
 			return nil, fault.New(fault.NotFound, "glob", fault.NoOffset, "%q is not a pattern", p)
 		}
 	}
-	m := &matcher{pattern: parts, reach: make([][]int32, 1)}
+	m := &globMatcher{pattern: parts, reach: make([][]int32, 1)}
 	m.reach[0] = m.extend(nil, 0)
 	return m, nil
 }
 
 // extend appends the position at to to, and those that follow it without a part of the path.
-func (m *matcher) extend(to []int32, at int) []int32 {
+func (m *globMatcher) extend(to []int32, at int) []int32 {
 	for {
 		if n := len(to); n == 0 || to[n-1] < int32(at) {
 			to = append(to, int32(at))
@@ -116,7 +116,7 @@ func (m *matcher) extend(to []int32, at int) []int32 {
 }
 
 // match reports whether the pattern matches a path, and whether it can match a path below it.
-func (m *matcher) match(p string) (whole, below bool) {
+func (m *globMatcher) match(p string) (whole, below bool) {
 	parts := strings.Split(p, "/")
 	same := 0
 	for same < min(len(parts), len(m.path)) && parts[same] == m.path[same] {
@@ -134,7 +134,7 @@ func (m *matcher) match(p string) (whole, below bool) {
 }
 
 // step returns the positions of the pattern after one more part of the path.
-func (m *matcher) step(from []int32, name string) (to []int32) {
+func (m *globMatcher) step(from []int32, name string) (to []int32) {
 	for _, pos := range from {
 		if int(pos) == len(m.pattern) {
 			break

@@ -279,7 +279,7 @@ func notFound(err error) error {
 // walk adds the files below dir that count and match a glob (nil: all), by their paths relative to dir. It follows
 // links; every path is a sample, even if several lead to one file. A link out of the roots is an error: leaving it out
 // would change the dataset silently.
-func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, pattern *matcher) error {
+func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, pattern *globMatcher) error {
 	return r.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 type Pattern struct {
 	text  string
 	names []string // in the order of their first places
-	parts []part
+	parts []patternPart
 	wild  bool // it has stars
 
 	// The parts before, between and after the places of the only name, if that may hold slashes.
@@ -23,8 +23,8 @@ type Pattern struct {
 	size int // bytes of lits
 }
 
-// part is a piece of a pattern.
-type part struct {
+// patternPart is a piece of a pattern.
+type patternPart struct {
 	kind partKind
 	text string // of a literal
 	name int    // the number of a name
@@ -77,7 +77,7 @@ func (p *Pattern) parse() {
 		before, name, after, ok := column.CutName(rest)
 		p.parseStars(before, !ok)
 		if ok {
-			p.parts = append(p.parts, part{kind: named, name: slices.Index(p.names, name)})
+			p.parts = append(p.parts, patternPart{kind: named, name: slices.Index(p.names, name)})
 		}
 		rest = after
 	}
@@ -91,7 +91,7 @@ func (p *Pattern) parseStars(text string, last bool) {
 			star = len(text)
 		}
 		if star > 0 {
-			p.parts = append(p.parts, part{text: text[:star]})
+			p.parts = append(p.parts, patternPart{text: text[:star]})
 			text = text[star:]
 			continue
 		}
@@ -105,12 +105,12 @@ func (p *Pattern) parseStars(text string, last bool) {
 		}
 		switch after := text[stars:]; {
 		case stars == 2 && starts && after == "" && last:
-			p.parts = append(p.parts, part{kind: anyFiles})
+			p.parts = append(p.parts, patternPart{kind: anyFiles})
 		case stars == 2 && starts && strings.HasPrefix(after, "/"):
-			p.parts = append(p.parts, part{kind: anyPath})
+			p.parts = append(p.parts, patternPart{kind: anyPath})
 			stars++
 		default:
-			p.parts = append(p.parts, part{kind: anyText})
+			p.parts = append(p.parts, patternPart{kind: anyText})
 		}
 		text = text[stars:]
 	}

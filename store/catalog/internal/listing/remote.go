@@ -23,7 +23,7 @@ func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Open
 	if pattern == nil && magic.Named(source.Name(src)).Class.Pixels() {
 		return remoteFile(ctx, src, o)
 	}
-	var m *matcher
+	var m *globMatcher
 	if pattern != nil {
 		err := checkLength(src)
 		if err == nil {

@@ -134,7 +134,7 @@ func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
 // locked returns a level, linked with its parents if that is asked for. It is empty after an error. One that was read
 // does not wait for others that are being read.
 func (c *Container) locked(ctx context.Context, k int, linked bool) (Level, error) {
-	if level := c.known(k); level.Table != nil && (!linked || k == 0 || level.First != nil) {
+	if level := c.levelSoFar(k); level.Table != nil && (!linked || k == 0 || level.First != nil) {
 		return level, nil
 	}
 	unlock, err := c.Lock(ctx)
@@ -153,8 +153,8 @@ func (c *Container) locked(ctx context.Context, k int, linked bool) (Level, erro
 	return *level, nil
 }
 
-// known returns a level as far as it was read.
-func (c *Container) known(k int) Level {
+// levelSoFar returns a level as far as it was read.
+func (c *Container) levelSoFar(k int) Level {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k < 0 || k >= len(c.levels) || c.levels[k] == nil {

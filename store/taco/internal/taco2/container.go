@@ -26,15 +26,15 @@ type reader struct {
 	coll      *Collection
 	places    []model.Place // of the tables
 	collAt    span          // the place of COLLECTION.json in a ZIP
-	levels    []*level
+	levels    []*levelTable
 	// sources are the names of the source files of a catalog, and numbers the places of names in it. The first is "",
 	// the container itself.
 	sources []string
 	numbers map[string]int32
 }
 
-// level is a level with the values derived from its table.
-type level struct {
+// levelTable is a level with the values derived from its table.
+type levelTable struct {
 	model.Level
 	model.Places
 	types   *tables.Vector
@@ -111,7 +111,7 @@ func (c *reader) open(ctx context.Context, collection model.Place) error {
 	if c.places == nil {
 		err = c.listLevels(ctx)
 	}
-	c.levels = make([]*level, len(c.places))
+	c.levels = make([]*levelTable, len(c.places))
 	c.container.Open(c, len(c.places))
 	return err
 }
@@ -176,7 +176,7 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	l := &level{Level: model.Level{Table: table}, Places: model.Places{Name: model.LevelName(k)}}
+	l := &levelTable{Level: model.Level{Table: table}, Places: model.Places{Name: model.LevelName(k)}}
 	wants := []model.Want{{To: &l.IDs, Name: model.ColumnID, Kind: tables.String},
 		{To: &l.types, Name: model.ColumnType, Kind: tables.String}}
 	if c.container.Form == model.ZIP {

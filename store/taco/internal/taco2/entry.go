@@ -88,7 +88,7 @@ func (c *reader) settle(ctx context.Context, k int) error {
 
 // doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the folders above
 // are not in byte order, with or without a separator at the end, or the offsets of the files are not in storage order.
-func (c *reader) doubtful(ctx context.Context, l *level, k int) (doubtful map[int32]bool, err error) {
+func (c *reader) doubtful(ctx context.Context, l *levelTable, k int) (doubtful map[int32]bool, err error) {
 	if _, err := c.container.Linked(ctx, k); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (c *reader) doubtful(ctx context.Context, l *level, k int) (doubtful map[in
 
 // replace gives the rows of doubtful source files the places in the directories of the ZIPs. The
 // rows of missing source files keep theirs, because nothing of them can be read anyway.
-func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[int32]bool) error {
+func (c *reader) replace(ctx context.Context, l *levelTable, k int, doubtful map[int32]bool) error {
 	stored := make(map[span]bool, l.Table.Len())
 	spans := make([]span, l.Table.Len())
 	for i := range spans {
@@ -165,7 +165,7 @@ type zipDirectory struct {
 }
 
 // zip reads the directory of a source file of a level, or returns nil if the file is missing.
-func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
+func (c *reader) zip(ctx context.Context, l *levelTable, k int, name string) (*zipDirectory, error) {
 	uri, after := c.container.URI, c.collAt.End()
 	if l.Sources != nil {
 		if model.BadSource(name) {
@@ -192,7 +192,7 @@ func isData(name []byte) bool { return bytes.HasPrefix(name, []byte("DATA/")) }
 
 // find returns the place of the data of a row's own ZIP entry. stored are the places that the rows
 // of the level state, in any order.
-func (c *reader) find(ctx context.Context, z *zipDirectory, l *level, k, row int,
+func (c *reader) find(ctx context.Context, z *zipDirectory, l *levelTable, k, row int,
 	stored map[span]bool) (span, error) {
 	path, err := c.path(ctx, k, row)
 	if err != nil {
@@ -245,7 +245,7 @@ func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
 }
 
 // number sets the numbers of the source files of a level's rows.
-func (c *reader) number(l *level) {
+func (c *reader) number(l *levelTable) {
 	l.numbers = make([]int32, l.Table.Len())
 	for i := range l.numbers {
 		name := l.Sources.Bytes(i)
@@ -259,7 +259,7 @@ func (c *reader) number(l *level) {
 }
 
 // from returns the number of the source file of a row; outside catalogs all rows are of the container's own.
-func (l *level) from(row int) int32 {
+func (l *levelTable) from(row int) int32 {
 	if l.numbers == nil {
 		return 0
 	}

@@ -23,19 +23,19 @@ import (
 type reader struct {
 	container *model.Container
 	coll      *collection
-	index     *index // of a ZIP
-	levels    []*level
-	byDepth   [][]*level
+	index     *zipIndex // of a ZIP
+	levels    []*levelTable
+	byDepth   [][]*levelTable
 	// locations are the columns PATH::location of the wide table, each a table of its own.
 	locations map[string]*tables.Table
 }
 
-// level is the table of a folder.
-type level struct {
+// levelTable is the table of a folder.
+type levelTable struct {
 	name   string // as taco:metadata has it
 	folder string // below a sample; "" for its root, and for the level of samples
 	depth  int
-	above  *level // nil for the level of samples
+	above  *levelTable // nil for the level of samples
 
 	tbl   *tables.Table // nil until it is read
 	base  int           // the number of rows in front of it in its depth
@@ -97,9 +97,9 @@ func (c *reader) open(ctx context.Context, collection model.Place) error {
 	if err != nil {
 		return err
 	}
-	byName := map[string]*level{}
+	byName := map[string]*levelTable{}
 	for _, name := range c.coll.structure.Levels {
-		l := &level{name: name, folder: FolderOf(name), depth: Depth(name), above: byName[Above(name)],
+		l := &levelTable{name: name, folder: FolderOf(name), depth: Depth(name), above: byName[Above(name)],
 			Places: model.Places{Name: name, First: indexAt, Least: 1}}
 		byName[name] = l
 		if len(c.byDepth) == l.depth {
@@ -115,7 +115,7 @@ func (c *reader) open(ctx context.Context, collection model.Place) error {
 }
 
 // entry returns the name of the table in a ZIP and in a FOLDER.
-func (l *level) entry() string { return "METADATA/" + TableName(l.name) }
+func (l *levelTable) entry() string { return "METADATA/" + TableName(l.name) }
 
 // Bytes implements model.Reader.
 func (c *reader) Bytes() int64 {
@@ -193,7 +193,7 @@ func (c *reader) apart(depth int) map[string]bool {
 }
 
 // kind returns what a row of a level below the samples is: the folders of the structure are folders.
-func (c *reader) kind(l *level, row int) model.Kind {
+func (c *reader) kind(l *levelTable, row int) model.Kind {
 	if _, is := c.coll.structure.members[strings.TrimPrefix(l.folder+"/"+l.ids[row], "/")]; is {
 		return model.Folder
 	}
@@ -230,14 +230,14 @@ func (c *reader) Entry(_ context.Context, depth, row int) (model.Entry, error) {
 }
 
 // tableRow returns the table of a row of a depth, and the row there.
-func (c *reader) tableRow(depth, row int) (l *level, rowThere int) {
-	in := func(l *level) bool { return row >= l.base && row < l.base+l.tbl.Len() }
+func (c *reader) tableRow(depth, row int) (l *levelTable, rowThere int) {
+	in := func(l *levelTable) bool { return row >= l.base && row < l.base+l.tbl.Len() }
 	l = c.byDepth[depth][slices.IndexFunc(c.byDepth[depth], in)]
 	return l, row - l.base
 }
 
 // place sets where the bytes of a file are.
-func (c *reader) place(l *level, i int, e *model.Entry) error {
+func (c *reader) place(l *levelTable, i int, e *model.Entry) error {
 	if c.container.Form == model.CozipFolder {
 		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
 		p := l.paths.Str(i)
@@ -251,6 +251,6 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 }
 
 // inRow returns an error for a value in a row.
-func (c *reader) inRow(l *level, row int, format string, args ...any) error {
+func (c *reader) inRow(l *levelTable, row int, format string, args ...any) error {
 	return c.container.InTable(l.name, row, format, args...)
 }

@@ -46,8 +46,8 @@ func corrupt(part, format string, args ...any) error {
 // span is a byte range of an archive.
 type span = model.Span
 
-// index is the index of a cozip.
-type index struct {
+// zipIndex is the index of a cozip.
+type zipIndex struct {
 	profile   uint8
 	names     []string
 	spans     map[string]span
@@ -64,7 +64,7 @@ const maxBlock = 32 << 20
 // readIndex reads the index of a cozip and compares its checksum. head has the first bytes of the file. The reader that
 // it returns has the end of the file in memory: the entries that the index lists, unless they are too large, and the
 // tail that the checksum covers. With a head that holds the index, this is one request.
-func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, source.Reader, error) {
+func readIndex(ctx context.Context, r source.Reader, head []byte) (*zipIndex, source.Reader, error) {
 	size := r.Size()
 	if size < MinBytes || int64(len(head)) < indexAt {
 		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size,
@@ -137,8 +137,8 @@ func indexSize(b []byte) (int64, error) {
 const headBytes = 4 + 2 + 1 + 4
 
 // parseIndex parses the index of an archive of total bytes.
-func parseIndex(b []byte, total int64) (*index, error) {
-	bad := func(at int, format string, args ...any) (*index, error) {
+func parseIndex(b []byte, total int64) (*zipIndex, error) {
+	bad := func(at int, format string, args ...any) (*zipIndex, error) {
 		return nil, fault.New(fault.Corrupt, indexPart, indexAt+int64(at), format, args...)
 	}
 	if len(b) < headBytes || string(b[:4]) != "CZIP" {
@@ -148,7 +148,7 @@ func parseIndex(b []byte, total int64) (*index, error) {
 	if v := le.Uint16(b[4:]); v != 1 {
 		return nil, fault.New(fault.Unsupported, indexPart, indexAt+4, "version %d: version 1 is read", v)
 	}
-	parsed := &index{profile: b[6], spans: map[string]span{}, end: indexAt + int64(len(b))}
+	parsed := &zipIndex{profile: b[6], spans: map[string]span{}, end: indexAt + int64(len(b))}
 	if parsed.profile != profileFlat && parsed.profile != profileTACO {
 		return nil, fault.New(fault.Unsupported, indexPart, indexAt+6,
 			"profile %d: profiles %d (Flat) and %d (TACO) are read", parsed.profile, profileFlat, profileTACO)

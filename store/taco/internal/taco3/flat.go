@@ -11,9 +11,9 @@ import (
 // metadataName is the one entry that the index of a Flat archive lists: a Parquet table with a row for each file.
 const metadataName = "__metadata__"
 
-// flat is a model.Reader of a cozip of profile Flat: files with a table of their names, places and metadata. It has one
-// level, whose rows are the files.
-type flat struct {
+// flatReader is a model.Reader of a cozip of profile Flat: files with a table of their names, places and metadata. It
+// has one level, whose rows are the files.
+type flatReader struct {
 	model.Places
 	container *model.Container
 	tbl       *tables.Table
@@ -21,8 +21,8 @@ type flat struct {
 }
 
 // openFlat reads the table of a Flat archive.
-func openFlat(ctx context.Context, of *model.Container, x *index) error {
-	archive := &flat{container: of, Places: model.Places{Name: metadataName, First: indexAt}}
+func openFlat(ctx context.Context, of *model.Container, x *zipIndex) error {
+	archive := &flatReader{container: of, Places: model.Places{Name: metadataName, First: indexAt}}
 	of.Form, of.IDColumn = model.Flat, "name"
 	of.Named = &model.Named{Names: []string{"sample"}, Rows: archive.rows, Wide: archive.wide}
 	if err := archive.read(ctx, x); err != nil {
@@ -32,7 +32,7 @@ func openFlat(ctx context.Context, of *model.Container, x *index) error {
 	return nil
 }
 
-func (f *flat) read(ctx context.Context, x *index) error {
+func (f *flatReader) read(ctx context.Context, x *zipIndex) error {
 	file, err := f.container.File(ctx, f.container.URI)
 	if err != nil {
 		return err
@@ -52,18 +52,18 @@ func (f *flat) read(ctx context.Context, x *index) error {
 }
 
 // Bytes implements model.Reader.
-func (f *flat) Bytes() int64 { return 0 }
+func (f *flatReader) Bytes() int64 { return 0 }
 
 // Parents implements model.Reader: there is no level below 0.
-func (f *flat) Parents(context.Context, int) ([]int32, error) { return nil, nil }
+func (f *flatReader) Parents(context.Context, int) ([]int32, error) { return nil, nil }
 
 // Level implements model.Reader.
-func (f *flat) Level(context.Context, int) (*model.Level, error) {
+func (f *flatReader) Level(context.Context, int) (*model.Level, error) {
 	return &model.Level{Table: f.tbl, IDs: f.names}, nil
 }
 
 // Entry implements model.Reader.
-func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
+func (f *flatReader) Entry(_ context.Context, _, row int) (model.Entry, error) {
 	e := model.Entry{ID: f.names.Str(row)}
 	if f.names.Null(row) {
 		return e, f.container.InTable(metadataName, row, "name is null")
@@ -73,7 +73,7 @@ func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
 }
 
 // rows implements model.Named.
-func (f *flat) rows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
+func (f *flatReader) rows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {
 		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample",
 			name), f.container.URI)
@@ -82,6 +82,6 @@ func (f *flat) rows(_ context.Context, name string) (t *tables.Table, level, fir
 }
 
 // wide implements model.Named: the table has the places already.
-func (f *flat) wide(context.Context, int, func(string) string) (*tables.Table, error) {
+func (f *flatReader) wide(context.Context, int, func(string) string) (*tables.Table, error) {
 	return f.tbl, nil
 }

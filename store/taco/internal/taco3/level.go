@@ -33,7 +33,7 @@ func (c *reader) read(ctx context.Context, depth int) error {
 }
 
 // readLevel reads the table of a level and what its rows have to do with those above.
-func (c *reader) readLevel(ctx context.Context, l *level) error {
+func (c *reader) readLevel(ctx context.Context, l *levelTable) error {
 	table, err := c.readTable(ctx, l)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *reader) readLevel(ctx context.Context, l *level) error {
 	return nil
 }
 
-func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error) {
+func (c *reader) readTable(ctx context.Context, l *levelTable) (*tables.Table, error) {
 	place := model.Place{URI: c.container.URI}
 	switch c.container.Form {
 	case model.CozipFolder:
@@ -65,7 +65,7 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 }
 
 // columns reads the columns of places, and checks what other rows are found by.
-func (c *reader) columns(ctx context.Context, l *level) error {
+func (c *reader) columns(ctx context.Context, l *levelTable) error {
 	var parents *tables.Vector
 	wants := []model.Want{{To: &l.names, Name: model.ColumnID, Kind: tables.String}}
 	if l.above != nil {

@@ -51,8 +51,8 @@ func (i *Item) Number(name string) int {
 	return n
 }
 
-// member is a child that every sample has in a folder: a folder, or the files of an item.
-type member struct {
+// folderMember is a child that every sample has in a folder: a folder, or the files of an item.
+type folderMember struct {
 	folder string // its path; "" for an item
 	item   *Item
 }
@@ -64,11 +64,11 @@ type Layout struct {
 	// as they are first mentioned.
 	Levels []string
 	// members are the children in each folder, in order.
-	members map[string][]member
+	members map[string][]folderMember
 }
 
 // name returns the name of a folder or a file in its folder; of a sequence what stands in front of the number.
-func (m member) name() string {
+func (m folderMember) name() string {
 	if m.item != nil {
 		return m.item.Name
 	}
@@ -121,7 +121,7 @@ var sequencePattern = regexp.MustCompile(`^([^*\[\]]+)\*\[0*([0-9]{1,9}), *0*([0
 
 // NewLayout checks the paths of taco:structure.
 func NewLayout(paths []string) (*Layout, error) {
-	layout := &Layout{Levels: []string{"sample", "children"}, members: map[string][]member{}}
+	layout := &Layout{Levels: []string{"sample", "children"}, members: map[string][]folderMember{}}
 	if len(paths) == 0 {
 		return nil, structureFault("is empty")
 	}
@@ -145,11 +145,11 @@ func NewLayout(paths []string) (*Layout, error) {
 			if _, known := layout.members[folder]; !known {
 				depths[d+1] = append(depths[d+1], folder)
 				layout.members[folder] = nil
-				layout.members[above] = append(layout.members[above], member{folder: folder})
+				layout.members[above] = append(layout.members[above], folderMember{folder: folder})
 			}
 			above = folder
 		}
-		layout.members[item.Folder] = append(layout.members[item.Folder], member{item: item})
+		layout.members[item.Folder] = append(layout.members[item.Folder], folderMember{item: item})
 	}
 	for _, folders := range depths[1:] {
 		for _, f := range folders {
@@ -262,7 +262,7 @@ func (i *Item) parse(path string) error {
 }
 
 // distinct checks that no two children of a folder can have one name, also where case does not count.
-func distinct(members []member) error {
+func distinct(members []folderMember) error {
 	seen := map[string]bool{}
 	for _, member := range members {
 		name := strings.ToLower(member.name())
@@ -279,7 +279,7 @@ func distinct(members []member) error {
 }
 
 // apart checks that no sequence could make the name of another file.
-func apart(members []member) error {
+func apart(members []folderMember) error {
 	var items []*Item
 	for _, m := range members {
 		if m.item != nil {

@@ -50,7 +50,7 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 }
 
 // verifySchema compares the columns of a level with taco:metadata.
-func (c *reader) verifySchema(l *level) error {
+func (c *reader) verifySchema(l *levelTable) error {
 	if name, _ := l.tbl.Meta("taco:level"); name != l.name {
 		return corrupt("taco:level", "is %.80q", name)
 	}
@@ -156,7 +156,7 @@ func (c *reader) verifyRows(ctx context.Context) error {
 }
 
 // verifySamples checks the rows of the level of samples.
-func (c *reader) verifySamples(level *level) error {
+func (c *reader) verifySamples(level *levelTable) error {
 	seen := make(map[string]bool, level.tbl.Len())
 	number := 0 // of the sample in its own ZIP
 	for i := range level.tbl.Len() {
@@ -179,7 +179,7 @@ func (c *reader) verifySamples(level *level) error {
 }
 
 // verifyBelow checks the rows of a level below the samples.
-func (c *reader) verifyBelow(ctx context.Context, level *level) error {
+func (c *reader) verifyBelow(ctx context.Context, level *levelTable) error {
 	above := level.above
 	for i, parent := range level.parents {
 		p := int(parent)
@@ -209,7 +209,7 @@ func (c *reader) verifyBelow(ctx context.Context, level *level) error {
 }
 
 // verifyChildren checks the rows below row p of the level above l.
-func (c *reader) verifyChildren(l *level, p int, rows []int32) error {
+func (c *reader) verifyChildren(l *levelTable, p int, rows []int32) error {
 	above := l.above
 	if above.above != nil && strings.TrimPrefix(above.folder+"/"+above.ids[p], "/") != l.folder {
 		if len(rows) > 0 {
@@ -340,7 +340,7 @@ func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string
 }
 
 // indexOf reads the index of a cozip.
-func indexOf(ctx context.Context, r source.Reader) (*index, error) {
+func indexOf(ctx context.Context, r source.Reader) (*zipIndex, error) {
 	head := make([]byte, min(indexAt, r.Size()))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return nil, err
@@ -351,7 +351,7 @@ func indexOf(ctx context.Context, r source.Reader) (*index, error) {
 
 // verifyZIP checks that a ZIP has an entry at each place, with the name and no other, one behind the other, and that
 // their bytes have the CRC-32 of the entries.
-func verifyZIP(ctx context.Context, r source.Reader, x *index, places map[string]span, rep *model.Report) error {
+func verifyZIP(ctx context.Context, r source.Reader, x *zipIndex, places map[string]span, rep *model.Report) error {
 	where, _, err := zipdir.Find(ctx, r, 0)
 	if err != nil {
 		return err
@@ -419,7 +419,7 @@ const (
 )
 
 // Verify implements model.Reader.
-func (f *flat) Verify(ctx context.Context, r *model.Report) error {
+func (f *flatReader) Verify(ctx context.Context, r *model.Report) error {
 	file, err := f.container.File(ctx, f.container.URI)
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func (w *wideTable) item(it *Item) {
 }
 
 // column adds a column with the values of an item's rows in a level.
-func (w *wideTable) column(l *level, it *Item, field string, t tables.Type,
+func (w *wideTable) column(l *levelTable, it *Item, field string, t tables.Type,
 	values func(context.Context) (*tables.Vector, error)) {
 	name, typ := it.path+"::"+field, t
 	if it.sequence() {
@@ -158,12 +158,12 @@ func single(v *tables.Vector, rows [][]int) (*tables.Vector, error) {
 }
 
 // itemLevel returns the level that holds the files of an item.
-func (c *reader) itemLevel(it *Item) *level {
+func (c *reader) itemLevel(it *Item) *levelTable {
 	return c.levels[slices.Index(c.coll.structure.Levels, levelOf(it.Folder))]
 }
 
 // rowsOf returns for each sample its rows of an item, in the order of their numbers.
-func (c *reader) rowsOf(l *level, it *Item) [][]int {
+func (c *reader) rowsOf(l *levelTable, it *Item) [][]int {
 	rows := make([][]int, c.levels[0].tbl.Len())
 	for i, name := range l.ids {
 		if it.sequence() && it.Number(name) < 0 || !it.sequence() && name != it.Name {

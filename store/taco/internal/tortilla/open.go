@@ -62,7 +62,7 @@ func Open(ctx context.Context, c *model.Container) (err error) {
 }
 
 // entry returns the sample in a row of a table, whose bytes are at place(row). part names the table in errors.
-func (f *file) entry(t *rows, row int, place func(row int) (span, error), part string) (model.Entry, error) {
+func (f *file) entry(t *sampleTable, row int, place func(row int) (span, error), part string) (model.Entry, error) {
 	entry, err := t.entry(row)
 	var s span
 	if err == nil {

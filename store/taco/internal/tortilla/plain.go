@@ -19,13 +19,13 @@ import (
 type plain struct {
 	*file
 
-	levels [][]*blob // only level 0 until all are read
+	levels [][]*tortillaBlob // only level 0 until all are read
 	all    bool
 }
 
-// blob is a Tortilla: the container itself or a nested one.
-type blob struct {
-	*rows
+// tortillaBlob is a Tortilla: the container itself or a nested one.
+type tortillaBlob struct {
+	*sampleTable
 	at     span   // its place in the file
 	part   string // its name in errors
 	parent int    // its row in the level above
@@ -42,9 +42,9 @@ const (
 
 // openPlain opens a container with the rows of its footer. Samples mostly have the same structure, so that the first
 // nested ones tell the depth, until the level below level 0 is asked for.
-func openPlain(ctx context.Context, f *file, top *rows) error {
-	root := &blob{rows: top, at: span{Off: 0, Size: f.size()}, part: "footer"}
-	c := &plain{file: f, levels: [][]*blob{{root}}}
+func openPlain(ctx context.Context, f *file, top *sampleTable) error {
+	root := &tortillaBlob{sampleTable: top, at: span{Off: 0, Size: f.size()}, part: "footer"}
+	c := &plain{file: f, levels: [][]*tortillaBlob{{root}}}
 	if f.header.TACO {
 		f.container.Form = model.PlainTaco
 	}
@@ -69,19 +69,19 @@ func openPlain(ctx context.Context, f *file, top *rows) error {
 }
 
 // span returns the place of a row's bytes in the file.
-func (b *blob) span(i int) (span, error) {
-	return b.rows.span(i, b.at.Off, b.at.Off+HeaderSize, b.at.End())
+func (b *tortillaBlob) span(i int) (span, error) {
+	return b.sampleTable.span(i, b.at.Off, b.at.Off+HeaderSize, b.at.End())
 }
 
 // check refuses nested samples that share bytes.
-func (b *blob) check() error {
+func (b *tortillaBlob) check() error {
 	var spans []span
 	for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {
-		span, err := b.span(i)
+		extent, err := b.span(i)
 		if err != nil {
 			return fault.WithPart(err, b.part, fault.NoOffset)
 		}
-		spans = append(spans, span)
+		spans = append(spans, extent)
 	}
 	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.Off-y.Off, -1), 1)) })
 	for i := 1; i < len(spans); i++ {
@@ -94,12 +94,12 @@ func (b *blob) check() error {
 }
 
 // read reads the Tortilla in a row of another, which is one of a level.
-func (c *plain) read(ctx context.Context, b *blob, i, level int) (*blob, error) {
+func (c *plain) read(ctx context.Context, b *tortillaBlob, i, level int) (*tortillaBlob, error) {
 	place, err := b.span(i)
 	if err != nil {
 		return nil, fault.WithPart(err, b.part, fault.NoOffset)
 	}
-	kid := &blob{at: place, parent: b.first + i, part: fmt.Sprintf("level%d row %d footer", level-1, i)}
+	kid := &tortillaBlob{at: place, parent: b.first + i, part: fmt.Sprintf("level%d row %d footer", level-1, i)}
 	if level >= maxDepth {
 		return nil, fault.New(fault.Limit, kid.part, place.Off, "more than %d levels", maxDepth)
 	}
@@ -113,7 +113,7 @@ func (c *plain) read(ctx context.Context, b *blob, i, level int) (*blob, error) 
 	}
 	h, err := ParseHeader(head, place.Size)
 	if err == nil {
-		kid.rows, err = readRows(ctx, inside, h.Footer, "")
+		kid.sampleTable, err = readRows(ctx, inside, h.Footer, "")
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, kid.part, place.Off)
@@ -144,9 +144,9 @@ func (c *plain) walk(ctx context.Context) (int, error) {
 
 // below returns the Tortillas nested in the Tortillas of the level above, in the order of their rows. total is the
 // number of rows in front of them.
-func (c *plain) below(ctx context.Context, above []*blob, level int, total int64) ([]*blob, error) {
+func (c *plain) below(ctx context.Context, above []*tortillaBlob, level int, total int64) ([]*tortillaBlob, error) {
 	type place struct {
-		in  *blob
+		in  *tortillaBlob
 		row int
 	}
 	var places []place
@@ -155,7 +155,7 @@ func (c *plain) below(ctx context.Context, above []*blob, level int, total int64
 			places = append(places, place{b, i})
 		}
 	}
-	blobs := make([]*blob, len(places))
+	blobs := make([]*tortillaBlob, len(places))
 	err := each.Of(ctx, int64(len(places)), readAtOnce, func(ctx context.Context, n int64) (err error) {
 		blobs[n], err = c.read(ctx, places[n].in, places[n].row, level)
 		return err
@@ -217,20 +217,20 @@ func (c *plain) Parents(_ context.Context, level int) ([]int32, error) {
 func (c *plain) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	blobs := c.levels[level]
 	blob := blobs[sort.Search(len(blobs), func(i int) bool { return blobs[i].first > row })-1]
-	return c.entry(blob.rows, row-blob.first, blob.span, blob.part)
+	return c.entry(blob.sampleTable, row-blob.first, blob.span, blob.part)
 }
 
 // Verify implements model.Reader.
 func (c *plain) Verify(ctx context.Context, r *model.Report) error {
-	var all []*rows
+	var all []*sampleTable
 	for _, b := range slices.Concat(c.levels...) {
-		all = append(all, b.rows)
+		all = append(all, b.sampleTable)
 	}
 	return c.verify(ctx, r, all)
 }
 
 // verify notes violations of the specification that can be read anyway.
-func (f *file) verify(ctx context.Context, r *model.Report, all []*rows) error {
+func (f *file) verify(ctx context.Context, r *model.Report, all []*sampleTable) error {
 	splits := 0
 	for _, t := range all {
 		n, err := t.unknownSplits(ctx)

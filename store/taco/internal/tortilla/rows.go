@@ -30,26 +30,26 @@ const (
 	bytesPerByte = 64
 )
 
-// rows is a table of samples with the mandatory columns.
-type rows struct {
+// sampleTable is a table of samples with the mandatory columns.
+type sampleTable struct {
 	tbl              *tables.Table
 	ids, formats     *tables.Vector
 	offsets, lengths *tables.Vector
 	roots            *tables.Vector // nil if the table lacks this column of strings
 }
 
-func (t *rows) len() int { return t.tbl.Len() }
+func (t *sampleTable) len() int { return t.tbl.Len() }
 
 // asLevel returns the rows as a level.
-func (t *rows) asLevel() *model.Level { return &model.Level{Table: t.tbl, IDs: t.ids} }
+func (t *sampleTable) asLevel() *model.Level { return &model.Level{Table: t.tbl, IDs: t.ids} }
 
 // readRows reads the table at a place of a file. part names it in errors.
-func readRows(ctx context.Context, r source.Reader, at span, part string) (*rows, error) {
+func readRows(ctx context.Context, r source.Reader, at span, part string) (*sampleTable, error) {
 	tbl, err := model.ReadTable(ctx, r, at, fewBytes+bytesPerByte*at.Size)
 	if err != nil {
 		return nil, fault.WithPart(err, part, 0)
 	}
-	t := &rows{tbl: tbl}
+	t := &sampleTable{tbl: tbl}
 	wants := []model.Want{{To: &t.ids, Name: ColID, Kind: tables.String},
 		{To: &t.formats, Name: ColFormat, Kind: tables.String}, {To: &t.offsets, Name: ColOffset, Kind: tables.Int64},
 		{To: &t.lengths, Name: ColLength, Kind: tables.Int64}}
@@ -63,10 +63,12 @@ func readRows(ctx context.Context, r source.Reader, at span, part string) (*rows
 }
 
 // folder reports whether a row contains samples.
-func (t *rows) folder(i int) bool { return !t.formats.Null(i) && string(t.formats.Bytes(i)) == nested }
+func (t *sampleTable) folder(i int) bool {
+	return !t.formats.Null(i) && string(t.formats.Bytes(i)) == nested
+}
 
 // nextFolder returns the first row from i on with nested samples, or -1.
-func (t *rows) nextFolder(i int) int {
+func (t *sampleTable) nextFolder(i int) int {
 	for ; i < t.len(); i++ {
 		if t.folder(i) {
 			return i
@@ -77,7 +79,7 @@ func (t *rows) nextFolder(i int) int {
 
 // span returns the place of a row's bytes, which must lie between lo and hi in a file whose offsets
 // are counted from base.
-func (t *rows) span(i int, base, lo, hi int64) (span, error) {
+func (t *sampleTable) span(i int, base, lo, hi int64) (span, error) {
 	if t.offsets.Null(i) || t.lengths.Null(i) {
 		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null",
 			ColOffset, ColLength)
@@ -91,7 +93,7 @@ func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 }
 
 // entry returns id and kind of a row.
-func (t *rows) entry(i int) (e model.Entry, err error) {
+func (t *sampleTable) entry(i int) (e model.Entry, err error) {
 	switch {
 	case t.ids.Null(i) || len(t.ids.Bytes(i)) == 0:
 		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s is null or empty", ColID)
@@ -105,7 +107,7 @@ func (t *rows) entry(i int) (e model.Entry, err error) {
 }
 
 // unknownSplits returns the number of splits whose names are not in the specification.
-func (t *rows) unknownSplits(ctx context.Context) (n int, err error) {
+func (t *sampleTable) unknownSplits(ctx context.Context) (n int, err error) {
 	if t.tbl.Index(colSplit) < 0 {
 		return 0, nil
 	}

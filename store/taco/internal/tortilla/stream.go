@@ -18,8 +18,8 @@ import (
 // the id of level 0 alone; then the parent is the row whose bytes enclose the row's bytes.
 type stream struct {
 	*file
-	levels []*rows // of samples
-	chunks *rows
+	levels []*sampleTable // of samples
+	chunks *sampleTable
 	chain  []span // the places of the tables, the table of the chunks last
 
 	index map[[2]string][]int32 // the chunks by root and id
@@ -30,9 +30,9 @@ type stream struct {
 const maxTables = maxDepth + 1
 
 // openStream follows the chain of tables from the first one on, with its pointer.
-func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
+func openStream(ctx context.Context, f *file, top *sampleTable, pointer string) error {
 	c := &stream{file: f, chain: []span{f.header.Footer}}
-	tables := []*rows{top}
+	tables := []*sampleTable{top}
 	for {
 		part := "footer table " + strconv.Itoa(len(tables)-1)
 		next, ok, err := parsePointer(pointer)
@@ -129,12 +129,14 @@ func (c *stream) sampleChunks() (rows []int) {
 // Entry implements model.Reader.
 func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	rows := c.levels[level]
-	span := func(i int) (span, error) { return c.span(rows, i) }
-	return c.entry(rows, row, span, model.LevelName(level))
+	spanOf := func(i int) (span, error) { return c.span(rows, i) }
+	return c.entry(rows, row, spanOf, model.LevelName(level))
 }
 
 // span returns the place of a row's bytes.
-func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, HeaderSize, c.size()) }
+func (c *stream) span(t *sampleTable, row int) (span, error) {
+	return t.span(row, 0, HeaderSize, c.size())
+}
 
 // Parents implements model.Reader.
 func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
@@ -152,17 +154,17 @@ func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
 	return parents, nil
 }
 
-// joiner finds the parents of the rows of a level.
-type joiner struct {
+// parentJoiner finds the parents of the rows of a level.
+type parentJoiner struct {
 	c     *stream
 	level int
 	paths map[string]int32   // rows of the level above, by path
 	tops  map[string][]int32 // the same by the id at level 0, in the order of their offsets; nil at level 1
 }
 
-func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
+func (c *stream) joiner(ctx context.Context, level int) (*parentJoiner, error) {
 	above := c.levels[level-1]
-	found := &joiner{c: c, level: level, paths: make(map[string]int32, above.len())}
+	found := &parentJoiner{c: c, level: level, paths: make(map[string]int32, above.len())}
 	if level > 1 {
 		found.tops = map[string][]int32{}
 	}
@@ -204,7 +206,7 @@ func (c *stream) longPaths(level int) error {
 }
 
 // parent returns the parent of row i.
-func (j *joiner) parent(t *rows, i int) (int32, error) {
+func (j *parentJoiner) parent(t *sampleTable, i int) (int32, error) {
 	if t.roots.Null(i) {
 		return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s is null", ColRoot)
 	}
@@ -227,7 +229,7 @@ func (j *joiner) parent(t *rows, i int) (int32, error) {
 }
 
 // encloses reports whether the bytes of row p of a table enclose the bytes of row i of another.
-func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
+func (c *stream) encloses(up *sampleTable, p int, t *sampleTable, i int) bool {
 	outer, err := c.span(up, p)
 	if err != nil {
 		return false
