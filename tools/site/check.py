@@ -29,6 +29,7 @@ SEARCHES = {
     "multi gpu": "many-gpus/",
     "hdf5": "hdf5/",
     "coco": "labels/",
+    "hard examples": "sampling/",
     "self-supervised": "self-supervised/",
     "eurosat": "data-sets/",
     "predict": "predict/",
