@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
@@ -14,10 +16,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 
 import chaski
-from chaski import order
+from chaski import _walk, order
 
 ROWS, BATCH, SEED = 1000, 20, 7
 Array = npt.NDArray[Any]
@@ -191,6 +196,9 @@ def test_wrong_weights(tmp_path: Path, weights: list[Any], message: str) -> None
             loader.reweight(weights, folder=tmp_path)
         assert "weights" not in loader.state_dict()
         assert not list(tmp_path.glob(".*"))
+        with pytest.raises(chaski.Error, match=message):
+            loader.reweight(weights, 3, folder=tmp_path)
+            loader.state_dict()
         with pytest.raises(chaski.SpecError, match="from_step"):
             loader.reweight(WEIGHTS, -1, folder=tmp_path)
 
@@ -213,3 +221,71 @@ def test_a_file_that_changed_or_is_gone(tmp_path: Path) -> None:
         loader.load_state_dict(state)
         with pytest.raises(chaski.Error, match=path.name):
             next(iter(loader))
+
+
+def test_weights_of_a_later_step_are_written_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, go = _walk.written, threading.Event()
+
+    def late(*args: Any) -> tuple[str, str]:
+        assert go.wait(600)
+        return write(*args)
+
+    monkeypatch.setattr(_walk, "written", late)
+    weights = WEIGHTS.copy()
+    with load() as loader:
+        plain = take(loader, len(loader))
+        loop = iter(loader)
+        loader.reweight(weights, 40, folder=tmp_path)
+        weights[:] = 1  # the call has copied them
+        first = [next(loop)["sample"] for _ in range(20)]
+        assert not list(tmp_path.iterdir())
+        go.set()
+        (change,) = loader.state_dict()["weights"]
+        assert (change["epoch"], change["samples"]) == (1, 40 * BATCH)
+        assert hashlib.sha256(Path(change["path"]).read_bytes()).hexdigest() == change["hash"]
+        rest = [b["sample"] for b in loop]
+    assert (np.array(first) != plain[:20]).any()
+    assert (np.array(rest[:20]).ravel() == order.Order(SEED, 1, ROWS).at(np.arange(400, 800))).all()
+    assert (
+        np.array(rest[20:]).ravel() == order.drawn(SEED, 1, np.arange(800, ROWS), WEIGHTS)
+    ).all()
+
+
+def test_a_thread_that_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with load() as loader:
+        loop = iter(loader)
+        loader.reweight(WEIGHTS, 30, folder=tmp_path / "file")
+        with pytest.raises(FileExistsError):
+            loader.state_dict()
+        with pytest.raises(FileExistsError):
+            for _ in loop:
+                pass
+        loader.reweight(WEIGHTS, 30, folder=tmp_path)
+        done = loader.state_dict()["samples"] // BATCH
+        rest = take(loader, len(loader))
+    plain = order.Order(SEED, 0, ROWS).at(np.arange(done * BATCH, 30 * BATCH))
+    drawn = order.drawn(SEED, 0, np.arange(30 * BATCH, ROWS), WEIGHTS)
+    assert rest.ravel().tolist() == [*plain, *drawn]
+
+
+def test_files_of_weights(tmp_path: Path) -> None:
+    np.save(tmp_path / "w.npy", WEIGHTS)
+    pq.write_table(pa.table({"w": WEIGHTS.astype(np.float64)}), tmp_path / "w.parquet")
+    pq.write_table(pa.table({"w": WEIGHTS, "v": WEIGHTS}), tmp_path / "two.parquet")
+    hashes = set()
+    with load() as loader:
+        for weights in (
+            WEIGHTS,
+            torch.from_numpy(WEIGHTS),
+            tmp_path / "w.npy",
+            tmp_path / "w.parquet",
+        ):
+            for step in (None, 5):
+                loader.reweight(weights, step, folder=tmp_path)
+                hashes |= {w["hash"] for w in loader.state_dict()["weights"]}
+        assert len(hashes) == 1
+        with pytest.raises(chaski.SpecError, match="2 columns, not one"):
+            loader.reweight(tmp_path / "two.parquet", folder=tmp_path)

@@ -341,9 +341,15 @@ class Loader:
         weights for the same step. Batches of later steps that the engine works on already are
         asked for anew.
 
+        Weights from the next step on are written and opened before the call returns. Those of a
+        later step are copied, unless the array is not writeable, and a thread writes them:
+        `state_dict`, and the loop where it asks for the first batch with them, wait for it, and
+        raise its errors.
+
         Args:
             weights: a number of at least 0 for each sample, or for each row if all have equally
-                many windows: an array, or the path of a .npy file.
+                many windows: an array, a tensor, or the path of a .npy file or of a Parquet file
+                of one column, which must not change.
             from_step: the first step with these weights, counted from the start of this epoch;
                 steps of the next epoch begin at `len(loader)`. Default: the next step.
             folder: where the weights are written, by their hash. A resumed run, and servers, read

@@ -316,7 +316,11 @@ class Run:
         asked = time.monotonic()
         batch = self._received()
         given, now = self._given or asked, time.monotonic()
-        self._take(1, now - asked, asked - given)
+        try:
+            self._take(1, now - asked, asked - given)
+        except BaseException:  # weights that cannot be written: another run begins with this batch
+            self.close()
+            raise
         # What the owner does between epochs is no step.
         self._given = now if self._open and self._open[0].ticket.epoch == batch.epoch else 0.0
         return batch

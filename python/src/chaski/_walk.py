@@ -20,7 +20,7 @@ from chaski._ledger import Ledger
 from chaski._link import Link
 from chaski._plain import count
 from chaski._run import Job, Moves, Run, resting
-from chaski._weights import Changes, written
+from chaski._weights import Change, Changes, at_once, in_background, read, taken, written
 from chaski.errors import Error, SpecError, UnavailableError
 from chaski.order import State, Ticket, Weights
 
@@ -93,8 +93,8 @@ class Walk:
 
         def ticket(epoch: int, step: int) -> Ticket:
             t = Ticket.of_step(epoch, step, *shares)
-            if weights := changes.at(epoch, t.first):
-                t = replace(t, weights=weights)
+            if change := changes.at(epoch, t.first):
+                t = replace(t, weights=change.weights())
             return t if samples is None else t.without_padding(samples)
 
         return ticket
@@ -207,22 +207,44 @@ class Walk:
         epoch, step = (epoch + step // self._steps, step % self._steps) if ahead else (epoch, step)
         if step >= self._steps:
             epoch, step = epoch + 1, 0
-        path, digest = written(weights, folder)
-        change = Weights(path, digest, each_once, epoch, step * self._batch_size)
-        before = self._changes.at(epoch, change.samples)
+        first = step * self._batch_size
+        before = self._changes.at(epoch, first)
         if each_once and step and not (before and before.once):
             raise SpecError(
                 f"each_once from step {step} of epoch {epoch}: the samples that came before are "
                 f"not known to it; it begins with an epoch, at from_step={self._steps}"
             )
-        # Padding: the engine opens the weights for it, and reads no sample.
-        self._link.one(Job(1, 0, Ticket(epoch, self._samples, 1, 0, 1, weights=change)))
-        self._changes.add(change)
+        array = read(weights)
+        if ahead and not isinstance(weights, str | os.PathLike):
+            array = taken(array)
+
+        def write() -> tuple[str, str]:
+            path, digest = written(array, folder)
+            self._open(Weights(path, digest, each_once, epoch, first), early=bool(ahead))
+            return path, digest
+
+        file = in_background(write) if ahead else at_once(write())
+        self._changes.add(Change(epoch, first, each_once, file))
         if self._run is not None and self._run.asked_from(epoch, step):
             resting.take(self._run)
             if (loop := self._loop()) is not None:
                 loop.begin_again()
             self._end_run()
+
+    def _open(self, weights: Weights, early: bool) -> None:
+        """Has the engine open weights; early is for a thread, beside the loop."""
+        # Padding: the engine opens the weights for it, and reads no sample.
+        job = Job(1, 0, Ticket(weights.epoch, self._samples, 1, 0, 1, weights=weights))
+        if not early:
+            self._link.one(job)
+            return
+        try:
+            with contextlib.closing(self._link.run()) as run:
+                run.one(job)
+        except Error as e:
+            # The tickets of the loop meet again what is not about the weights, and outlive it.
+            if e._answered and e.kind != "unknown spec" and not isinstance(e, UnavailableError):
+                raise
 
     def planned(self, quota: int) -> list[dict[str, int]]:
         """Returns what a cache of a quota saves in the epochs that were walked through."""

@@ -6,80 +6,187 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from chaski._files import absolute_path
+from chaski._plain import as_array, optional
 from chaski.errors import SpecError
 from chaski.order import Weights
 
 _MAGIC = b"CHSKROW1"
-_PIECE = 1 << 22  # weights that are converted at a time
+_PIECE = 1 << 18  # weights that are converted at a time: 1 MiB, which stays in a processor's cache
+_COPIERS = 2  # threads that copy: more do not help where one has half of the memory's speed
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Weights from a place on. `file` waits for the path and the hash of their file."""
+
+    epoch: int
+    samples: int
+    once: bool
+    file: Callable[[], tuple[str, str]]
+
+    def weights(self) -> Weights:
+        """Returns them once their file is there.
+
+        Raises:
+            Error: the file cannot be written, or is refused.
+        """
+        path, digest = self.file()
+        return Weights(path, digest, self.once, self.epoch, self.samples)
 
 
 class Changes:
     """The weights of a run, by the places from which they hold."""
 
     def __init__(self) -> None:
-        self._all: list[Weights] = []
+        self._all: list[Change] = []
 
-    def add(self, change: Weights) -> None:
+    def add(self, change: Change) -> None:
         """Adds weights; those for the same or a later place give way to them."""
         place = change.epoch, change.samples
-        self._all[:] = [w for w in self._all if (w.epoch, w.samples) < place] + [change]
+        self._all[:] = [c for c in self._all if (c.epoch, c.samples) < place] + [change]
 
     def load(self, weights: Iterable[Weights]) -> None:
         """Takes the weights of a state."""
-        self._all[:] = weights
+        self._all[:] = [
+            Change(w.epoch, w.samples, w.once, at_once((w.path, w.hash))) for w in weights
+        ]
 
-    def at(self, epoch: int, samples: int) -> Weights | None:
-        """Returns the weights that hold at a place."""
-        before = [w for w in self._all if (w.epoch, w.samples) <= (epoch, samples)]
+    def at(self, epoch: int, samples: int) -> Change | None:
+        """Returns what holds at a place."""
+        before = [c for c in self._all if (c.epoch, c.samples) <= (epoch, samples)]
         return before[-1] if before else None
 
     def since(self, epoch: int, samples: int) -> tuple[Weights, ...]:
         """Returns the weights that a run needs which goes on at a place."""
         now = self.at(epoch, samples)
-        later = [w for w in self._all if (w.epoch, w.samples) > (epoch, samples)]
-        return tuple(([now] if now else []) + later)
+        later = [c for c in self._all if (c.epoch, c.samples) > (epoch, samples)]
+        return tuple(c.weights() for c in ([now] if now else []) + later)
 
 
-def written(weights: Any, folder: str | os.PathLike[str]) -> tuple[str, str]:
-    """Writes weights below a folder, by their hash. Returns the path and the hash."""
+def in_background(work: Callable[[], tuple[str, str]]) -> Callable[[], tuple[str, str]]:
+    """Begins work in a thread. Returns what waits for it, and gives its result or error."""
+    future: Future[tuple[str, str]] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as e:
+            future.set_exception(e)
+
+    threading.Thread(target=run, name="chaski-weights").start()
+    return future.result
+
+
+def at_once(file: tuple[str, str]) -> Callable[[], tuple[str, str]]:
+    """Returns what gives a file that is there."""
+    return lambda: file
+
+
+def read(weights: Any) -> Array:
+    """Returns weights as an array of numbers: those of a file, or what is one already."""
     if isinstance(weights, str | os.PathLike):
-        weights = np.load(weights, mmap_mode="r", allow_pickle=False)
-    array = np.asarray(weights)
+        path = os.fspath(weights)
+        if path.endswith(".parquet"):
+            pq = optional(
+                "pyarrow.parquet", "weights in Parquet need pyarrow (pip install pyarrow)"
+            )
+            table = pq.read_table(path)
+            if table.num_columns != 1:
+                raise SpecError(f"weights are {path}: it has {table.num_columns} columns, not one")
+            weights = table.column(0).to_numpy()
+        else:
+            weights = np.load(path, mmap_mode="r", allow_pickle=False)
+    array = as_array(weights)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
         raise SpecError(
             f"weights are {array.dtype} of shape {array.shape}: it must be one number for each row"
         )
+    return array
+
+
+def taken(array: Array) -> Array:
+    """Returns weights that the caller cannot change: a copy, unless nobody can write to them.
+
+    Raises:
+        SpecError: a weight is negative, infinite or not a number.
+    """
+    # The base of a view may be written to.
+    fixed = array.base is None and not array.flags.writeable
+    out = array if fixed else np.empty(array.size, np.float32)
+    share = max(-(-array.size // _COPIERS // _PIECE) * _PIECE, _PIECE)
+    firsts = range(0, array.size, share)
+    with ThreadPoolExecutor(_COPIERS) as threads:
+        for _ in threads.map(lambda i: _take(array, out, i, min(i + share, array.size)), firsts):
+            pass
+    return out
+
+
+def _take(array: Array, out: Array, first: int, last: int) -> None:
+    """Copies weights from first to last to another array, a piece at a time, and checks them."""
+    for begin in range(first, last, _PIECE):
+        piece = array[begin : min(begin + _PIECE, last)]
+        with np.errstate(over="ignore"):
+            single = piece.astype(np.float32, copy=False)
+        if out is not array:
+            out[begin : begin + len(piece)] = single
+        _check(single, piece, begin)
+
+
+def _check(single: Array, given: Array, first: int) -> None:
+    # The least one is NaN if one is.
+    if single.min() >= 0 and single.max() < np.inf:
+        return
+    wrong = int(np.flatnonzero(~((single >= 0) & np.isfinite(single)))[0])
+    raise SpecError(
+        f"the weight of row {first + wrong} is {given[wrong]}: it must be a finite number of at "
+        "least 0"
+    )
+
+
+def written(array: Array, folder: str | os.PathLike[str]) -> tuple[str, str]:
+    """Writes weights below a folder, by their hash. Returns the path and the hash."""
+    return write_hashed(_pieces(array), folder, "weights")
+
+
+def _pieces(array: Array) -> Iterable[Any]:
+    """Yields the bytes of a file of weights."""
+    yield _MAGIC + array.size.to_bytes(8, "little")
+    for first in range(0, array.size, _PIECE):
+        piece = array[first : first + _PIECE]
+        with np.errstate(over="ignore"):
+            single = np.ascontiguousarray(piece, "<f4")
+        _check(single, piece, first)
+        yield single.data.cast("B")
+
+
+def write_hashed(
+    pieces: Iterable[Any], folder: str | os.PathLike[str], ending: str
+) -> tuple[str, str]:
+    """Writes bytes below a folder as HASH.ending, durably. Returns the path and the hash."""
     folder = absolute_path(os.fspath(folder))
     os.makedirs(folder, exist_ok=True)
     digest = hashlib.sha256()
-    file, unfinished = tempfile.mkstemp(prefix=".weights-", dir=folder)
+    file, unfinished = tempfile.mkstemp(prefix=f".{ending}-", dir=folder)
     try:
         with os.fdopen(file, "wb") as out:
-
-            def add(data: Any) -> None:
+            for data in pieces:
                 digest.update(data)
                 out.write(data)
-
-            add(_MAGIC + array.size.to_bytes(8, "little"))
-            for first in range(0, array.size, _PIECE):
-                piece = array[first : first + _PIECE]
-                with np.errstate(over="ignore"):
-                    single = np.ascontiguousarray(piece, "<f4")
-                if (wrong := np.flatnonzero(~((single >= 0) & np.isfinite(single)))).size:
-                    raise SpecError(
-                        f"the weight of row {first + wrong[0]} is {piece[wrong[0]]}: it must be a "
-                        "finite number of at least 0"
-                    )
-                add(single.data.cast("B"))
             out.flush()
             os.fsync(out.fileno())
-        path = os.path.join(folder, f"{digest.hexdigest()}.weights")
+        path = os.path.join(folder, f"{digest.hexdigest()}.{ending}")
         os.replace(unfinished, path)
         # The entry of the folder is durable, too, before a state names the file.
         entry = os.open(folder, os.O_RDONLY)

@@ -1,0 +1,79 @@
+"""What `Loader.reweight` costs: how long calls wait, their processor time and memory."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import chaski
+import numpy as np
+
+ITEMS = 100  # chips, of which each has so many windows that there are as many samples as asked for
+
+
+def peak() -> int:
+    """Returns the most memory that this process had, and forgets it."""
+    status = Path("/proc/self/status").read_text()
+    Path("/proc/self/clear_refs").write_text("5")
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+
+def timed(what: Callable[[], object]) -> tuple[float, float, float]:
+    """Returns seconds, the processor time of this process, and the bytes of memory it took."""
+    peak()
+    before = peak()
+    begun, worked = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    what()
+    seconds, end = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF)
+    cpu = end.ru_utime + end.ru_stime - worked.ru_utime - worked.ru_stime
+    return seconds, cpu, peak() - before
+
+
+def main() -> None:
+    """Prints a row for each number of samples and form of the call."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, nargs="+", default=[10**7, 10**8])
+    parser.add_argument("--rounds", type=int, default=5)
+    o = parser.parse_args()
+    print("samples, call: wait ms (least-greatest), CPU ms, MB; then state_dict: wait ms")
+    for samples in o.samples:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for i in range(ITEMS):
+                np.save(folder / f"{i:03}.npy", np.zeros((1, 8, 8), np.uint8))
+            window = chaski.RandomWindow((4, 4), per_asset=samples // ITEMS)
+            with chaski.load(folder, window=window, batch_size=16) as loader:
+                weights = np.random.default_rng(0).random(samples, np.float32)
+                next(iter(loader))
+                calls: dict[str, list[tuple[float, float, float, float]]] = {}
+                for i in range(o.rounds):
+                    for form in ("now", "later", "later, not writeable"):
+                        weights.flags.writeable = True
+                        weights[i] = 0  # another file
+                        weights.flags.writeable = form != "later, not writeable"
+                        step = None if form == "now" else len(loader)
+                        call = timed(
+                            functools.partial(loader.reweight, weights, step, folder=folder / "w")
+                        )
+                        wait = timed(loader.state_dict)[0]
+                        calls.setdefault(form, []).append((*call, wait))
+                        for file in (folder / "w").iterdir():
+                            file.unlink()
+            for form, rounds in calls.items():
+                waits, cpu, memory, states = zip(*rounds, strict=True)
+                print(
+                    f"{samples}, {form}: {1e3 * statistics.median(waits):.0f} "
+                    f"({1e3 * min(waits):.0f}-{1e3 * max(waits):.0f}), "
+                    f"{1e3 * statistics.median(cpu):.0f}, {max(memory) / 1e6:.0f}; "
+                    f"{1e3 * statistics.median(states):.0f}"
+                )
+
+
+if __name__ == "__main__":
+    main()
