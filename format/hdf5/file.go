@@ -38,9 +38,9 @@ type file struct {
 // walk reads structures for one purpose, and bounds the bytes that it reads in all.
 type walk struct {
 	*file
-	r    source.Reader
-	ctx  context.Context
-	left int64 // bytes that may still be read
+	r         source.Reader
+	ctx       context.Context
+	bytesLeft int64 // bytes that may still be read
 
 	pages    map[int64][]byte
 	pageSize int64
@@ -48,7 +48,7 @@ type walk struct {
 }
 
 func (f *file) walk(ctx context.Context, r source.Reader) *walk {
-	w := &walk{file: f, r: r, ctx: ctx, left: rereads*min(f.size, math.MaxInt64/(2*rereads)) + spareReads,
+	w := &walk{file: f, r: r, ctx: ctx, bytesLeft: rereads*min(f.size, math.MaxInt64/(2*rereads)) + spareReads,
 		pages: map[int64][]byte{}, pageSize: localPage}
 	if _, remote := r.(source.Gapped); remote {
 		w.pageSize = remotePage
@@ -105,7 +105,7 @@ func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 
 // spend counts work against the bytes that may still be read: bytes, or what follows from them.
 func (w *walk) spend(part string, addr uint64, n int64) error {
-	if w.left -= n; w.left < 0 {
+	if w.bytesLeft -= n; w.bytesLeft < 0 {
 		return corrupt(part, addr, "the structures of the file lie on each other: more than %d times its bytes",
 			rereads)
 	}

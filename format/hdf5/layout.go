@@ -30,8 +30,8 @@ const (
 
 const layoutPart = "data layout"
 
-// layout is where the elements of a dataset are stored.
-type layout struct {
+// dataLayout is where the elements of a dataset are stored.
+type dataLayout struct {
 	version int
 	class   layoutClass
 	data    []byte // of a compact one
@@ -50,7 +50,7 @@ type layout struct {
 }
 
 // layout reads a data layout.
-func (w *walk) layout(m *message) (*layout, error) {
+func (w *walk) layout(m *message) (*dataLayout, error) {
 	b, err := w.content(m, layoutPart)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (w *walk) layout(m *message) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &layout{version: int(version), addr: undefined}
+	made := &dataLayout{version: int(version), addr: undefined}
 	if version < 3 {
 		return made, made.early(b)
 	}
@@ -84,7 +84,7 @@ func (w *walk) layout(m *message) (*layout, error) {
 }
 
 // early reads the rest of versions 1 and 2.
-func (l *layout) early(b *block) error {
+func (l *dataLayout) early(b *block) error {
 	n := int(b.u8())
 	l.class = layoutClass(b.u8())
 	b.take(5)
@@ -106,7 +106,7 @@ func (l *layout) early(b *block) error {
 }
 
 // sides reads the cells of a chunk along each dimension, and the bytes of an element.
-func (l *layout) sides(b *block, n, width int) error {
+func (l *dataLayout) sides(b *block, n, width int) error {
 	if n < 2 || n > maxRank+1 {
 		return b.fail("chunks of %d dimensions", n-1)
 	}
@@ -122,7 +122,7 @@ func (l *layout) sides(b *block, n, width int) error {
 }
 
 // later reads chunks of versions 4 and 5.
-func (l *layout) later(b *block) error {
+func (l *dataLayout) later(b *block) error {
 	flags, n, width := b.u8(), int(b.u8()), int(b.u8())
 	if b.err == nil && (width < 1 || width > 8) {
 		return b.fail("sizes of %d bytes", width)
@@ -151,7 +151,7 @@ func (l *layout) later(b *block) error {
 }
 
 // chunkBytes returns the decoded bytes of a chunk, or an error if they are more than limit.
-func (l *layout) chunkBytes(limit int64) (int64, error) {
+func (l *dataLayout) chunkBytes(limit int64) (int64, error) {
 	n := product(l.chunk, limit/max(l.element, 1))
 	if n < 0 {
 		return 0, unsupported(layoutPart, "chunks of %v elements of %d bytes", l.chunk, l.element)
@@ -160,7 +160,7 @@ func (l *layout) chunkBytes(limit int64) (int64, error) {
 }
 
 // sizeBytes returns how many bytes the size of a stored chunk takes in an index of version 4 or 5.
-func (l *layout) sizeBytes(f *file, chunkBytes int64) int {
+func (l *dataLayout) sizeBytes(f *file, chunkBytes int64) int {
 	if l.version > 4 {
 		return f.lengthSize
 	}

@@ -62,20 +62,20 @@ type Dataset struct {
 	Fill    []byte   // one element as it is stored, nil for zeros
 
 	file   *file
-	layout *layout
+	layout *dataLayout
 	max    []int64
 }
 
 // reading reads the tree of a file.
 type reading struct {
 	*walk
-	made  *File
-	take  func(n int64) error
-	known map[uint64]*Node // by address, so that a node is read once
-	links map[uint64][]link
-	soft  []softLink
-	nodes int
-	above []uint64 // addresses of the groups around a node
+	made   *File
+	take   func(n int64) error
+	nodeAt map[uint64]*Node // by address, so that a node is read once
+	links  map[uint64][]link
+	soft   []softLink
+	nodes  int
+	above  []uint64 // addresses of the groups around a node
 }
 
 // softLink is a soft link, which is followed once all nodes are known.
@@ -88,7 +88,7 @@ func Open(ctx context.Context, r source.Reader, take func(n int64) error) (*File
 		return nil, err
 	}
 	reader := &reading{walk: f.walk(ctx, r), made: &File{Superblock: *super, Nodes: map[string]*Node{}}, take: take,
-		known: map[uint64]*Node{}, links: map[uint64][]link{}}
+		nodeAt: map[uint64]*Node{}, links: map[uint64][]link{}}
 	if err := reader.node("", super.root); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (r *reading) node(p string, addr uint64) error {
 	if len(r.above) >= maxLevels {
 		return tooMany("levels of groups", maxLevels)
 	}
-	n, ok := r.known[addr]
+	n, ok := r.nodeAt[addr]
 	if !ok {
 		var err error
 		if n, err = r.object(addr); err != nil {
@@ -140,7 +140,7 @@ func (r *reading) node(p string, addr uint64) error {
 			}
 			n = &Node{Err: err, Addr: addr}
 		}
-		r.known[addr] = n
+		r.nodeAt[addr] = n
 	}
 	if err := r.put(p, n); err != nil {
 		return err

@@ -122,13 +122,13 @@ func (h *header) png() (*chunk.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	pngHeader, err := parsePNG(data)
+	ihdr, err := parsePNG(data)
 	if err != nil {
 		return nil, err
 	}
-	index := &chunk.Index{Bands: pngHeader.bands, Height: pngHeader.height, Width: pngHeader.width,
-		DType: pngHeader.dtype, Codec: chunk.PNG, Alpha: pngHeader.bands%2 == 0,
-		Classes: pngHeader.color == palette}
+	index := &chunk.Index{Bands: ihdr.bands, Height: ihdr.height, Width: ihdr.width,
+		DType: ihdr.dtype, Codec: chunk.PNG, Alpha: ihdr.bands%2 == 0,
+		Classes: ihdr.color == palette}
 	colours := int64(0)
 	off := int64(pngHeaderSize)
 	for range maxParts {
@@ -151,7 +151,7 @@ func (h *header) png() (*chunk.Index, error) {
 			if b, err = h.at(off+8, int(min(n, 257))); err != nil {
 				return nil, err
 			}
-			pngHeader.transparent(index, b, min(colours, 1<<pngHeader.depth))
+			ihdr.transparent(index, b, min(colours, 1<<ihdr.depth))
 		}
 		off += 8 + n + 4 // a checksum follows
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 )
 
-// builder makes a vector from the pages of one leaf column. It decides page by page where the values go, and copies
-// them there on several processors.
-type builder struct {
+// vectorBuilder makes a vector from the pages of one leaf column. It decides page by page where the values go, and
+// copies them there on several processors.
+type vectorBuilder struct {
 	p     *parquetTable
 	name  string
 	unit  uint8 // of times, see parquet.Note
@@ -24,9 +24,9 @@ type builder struct {
 	copying errgroup.Group
 }
 
-func newBuilder(p *parquetTable, leaf int) *builder {
+func newBuilder(p *parquetTable, leaf int) *vectorBuilder {
 	column := &p.f.Columns[leaf]
-	built := &builder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
+	built := &vectorBuilder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
 	built.copying.SetLimit(min(runtime.GOMAXPROCS(0), maxAhead) - 1)
 	if (column.Note.Kind == parquet.Timestamp || column.Note.Kind == parquet.Time) && column.Type != parquet.Int96 {
 		built.unit = column.Note.Unit
@@ -42,7 +42,7 @@ func newBuilder(p *parquetTable, leaf int) *builder {
 }
 
 // add appends a page. first is the number of its first row in the table.
-func (b *builder) add(v *parquet.Values, first int64) error {
+func (b *vectorBuilder) add(v *parquet.Values, first int64) error {
 	if b.p.keep == nil {
 		return b.addValues(v)
 	}
@@ -56,7 +56,7 @@ func (b *builder) add(v *parquet.Values, first int64) error {
 	return b.addValues(v.Take(rows))
 }
 
-func (b *builder) addValues(v *parquet.Values) error {
+func (b *vectorBuilder) addValues(v *parquet.Values) error {
 	values := &b.v
 	rows := v.Len()
 	if int64(values.n+rows) > b.p.o.MaxRows {
@@ -93,7 +93,7 @@ const minParallelRows = 4096
 
 // copy calls run, which copies n rows, on another goroutine if one is free. The caller must not move the memory that
 // run writes to before copying.Wait has returned: see reserve and extend.
-func (b *builder) copy(n int, run func()) {
+func (b *vectorBuilder) copy(n int, run func()) {
 	safely := func() error {
 		return crash.Call(func() error {
 			run()
@@ -106,7 +106,7 @@ func (b *builder) copy(n int, run func()) {
 }
 
 // vector returns what was added. It waits for copies that still run, so it must be called even after an error.
-func (b *builder) vector() (*Vector, error) {
+func (b *vectorBuilder) vector() (*Vector, error) {
 	if err := b.copying.Wait(); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (b *builder) vector() (*Vector, error) {
 
 // reserve makes room for n more bytes. It extrapolates the size of all rows from those so far, but grows at most
 // fourfold, so that a wrong row count in a file cannot allocate more than a multiple of the decoded bytes.
-func (b *builder) reserve(n int) {
+func (b *vectorBuilder) reserve(n int) {
 	values := &b.v
 	need := len(values.data) + n
 	if need <= cap(values.data) {
@@ -137,7 +137,7 @@ func (b *builder) reserve(n int) {
 
 // extend appends n zeros to values and returns all of them and the new ones. It makes room for all rows of the table at
 // once, but for at most four times the rows decoded so far.
-func extend[T any](b *builder, values []T, n int) (all, more []T) {
+func extend[T any](b *vectorBuilder, values []T, n int) (all, more []T) {
 	need := len(values) + n
 	if need > cap(values) {
 		room := max(need, 2*len(values))
@@ -151,7 +151,7 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	return values[:need], values[need-n : need]
 }
 
-func (b *builder) addBytes(v *parquet.Values) error {
+func (b *vectorBuilder) addBytes(v *parquet.Values) error {
 	values := &b.v
 	if b.codes != nil {
 		if b.codes.admits(v, values.n, b.p.o.MaxBytes) {
@@ -180,7 +180,7 @@ func (b *builder) addBytes(v *parquet.Values) error {
 }
 
 // addDecimals appends decimals that the file stores as integers or as big-endian two's complement of up to 16 bytes.
-func (b *builder) addDecimals(v *parquet.Values) error {
+func (b *vectorBuilder) addDecimals(v *parquet.Values) error {
 	values := &b.v
 	for i := range v.Len() {
 		var low, high int64
@@ -209,7 +209,7 @@ func (b *builder) addDecimals(v *parquet.Values) error {
 }
 
 // scale converts times from the column's unit to microseconds, and keeps the rest of nanoseconds.
-func (b *builder) scale() error {
+func (b *vectorBuilder) scale() error {
 	values := &b.v
 	if values.typ.Kind != Timestamp && values.typ.Kind != Time || b.unit == 6 {
 		return nil

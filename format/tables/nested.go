@@ -10,17 +10,17 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 )
 
-// stream holds one leaf of a nested column, all row groups together: a pair of levels for each value or missing value,
-// and the values that exist.
-type stream struct {
+// leafStream holds one leaf of a nested column, all row groups together: a pair of levels for each value or missing
+// value, and the values that exist.
+type leafStream struct {
 	rep, def []uint8 // repetition and definition levels; nil: all 0
 	n        int
 	values   *Vector
 	next     int // the value that leaf takes next
 }
 
-func (s *stream) repAt(i int) int { return levelAt(s.rep, i) }
-func (s *stream) defAt(i int) int { return levelAt(s.def, i) }
+func (s *leafStream) repAt(i int) int { return levelAt(s.rep, i) }
+func (s *leafStream) defAt(i int) int { return levelAt(s.def, i) }
 
 func levelAt(levels []uint8, i int) int {
 	if levels == nil {
@@ -31,7 +31,7 @@ func levelAt(levels []uint8, i int) int {
 
 // nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out.
 func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, error) {
-	assembly := assembler{p: p, streams: map[int]*stream{}}
+	assembly := assembler{p: p, streams: map[int]*leafStream{}}
 	if err := assembly.load(ctx, f); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ type places map[int][]int32
 // have no meaning.
 type assembler struct {
 	p       *parquetTable
-	streams map[int]*stream
+	streams map[int]*leafStream
 	err     error
 }
 
@@ -78,7 +78,7 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	}
 	builder := newBuilder(a.p, f.Leaf)
 	defer func() { _ = builder.copying.Wait() }()
-	stream := &stream{}
+	stream := &leafStream{}
 	// All rows are decoded, because the offset index does not say at which list element a page begins.
 	for g := range a.p.f.Groups {
 		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)

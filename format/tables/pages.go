@@ -10,12 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 )
 
-// held keeps decoded pages of columns when only some of their rows were requested, because the next request is often
-// for rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied.
-type held = lru.Cache[part, heldPart]
+// pageCache keeps decoded pages of columns when only some of their rows were requested, because the next request is
+// often for rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied.
+type pageCache = lru.Cache[pageKey, heldPart]
 
-// part names one page of one column of one row group, or what it needs beside its pages, where page is chunkPart.
-type part struct{ group, leaf, page int }
+// pageKey names one page of one column of one row group, or what it needs beside its pages, where page is chunkPart.
+type pageKey struct{ group, leaf, page int }
 
 const chunkPart = -1
 
@@ -123,18 +123,18 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 		if now.err != nil {
 			return now.err
 		}
-		file, columnChunk := now.file, now.chunk
-		for i := range columnChunk.pages.Pages {
-			first := group.First + columnChunk.pages.Pages[i].First
-			if !p.wants(first, first+int64(columnChunk.pages.Rows(i))) {
+		file, chunk := now.file, now.chunk
+		for i := range chunk.pages.Pages {
+			first := group.First + chunk.pages.Pages[i].First
+			if !p.wants(first, first+int64(chunk.pages.Rows(i))) {
 				continue
 			}
 			err := f(first, func() (*parquet.Values, error) {
-				key := part{number, leaf, i}
+				key := pageKey{number, leaf, i}
 				if held, ok := p.cache.Get(key); ok {
 					return held.values, nil
 				}
-				values, err := file.Read(ctx, number, leaf, columnChunk.pages, i, columnChunk.dict)
+				values, err := file.Read(ctx, number, leaf, chunk.pages, i, chunk.dict)
 				if err == nil && p.hold {
 					p.cache.Add(key, heldPart{values: values}, int64(values.Cost()))
 				}
@@ -159,7 +159,7 @@ type opening struct {
 // opening starts to open a column of a row group, unless it is held.
 func (p *parquetTable) opening(ctx context.Context, group, leaf int) *opening {
 	opened := &opening{file: p.f}
-	if held, ok := p.cache.Get(part{group, leaf, chunkPart}); ok {
+	if held, ok := p.cache.Get(pageKey{group, leaf, chunkPart}); ok {
 		opened.chunk = held.chunk
 		return opened
 	}
@@ -198,7 +198,7 @@ func (p *parquetTable) open(ctx context.Context, group, leaf int) (*parquet.File
 	}
 	chunk := &columnChunk{pages, dict}
 	if p.hold {
-		p.cache.Add(part{group, leaf, chunkPart}, heldPart{chunk: chunk}, chunk.cost())
+		p.cache.Add(pageKey{group, leaf, chunkPart}, heldPart{chunk: chunk}, chunk.cost())
 	}
 	return file, chunk, nil
 }

@@ -46,7 +46,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	if file.Rows > o.MaxRows {
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
 	}
-	loaded := &parquetTable{f: file, o: o, base: off, cache: lru.New[part, heldPart](o.MaxBytes)}
+	loaded := &parquetTable{f: file, o: o, base: off, cache: lru.New[pageKey, heldPart](o.MaxBytes)}
 	cols, inArrow := make([]Column, len(file.Fields)), arrowFields(file.Meta[ArrowKey], len(file.Fields))
 	for i := range file.Fields {
 		cols[i] = Column{Name: file.Fields[i].Name, Type: loaded.typeOf(&file.Fields[i])}
@@ -65,14 +65,14 @@ type parquetTable struct {
 	f     *parquet.File
 	o     Options
 	base  int64
-	types []Type // of the columns
-	keep  []span // the rows of the file that the table has, in order; nil: all
-	cache *held
+	types []Type    // of the columns
+	keep  []rowSpan // the rows of the file that the table has, in order; nil: all
+	cache *pageCache
 	hold  bool // keep decoded pages in held
 }
 
-// span is rows lo to hi, hi not included.
-type span struct{ lo, hi int64 }
+// rowSpan is rows lo to hi, hi not included.
+type rowSpan struct{ lo, hi int64 }
 
 func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
 	field := &p.f.Fields[i]
@@ -100,7 +100,7 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	}
 	// The vector has all rows, so that the pages are not needed any more.
 	if p.keep == nil {
-		p.cache.Forget(func(part part) bool { return part.leaf == leaf })
+		p.cache.Forget(func(part pageKey) bool { return part.leaf == leaf })
 	}
 	return values, nil
 }

@@ -36,10 +36,10 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 	if pages == nil || pages.keep != nil || !slices.ContainsFunc(ranges, onDisk) {
 		return t, nil, nil
 	}
-	keep := []span{}
+	keep := []rowSpan{}
 	for number := range pages.f.Groups {
 		group := &pages.f.Groups[number]
-		spans := []span{{group.First, group.First + group.Rows}}
+		spans := []rowSpan{{group.First, group.First + group.Rows}}
 		for _, r := range ranges {
 			var err error
 			if spans, err = pages.within(ctx, number, r, spans); err != nil {
@@ -66,7 +66,7 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 }
 
 // rowsOf returns the rows of spans. It is not nil, also of no rows.
-func rowsOf(spans []span) []int {
+func rowsOf(spans []rowSpan) []int {
 	count := int64(0)
 	for _, s := range spans {
 		count += s.hi - s.lo
@@ -81,7 +81,7 @@ func rowsOf(spans []span) []int {
 }
 
 // within narrows the rows of a row group to those that may lie in a range.
-func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([]span, error) {
+func (p *parquetTable) within(ctx context.Context, g int, r Range, in []rowSpan) ([]rowSpan, error) {
 	field := &p.f.Fields[r.Column]
 	if field.Leaf < 0 || field.Repeated || len(in) == 0 {
 		return in, nil
@@ -101,7 +101,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([
 	if err != nil || bounds == nil {
 		return in, err
 	}
-	var out []span
+	var out []rowSpan
 	pos := 0
 	for i := range pages.Pages {
 		lo := group.First + pages.Pages[i].First
@@ -113,7 +113,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([
 			pos++
 		}
 		for k := pos; k < len(in) && in[k].lo < hi; k++ {
-			out = append(out, span{max(lo, in[k].lo), min(hi, in[k].hi)})
+			out = append(out, rowSpan{max(lo, in[k].lo), min(hi, in[k].hi)})
 		}
 	}
 	return out, nil
@@ -204,6 +204,6 @@ func above(a, b any) bool {
 }
 
 // firstSpan returns the first span that ends after a row.
-func firstSpan(keep []span, row int64) int {
+func firstSpan(keep []rowSpan, row int64) int {
 	return sort.Search(len(keep), func(i int) bool { return keep[i].hi > row })
 }

@@ -87,7 +87,7 @@ func (t *Table) readerOf(i int, rows []int) *parquetTable {
 	if f := &t.pages.f.Fields[i]; f.Leaf < 0 || f.Repeated {
 		return nil
 	}
-	keep := []span{}
+	keep := []rowSpan{}
 	for _, r := range rows {
 		row, spans := int64(r), len(keep)
 		switch {
@@ -96,7 +96,7 @@ func (t *Table) readerOf(i int, rows []int) *parquetTable {
 		case spans > 0 && row == keep[spans-1].hi:
 			keep[spans-1].hi++
 		default:
-			keep = append(keep, span{row, row + 1})
+			keep = append(keep, rowSpan{row, row + 1})
 		}
 	}
 	reader := *t.pages

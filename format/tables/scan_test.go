@@ -150,7 +150,7 @@ func TestHeldPagesAreReadOnce(t *testing.T) {
 	if take(); file.reads.Load() != before {
 		t.Errorf("%d reads for pages that are held", file.reads.Load()-before)
 	}
-	tab.pages.cache = lru.New[part, heldPart](1000)
+	tab.pages.cache = lru.New[pageKey, heldPart](1000)
 	if take(); tab.pages.cache.Used() > 1000 {
 		t.Errorf("%d bytes are held, 1000 may be", tab.pages.cache.Used())
 	}

@@ -15,13 +15,13 @@ type Table struct {
 	n      int
 	cols   []Column
 	load   func(ctx context.Context, i int) (*Vector, error)
-	loaded []lazy
+	loaded []lazyColumn
 	pages  *parquetTable // if the columns are those of a Parquet object, else nil
 	of     *Table        // if Rename made the table: the one with the old names
 }
 
-// lazy is a column that is loaded at most once at a time: a second caller waits for the first one's result.
-type lazy struct {
+// lazyColumn is a column that is loaded at most once at a time: a second caller waits for the first one's result.
+type lazyColumn struct {
 	busy keylock.Locks[struct{}]
 	v    atomic.Pointer[Vector] // nil before it is loaded
 }
@@ -29,7 +29,7 @@ type lazy struct {
 // New returns a table of n rows. load returns column i, of the type of cols[i] and with n values. It is called until it
 // succeeds once.
 func New(n int, cols []Column, load func(ctx context.Context, i int) (*Vector, error)) *Table {
-	return &Table{n: n, cols: cols, load: load, loaded: make([]lazy, len(cols))}
+	return &Table{n: n, cols: cols, load: load, loaded: make([]lazyColumn, len(cols))}
 }
 
 // FromVectors returns a table of columns of equal length that are in memory.

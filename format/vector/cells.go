@@ -73,7 +73,7 @@ type cells struct {
 	exists     bool
 	names      map[string]bool // of the first feature's properties
 	v          Values
-	codes      codes
+	codes      stringCodes
 	floats     []float64
 	allNumbers bool // all values so far are numbers
 	allInts    bool // all numbers so far are whole
@@ -95,7 +95,7 @@ const maxWords = 1 << 16
 
 func newCells(column string) *cells {
 	empty := &cells{column: column, allNumbers: true, allInts: true, names: map[string]bool{}}
-	empty.codes = codes{v: &empty.v, of: map[string]uint32{}}
+	empty.codes = stringCodes{v: &empty.v, of: map[string]uint32{}}
 	return empty
 }
 
@@ -222,15 +222,15 @@ func (c *cells) values() (*Values, error) {
 	return &c.v, nil
 }
 
-// codes numbers the strings of a column.
-type codes struct {
+// stringCodes numbers the strings of a column.
+type stringCodes struct {
 	mu   sync.Mutex // pages are read several at a time
 	v    *Values
 	of   map[string]uint32
 	size int // of the strings, with nameBytes for each
 }
 
-func (c *codes) code(b []byte) (uint32, error) {
+func (c *stringCodes) code(b []byte) (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if code, ok := c.of[string(b)]; ok {
@@ -247,7 +247,7 @@ func (c *codes) code(b []byte) (uint32, error) {
 }
 
 // sort gives the strings numbers in their order, because the pages come in any order.
-func (c *codes) sort() {
+func (c *stringCodes) sort() {
 	sorted := slices.Sorted(maps.Keys(c.of))
 	numbers := make([]uint32, len(sorted))
 	for number, name := range sorted {
@@ -262,8 +262,8 @@ func (c *codes) sort() {
 }
 
 // rename gives the strings other ones, of which several may be the same.
-func (c *codes) rename(names map[string]string) {
-	fresh := codes{v: c.v, of: map[string]uint32{}}
+func (c *stringCodes) rename(names map[string]string) {
+	fresh := stringCodes{v: c.v, of: map[string]uint32{}}
 	numbers := make([]uint32, len(c.of))
 	for old, code := range c.of {
 		name := names[old]

@@ -98,13 +98,13 @@ func (c *coco) readObject(d *json.Decoder, want func(name string) any) error {
 	return expect(d, '}')
 }
 
-// named is what a file says of an image or a category.
-type named struct {
+// namedEntry is what a file says of an image or a category.
+type namedEntry struct {
 	ID         json.RawMessage
 	Name, File string
 }
 
-func (c *coco) readNamed(d *json.Decoder) (n named, err error) {
+func (c *coco) readNamed(d *json.Decoder) (n namedEntry, err error) {
 	err = c.readObject(d, func(name string) any {
 		switch name {
 		case "id":
@@ -195,7 +195,7 @@ func (c *coco) has(slot int) bool {
 }
 
 // cocoShape adds the shape of an annotation: the outline, if it has one and boxes are not asked for.
-func (c *coco) cocoShape() (form, error) {
+func (c *coco) cocoShape() (coordForm, error) {
 	switch {
 	case c.has(boxSlot) && (c.o.Boxes || !c.has(segmentSlot) && !c.has(polySlot)):
 		box, depth, err := c.list(c.members[boxSlot], nil)
@@ -215,7 +215,7 @@ func (c *coco) cocoShape() (form, error) {
 }
 
 // outlines adds a list of coordinates, or a list of such lists. Lists of fewer than three points cover nothing.
-func (c *coco) outlines(text json.RawMessage) (form, error) {
+func (c *coco) outlines(text json.RawMessage) (coordForm, error) {
 	f := noForm
 	add := func(outline []float64) error {
 		if len(outline) < 6 && len(outline)%2 == 0 {
@@ -272,7 +272,7 @@ func (c *coco) list(text json.RawMessage, each func([]float64) error) (list []fl
 }
 
 // mask adds a mask of runs, whose lengths are a list, or a string of LEB128-like numbers that pycocotools writes.
-func (c *coco) mask(text json.RawMessage) (form, error) {
+func (c *coco) mask(text json.RawMessage) (coordForm, error) {
 	var mask struct {
 		Size   []int64         `json:"size"`
 		Counts json.RawMessage `json:"counts"`

@@ -49,21 +49,21 @@ const (
 	Shares              // the same, in shares of the width and the height of the image
 )
 
-// form says how the coordinates of an object are stored.
-type form uint8
+// coordForm says how the coordinates of an object are stored.
+type coordForm uint8
 
 const (
-	noForm      form = iota // no coordinates: the object has no shape
-	boxForm                 // two opposite corners
-	polygonForm             // vertices of one or more outlines, which labels.rings separates
-	runForm                 // height of a mask and the lengths of its runs: see runs
+	noForm      coordForm = iota // no coordinates: the object has no shape
+	boxForm                      // two opposite corners
+	polygonForm                  // vertices of one or more outlines, which labels.rings separates
+	runForm                      // height of a mask and the lengths of its runs: see runs
 )
 
 // labels are the objects of a file, in memory. A box takes 41 bytes beside its values.
 type labels struct {
 	o      *Options
 	format string
-	forms  []form
+	forms  []coordForm
 	coords []float64
 	ends   []int64  // where each object ends in coords
 	rings  []int64  // where each outline of polygons ends in coords
@@ -76,8 +76,8 @@ type labels struct {
 	text   int64             // bytes of names, with nameBytes for each
 
 	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
-	ordinal bool
-	charged int64
+	ordinal      bool
+	chargedBytes int64
 }
 
 func newLabels(o *Options, format string) *labels {
@@ -132,7 +132,7 @@ func (l *labels) words(named map[string]string) error {
 const chargeStep = 64 << 10
 
 // end ends an object, whose coordinates and values were added.
-func (l *labels) end(ctx context.Context, f form) error {
+func (l *labels) end(ctx context.Context, f coordForm) error {
 	if int64(len(l.ends)) >= l.o.MaxShapes {
 		return fault.New(fault.Limit, l.format, fault.NoOffset, "over %d shapes", l.o.MaxShapes)
 	}
@@ -149,17 +149,17 @@ func (l *labels) charge(ctx context.Context) error {
 		kept += int64(column.codes.size)
 	}
 	// Twice, because a slice that grows is copied into one that is up to twice as long.
-	growth := 2*kept - l.charged
+	growth := 2*kept - l.chargedBytes
 	if growth <= 0 {
 		return nil
 	}
 	growth = max(growth, chargeStep)
-	l.charged += growth
+	l.chargedBytes += growth
 	return l.o.Grow(ctx, growth)
 }
 
 // box adds the coordinates of a box.
-func (l *labels) box(x0, y0, x1, y1 float64) form {
+func (l *labels) box(x0, y0, x1, y1 float64) coordForm {
 	l.coords = append(l.coords, x0, y0, x1, y1)
 	return boxForm
 }

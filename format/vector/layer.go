@@ -69,12 +69,12 @@ type Layer struct {
 	images *images // nil without Options.Image, unless the format names images
 	tree   *boxtree.Tree
 	n      int
-	shapes shapes
+	shapes shapeReader
 	sum    string
 }
 
-// shapes reads the shapes of a file.
-type shapes interface {
+// shapeReader reads the shapes of a file.
+type shapeReader interface {
 	shape(ctx context.Context, row int) (orb.Geometry, error)
 	Close() error
 }

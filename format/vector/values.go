@@ -20,7 +20,7 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	values := &Values{}
 	rows, meta := p.f.Rows, &p.f.Columns[column]
 	var take func(row, i int, page *parquet.Values) error
-	names := &codes{v: values, of: map[string]uint32{}}
+	names := &stringCodes{v: values, of: map[string]uint32{}}
 	refuse := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "column "+name, fault.NoOffset, format, args...)
 	}

@@ -97,23 +97,23 @@ func latin(label string, in io.Reader) (io.Reader, error) {
 // latinText is a text of one byte a character, as UTF-8.
 type latinText struct {
 	r    io.Reader
-	left []byte
+	rest []byte
 }
 
 // Read implements io.Reader.
 func (t *latinText) Read(p []byte) (int, error) {
-	if len(t.left) == 0 {
+	if len(t.rest) == 0 {
 		var raw [512]byte
 		n, err := t.r.Read(raw[:])
 		if n == 0 {
 			return 0, err
 		}
 		for _, char := range raw[:n] {
-			t.left = append(t.left, string(rune(char))...)
+			t.rest = append(t.rest, string(rune(char))...)
 		}
 	}
-	n := copy(p, t.left)
-	t.left = t.left[n:]
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
 	return n, nil
 }
 
@@ -180,7 +180,7 @@ func (l *labels) vocEnd(ctx context.Context, o *vocObject) error {
 }
 
 // vocShape adds the shape of an object: the oriented box, if it has one and boxes are not asked for.
-func (l *labels) vocShape(o *vocObject) (form, error) {
+func (l *labels) vocShape(o *vocObject) (coordForm, error) {
 	box, err := o.members("bndbox", "xmin", "ymin", "xmax", "ymax")
 	outline := o.outer
 	if err == nil && outline == nil {

@@ -205,18 +205,20 @@ func flagsOf(x *chunk.Index) byte {
 	return flags
 }
 
-// walker visits the chunks of an index whose length is not 0.
-type walker struct {
+// chunkWalker visits the chunks of an index whose length is not 0.
+type chunkWalker struct {
 	x      *chunk.Index
 	groups bool
 	at     int   // steps of the walk so far, sparse chunks included
 	end    int64 // end of the chunk visited last
 }
 
-func newWalker(x *chunk.Index, form byte) walker { return walker{x: x, groups: form&walkGroups != 0} }
+func newWalker(x *chunk.Index, form byte) chunkWalker {
+	return chunkWalker{x: x, groups: form&walkGroups != 0}
+}
 
 // next returns the number of the next chunk, or false at the end.
-func (w *walker) next() (int, bool) {
+func (w *chunkWalker) next() (int, bool) {
 	groups := w.x.Groups()
 	positions := len(w.x.Ranges) / groups
 	for w.at < len(w.x.Ranges) {

@@ -12,38 +12,38 @@ import (
 // The header of a predictor is the width of a row in samples and, if there is more than one, the number of
 // planes, which are predicted separately. Both have 32 bits; wp_static has its weights between them.
 
-// grid is the layout of the samples of a predictor: planes of whole rows.
-type grid struct {
+// sampleGrid is the layout of the samples of a predictor: planes of whole rows.
+type sampleGrid struct {
 	width int // samples per row
 	plane int // samples per plane
 }
 
 // gridOf reads the number of planes, b, and checks that whole rows of width samples fill each.
-func gridOf(c *openzl.Call, width uint32, b []byte, n int) (grid, error) {
+func gridOf(c *openzl.Call, width uint32, b []byte, n int) (sampleGrid, error) {
 	count := uint32(1)
 	if len(b) > 0 {
 		count = binary.LittleEndian.Uint32(b)
 	}
 	if n == 0 {
-		return grid{1, 1}, nil
+		return sampleGrid{1, 1}, nil
 	}
 	if width == 0 || count == 0 || n%int(count) != 0 || n/int(count)%int(width) != 0 {
-		return grid{}, c.Corrupt("%d samples are not %d planes of rows of %d", n, count, width)
+		return sampleGrid{}, c.Corrupt("%d samples are not %d planes of rows of %d", n, count, width)
 	}
-	return grid{int(width), n / int(count)}, nil
+	return sampleGrid{int(width), n / int(count)}, nil
 }
 
-func predictorGrid(c *openzl.Call, n int) (grid, error) {
+func predictorGrid(c *openzl.Call, n int) (sampleGrid, error) {
 	header := c.Header
 	if len(header) != 4 && len(header) != 8 {
-		return grid{}, c.Corrupt("header of %d bytes", len(header))
+		return sampleGrid{}, c.Corrupt("header of %d bytes", len(header))
 	}
 	return gridOf(c, binary.LittleEndian.Uint32(header), header[4:], n)
 }
 
 // predictor undoes one prediction, with a function for samples of 1, 2, 4 and 8 bytes. A function fills dst, planes of
 // rows, from the residuals src, which may be the same memory.
-type predictor [4]func(dst, src []byte, g grid)
+type predictor [4]func(dst, src []byte, g sampleGrid)
 
 var (
 	deltaW = predictor{of(kernel.DeltaW[uint8]), of(kernel.DeltaW[uint16]), of(kernel.DeltaW[uint32]),
@@ -63,8 +63,8 @@ var (
 )
 
 // of returns the function that runs f for each plane of rows of width samples.
-func of[T kernel.Unsigned](f func(dst, res []T, width int)) func(dst, src []byte, g grid) {
-	return func(dst, src []byte, g grid) { eachPlane(dst, src, g, f) }
+func of[T kernel.Unsigned](f func(dst, res []T, width int)) func(dst, src []byte, g sampleGrid) {
+	return func(dst, src []byte, g sampleGrid) { eachPlane(dst, src, g, f) }
 }
 
 // decodeDeltaW undoes a prediction for which planes would make no difference, and are not said.
@@ -90,11 +90,11 @@ func (p *predictor) decode(c *openzl.Call) error {
 }
 
 // run undoes the prediction of every plane of src, samples of size bytes.
-func (p *predictor) run(dst, src []byte, size int, shape grid) {
+func (p *predictor) run(dst, src []byte, size int, shape sampleGrid) {
 	p[bits.TrailingZeros(uint(size))](dst, src, shape)
 }
 
-func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, width int)) {
+func eachPlane[T kernel.Unsigned](dst, src []byte, g sampleGrid, f func(dst, res []T, width int)) {
 	res := cast.Values[T](src)
 	cast.Fill(dst, func(out []T) {
 		for pos := 0; pos < len(out); pos += g.plane {
@@ -131,6 +131,6 @@ func decodeWPStatic(c *openzl.Call) error {
 	return nil
 }
 
-func weighted[T kernel.Unsigned](dst, src []byte, shape grid, weights kernel.Weights) {
+func weighted[T kernel.Unsigned](dst, src []byte, shape sampleGrid, weights kernel.Weights) {
 	eachPlane(dst, src, shape, func(out, res []T, width int) { kernel.WPStatic(out, res, width, &weights) })
 }

@@ -36,7 +36,7 @@ type Decoder struct {
 
 	quant       [4]*[64]int32
 	dc, ac      [4]*huffman
-	frame       frame
+	frame       frameHeader
 	restart     int // MCUs between restart markers, 0 for none
 	scans       int
 	coefs       []int16
@@ -46,17 +46,17 @@ type Decoder struct {
 	progressive bool
 }
 
-// frame is the frame header of a stream.
-type frame struct {
+// frameHeader is the frame header of a stream.
+type frameHeader struct {
 	width, height int
 	hMax, vMax    int
 	mcuX, mcuY    int
 	n             int // components; 0 before the frame header
-	component     [maxComponents]component
+	component     [maxComponents]bandComponent
 }
 
-// component is one band as it is stored.
-type component struct {
+// bandComponent is one band as it is stored.
+type bandComponent struct {
 	id            byte
 	h, v, quant   int
 	width, height int // samples

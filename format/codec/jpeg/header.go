@@ -111,7 +111,8 @@ func (d *Decoder) header(marker byte, body []byte) error {
 		return unsupported("samples of %d bits", body[0])
 	}
 	bands := int(body[5])
-	*header = frame{height: int(body[1])<<8 | int(body[2]), width: int(body[3])<<8 | int(body[4]), hMax: 1, vMax: 1}
+	*header = frameHeader{height: int(body[1])<<8 | int(body[2]), width: int(body[3])<<8 | int(body[4]), hMax: 1,
+		vMax: 1}
 	shape := &d.shape
 	switch {
 	case header.width != shape.Width || header.height < shape.Least ||
@@ -129,7 +130,7 @@ func (d *Decoder) header(marker byte, body []byte) error {
 	}
 	for i := range bands {
 		comp, fields := &header.component[i], body[6+3*i:]
-		*comp = component{id: fields[0], h: int(fields[1] >> 4), v: int(fields[1] & 15), quant: int(fields[2])}
+		*comp = bandComponent{id: fields[0], h: int(fields[1] >> 4), v: int(fields[1] & 15), quant: int(fields[2])}
 		if min(comp.h, comp.v) < 1 || max(comp.h, comp.v) > 4 || comp.quant > 3 {
 			return corrupt("component %d has sampling factors %d and %d and quantisation table %d", i, comp.h, comp.v,
 				comp.quant)

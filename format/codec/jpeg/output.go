@@ -26,7 +26,7 @@ func (d *Decoder) output(dst []byte, rows int) {
 }
 
 // row returns row y of a component in the image's size. It may use scratch.
-func (d *Decoder) row(c *component, y int, scratch []byte) []byte {
+func (d *Decoder) row(c *bandComponent, y int, scratch []byte) []byte {
 	across, down := d.frame.hMax/c.h, d.frame.vMax/c.v
 	near := c.plane[y/down*c.stride:][:c.stride]
 	switch {
@@ -52,7 +52,7 @@ func repeat(dst, src []byte, times int) {
 }
 
 // far returns the row of a component of half the height that is second nearest to row y of the image.
-func (d *Decoder) far(c *component, y int) []byte {
+func (d *Decoder) far(c *bandComponent, y int) []byte {
 	pos := y/2 - 1 + y&1*2
 	return c.plane[min(max(pos, 0), c.height-1)*c.stride:][:c.stride]
 }

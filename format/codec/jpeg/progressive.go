@@ -28,7 +28,7 @@ func (p *progressiveScan) mcu(x, y int) bool {
 	return true
 }
 
-func (p *progressiveScan) block(b *[64]int16, c *component, i int) bool {
+func (p *progressiveScan) block(b *[64]int16, c *bandComponent, i int) bool {
 	scan, in := p.s, &p.d.in
 	switch {
 	case scan.ss == 0 && scan.ah == 0:
@@ -143,7 +143,7 @@ func (p *progressiveScan) pass(b *[64]int16, k, zeros int) int {
 }
 
 // transform computes the samples of a component from its coefficients.
-func (d *Decoder) transform(c *component) {
+func (d *Decoder) transform(c *bandComponent) {
 	var block [64]int32
 	for row := range c.bh {
 		for column := range c.bw {

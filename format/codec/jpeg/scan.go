@@ -76,7 +76,7 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 }
 
 // progress records which bits a scan adds to a component.
-func (d *Decoder) progress(c *component, s *scanHeader) error {
+func (d *Decoder) progress(c *bandComponent, s *scanHeader) error {
 	if !c.hasScan {
 		table := d.quant[c.quant]
 		if table == nil {
@@ -191,7 +191,7 @@ func (d *Decoder) mcu(s *scanHeader, block *[64]int32, x, y int) bool {
 
 // block decodes the coefficients of a block and multiplies them by their quantisation. It returns the place of
 // the last one, in the order of the stream, or -1 if there is an invalid code.
-func (d *Decoder) block(block *[64]int32, c *component, dc, ac *huffman) int {
+func (d *Decoder) block(block *[64]int32, c *bandComponent, dc, ac *huffman) int {
 	*block = [64]int32{}
 	in := &d.in
 	quant := &c.quantTable

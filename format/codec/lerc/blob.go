@@ -39,7 +39,7 @@ type Shape struct {
 type Decoder struct {
 	b          []byte // the rest of the blob
 	err        error
-	h          header
+	h          blobHeader
 	s          Shape
 	maskPixels int    // pixels of the mask of the last blob
 	mask       []byte // a bit for each pixel, most significant first; empty if all are valid
@@ -55,7 +55,7 @@ type Decoder struct {
 	codes  huffman
 }
 
-type header struct {
+type blobHeader struct {
 	version     int
 	valid       int // pixels
 	blockSide   int
@@ -209,7 +209,7 @@ func (d *Decoder) header(src []byte) {
 		d.fail(corrupt("not a blob of LERC2"))
 	}
 	head := &d.h
-	*head = header{version: d.i32()}
+	*head = blobHeader{version: d.i32()}
 	if d.err == nil && (head.version < 2 || head.version > 6) {
 		d.fail(unsupported("version %d of LERC2", head.version))
 	}

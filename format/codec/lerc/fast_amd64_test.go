@@ -41,7 +41,7 @@ func TestWide(t *testing.T) {
 			defer func() { hasAVX2 = true }()
 			out = make([]byte, sizes[kind]*w*side)
 			d := &Decoder{b: src, out: out, size: sizes[kind], maxs: []float64{highest}}
-			d.s, d.h = Shape{w, side, 1, kind, false}, header{version: 4, maxError: scale / 2}
+			d.s, d.h = Shape{w, side, 1, kind, false}, blobHeader{version: 4, maxError: scale / 2}
 			d.view()
 			if vector && d.wide(r, offset) {
 				vectors++

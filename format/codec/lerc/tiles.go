@@ -197,7 +197,7 @@ func (d *Decoder) rawBlock(block rect, band int) {
 func (d *Decoder) place(block rect, band int, offset float64, diff bool, kind int) {
 	bands, width := d.s.Bands, block.x1-block.x0
 	count := width * (block.y1 - block.y0)
-	line := line{d.s.Type, band, bands, offset, 2 * d.h.maxError, d.maxs[band]}
+	line := linearScale{d.s.Type, band, bands, offset, 2 * d.h.maxError, d.maxs[band]}
 	every := len(d.mask) == 0 || len(d.block) == count
 	if kind != blockStuffed {
 		d.block = slices.Grow(d.block[:0], count)[:count]
@@ -233,14 +233,14 @@ func (d *Decoder) place(block rect, band int, offset float64, diff bool, kind in
 	}
 }
 
-// line says how numbers of a block become samples: offset + number × scale, at most highest.
-type line struct {
+// linearScale says how numbers of a block become samples: offset + number × scale, at most highest.
+type linearScale struct {
 	t                      Type
 	band, bands            int
 	offset, scale, highest float64
 }
 
-func (l *line) value(number uint32) float64 {
+func (l *linearScale) value(number uint32) float64 {
 	// The product is rounded first, so that no machine fuses it with the sum.
 	sample := l.offset + float64(float64(number)*l.scale)
 	if l.highest < sample {
@@ -251,7 +251,7 @@ func (l *line) value(number uint32) float64 {
 
 // put writes a whole block of the types that most images have, for which integers do if the samples are integers. It
 // reports false if the block is another.
-func (d *Decoder) put(l *line, block rect) bool {
+func (d *Decoder) put(l *linearScale, block rect) bool {
 	offset, scale, highest := int64(l.offset), int64(l.scale), int64(l.highest)
 	same := float64(offset) == l.offset && float64(scale) == l.scale && float64(highest) == l.highest
 	// Numbers have 31 bits at most, so that nothing overflows.
@@ -275,7 +275,7 @@ func (d *Decoder) put(l *line, block rect) bool {
 // floats and putWhole need all registers, which inlined they would not have.
 //
 //go:noinline
-func (l *line) floats(dst []float32, numbers []uint32) {
+func (l *linearScale) floats(dst []float32, numbers []uint32) {
 	pos, stride, offset, scale, highest := 0, l.bands, l.offset, l.scale, l.highest
 	for _, number := range numbers {
 		sample := offset + float64(float64(number)*scale)

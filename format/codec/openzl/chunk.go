@@ -32,8 +32,8 @@ func limitsOf(version int) graphLimits {
 	return graphLimits{minVersion, 256, 256, 32}
 }
 
-// node is one codec of a chunk's graph.
-type node struct {
+// codecNode is one codec of a chunk's graph.
+type codecNode struct {
 	id      uint32
 	custom  bool
 	codec   *codecs.Codec // set when the graph is checked
@@ -49,9 +49,9 @@ type node struct {
 // span is a half-open range of indices.
 type span struct{ from, to int }
 
-// chunk is the decoding map of one chunk.
-type chunk struct {
-	nodes     []node
+// chunkMap is the decoding map of one chunk.
+type chunkMap struct {
+	nodes     []codecNode
 	distances []int // for each regenerated stream, how far it lies after the last input of its node
 	stored    []int // sizes of the stored streams
 	headers   []byte
@@ -63,7 +63,7 @@ func chunkFault(kind fault.Kind, off int, format string, args ...any) error {
 }
 
 // parse reads the decoding map of a chunk and finds its stored streams. It leaves c after them.
-func (k *chunk) parse(c *wire.Cursor, header *frameHeader) error {
+func (k *chunkMap) parse(c *wire.Cursor, header *frameHeader) error {
 	var nodes, stored uint64
 	if header.version < varintVersion {
 		nodes, stored = uint64(c.Byte()), uint64(c.Byte())
@@ -124,11 +124,11 @@ func (k *chunk) parse(c *wire.Cursor, header *frameHeader) error {
 
 // parseNodes reads which codec each node is and how long its header is, and returns the sum of the
 // header lengths.
-func (k *chunk) parseNodes(c *wire.Cursor, header *frameHeader) int {
+func (k *chunkMap) parseNodes(c *wire.Cursor, header *frameHeader) int {
 	standard := 0
 	reader := c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		k.nodes[i] = node{custom: reader.Next(1) != 0, regens: 1}
+		k.nodes[i] = codecNode{custom: reader.Next(1) != 0, regens: 1}
 		if !k.nodes[i].custom {
 			standard++
 		}
@@ -167,7 +167,7 @@ func (k *chunk) parseNodes(c *wire.Cursor, header *frameHeader) int {
 
 // parseArity reads how many variable inputs and regenerated streams each node has, and which use a
 // dictionary.
-func (k *chunk) parseArity(c *wire.Cursor, header *frameHeader) error {
+func (k *chunkMap) parseArity(c *wire.Cursor, header *frameHeader) error {
 	reader := c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
 		if reader.Next(1) != 0 {
@@ -210,7 +210,7 @@ func (k *chunk) parseArity(c *wire.Cursor, header *frameHeader) error {
 	return nil
 }
 
-func (k *chunk) parseDistances(c *wire.Cursor, stored int) {
+func (k *chunkMap) parseDistances(c *wire.Cursor, stored int) {
 	total := 0
 	for i := range k.nodes {
 		k.nodes[i].targets = span{total, total + k.nodes[i].regens}

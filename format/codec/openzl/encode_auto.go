@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/kernel"
 )
 
-// candidate is a graph that auto and best may choose.
-type candidate struct {
+// autoGraph is a graph that auto and best may choose.
+type autoGraph struct {
 	graph graphSpec
 	costs costs     // with the fastest loops of PivCo, those for AVX-512
 	slow  *[2]costs // of graphs with PivCo: with its loops in Go, and with those for AVX2
@@ -17,7 +17,7 @@ type candidate struct {
 type costs [4]float64
 
 // cost returns what the graph costs for samples of width bytes, on a processor that has some loops of PivCo.
-func (c *candidate) cost(width int, loops kernel.PivcoLoops) float64 {
+func (c *autoGraph) cost(width int, loops kernel.PivcoLoops) float64 {
 	column := bits.TrailingZeros(uint(width))
 	if c.slow != nil && loops < kernel.PivcoAVX512 {
 		return c.slow[loops][column]
@@ -32,7 +32,7 @@ func (c *candidate) cost(width int, loops kernel.PivcoLoops) float64 {
 // Only PivCo has loops that need more than AVX2. Its costs for AVX2 are the Xeon's times what the loops for AVX2 took
 // in units of the loops for AVX-512 on one AMD EPYC with both (Zen 5), 1.07 to 1.24, where all other graphs took equal
 // times to 0.04. Its costs in Go were measured on that EPYC without AVX2.
-var candidates = []candidate{
+var candidates = []autoGraph{
 	{graphSpec{end: "zstd"}, costs{0.9, 0.93, 1.04, 0.9}, nil},
 	{graphSpec{predict: predictDelta, end: "zstd"}, costs{1, 1, 1, 1}, nil},
 	{graphSpec{transpose: true, end: "zstd"}, costs{0.93, 0.6, 0.58, 0.88}, nil},

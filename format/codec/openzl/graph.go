@@ -18,18 +18,18 @@ type edge struct {
 // stored is the producer of a stored stream.
 const stored = -1
 
-// graph holds the streams of one chunk, in the order of the nodes that take them as inputs, last input of a
+// streamGraph holds the streams of one chunk, in the order of the nodes that take them as inputs, last input of a
 // node first. The outputs come at the end, last output first.
-type graph struct {
+type streamGraph struct {
 	streams []edge
 	outputs int
 }
 
 // final returns the stream of output i.
-func (g *graph) final(i int) *edge { return &g.streams[len(g.streams)-1-i] }
+func (g *streamGraph) final(i int) *edge { return &g.streams[len(g.streams)-1-i] }
 
 // drop releases the memory of all streams.
-func (g *graph) drop(d *Decoder) {
+func (g *streamGraph) drop(d *Decoder) {
 	for i := range g.streams {
 		g.streams[i].Drop(&d.space.Memory)
 	}
@@ -42,7 +42,7 @@ func graphFault(kind fault.Kind, node int, format string, args ...any) error {
 
 // build lays out the streams of d.chunk and checks the whole graph: codecs are known, arity and types fit,
 // and every stream is made once, before it is used.
-func (g *graph) build(d *Decoder) error {
+func (g *streamGraph) build(d *Decoder) error {
 	chunk := &d.chunk
 	g.outputs = len(d.header.types)
 	count := len(chunk.distances) + len(chunk.stored)
@@ -72,7 +72,7 @@ func (g *graph) build(d *Decoder) error {
 }
 
 // place finds the input streams of node i, which begin at *next, and marks the streams that it regenerates.
-func (g *graph) place(d *Decoder, i int, next *int) error {
+func (g *streamGraph) place(d *Decoder, i int, next *int) error {
 	node := &d.chunk.nodes[i]
 	codec, err := d.codec(i, node)
 	if err != nil {
@@ -111,7 +111,7 @@ func (g *graph) place(d *Decoder, i int, next *int) error {
 }
 
 // codec returns the codec of node i.
-func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
+func (d *Decoder) codec(i int, nd *codecNode) (*codecs.Codec, error) {
 	if nd.custom {
 		if codec := d.opt.Custom[nd.id]; codec != nil {
 			return codec, nil
@@ -127,7 +127,7 @@ func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 }
 
 // placeStored assigns the stored bytes, in order, to the streams that no node makes.
-func (g *graph) placeStored(k *chunk) error {
+func (g *streamGraph) placeStored(k *chunkMap) error {
 	pos, body := 0, k.bodies
 	for i := range g.streams {
 		stream := &g.streams[i]
@@ -151,7 +151,7 @@ func (g *graph) placeStored(k *chunk) error {
 
 // checkTypes compares the types of all inputs and outputs with the types of their codecs and of the frame
 // header.
-func (g *graph) checkTypes(d *Decoder) error {
+func (g *streamGraph) checkTypes(d *Decoder) error {
 	used := 0
 	for i := range d.chunk.nodes {
 		node := &d.chunk.nodes[i]
@@ -191,13 +191,13 @@ func (g *graph) checkTypes(d *Decoder) error {
 }
 
 // input returns input j of a node. Inputs are stored last one first.
-func (g *graph) input(nd *node, j int) *edge {
+func (g *streamGraph) input(nd *codecNode, j int) *edge {
 	return &g.streams[nd.firstIn+nd.inputs-1-j]
 }
 
 // markDirect marks the streams that may lie in Workspace.Direct: the only output and, as long as the codec
 // of a stream shares the bytes of its input, that input.
-func (g *graph) markDirect(k *chunk) {
+func (g *streamGraph) markDirect(k *chunkMap) {
 	stream := g.final(0)
 	for stream.producer != stored {
 		stream.Direct = true

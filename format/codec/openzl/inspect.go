@@ -24,7 +24,7 @@ type Info struct {
 // the frame may still be corrupt or need codecs that are not supported. It returns the same errors as Decode.
 func Inspect(frame []byte) (Info, error) {
 	var header frameHeader
-	var k chunk
+	var k chunkMap
 	cursor := wire.Cursor{B: frame}
 	if err := header.parse(&cursor, math.MaxInt); err != nil {
 		return Info{}, err
@@ -64,7 +64,7 @@ func Inspect(frame []byte) (Info, error) {
 	return info, nil
 }
 
-func codecName(nd node) string {
+func codecName(nd codecNode) string {
 	id := strconv.FormatUint(uint64(nd.id), 10)
 	switch {
 	case nd.custom:

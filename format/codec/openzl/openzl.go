@@ -57,10 +57,10 @@ type Options struct {
 type Decoder struct {
 	opt     Options
 	header  frameHeader
-	chunk   chunk
-	graph   graph
+	chunk   chunkMap
+	graph   streamGraph
 	outs    []Output
-	buffers []held // the memory of outs
+	buffers []outputMemory // the memory of outs
 	space   codecs.Workspace
 	ins     []*codecs.Stream // inputs of the node that runs
 	regens  []*codecs.Stream // regenerated streams of the node that runs
@@ -68,8 +68,8 @@ type Decoder struct {
 	lens    []byte // lengths of strings as bytes, to be hashed
 }
 
-// held is the memory behind one output.
-type held struct {
+// outputMemory is the memory behind one output.
+type outputMemory struct {
 	data *memory.Buffer[byte]
 	lens *memory.Buffer[uint32]
 }
@@ -97,7 +97,7 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 	d.buffers = memory.Resize(d.buffers, len(d.header.types))
 	for i := range d.outs {
 		d.outs[i] = Output{Type: d.header.types[i]}
-		d.buffers[i] = held{}
+		d.buffers[i] = outputMemory{}
 	}
 	if err := d.chunks(&cursor); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	d.outs = memory.Resize(d.outs, 1)
 	d.outs[0] = Output{Type: Numeric, Data: dst[:0]}
 	d.buffers = memory.Resize(d.buffers, 1)
-	d.buffers[0] = held{}
+	d.buffers[0] = outputMemory{}
 	d.space.Direct = dst
 	err := d.chunks(&cursor)
 	output := d.outs[0]
@@ -151,7 +151,7 @@ func (d *Decoder) reset() {
 		if buffers.lens != nil {
 			d.space.Memory.Lens.Release(buffers.lens)
 		}
-		d.buffers[i] = held{}
+		d.buffers[i] = outputMemory{}
 	}
 	d.buffers, d.outs, d.space.Direct = d.buffers[:0], d.outs[:0], nil
 	d.space.Memory.Trim()

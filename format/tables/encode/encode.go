@@ -38,7 +38,7 @@ const version = "1"
 // Writer writes tables of one schema, each as a Parquet object of its own. It is safe for concurrent use.
 type Writer struct {
 	cols   []tables.Column
-	shapes []shape
+	shapes []leafTree
 	leaves int // of all shapes
 	config *parquet.WriterConfig
 	// content says that pages end where their values say: see group.

@@ -16,26 +16,26 @@ type shredder struct {
 	broken string // a column with a null whose type is required
 }
 
-// shape is the tree of leaves of a column: leaves first to end, end not included.
-type shape struct {
+// leafTree is the tree of leaves of a column: leaves first to end, end not included.
+type leafTree struct {
 	typ        tables.Type
 	column     string
 	first, end int
-	below      []shape // of a list its element, of a struct its fields, of a map both
-	required   bool    // never null, as the key of a map: its node has no level of its own
+	below      []leafTree // of a list its element, of a struct its fields, of a map both
+	required   bool       // never null, as the key of a map: its node has no level of its own
 }
 
 // shapeOf returns the shape of a type, after it added the leaves.
-func (w *Writer) shapeOf(column string, t tables.Type) shape {
-	tree := shape{typ: t, column: column, first: w.leaves, required: t.Stored().Required}
+func (w *Writer) shapeOf(column string, t tables.Type) leafTree {
+	tree := leafTree{typ: t, column: column, first: w.leaves, required: t.Stored().Required}
 	switch t.Kind {
 	case tables.List:
 		if t.Stored().Store == tables.Map {
-			tree.below = []shape{w.shapeOf(column, t.Elem.Fields[0].Type), w.shapeOf(column, t.Elem.Fields[1].Type)}
+			tree.below = []leafTree{w.shapeOf(column, t.Elem.Fields[0].Type), w.shapeOf(column, t.Elem.Fields[1].Type)}
 			tree.below[0].required = true
 			break
 		}
-		tree.below = []shape{w.shapeOf(column, *t.Elem)}
+		tree.below = []leafTree{w.shapeOf(column, *t.Elem)}
 	case tables.Struct:
 		for _, f := range t.Fields {
 			tree.below = append(tree.below, w.shapeOf(column, f.Type))
@@ -49,7 +49,7 @@ func (w *Writer) shapeOf(column string, t tables.Type) shape {
 
 // add appends value i of v to the leaves of its shape. rep is the repetition level of its first value, def the number
 // of nodes above that are not null, and depth the number of lists above.
-func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
+func (s *shredder) add(x *leafTree, v *tables.Vector, i, rep, def, depth int) {
 	if v.Null(i) {
 		if x.required {
 			s.broken = x.column
@@ -87,7 +87,7 @@ func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
 }
 
 // addNull appends a null to all leaves of a shape.
-func (s *shredder) addNull(x *shape, rep, def int) {
+func (s *shredder) addNull(x *leafTree, rep, def int) {
 	for k := x.first; k < x.end; k++ {
 		s.leaves[k] = append(s.leaves[k], parquet.NullValue().Level(rep, def, k))
 	}

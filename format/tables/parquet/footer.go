@@ -239,8 +239,8 @@ type footerParser struct {
 	count     int // column chunks
 	// outlines is what the type of the element being read says of geometries, nil for other types, and geo what the
 	// types of all columns say.
-	outlines *outlines
-	geo      []outlines
+	outlines *geometryType
+	geo      []geometryType
 	// budget is how many bytes the parsed footer may still take. A few bytes of a footer (an element
 	// without a name, a chunk without pages) may take many in memory.
 	budget int64
@@ -456,11 +456,11 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 			p.fail(fault.Corrupt, "the schema is not a tree")
 			return nil
 		}
-		schemaElem := (*rest)[0]
+		elem := (*rest)[0]
 		*rest = (*rest)[1:]
-		field := Field{Name: schemaElem.name, Leaf: -1, Note: schemaElem.note, Optional: schemaElem.repetition == 1,
-			Repeated: schemaElem.repetition == 2, Def: up.Def, Rep: up.Rep, elemDef: up.elemDef}
-		if schemaElem.repetition != 0 {
+		field := Field{Name: elem.name, Leaf: -1, Note: elem.note, Optional: elem.repetition == 1,
+			Repeated: elem.repetition == 2, Def: up.Def, Rep: up.Rep, elemDef: up.elemDef}
+		if elem.repetition != 0 {
 			field.Def++
 		}
 		if field.Repeated {
@@ -468,14 +468,14 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 			field.elemDef = field.Def
 		}
 		inner := field.Repeated && n == 1 && (up.Note.Kind == List || up.Note.Kind == Map)
-		field.Wraps = inner && up.Note.Kind == List && schemaElem.typ < 0 && schemaElem.children == 1 &&
+		field.Wraps = inner && up.Note.Kind == List && elem.typ < 0 && elem.children == 1 &&
 			field.Name != "array" && field.Name != up.Name+"_tuple"
-		name := schemaElem.name
+		name := elem.name
 		switch {
 		case inner, up.Wraps:
 			name = path
 		case path != "":
-			if name = path + "." + schemaElem.name; !p.spend(1, len(name)) {
+			if name = path + "." + elem.name; !p.spend(1, len(name)) {
 				return nil
 			}
 		}
@@ -483,10 +483,10 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 			p.fail(fault.Limit, "a column name of over 4096 bytes")
 			return nil
 		}
-		if schemaElem.typ < 0 {
-			field.Children = p.tree(rest, schemaElem.children, field, name, depth+1)
+		if elem.typ < 0 {
+			field.Children = p.tree(rest, elem.children, field, name, depth+1)
 		} else {
-			field.Leaf = p.leaf(&schemaElem, &field, name)
+			field.Leaf = p.leaf(&elem, &field, name)
 		}
 		if p.err != nil {
 			return nil

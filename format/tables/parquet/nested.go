@@ -34,11 +34,11 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		pageHeader, data, err := f.load(ctx, Page{Off: pos}, c.end)
+		header, data, err := f.load(ctx, Page{Off: pos}, c.end)
 		if err != nil {
 			return err
 		}
-		switch pageHeader.kind {
+		switch header.kind {
 		case dictionaryPage:
 			if dict != nil {
 				return fault.New(fault.Corrupt, "page header", pos, "a second dictionary")
@@ -46,7 +46,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 			dict, err = f.dictionary(ctx, Page{Off: pos}, c, col)
 		case dataPage, dataPageV2:
 			var begun int64
-			begun, err = pageHeader.nested(data, pos, c, col, dict, visit)
+			begun, err = header.nested(data, pos, c, col, dict, visit)
 			if rows += begun; rows > g.Rows {
 				return fault.New(fault.Corrupt, "page header", pos, "more rows than the %d of the row group", g.Rows)
 			}
@@ -54,7 +54,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 		if err != nil {
 			return err
 		}
-		pos += int64(pageHeader.head) + int64(pageHeader.stored)
+		pos += int64(header.head) + int64(header.stored)
 	}
 	if rows != g.Rows {
 		return fault.New(fault.Corrupt, "column chunk", c.start, "%d rows of %d", rows, g.Rows)

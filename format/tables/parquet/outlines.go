@@ -10,18 +10,18 @@ import (
 // geoKey is the entry of the metadata that describes columns of geometries, as GeoParquet 1.1 has it.
 const geoKey = "geo"
 
-// outlines is what the type GEOMETRY or GEOGRAPHY of a column says.
-type outlines struct {
+// geometryType is what the type GEOMETRY or GEOGRAPHY of a column says.
+type geometryType struct {
 	column, crs string
 	spherical   bool // edges between points follow the globe
 }
 
 // outlineType reads GeometryType or GeographyType: a CRS and, of the latter, how edges are drawn.
-func (p *footerParser) outlineType(typ byte, spherical bool) *outlines {
+func (p *footerParser) outlineType(typ byte, spherical bool) *geometryType {
 	if !p.want(typ, tStruct) {
 		return nil
 	}
-	outlines := &outlines{spherical: spherical}
+	outlines := &geometryType{spherical: spherical}
 	var crs []byte
 	p.fields(&crs)
 	outlines.crs = string(crs)

@@ -10,11 +10,11 @@ import (
 // Few has the values of one page when only few of them are asked for. Indexes of the dictionary stay as the page has
 // them where that takes less memory than decoded ones. They are immutable.
 type Few struct {
-	values *Values // of a column of lists the elements of all rows
-	packed *packed // in place of values.ix, or nil
-	starts []int32 // of a column of lists: the number of the first element of each row that begins in the page
-	nulls  []bool  // of a column of lists: which of these rows are null; nil: none
-	column string  // for errors
+	values *Values        // of a column of lists the elements of all rows
+	packed *packedNumbers // in place of values.ix, or nil
+	starts []int32        // of a column of lists: the number of the first element of each row that begins in the page
+	nulls  []bool         // of a column of lists: which of these rows are null; nil: none
+	column string         // for errors
 	off    int64
 }
 
@@ -66,8 +66,8 @@ func (f *Few) Cost() int {
 	return 96 + f.values.Cost() + f.packed.cost() + 4*cap(f.starts) + cap(f.nulls)
 }
 
-// packed are numbers in the run-length / bit-packed hybrid. Any of them can be read without decoding the others.
-type packed struct {
+// packedNumbers are numbers in the run-length / bit-packed hybrid. Any of them can be read without decoding the others.
+type packedNumbers struct {
 	width int
 	bits  []byte // the page's, from its first run on
 	runs  []packedRun
@@ -85,7 +85,7 @@ const packedRunBytes = 12
 
 // pack returns n numbers of width bits, n >= 1. It finds the faults that hybrid finds. It returns nil if the runs are
 // so short that decoded numbers take less memory.
-func pack(b []byte, width, n int) (*packed, error) {
+func pack(b []byte, width, n int) (*packedNumbers, error) {
 	count := 0
 	for rest, done := b, 0; done < n; count++ {
 		run, after, err := nextRun(rest, width, done, n)
@@ -98,7 +98,7 @@ func pack(b []byte, width, n int) (*packed, error) {
 	if packedRunBytes*count+len(b) > 4*n {
 		return nil, nil
 	}
-	packedRuns := &packed{width: width, bits: b, runs: make([]packedRun, 0, count)}
+	packedRuns := &packedNumbers{width: width, bits: b, runs: make([]packedRun, 0, count)}
 	for rest, done := b, 0; done < n; {
 		run, after, err := nextRun(rest, width, done, n)
 		if err != nil {
@@ -123,17 +123,17 @@ func indexBelow(i uint32, n int) error {
 }
 
 // number returns number i.
-func (p *packed) number(i int) uint32 {
+func (p *packedNumbers) number(i int) uint32 {
 	k := sort.Search(len(p.runs), func(k int) bool { return int(p.runs[k].first) > i }) - 1
-	packedRun := &p.runs[k]
-	if packedRun.pos < 0 {
-		return packedRun.value
+	run := &p.runs[k]
+	if run.pos < 0 {
+		return run.value
 	}
-	return uint32(cursor.BitsAt(p.bits[packedRun.pos:], (i-int(packedRun.first))*p.width, p.width))
+	return uint32(cursor.BitsAt(p.bits[run.pos:], (i-int(run.first))*p.width, p.width))
 }
 
 // cost returns how many bytes of memory the numbers take. p may be nil.
-func (p *packed) cost() int {
+func (p *packedNumbers) cost() int {
 	if p == nil {
 		return 0
 	}

@@ -140,21 +140,21 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Col
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		pageHeader, err := f.pageHeader(ctx, pos, c.end)
+		header, err := f.pageHeader(ctx, pos, c.end)
 		if err != nil {
 			return err
 		}
-		size := int64(pageHeader.head) + int64(pageHeader.stored)
-		switch pageHeader.kind {
+		size := int64(header.head) + int64(header.stored)
+		switch header.kind {
 		case dictionaryPage:
 			if p.Dict.Off != 0 && p.Dict.Off != pos || len(p.Pages) > 0 {
 				return fault.New(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
 			}
 			p.Dict = Page{Off: pos, Len: clampLen(size)}
 		case dataPage, dataPageV2:
-			rows := int64(pageHeader.values)
+			rows := int64(header.values)
 			if col.Repeated {
-				if rows, err = f.rowsOf(ctx, pageHeader, pos, c, col); err != nil {
+				if rows, err = f.rowsOf(ctx, header, pos, c, col); err != nil {
 					return err
 				}
 			}
@@ -332,19 +332,19 @@ func (f *File) Dictionary(ctx context.Context, group, column int, p *Pages) (*Va
 }
 
 func (f *File) dictionary(ctx context.Context, pg Page, c *columnChunk, col *Column) (*Values, error) {
-	pageHeader, data, err := f.load(ctx, pg, c.end)
+	header, data, err := f.load(ctx, pg, c.end)
 	if err != nil {
 		return nil, err
 	}
-	if pageHeader.kind != dictionaryPage || pageHeader.encoding != encPlain &&
-		pageHeader.encoding != encPlainDictionary {
-		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", pageHeader.kind,
-			pageHeader.encoding)
+	if header.kind != dictionaryPage || header.encoding != encPlain &&
+		header.encoding != encPlainDictionary {
+		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", header.kind,
+			header.encoding)
 	}
-	if data, err = decompress(c.codec, data, int(pageHeader.size)); err != nil {
+	if data, err = decompress(c.codec, data, int(header.size)); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
-	values := newValues(col, int(pageHeader.values))
+	values := newValues(col, int(header.values))
 	if err := values.plain(data, values.n); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}

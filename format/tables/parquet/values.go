@@ -352,8 +352,8 @@ func hybrid(b []byte, width, n int) ([]uint32, error) {
 	return out, nil
 }
 
-// run is a part of the hybrid: count numbers, at least 1, that all are value, or those in bits.
-type run struct {
+// hybridRun is a part of the hybrid: count numbers, at least 1, that all are value, or those in bits.
+type hybridRun struct {
 	count int
 	value uint32
 	bits  []byte // nil if all are value
@@ -361,7 +361,7 @@ type run struct {
 
 // nextRun returns the first run of b, and the bytes after it. done of n numbers stand before it: it has at most the
 // rest.
-func nextRun(b []byte, width, done, n int) (r run, rest []byte, err error) {
+func nextRun(b []byte, width, done, n int) (r hybridRun, rest []byte, err error) {
 	head, size := binary.Uvarint(b)
 	if size <= 0 {
 		return r, nil, corrupt("%d numbers where %d belong", done, n)

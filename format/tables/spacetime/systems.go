@@ -13,15 +13,15 @@ import (
 // position converts a position of a geometry to longitude and latitude.
 type position func(x, y float64) (lon, lat float64)
 
-// systems has the CRSs of the geometries of a column.
-type systems struct {
+// columnCRS has the CRSs of the geometries of a column.
+type columnCRS struct {
 	names  *tables.Vector // the CRS of each row; nil: all have the same
 	byName map[string]position
 	all    position
 }
 
 // systemsOf returns the CRSs of the geometries of a column: longitude and latitude unless the table says otherwise.
-func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, err error) {
+func systemsOf(ctx context.Context, t *tables.Table, column string) (s columnCRS, err error) {
 	if column == "istac:geometry" && t.Index("istac:crs") >= 0 {
 		s.names, err = t.Column(ctx, "istac:crs")
 		if err == nil && s.names.Kind() != tables.String {
@@ -79,7 +79,7 @@ func positions(name string) (position, bool) {
 }
 
 // of returns the conversion from the CRS of a row's geometry.
-func (s *systems) of(row int) (position, error) {
+func (s *columnCRS) of(row int) (position, error) {
 	if s.names == nil {
 		return s.all, nil
 	}

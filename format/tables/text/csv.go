@@ -115,9 +115,9 @@ func noEOF(err error) error {
 
 // words reads a text whose values blanks separate as one that has one tab between values, and none around lines.
 type words struct {
-	in    *bufio.Reader
-	blank bool // blanks are held back
-	begun bool // the line has a value
+	in       *bufio.Reader
+	blank    bool // blanks are held back
+	hasValue bool // the line has a value
 }
 
 func (w *words) Read(p []byte) (n int, err error) {
@@ -135,13 +135,13 @@ func (w *words) Read(p []byte) (n int, err error) {
 			w.blank = true
 			continue
 		case c == '\n':
-			w.begun = false
-		case w.blank && w.begun:
+			w.hasValue = false
+		case w.blank && w.hasValue:
 			p[n] = '\t'
 			n++
 			fallthrough
 		default:
-			w.begun = true
+			w.hasValue = true
 		}
 		w.blank, p[n] = false, c
 		n++

@@ -332,15 +332,15 @@ func (r *reader) parts(depth int) (int, error) {
 // Point reads a geometry that must be a point, and returns its first two coordinates, NaN for an empty point.
 // Another geometry is fault.Unsupported.
 func Point(wkb []byte) (x, y float64, err error) {
-	reader := &reader{b: wkb}
-	kind, size, err := reader.head()
+	in := &reader{b: wkb}
+	kind, size, err := in.head()
 	switch {
 	case err != nil:
 		return 0, 0, err
 	case kind != point:
 		return 0, 0, fault.New(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
 	}
-	err = reader.rings(kind, size, func(p positions) { x, y = p.at(0) })
+	err = in.rings(kind, size, func(p positions) { x, y = p.at(0) })
 	return x, y, err
 }
 

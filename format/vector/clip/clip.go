@@ -78,14 +78,14 @@ func open(r orb.Ring) []orb.Point {
 	return r[:count]
 }
 
-// chain is a part of an outline on the inner side of a line, from one crossing of it to the next.
-type chain []orb.Point
+// insideChain is a part of an outline on the inner side of a line, from one crossing of it to the next.
+type insideChain []orb.Point
 
 // half returns what of rings lies where sign·(coordinate - bound) is not negative. Where outlines cross the bound they
 // are cut open, and the ends are joined along it: between the first and the second of the crossings, in their order
 // along the bound, lies the polygon, and so between the third and the fourth.
 func half(rings []Ring, axis int, bound, sign float64) (out []Ring) {
-	var cut []chain
+	var cut []insideChain
 	for _, ring := range rings {
 		inside := func(p orb.Point) bool { return sign*(p[axis]-bound) >= 0 }
 		first := slices.IndexFunc(ring.Points, func(p orb.Point) bool { return !inside(p) })
@@ -97,12 +97,12 @@ func half(rings []Ring, axis int, bound, sign float64) (out []Ring) {
 			continue
 		}
 		count := len(ring.Points)
-		var current chain
+		var current insideChain
 		for i := range count {
 			point, next := ring.Points[(first+i)%count], ring.Points[(first+i+1)%count]
 			switch {
 			case !inside(point) && inside(next):
-				current = chain{cross(point, next, axis, bound), next}
+				current = insideChain{cross(point, next, axis, bound), next}
 			case inside(point) && inside(next):
 				current = append(current, next)
 			case inside(point):
@@ -128,7 +128,7 @@ func cross(a, b orb.Point, axis int, bound float64) orb.Point {
 }
 
 // join closes chains to rings along the bound that they end on; along is the axis in which the bound runs.
-func join(cut []chain, along int) (out []Ring) {
+func join(cut []insideChain, along int) (out []Ring) {
 	// End 2k is the begin of chain k, and end 2k+1 its end.
 	place := func(end int) float64 {
 		chain := cut[end/2]

@@ -43,29 +43,29 @@ func (d *drawer) polygon(rings orb.Polygon) {
 	}
 }
 
-// edge is a side of a ring. It runs down, unless it is level.
-type edge struct{ a, b orb.Point }
+// ringEdge is a side of a ring. It runs down, unless it is level.
+type ringEdge struct{ a, b orb.Point }
 
 // edgesOf returns the sides of rings, those that begin higher first.
-func edgesOf(rings [][]orb.Point) []edge {
-	var list []edge
+func edgesOf(rings [][]orb.Point) []ringEdge {
+	var list []ringEdge
 	for _, ring := range rings {
 		for i := 1; i < len(ring); i++ {
 			point, next := ring[i-1], ring[i]
 			if point[1] > next[1] {
 				point, next = next, point
 			}
-			list = append(list, edge{point, next})
+			list = append(list, ringEdge{point, next})
 		}
 	}
-	slices.SortFunc(list, func(p, q edge) int { return cmp.Compare(p.a[1], q.a[1]) })
+	slices.SortFunc(list, func(p, q ringEdge) int { return cmp.Compare(p.a[1], q.a[1]) })
 	return list
 }
 
 // fill covers the pixels of rows whose centres lie in the polygon. A row looks at the edges that reach it only: an
 // outline of 100,000 corners over 100,000 rows would take minutes otherwise.
-func (d *drawer) fill(edges []edge, first, last int) {
-	var reach []edge // those that begin above the row's middle and have not ended above it
+func (d *drawer) fill(edges []ringEdge, first, last int) {
+	var reach []ringEdge // those that begin above the row's middle and have not ended above it
 	for y := first; y <= last; y++ {
 		middle := float64(y) + 0.5
 		for ; len(edges) > 0 && edges[0].a[1] <= middle; edges = edges[1:] {

@@ -253,14 +253,14 @@ func keyOf(n *eval.Node) nodeKey {
 // Intern returns the node that is the same expression as n: n itself, or one that was interned before.
 func (b *Binder) Intern(n *eval.Node) *eval.Node {
 	n.Weight = 1
-	nodeKey := keyOf(n)
+	key := keyOf(n)
 	var args []byte
 	for _, node := range n.Args {
 		n.Weight += node.Weight
 		n.HasAggregate = n.HasAggregate || node.HasAggregate
 		args = binary.AppendUvarint(args, uint64(node.ID))
 	}
-	nodeKey.args = string(args)
+	key.args = string(args)
 	if n.Op == eval.OpAggregate {
 		n.HasAggregate = true
 	}
@@ -268,11 +268,11 @@ func (b *Binder) Intern(n *eval.Node) *eval.Node {
 		return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset,
 			"an expression of more than %d parts", eval.MaxWeight))
 	}
-	if old := b.Nodes[nodeKey]; old != nil {
+	if old := b.Nodes[key]; old != nil {
 		return old
 	}
 	n.ID = len(b.Nodes) + 1
-	b.Nodes[nodeKey] = n
+	b.Nodes[key] = n
 	return n
 }
 

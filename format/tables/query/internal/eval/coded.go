@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 )
 
-// verdict is the result of a condition on one column of coded strings.
-type verdict struct {
+// codeVerdict is the result of a condition on one column of coded strings.
+type codeVerdict struct {
 	column *Node
 	codes  []uint8
 	ofCode *vec.Vec
@@ -15,7 +15,7 @@ type verdict struct {
 
 // judge computes a condition once for each distinct string, if its only column is of coded strings and it cannot fail.
 // It returns nil for other conditions.
-func (ev *Evaluator) judge(n *Node) (v *verdict, err error) {
+func (ev *Evaluator) judge(n *Node) (v *codeVerdict, err error) {
 	v, ok := ev.verdicts[n]
 	if ok {
 		return v, nil
@@ -24,7 +24,7 @@ func (ev *Evaluator) judge(n *Node) (v *verdict, err error) {
 		if codes, values := ev.loaded[node].Coded(); values != nil {
 			inner := New(ev.Ctx, nil)
 			inner.loaded[node] = values
-			v = &verdict{column: node, codes: codes}
+			v = &codeVerdict{column: node, codes: codes}
 			batch := &vec.Batch{N: values.Len(), Tables: make([][]int32, node.Table+1)}
 			if v.ofCode, err = inner.Eval(n, batch); err != nil {
 				return nil, err
@@ -61,7 +61,7 @@ func onlyColumn(n *Node, c *Node) *Node {
 }
 
 // vec returns the result for each row of a batch.
-func (v *verdict) vec(b *vec.Batch) *vec.Vec {
+func (v *codeVerdict) vec(b *vec.Batch) *vec.Vec {
 	codes := vec.Part(v.codes, b.List(v.column.Table), b)
 	out := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	for k, code := range codes {

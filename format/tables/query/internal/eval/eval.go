@@ -29,13 +29,13 @@ type Evaluator struct {
 	budget      vec.Budget               // of the strings of a batch
 	stringBytes int64                    // bytes charged for them
 	// verdicts caches judge: nil for conditions without a verdict.
-	verdicts map[*Node]*verdict
+	verdicts map[*Node]*codeVerdict
 }
 
 // New returns an evaluator over tables.
 func New(ctx context.Context, from []*tables.Table) *Evaluator {
 	ev := &Evaluator{Ctx: ctx, Tables: from, loaded: map[*Node]*tables.Vector{},
-		consts: map[*Node]*vec.Vec{}, verdicts: map[*Node]*verdict{}}
+		consts: map[*Node]*vec.Vec{}, verdicts: map[*Node]*codeVerdict{}}
 	ev.budget.Step = ev.step
 	return ev
 }

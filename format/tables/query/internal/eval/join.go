@@ -34,7 +34,7 @@ func (ev *Evaluator) Join(r *vec.Rows, tab int, on *Node) (*vec.Rows, error) {
 			rest.Args = append(rest.Args, node)
 		}
 	}
-	pairs := &pairs{r: r, tab: tab, rest: rest, ev: ev}
+	pairs := &joinPairs{r: r, tab: tab, rest: rest, ev: ev}
 	if err := ev.load(rest); err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func tablesOf(n *Node) (first, last int) {
 	return first, last
 }
 
-// pairs collects the rows of a join.
-type pairs struct {
+// joinPairs collects the rows of a join.
+type joinPairs struct {
 	ev   *Evaluator
 	r    *vec.Rows
 	tab  int
@@ -89,7 +89,7 @@ type pairs struct {
 	outK []int32
 }
 
-func (p *pairs) add(l, k int32) error {
+func (p *joinPairs) add(l, k int32) error {
 	p.l, p.k = append(p.l, l), append(p.k, k)
 	if len(p.l) < vec.BatchRows {
 		return nil
@@ -98,7 +98,7 @@ func (p *pairs) add(l, k int32) error {
 }
 
 // flush checks the collected pairs and adds those that pass to the result.
-func (p *pairs) flush() error {
+func (p *joinPairs) flush() error {
 	if err := turns.Tick(p.ev.Ctx); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (p *pairs) flush() error {
 }
 
 // relation returns the rows of r at positions l, each with the row of the table in k.
-func (p *pairs) relation(l, k []int32) *vec.Rows {
+func (p *joinPairs) relation(l, k []int32) *vec.Rows {
 	out := p.r.Take(l)
 	// The list must not be nil, because that would stand for all rows.
 	out.Tables = append(out.Tables, append([]int32{}, k...))
@@ -128,7 +128,7 @@ func (p *pairs) relation(l, k []int32) *vec.Rows {
 }
 
 // all checks every pair.
-func (p *pairs) all(right int) (*vec.Rows, error) {
+func (p *joinPairs) all(right int) (*vec.Rows, error) {
 	if int64(p.r.N)*int64(right) > maxPairs {
 		return nil, fault.New(fault.Limit, "query", fault.NoOffset,
 			"a join of %d with %d rows without an equality", p.r.N, right)
@@ -144,7 +144,7 @@ func (p *pairs) all(right int) (*vec.Rows, error) {
 }
 
 // equal checks the pairs with equal keys, which it finds by hash.
-func (p *pairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
+func (p *joinPairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	leftKeys, err := p.ev.Columns(lkeys, p.r)
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func keyOf(key []byte, v []*tables.Vector, row int) (out []byte, ok bool) {
 }
 
 // finish checks the last pairs and returns the result.
-func (p *pairs) finish() (*vec.Rows, error) {
+func (p *joinPairs) finish() (*vec.Rows, error) {
 	if err := p.flush(); err != nil {
 		return nil, err
 	}

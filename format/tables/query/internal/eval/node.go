@@ -27,12 +27,12 @@ type Node struct {
 	Literal   *Literal
 	Table     int // of OpColumn
 	Column    int
-	Field     int   // of OpColumn: a field of its struct, counted from 1; 0 for the column itself
-	Set       *set  // of OpIn over literals
-	Like      *like // of OpLike with a literal pattern
-	Try       bool  // of OpCast: values that cannot be cast become null
-	State     any   // of OpCall: what Prepare of its function returned
-	Weight    int   // the nodes of the expression, counted as if none were shared
+	Field     int         // of OpColumn: a field of its struct, counted from 1; 0 for the column itself
+	Set       *literalSet // of OpIn over literals
+	Like      *like       // of OpLike with a literal pattern
+	Try       bool        // of OpCast: values that cannot be cast become null
+	State     any         // of OpCall: what Prepare of its function returned
+	Weight    int         // the nodes of the expression, counted as if none were shared
 	// HasAggregate says that the expression contains an aggregate.
 	HasAggregate bool
 	// Rewritten is the node that replaces this one after GROUP BY.
@@ -83,16 +83,16 @@ func TypeName(n *Node) string {
 	return sql.Name(typ)
 }
 
-// set holds the literals of x IN (…).
-type set struct {
+// literalSet holds the literals of x IN (…).
+type literalSet struct {
 	Ints    map[int64]bool
 	Strings map[string]bool
 	Null    bool // NULL is among them
 }
 
 // NewSet returns the set of the literals args if all are of x's own type, else nil.
-func NewSet(x *Node, args []*Node) *set {
-	literals := &set{}
+func NewSet(x *Node, args []*Node) *literalSet {
+	literals := &literalSet{}
 	integers := sql.IsInteger(x.Type)
 	switch {
 	case integers:

@@ -5,20 +5,20 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 )
 
-// choice collects the value of each row of a batch: value At[k] of From[k], null if that is nil.
-type choice struct {
+// rowChoice collects the value of each row of a batch: value At[k] of From[k], null if that is nil.
+type rowChoice struct {
 	typ  tables.Type
 	From []*Vec
 	At   []int32
 }
 
 // NewChoice returns n values of a type that are all null.
-func NewChoice(t tables.Type, n int) *choice {
-	return &choice{typ: t, From: make([]*Vec, n), At: make([]int32, n)}
+func NewChoice(t tables.Type, n int) *rowChoice {
+	return &rowChoice{typ: t, From: make([]*Vec, n), At: make([]int32, n)}
 }
 
 // Take chooses the values of v for some rows, or for all if rows is nil.
-func (c *choice) Take(v *Vec, rows []int32) {
+func (c *rowChoice) Take(v *Vec, rows []int32) {
 	for pos := range v.N {
 		row := pos
 		if rows != nil {
@@ -31,7 +31,7 @@ func (c *choice) Take(v *Vec, rows []int32) {
 }
 
 // Build returns the values. It writes strings to the writer that newWriter returns.
-func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
+func (c *rowChoice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
 	if sql.RepOf(c.typ) == sql.RepBytes {
 		writer := newWriter(len(c.From))
 		for row, choice := range c.From {
