@@ -75,7 +75,7 @@ func NewGate(o GateOptions) (*Gate, error) {
 		}
 	}
 	if o.Made != "" {
-		gate.made = &Tokens{list: []known{{client: Client{Name: madeName}, sum: sha256.Sum256([]byte(o.Made))}}}
+		gate.made = &Tokens{list: []tokenEntry{{client: Client{Name: madeName}, sum: sha256.Sum256([]byte(o.Made))}}}
 	}
 	return gate, nil
 }

@@ -74,15 +74,15 @@ func Line(token string, c Client, expires time.Time) (string, error) {
 	return string(b), err
 }
 
-// known is a token that lets a client in.
-type known struct {
+// tokenEntry is a token that lets a client in.
+type tokenEntry struct {
 	client  Client
 	sum     [sha256.Size]byte
 	expires time.Time // zero: never
 }
 
 // Tokens has the tokens of a file.
-type Tokens struct{ list []known }
+type Tokens struct{ list []tokenEntry }
 
 // ParseTokens reads a file of tokens: one JSON object a line, as Line writes them. Empty lines, and those that begin
 // with "#", are left out.
@@ -108,17 +108,17 @@ func ParseTokens(b []byte) (*Tokens, error) {
 	return tokens, nil
 }
 
-func parseLine(text string) (known, error) {
+func parseLine(text string) (tokenEntry, error) {
 	var l line
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&l); err != nil {
 		// A decoder's own text may show what stands there.
-		return known{}, errors.New(`it is not an object with "name", "sha256", "roots", "streams", "datasets", ` +
+		return tokenEntry{}, errors.New(`it is not an object with "name", "sha256", "roots", "streams", "datasets", ` +
 			`"rate" and "expires"`)
 	}
 	if decoder.More() {
-		return known{}, errors.New("it has more than one object")
+		return tokenEntry{}, errors.New("it has more than one object")
 	}
 	return l.check()
 }
@@ -134,8 +134,8 @@ func checkName(name string) error {
 	return nil
 }
 
-func (l line) check() (known, error) {
-	checked := known{client: l.Client}
+func (l line) check() (tokenEntry, error) {
+	checked := tokenEntry{client: l.Client}
 	if err := checkName(l.Name); err != nil {
 		return checked, err
 	}
@@ -153,7 +153,7 @@ func (l line) check() (known, error) {
 // find returns the client of a token. Every line is compared in constant time, so that the duration does not reveal how
 // much of a hash was right.
 func (t *Tokens) find(sum [sha256.Size]byte) (Client, bool) {
-	var found *known
+	var found *tokenEntry
 	for i := range t.list {
 		if subtle.ConstantTimeCompare(sum[:], t.list[i].sum[:]) == 1 {
 			found = &t.list[i]

@@ -147,11 +147,11 @@ func Dial(target string, o Options) (*Client, error) {
 				continue
 			}
 			known[address.target] = true
-			peer, err := dialPeer(address, o)
+			p, err := dialPeer(address, o)
 			if err != nil {
 				return nil, errors.Join(err, client.Close())
 			}
-			client.peers = append(client.peers, peer)
+			client.peers = append(client.peers, p)
 		}
 	}
 	return client, nil

@@ -19,9 +19,9 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// lane is the way to one server: connections one after the other, and the requests that it has not
+// serverLane is the way to one server: connections one after the other, and the requests that it has not
 // answered. Its fields below unsent are guarded by the session's mutex.
-type lane struct {
+type serverLane struct {
 	s      *session
 	peer   *peer
 	place  place
@@ -29,7 +29,7 @@ type lane struct {
 
 	up       bool // requests may be added
 	spent    bool // it has failed as often as it may
-	requests []*request
+	requests []*ticketRequest
 	sent     int // of requests, from the first on, on this connection
 	added    time.Time
 	answered time.Time
@@ -38,7 +38,7 @@ type lane struct {
 }
 
 // add has the lane ask for a request. It needs the session's lock.
-func (l *lane) add(r *request) {
+func (l *serverLane) add(r *ticketRequest) {
 	now := time.Now()
 	if len(l.requests) == 0 {
 		l.heard, l.added = now, now
@@ -52,7 +52,7 @@ func (l *lane) add(r *request) {
 }
 
 // workStart returns since when the server has had only its oldest request to work on. It needs the lock.
-func (l *lane) workStart() time.Time {
+func (l *serverLane) workStart() time.Time {
 	if l.answered.After(l.added) {
 		return l.answered
 	}
@@ -60,8 +60,8 @@ func (l *lane) workStart() time.Time {
 }
 
 // work makes connections until the session ends.
-func (l *lane) work() {
-	session := l.s
+func (l *serverLane) work() {
+	s := l.s
 	for attempt := 1; ; attempt++ {
 		var got bool
 		// Data from the server is decoded in it, so that a panic is a fault of the server.
@@ -69,8 +69,8 @@ func (l *lane) work() {
 			got, err = l.connection(attempt > 1 || l.place.handle == "")
 			return err
 		})
-		crash.Report(session.run.client.options.Logger, err)
-		if session.ctx.Err() != nil {
+		crash.Report(s.run.client.options.Logger, err)
+		if s.ctx.Err() != nil {
 			return
 		}
 		if got || errors.Is(err, io.EOF) && l.owesNothing() {
@@ -78,22 +78,22 @@ func (l *lane) work() {
 		}
 		// One of several servers may lack data that the others have. Breaking the protocol always ends the
 		// session.
-		done := errors.Is(err, errFinal) || crash.Is(err) || len(session.lanes) == 1 && final(err)
-		if done || session.broken(l, attempt, err) {
-			session.fail(l.peer.failed(err))
+		done := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
+		if done || s.broken(l, attempt, err) {
+			s.fail(l.peer.failed(err))
 			return
 		}
 		if attempt == 1 && errors.Is(err, wire.ErrUnknownSpec) {
 			// The server lives, and must describe the run: in a pause, a short epoch would end without it.
 			continue
 		}
-		if session.run.client.pause(session.ctx, attempt) != nil {
+		if s.run.client.pause(s.ctx, attempt) != nil {
 			return
 		}
 	}
 }
 
-func (l *lane) owesNothing() bool {
+func (l *serverLane) owesNothing() bool {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	return len(l.requests) == 0
@@ -101,7 +101,7 @@ func (l *lane) owesNothing() bool {
 
 // connection requests everything that the lane owes over one stream, and receives until the stream breaks.
 // It reports whether a batch came.
-func (l *lane) connection(again bool) (got bool, err error) {
+func (l *serverLane) connection(again bool) (got bool, err error) {
 	if again {
 		// The server may have been started anew, and must have the spec open before it knows tickets of it.
 		if err := l.describe(); err != nil {
@@ -115,7 +115,7 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(l.s.ctx)
 	defer cancel(nil)
 	var attach chaskiv1.Attach
-	from := &replies{cancel: cancel}
+	from := &replySource{cancel: cancel}
 	if leases != nil {
 		attach.Secret, attach.Stream = leases.secret[:], leases.begin()
 		// It ends after the last reply, since one may bring a lease that is being recalled.
@@ -149,7 +149,7 @@ func (l *lane) connection(again bool) (got bool, err error) {
 }
 
 // begin opens the lane for requests.
-func (l *lane) begin() {
+func (l *serverLane) begin() {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.up, l.spent, l.sent, l.heard = true, false, 0, time.Now()
@@ -157,7 +157,7 @@ func (l *lane) begin() {
 }
 
 // describe opens the spec again: the server may be a new one. It must mean the same data.
-func (l *lane) describe() error {
+func (l *serverLane) describe() error {
 	described, err := l.peer.describe(l.s.ctx, l.s.run.request)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (l *lane) describe() error {
 }
 
 // watch ends the connection when the server owes something and is silent for too long.
-func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+func (l *serverLane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	limit := l.peer.options.Timeout
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -183,7 +183,7 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		l.s.mu.Lock()
 		left := limit - time.Since(l.heard)
-		var owed *request
+		var owed *ticketRequest
 		if len(l.requests) > 0 {
 			owed = l.requests[0]
 		}
@@ -201,7 +201,7 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // send sends the requests, with a credit for each ticket.
-func (l *lane) send(ctx context.Context,
+func (l *serverLane) send(ctx context.Context,
 	stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], attach *chaskiv1.Attach) {
 	if len(attach.GetSecret())+len(attach.GetPipe()) > 0 {
 		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: attach}}) != nil {
@@ -236,7 +236,7 @@ func (l *lane) send(ctx context.Context,
 	}
 }
 
-func (l *lane) message(r *request) *chaskiv1.StreamRequest {
+func (l *serverLane) message(r *ticketRequest) *chaskiv1.StreamRequest {
 	var weights *chaskiv1.RowWeights
 	if w := r.ticket.Weights; w != nil {
 		weights = &chaskiv1.RowWeights{Path: w.Path, Hash: w.Hash, Once: w.Once}
@@ -250,7 +250,7 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 }
 
 // receive receives the parts of one batch, or its lease, or the fault in its place, and hands it on.
-func (l *lane) receive(from *replies, leases *leaseConn) error {
+func (l *serverLane) receive(from *replySource, leases *leaseConn) error {
 	parts := assembly{memory: l.s.options.Memory}
 	defer parts.drop()
 	for {
@@ -284,7 +284,7 @@ func (l *lane) receive(from *replies, leases *leaseConn) error {
 }
 
 // oldest records that the server sent something, and returns the request that it must answer.
-func (l *lane) oldest() *request {
+func (l *serverLane) oldest() *ticketRequest {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.heard = time.Now()
@@ -296,7 +296,7 @@ func (l *lane) oldest() *request {
 
 // fault returns the error that a fault ends the connection with. An unknown spec is not for
 // Next: the spec is described again. Others are, when the turn of their ticket comes.
-func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
+func (l *serverLane) fault(f *chaskiv1.Fault, want *ticketRequest) error {
 	if f.GetTicket() != want.id {
 		return fmt.Errorf("%w: fault of ticket %d, the next is %d", ErrProtocol, f.GetTicket(), want.id)
 	}
@@ -309,7 +309,7 @@ func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
 }
 
 // hand checks that a batch answers want, and passes it to the session.
-func (l *lane) hand(in *assembly, want *request) error {
+func (l *serverLane) hand(in *assembly, want *ticketRequest) error {
 	batch, err := in.to.Batch()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
@@ -318,7 +318,7 @@ func (l *lane) hand(in *assembly, want *request) error {
 }
 
 // leased does the same with a batch in shared memory.
-func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) error {
+func (l *serverLane) leased(lease *chaskiv1.Lease, want *ticketRequest, leases *leaseConn) error {
 	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes, l.s.options.Memory)
 	if err != nil {
 		return err
@@ -327,7 +327,7 @@ func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) e
 }
 
 // finish checks that a batch answers want, and passes it to the session. On an error it releases the batch.
-func (l *lane) finish(b *batch.Batch, want *request) error {
+func (l *serverLane) finish(b *batch.Batch, want *ticketRequest) error {
 	ticket := want.ticket
 	named := len(ticket.Positions) > 0
 	if b.Epoch != ticket.Epoch || b.First != ticket.First || b.Rows != ticket.Rows() ||
@@ -342,7 +342,7 @@ func (l *lane) finish(b *batch.Batch, want *request) error {
 
 // done removes the oldest request, which is answered now, from those that the server owes. It needs the
 // session's lock.
-func (l *lane) done() *request {
+func (l *serverLane) done() *ticketRequest {
 	now, oldest := time.Now(), l.requests[0]
 	// The time does not count from the request, since the server worked on earlier ones until its turn.
 	l.s.took(now.Sub(l.workStart()))

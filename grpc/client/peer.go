@@ -43,7 +43,7 @@ type peer struct {
 	closed      bool        // no connection is made any more
 }
 
-func dialPeer(at address, o Options) (*peer, error) {
+func dialPeer(at serverAddress, o Options) (*peer, error) {
 	target := at.target
 	dial := []grpc.DialOption{
 		grpc.WithTransportCredentials(o.Credentials),

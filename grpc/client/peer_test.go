@@ -14,7 +14,7 @@ import (
 // TestNoSharedMemoryAfterClose: a stream that reconnects while the client closes does not connect
 // to the server's shared memory, because nothing would close that connection.
 func TestNoSharedMemoryAfterClose(t *testing.T) {
-	p, err := dialPeer(address{target: "unix:nowhere"}, Options{}.withDefaults())
+	p, err := dialPeer(serverAddress{target: "unix:nowhere"}, Options{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +41,10 @@ func TestHedgeIsAShare(t *testing.T) {
 func TestWorkBeyondRoomTakesNone(t *testing.T) {
 	s := &session{run: &Run{}, options: TicketOptions{Prefetch: 1}}
 	for range 2 {
-		s.lanes = append(s.lanes, &lane{s: s, up: true, unsent: make(chan struct{}, 1)})
+		s.lanes = append(s.lanes, &serverLane{s: s, up: true, unsent: make(chan struct{}, 1)})
 	}
-	s.lanes[0].requests = []*request{{id: 3}}
-	s.open = []*request{{id: 1, turn: 0}, {id: 2, turn: 1}}
+	s.lanes[0].requests = []*ticketRequest{{id: 3}}
+	s.open = []*ticketRequest{{id: 1, turn: 0}, {id: 2, turn: 1}}
 	s.waiting = append(s.waiting, s.open...)
 	s.assign()
 	if a, b := len(s.lanes[0].requests), len(s.lanes[1].requests); a != 2 || b != 1 || len(s.waiting) != 0 {

@@ -103,8 +103,8 @@ func (p *pipe) close() { _ = p.conn.Close() } // what has not come is not wanted
 // errPipe is of a pipe that broke on the way.
 var errPipe = errors.New("the pipe of the stream broke")
 
-// replies are where the replies of a stream come from: its pipe until that ends, then gRPC, which says why it did.
-type replies struct {
+// replySource are where the replies of a stream come from: its pipe until that ends, then gRPC, which says why it did.
+type replySource struct {
 	pipe   *pipe // may be nil
 	stream interface {
 		Recv() (*chaskiv1.StreamReply, error)
@@ -114,7 +114,7 @@ type replies struct {
 }
 
 // next reads the next reply. A batch comes in several.
-func (r *replies) next() (*chaskiv1.StreamReply, error) {
+func (r *replySource) next() (*chaskiv1.StreamReply, error) {
 	if r.pipe != nil {
 		reply, err := r.pipe.in.Next()
 		if err == nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// address is where one server listens.
-type address struct {
+// serverAddress is where one server listens.
+type serverAddress struct {
 	target string // as gRPC takes it
 	name   string // "host:port" that it was found by, which its certificate is of; empty if it was not looked up
 }
@@ -22,13 +22,13 @@ const lookUpFor = 10 * time.Second
 // resolve returns the servers that a target stands for: of "dns:HOST:PORT" one an address of the name, since gRPC's own
 // resolver would use only one of them at a time. They are sorted, so that all ranks number them alike: groups of
 // tickets go to servers by number.
-func resolve(target string) ([]address, error) {
+func resolve(target string) ([]serverAddress, error) {
 	if target == "" {
 		return nil, fmt.Errorf("client: an address is empty")
 	}
 	name, dns := strings.CutPrefix(target, "dns:")
 	if !dns {
-		return []address{{target: target}}, nil
+		return []serverAddress{{target: target}}, nil
 	}
 	name = strings.TrimLeft(name, "/")
 	host, port, err := net.SplitHostPort(name)
@@ -42,9 +42,9 @@ func resolve(target string) ([]address, error) {
 		return nil, fmt.Errorf("chaski at %s: %w", target, err)
 	}
 	slices.Sort(ips)
-	var out []address
+	var out []serverAddress
 	for _, ip := range slices.Compact(ips) {
-		out = append(out, address{net.JoinHostPort(ip, port), name})
+		out = append(out, serverAddress{net.JoinHostPort(ip, port), name})
 	}
 	return out, nil
 }

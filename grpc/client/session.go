@@ -30,16 +30,16 @@ type session struct {
 	options TicketOptions
 	ctx     context.Context
 	cancel  context.CancelFunc
-	group   sync.WaitGroup // the session's goroutines
-	out     chan result    // has room for all requested batches and the error
-	lanes   []*lane
+	group   sync.WaitGroup    // the session's goroutines
+	out     chan ticketResult // has room for all requested batches and the error
+	lanes   []*serverLane
 
 	mu        sync.Mutex
-	queue     []queued   // tickets that are not requested yet
-	bytes     int64      // of the largest batch, first an estimate
-	last      uint64     // id of the last ticket
-	open      []*request // not handed to Next, in order
-	waiting   []*request // open requests that no server has, in order
+	queue     []queued         // tickets that are not requested yet
+	bytes     int64            // of the largest batch, first an estimate
+	last      uint64           // id of the last ticket
+	open      []*ticketRequest // not handed to Next, in order
+	waiting   []*ticketRequest // open requests that no server has, in order
 	times     []time.Duration
 	slot      int    // of times, for the next one
 	pending   int    // requests whose batches Next has not taken
@@ -54,8 +54,8 @@ type session struct {
 	hasFailed       bool
 }
 
-// request is a ticket that was not handed to Next.
-type request struct {
+// ticketRequest is a ticket that was not handed to Next.
+type ticketRequest struct {
 	id     uint64
 	ticket steps.Ticket
 	native bool   // the server may leave the conversion to this side
@@ -79,8 +79,9 @@ type span struct {
 	n     int
 }
 
-// result is a batch, or the error in its place: of one ticket, or of all that are left because the session is over.
-type result struct {
+// ticketResult is a batch, or the error in its place: of one ticket, or of all that are left because the session is
+// over.
+type ticketResult struct {
 	batch   *batch.Batch
 	err     error
 	isFinal bool
@@ -89,12 +90,12 @@ type result struct {
 func newSession(r *Run, o TicketOptions) *session {
 	made := &session{
 		run: r, options: o,
-		out:  make(chan result, r.maxOpen(o.Prefetch)+1), // and the error
+		out:  make(chan ticketResult, r.maxOpen(o.Prefetch)+1), // and the error
 		look: make(chan struct{}, 1),
 	}
 	made.ctx, made.cancel = context.WithCancel(context.Background())
 	for i, server := range r.client.peers {
-		made.lanes = append(made.lanes, &lane{
+		made.lanes = append(made.lanes, &serverLane{
 			s: made, peer: server, place: r.places[i],
 			// A lane is up if its server has described the run.
 			up: r.places[i].handle != "", unsent: make(chan struct{}, 1),
@@ -179,7 +180,7 @@ func (s *session) ask() {
 		s.queue = s.queue[1:]
 		s.bytes = max(s.bytes, s.run.RowBytes()*int64(next.ticket.Rows()))
 		s.last++
-		asked := &request{id: s.last, ticket: next.ticket, native: next.native}
+		asked := &ticketRequest{id: s.last, ticket: next.ticket, native: next.native}
 		if asked.group = -1; s.run.groups != nil {
 			asked.group, asked.turn = s.run.groups.Of(asked.ticket), s.run.groups.Turn(asked.ticket)
 		}
@@ -201,13 +202,13 @@ func (s *session) want() {
 }
 
 // receive returns what comes next, or the error of ctx if that ends first.
-func (s *session) receive(ctx context.Context) (result, error) {
+func (s *session) receive(ctx context.Context) (ticketResult, error) {
 	s.want()
 	select {
 	case r := <-s.out:
 		return r, nil
 	case <-ctx.Done():
-		return result{}, ctx.Err()
+		return ticketResult{}, ctx.Err()
 	}
 }
 
@@ -252,8 +253,8 @@ func (s *session) assign() {
 
 // choose returns the lane for a request, or nil if none is up: the lane of its group if it is up, else one that owes
 // the fewest batches. It needs the lock.
-func (s *session) choose(r *request, but *lane) *lane {
-	var best *lane
+func (s *session) choose(r *ticketRequest, but *serverLane) *serverLane {
+	var best *serverLane
 	var bestRank uint64
 	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up && home != but {
 		return home
@@ -277,7 +278,7 @@ func (s *session) choose(r *request, but *lane) *lane {
 
 // answer takes a lane's answer to its oldest request, unless another server was first, and sends the batches that are
 // next in order to Next.
-func (s *session) answer(l *lane, b *batch.Batch, err error) {
+func (s *session) answer(l *serverLane, b *batch.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	request := l.done()
@@ -293,7 +294,7 @@ func (s *session) answer(l *lane, b *batch.Batch, err error) {
 		first := s.open[0]
 		s.open = s.open[1:]
 		// It does not block, because out has room for everything that is open.
-		s.out <- result{batch: first.batch, err: first.err}
+		s.out <- ticketResult{batch: first.batch, err: first.err}
 	}
 }
 
@@ -303,14 +304,14 @@ func (s *session) fail(err error) {
 	defer s.mu.Unlock()
 	if !s.hasFailed {
 		s.hasFailed = true
-		s.out <- result{err: err, isFinal: true}
+		s.out <- ticketResult{err: err, isFinal: true}
 	}
 }
 
 // broken takes a lane out of use and gives its requests to others. It reports whether all lanes have failed as often
 // as they may. Lanes need not be down at the same time for that: a server that accepts connections and stays silent is
 // up most of the time.
-func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
+func (s *session) broken(l *serverLane, attempt int, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.up, l.spent = false, attempt >= s.run.client.options.Attempts
@@ -325,7 +326,7 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	}
 	l.requests = nil
 	// In the order of the steps, because Next waits for the first one.
-	slices.SortFunc(s.waiting, func(a, b *request) int { return int(a.id) - int(b.id) })
+	slices.SortFunc(s.waiting, func(a, b *ticketRequest) int { return int(a.id) - int(b.id) })
 	lost = true
 	for _, other := range s.lanes {
 		lost = lost && (!other.up && other.spent || other.silent >= s.run.client.options.Silences)
@@ -396,7 +397,7 @@ func (s *session) hedgeNow() time.Duration {
 	if request.done || request.lanes != 1 {
 		return time.Hour
 	}
-	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return slices.Contains(l.requests, request) })
+	i := slices.IndexFunc(s.lanes, func(l *serverLane) bool { return slices.Contains(l.requests, request) })
 	if left := slow - time.Since(s.lanes[i].workStart()); left > 0 {
 		return left
 	}

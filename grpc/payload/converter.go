@@ -8,9 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/loader/batch"
 )
 
-// converter does the arithmetic of a tensor's Convert, but for its mask, on elements that come one piece after the
-// other.
-type converter struct {
+// tensorConverter does the arithmetic of a tensor's Convert, but for its mask, on elements that come one piece after
+// the other.
+type tensorConverter struct {
 	plan         *einops.Plan
 	cv           *einops.Converter
 	from         chunk.DType
@@ -26,7 +26,7 @@ type converter struct {
 const shortRun = 512
 
 // newConverter expects a tensor that checkSizes accepts, and memory for its elements once converted.
-func newConverter(t *batch.Tensor, out []byte) (*converter, error) {
+func newConverter(t *batch.Tensor, out []byte) (*tensorConverter, error) {
 	convert := t.Convert
 	casts, err := einops.NewConverter(einops.Convert{
 		From: t.DType, To: convert.To, Scale: convert.Scale, Offset: convert.Offset,
@@ -35,7 +35,7 @@ func newConverter(t *batch.Tensor, out []byte) (*converter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
-	made := &converter{cv: casts, from: t.DType, bands: 1, inner: 1, out: out}
+	made := &tensorConverter{cv: casts, from: t.DType, bands: 1, inner: 1, out: out}
 	if len(out) == 0 {
 		return made, nil
 	}
@@ -64,7 +64,7 @@ func newConverter(t *batch.Tensor, out []byte) (*converter, error) {
 }
 
 // write converts the next elements. p may begin and end within an element.
-func (v *converter) write(p []byte) {
+func (v *tensorConverter) write(p []byte) {
 	if len(v.carry) > 0 {
 		n := min(v.unit-len(v.carry), len(p))
 		v.carry = append(v.carry, p[:n]...)
@@ -81,7 +81,7 @@ func (v *converter) write(p []byte) {
 }
 
 // convert converts whole elements.
-func (v *converter) convert(p []byte) {
+func (v *tensorConverter) convert(p []byte) {
 	dst, size, row := einops.Target{Data: v.out}, v.from.Size(), v.bands*v.inner
 	for len(p) > 0 {
 		count, y, x := len(p)/size, v.done/row, v.done%row

@@ -31,11 +31,11 @@ type decoder struct {
 	rows    int
 	spanned uint64          // bytes of all ranges so far
 	names   map[string]bool // of the tensors so far
-	places  []place         // of the tensors
+	places  []tensorPlace   // of the tensors
 }
 
-// place is where the payload has the parts of a tensor. Offset 0 is for parts that it lacks.
-type place struct {
+// tensorPlace is where the payload has the parts of a tensor. Offset 0 is for parts that it lacks.
+type tensorPlace struct {
 	spans
 	pos   int // of the tensor in the header
 	cells int // strings or runs of values
@@ -209,7 +209,7 @@ func (d *decoder) tensor(t *fbs.Tensor) batch.Tensor {
 		d.fail(tensorPart, pos, "a second tensor is called %q", out.Name)
 	}
 	d.names[out.Name] = true
-	placed := place{pos: pos}
+	placed := tensorPlace{pos: pos}
 	placed.data = d.span(tensorPart, t.Data(nil))
 	switch out.Kind {
 	case batch.Dense:
@@ -230,7 +230,7 @@ func (d *decoder) tensor(t *fbs.Tensor) batch.Tensor {
 const tensorPart = "tensor"
 
 // dense checks that shape, dtype and length of the data agree.
-func (d *decoder) dense(out *batch.Tensor, at *place) {
+func (d *decoder) dense(out *batch.Tensor, at *tensorPlace) {
 	if !out.DType.Valid() {
 		d.fail(tensorPart, at.pos, "dtype %d", uint8(out.DType))
 		return
@@ -246,7 +246,7 @@ func (d *decoder) dense(out *batch.Tensor, at *place) {
 }
 
 // cells returns how many texts or runs of values a tensor has: one a row, or of text in time one a row and step.
-func (d *decoder) cells(out *batch.Tensor, at *place) int {
+func (d *decoder) cells(out *batch.Tensor, at *tensorPlace) int {
 	if out.Kind != batch.Text || len(out.Shape) < 2 {
 		return d.rows
 	}
@@ -260,7 +260,7 @@ func (d *decoder) cells(out *batch.Tensor, at *place) int {
 }
 
 // ragged checks that there is one offset more than there are cells.
-func (d *decoder) ragged(t *fbs.Tensor, out *batch.Tensor, at *place) {
+func (d *decoder) ragged(t *fbs.Tensor, out *batch.Tensor, at *tensorPlace) {
 	if (out.Kind == batch.Ragged) != out.DType.Valid() || out.Kind == batch.Text && out.DType != chunk.Invalid {
 		d.fail(tensorPart, at.pos, "dtype %d", uint8(out.DType))
 		return
@@ -273,7 +273,7 @@ func (d *decoder) ragged(t *fbs.Tensor, out *batch.Tensor, at *place) {
 }
 
 // runs checks that the offsets begin at 0, never fall and end with the values.
-func (d *decoder) runs(t *batch.Tensor, at *place) {
+func (d *decoder) runs(t *batch.Tensor, at *tensorPlace) {
 	last := uint64(0)
 	for i := 0; i < len(t.Offsets); i += 8 {
 		offset := binary.LittleEndian.Uint64(t.Offsets[i:])
@@ -294,7 +294,7 @@ func (d *decoder) runs(t *batch.Tensor, at *place) {
 }
 
 // groups checks that offsets are multiples of the last axis of a ragged tensor of two.
-func (d *decoder) groups(t *batch.Tensor, at *place) {
+func (d *decoder) groups(t *batch.Tensor, at *tensorPlace) {
 	if len(t.Shape) != 2 {
 		return
 	}
@@ -311,7 +311,7 @@ func (d *decoder) groups(t *batch.Tensor, at *place) {
 	}
 }
 
-func (d *decoder) convert(c *fbs.Convert, t *batch.Tensor, at *place) *batch.Convert {
+func (d *decoder) convert(c *fbs.Convert, t *batch.Tensor, at *tensorPlace) *batch.Convert {
 	const part = "convert"
 	pos := d.table(part, c.Table())
 	out := &batch.Convert{

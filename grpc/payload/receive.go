@@ -28,14 +28,14 @@ type Receiver struct {
 	head     []byte   // the header with its size, as far as it has arrived
 	decoder  *decoder // nil until the header is whole
 	batch    *batch.Batch
-	sinks    []sink   // of the bytes that have not arrived, in order
-	finals   [][]byte // the data of the tensors, converted
+	sinks    []byteSink // of the bytes that have not arrived, in order
+	finals   [][]byte   // the data of the tensors, converted
 	buffers  map[uint64]*buffer
 	hasLetGo bool // the batch's memory is the caller's, or is given back
 }
 
-// sink takes the bytes of a range.
-type sink struct {
+// byteSink takes the bytes of a range.
+type byteSink struct {
 	span
 	to writer
 }
@@ -150,7 +150,7 @@ func (r *Receiver) place() error {
 			return err
 		}
 	}
-	slices.SortFunc(r.sinks, func(a, b sink) int { return int(a.offset) - int(b.offset) })
+	slices.SortFunc(r.sinks, func(a, b byteSink) int { return int(a.offset) - int(b.offset) })
 	for i := 1; i < len(r.sinks); i++ {
 		if a, b := r.sinks[i-1], r.sinks[i]; a.offset+a.length > b.offset {
 			return fault.New(fault.Corrupt, "payload", int64(b.offset), "it lies in two ranges")
@@ -160,7 +160,7 @@ func (r *Receiver) place() error {
 }
 
 // lead adds the sinks of a tensor whose elements become to.
-func (r *Receiver) lead(t *batch.Tensor, at *place, to []byte) error {
+func (r *Receiver) lead(t *batch.Tensor, at *tensorPlace, to []byte) error {
 	data := at.data
 	switch {
 	case t.Kind != batch.Dense:
@@ -193,7 +193,7 @@ func (r *Receiver) keep(s span) {
 
 func (r *Receiver) add(s span, to writer) {
 	if s.length > 0 {
-		r.sinks = append(r.sinks, sink{s, to})
+		r.sinks = append(r.sinks, byteSink{s, to})
 	}
 }
 

@@ -20,13 +20,13 @@ import (
 // guest is the client of a call that was let in.
 type guest struct {
 	*auth.Pass
-	view *view
+	view *fileView
 }
 
 type guestKey struct{}
 
 // viewOf returns the view of the files that the client of a call may read.
-func (s *Server) viewOf(ctx context.Context) *view {
+func (s *Server) viewOf(ctx context.Context) *fileView {
 	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
 		return g.view
 	}

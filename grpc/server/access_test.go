@@ -282,7 +282,7 @@ func TestHandleOfAnotherClient(t *testing.T) {
 	s := newEngines(Options{MaxEngines: 4, MaxOpenings: 1, MaxQueuedOpenings: 1, OpenTimeout: time.Minute, Open: h.Open,
 		Logger: quiet}.withDefaults())
 	defer s.shut()
-	v, other := &view{key: "a"}, &view{key: "b"}
+	v, other := &fileView{key: "a"}, &fileView{key: "b"}
 	e, err := s.open(t.Context(), v, spec(2), nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -25,10 +25,10 @@ const (
 // arrays is the memory of the arrays that Read lends. It keeps segments that clients have returned for their next
 // arrays of about the same size, since new memory costs a fault for each page here and at the client.
 type arrays struct {
-	shared *shared
+	shared *leaseTable
 	budget *resources.Budget
 	after  time.Duration // idle segments are freed when there was no read for so long
-	leased entry         // counts the leases; it has no engine
+	leased datasetEntry  // counts the leases; it has no engine
 	leave  func()
 
 	mu   sync.Mutex
@@ -36,11 +36,11 @@ type arrays struct {
 	trim *time.Timer
 }
 
-func newArrays(s *shared, o *Options) *arrays {
+func newArrays(s *leaseTable, o *Options) *arrays {
 	budget := o.Loader.Budget
 	// Arrays may take half of the memory for leases, since the rest is for batches. One array takes at most half of
 	// that (lend).
-	leased := entry{memory: cmp.Or(budget.Limit()/4, 1<<62)}
+	leased := datasetEntry{memory: cmp.Or(budget.Limit()/4, 1<<62)}
 	made := &arrays{shared: s, budget: budget, after: o.TrimAfter, leased: leased}
 	made.trim = time.AfterFunc(time.Hour, made.drop)
 	made.trim.Stop()
@@ -74,31 +74,31 @@ func (a *arrays) alloc(c *leaseConn) func(n int) batch.Buffer {
 		} else {
 			memory = a.shared.alloc(n)
 		}
-		if g, ok := memory.(*segment); ok {
-			return &array{segment: g, arrays: a, spare: int64(len(g.Bytes()) - n)}
+		if g, ok := memory.(*sharedSegment); ok {
+			return &arrayMemory{sharedSegment: g, arrays: a, spare: int64(len(g.Bytes()) - n)}
 		}
 		return nil
 	}
 }
 
-// array is the memory of one array.
-type array struct {
-	*segment
+// arrayMemory is the memory of one array.
+type arrayMemory struct {
+	*sharedSegment
 	arrays  *arrays
 	spare   int64 // bytes beyond the read's own, which stay charged to the budget until Free
 	discard bool  // another process may use the memory: it is not used again
 }
 
 // Free implements batch.Buffer.
-func (b *array) Free() {
-	if b.discard || !b.arrays.keep(b.segment) {
-		b.segment.Free()
+func (b *arrayMemory) Free() {
+	if b.discard || !b.arrays.keep(b.sharedSegment) {
+		b.sharedSegment.Free()
 	}
 	b.arrays.budget.Release(b.spare)
 }
 
 // keep takes a segment for the next read of its client, if there is memory for it.
-func (a *arrays) keep(g *segment) bool {
+func (a *arrays) keep(g *sharedSegment) bool {
 	size := int64(len(g.Bytes()))
 	if !a.budget.TryAcquire(size) {
 		return false

@@ -86,8 +86,8 @@ func bufferOf(n int) int64 {
 
 var errArriving = errors.New("the client has sent more than this server keeps of what it has not read")
 
-// arriving counts what gRPC keeps of messages that no handler has read, of all connections.
-type arriving struct {
+// unreadBytes counts what gRPC keeps of messages that no handler has read, of all connections.
+type unreadBytes struct {
 	most     int64
 	log      *slog.Logger
 	memory   atomic.Int64
@@ -117,17 +117,17 @@ func (d *debts) add(client clientID, n int) int {
 	return d.by[client]
 }
 
-func newArriving(b *resources.Budget, log *slog.Logger) *arriving {
+func newArriving(b *resources.Budget, log *slog.Logger) *unreadBytes {
 	limit := int64(maxArriving)
 	if b != nil {
 		limit = min(limit, max(b.Limit()/arrivingOfBudget, 4*maxRequest))
 	}
-	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{},
+	return &unreadBytes{most: limit, log: log, conns: map[*inbound]struct{}{},
 		debts: debts{by: map[clientID]int{}}, lines: rate.Sometimes{First: 200, Interval: time.Second}}
 }
 
 // largest returns the connection that keeps the most of the host whose connections keep the most.
-func (a *arriving) largest() *inbound {
+func (a *unreadBytes) largest() *inbound {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	hosts := map[string]int64{}
@@ -148,7 +148,7 @@ func (a *arriving) largest() *inbound {
 // counted are credentials whose connections count what arrives.
 type counted struct {
 	credentials.TransportCredentials
-	arriving *arriving
+	arriving *unreadBytes
 	pipes    *pipes
 }
 
@@ -182,7 +182,7 @@ type inbound struct {
 	net.Conn        // of plain text
 	raw      net.Conn
 	place    *accept.Conn
-	arriving *arriving
+	arriving *unreadBytes
 	hasPass  atomic.Bool  // a call was let in
 	memory   atomic.Int64 // cost and calls together
 	evicted  atomic.Bool  // closed because it keeps too much
@@ -208,7 +208,7 @@ type inbound struct {
 // lastConnection is the number of the last connection of all servers of the process.
 var lastConnection atomic.Uint64
 
-func newInbound(a *arriving) *inbound {
+func newInbound(a *unreadBytes) *inbound {
 	number := lastConnection.Add(1)
 	return &inbound{number: number, arriving: a, done: make(chan struct{}), budget: burstFrames,
 		client: clientID(fmt.Sprintf("connection %d", number)), counted: time.Now(), skip: prefaceBytes}

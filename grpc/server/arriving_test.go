@@ -288,7 +288,7 @@ func TestOneRate(t *testing.T) {
 		var attackers sync.WaitGroup
 		for range pipes {
 			in, _ := connect("greedy")
-			p := &pipe{ctx: ctx, in: bufio.NewReader(&endless{piece: one}), call: in}
+			p := &replyPipe{ctx: ctx, in: bufio.NewReader(&endless{piece: one}), call: in}
 			attackers.Go(func() {
 				for ctx.Err() == nil {
 					if _, err := p.receive(); err != nil {
@@ -315,7 +315,7 @@ func TestOneRate(t *testing.T) {
 		time.Sleep(seconds / 2 * time.Second)
 		begun := time.Now()
 		modest, _ := connect("modest")
-		other := &pipe{ctx: ctx, in: bufio.NewReader(&endless{piece: one}), call: modest}
+		other := &replyPipe{ctx: ctx, in: bufio.NewReader(&endless{piece: one}), call: modest}
 		for range burstFrames / 2 {
 			if _, err := other.receive(); err != nil {
 				t.Fatal(err)

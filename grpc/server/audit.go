@@ -84,11 +84,11 @@ func cut(s string) string {
 // audit logs who called, about what, and how it ended.
 type audit struct {
 	log                  *slog.Logger
-	admissions, refusals lines
+	admissions, refusals lineLimit
 }
 
-// lines bounds the lines about calls of one kind.
-type lines struct {
+// lineLimit bounds the lines about calls of one kind.
+type lineLimit struct {
 	kind    string
 	limit   *rate.Limiter
 	leftOut atomic.Int64 // since the last one

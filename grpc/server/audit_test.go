@@ -57,7 +57,7 @@ func TestAuditIsBounded(t *testing.T) {
 	out := &locked{}
 	a := newAudit(slog.New(bounded{slog.NewTextHandler(out, nil)}))
 	about := func() string { return "a" }
-	for _, l := range []*lines{&a.admissions, &a.refusals} {
+	for _, l := range []*lineLimit{&a.admissions, &a.refusals} {
 		l.limit.SetLimit(0) // no time passes
 	}
 	const calls = 1000

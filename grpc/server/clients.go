@@ -34,9 +34,9 @@ type clients struct {
 // holdings counts what one client has.
 type holdings struct {
 	streams  int
-	datasets map[*entry]int // tickets that are not answered
-	openings int            // that it has begun, with and without a place
-	free     time.Time      // when its next answer may begin: see spent
+	datasets map[*datasetEntry]int // tickets that are not answered
+	openings int                   // that it has begun, with and without a place
+	free     time.Time             // when its next answer may begin: see spent
 }
 
 func newClients(o Options) *clients { return &clients{options: o, byID: map[clientID]*holdings{}} }
@@ -54,7 +54,7 @@ func (c *clients) change(id clientID, f func(held *holdings)) {
 		if len(c.byID) >= manyClients {
 			maps.DeleteFunc(c.byID, func(_ clientID, other *holdings) bool { return other.empty() })
 		}
-		held = &holdings{datasets: map[*entry]int{}}
+		held = &holdings{datasets: map[*datasetEntry]int{}}
 		c.byID[id] = held
 	}
 	f(held)
@@ -104,7 +104,7 @@ func (c *clients) hasOthers(id clientID) (ok bool) {
 }
 
 // ticket counts a ticket of a client for a dataset, or returns an error if it is for one dataset too many.
-func (c *clients) ticket(id clientID, most auth.Limits, e *entry) (err error) {
+func (c *clients) ticket(id clientID, most auth.Limits, e *datasetEntry) (err error) {
 	c.change(id, func(h *holdings) {
 		datasets := len(h.datasets)
 		if datasets >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
@@ -118,7 +118,7 @@ func (c *clients) ticket(id clientID, most auth.Limits, e *entry) (err error) {
 }
 
 // answered is the end of a ticket that was counted.
-func (c *clients) answered(id clientID, e *entry) {
+func (c *clients) answered(id clientID, e *datasetEntry) {
 	c.change(id, func(h *holdings) {
 		if h.datasets[e]--; h.datasets[e] == 0 {
 			delete(h.datasets, e)

@@ -63,15 +63,15 @@ func (c *counts) of(client clientID) (ranks []report.Rank) {
 	return ranks
 }
 
-// waiting is a wait for the next batch of a dataset.
-type waiting struct {
+// batchWait is a wait for the next batch of a dataset.
+type batchWait struct {
 	start time.Time
 	spent resources.Spent
 	cache time.Duration
 }
 
 // await begins a wait.
-func (c *counts) await() waiting { return waiting{time.Now(), c.stages.Spent(), c.cacheTime()} }
+func (c *counts) await() batchWait { return batchWait{time.Now(), c.stages.Spent(), c.cacheTime()} }
 
 // cacheTime returns the time that workers spent on the cache on disk.
 func (c *counts) cacheTime() time.Duration {
@@ -83,7 +83,7 @@ func (c *counts) cacheTime() time.Duration {
 
 // waited ends the wait of a rank, and divides it by what the workers did meanwhile. Workers that had nothing to do do
 // not count: they wait for those that the batch waits for.
-func (c *counts) waited(r *report.Rank, w waiting) (times report.Times) {
+func (c *counts) waited(r *report.Rank, w batchWait) (times report.Times) {
 	waited := time.Since(w.start).Seconds()
 	if c.remote {
 		times[report.Transport] = waited

@@ -34,9 +34,9 @@ type engines struct {
 	clients  *clients
 
 	mu           sync.Mutex
-	live         map[*entry]struct{} // all that are not closed
-	byHandle     map[string]*entry
-	bySpec       map[string]*entry // by the spec's JSON, for a Describe of the same spec
+	live         map[*datasetEntry]struct{} // all that are not closed
+	byHandle     map[string]*datasetEntry
+	bySpec       map[string]*datasetEntry // by the spec's JSON, for a Describe of the same spec
 	expectations map[clientID]expectation
 	clock        int64 // counts uses
 	closed       bool
@@ -44,11 +44,11 @@ type engines struct {
 	leave        func()      // ends the membership in the budget
 }
 
-// entry is an open dataset. Its fields are guarded by engines.mu.
-type entry struct {
+// datasetEntry is an open dataset. Its fields are guarded by engines.mu.
+type datasetEntry struct {
 	engine       Engine
-	view         *view  // whose clients may use it
-	leave        func() // ends the use of the view
+	view         *fileView // whose clients may use it
+	leave        func()    // ends the use of the view
 	handle       string
 	spec         string // JSON
 	users        int
@@ -68,8 +68,9 @@ type entry struct {
 }
 
 func newEngines(o Options) *engines {
-	made := &engines{options: o, stages: &resources.Stages{}, live: map[*entry]struct{}{},
-		byHandle: map[string]*entry{}, bySpec: map[string]*entry{}, expectations: map[clientID]expectation{}}
+	made := &engines{options: o, stages: &resources.Stages{}, live: map[*datasetEntry]struct{}{},
+		byHandle: map[string]*datasetEntry{}, bySpec: map[string]*datasetEntry{},
+		expectations: map[clientID]expectation{}}
 	var ctx context.Context
 	ctx, made.cancel = context.WithCancel(context.Background())
 	made.clients = newClients(o)
@@ -89,7 +90,7 @@ func handleOf(e Engine, upstream string) string {
 
 // get returns the dataset with a handle, for a client with the view that it was opened for: who may read other files
 // must not get it by a handle that is guessed. It is the caller's until put.
-func (s *engines) get(v *view, handle string) (*entry, bool) {
+func (s *engines) get(v *fileView, handle string) (*datasetEntry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, ok := s.byHandle[handle]
@@ -100,7 +101,7 @@ func (s *engines) get(v *view, handle string) (*entry, bool) {
 }
 
 // use needs the lock.
-func (s *engines) use(e *entry) {
+func (s *engines) use(e *datasetEntry) {
 	s.clock++
 	e.users++
 	e.used = s.clock
@@ -110,7 +111,7 @@ func (s *engines) use(e *entry) {
 	}
 }
 
-func (s *engines) put(e *entry) {
+func (s *engines) put(e *datasetEntry) {
 	s.mu.Lock()
 	e.users--
 	idle := e.users == 0
@@ -132,7 +133,7 @@ func (s *engines) put(e *entry) {
 
 // trimLater frees the batch memory of a dataset that nobody uses for a while: not between two epochs,
 // when all of it would have to be made again. It needs the lock.
-func (s *engines) trimLater(e *entry) {
+func (s *engines) trimLater(e *datasetEntry) {
 	trimmer, ok := e.engine.(interface{ Trim() })
 	switch {
 	case !ok:
@@ -163,7 +164,7 @@ func (s *engines) forget(c *leaseConn) {
 	}
 }
 
-func (s *engines) close(e *entry) {
+func (s *engines) close(e *datasetEntry) {
 	s.mu.Lock()
 	delete(s.live, e)
 	s.mu.Unlock()
@@ -175,8 +176,8 @@ func (s *engines) close(e *entry) {
 
 // open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
 // caller's until put. Callers with the same spec wait for one opening, which ends with the last of them.
-func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaskiv1.Upstream, rows int) (
-	*entry, error) {
+func (s *engines) open(ctx context.Context, v *fileView, spec loader.Spec, u *chaskiv1.Upstream, rows int) (
+	*datasetEntry, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
@@ -217,7 +218,7 @@ func isLocal(s *loader.Spec) bool {
 
 // recent returns the dataset of a spec that was opened since begin or, if files of it are in stores, less than Reuse
 // ago. Local files may be other ones at once: a table that is written anew for each epoch is read anew.
-func (s *engines) recent(key string, begin time.Time) *entry {
+func (s *engines) recent(key string, begin time.Time) *datasetEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.bySpec[key]
@@ -233,7 +234,7 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 
 // openRequest is a request to open a dataset.
 type openRequest struct {
-	view     *view // of the client
+	view     *fileView // of the client
 	spec     loader.Spec
 	key      string             // names all of it
 	upstream *chaskiv1.Upstream // nil: it is here
@@ -255,7 +256,7 @@ func (s *engines) openNow(ctx context.Context, r openRequest) error {
 	if err != nil {
 		return err
 	}
-	opened := &entry{engine: engine, view: r.view, leave: r.view.hold(), spec: r.key,
+	opened := &datasetEntry{engine: engine, view: r.view, leave: r.view.hold(), spec: r.key,
 		handle: handleOf(engine, r.at+r.view.key),
 		remote: r.upstream != nil, local: r.local,
 		counts: &counts{stages: options.Stages, cache: s.options.Cache,
@@ -276,11 +277,11 @@ func (s *engines) openNow(ctx context.Context, r openRequest) error {
 
 // add adds an open dataset and returns the entries that must be closed for it. If the same data are open already, the
 // open one stays, because its caches are filled; but not if it is idle and local, whose files may be other ones.
-func (s *engines) add(e *entry) (close []*entry, err error) {
+func (s *engines) add(e *datasetEntry) (close []*datasetEntry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return []*entry{e}, errStopping
+		return []*datasetEntry{e}, errStopping
 	}
 	old := s.byHandle[e.handle]
 	if old != nil && e.local && old.users == 0 {
@@ -290,10 +291,10 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 		old.opened = time.Now()
 		old.awaitsUser = true
 		s.bySpec[e.spec] = old
-		return []*entry{e}, nil
+		return []*datasetEntry{e}, nil
 	}
 	for len(s.byHandle) >= s.options.MaxEngines {
-		idle := s.longestIdle(func(*entry) bool { return true })
+		idle := s.longestIdle(func(*datasetEntry) bool { return true })
 		if idle == nil {
 			return append(close, e), fault.New(fault.Limit, "server", fault.NoOffset,
 				"all %d datasets that may be open are in use", s.options.MaxEngines)
@@ -310,8 +311,8 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 
 // longestIdle returns the dataset without users that is to be closed first, of those that may be, or nil. It needs the
 // lock.
-func (s *engines) longestIdle(may func(*entry) bool) *entry {
-	var idle *entry
+func (s *engines) longestIdle(may func(*datasetEntry) bool) *datasetEntry {
+	var idle *datasetEntry
 	for _, entry := range s.byHandle {
 		switch {
 		case entry.users > 0 || !may(entry):
@@ -324,7 +325,7 @@ func (s *engines) longestIdle(may func(*entry) bool) *entry {
 }
 
 // remove takes e, if any, out of the maps and appends it to close if nobody uses it.
-func (s *engines) remove(e *entry, close []*entry) []*entry {
+func (s *engines) remove(e *datasetEntry, close []*datasetEntry) []*datasetEntry {
 	if e == nil {
 		return close
 	}
@@ -333,7 +334,7 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 		e.trim.Stop()
 	}
 	delete(s.byHandle, e.handle)
-	maps.DeleteFunc(s.bySpec, func(_ string, other *entry) bool { return other == e })
+	maps.DeleteFunc(s.bySpec, func(_ string, other *datasetEntry) bool { return other == e })
 	maps.DeleteFunc(s.expectations, func(_ clientID, t expectation) bool { return t.of == e })
 	if e.users == 0 {
 		return append(close, e)
@@ -357,7 +358,7 @@ func (s *engines) shut() {
 	if s.offerTimer != nil {
 		s.offerTimer.Stop()
 	}
-	var close []*entry
+	var close []*datasetEntry
 	for _, e := range s.byHandle {
 		close = s.remove(e, close)
 	}

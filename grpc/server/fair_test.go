@@ -85,8 +85,8 @@ func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 // go on with those; another one is not concerned.
 func TestOneClientLeavesDatasetsToOthers(t *testing.T) {
 	c := newClients(Options{MaxClientEngines: 2}.withDefaults())
-	a, b, x := &entry{}, &entry{}, &entry{}
-	for _, e := range []*entry{a, b, a, b} {
+	a, b, x := &datasetEntry{}, &datasetEntry{}, &datasetEntry{}
+	for _, e := range []*datasetEntry{a, b, a, b} {
 		if err := c.ticket("greedy", auth.Limits{}, e); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestOneClientLeavesDatasetsToOthers(t *testing.T) {
 	if err := c.ticket("greedy", auth.Limits{}, x); err != nil {
 		t.Error(err)
 	}
-	for _, e := range []*entry{b, b, x} {
+	for _, e := range []*datasetEntry{b, b, x} {
 		c.answered("greedy", e)
 	}
 	c.answered("modest", x)

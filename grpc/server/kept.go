@@ -24,7 +24,7 @@ func (s *engines) Reclaim(l budget.Level) (more bool) {
 	s.mu.Lock()
 	now := time.Now()
 	var next time.Time // when a dataset is held no more
-	idle := s.longestIdle(func(unused *entry) bool {
+	idle := s.longestIdle(func(unused *datasetEntry) bool {
 		if l < budget.Kept && unused.streams > 0 {
 			return false
 		}
@@ -59,7 +59,7 @@ func (s *engines) offerIn(d time.Duration) {
 }
 
 // heldUntil returns until when a dataset without users is not closed for memory. It needs the lock.
-func (s *engines) heldUntil(e *entry) (t time.Time) {
+func (s *engines) heldUntil(e *datasetEntry) (t time.Time) {
 	if e.streams > 0 {
 		t = e.idle
 	}
@@ -76,13 +76,13 @@ func (s *engines) heldUntil(e *entry) (t time.Time) {
 
 // expectation is a ticket that a client is expected to send since it has described a dataset.
 type expectation struct {
-	of    *entry
+	of    *datasetEntry
 	since time.Time
 }
 
 // expect says that a client has described e and is expected to send a ticket. It is expected for one dataset only: who
 // describes one after the other does not hold all of them.
-func (s *engines) expect(id clientID, e *entry) {
+func (s *engines) expect(id clientID, e *datasetEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -91,7 +91,7 @@ func (s *engines) expect(id clientID, e *entry) {
 }
 
 // keep says that a stream of a client takes batches from e, and from old no more. Both may be nil.
-func (s *engines) keep(id clientID, e, old *entry) {
+func (s *engines) keep(id clientID, e, old *datasetEntry) {
 	s.mu.Lock()
 	idle := false
 	if e != nil {

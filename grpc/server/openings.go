@@ -20,12 +20,12 @@ type openings struct {
 	places  *turns.Turns // of openings that run
 
 	mu    sync.Mutex
-	byKey map[string]*opening // those that a client may join
-	all   int                 // openings, with and without a place
+	byKey map[string]*sharedOpening // those that a client may join
+	all   int                       // openings, with and without a place
 }
 
-// opening is one piece of work. value and err are set before done is closed.
-type opening struct {
+// sharedOpening is one piece of work. value and err are set before done is closed.
+type sharedOpening struct {
 	done   chan struct{}
 	value  any
 	err    error
@@ -35,7 +35,7 @@ type opening struct {
 
 func newOpenings(ctx context.Context, o Options, c *clients) *openings {
 	return &openings{ctx: ctx, options: o, clients: c, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)),
-		byKey: map[string]*opening{}}
+		byKey: map[string]*sharedOpening{}}
 }
 
 // inTurn returns an opening of local files, which computes more than it waits: at most half of the processors do
@@ -58,7 +58,7 @@ func (o *openings) slot(id clientID) *turns.Slot { return o.options.Loader.Turns
 
 // do calls f, or waits for a call with the same key that has begun already, and returns its result. local says that f
 // opens local files alone. The context of f ends when no caller waits for it any more. f may use v until it returns.
-func (o *openings) do(ctx context.Context, v *view, key string, local bool, f func(context.Context) (any, error)) (
+func (o *openings) do(ctx context.Context, v *fileView, key string, local bool, f func(context.Context) (any, error)) (
 	any, error) {
 	if local {
 		f = o.inTurn(clientOf(ctx), f)
@@ -78,7 +78,8 @@ func (o *openings) do(ctx context.Context, v *view, key string, local bool, f fu
 }
 
 // join returns the opening of a key, and starts it if nobody has.
-func (o *openings) join(id clientID, v *view, key string, f func(context.Context) (any, error)) (*opening, error) {
+func (o *openings) join(id clientID, v *fileView, key string,
+	f func(context.Context) (any, error)) (*sharedOpening, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	joined := o.byKey[key]
@@ -92,7 +93,7 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 			return nil, err
 		}
 		o.all++
-		joined = &opening{done: make(chan struct{})}
+		joined = &sharedOpening{done: make(chan struct{})}
 		var lasting context.Context
 		lasting, joined.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
 		o.byKey[key] = joined
@@ -107,7 +108,7 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 }
 
 // leave ends the opening if the caller was the last one to wait for it.
-func (o *openings) leave(key string, w *opening) {
+func (o *openings) leave(key string, w *sharedOpening) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.users--; w.users == 0 {
@@ -118,13 +119,14 @@ func (o *openings) leave(key string, w *opening) {
 }
 
 // forget needs the lock.
-func (o *openings) forget(key string, w *opening) {
+func (o *openings) forget(key string, w *sharedOpening) {
 	if o.byKey[key] == w {
 		delete(o.byKey, key)
 	}
 }
 
-func (o *openings) run(ctx context.Context, id clientID, key string, w *opening, f func(context.Context) (any, error)) {
+func (o *openings) run(ctx context.Context, id clientID, key string, w *sharedOpening,
+	f func(context.Context) (any, error)) {
 	place := o.places.Slot(id)
 	if w.err = place.Tick(ctx); w.err == nil {
 		limited, cancel := context.WithTimeout(ctx, o.options.OpenTimeout)

@@ -304,4 +304,4 @@ func TestOpeningsEndWithTheServer(t *testing.T) {
 }
 
 // theView is that of all clients where roots make no difference.
-var theView = &view{}
+var theView = &fileView{}

@@ -215,8 +215,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// local makes a *loader.Engine an Engine.
-type local struct {
+// localEngine makes a *loader.Engine an Engine.
+type localEngine struct {
 	*loader.Engine
 	*loader.Serving
 }
@@ -226,10 +226,10 @@ func openLocal(ctx context.Context, s loader.Spec, o loader.Options) (Engine, er
 	if err != nil {
 		return nil, err
 	}
-	return local{engine, engine.Serving()}, nil
+	return localEngine{engine, engine.Serving()}, nil
 }
 
 // Start implements Starter.
-func (l local) Start(ctx context.Context, t steps.Ticket, native bool) Pending {
+func (l localEngine) Start(ctx context.Context, t steps.Ticket, native bool) Pending {
 	return l.Engine.Start(ctx, t, native)
 }

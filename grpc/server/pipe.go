@@ -34,18 +34,18 @@ type pipes struct {
 	token wire.PipeToken
 
 	mu      sync.Mutex
-	waiting map[wire.PipeToken]*pipe
+	waiting map[wire.PipeToken]*replyPipe
 }
 
 func newPipes() *pipes {
-	made := &pipes{waiting: map[wire.PipeToken]*pipe{}}
+	made := &pipes{waiting: map[wire.PipeToken]*replyPipe{}}
 	_, _ = rand.Read(made.token[:]) // it does not fail: crypto/rand
 	return made
 }
 
-// pipe takes the replies of one stream. It is the stream's sender: a message is with the system when SendMsg returns.
-// Later requests of the stream may come by it.
-type pipe struct {
+// replyPipe takes the replies of one stream. It is the stream's sender: a message is with the system when SendMsg
+// returns. Later requests of the stream may come by it.
+type replyPipe struct {
 	conn  net.Conn
 	place *accept.Conn // nil if the listener is not ours
 	late  *time.Timer
@@ -67,7 +67,7 @@ func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
 		return nil, err
 	case string(head) != wire.PipeMagic:
 		// gRPC finds out what is wrong with a short one.
-		return begun{conn, io.MultiReader(bytes.NewReader(head[:count]), conn)}, nil
+		return startedConn{conn, io.MultiReader(bytes.NewReader(head[:count]), conn)}, nil
 	}
 	var token, secret wire.PipeToken
 	for _, part := range [][]byte{token[:], secret[:]} {
@@ -91,7 +91,7 @@ func (p *pipes) keep(conn net.Conn, place *accept.Conn, secret wire.PipeToken) b
 	if _, err := io.WriteString(conn, wire.PipeMagic); err != nil {
 		return false
 	}
-	p.waiting[secret] = &pipe{conn: conn, place: place, out: bufio.NewWriter(conn),
+	p.waiting[secret] = &replyPipe{conn: conn, place: place, out: bufio.NewWriter(conn),
 		late: time.AfterFunc(pipeWait, func() {
 			if late := p.take(secret); late != nil {
 				late.close()
@@ -101,7 +101,7 @@ func (p *pipes) keep(conn net.Conn, place *accept.Conn, secret wire.PipeToken) b
 }
 
 // take returns the pipe with a secret, which waits no more, or nil.
-func (p *pipes) take(secret wire.PipeToken) *pipe {
+func (p *pipes) take(secret wire.PipeToken) *replyPipe {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken := p.waiting[secret]
@@ -123,7 +123,7 @@ func (p *pipes) close() {
 }
 
 // attach returns the pipe of a stream, which ends with ctx, or nil if it is not known.
-func (p *pipes) attach(ctx context.Context, secret []byte) (*pipe, error) {
+func (p *pipes) attach(ctx context.Context, secret []byte) (*replyPipe, error) {
 	if len(secret) != len(wire.PipeToken{}) {
 		return nil, status.Errorf(codes.InvalidArgument, "attach has a pipe of %d bytes, not 16", len(secret))
 	}
@@ -141,7 +141,7 @@ func (p *pipes) attach(ctx context.Context, secret []byte) (*pipe, error) {
 }
 
 // receive returns the next request, or io.EOF when the client has closed its side.
-func (p *pipe) receive() (*chaskiv1.StreamRequest, error) {
+func (p *replyPipe) receive() (*chaskiv1.StreamRequest, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(p.in, head[:]); errors.Is(err, io.EOF) {
 		return nil, err
@@ -165,7 +165,7 @@ func (p *pipe) receive() (*chaskiv1.StreamRequest, error) {
 }
 
 // message reads size bytes. What has arrived of them counts as if it came by the connection of the call.
-func (p *pipe) message(size int64) ([]byte, error) {
+func (p *replyPipe) message(size int64) ([]byte, error) {
 	var message bytes.Buffer // grows with what arrives
 	var held int64
 	defer func() { p.call.lockAndHold(-held) }()
@@ -188,7 +188,7 @@ func (p *pipe) message(size int64) ([]byte, error) {
 }
 
 // SendMsg implements sender.
-func (p *pipe) SendMsg(m any) error {
+func (p *replyPipe) SendMsg(m any) error {
 	var err error
 	switch m := m.(type) {
 	case *parts.Part:
@@ -212,13 +212,13 @@ func broken(err error) error {
 	return status.Errorf(codes.Unavailable, "the pipe to the client broke: %v", err)
 }
 
-func (p *pipe) close() { _ = p.conn.Close() } // all that it has taken is sent, so its error does not matter
+func (p *replyPipe) close() { _ = p.conn.Close() } // all that it has taken is sent, so its error does not matter
 
-// begun is a connection whose first bytes were read.
-type begun struct {
+// startedConn is a connection whose first bytes were read.
+type startedConn struct {
 	net.Conn
 	all io.Reader
 }
 
 // Read implements net.Conn.
-func (b begun) Read(to []byte) (int, error) { return b.all.Read(to) }
+func (b startedConn) Read(to []byte) (int, error) { return b.all.Read(to) }

@@ -390,7 +390,7 @@ func FuzzRequestsByPipe(f *testing.F) {
 	f.Add(one[:len(one)-1])
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		p := &pipe{ctx: t.Context(), in: bufio.NewReader(bytes.NewReader(sent)),
+		p := &replyPipe{ctx: t.Context(), in: bufio.NewReader(bytes.NewReader(sent)),
 			call: newInbound(newArriving(nil, quiet))}
 		for n := 0; ; n++ {
 			request, err := p.receive()

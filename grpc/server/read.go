@@ -60,12 +60,12 @@ func batchOf(a *raster.Array) *batch.Batch {
 	}
 	batch := &batch.Batch{Tensors: []batch.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
-	memory, ok := a.Memory().(*array)
+	memory, ok := a.Memory().(*arrayMemory)
 	if !ok {
 		batch.OnRelease(a.Release)
 		return batch
 	}
-	batch.SetMemory(memory.segment, func(keep bool) {
+	batch.SetMemory(memory.sharedSegment, func(keep bool) {
 		memory.discard = !keep
 		a.Release()
 	})
@@ -73,7 +73,7 @@ func batchOf(a *raster.Array) *batch.Batch {
 }
 
 // answer sends the array of a Read: as a lease to c, if c is a client on this host and there is room, else in parts.
-func (s *Server) answer(w *watch, c *leaseConn, attach *chaskiv1.Attach, b *batch.Batch) error {
+func (s *Server) answer(w *sendWatch, c *leaseConn, attach *chaskiv1.Attach, b *batch.Batch) error {
 	if c != nil {
 		if n, err := c.offer(w, b, &s.arrays.leased, 0, attach.GetStream()); n > 0 || err != nil {
 			return err

@@ -50,7 +50,7 @@ func (s *Server) Report(ctx context.Context, r *chaskiv1.ReportRequest) (*chaski
 }
 
 // figuresOf returns what a client may know about the ranks of a dataset; none, if none of them are its own.
-func figuresOf(ctx context.Context, e *entry, client clientID) (f report.Figures) {
+func figuresOf(ctx context.Context, e *datasetEntry, client clientID) (f report.Figures) {
 	for _, rank := range e.counts.of(client) {
 		rank.Data, rank.Source = e.handle, fault.WithoutSecrets(placeOf(e.engine.Spec()))
 		f.Ranks = append(f.Ranks, rank)

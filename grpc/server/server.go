@@ -36,7 +36,7 @@ type Server struct {
 
 	options Options
 	engines *engines
-	shared  *shared // nil: none
+	shared  *leaseTable // nil: none
 	arrays  *arrays
 	health  *health.Server
 
@@ -51,7 +51,7 @@ type Server struct {
 	serving context.Context // ends when streams are to end
 	stop    context.CancelFunc
 
-	arriving *arriving
+	arriving *unreadBytes
 	pipes    *pipes
 	plans    *turns.Turns // of Plan
 	views    *views       // what clients may read
@@ -98,7 +98,7 @@ func New(o Options) (*Server, error) {
 
 // openShared opens the lease socket, if the options name one and the system supports it, and lets engines make their
 // batches in shared memory.
-func openShared(o *Options) *shared {
+func openShared(o *Options) *leaseTable {
 	if !o.SharedMemory {
 		return nil
 	}
@@ -348,7 +348,7 @@ func (s *Server) parse(ctx context.Context, b []byte) (loader.Spec, error) {
 }
 
 // mayOpen refuses what this server was not started for.
-func (s *Server) mayOpen(v *view, spec loader.Spec, u *chaskiv1.Upstream) error {
+func (s *Server) mayOpen(v *fileView, spec loader.Spec, u *chaskiv1.Upstream) error {
 	switch {
 	case u != nil && s.options.Upstream == nil:
 		return fault.New(fault.Unsupported, "upstream", fault.NoOffset, "this server is not a client of other servers")

@@ -1137,8 +1137,8 @@ func TestEqualDatasetsInTwoPlaces(t *testing.T) {
 		},
 	})
 	defer s.shut()
-	var entries []*entry
-	v := &view{}
+	var entries []*datasetEntry
+	v := &fileView{}
 	for _, source := range []string{"pre", "post", "pre"} {
 		e, err := s.open(context.Background(), v, loader.Spec{Source: source, BatchSize: 1}, nil, 0)
 		if err != nil {
@@ -1191,7 +1191,7 @@ func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
 			TrimAfter: c.after, Logger: slog.New(slog.DiscardHandler),
 			Open: func(context.Context, loader.Spec, loader.Options) (Engine, error) { return engine, nil },
 		})
-		e, err := s.open(t.Context(), &view{}, loader.Spec{Source: "x", BatchSize: 1}, nil, 0)
+		e, err := s.open(t.Context(), &fileView{}, loader.Spec{Source: "x", BatchSize: 1}, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func TestEnginesOfAServerAreServed(t *testing.T) {
 		Slow() ([]resources.SourceTime, []resources.RasterTime)
 		MemoryBytes() int64
 	}
-	var engine Engine = local{}
+	var engine Engine = localEngine{}
 	if _, ok := engine.(serving); !ok {
 		t.Error("the server does not find the methods of loader.Serving")
 	}

@@ -42,7 +42,7 @@ const (
 	handshakeFor   = 5 * time.Second
 )
 
-// shared hands batches to clients on this host in shared memory (proto/chaski/v1/chaski.proto, at
+// leaseTable hands batches to clients on this host in shared memory (proto/chaski/v1/chaski.proto, at
 // Shared). All batches of a server lie in it; a lease passes one on without a copy.
 //
 // A segment belongs to the first client that it is given to, and to no other: a client may keep its mapping, and write
@@ -52,7 +52,7 @@ const (
 // Leases count within the memory of their engine, and always leave room in it for one batch more, of all rows of a
 // step: a client that keeps all its leases blocks no other, because batches that do not fit are sent over gRPC, as to
 // any client.
-type shared struct {
+type leaseTable struct {
 	log      *slog.Logger
 	listener *shm.Listener
 	address  string
@@ -75,7 +75,7 @@ type shared struct {
 
 // leaseConn is the connection of one client to the lease socket.
 type leaseConn struct {
-	shared *shared
+	shared *leaseTable
 	conn   *shm.Conn
 	secret shm.Token
 	out    chan packet
@@ -84,7 +84,7 @@ type leaseConn struct {
 	// Guarded by shared.mu.
 	open     bool // it has shown the token
 	hasEnded bool
-	leases   map[uint64]*hold
+	leases   map[uint64]*clientHold
 	last     uint64 // id of the last lease
 }
 
@@ -101,31 +101,31 @@ type lender interface {
 }
 
 // back gives back a batch that the client has returned, by Release or Discard. It must not be called under shared.mu.
-func (h *hold) back(give func()) {
+func (h *clientHold) back(give func()) {
 	if l, ok := h.entry.engine.(lender); ok {
 		l.Returned(h.bytes)
 	}
 	give()
 }
 
-// hold is a batch that a client has.
-type hold struct {
+// clientHold is a batch that a client has.
+type clientHold struct {
 	batch  *batch.Batch
 	bytes  int64
-	entry  *entry
+	entry  *datasetEntry
 	stream uint64
 }
 
-// segment is a batch.Buffer in shared memory.
-type segment struct {
-	shared *shared
+// sharedSegment is a batch.Buffer in shared memory.
+type sharedSegment struct {
+	shared *leaseTable
 	id     uint64
 	memory *shm.Segment
 	owner  atomic.Pointer[leaseConn] // nil until it is given to a client; written under shared.mu
 }
 
 // Owner implements batch.Owned.
-func (g *segment) Owner() batch.Owner {
+func (g *sharedSegment) Owner() batch.Owner {
 	if c := g.owner.Load(); c != nil {
 		return c
 	}
@@ -143,8 +143,8 @@ func (c *leaseConn) Over() bool {
 }
 
 // newShared opens the lease socket.
-func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
-	made := &shared{log: log, conns: map[*leaseConn]struct{}{}, token: newToken(),
+func newShared(log *slog.Logger, b *resources.Budget) (*leaseTable, error) {
+	made := &leaseTable{log: log, conns: map[*leaseConn]struct{}{}, token: newToken(),
 		most: int(min(maxSegments, procs.Files()/4)), mostLent: b.Limit() / 2}
 	probe, err := shm.New(1)
 	if err != nil {
@@ -163,7 +163,7 @@ func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
 }
 
 // guarded returns f so that a panic ends f and not the process.
-func (s *shared) guarded(f func()) func() {
+func (s *leaseTable) guarded(f func()) func() {
 	return func() { crash.Report(s.log, crash.Call(func() error { f(); return nil })) }
 }
 
@@ -173,7 +173,7 @@ func newToken() (t shm.Token) {
 }
 
 // onEnd sets a function that is called when a client is gone.
-func (s *shared) onEnd(forget func(*leaseConn)) {
+func (s *leaseTable) onEnd(forget func(*leaseConn)) {
 	if s == nil {
 		return
 	}
@@ -183,7 +183,7 @@ func (s *shared) onEnd(forget func(*leaseConn)) {
 }
 
 // describe returns the address of the lease socket for clients.
-func (s *shared) describe() *chaskiv1.Shared {
+func (s *leaseTable) describe() *chaskiv1.Shared {
 	if s == nil {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (s *shared) describe() *chaskiv1.Shared {
 }
 
 // alloc is loader.Options.Alloc.
-func (s *shared) alloc(n int) batch.Buffer {
+func (s *leaseTable) alloc(n int) batch.Buffer {
 	if n < minShared {
 		return batch.NewHeap(n)
 	}
@@ -214,14 +214,14 @@ func (s *shared) alloc(n int) batch.Buffer {
 		s.mu.Unlock()
 		return batch.NewHeap(n)
 	}
-	return &segment{shared: s, id: id, memory: memory}
+	return &sharedSegment{shared: s, id: id, memory: memory}
 }
 
 // Bytes implements batch.Buffer.
-func (g *segment) Bytes() []byte { return g.memory.Bytes() }
+func (g *sharedSegment) Bytes() []byte { return g.memory.Bytes() }
 
 // Free implements batch.Buffer. The client that has the segment is told to let go of it.
-func (g *segment) Free() {
+func (g *sharedSegment) Free() {
 	shared := g.shared
 	shared.mu.Lock()
 	shared.segments--
@@ -236,7 +236,7 @@ func (g *segment) Free() {
 }
 
 // accept lets clients in until the lease socket is closed.
-func (s *shared) accept() {
+func (s *leaseTable) accept() {
 	for {
 		conn, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -251,7 +251,7 @@ func (s *shared) accept() {
 		}
 		client := &leaseConn{
 			shared: s, conn: conn, secret: newToken(), out: make(chan packet, maxPackets), done: make(chan struct{}),
-			leases: map[uint64]*hold{},
+			leases: map[uint64]*clientHold{},
 		}
 		s.mu.Lock()
 		full := s.closed || len(s.conns) >= maxLeaseConns
@@ -341,7 +341,7 @@ func (c *leaseConn) take(m shm.Message, file int) error {
 }
 
 // remove needs the lock.
-func (c *leaseConn) remove(id uint64, h *hold) {
+func (c *leaseConn) remove(id uint64, h *clientHold) {
 	delete(c.leases, id)
 	h.entry.leased -= h.bytes
 	c.shared.bytes -= h.bytes
@@ -360,7 +360,7 @@ func (c *leaseConn) end() {
 	delete(shared.conns, c)
 	c.hasEnded = true
 	close(c.done)
-	var held []*hold
+	var held []*clientHold
 	for id, taken := range c.leases {
 		c.remove(id, taken)
 		held = append(held, taken)
@@ -418,7 +418,7 @@ func (c *leaseConn) send(p packet) {
 }
 
 // leaseConnOf returns the client with the secret of an Attach, or nil.
-func (s *shared) leaseConnOf(a *chaskiv1.Attach) (*leaseConn, error) {
+func (s *leaseTable) leaseConnOf(a *chaskiv1.Attach) (*leaseConn, error) {
 	secret := a.GetSecret()
 	if len(secret) != 0 && len(secret) != len(shm.Token{}) {
 		return nil, status.Errorf(codes.InvalidArgument, "attach has a secret of %d bytes, not 16", len(secret))
@@ -438,7 +438,7 @@ func (s *shared) leaseConnOf(a *chaskiv1.Attach) (*leaseConn, error) {
 }
 
 // maxLeases returns how many leases a client may have before the next one of e.
-func (e *entry) maxLeases() int {
+func (e *datasetEntry) maxLeases() int {
 	if e.engine == nil {
 		return maxArrayLeases
 	}
@@ -447,7 +447,7 @@ func (e *entry) maxLeases() int {
 
 // lend gives a batch that lies in g to a client. It is not lent, and stays the caller's, if the
 // client is gone, or if too much is lent.
-func (c *leaseConn) lend(b *batch.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
+func (c *leaseConn) lend(b *batch.Batch, g *sharedSegment, e *datasetEntry, stream uint64) (id uint64, ok bool) {
 	shared, size := c.shared, int64(len(g.Bytes()))
 	// It is found before the lock, because the engine takes that when it frees segments.
 	engine, _ := e.engine.(lender)
@@ -483,7 +483,7 @@ func (c *leaseConn) lend(b *batch.Batch, g *segment, e *entry, stream uint64) (i
 		c.post(packet{shm.Message{Kind: shm.Give, A: g.id, B: uint64(size)}, file})
 	}
 	c.last++
-	c.leases[c.last] = &hold{b, size, e, stream}
+	c.leases[c.last] = &clientHold{b, size, e, stream}
 	e.leased += size
 	shared.bytes += size
 	shared.leases++
@@ -491,8 +491,8 @@ func (c *leaseConn) lend(b *batch.Batch, g *segment, e *entry, stream uint64) (i
 }
 
 // sharedMemory returns the segment that a batch lies in, or nil.
-func sharedMemory(b *batch.Batch) *segment {
-	memory, ok := b.Memory().(*segment)
+func sharedMemory(b *batch.Batch) *sharedSegment {
+	memory, ok := b.Memory().(*sharedSegment)
 	if !ok || !payload.InMemory(b, memory.Bytes()) {
 		return nil
 	}
@@ -511,7 +511,7 @@ func (c *leaseConn) recall(stream uint64) {
 }
 
 // close closes the lease socket and its connections.
-func (s *shared) close() {
+func (s *leaseTable) close() {
 	if s == nil {
 		return
 	}
@@ -528,7 +528,7 @@ func (s *shared) close() {
 }
 
 // figures returns what metrics tell.
-func (s *shared) figures() (leases, segments int, bytes int64) {
+func (s *leaseTable) figures() (leases, segments int, bytes int64) {
 	if s == nil {
 		return 0, 0, 0
 	}

@@ -32,7 +32,7 @@ func FuzzLeaseSocket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) {
 		c, peer := fuzzSide(t)
 		defer peer.Close()
-		e := &entry{}
+		e := &datasetEntry{}
 		var model []*fuzzLease
 		for len(script) >= 2 && len(model) < maxLeases {
 			op, arg := script[0], script[1]
@@ -95,29 +95,29 @@ func fuzzSide(t *testing.T) (*leaseConn, *shm.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shared{log: slog.New(slog.DiscardHandler), conns: map[*leaseConn]struct{}{}}
+	s := &leaseTable{log: slog.New(slog.DiscardHandler), conns: map[*leaseConn]struct{}{}}
 	c := &leaseConn{shared: s, conn: conn, open: true, out: make(chan packet, maxPackets), done: make(chan struct{}),
-		leases: map[uint64]*hold{}}
+		leases: map[uint64]*clientHold{}}
 	s.conns[c] = struct{}{}
 	return c, peer
 }
 
 // fuzzLend adds a lease of n bytes, as lend does for a batch in a segment.
-func fuzzLend(c *leaseConn, e *entry, n int64) *fuzzLease {
+func fuzzLend(c *leaseConn, e *datasetEntry, n int64) *fuzzLease {
 	l := &fuzzLease{bytes: n}
 	b := &batch.Batch{}
 	b.SetMemory(nil, func(keep bool) {
 		l.ends = append(l.ends, map[bool]string{true: "released", false: "discarded"}[keep])
 	})
 	c.last++
-	c.leases[c.last] = &hold{batch: b, bytes: n, entry: e}
+	c.leases[c.last] = &clientHold{batch: b, bytes: n, entry: e}
 	e.leased += n
 	c.shared.bytes += n
 	c.shared.leases++
 	return l
 }
 
-func checkLeases(t *testing.T, c *leaseConn, e *entry, model []*fuzzLease) {
+func checkLeases(t *testing.T, c *leaseConn, e *datasetEntry, model []*fuzzLease) {
 	t.Helper()
 	count, bytes := 0, int64(0)
 	for i, l := range model {

@@ -34,31 +34,31 @@ type stream struct {
 	grpc   grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]
 	client clientID
 	ctx    context.Context
-	watch  *watch
+	watch  *sendWatch
 
 	mu        sync.Mutex
-	queue     []*order // unanswered, in the order of the tickets
-	started   int      // how many from the front are started or failed
-	working   int      // how many of those are started: at most credits
+	queue     []*ticketOrder // unanswered, in the order of the tickets
+	started   int            // how many from the front are started or failed
+	working   int            // how many of those are started: at most credits
 	credits   int
-	recvErr   error      // why no more requests come; io.EOF if the client has closed its side
-	isDown    bool       // the stream is being torn down: start nothing
-	leases    *leaseConn // batches go in shared memory; nil if not
-	native    bool       // leases may leave the arithmetic to the client, too
-	id        uint64     // as the client calls the stream
-	pipe      *pipe      // takes the replies; nil: gRPC does
-	piped     bool       // requests come by the pipe when those of the call have ended; only receive uses it
-	lastEntry *entry     // of the last ticket: see engines.keep
-	counts    *counts    // of the last ticket, and its rank; nil: there was none
+	recvErr   error         // why no more requests come; io.EOF if the client has closed its side
+	isDown    bool          // the stream is being torn down: start nothing
+	leases    *leaseConn    // batches go in shared memory; nil if not
+	native    bool          // leases may leave the arithmetic to the client, too
+	id        uint64        // as the client calls the stream
+	pipe      *replyPipe    // takes the replies; nil: gRPC does
+	piped     bool          // requests come by the pipe when those of the call have ended; only receive uses it
+	lastEntry *datasetEntry // of the last ticket: see engines.keep
+	counts    *counts       // of the last ticket, and its rank; nil: there was none
 	last      *report.Rank
-	sequences map[*entry]Sequence // of datasets that are at other servers
-	wake      chan struct{}       // has one element when any of the above has changed
+	sequences map[*datasetEntry]Sequence // of datasets that are at other servers
+	wake      chan struct{}              // has one element when any of the above has changed
 }
 
-// order is a ticket being served.
-type order struct {
+// ticketOrder is a ticket being served.
+type ticketOrder struct {
 	ticket  *chaskiv1.Ticket
-	entry   *entry // nil if the spec is not known
+	entry   *datasetEntry // nil if the spec is not known
 	rank    *report.Rank
 	pending Pending // once it is started
 	err     error   // instead of a batch
@@ -88,7 +88,7 @@ func (s *stream) turn() resources.Turn { return resources.Turn{Client: s.client,
 // othersWait reports whether others wait for what this stream holds while it sends: memory, or its place.
 func (s *stream) othersWait() bool {
 	s.mu.Lock()
-	var first *entry
+	var first *datasetEntry
 	if len(s.queue) > 0 {
 		first = s.queue[0].entry
 	}
@@ -216,7 +216,7 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 	if s.isDown {
 		return nil
 	}
-	taken := &order{ticket: t}
+	taken := &ticketOrder{ticket: t}
 	entry, ok := s.server.engines.get(s.server.viewOf(s.ctx), t.GetHandle())
 	if !ok {
 		taken.err = wire.ErrUnknownSpec
@@ -241,7 +241,7 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 // pass adds a ticket to the sequence of a dataset that is at other servers; of any other one it returns nil. It does
 // so before there is a credit, because the following tickets decide which of these servers gets it. It needs the
 // lock.
-func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
+func (s *stream) pass(e *datasetEntry, t *chaskiv1.Ticket) (Pending, error) {
 	sequencer, ok := e.engine.(Sequencer)
 	if !ok {
 		return nil, nil
@@ -253,7 +253,7 @@ func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
 			return nil, err
 		}
 		if s.sequences == nil {
-			s.sequences = map[*entry]Sequence{}
+			s.sequences = map[*datasetEntry]Sequence{}
 		}
 		s.sequences[e] = sequence
 	}
@@ -315,7 +315,7 @@ func (s *stream) start() {
 }
 
 // traced begins the span of a batch, and returns its context.
-func (s *stream) traced(o *order) context.Context {
+func (s *stream) traced(o *ticketOrder) context.Context {
 	ctx, span := trace.Begin(trace.Below(s.ctx, o.ticket.GetTrace()), "chaski.batch")
 	span.Set("chaski.epoch", int64(o.ticket.GetEpoch()))
 	span.Set("chaski.position", o.ticket.GetFirst())
@@ -326,14 +326,14 @@ func (s *stream) traced(o *order) context.Context {
 
 // head waits until the first ticket of the queue is started, and returns it, or nil when the stream
 // is to end.
-func (s *stream) head() (*order, error) {
+func (s *stream) head() (*ticketOrder, error) {
 	start := time.Now()
 	soon := min(s.server.options.StallTimeout, s.server.options.IdleTimeout)
 	look := time.NewTimer(soon)
 	defer look.Stop()
 	for {
 		s.mu.Lock()
-		var first *order
+		var first *ticketOrder
 		if s.started > 0 {
 			first = s.queue[0]
 		}
@@ -385,7 +385,7 @@ func (s *stream) idle(d time.Duration) bool {
 }
 
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
-func (s *stream) answer(o *order) error {
+func (s *stream) answer(o *ticketOrder) error {
 	var batch *batch.Batch
 	defer func() {
 		if batch != nil { // a panic came before it was sent
@@ -448,14 +448,14 @@ func faultSample(err error) *chaskiv1.FaultSample {
 func (s *stream) stopping() bool { return s.server.serving.Err() != nil }
 
 // send sends b in shared memory if it can, else in parts.
-func (s *stream) send(o *order, b *batch.Batch) error {
+func (s *stream) send(o *ticketOrder, b *batch.Batch) error {
 	start, valid := time.Now(), b.Valid
 	s.mu.Lock()
-	leases, stream := s.leases, s.id
+	leases, id := s.leases, s.id
 	s.mu.Unlock()
 	size, err := 0, error(nil)
 	if leases != nil {
-		size, err = leases.offer(s.watch, b, o.entry, o.ticket.GetId(), stream)
+		size, err = leases.offer(s.watch, b, o.entry, o.ticket.GetId(), id)
 	}
 	switch {
 	case err != nil:
@@ -475,7 +475,7 @@ func (s *stream) send(o *order, b *batch.Batch) error {
 
 // offer sends b as a lease. If it cannot be lent it returns 0, and b is still the caller's; else how many bytes the
 // payload has.
-func (c *leaseConn) offer(w *watch, b *batch.Batch, e *entry, ticket, stream uint64) (n int, err error) {
+func (c *leaseConn) offer(w *sendWatch, b *batch.Batch, e *datasetEntry, ticket, stream uint64) (n int, err error) {
 	segment := sharedMemory(b)
 	if segment == nil {
 		return 0, nil
@@ -508,10 +508,10 @@ type sender interface{ SendMsg(any) error }
 const lastPart = 16 << 10
 
 // sendParts sends a batch in parts of at most size bytes, releases it, and returns how many bytes they have.
-func sendParts(to *watch, ticket uint64, b *batch.Batch, size int) (total int, err error) {
+func sendParts(to *sendWatch, ticket uint64, b *batch.Batch, size int) (total int, err error) {
 	defer b.Release()
 	last := lastPart
-	if _, piped := to.to.(*pipe); piped {
+	if _, piped := to.to.(*replyPipe); piped {
 		last = 0
 	}
 	segments, total := payload.Encode(b)
@@ -536,7 +536,7 @@ func sendParts(to *watch, ticket uint64, b *batch.Batch, size int) (total int, e
 }
 
 // pop removes the answered ticket. A fault costs no credit.
-func (s *stream) pop(o *order) {
+func (s *stream) pop(o *ticketOrder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue[0] = nil
@@ -580,7 +580,7 @@ func (s *stream) tearDown() {
 }
 
 // put gives back the dataset of a ticket.
-func (s *stream) put(o *order) {
+func (s *stream) put(o *ticketOrder) {
 	o.span.End(o.err)
 	if o.entry != nil {
 		s.server.clients.answered(s.client, o.entry)

@@ -15,32 +15,32 @@ import (
 	"github.com/chaski-eo/chaski/source/refcache"
 )
 
-// view is the part of the files that a client may read, with the files and datasets that are open in it. Clients with
-// equal roots share a view.
-type view struct {
+// fileView is the part of the files that a client may read, with the files and datasets that are open in it. Clients
+// with equal roots share a view.
+type fileView struct {
 	key    string // names the roots; "" of the server's own
 	loader loader.Options
 
 	// lease is one of this view, to share. The server's own has none, because it stays until the server ends.
-	lease atomic.Pointer[refcache.Lease[string, *view]]
+	lease atomic.Pointer[refcache.Lease[string, *fileView]]
 }
 
 // membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth.
 const membersShare = 16
 
 // newView makes a view, one of several, of the files below o.Roots. o.Opener must be openers.Below these.
-func newView(key string, o loader.Options, several int64) *view {
+func newView(key string, o loader.Options, several int64) *fileView {
 	bound := int64(resources.DefaultMembersBytes)
 	if limit := o.Budget.Limit(); limit > 0 {
 		bound = min(bound, limit/membersShare)
 	}
 	// For all datasets, since several may use the same container.
 	o.Members = &resources.Members{MaxBytes: max(1, bound/several)}
-	return &view{key: key, loader: o}
+	return &fileView{key: key, loader: o}
 }
 
 // hold keeps a view that the caller has open until leave is called. v may be nil.
-func (v *view) hold() (leave func()) {
+func (v *fileView) hold() (leave func()) {
 	if v == nil || v.lease.Load() == nil {
 		return func() {}
 	}
@@ -48,7 +48,7 @@ func (v *view) hold() (leave func()) {
 	return func() { _ = lease.Release(true) } // its files were only read
 }
 
-func (v *view) close() {
+func (v *fileView) close() {
 	if files, ok := v.loader.Opener.(io.Closer); ok {
 		_ = files.Close() // the files were only read
 	}
@@ -61,17 +61,17 @@ const keptViews = 8
 
 // views has the views of a server.
 type views struct {
-	server *view         // for clients without roots of their own
+	server *fileView     // for clients without roots of their own
 	base   source.Opener // of all
-	cache  *refcache.Cache[string, *view]
+	cache  *refcache.Cache[string, *fileView]
 }
 
 func newViews(o loader.Options) *views {
 	base := o.Opener
 	// One serves all requests, so that files stay open between them.
 	o.Opener = openers.Below(base, o.Roots)
-	return &views{server: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*view]{
-		MaxEntries: keptViews, Close: func(v *view) error { v.close(); return nil }})}
+	return &views{server: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*fileView]{
+		MaxEntries: keptViews, Close: func(v *fileView) error { v.close(); return nil }})}
 }
 
 // viewKey names roots.
@@ -87,13 +87,13 @@ func viewKey(roots ...string) string {
 
 // of returns the view of a client with these roots, until leave is called. Roots that do not lie below the server's
 // allow nothing.
-func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
+func (v *views) of(log *slog.Logger, roots []string) (one *fileView, leave func()) {
 	if roots == nil {
 		return v.server, func() {}
 	}
 	key := viewKey(roots...)
 	// To make a view does not wait, nor fail.
-	lease, _ := v.cache.Acquire(context.Background(), key, func(context.Context) (*view, error) {
+	lease, _ := v.cache.Acquire(context.Background(), key, func(context.Context) (*fileView, error) {
 		options := v.server.loader
 		// The list is empty and not nil, since nil would allow everything.
 		options.Roots = []string{}

@@ -29,7 +29,7 @@ func testViewsAreBounded(t *testing.T) {
 	root := t.TempDir()
 	v := newViews(loader.Options{Roots: []string{root}, Budget: resources.NewBudget(1 << 30)})
 	closed := map[string]*closings{}
-	enter := func(name string) (*view, func()) {
+	enter := func(name string) (*fileView, func()) {
 		t.Helper()
 		at := filepath.Join(root, name)
 		if err := os.MkdirAll(at, 0o777); err != nil {
@@ -57,7 +57,7 @@ func testViewsAreBounded(t *testing.T) {
 	opening, leaveOpening := enter("opening")
 	dataset, leaveDataset := enter("dataset")
 	ctx, giveUp := context.WithCancel(t.Context())
-	begin := func(ctx context.Context, one *view, leave func(), name string) {
+	begin := func(ctx context.Context, one *fileView, leave func(), name string) {
 		go func() {
 			defer leave()
 			if got, err := e.open(ctx, one, loader.Spec{Source: name, BatchSize: 1}, nil, 0); err == nil {

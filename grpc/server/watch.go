@@ -12,11 +12,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 )
 
-// watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
-// handler does. So the handler waits in run, and returns if a message takes too long: Options.SendTimeout, or
+// sendWatch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the
+// call's handler does. So the handler waits in run, and returns if a message takes too long: Options.SendTimeout, or
 // Options.StallTimeout while others wait for memory that the client holds. gRPC keeps what it has taken of the message
 // until the connection ends, so that is closed soon after.
-type watch struct {
+type sendWatch struct {
 	ctx        context.Context // of the call
 	to         sender
 	options    *Options
@@ -35,18 +35,18 @@ type watch struct {
 // late.
 const looks = 4
 
-func newWatch(ctx context.Context, to sender, o *Options, othersWait func() bool) *watch {
-	made := &watch{ctx: ctx, to: to, options: o, othersWait: othersWait, stalled: make(chan struct{})}
+func newWatch(ctx context.Context, to sender, o *Options, othersWait func() bool) *sendWatch {
+	made := &sendWatch{ctx: ctx, to: to, options: o, othersWait: othersWait, stalled: make(chan struct{})}
 	made.timer = time.AfterFunc(time.Hour, made.look)
 	made.timer.Stop()
 	return made
 }
 
 // SendMsg sends a message, watched.
-func (w *watch) SendMsg(m any) error { return w.send(m, dataOf(m)) }
+func (w *sendWatch) SendMsg(m any) error { return w.send(m, dataOf(m)) }
 
 // send sends a message that stands for n bytes of data.
-func (w *watch) send(m any, n int) error {
+func (w *sendWatch) send(m any, n int) error {
 	w.set(true)
 	defer w.set(false)
 	err := w.to.SendMsg(m)
@@ -66,7 +66,7 @@ func dataOf(m any) (n int) {
 	return n
 }
 
-func (w *watch) set(sending bool) {
+func (w *sendWatch) set(sending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sending, w.start = sending, time.Now()
@@ -78,7 +78,7 @@ func (w *watch) set(sending bool) {
 }
 
 // look ends the call if its message has waited for too long.
-func (w *watch) look() {
+func (w *sendWatch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.sending || w.hasStalled {
@@ -96,7 +96,7 @@ func (w *watch) look() {
 
 // run calls f, which sends through w, in a goroutine of group, and returns its error; a panic becomes an error. If a
 // message is not taken in time, it returns a status, and f ends when the caller has returned that.
-func (w *watch) run(group *sync.WaitGroup, f func() error) error {
+func (w *sendWatch) run(group *sync.WaitGroup, f func() error) error {
 	done := make(chan error, 1)
 	group.Go(func() { done <- crash.Call(f) })
 	select {
@@ -109,8 +109,8 @@ func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 
 // cut returns the status of a client that does not read. It has a moment to read that, behind the message. A pipe ends
 // with its call, and leaves nothing on the connection.
-func (w *watch) cut() error {
-	_, piped := w.to.(*pipe)
+func (w *sendWatch) cut() error {
+	_, piped := w.to.(*replyPipe)
 	if conn := connectionOf(w.ctx); conn != nil && !piped {
 		time.AfterFunc(w.options.StallTimeout/looks, func() {
 			w.options.Logger.Warn("closing the connection of a client that does not read", "client", clientOf(w.ctx))
