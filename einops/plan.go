@@ -44,10 +44,10 @@ type Plan struct {
 // strides allow it. An axis that is not split has one digit.
 type axisPlan struct {
 	n      int // length; 1 for an axis that the input lacks
-	digits []digit
+	digits []axisDigit
 }
 
-type digit struct {
+type axisDigit struct {
 	n      int
 	stride int // in elements of the output
 }
@@ -83,11 +83,11 @@ func (p *Plan) Len() int { return p.elems }
 // Offset returns what index i of an input axis adds to the offset of an element, in elements. It is 0
 // for an axis that the input lacks. i must lie inside the axis.
 func (p *Plan) Offset(axis string, i int) int {
-	place := AxisIndex(axis)
-	if place < 0 {
+	index := AxisIndex(axis)
+	if index < 0 {
 		return 0
 	}
-	return p.axes[place].offset(i)
+	return p.axes[index].offset(i)
 }
 
 // BandAxis returns the index of the output axis that is exactly b, or -1.
@@ -122,7 +122,7 @@ func NewPlan(names []string, shape []int, band int, axes []Axis, digits []Digit)
 		plan.axes[AxisIndex(axis.Name)].n = axis.Len
 	}
 	for _, d := range digits {
-		plan.axes[AxisIndex(d.Axis)].push(digit{d.Len, d.Stride})
+		plan.axes[AxisIndex(d.Axis)].push(axisDigit{d.Len, d.Stride})
 	}
 	plan.runs = plan.axes[axisX].runs()
 	return plan
@@ -130,12 +130,12 @@ func NewPlan(names []string, shape []int, band int, axes []Axis, digits []Digit)
 
 // push adds an inner digit. It skips a digit of length 1, and merges a digit whose steps fill one step of
 // the last digit.
-func (a *axisPlan) push(d digit) {
+func (a *axisPlan) push(d axisDigit) {
 	if d.n == 1 {
 		return
 	}
 	if last := len(a.digits) - 1; last >= 0 && a.digits[last].stride == d.n*d.stride {
-		a.digits[last] = digit{a.digits[last].n * d.n, d.stride}
+		a.digits[last] = axisDigit{a.digits[last].n * d.n, d.stride}
 		return
 	}
 	a.digits = append(a.digits, d)

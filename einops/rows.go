@@ -27,7 +27,7 @@ func (cv *Converter) ofRows() bool {
 
 // asRows reports whether the rows of the box are converted by kernel.Rows: they are rows of the tensor, too. stride is
 // the distance of these.
-func (p *place) asRows(bands, rows *loop) (stride int, ok bool) {
+func (p *blockPlace) asRows(bands, rows *loop) (stride int, ok bool) {
 	stride, same := rows.axis.stride()
 	if !p.cv.rows || !same && rows.n > 1 || !p.runs.constant() || p.runs.stride != 1 ||
 		!kernel.RowsFast(p.cv.fromNum, p.cv.toNum, p.strideX, p.w) {
@@ -45,7 +45,7 @@ func (p *place) asRows(bands, rows *loop) (stride int, ok bool) {
 
 // convertRows converts a box by kernel.Rows. stride is the distance of rows in the tensor, base the offset of its first
 // element, first the index of the first sample.
-func (p *place) convertRows(bands, rows loop, stride, base, first int) (nodata int) {
+func (p *blockPlace) convertRows(bands, rows loop, stride, base, first int) (nodata int) {
 	cv := p.cv
 	converter := kernel.Rows{From: cv.fromNum, To: cv.toNum, Clip: cv.clip, Lo: cv.lo, Hi: cv.hi,
 		FillNoData: cv.fillNoData, Fill: cv.fillFloat, Past: p.stream}

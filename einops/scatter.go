@@ -41,9 +41,9 @@ const (
 	streamed = 8 << 20
 )
 
-// place says where the samples of a box lie in the block, and their elements in the tensor: loops over b and y, with
-// rows along x.
-type place struct {
+// blockPlace says where the samples of a box lie in the block, and their elements in the tensor: loops over b and y,
+// with rows along x.
+type blockPlace struct {
 	cv      *Converter
 	dst     Target
 	floats  []float32 // dst.Data as float32; nil if elements have another type or are not aligned
@@ -61,7 +61,7 @@ type place struct {
 // job converts a box run by run. Its memory is not part of place, because to clear it takes as long as to convert 1,000
 // samples.
 type job struct {
-	place
+	blockPlace
 	f     [piece]float32
 	valid [piece]byte
 	near  [4 * piece]byte // samples side by side
@@ -91,7 +91,8 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	checkBlock(cv, box, blk)
 	bands := loop{&p.axes[axisB], box.B0, box.B1 - box.B0, blk.StrideB}
 	rows := loop{&p.axes[axisY], box.Y0, box.Y1 - box.Y0, blk.StrideY}
-	work := place{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
+	work := blockPlace{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0,
+		runs: p.runs}
 	if cv.toNum == kernel.F32 {
 		work.floats, _ = cast.Of[float32](dst.Data)
 		work.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed &&
@@ -123,8 +124,8 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 
 // convertRuns converts a box run by run. first is the index of the block's first sample, base the offset of the
 // tensor's first element.
-func (p *place) convertRuns(bands, rows loop, base, first int, turned bool) (nodata int) {
-	work := job{place: *p}
+func (p *blockPlace) convertRuns(bands, rows loop, base, first int, turned bool) (nodata int) {
+	work := job{blockPlace: *p}
 	if turned {
 		return work.turnBox(bands, rows, base, first)
 	}
@@ -186,7 +187,7 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 
 // mergeBands turns the rows of all bands into one row of whole pixels, if block and tensor are both
 // pixel-interleaved with the same bands. It returns what to add to all offsets.
-func (p *place) mergeBands(b *loop) int {
+func (p *blockPlace) mergeBands(b *loop) int {
 	stride, constant := b.axis.stride()
 	ofPixels := b.stride == 1 && p.strideX == b.n
 	toPixels := constant && stride == 1 && p.runs.constant() && p.runs.stride == b.n
@@ -201,7 +202,7 @@ func (p *place) mergeBands(b *loop) int {
 
 // mergeRows turns all rows into one, if they lie end to end in both block and tensor. It returns what to
 // add to all offsets.
-func (p *place) mergeRows(y *loop) int {
+func (p *blockPlace) mergeRows(y *loop) int {
 	stride, constant := y.axis.stride()
 	gapless := constant && p.runs.constant() && stride == p.w*p.runs.stride && y.stride == p.w*p.strideX
 	if y.n == 1 || !gapless {
@@ -374,13 +375,13 @@ func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 
 // copiesRows reports whether rows are copied as they are. The cases of row are 2 to 3 % of the time of reading tiles of
 // 128 pixels, whose rows have 256 bytes.
-func (p *place) copiesRows() bool {
+func (p *blockPlace) copiesRows() bool {
 	together := p.strideX == 1 && p.runs.constant() && p.runs.stride == 1
 	return together && p.cv.copies && !p.cv.noData && p.dst.Mask == nil
 }
 
 // copyRows copies rows from index src of the block to offset off of the tensor. The strides are in samples.
-func (p *place) copyRows(off, stride, src, step, rows int) {
+func (p *blockPlace) copyRows(off, stride, src, step, rows int) {
 	size := p.cv.toSize
 	n, end, start := p.w*size, (off+p.x0)*size, src*size
 	for range rows {

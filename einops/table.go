@@ -141,7 +141,7 @@ func (cv *Converter) setTable(table *Table) {
 }
 
 // setBand makes band b the one that rows are converted for, and returns its scale and offset.
-func (p *place) setBand(b int) (a, c float32) {
+func (p *blockPlace) setBand(b int) (a, c float32) {
 	if t := p.cv.table; t != nil {
 		p.elements = t.elements[min(b, len(t.elements)-1)]
 	}
@@ -159,7 +159,7 @@ func (j *job) look(at int, s []byte, n int) (bad int) {
 	}
 	switch {
 	case cv.table.wholes:
-		return j.whole(at, s, n, bad)
+		return j.wholeNumbers(at, s, n, bad)
 	case cv.table.wide != nil:
 		return j.lookWide(at, s, n, bad)
 	}
@@ -216,9 +216,9 @@ func (j *job) lookWide(at int, s []byte, n, bad int) int {
 	return bad
 }
 
-// whole writes floats or uint64 as int64, of which bad are nodata. One that is no number of int64 is OutOfRange, unless
-// it is nodata that has a fill.
-func (j *job) whole(at int, s []byte, n, bad int) int {
+// wholeNumbers writes floats or uint64 as int64, of which bad are nodata. One that is no number of int64 is OutOfRange,
+// unless it is nodata that has a fill.
+func (j *job) wholeNumbers(at int, s []byte, n, bad int) int {
 	cv, unfit := j.cv, false
 	for i := range n {
 		number, integer := 0.0, uint64(0)

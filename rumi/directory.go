@@ -21,8 +21,8 @@ const (
 	keyProjected  = 3072
 )
 
-// entry is a tag of generation 2 or 3. Those with a value a band or a frame have many.
-type entry struct {
+// knownTag is a tag of generation 2 or 3. Those with a value a band or a frame have many.
+type knownTag struct {
 	tag  uint16
 	typ  ifd.Type
 	many many
@@ -38,7 +38,7 @@ const (
 )
 
 // entries3 are all tags of a file of generation 3, in their order. Generation 2 lacks the last two.
-var entries3 = [...]entry{
+var entries3 = [...]knownTag{
 	{ifd.TagImageWidth, ifd.Long, one}, {ifd.TagImageLength, ifd.Long, one},
 	{ifd.TagBitsPerSample, ifd.Short, perBand}, {ifd.TagSamplesPerPixel, ifd.Short, one},
 	{ifd.TagTileWidth, ifd.Short, one}, {ifd.TagTileLength, ifd.Short, one},
@@ -48,7 +48,7 @@ var entries3 = [...]entry{
 }
 
 // entries returns all tags of a generation after the first.
-func entries(generation int) []entry {
+func entries(generation int) []knownTag {
 	if generation == 2 {
 		return entries3[:11]
 	}

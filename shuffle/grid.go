@@ -61,7 +61,7 @@ func (g *Grid) check() error {
 	return nil
 }
 
-func (g *Grid) compile(lf *leaf) (height, width int, err error) {
+func (g *Grid) compile(lf *leafDataset) (height, width int, err error) {
 	lf.runs, lf.n = lf.Sampler.Runs, lf.Sampler.Runs.Len()
 	if err = g.check(); err == nil && lf.Sampler.Windows != nil && int64(len(lf.Sampler.Windows)) != lf.n {
 		err = fmt.Errorf("%d windows of a grid count, for %d samples", len(lf.Sampler.Windows), lf.n)
@@ -69,6 +69,6 @@ func (g *Grid) compile(lf *leaf) (height, width int, err error) {
 	return g.H, g.W, err
 }
 
-func (g *Grid) window(_ *leaf, d Draw, height, width int, _ *Weights) (Box, bool) {
+func (g *Grid) window(_ *leafDataset, d Draw, height, width int, _ *Weights) (Box, bool) {
 	return g.At(d.Sub, height, width), false
 }

@@ -43,7 +43,7 @@ type Place struct {
 const maxCells = 1 << 30
 
 // compile checks the sampler, and counts the cells.
-func (g *Ground) compile(lf *leaf) (height, width int, err error) {
+func (g *Ground) compile(lf *leafDataset) (height, width int, err error) {
 	if lf.Series != nil { // a window has many rows
 		return 0, 0, errors.New("ground windows of sequences")
 	}
@@ -53,7 +53,7 @@ func (g *Ground) compile(lf *leaf) (height, width int, err error) {
 	return g.Side, g.Side, err
 }
 
-func (g *Ground) window(*leaf, Draw, int, int, *Weights) (Box, bool) {
+func (g *Ground) window(*leafDataset, Draw, int, int, *Weights) (Box, bool) {
 	panic("shuffle: Plan.Window of windows on the ground, which Plan.Place gives")
 }
 

@@ -22,15 +22,15 @@ func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 		largest = max(largest, found.share)
 	}
 	longest := -1.0
-	for _, leader := range leaders {
-		leaf := &pl.leaves[leader.dataset]
-		pool := leader.visits.PoolLen()
-		lasts := float64(min(pool, leaf.n)) / leader.share
-		if 4*leader.share < largest || lasts <= longest {
+	for _, pooled := range leaders {
+		leaf := &pl.leaves[pooled.dataset]
+		pool := pooled.visits.PoolLen()
+		lasts := float64(min(pool, leaf.n)) / pooled.share
+		if 4*pooled.share < largest || lasts <= longest {
 			continue
 		}
 		longest = lasts
-		g = steps.Groups{Dataset: leader.dataset, Pool: pool, Samples: pl.Len(), Levels: leader.levels}
+		g = steps.Groups{Dataset: pooled.dataset, Pool: pool, Samples: pl.Len(), Levels: pooled.levels}
 	}
 	return g, len(leaders) > 0 && pl.Len() > 0
 }

@@ -47,9 +47,9 @@ type Mixture struct {
 	Length int64 // positions of an epoch, with Given
 }
 
-// word is a compiled mixture. Source i has counts[i] of the WordLen slots, each of block positions. The
+// mixtureWord is a compiled mixture. Source i has counts[i] of the WordLen slots, each of block positions. The
 // slots repeat over an epoch, so that any WordLen consecutive blocks have counts[i] blocks of source i.
-type word struct {
+type mixtureWord struct {
 	counts  []int64
 	block   int64   // 1 without Mixture.Block
 	draws   []int64 // of each source in an epoch, a multiple of block
@@ -63,7 +63,7 @@ type word struct {
 }
 
 // newWord spreads the sources over the slots: single positions by a keyed permutation, blocks evenly.
-func newWord(seed uint64, m *Mixture) (*word, error) {
+func newWord(seed uint64, m *Mixture) (*mixtureWord, error) {
 	counts, batch := m.Counts, m.Batch
 	if batch < 0 || batch > MaxSamples {
 		return nil, fmt.Errorf("mixture: batches of %d positions", batch)
@@ -84,9 +84,9 @@ func newWord(seed uint64, m *Mixture) (*word, error) {
 		return nil, fmt.Errorf("mixture: counts sum to %d, not %d", sum, length)
 	}
 	if batch > 0 {
-		return &word{counts: counts, batch: batch, seed: seed, ends: ends}, nil
+		return &mixtureWord{counts: counts, batch: batch, seed: seed, ends: ends}, nil
 	}
-	compiled := &word{counts: counts, block: max(m.Block, 1), indices: make([][]uint16, len(counts))}
+	compiled := &mixtureWord{counts: counts, block: max(m.Block, 1), indices: make([][]uint16, len(counts))}
 	for i, count := range counts {
 		compiled.indices[i] = make([]uint16, 0, count)
 	}
@@ -99,7 +99,7 @@ func newWord(seed uint64, m *Mixture) (*word, error) {
 }
 
 // fill sets the sources of the slots.
-func (w *word) fill(sources []uint16) {
+func (w *mixtureWord) fill(sources []uint16) {
 	for slot, source := range sources {
 		w.source[slot] = source
 		w.rank[slot] = uint16(len(w.indices[source]))
@@ -157,10 +157,10 @@ func evenly(seed uint64, counts []int64) []uint16 {
 }
 
 // unit returns the positions that lie together in an epoch, which is a whole number of them.
-func (w *word) unit() int64 { return cmp.Or(w.batch, w.block) }
+func (w *mixtureWord) unit() int64 { return cmp.Or(w.batch, w.block) }
 
 // position returns the block of the endless word in which block q of source i stands.
-func (w *word) position(i int, q int64) int64 {
+func (w *mixtureWord) position(i int, q int64) int64 {
 	return q/w.counts[i]*WordLen + int64(w.indices[i][q%w.counts[i]])
 }
 
@@ -176,7 +176,7 @@ func (m *Mixture) tooFew(i int, size, share int64) error {
 }
 
 // batches returns the positions of an epoch of whole batches, given the samples of the sources.
-func (w *word) batches(m *Mixture, sizes []int64) (int64, error) {
+func (w *mixtureWord) batches(m *Mixture, sizes []int64) (int64, error) {
 	if m.Until == Given && m.Length%w.batch != 0 {
 		return 0, notWhole(m.Length, w.batch)
 	}
@@ -199,7 +199,7 @@ func (w *word) batches(m *Mixture, sizes []int64) (int64, error) {
 }
 
 // epoch returns the positions of an epoch, given the samples of the sources.
-func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
+func (w *mixtureWord) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 	n = m.Length
 	for i, size := range sizes {
 		if size < 1 || size > MaxSamples/WordLen {
@@ -256,7 +256,7 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 
 // at returns the source at position p of an epoch, and the number of the draw from this source over
 // the whole run, modulo 2^64: sources go on from one epoch of the mixture to the next.
-func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
+func (w *mixtureWord) at(epoch uint64, p int64) (source int, draw uint64) {
 	if w.batch > 0 {
 		batch := p / w.batch
 		order := permutation(splitmix.Hash(w.seed, domainBatch, epoch, uint64(batch)), w.batch)

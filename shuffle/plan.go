@@ -101,18 +101,18 @@ type Plan struct {
 	batch   int64 // positions of a global batch, or 0
 	take    int64 // positions of an epoch, or 0
 	nodes   []node
-	leaves  []leaf
+	leaves  []leafDataset
 }
 
 // node is a source: a mixture if word is not nil, and dataset number leaf otherwise.
 type node struct {
 	n    int64 // positions of an epoch
-	word *word
+	word *mixtureWord
 	leaf int
 }
 
-// leaf is a compiled dataset.
-type leaf struct {
+// leafDataset is a compiled dataset.
+type leafDataset struct {
 	Dataset
 	seed uint64
 	runs Runs // samples of items; with Visits visits
@@ -189,7 +189,7 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
 }
 
 func (pl *Plan) addDataset(d *Dataset, seed uint64) (node, error) {
-	lf := leaf{Dataset: *d, seed: seed}
+	lf := leafDataset{Dataset: *d, seed: seed}
 	if err := lf.compile(); err != nil {
 		return node{}, err
 	}
@@ -197,7 +197,7 @@ func (pl *Plan) addDataset(d *Dataset, seed uint64) (node, error) {
 	return node{n: lf.n, leaf: len(pl.leaves) - 1}, nil
 }
 
-func (lf *leaf) compile() error {
+func (lf *leafDataset) compile() error {
 	if err := lf.checkItems(); err != nil {
 		return err
 	}
@@ -221,9 +221,9 @@ func (lf *leaf) compile() error {
 }
 
 // compileViews checks the samplers of further views.
-func (lf *leaf) compileViews() error {
+func (lf *leafDataset) compileViews() error {
 	for i := range lf.Views {
-		one := leaf{Dataset: Dataset{Items: 1, Sampler: lf.Views[i], Transforms: lf.Transforms}}
+		one := leafDataset{Dataset: Dataset{Items: 1, Sampler: lf.Views[i], Transforms: lf.Transforms}}
 		if err := one.compile(); err != nil {
 			return fmt.Errorf("view %d: %w", i+1, err)
 		}
@@ -237,13 +237,13 @@ func (lf *leaf) compileViews() error {
 }
 
 // each gives all items as many samples.
-func (lf *leaf) each(samples int64) (err error) {
+func (lf *leafDataset) each(samples int64) (err error) {
 	lf.runs, err = EqualRuns(lf.items(), samples)
 	lf.n = lf.runs.Len()
 	return err
 }
 
-func (lf *leaf) checkItems() error {
+func (lf *leafDataset) checkItems() error {
 	if lf.Items < 0 || lf.Rows != nil && lf.Series != nil {
 		return fmt.Errorf("dataset of %d rows, or with a subset beside its series", lf.Items)
 	}
@@ -336,7 +336,7 @@ func (pl *Plan) locate(epoch uint64, p int64) Draw {
 }
 
 // fill sets the fields that follow from the sample.
-func (lf *leaf) fill(d *Draw) {
+func (lf *leafDataset) fill(d *Draw) {
 	if ground, ok := lf.Sampler.Kind.(*Ground); ok {
 		d.Row = ground.Scene(ground.place(d))
 		d.Item = d.Row
@@ -364,7 +364,7 @@ func (lf *leaf) fill(d *Draw) {
 
 // pooled returns the sample at a position of the tile-aware order. Visits are permuted like samples in
 // the other orders, and the windows of Pool consecutive visits are permuted among themselves.
-func (lf *leaf) pooled(sampler *Visits, d *Draw, shuffle bool) int64 {
+func (lf *leafDataset) pooled(sampler *Visits, d *Draw, shuffle bool) int64 {
 	perVisit, visits := int64(sampler.PerVisit), lf.runs.Len()
 	pool := sampler.PoolOf(d.Position)
 	first := pool * int64(sampler.Pool)
@@ -454,8 +454,8 @@ func (d *Draw) viewSeed(try int) uint64 {
 }
 
 // view returns the window of a view after the first one.
-func (lf *leaf) view(d Draw, height, width, try int) Box {
-	one := leaf{Dataset: Dataset{Sampler: lf.Views[d.View-1]}}
+func (lf *leafDataset) view(d Draw, height, width, try int) Box {
+	one := leafDataset{Dataset: Dataset{Sampler: lf.Views[d.View-1]}}
 	d.Seed = d.viewSeed(try)
 	b, _ := one.Sampler.Kind.window(&one, d, height, width, nil)
 	return b

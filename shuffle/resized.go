@@ -110,11 +110,11 @@ func shrink(v, num, den, align int) int {
 	return align * max(int(quotient)/align, 1)
 }
 
-func (r *Resized) compile(lf *leaf) (height, width int, err error) {
+func (r *Resized) compile(lf *leafDataset) (height, width int, err error) {
 	return r.H, r.W, cmp.Or(r.check(), lf.each(lf.Sampler.PerItem))
 }
 
-func (r *Resized) window(_ *leaf, d Draw, height, width int, _ *Weights) (Box, bool) {
+func (r *Resized) window(_ *leafDataset, d Draw, height, width int, _ *Weights) (Box, bool) {
 	sized := *r
 	sized.H, sized.W = cmp.Or(d.Side, r.H), cmp.Or(d.Side, r.W)
 	return sized.Window(&d, height, width), false

@@ -8,9 +8,9 @@ import (
 // Kind is a kind of sampler: WholeChip, RandomWindow, WeightedWindow, *Grid, *Resized, *Visits or *Ground.
 type Kind interface {
 	// compile checks the kind, sets the samples of a dataset, and returns the sides of its windows.
-	compile(lf *leaf) (height, width int, err error)
+	compile(lf *leafDataset) (height, width int, err error)
 	// window returns what Plan.Window does. The draw is a copy, so that it stays off the heap.
-	window(lf *leaf, d Draw, height, width int, w *Weights) (b Box, flagged bool)
+	window(lf *leafDataset, d Draw, height, width int, w *Weights) (b Box, flagged bool)
 }
 
 // Counted is a Kind whose windows, or visits, follow from the size of an item: Sampler.Runs says how many.
@@ -54,16 +54,16 @@ func (s *Sampler) crop(d *Draw, height, width int) Crop {
 type WholeChip struct{}
 
 // compile has square windows: only the reader knows sizes.
-func (WholeChip) compile(lf *leaf) (height, width int, err error) { return 1, 1, lf.each(1) }
+func (WholeChip) compile(lf *leafDataset) (height, width int, err error) { return 1, 1, lf.each(1) }
 
-func (WholeChip) window(_ *leaf, _ Draw, height, width int, _ *Weights) (Box, bool) {
+func (WholeChip) window(_ *leafDataset, _ Draw, height, width int, _ *Weights) (Box, bool) {
 	return Box{H: height, W: width}, false
 }
 
 // RandomWindow reads PerItem windows of a fixed size from each item; all corners are equally likely.
 type RandomWindow struct{}
 
-func (RandomWindow) compile(lf *leaf) (height, width int, err error) {
+func (RandomWindow) compile(lf *leafDataset) (height, width int, err error) {
 	s := &lf.Sampler
 	if !sides(s.H, s.W, s.AlignY, s.AlignX) {
 		return s.H, s.W, fmt.Errorf("windows of %d by %d pixels, aligned to %d by %d", s.H, s.W, s.AlignY, s.AlignX)
@@ -71,7 +71,7 @@ func (RandomWindow) compile(lf *leaf) (height, width int, err error) {
 	return s.H, s.W, lf.each(s.PerItem)
 }
 
-func (RandomWindow) window(lf *leaf, d Draw, height, width int, w *Weights) (Box, bool) {
+func (RandomWindow) window(lf *leafDataset, d Draw, height, width int, w *Weights) (Box, bool) {
 	crop, limit := lf.Sampler.crop(&d, height, width), lf.Sampler.MaxNoData
 	if w != nil && limit != nil {
 		return w.Covered(crop, *limit), false
@@ -82,7 +82,7 @@ func (RandomWindow) window(lf *leaf, d Draw, height, width int, w *Weights) (Box
 // WeightedWindow reads PerItem windows centred on pixels drawn by weight. See Weights.
 type WeightedWindow struct{ RandomWindow }
 
-func (WeightedWindow) window(lf *leaf, d Draw, height, width int, w *Weights) (Box, bool) {
+func (WeightedWindow) window(lf *leafDataset, d Draw, height, width int, w *Weights) (Box, bool) {
 	if w == nil {
 		w = &Weights{}
 	}

@@ -95,7 +95,7 @@ func corner(hash uint64, t, tile, size, h, align int) int {
 	return align * (first + splitmix.Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))
 }
 
-func (v *Visits) compile(lf *leaf) (height, width int, err error) {
+func (v *Visits) compile(lf *leafDataset) (height, width int, err error) {
 	lf.runs = lf.Sampler.Runs
 	if err = v.check(); err == nil && lf.runs.Len() > MaxSamples/int64(v.PerVisit) {
 		err = fmt.Errorf("%d visits of %d windows are more than %d samples", lf.runs.Len(), v.PerVisit,
@@ -105,7 +105,7 @@ func (v *Visits) compile(lf *leaf) (height, width int, err error) {
 	return v.H, v.W, err
 }
 
-func (v *Visits) window(lf *leaf, d Draw, height, width int, _ *Weights) (Box, bool) {
+func (v *Visits) window(lf *leafDataset, d Draw, height, width int, _ *Weights) (Box, bool) {
 	ty, tx := v.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
 	return v.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
 }

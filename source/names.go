@@ -10,8 +10,8 @@ import (
 
 // Names that other programs write. Parse turns them into paths.
 
-// alias is a beginning of names and what it stands for.
-type alias struct {
+// schemeAlias is a beginning of names and what it stands for.
+type schemeAlias struct {
 	prefix string
 	// resolve returns the name for what follows the prefix. Its errors say what is wrong with the name.
 	resolve func(prefix, rest string) (string, error)
@@ -20,7 +20,7 @@ type alias struct {
 }
 
 // aliases are the beginnings of names that Parse replaces. No prefix begins another one. A new scheme is one entry.
-var aliases = [...]alias{
+var aliases = [...]schemeAlias{
 	{prefix: "/vsicurl/", resolve: curlURL, scheme: "http"},
 	{prefix: "/vsicurl?", resolve: curlOptions},
 	{prefix: "/vsicurl_streaming/", resolve: curlURL},

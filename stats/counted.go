@@ -122,7 +122,7 @@ func (c *counted) merge(a accumulator) {
 
 func (c *counted) measure() known {
 	band := Band{NoData: c.nodata}
-	sums := moments{unit: 0}
+	sums := exactMoments{unit: 0}
 	if c.isFloat() {
 		sums.unit = -133 // bfloat16's smallest number; float16's is 2^-24
 	}

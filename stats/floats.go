@@ -15,7 +15,7 @@ type floats struct {
 	nan, inf uint64
 	// The sums of the values with each binary exponent, in units of that exponent's last place.
 	// Sums by exponent need no rounding, so that the order of the values does not matter.
-	parts []sums
+	parts []wordSums
 	hist[float64]
 }
 
@@ -25,7 +25,7 @@ func newFloats(d chunk.DType) *floats {
 		exponents = 1 << 11
 	}
 	bin := func(v float64, k int) int64 { return binsOf(k).of(v) }
-	return &floats{dtype: d, parts: make([]sums, exponents), hist: hist[float64]{width: width, bin: bin}}
+	return &floats{dtype: d, parts: make([]wordSums, exponents), hist: hist[float64]{width: width, bin: bin}}
 }
 
 // unit returns the smallest positive number as a power of two.
@@ -91,7 +91,7 @@ func (a *floats) keep(values []float64, nd *noData) []float64 {
 }
 
 // sum32 adds values that are float32s.
-func sum32(parts []sums, values []float64) {
+func sum32(parts []wordSums, values []float64) {
 	for _, v := range values {
 		bits32 := math.Float32bits(float32(v))
 		exponent := bits32 >> 23 & 0xff
@@ -111,7 +111,7 @@ func sum32(parts []sums, values []float64) {
 }
 
 // sum64 adds values that are float64s.
-func sum64(parts []sums, values []float64) {
+func sum64(parts []wordSums, values []float64) {
 	for _, v := range values {
 		bits64 := math.Float64bits(v)
 		exponent := bits64 >> 52 & 0x7ff
@@ -126,18 +126,18 @@ func sum64(parts []sums, values []float64) {
 	}
 }
 
-// bins are bins of width 2^k, which is one divided by the product of two factors: one alone may overflow.
-type bins struct{ factor, further float64 }
+// powerBins are bins of width 2^k, which is one divided by the product of two factors: one alone may overflow.
+type powerBins struct{ factor, further float64 }
 
-func binsOf(k int) bins {
+func binsOf(k int) powerBins {
 	if k < -1000 {
-		return bins{0x1p1000, math.Ldexp(1, -k-1000)}
+		return powerBins{0x1p1000, math.Ldexp(1, -k-1000)}
 	}
-	return bins{math.Ldexp(1, -k), 1}
+	return powerBins{math.Ldexp(1, -k), 1}
 }
 
 // of returns the number of the bin that holds v: floor(v·2^-k).
-func (b bins) of(v float64) int64 {
+func (b powerBins) of(v float64) int64 {
 	scaled := v * b.factor * b.further // by a power of two: exact, or so small that it rounds towards 0
 	bin := int64(scaled)
 	if float64(bin) > scaled || bin == 0 && v < 0 {
@@ -173,11 +173,11 @@ func (a *floats) merge(acc accumulator) {
 }
 
 // moments puts the sums of all exponents together.
-func (a *floats) moments() *moments {
-	total := &moments{n: a.n, unit: a.unit()}
+func (a *floats) moments() *exactMoments {
+	total := &exactMoments{n: a.n, unit: a.unit()}
 	for exponent := range a.parts {
 		part := &a.parts[exponent]
-		if *part == (sums{}) {
+		if *part == (wordSums{}) {
 			continue
 		}
 		shift := uint(max(exponent, 1) - 1) // numbers of exponent 0 are in the unit of exponent 1

@@ -15,7 +15,7 @@ type integers struct {
 	dtype       chunk.DType
 	nodata      uint64
 	hist[int64] // of the keys, as the sums
-	sums
+	wordSums
 }
 
 func newIntegers(d chunk.DType) *integers {
@@ -67,12 +67,12 @@ func (a *integers) add(b []byte, nd *noData, tmp *scratch) {
 	if len(keys) == 0 {
 		return
 	}
-	lo, hi, total := keys[0], keys[0], a.sums // where it is at hand
+	lo, hi, total := keys[0], keys[0], a.wordSums // where it is at hand
 	for _, key := range keys {
 		lo, hi = min(lo, key), max(hi, key)
 		total.add(key)
 	}
-	a.sums = total
+	a.wordSums = total
 	a.extend(lo, hi)
 	a.n += uint64(len(keys))
 	if counts, shift, base := a.hist.counts, a.hist.k, a.hist.base; counts != nil {
@@ -97,13 +97,13 @@ func (a *integers) samples() uint64 { return a.n + a.nodata }
 func (a *integers) merge(acc accumulator) {
 	other := acc.(*integers)
 	a.nodata += other.nodata
-	a.sums.merge(&other.sums)
+	a.wordSums.merge(&other.wordSums)
 	a.hist.merge(&other.hist)
 }
 
 func (a *integers) measure() known {
 	band := Band{NoData: a.nodata}
-	moments := moments{n: a.n}
+	moments := exactMoments{n: a.n}
 	moments.sum, moments.squares = a.big()
 	value := func(key int64) float64 { return float64(key) }
 	if a.dtype == chunk.Uint64 { // v = key + c: Σv² = Σkey² + 2cΣkey + nc²

@@ -9,7 +9,7 @@ import (
 // known has what an accumulator knows of its samples, for its report.
 type known struct {
 	band    Band // its counts, classes and, of integers, its range
-	moments moments
+	moments exactMoments
 	values  distribution
 	// classless says that some of the samples are not counted by value.
 	classless bool
@@ -70,12 +70,12 @@ func (m *known) join(o known) {
 }
 
 // join adds the values of o.
-func (m *moments) join(o *moments) {
+func (m *exactMoments) join(o *exactMoments) {
 	if m.n == 0 {
 		m.unit = o.unit
 	}
 	unit := min(m.unit, o.unit)
-	for _, side := range []*moments{m, o} {
+	for _, side := range []*exactMoments{m, o} {
 		shift := uint(side.unit - unit)
 		side.sum.Lsh(&side.sum, shift)
 		side.squares.Lsh(&side.squares, 2*shift)

@@ -84,16 +84,16 @@ var percentiles = [...]struct {
 	percent float64
 }{{"2.5", 2.5}, {"50", 50}, {"98.5", 98.5}}
 
-// moments are exact sums of n values, in units of 2^unit, and of their squares, in units of
+// exactMoments are exact sums of n values, in units of 2^unit, and of their squares, in units of
 // 2^(2·unit).
-type moments struct {
+type exactMoments struct {
 	n            uint64
 	unit         int
 	sum, squares big.Int
 }
 
 // add adds n times the value mantissa·2^(unit+shift).
-func (m *moments) add(n uint64, mantissa *big.Int, shift uint) {
+func (m *exactMoments) add(n uint64, mantissa *big.Int, shift uint) {
 	m.n += n
 	value := new(big.Int).Lsh(mantissa, shift)
 	product := new(big.Int).SetUint64(n)
@@ -118,7 +118,7 @@ func split(v float64) (mantissa int64, exponent int) {
 
 // meanStd returns Σx/n and sqrt((nΣx²-(Σx)²)/n²), rounded once. n must not be 0. Not with
 // gonum, whose sums are rounded on the way: they would not merge to the same bits in any order.
-func (m *moments) meanStd() (mean, std float64) {
+func (m *exactMoments) meanStd() (mean, std float64) {
 	n := new(big.Int).SetUint64(m.n)
 	mean, _ = scaled(new(big.Rat).SetFrac(&m.sum, n), m.unit).Float64()
 	spread := new(big.Int).Mul(n, &m.squares)
@@ -236,7 +236,7 @@ func (d *distribution) histogram() *Histogram {
 }
 
 // fill sets all fields except the counts of samples that were left out.
-func (b *Band) fill(m *moments, d *distribution) {
+func (b *Band) fill(m *exactMoments, d *distribution) {
 	b.Count = m.n
 	if m.n == 0 {
 		return

@@ -136,11 +136,11 @@ func appendWords(dst []byte, words ...uint64) []byte {
 	return dst
 }
 
-func (s *sums) appendState(dst []byte) []byte {
+func (s *wordSums) appendState(dst []byte) []byte {
 	return appendWords(appendWords(dst, s.sum[:]...), s.squares[:]...)
 }
 
-func (s *sums) parseState(p *stateParser) {
+func (s *wordSums) parseState(p *stateParser) {
 	p.words(s.sum[:])
 	p.words(s.squares[:])
 }
@@ -156,7 +156,7 @@ func (a *integers) appendState(dst []byte) []byte {
 		return dst
 	}
 	dst = binary.AppendVarint(binary.AppendVarint(dst, a.min), a.max)
-	return a.appendBins(a.sums.appendState(dst))
+	return a.appendBins(a.wordSums.appendState(dst))
 }
 
 func (a *floats) appendState(dst []byte) []byte {
@@ -169,14 +169,14 @@ func (a *floats) appendState(dst []byte) []byte {
 	dst = appendWords(dst, math.Float64bits(a.min), math.Float64bits(a.max))
 	occur := uint64(0)
 	for i := range a.parts {
-		if a.parts[i] != (sums{}) {
+		if a.parts[i] != (wordSums{}) {
 			occur++
 		}
 	}
 	dst = binary.AppendUvarint(dst, occur)
 	last := -1
 	for i := range a.parts {
-		if part := &a.parts[i]; *part != (sums{}) {
+		if part := &a.parts[i]; *part != (wordSums{}) {
 			dst = part.appendState(binary.AppendUvarint(dst, uint64(i-last)))
 			last = i
 		}
@@ -240,7 +240,7 @@ func (a *integers) parseState(p *stateParser) {
 		return
 	}
 	a.min, a.max = p.Varint(), p.Varint()
-	a.sums.parseState(p)
+	a.wordSums.parseState(p)
 	lo, hi := keyRange(a.dtype)
 	if p.Err == nil && (a.min > a.max || a.min < lo || a.max > hi) {
 		p.Fail(fault.Corrupt, "the range %d to %d", a.min, a.max)

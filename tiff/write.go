@@ -157,7 +157,7 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	if err := compress(layers, &o); err != nil {
 		return err
 	}
-	var parts []*part // in the order of their directories
+	var parts []*imagePart // in the order of their directories
 	for _, l := range layers {
 		parts = append(parts, l.image)
 	}
@@ -193,7 +193,7 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 		return err
 	}
 	var b []byte
-	return eachTile(layers, func(p *part, i int) error {
+	return eachTile(layers, func(p *imagePart, i int) error {
 		t := p.tiles[i]
 		b = binary.LittleEndian.AppendUint32(b[:0], uint32(len(t)))
 		// The slice cannot fail, because zstd frames and zlib streams have at least 6 bytes.
@@ -209,8 +209,8 @@ const (
 	trailer = 4 // after it: its last 4 bytes again
 )
 
-// part is an image or a mask, which has a directory of its own.
-type part struct {
+// imagePart is an image or a mask, which has a directory of its own.
+type imagePart struct {
 	x       *chunk.Index
 	pixels  []byte
 	subfile uint32   // NewSubfileType
@@ -218,14 +218,14 @@ type part struct {
 	offs    []uint64 // their offsets, in the same order
 }
 
-// layer is the full image or an overview, with its mask. The tiles of the mask lie between the tiles of the
+// maskedLayer is the full image or an overview, with its mask. The tiles of the mask lie between the tiles of the
 // image.
-type layer struct{ image, mask *part }
+type maskedLayer struct{ image, mask *imagePart }
 
 // layers returns the full image, then the overviews.
-func (o *TOGOptions) layers(pixels []byte) []layer {
+func (o *TOGOptions) layers(pixels []byte) []maskedLayer {
 	levels := append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
-	layers := make([]layer, len(levels))
+	layers := make([]maskedLayer, len(levels))
 	for i, overview := range levels {
 		reduced := uint32(0)
 		if i > 0 {
@@ -234,15 +234,15 @@ func (o *TOGOptions) layers(pixels []byte) []layer {
 		grid := chunk.Index{Height: overview.Height, Width: overview.Width, ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile}
 		image, mask := grid, grid
 		image.Bands, image.DType, image.Codec, image.Predictor = o.Shape[0], o.DType, chunk.Zstd, o.Predictor
-		layers[i].image = &part{x: &image, pixels: overview.Pixels, subfile: reduced}
+		layers[i].image = &imagePart{x: &image, pixels: overview.Pixels, subfile: reduced}
 		if overview.Mask != nil {
 			mask.Bands, mask.DType, mask.Codec, mask.Predictor, mask.Bits = 1, chunk.Uint8, chunk.Deflate,
 				chunk.NoPredictor, true
-			layers[i].mask = &part{x: &mask, pixels: overview.Mask, subfile: reduced | subfileMask}
+			layers[i].mask = &imagePart{x: &mask, pixels: overview.Mask, subfile: reduced | subfileMask}
 		}
 	}
 	for _, l := range layers {
-		for _, p := range []*part{l.image, l.mask} {
+		for _, p := range []*imagePart{l.image, l.mask} {
 			if p != nil {
 				n := p.x.Across() * p.x.Down() * p.x.Groups()
 				p.tiles, p.offs = make([][]byte, n), make([]uint64, n)
@@ -254,7 +254,7 @@ func (o *TOGOptions) layers(pixels []byte) []layer {
 
 // eachTile visits the tiles in the order of the file: the smallest overview first, as in GDAL, and at each
 // position all bands, then the mask.
-func eachTile(layers []layer, visit func(p *part, i int) error) error {
+func eachTile(layers []maskedLayer, visit func(p *imagePart, i int) error) error {
 	for _, layer := range slices.Backward(layers) {
 		groups := layer.image.x.Groups()
 		for i := range layer.image.tiles {
@@ -272,8 +272,8 @@ func eachTile(layers []layer, visit func(p *part, i int) error) error {
 }
 
 // place sets the offsets of the tiles, which follow each other from off on.
-func place(layers []layer, off int64) {
-	eachTile(layers, func(p *part, i int) error { //nolint:errcheck // visit returns none
+func place(layers []maskedLayer, off int64) {
+	eachTile(layers, func(p *imagePart, i int) error { //nolint:errcheck // visit returns none
 		p.offs[i] = uint64(off) + leader
 		off += int64(leader + len(p.tiles[i]) + trailer)
 		return nil
@@ -281,13 +281,13 @@ func place(layers []layer, off int64) {
 }
 
 // compress fills in the tiles of all parts.
-func compress(layers []layer, o *TOGOptions) error {
+func compress(layers []maskedLayer, o *TOGOptions) error {
 	type job struct {
-		p *part
+		p *imagePart
 		i int
 	}
 	var jobs []job
-	eachTile(layers, func(p *part, i int) error { //nolint:errcheck // visit returns none
+	eachTile(layers, func(p *imagePart, i int) error { //nolint:errcheck // visit returns none
 		jobs = append(jobs, job{p, i})
 		return nil
 	})
@@ -331,7 +331,7 @@ type compressor struct {
 }
 
 // tile returns tile i of a part, compressed.
-func (c *compressor) tile(p *part, i int) ([]byte, error) {
+func (c *compressor) tile(p *imagePart, i int) ([]byte, error) {
 	n := p.x.MaxDecodedBytes()
 	c.raw = slices.Grow(c.raw[:0], n)[:n]
 	cutTile(c.raw, p.pixels, p.x, p.x.Box(i))
@@ -396,7 +396,7 @@ func ghostArea(bands int) []byte {
 }
 
 // fields returns the tags of a part in the order in which GDAL stores their values.
-func (p *part) fields(o *TOGOptions) []ifd.Field {
+func (p *imagePart) fields(o *TOGOptions) []ifd.Field {
 	index := p.x
 	format, bits := FormatOf(index.DType)
 	codec, photometric, planar := uint16(compZstd), o.Photometric, uint16(2)
@@ -464,7 +464,7 @@ func planeMajor[T any](x *chunk.Index, of func(i int) T) []T {
 
 // byteCounts returns the TileByteCounts field. Like libtiff, it uses SHORT if ten times the decoded size of
 // a tile would fit, LONG8 for a single tile, and LONG otherwise.
-func (p *part) byteCounts() ifd.Field {
+func (p *imagePart) byteCounts() ifd.Field {
 	largest := 0
 	for _, t := range p.tiles {
 		largest = max(largest, len(t))

@@ -46,13 +46,13 @@ type Pattern struct {
 
 // item is one axis of a side: a name, 1, "..." or a group of them.
 type item struct {
-	atoms []atom
+	atoms []axisAtom
 	group bool
 	col   int
 }
 
-// atom is a name, "1" or "...".
-type atom struct {
+// axisAtom is a name, "1" or "...".
+type axisAtom struct {
 	name string
 	col  int
 }
@@ -127,9 +127,9 @@ func (p *Pattern) parse() error {
 			}
 			items, open = append(items, *open), nil
 		case open != nil:
-			open.atoms = append(open.atoms, atom{token, col})
+			open.atoms = append(open.atoms, axisAtom{token, col})
 		default:
-			items = append(items, item{atoms: []atom{{token, col}}, col: col})
+			items = append(items, item{atoms: []axisAtom{{token, col}}, col: col})
 		}
 	}
 }

@@ -57,8 +57,8 @@ func checkAxes(axes []einops.Axis) error {
 	return nil
 }
 
-// elem is an elementary axis: an input axis, or a factor of one.
-type elem struct {
+// elemAxis is an elementary axis: an input axis, or a factor of one.
+type elemAxis struct {
 	name      string
 	axis      int // index in resolver.axes
 	n         int
@@ -71,7 +71,7 @@ type resolver struct {
 	p      *Pattern
 	axes   []einops.Axis
 	sizes  map[string]int
-	elems  []elem         // elements of one input axis stand together, outermost first
+	elems  []elemAxis     // elements of one input axis stand together, outermost first
 	byName map[string]int // index in elems; those that "..." stands for are not in it
 	rest   []int          // indices in elems that "..." stands for
 }
@@ -103,12 +103,12 @@ func (r *resolver) column(name string) int {
 
 func (r *resolver) add(name string, axis, n int) {
 	r.byName[name] = len(r.elems)
-	r.elems = append(r.elems, elem{name: name, axis: axis, n: n, spansAxis: n == r.axes[axis].Len})
+	r.elems = append(r.elems, elemAxis{name: name, axis: axis, n: n, spansAxis: n == r.axes[axis].Len})
 }
 
 func (r *resolver) addRest(axis int) {
 	r.rest = append(r.rest, len(r.elems))
-	r.elems = append(r.elems, elem{name: r.axes[axis].Name, axis: axis, n: r.axes[axis].Len, spansAxis: true})
+	r.elems = append(r.elems, elemAxis{name: r.axes[axis].Name, axis: axis, n: r.axes[axis].Len, spansAxis: true})
 }
 
 // implied makes the elementary axes of a one-sided pattern: the input axes themselves.

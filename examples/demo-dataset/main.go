@@ -199,9 +199,9 @@ func (c chip) write(ctx context.Context, out string, i int, mask []byte) error {
 		options.Format, options.Graph = convert.TOG, ""
 		image.NoData, label.NoData = "0", fmt.Sprint(nodata)
 	}
-	for folder, chip := range map[string]*convert.Chip{"images": &image, "masks": &label} {
+	for folder, picture := range map[string]*convert.Chip{"images": &image, "masks": &label} {
 		var file bytes.Buffer
-		if err := chip.Write(ctx, &file, options); err != nil {
+		if err := picture.Write(ctx, &file, options); err != nil {
 			return err
 		}
 		name := filepath.Join(out, folder, fmt.Sprintf("%05d.tif", i))

@@ -72,8 +72,8 @@ func (a *Account) Grow(ctx context.Context, n int64) error {
 }
 
 // start lets an account wait behind those that come before it. It needs the lock.
-func (b *Budget) start(w *waiter) {
-	pos := slices.IndexFunc(b.growing, func(o *waiter) bool { return w.account.age < o.account.age })
+func (b *Budget) start(w *budgetWaiter) {
+	pos := slices.IndexFunc(b.growing, func(o *budgetWaiter) bool { return w.account.age < o.account.age })
 	if pos < 0 {
 		pos = len(b.growing)
 	}
@@ -81,7 +81,7 @@ func (b *Budget) start(w *waiter) {
 }
 
 // stop ends the wait of an account, and reports whether it has waited until now. It needs the lock.
-func (b *Budget) stop(w *waiter) bool {
+func (b *Budget) stop(w *budgetWaiter) bool {
 	pos := slices.Index(b.growing, w)
 	if pos >= 0 {
 		b.growing = slices.Delete(b.growing, pos, pos+1)

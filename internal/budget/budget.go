@@ -76,16 +76,16 @@ type Budget struct {
 	used    int64
 	opened  int64 // accounts until now
 	queue   queue
-	growing []*waiter // accounts that wait to grow, the oldest first
+	growing []*budgetWaiter // accounts that wait to grow, the oldest first
 	holders []Holder
 	offer   chan struct{} // closed and replaced when a holder has more to give
 }
 
-// waiter is a request that waits: in the queue, or of an account that grows.
-type waiter struct {
-	client   *client  // in the queue
-	account  *Account // that grows
-	number   int64    // in the queue
+// budgetWaiter is a request that waits: in the queue, or of an account that grows.
+type budgetWaiter struct {
+	client   *queueClient // in the queue
+	account  *Account     // that grows
+	number   int64        // in the queue
 	n        int64
 	since    time.Time
 	reclaim  chan struct{} // closed once holders are to give memory for it
@@ -134,7 +134,7 @@ func (b *Budget) Waited() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var longest time.Duration
-	look := func(one *waiter) { longest = max(longest, time.Since(one.since)) }
+	look := func(one *budgetWaiter) { longest = max(longest, time.Since(one.since)) }
 	for _, c := range b.queue.clients {
 		for _, request := range c.waiters {
 			look(request)
@@ -226,12 +226,12 @@ func OnWait(ctx context.Context, leave func()) context.Context {
 	return context.WithValue(ctx, waitKey{}, leave)
 }
 
-func newWaiter(n int64) *waiter {
-	return &waiter{n: n, since: time.Now(), reclaim: make(chan struct{}), ready: make(chan struct{})}
+func newWaiter(n int64) *budgetWaiter {
+	return &budgetWaiter{n: n, since: time.Now(), reclaim: make(chan struct{}), ready: make(chan struct{})}
 }
 
 // wait waits until a request has its memory. over says that it was refused, or has waited for too long.
-func (b *Budget) wait(ctx context.Context, w *waiter, patience time.Duration) (over bool, err error) {
+func (b *Budget) wait(ctx context.Context, w *budgetWaiter, patience time.Duration) (over bool, err error) {
 	if isClosed(w.ready) {
 		return w.mustFail, nil
 	}
@@ -259,7 +259,7 @@ func (b *Budget) wait(ctx context.Context, w *waiter, patience time.Duration) (o
 // collect asks holders for the memory of w once it is its turn, and again whenever one has more to give, until ctx
 // ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own
 // calls.
-func (b *Budget) collect(ctx context.Context, w *waiter) {
+func (b *Budget) collect(ctx context.Context, w *budgetWaiter) {
 	// Before holders are asked, otherwise an offer in the meantime would be missed.
 	offered := b.offers()
 	select {
@@ -279,7 +279,7 @@ func (b *Budget) collect(ctx context.Context, w *waiter) {
 }
 
 // wants reports whether there is too little memory for a request.
-func (b *Budget) wants(w *waiter) bool {
+func (b *Budget) wants(w *budgetWaiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return w.account == nil || b.lacks(w.n)
@@ -305,7 +305,7 @@ func (b *Budget) Offer() {
 }
 
 // leave ends the wait of w. If w was served in the meantime, it gives the memory back.
-func (b *Budget) leave(w *waiter) {
+func (b *Budget) leave(w *budgetWaiter) {
 	b.change(func() {
 		switch {
 		case w.account == nil && !b.queue.remove(w):
@@ -345,7 +345,7 @@ func (b *Budget) serve() {
 }
 
 // turn says that holders are to give memory. It needs the lock of the budget.
-func (w *waiter) turn() {
+func (w *budgetWaiter) turn() {
 	if !isClosed(w.reclaim) {
 		close(w.reclaim)
 	}

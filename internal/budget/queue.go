@@ -18,33 +18,35 @@ import (
 // begin with ever higher counts: see newcomers.
 type queue struct {
 	by      func(context.Context) any // returns the client of a request; nil: all requests are of one client
-	clients map[any]*client           // that wait, or were given memory while others did
+	clients map[any]*queueClient      // that wait, or were given memory while others did
 	waiting int                       // requests
 	pushed  int64                     // requests until now
 	begin   int64                     // bytes that clients which come count as having
 }
 
-// client is one of the clients that share a queue.
-type client struct {
-	bytes   int64     // given to it while requests waited
-	waiters []*waiter // the oldest first
+// queueClient is one of the clients that share a queue.
+type queueClient struct {
+	bytes   int64           // given to it while requests waited
+	waiters []*budgetWaiter // the oldest first
 }
 
 // newcomers is how many new clients, one after the other, may pass a request for each time that its client received as
 // much as they do. It exceeds the number of clients of most servers, so that new clients are not at a disadvantage.
 const newcomers = 64
 
-func newQueue(by func(context.Context) any) queue { return queue{by: by, clients: map[any]*client{}} }
+func newQueue(by func(context.Context) any) queue {
+	return queue{by: by, clients: map[any]*queueClient{}}
+}
 
 // push adds a request.
-func (q *queue) push(ctx context.Context, w *waiter) {
+func (q *queue) push(ctx context.Context, w *budgetWaiter) {
 	var key any
 	if q.by != nil {
 		key = q.by(ctx)
 	}
 	owner := q.clients[key]
 	if owner == nil {
-		owner = &client{}
+		owner = &queueClient{}
 		q.clients[key] = owner
 	}
 	// A client must not save up while it is away.
@@ -58,8 +60,8 @@ func (q *queue) push(ctx context.Context, w *waiter) {
 }
 
 // first returns the request that comes next, or nil.
-func (q *queue) first() *waiter {
-	var next *waiter
+func (q *queue) first() *budgetWaiter {
+	var next *budgetWaiter
 	for _, client := range q.clients {
 		if len(client.waiters) == 0 {
 			continue
@@ -74,7 +76,7 @@ func (q *queue) first() *waiter {
 }
 
 // served says that w is given its bytes, and removes it.
-func (q *queue) served(w *waiter) {
+func (q *queue) served(w *budgetWaiter) {
 	c := w.client
 	q.begin = max(q.begin, c.bytes) + w.n/newcomers
 	c.bytes += w.n
@@ -82,7 +84,7 @@ func (q *queue) served(w *waiter) {
 }
 
 // remove reports whether w was in the queue, and removes it. Clients that nothing has to be known of go with it.
-func (q *queue) remove(w *waiter) bool {
+func (q *queue) remove(w *budgetWaiter) bool {
 	pos := slices.Index(w.client.waiters, w) // 0, unless it gives up
 	if pos < 0 {
 		return false
@@ -93,6 +95,6 @@ func (q *queue) remove(w *waiter) bool {
 		q.begin = 0
 		return true
 	}
-	maps.DeleteFunc(q.clients, func(_ any, c *client) bool { return len(c.waiters) == 0 && c.bytes <= q.begin })
+	maps.DeleteFunc(q.clients, func(_ any, c *queueClient) bool { return len(c.waiters) == 0 && c.bytes <= q.begin })
 	return true
 }

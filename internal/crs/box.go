@@ -101,7 +101,7 @@ func (b Box) Rectangles() [][4]float64 {
 // unknown, or that the box is off the map.
 func (b Box) In(epsg int) (*Region, error) {
 	if epsg == b.code && !b.turns() {
-		return &Region{parts: [][]edge{edges(nil, rectangle(b.West, b.South, b.East, b.North))}}, nil
+		return &Region{parts: [][]lineEdge{edges(nil, rectangle(b.West, b.South, b.East, b.North))}}, nil
 	}
 	system, ok := ByCode(epsg)
 	if !ok {
@@ -127,14 +127,14 @@ func rectangle(x0, y0, x1, y1 float64) []Point {
 	return []Point{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}, {x0, y0}}
 }
 
-// outline is a closed ring of longitudes and latitudes on WGS 84 in one piece: longitudes continue past 180.
-type outline struct {
+// boxOutline is a closed ring of longitudes and latitudes on WGS 84 in one piece: longitudes continue past 180.
+type boxOutline struct {
 	ring []Point
 	all  bool // it goes once around the Earth
 	band bool // and is all that lies between two latitudes
 }
 
-func (b Box) outline() (o outline, err error) {
+func (b Box) outline() (o boxOutline, err error) {
 	if b.turns() {
 		west, east := b.West, b.East
 		if o.all = east-west >= 360; o.all {
@@ -181,7 +181,7 @@ func (b Box) outline() (o outline, err error) {
 }
 
 // cut returns the parts of an outline on the map of a CRS, with the longitudes of the map.
-func (o *outline) cut(c *CRS) (pieces [][]Point) {
+func (o *boxOutline) cut(c *CRS) (pieces [][]Point) {
 	west, east := math.Inf(1), math.Inf(-1)
 	for _, point := range o.ring {
 		west, east = min(west, point[0]), max(east, point[0])
@@ -241,7 +241,7 @@ func clipRing(ring []Point, axis int, bound, sign float64) (out []Point) {
 }
 
 // draw projects a closed ring and returns its edges. all says that it goes around the Earth.
-func (c *CRS) draw(ring []Point, all bool) (list []edge) {
+func (c *CRS) draw(ring []Point, all bool) (list []lineEdge) {
 	west, east := math.Inf(1), math.Inf(-1)
 	for _, corner := range ring {
 		west, east = min(west, corner[0]), max(east, corner[0])
@@ -307,12 +307,12 @@ func halve(out []Point, a, b, startImage, endImage Point, off float64, depth int
 	return halve(out, point, b, middle, endImage, off, depth-1, to)
 }
 
-// edge is a line from (x0, y0) to (x1, y1).
-type edge [4]float64
+// lineEdge is a line from (x0, y0) to (x1, y1).
+type lineEdge [4]float64
 
-func edges(list []edge, line []Point) []edge {
+func edges(list []lineEdge, line []Point) []lineEdge {
 	for i, point := range line[1:] {
-		list = append(list, edge{line[i][0], line[i][1], point[0], point[1]})
+		list = append(list, lineEdge{line[i][0], line[i][1], point[0], point[1]})
 	}
 	return list
 }
@@ -320,7 +320,7 @@ func edges(list []edge, line []Point) []edge {
 // Region is a box projected to a CRS. In longitude and latitude, and on maps that continue past 360
 // degrees, it has a part for each turn. It is safe for concurrent use.
 type Region struct {
-	parts [][]edge // closed rings
+	parts [][]lineEdge // closed rings
 }
 
 // Meets reports whether a closed rectangle has a point in common with the region. The rectangle may be a point.
@@ -407,7 +407,7 @@ func (r *Region) has(x, y float64) bool {
 }
 
 // clip returns the part of an edge that lies in a rectangle, as a range of 0 to 1 (Liang and Barsky).
-func (e edge) clip(minX, minY, maxX, maxY float64) (low, high float64, ok bool) {
+func (e lineEdge) clip(minX, minY, maxX, maxY float64) (low, high float64, ok bool) {
 	if max(e[0], e[2]) < minX || min(e[0], e[2]) > maxX || max(e[1], e[3]) < minY || min(e[1], e[3]) > maxY {
 		return 0, 0, false
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// datum shifts longitude and latitude to WGS 84 by way of geocentric coordinates (EPSG methods 9602
+// datumShift shifts longitude and latitude to WGS 84 by way of geocentric coordinates (EPSG methods 9602
 // and 9606). A nil datum shifts nothing.
-type datum struct {
+type datumShift struct {
 	own   *ellipsoid
 	t, r  [3]float64 // metres, radians
 	scale float64    // 1 + parts
@@ -17,7 +17,7 @@ type datum struct {
 var wgs84 = newEllipsoid(6378137, 298.257223563)
 
 // datumOf returns the datum of a CRS.
-func datumOf(q *parameters) *datum {
+func datumOf(q *crsLine) *datumShift {
 	text := q.text["wgs"]
 	if base, ok := q.num["on"]; ok && q.kind != "longlat" {
 		parameters, ok := split(find(int(base)))
@@ -38,14 +38,14 @@ func datumOf(q *parameters) *datum {
 		shift[i] = number
 	}
 	const second = math.Pi / 180 / 3600
-	return &datum{
+	return &datumShift{
 		own: newEllipsoid(q.a, q.rf), t: [3]float64{shift[0], shift[1], shift[2]},
 		r: [3]float64{shift[3] * second, shift[4] * second, shift[5] * second}, scale: 1 + shift[6]*1e-6,
 	}
 }
 
 // to converts a point of the datum to WGS 84.
-func (d *datum) to(lon, lat float64) (float64, float64) {
+func (d *datumShift) to(lon, lat float64) (float64, float64) {
 	if d == nil {
 		return lon, lat
 	}
@@ -59,7 +59,7 @@ func (d *datum) to(lon, lat float64) (float64, float64) {
 
 // from is the inverse of to. It undoes the rotation by its transpose, whose error is the square of
 // the angle: some 1e-10 of the radius, below 1 mm.
-func (d *datum) from(lon, lat float64) (float64, float64) {
+func (d *datumShift) from(lon, lat float64) (float64, float64) {
 	if d == nil {
 		return lon, lat
 	}

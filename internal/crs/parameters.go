@@ -38,14 +38,14 @@ func SameParameters(a, b string) bool {
 	if kind != other {
 		return false
 	}
-	for _, datum := range []string{"base", "a", "rf"} {
-		first, hasX := left[datum]
-		second, hasY := right[datum]
+	for _, name := range []string{"base", "a", "rf"} {
+		first, hasX := left[name]
+		second, hasY := right[name]
 		if hasX && hasY && math.Abs(first-second) > 1e-6 { // ellipsoids have 6 decimals
 			return false
 		}
-		delete(left, datum)
-		delete(right, datum)
+		delete(left, name)
+		delete(right, name)
 	}
 	names := maps.Clone(left)
 	maps.Copy(names, right)

@@ -34,7 +34,7 @@ type CRS struct {
 	line  string // of systems
 	p     projection
 	l     *ellipsoid
-	datum *datum // nil: WGS 84, or a datum taken to be equal
+	datum *datumShift // nil: WGS 84, or a datum taken to be equal
 	frame frame
 	lon0  float64
 	x0    float64
@@ -80,8 +80,8 @@ func find(epsg int) string {
 	return line
 }
 
-// parameters are the contents of a line.
-type parameters struct {
+// crsLine are the contents of a line.
+type crsLine struct {
 	code  int
 	kind  string
 	a, rf float64
@@ -89,12 +89,12 @@ type parameters struct {
 	text  map[string]string
 }
 
-func split(line string) (q parameters, ok bool) {
+func split(line string) (q crsLine, ok bool) {
 	words := strings.Fields(line)
 	if len(words) < 3 {
 		return q, false
 	}
-	q = parameters{kind: words[1], num: map[string]float64{}, text: map[string]string{}}
+	q = crsLine{kind: words[1], num: map[string]float64{}, text: map[string]string{}}
 	var err error
 	q.code, err = strconv.Atoi(words[0])
 	q.a, q.rf = shape(line)
@@ -124,7 +124,7 @@ func shape(line string) (a, rf float64) {
 }
 
 // number returns the parameter with a name, or without if the line does not have it.
-func (q *parameters) number(name string, without float64) float64 {
+func (q *crsLine) number(name string, without float64) float64 {
 	if value, ok := q.num[name]; ok {
 		return value
 	}
@@ -132,10 +132,10 @@ func (q *parameters) number(name string, without float64) float64 {
 }
 
 // radians returns the angle with a name, or 0 if the line does not have it.
-func (q *parameters) radians(name string) float64 { return q.number(name, 0) * math.Pi / 180 }
+func (q *crsLine) radians(name string) float64 { return q.number(name, 0) * math.Pi / 180 }
 
 // crs returns the CRS of a line, or nil if it is not supported.
-func (q *parameters) crs(line string) *CRS {
+func (q *crsLine) crs(line string) *CRS {
 	shape := newEllipsoid(q.a, q.rf)
 	system := &CRS{
 		code: q.code, line: line, l: shape, lon0: q.number("lon_0", 0) + q.number("pm", 0),
@@ -167,19 +167,19 @@ func (q *parameters) crs(line string) *CRS {
 }
 
 // project sets the projection of c and where it is usable. It reports false if the method is not supported.
-func (q *parameters) project(c *CRS) bool {
-	ellipsoid := c.l
+func (q *crsLine) project(c *CRS) bool {
+	body := c.l
 	scale, phi0 := q.number("k_0", 1), q.radians("lat_0")
 	switch q.kind {
 	case "longlat":
 		c.p, c.unit, c.wide = longlat{}, math.Pi/180, 360
 	case "tmerc":
-		c.p = newTMerc(ellipsoid, scale, phi0)
+		c.p = newTMerc(body, scale, phi0)
 		c.reach = 60
 	case "merc", "webmerc":
-		mercator := &merc{l: ellipsoid, radius: ellipsoid.a * scale, web: q.kind == "webmerc"}
+		mercator := &merc{l: body, radius: body.a * scale, web: q.kind == "webmerc"}
 		if parallel := q.radians("lat_ts"); parallel != 0 {
-			mercator.radius = ellipsoid.a * ellipsoid.m(parallel)
+			mercator.radius = body.a * body.m(parallel)
 		}
 		c.p, c.south, c.north, c.wide = mercator, -89.9, 89.9, 2*math.Pi*mercator.radius/c.unit
 	case "lcc":
@@ -188,16 +188,16 @@ func (q *parameters) project(c *CRS) bool {
 		if _, ok := q.num["lat_2"]; ok {
 			phi2 = q.radians("lat_2")
 		}
-		conic := newLCC(ellipsoid, scale, phi0, phi1, phi2)
+		conic := newLCC(body, scale, phi0, phi1, phi2)
 		if c.p = conic; conic.n > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
 		}
 	case "aea":
-		c.p = newAEA(ellipsoid, phi0, q.radians("lat_1"), q.radians("lat_2"))
+		c.p = newAEA(body, phi0, q.radians("lat_1"), q.radians("lat_2"))
 	case "laea":
-		azimuthal := newLAEA(ellipsoid, phi0)
+		azimuthal := newLAEA(body, phi0)
 		c.p, c.round = azimuthal, azimuthal.polar()
 		// Not 180, because the point opposite of an oblique map's centre has no image.
 		c.reach = 179.99
@@ -206,16 +206,16 @@ func (q *parameters) project(c *CRS) bool {
 			return false
 		}
 		c.round = true
-		if c.p = newStere(ellipsoid, phi0 < 0, scale, q.radians("lat_ts")); phi0 > 0 {
+		if c.p = newStere(body, phi0 < 0, scale, q.radians("lat_ts")); phi0 > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
 		}
 	case "sterea":
-		c.p = newSterea(ellipsoid, scale, phi0)
+		c.p = newSterea(body, scale, phi0)
 		c.reach = 80
 	case "somerc":
-		c.p = newSomerc(ellipsoid, scale, phi0)
+		c.p = newSomerc(body, scale, phi0)
 		c.reach, c.south, c.north = 60, -80, 85
 	case "omerc", "omerc_a":
 		alpha := q.radians("alpha")
@@ -224,23 +224,23 @@ func (q *parameters) project(c *CRS) bool {
 			gamma = q.radians("gamma")
 		}
 		c.lon0 += q.number("lonc", 0)
-		c.p = newOMerc(ellipsoid, scale, phi0, alpha, gamma, q.kind == "omerc_a")
+		c.p = newOMerc(body, scale, phi0, alpha, gamma, q.kind == "omerc_a")
 		c.reach, c.south, c.north = 45, -85, 85
 	case "cea":
-		area := &cea{l: ellipsoid, k: scale}
+		area := &cea{l: body, k: scale}
 		if parallel := q.radians("lat_ts"); parallel != 0 {
-			area.k = ellipsoid.m(parallel)
+			area.k = body.m(parallel)
 		}
-		c.p, c.wide = area, 2*math.Pi*ellipsoid.a*area.k/c.unit
+		c.p, c.wide = area, 2*math.Pi*body.a*area.k/c.unit
 	case "eqc":
-		cylinder := &eqc{l: ellipsoid, k: ellipsoid.a * ellipsoid.m(q.radians("lat_ts"))}
+		cylinder := &eqc{l: body, k: body.a * body.m(q.radians("lat_ts"))}
 		c.p, c.wide = cylinder, 2*math.Pi*cylinder.k/c.unit
 	case "sinu":
-		c.p = &sinu{l: ellipsoid}
+		c.p = &sinu{l: body}
 	case "moll":
-		c.p = &moll{radius: ellipsoid.a}
+		c.p = &moll{radius: body.a}
 	case "poly":
-		c.p = &poly{l: ellipsoid, origin: ellipsoid.meridian(phi0)}
+		c.p = &poly{l: body, origin: body.meridian(phi0)}
 		c.reach = 90
 	default:
 		return false

@@ -24,7 +24,7 @@ func (d *Definition) CRS() (*CRS, error) {
 	refuse := func(format string, args ...any) (*CRS, error) {
 		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, format, args...)
 	}
-	values := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: map[string]float64{}, text: map[string]string{}}
+	values := crsLine{kind: d.Projection, a: d.A, rf: d.RF, num: map[string]float64{}, text: map[string]string{}}
 	for name, value := range d.Values {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
 			return refuse("its %s is not finite", name)
@@ -61,7 +61,7 @@ type frame struct {
 }
 
 // frameOf returns the frame of a CRS.
-func frameOf(q *parameters) (f frame) {
+func frameOf(q *crsLine) (f frame) {
 	f.sphere = q.rf == 0
 	line := find(int(q.number("on", 4326)))
 	if q.kind == "longlat" && q.code != 0 {

@@ -34,11 +34,11 @@ func ByWKT(text string) (*CRS, bool) {
 	return nil, false
 }
 
-// node is WORD[text, number, node, …] of well-known text.
-type node struct {
+// wktNode is WORD[text, number, node, …] of well-known text.
+type wktNode struct {
 	word string
 	args []string // strings and numbers, in their order
-	in   []node
+	in   []wktNode
 }
 
 // Limits of well-known text: the EPSG dataset has texts of under 5,000 bytes and 8 levels.
@@ -47,7 +47,7 @@ const (
 	maxDepth = 32
 )
 
-func parseWKT(text string) (n node, ok bool) {
+func parseWKT(text string) (n wktNode, ok bool) {
 	if len(text) > maxWKT {
 		return n, false
 	}
@@ -55,7 +55,7 @@ func parseWKT(text string) (n node, ok bool) {
 	return n, ok && strings.Trim(rest, " \t\r\n|\x00") == ""
 }
 
-func parseNode(s string, depth int) (n node, rest string, ok bool) {
+func parseNode(s string, depth int) (n wktNode, rest string, ok bool) {
 	open := strings.IndexAny(s, "[(")
 	if open <= 0 || depth > maxDepth {
 		return n, s, false
@@ -84,7 +84,7 @@ func parseNode(s string, depth int) (n node, rest string, ok bool) {
 			n.args = append(n.args, s[end+1:end+1+quote])
 			s = s[end+quote+2:]
 		case s[end] == '[' || s[end] == '(':
-			var child node
+			var child wktNode
 			if child, s, ok = parseNode(s, depth+1); !ok {
 				return n, s, false
 			}
@@ -105,7 +105,7 @@ func parseNode(s string, depth int) (n node, rest string, ok bool) {
 	}
 }
 
-func (n *node) child(words ...string) *node {
+func (n *wktNode) child(words ...string) *wktNode {
 	for i := range n.in {
 		if slices.Contains(words, n.in[i].word) {
 			return &n.in[i]
@@ -114,7 +114,7 @@ func (n *node) child(words ...string) *node {
 	return nil
 }
 
-func (n *node) name() string {
+func (n *wktNode) name() string {
 	if n == nil || len(n.args) == 0 {
 		return ""
 	}
@@ -122,7 +122,7 @@ func (n *node) name() string {
 }
 
 // number returns argument i, or 0 if it is not a number.
-func (n *node) number(i int) float64 {
+func (n *wktNode) number(i int) float64 {
 	if n == nil || i >= len(n.args) {
 		return 0
 	}
@@ -134,7 +134,7 @@ func (n *node) number(i int) float64 {
 }
 
 // code returns the EPSG code in the node itself, or 0.
-func (n *node) code() int {
+func (n *wktNode) code() int {
 	authority := n.child("AUTHORITY", "ID")
 	if authority == nil || len(authority.args) < 2 {
 		return 0
@@ -195,7 +195,7 @@ func (c *CRS) Definition() Definition {
 var same = map[string]float64{"x_0": 1e-3, "y_0": 1e-3, "k_0": 1e-9, "unit": 1e-8}
 
 // value returns a parameter with its default.
-func (q *parameters) value(name string) float64 {
+func (q *crsLine) value(name string) float64 {
 	value, ok := q.num[name]
 	switch {
 	case ok:
@@ -213,7 +213,7 @@ func (q *parameters) value(name string) float64 {
 // Match returns the first CRS of the package that fits a definition; CRSs of EPSG come before
 // CRSs of ESRI.
 func (d *Definition) Match() (*CRS, bool) {
-	want := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: d.Values}
+	want := crsLine{kind: d.Projection, a: d.A, rf: d.RF, num: d.Values}
 	if base := find(d.Base); base != "" && want.a == 0 {
 		if shape, ok := split(base); ok {
 			want.a, want.rf = shape.a, shape.rf
@@ -266,7 +266,7 @@ func (d *Definition) Match() (*CRS, bool) {
 }
 
 // near reports whether all parameters of two CRSs are equal, up to rounding.
-func (q *parameters) near(other *parameters) bool {
+func (q *crsLine) near(other *crsLine) bool {
 	for _, name := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0",
 		"alpha", "gamma", "unit", "pm"} {
 		factor := cmp.Or(same[name], 1e-8)
@@ -293,7 +293,7 @@ func hasDatum(line, datum string) bool {
 }
 
 // matchGeographic returns the CRS of longitude and latitude for GEOGCS.
-func matchGeographic(n node) (*CRS, bool) {
+func matchGeographic(n wktNode) (*CRS, bool) {
 	if unit := n.child("UNIT"); unit != nil && math.Abs(unit.number(1)-math.Pi/180) > 1e-9 {
 		return nil, false
 	}
@@ -364,7 +364,7 @@ var keys = map[string]string{
 }
 
 // definition returns the parameters of PROJCS.
-func (n *node) definition() (d Definition, ok bool) {
+func (n *wktNode) definition() (d Definition, ok bool) {
 	base := n.child("GEOGCS")
 	if base == nil || n.child("PROJECTION") == nil {
 		return d, false

@@ -11,8 +11,8 @@ import (
 
 // Locks has a lock for each key. The zero value is ready for use.
 type Locks[K comparable] struct {
-	mu   sync.Mutex // guards held, and is not held during a wait
-	held map[K]chan struct{}
+	mu    sync.Mutex // guards held, and is not held during a wait
+	locks map[K]chan struct{}
 }
 
 // Lock waits until nobody else has the lock of a key, and returns a function that gives the lock back. It returns the
@@ -20,18 +20,18 @@ type Locks[K comparable] struct {
 func (l *Locks[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 	for {
 		l.mu.Lock()
-		other, busy := l.held[key]
+		other, busy := l.locks[key]
 		if !busy {
 			mine := make(chan struct{})
-			if l.held == nil {
-				l.held = map[K]chan struct{}{}
+			if l.locks == nil {
+				l.locks = map[K]chan struct{}{}
 			}
-			l.held[key] = mine
+			l.locks[key] = mine
 			l.mu.Unlock()
 			return func() {
 				l.mu.Lock()
 				defer l.mu.Unlock()
-				delete(l.held, key)
+				delete(l.locks, key)
 				close(mine)
 			}, nil
 		}

@@ -31,8 +31,8 @@ func TestLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
-	if len(locks.held) > 0 {
-		t.Errorf("%d locks are left", len(locks.held))
+	if len(locks.locks) > 0 {
+		t.Errorf("%d locks are left", len(locks.locks))
 	}
 }
 

@@ -34,7 +34,7 @@ type Turns struct {
 	places   [kinds]int // that slots have, by kind of work
 	queue    []*Slot    // that wait for a place, the oldest first
 	slots    map[*Slot]struct{}
-	seats    map[seatKey]*seat
+	seats    map[seatKey]*clientSeat
 	grants   int64     // until now
 	lastLook time.Time // when unstick looked at slots
 }
@@ -56,8 +56,8 @@ type seatKey struct {
 	kind   kind
 }
 
-// seat is the use of one client in one kind of work.
-type seat struct {
+// clientSeat is the use of one client in one kind of work.
+type clientSeat struct {
 	seatKey
 	places  int
 	waiters int           // slots that wait
@@ -76,7 +76,7 @@ const (
 
 // New returns n places; a client may have each of them at a time.
 func New(n, each int) *Turns {
-	return &Turns{all: n, each: each, seats: map[seatKey]*seat{}, slots: map[*Slot]struct{}{}}
+	return &Turns{all: n, each: each, seats: map[seatKey]*clientSeat{}, slots: map[*Slot]struct{}{}}
 }
 
 // Processors returns n places for work that passes its place on soon, by a Tick before each piece. Where others wait
@@ -293,25 +293,25 @@ func (t *Turns) next(now time.Time, isUrgent bool) (next *Slot, onlyUrgent bool)
 }
 
 // active reports whether the client has a place or waits for one.
-func (s *seat) active() bool { return s.places > 0 || s.waiters > 0 }
+func (s *clientSeat) active() bool { return s.places > 0 || s.waiters > 0 }
 
 // usedAt returns the use until now.
-func (s *seat) usedAt(now time.Time) time.Duration {
+func (s *clientSeat) usedAt(now time.Time) time.Duration {
 	return s.used + time.Duration(s.places)*now.Sub(s.since)
 }
 
 // change counts the use until now, and then places that come or go.
-func (s *seat) change(places int, now time.Time) {
+func (s *clientSeat) change(places int, now time.Time) {
 	s.used, s.since = s.usedAt(now), now
 	s.places += places
 }
 
 // seatOf returns the seat of a client that asks for a place. It needs the lock.
-func (t *Turns) seatOf(key seatKey, now time.Time) *seat {
+func (t *Turns) seatOf(key seatKey, now time.Time) *clientSeat {
 	least := t.least(now)[key.kind]
 	found := t.seats[key]
 	if found == nil {
-		found = &seat{seatKey: key, since: now}
+		found = &clientSeat{seatKey: key, since: now}
 		t.seats[key] = found
 	}
 	if !found.active() {
@@ -360,7 +360,7 @@ func (t *Turns) forget(now time.Time) {
 		return
 	}
 	least := t.least(now)
-	maps.DeleteFunc(t.seats, func(_ seatKey, s *seat) bool { return !s.active() && s.used < least[s.kind] })
+	maps.DeleteFunc(t.seats, func(_ seatKey, s *clientSeat) bool { return !s.active() && s.used < least[s.kind] })
 }
 
 // slice is for how long a goroutine keeps its place although others wait. It is a hundred times what passing a place on
@@ -385,7 +385,7 @@ type Slot struct {
 	till time.Time // others that wait do not get the place before
 
 	// Guarded by the lock of turns.
-	seat      *seat         // of the client that has the place, or waits for one; nil: neither
+	seat      *clientSeat   // of the client that has the place, or waits for one; nil: neither
 	lastTicks uint64        // ticks when unstick looked
 	ready     chan struct{} // closed when it gets the place that it waits for
 }

@@ -29,8 +29,8 @@ const (
 	RumiHeader = "rumi:header"
 )
 
-// column is a column of rasters.
-type column struct {
+// rasterColumn is a column of rasters.
+type rasterColumn struct {
 	name      string
 	extension string // that defines it
 	// place says that it is about place, so that folders have it too, of their first raster.
@@ -39,7 +39,7 @@ type column struct {
 }
 
 // columns are all columns of rasters, in their order.
-var columns = []column{
+var columns = []rasterColumn{
 	{CRS, "stac", true, each(build.Texts, (*Raster).epsg)},
 	{Shape, "stac", true, each(build.Integers, func(r *Raster) []int64 {
 		return []int64{int64(r.Shape[0]), int64(r.Shape[1]), int64(r.Shape[2])}

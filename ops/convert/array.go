@@ -25,7 +25,8 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 		size *= int64(s)
 	}
 	pixels := make([]byte, size)
-	picture := &image{holding: &holding{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels, times: 1,
+	picture := &outputImage{rasterMeta: &rasterMeta{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels,
+		times: 1,
 		shape: shape, dtype: index.DType}
 	if err := o.fits(picture); err != nil {
 		return err

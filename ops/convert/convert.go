@@ -166,7 +166,7 @@ func File(ctx context.Context, w io.Writer, paths []string, o Options) (left []s
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	var whole *holding
+	var whole *rasterMeta
 	for _, path := range paths {
 		holding, err := o.inspect(ctx, path)
 		if err != nil {
@@ -197,7 +197,7 @@ func File(ctx context.Context, w io.Writer, paths []string, o Options) (left []s
 	if err != nil {
 		return nil, err
 	}
-	image := &image{holding: whole, pixels: array.Data, times: array.Shape[0], shape: [3]int(array.Shape[1:]),
+	image := &outputImage{rasterMeta: whole, pixels: array.Data, times: array.Shape[0], shape: [3]int(array.Shape[1:]),
 		dtype: array.DType}
 	if o.Format == TOG {
 		if err := o.fits(image); err != nil { // before the mask and the overviews are read
@@ -213,9 +213,9 @@ func File(ctx context.Context, w io.Writer, paths []string, o Options) (left []s
 	return left, o.write(ctx, w, image)
 }
 
-// image is what is written as a file.
-type image struct {
-	*holding
+// outputImage is what is written as a file.
+type outputImage struct {
+	*rasterMeta
 	pixels  []byte // with the axes t, b, y and x
 	times   int
 	shape   [3]int // bands, height, width
@@ -225,7 +225,7 @@ type image struct {
 }
 
 // write writes an image in the format o.Format.
-func (o *Options) write(ctx context.Context, w io.Writer, im *image) error {
+func (o *Options) write(ctx context.Context, w io.Writer, im *outputImage) error {
 	layout := rumi.Layout{Generation: generations[o.Format].number, TileH: o.Tile, TileW: o.Tile, Geo: &im.meta.Geo}
 	if o.Format == Rumi3 {
 		if err := o.cube(im, &layout); err != nil {
@@ -249,7 +249,7 @@ func (o *Options) write(ctx context.Context, w io.Writer, im *image) error {
 }
 
 // fits refuses a raster that the format cannot hold. It runs before compression, which may take minutes.
-func (o *Options) fits(im *image) error {
+func (o *Options) fits(im *outputImage) error {
 	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}
@@ -275,7 +275,7 @@ func (o *Options) fits(im *image) error {
 }
 
 // togOptions returns the options of a TOG for an image.
-func (o *Options) togOptions(ctx context.Context, im *image) tiff.TOGOptions {
+func (o *Options) togOptions(ctx context.Context, im *outputImage) tiff.TOGOptions {
 	options := tiff.TOGOptions{
 		Shape: im.shape, DType: im.dtype, Tile: o.Tile, Level: o.Level, Geo: im.geo(), NoData: im.meta.NoData,
 		BandNames: im.meta.BandNames, Workers: o.Workers, Mask: im.mask, Overviews: im.reduced,
@@ -366,7 +366,7 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	held := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
+	held := &rasterMeta{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
 	for _, name := range c.Bands {
 		held.meta.Bands = append(held.meta.Bands, tiff.Band{Description: name})
 	}
@@ -379,7 +379,7 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if o.Format == Rumi {
 		held.extras.Items = tiff.DescriptionItems(c.Bands)
 	}
-	return o.write(ctx, w, &image{holding: held, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType,
+	return o.write(ctx, w, &outputImage{rasterMeta: held, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType,
 		mask: c.Mask})
 }
 
@@ -401,7 +401,7 @@ func (o *Options) check3() error {
 func (o *Options) unit() string { return cmp.Or(o.Unit, "tile") }
 
 // stack adds what a further raster holds. Either all have times, or none counts.
-func (h *holding) stack(next *holding) error {
+func (h *rasterMeta) stack(next *rasterMeta) error {
 	differs := func(what string) error {
 		return fault.New(fault.Unsupported, "stack", fault.NoOffset, "it has other %s than the first raster", what)
 	}
@@ -421,8 +421,8 @@ func (h *holding) stack(next *holding) error {
 }
 
 // cube sets what only a file of generation 3 has.
-func (o *Options) cube(im *image, layout *rumi.Layout) (err error) {
-	if layout.Trailer, err = o.trailer(im.holding, im.shape[0], im.times); err != nil {
+func (o *Options) cube(im *outputImage, layout *rumi.Layout) (err error) {
+	if layout.Trailer, err = o.trailer(im.rasterMeta, im.shape[0], im.times); err != nil {
 		return err
 	}
 	if layout.Unit, err = rumi.ParseUnit(o.unit(), im.shape[0], im.times); err != nil {
@@ -433,7 +433,7 @@ func (o *Options) cube(im *image, layout *rumi.Layout) (err error) {
 }
 
 // trailer returns the names and times of a file of generation 3: of the options, else of the rasters.
-func (o *Options) trailer(h *holding, bands, times int) (*rumi.Trailer, error) {
+func (o *Options) trailer(h *rasterMeta, bands, times int) (*rumi.Trailer, error) {
 	refuse := func(format string, args ...any) (*rumi.Trailer, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}

@@ -30,10 +30,10 @@ func Frames(l rumi.Layout, in io.Reader, o Options, write func(frame []byte) err
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if err := o.fits(&image{holding: &holding{}, shape: l.Shape, dtype: l.DType}); err != nil {
+	if err := o.fits(&outputImage{rasterMeta: &rasterMeta{}, shape: l.Shape, dtype: l.DType}); err != nil {
 		return err
 	}
-	compressors := make([]compressor, min(o.Workers, cuts.Len()))
+	compressors := make([]frameCompressor, min(o.Workers, cuts.Len()))
 	for i := range compressors {
 		if compressors[i].enc, err = o.encoder(); err != nil {
 			return err
@@ -72,8 +72,8 @@ func Frames(l rumi.Layout, in io.Reader, o Options, write func(frame []byte) err
 	return nil
 }
 
-// compressor holds what the compression of one frame needs.
-type compressor struct {
+// frameCompressor holds what the compression of one frame needs.
+type frameCompressor struct {
 	enc     *openzl.Encoder
 	samples []byte
 	frame   []byte
@@ -83,7 +83,7 @@ type compressor struct {
 const firstSamples = 512 << 10
 
 // fill reads the samples of a frame. It takes memory for twice as many bytes as have come, at most.
-func (c *compressor) fill(in io.Reader, size int) error {
+func (c *frameCompressor) fill(in io.Reader, size int) error {
 	for c.samples = c.samples[:0]; len(c.samples) < size; {
 		if have := cap(c.samples); len(c.samples) == have {
 			growth := min(size, max(2*have, firstSamples)) - have

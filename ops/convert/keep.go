@@ -21,8 +21,8 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// holding is what a raster holds besides the pixels of its full image.
-type holding struct {
+// rasterMeta is what a raster holds besides the pixels of its full image.
+type rasterMeta struct {
 	meta      tiff.Meta
 	extras    tiff.Extras
 	image     *chunk.Index   // with its mask; nil for a rumi file, which has none
@@ -33,13 +33,13 @@ type holding struct {
 }
 
 // inspect reads what the raster at path holds, without its pixels.
-func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
+func (o *Options) inspect(ctx context.Context, path string) (*rasterMeta, error) {
 	file, err := o.Opener.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	held := &holding{beside: catalog.FilesBeside(ctx, o.Opener, path)}
+	held := &rasterMeta{beside: catalog.FilesBeside(ctx, o.Opener, path)}
 	if catalog.FormatOf(ctx, file).Class == magic.Picture {
 		if held.image, err = picture.Open(ctx, file, chunk.Axes{}, o.limits().MaxChunk); err == nil {
 			held.meta = pictureMeta(held.image)
@@ -111,7 +111,7 @@ func NumberText(v float64) string {
 // rumi reads what a rumi file holds. A file of generation 2 has no tags besides the tags of its georeferencing, so
 // that there are no extras to read.
 // A file of generation 3 has times and names of bands.
-func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error) {
+func (h *rasterMeta) rumi(ctx context.Context, f *ifd.File, o *Options) (err error) {
 	header, err := rumi.HeaderOf(ctx, f, o.limits().MaxChunk)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error)
 
 // geo returns the georeferencing for a writer that also gets the tags of the file. It is empty if these
 // tags have it, because the writer would otherwise write it twice.
-func (h *holding) geo() tiff.Geo {
+func (h *rasterMeta) geo() tiff.Geo {
 	if len(h.extras.Tags) > 0 && slices.ContainsFunc(h.extras.Tags, isPlace) {
 		return tiff.Geo{}
 	}
@@ -151,7 +151,7 @@ func (h *holding) geo() tiff.Geo {
 }
 
 // tags returns the TIFF tags of a rumi file of generation 1: the tags of a TOG, without the ones about colours.
-func (h *holding) tags() []ifd.Field {
+func (h *rasterMeta) tags() []ifd.Field {
 	tags := slices.Clone(h.extras.Tags)
 	if len(h.extras.Items) > 0 {
 		tags = append(tags, ifd.Text(ifd.TagGDALMetadata, tiff.FormatGDALMetadata(h.extras.Items)))
@@ -169,7 +169,7 @@ func isPlace(f ifd.Field) bool {
 
 // losses returns the names of what the format cannot hold. Their order does not depend on the file, so that
 // rasters with the same losses share a line of warnings.
-func (o *Options) losses(h *holding) []string {
+func (o *Options) losses(h *rasterMeta) []string {
 	var names []string
 	add := func(holds bool, name string) {
 		if holds && !slices.Contains(names, name) {
@@ -206,7 +206,7 @@ func (o *Options) losses(h *holding) []string {
 }
 
 // leftTags adds the names of what only a TOG and rumi of generation 1 can hold, as tags.
-func (o *Options) leftTags(h *holding, add func(bool, string)) {
+func (o *Options) leftTags(h *rasterMeta, add func(bool, string)) {
 	meta := &h.meta
 	add(meta.NoData != "", "nodata value")
 	// Items of GDAL metadata that the loop names one by one, so that "metadata" means the rest.
@@ -245,7 +245,7 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 }
 
 // keep returns the names of what would be left out, or an error if Strict is set and there is any.
-func (o *Options) keep(h *holding) ([]string, error) {
+func (o *Options) keep(h *rasterMeta) ([]string, error) {
 	names := o.losses(h)
 	if o.Strict && len(names) > 0 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s would leave out: %s", o.Format,
@@ -260,9 +260,9 @@ func (o *Options) readOverviews(ctx context.Context, path string, overviews []*c
 	used int) ([]tiff.Overview, error) {
 	var out []tiff.Overview
 	for _, index := range overviews {
-		image := *index
-		image.Mask = nil
-		array, err := o.load(ctx, path, &image, raster.ReadOptions{MaxBytes: max(1, o.MaxBytes-int64(used))})
+		plain := *index
+		plain.Mask = nil
+		array, err := o.load(ctx, path, &plain, raster.ReadOptions{MaxBytes: max(1, o.MaxBytes-int64(used))})
 		if err != nil {
 			return nil, err
 		}
@@ -282,10 +282,10 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 	if x == nil || x.Mask == nil || x.Mask.Bands > 1 {
 		return nil, nil
 	}
-	image := *x
+	mask := *x
 	// Without its nodata value, since validity would otherwise combine both and the new mask would exclude more.
-	image.NoData, image.NoDataBits = nil, nil
-	array, err := o.load(ctx, path, &image, raster.ReadOptions{B: raster.Selection{List: []int{0}}, Validity: true})
+	mask.NoData, mask.NoDataBits = nil, nil
+	array, err := o.load(ctx, path, &mask, raster.ReadOptions{B: raster.Selection{List: []int{0}}, Validity: true})
 	if err != nil {
 		return nil, err
 	}
@@ -319,11 +319,11 @@ func ReadPlace(ctx context.Context, path string, opener source.Opener) (tiff.Geo
 }
 
 // describe reads what the raster file at path holds, whatever its chunks are.
-func describe(ctx context.Context, path string, opener source.Opener) (*holding, error) {
+func describe(ctx context.Context, path string, opener source.Opener) (*rasterMeta, error) {
 	o := Options{Opener: opener, MaxChunk: math.MaxInt}
 	h, err := o.inspect(ctx, path)
 	if err != nil {
-		return &holding{}, err
+		return &rasterMeta{}, err
 	}
 	return h, nil
 }

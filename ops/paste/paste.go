@@ -68,8 +68,8 @@ func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 // noClass is the value of pixels without a number, or without a window, in an image of classes.
 const noClass = 255
 
-// blender holds the weighted sums of the windows of an image.
-type blender struct {
+// windowBlender holds the weighted sums of the windows of an image.
+type windowBlender struct {
 	o            *Options
 	sum, weight  []float32
 	window       []float32 // that put adds
@@ -77,16 +77,16 @@ type blender struct {
 }
 
 // newBlender returns an empty image for options that check accepts.
-func newBlender(o *Options) *blender {
+func newBlender(o *Options) *windowBlender {
 	grid, pixels := &o.Grid, o.Height*o.Width
-	return &blender{
+	return &windowBlender{
 		o: o, sum: make([]float32, o.Bands*pixels), weight: make([]float32, pixels),
 		window: make([]float32, o.Bands*grid.H*grid.W), down: ramp(grid.H, o.Blend), across: ramp(grid.W, o.Blend),
 	}
 }
 
 // put adds the window whose upper left pixel lies at a row and a column of the image, as far as it lies in the image.
-func (b *blender) put(row, column int) {
+func (b *windowBlender) put(row, column int) {
 	grid, pixels := &b.o.Grid, b.o.Height*b.o.Width
 	y0, y1 := max(0, -row), min(grid.H, b.o.Height-row)
 	x0, x1 := max(0, -column), min(grid.W, b.o.Width-column)
@@ -105,7 +105,7 @@ func (b *blender) put(row, column int) {
 }
 
 // image returns the blended values. Pixels that no window has are NaN, or noClass.
-func (b *blender) image() []byte {
+func (b *windowBlender) image() []byte {
 	pixels := len(b.weight)
 	if b.o.Argmax {
 		out := argmax(b.sum, b.o.Bands, pixels)

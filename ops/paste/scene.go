@@ -166,7 +166,7 @@ func (g *GroundGrid) check() error {
 }
 
 // each reads and blends all windows.
-func (b *blender) each(in io.Reader) error {
+func (b *windowBlender) each(in io.Reader) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	row := make([]byte, 4*b.o.Grid.W)
 	for j := 0; ; j++ {

@@ -200,16 +200,16 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	if err != nil {
 		w.v.fault(i, -1, fault.WithFile(err, path))
 	}
-	verifier := w.v
-	verifier.mu.Lock()
-	defer verifier.mu.Unlock()
-	verifier.sum.Add(w.sum.Counts)
+	shared := w.v
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.sum.Add(w.sum.Counts)
 	if len(w.sum.Notes) > 0 {
-		verifier.notes = append(verifier.notes, noted{i, w.sum.Notes})
+		shared.notes = append(shared.notes, noted{i, w.sum.Notes})
 	}
-	verifier.done++
-	if verifier.o.Progress != nil {
-		verifier.o.Progress(verifier.done, verifier.total)
+	shared.done++
+	if shared.o.Progress != nil {
+		shared.o.Progress(shared.done, shared.total)
 	}
 	return nil
 }

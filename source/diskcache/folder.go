@@ -80,12 +80,12 @@ type Stats struct {
 	Time time.Duration
 }
 
-type counts struct {
+type folderCounts struct {
 	hitBytes, storeBytes, storedBytes, hits, misses, refused, evicted, damaged, failed, shared, time atomic.Int64
 }
 
 // since counts the time since begin.
-func (c *counts) since(begin time.Time) { c.time.Add(int64(time.Since(begin))) }
+func (c *folderCounts) since(begin time.Time) { c.time.Add(int64(time.Since(begin))) }
 
 // Folder is a cache on disk. It is safe for concurrent use. A nil *Folder holds nothing.
 type Folder struct {
@@ -95,7 +95,7 @@ type Folder struct {
 	reads *os.File
 	used  counter
 	disk  disk
-	stats counts
+	stats folderCounts
 
 	mu        sync.Mutex
 	policy    policy

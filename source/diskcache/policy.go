@@ -17,7 +17,7 @@ type policy struct {
 	last       lastRead // of candidates
 	numbers    int64    // of candidates, so far
 	// coming has the announced reads by what they touch.
-	coming map[bucket][]*reading
+	coming map[spanBucket][]*announcedRead
 	count  int   // of coming
 	bytes  int64 // of coming
 	clock  int64 // the last read that has begun, in the order of all runs
@@ -37,8 +37,8 @@ type candidate struct {
 	place  int   // in policy.last
 }
 
-// reading is a range that a run has announced to read.
-type reading struct {
+// announcedRead is a range that a run has announced to read.
+type announcedRead struct {
 	stored
 	at int64 // the place in the order of all reads
 }
@@ -56,7 +56,7 @@ const (
 )
 
 func newPolicy() policy {
-	return policy{spans: index{}, candidates: map[stored]*candidate{}, coming: map[bucket][]*reading{}}
+	return policy{spans: index{}, candidates: map[stored]*candidate{}, coming: map[spanBucket][]*announcedRead{}}
 }
 
 // full reports whether enough reads are announced for a cache of quota bytes.
@@ -104,7 +104,7 @@ func (p *policy) next(s stored) int64 {
 }
 
 // first returns the first announced read that touches a range, of those that begin before end; or nil.
-func (p *policy) first(s stored, end int64) (first *reading) {
+func (p *policy) first(s stored, end int64) (first *announcedRead) {
 	for b := range bucketsOf(s.Object, s.Span) {
 		for _, r := range p.coming[b] {
 			touches := r.From < s.End && s.From < r.End
@@ -117,7 +117,7 @@ func (p *policy) first(s stored, end int64) (first *reading) {
 }
 
 // expect adds a read that a run has announced.
-func (p *policy) expect(r *reading) {
+func (p *policy) expect(r *announcedRead) {
 	for b := range bucketsOf(r.Object, r.Span) {
 		if len(p.coming[b]) >= crowd {
 			return
@@ -132,7 +132,7 @@ func (p *policy) expect(r *reading) {
 }
 
 // forget removes an announced read: it has come, or will not.
-func (p *policy) forget(r *reading) {
+func (p *policy) forget(r *announcedRead) {
 	for bucket := range bucketsOf(r.Object, r.Span) {
 		place := slices.Index(p.coming[bucket], r)
 		if place < 0 {

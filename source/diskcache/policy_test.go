@@ -270,10 +270,10 @@ func TestFolderDoesWhatItsPlanSays(t *testing.T) {
 // TestCrowd: of a stretch that is read very often only the first reads are remembered, and nothing is left of them.
 func TestCrowd(t *testing.T) {
 	p, object := newPolicy(), NameObject("a", "", "tag", objectBytes)
-	var all []*reading
+	var all []*announcedRead
 	for at := range int64(2 * crowd) {
 		span := Span{bucketBytes - 10, bucketBytes - 1 + at%10} // in one bucket or two
-		r := &reading{stored: stored{object, span}, at: at}
+		r := &announcedRead{stored: stored{object, span}, at: at}
 		p.expect(r)
 		all = append(all, r)
 	}

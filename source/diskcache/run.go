@@ -7,7 +7,7 @@ import "github.com/chaski-eo/chaski/source"
 type Run struct {
 	folder *Folder
 	shift  int64 // from the order of the run to the order of all runs
-	coming map[int64][]*reading
+	coming map[int64][]*announcedRead
 	learns bool // see policy.learning
 }
 
@@ -16,7 +16,7 @@ func (f *Folder) NewRun(first int64) *Run {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.policy.learning++
-	return &Run{folder: f, shift: f.policy.clock - first, coming: map[int64][]*reading{}, learns: true}
+	return &Run{folder: f, shift: f.policy.clock - first, coming: map[int64][]*announcedRead{}, learns: true}
 }
 
 // Expect announces a read of an Object. What is no Object, and no range that is read, is not kept.
@@ -28,7 +28,7 @@ func (r *Run) Expect(at int64, object any, bytes source.Range) {
 	}
 	r.folder.mu.Lock()
 	defer r.folder.mu.Unlock()
-	coming := &reading{stored: stored{o, s}, at: at + r.shift}
+	coming := &announcedRead{stored: stored{o, s}, at: at + r.shift}
 	r.coming[at] = append(r.coming[at], coming)
 	r.folder.policy.expect(coming)
 }

@@ -7,7 +7,7 @@ type Simulation struct {
 	quota, used int64
 	ranges      int64 // that it holds
 	policy      policy
-	queue       []*reading // announced, and not read yet
+	queue       []*announcedRead // announced, and not read yet
 	// Through is the place in the order from which on reads were not announced yet.
 	Through  int64
 	hasFirst bool
@@ -58,7 +58,7 @@ func (s *Simulation) Expect(at int64, o Object, span Span) {
 		s.Read(o, span)
 		return
 	}
-	r := &reading{stored: stored{o, span}, at: at}
+	r := &announcedRead{stored: stored{o, span}, at: at}
 	s.queue = append(s.queue, r)
 	s.policy.expect(r)
 }

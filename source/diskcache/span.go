@@ -48,7 +48,7 @@ const longest = 4096 * bucketBytes
 // isRange reports whether a span may be one that is read. Others come from headers that lie.
 func (s Span) isRange() bool { return 0 <= s.From && s.From <= s.End && s.len() <= longest }
 
-type bucket struct {
+type spanBucket struct {
 	uri    [16]byte
 	number int64
 }
@@ -60,13 +60,13 @@ type stored struct {
 }
 
 // index knows which ranges there are. A range stands in every bucket that it touches.
-type index map[bucket][]stored
+type index map[spanBucket][]stored
 
 // bucketsOf yields the buckets that a range touches.
-func bucketsOf(o Object, s Span) iter.Seq[bucket] {
-	return func(yield func(bucket) bool) {
+func bucketsOf(o Object, s Span) iter.Seq[spanBucket] {
+	return func(yield func(spanBucket) bool) {
 		for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
-			if !yield(bucket{o.uri, k}) {
+			if !yield(spanBucket{o.uri, k}) {
 				return
 			}
 		}
@@ -109,7 +109,7 @@ func (x index) touching(o Object, s Span) []Span {
 // otherVersions returns ranges of other versions of an object: those in its first bucket, where nearly all have one.
 func (x index) otherVersions(o Object) []stored {
 	var out []stored
-	for _, s := range x[bucket{o.uri, 0}] {
+	for _, s := range x[spanBucket{o.uri, 0}] {
 		if s.version != o.version {
 			out = append(out, s)
 		}

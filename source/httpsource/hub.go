@@ -32,15 +32,15 @@ var specialRevision = regexp.MustCompile(`^(refs/(?:convert/\w+|pr/\d+))(?:/|$)`
 // hf://datasets/OWNER/NAME[@REVISION]/PATH. The revision is a branch, tag or commit, by default main; a "/" in it is
 // written %2F, except in refs/pr/N and refs/convert/NAME.
 func hubURL(hub *url.URL, uri string) (*url.URL, error) {
-	hubParts, err := parseHub(uri)
+	parts, err := parseHub(uri)
 	if err != nil {
 		return nil, err
 	}
-	if hubParts.path == "" {
+	if parts.path == "" {
 		return nil, errNotHub
 	}
 	return url.Parse(strings.TrimSuffix(hub.String(),
-		"/") + hubParts.dataset + "/resolve/" + hubParts.revision + hubParts.path)
+		"/") + parts.dataset + "/resolve/" + parts.revision + parts.path)
 }
 
 // treeURL returns the URL of the hub's listing of a directory of a dataset,

@@ -162,15 +162,15 @@ func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// entry is an entry in the JSON of nginx or Caddy.
-type entry struct {
+// listEntry is an entry in the JSON of nginx or Caddy.
+type listEntry struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`   // nginx: "directory", "file", …
 	IsDir bool   `json:"is_dir"` // Caddy
 }
 
 func entries(page []byte) ([]string, error) {
-	var list []entry
+	var list []listEntry
 	if err := json.Unmarshal(page, &list); err != nil {
 		return nil, notListed(errors.New("the JSON is not a list of entries"))
 	}

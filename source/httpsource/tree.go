@@ -26,15 +26,15 @@ type treeEntry struct {
 
 // hubNames is Names for a directory of a dataset, which the hub lists in pages of JSON.
 func (b *backend) hubNames(ctx context.Context, folder string) (names []string, err error) {
-	hubParts, err := parseHub(strings.TrimRight(folder, "/"))
+	parts, err := parseHub(strings.TrimRight(folder, "/"))
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	address, err := hubParts.treeURL(b.hub)
+	address, err := parts.treeURL(b.hub)
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	dir, err := url.PathUnescape(strings.TrimPrefix(hubParts.path, "/"))
+	dir, err := url.PathUnescape(strings.TrimPrefix(parts.path, "/"))
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
@@ -115,13 +115,13 @@ func treeNames(names []string, page []byte, folder string) ([]string, error) {
 	if folder != "" {
 		folder += "/"
 	}
-	for _, treeEntry := range list {
-		name, in := strings.CutPrefix(treeEntry.Path, folder)
+	for _, entry := range list {
+		name, in := strings.CutPrefix(entry.Path, folder)
 		if !in || !plain(name) {
-			return nil, remote.Fail(remote.Refused, fmt.Errorf("the entry %.60q is not inside %.60q", treeEntry.Path,
+			return nil, remote.Fail(remote.Refused, fmt.Errorf("the entry %.60q is not inside %.60q", entry.Path,
 				folder))
 		}
-		if treeEntry.Type == "directory" {
+		if entry.Type == "directory" {
 			name += "/"
 		}
 		names = append(names, name)

@@ -18,14 +18,14 @@ import (
 	"github.com/chaski-eo/chaski/source/zipdir"
 )
 
-// archive is the directory of a ZIP.
-type archive struct {
-	size    int64              // of the ZIP, bytes
-	members map[string]*member // by name; directories have none
+// zipDirectory is the directory of a ZIP.
+type zipDirectory struct {
+	size    int64                 // of the ZIP, bytes
+	members map[string]*zipMember // by name; directories have none
 }
 
-// member is a file in a ZIP.
-type member struct {
+// zipMember is a file in a ZIP.
+type zipMember struct {
 	zipdir.Entry
 	data atomic.Int64 // offset of its content, 0 if the local header was not read yet
 }
@@ -39,7 +39,7 @@ const (
 
 // archives keeps directories by the name, size, and tag or time of the ZIP. A name is opened before its directory is
 // looked up here, so that nobody gets a directory without access to the ZIP.
-var archives = lru.New[string, *archive](archivesBytes)
+var archives = lru.New[string, *zipDirectory](archivesBytes)
 
 // archiveKey is the key of archives. The size is 0 for a ZIP with a tag that is not open yet.
 func archiveKey(name, version string, size int64) string {
@@ -48,7 +48,8 @@ func archiveKey(name, version string, size int64) string {
 
 // openArchive opens a ZIP and returns its directory. If the tag of the ZIP is known and its directory is kept, opening
 // costs no request where the opener supports that.
-func openArchive(ctx context.Context, o router, p source.Path, etag string) (r source.Reader, a *archive, err error) {
+func openArchive(ctx context.Context, o router, p source.Path,
+	etag string) (r source.Reader, a *zipDirectory, err error) {
 	name := p.Name
 	if etag != "" {
 		if a, ok := archives.Get(archiveKey(name, etag, 0)); ok {
@@ -79,7 +80,7 @@ func openArchive(ctx context.Context, o router, p source.Path, etag string) (r s
 }
 
 // cost estimates the memory of a directory.
-func (a *archive) cost() int64 {
+func (a *zipDirectory) cost() int64 {
 	total := int64(0)
 	for name := range a.members {
 		total += memberBytes + int64(len(name))
@@ -88,9 +89,9 @@ func (a *archive) cost() int64 {
 }
 
 // readArchive reads the directory of a ZIP.
-func readArchive(ctx context.Context, r source.Reader) (*archive, error) {
-	read := &archive{size: r.Size(), members: map[string]*member{}}
-	later := map[string]*member{} // the last ones of names that are there several times
+func readArchive(ctx context.Context, r source.Reader) (*zipDirectory, error) {
+	read := &zipDirectory{size: r.Size(), members: map[string]*zipMember{}}
+	later := map[string]*zipMember{} // the last ones of names that are there several times
 	err := zipdir.Each(ctx, r, 0, func(id []byte, parse func() (zipdir.Entry, error)) error {
 		name := strings.TrimPrefix(strings.ReplaceAll(string(id), `\`, "/"), "./")
 		if name == "" || strings.HasSuffix(name, "/") {
@@ -101,9 +102,9 @@ func readArchive(ctx context.Context, r source.Reader) (*archive, error) {
 			entry.Bytes = entry.Size
 		}
 		if _, twice := read.members[name]; twice {
-			later[name] = &member{Entry: entry}
+			later[name] = &zipMember{Entry: entry}
 		} else {
-			read.members[name] = &member{Entry: entry}
+			read.members[name] = &zipMember{Entry: entry}
 		}
 		return err
 	})
@@ -122,7 +123,8 @@ func readArchive(ctx context.Context, r source.Reader) (*archive, error) {
 const maxInflated = 64 << 20
 
 // find returns a member and the offset of its bytes. Without a name it is the only member.
-func (a *archive) find(ctx context.Context, r source.Reader, name string) (found *member, off int64, err error) {
+func (a *zipDirectory) find(ctx context.Context, r source.Reader,
+	name string) (found *zipMember, off int64, err error) {
 	found = a.members[name]
 	if name == "" && len(a.members) == 1 {
 		for _, only := range a.members {
@@ -133,7 +135,7 @@ func (a *archive) find(ctx context.Context, r source.Reader, name string) (found
 	if name == "" {
 		part = "ZIP"
 	}
-	cannot := func(kind fault.Kind, why string, args ...any) (*member, int64, error) {
+	cannot := func(kind fault.Kind, why string, args ...any) (*zipMember, int64, error) {
 		return nil, 0, fault.New(kind, part, fault.NoOffset, why, args...)
 	}
 	switch {
@@ -167,7 +169,7 @@ const maxRatio = 1033
 // memberReader reads a member of a ZIP. A read of the whole member checks its CRC-32, and so does one that inflates it.
 type memberReader struct {
 	source.Reader // of the stored bytes
-	member        *member
+	member        *zipMember
 	inflated      atomic.Pointer[[]byte] // the whole member, once more than a header was read
 }
 

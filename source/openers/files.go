@@ -37,8 +37,8 @@ type Files struct {
 	closed bool
 }
 
-// file is an open file, either unused or in use by one reader.
-type file struct {
+// cachedFile is an open file, either unused or in use by one reader.
+type cachedFile struct {
 	f     *os.File
 	size  int64
 	mtime time.Time
@@ -92,7 +92,7 @@ func (s *Files) open(ctx context.Context, p source.Path) (source.Reader, error) 
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &file{f: f, size: info.Size(), mtime: info.ModTime(), was: info, owner: s, path: path}, nil
+	return &cachedFile{f: f, size: info.Size(), mtime: info.ModTime(), was: info, owner: s, path: path}, nil
 }
 
 // Missing reports whether a system call failed because no file has the name. Names that are too
@@ -115,7 +115,7 @@ func systemError(err error) error {
 }
 
 // take returns the unused open file of a path, or nil.
-func (s *Files) take(path string) *file {
+func (s *Files) take(path string) *cachedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	elem := s.idle[path]
@@ -126,8 +126,8 @@ func (s *Files) take(path string) *file {
 }
 
 // remove takes a file out of the unused ones. The caller holds mu.
-func (s *Files) remove(e *list.Element) *file {
-	f := s.lru.Remove(e).(*file)
+func (s *Files) remove(e *list.Element) *cachedFile {
+	f := s.lru.Remove(e).(*cachedFile)
 	delete(s.idle, f.path)
 	s.countIdle(-1, s.lru.Len())
 	return f
@@ -137,7 +137,7 @@ func (s *Files) remove(e *list.Element) *file {
 func (s *Files) dropIdle(last bool) (closed int, err error) {
 	s.mu.Lock()
 	s.closed = s.closed || last
-	var idle []*file
+	var idle []*cachedFile
 	for e := s.lru.Front(); e != nil; e = s.lru.Front() {
 		idle = append(idle, s.remove(e))
 	}
@@ -151,7 +151,7 @@ func (s *Files) dropIdle(last bool) (closed int, err error) {
 
 // keep returns the file to close: f itself if another reader of its path was faster or if Files is
 // closed.
-func (s *Files) keep(f *file) *file {
+func (s *Files) keep(f *cachedFile) *cachedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.idle[f.path] != nil {
@@ -177,17 +177,17 @@ func (s *Files) Close() error {
 
 // unchanged reports whether an unused file is still the one that its path names, with the same size
 // and time. It needs no roots: the answer is about a file that was opened below them.
-func (f *file) unchanged() bool {
+func (f *cachedFile) unchanged() bool {
 	st, err := os.Stat(f.path)
 	return err == nil && os.SameFile(st, f.was) && st.Size() == f.size && st.ModTime().Equal(f.mtime)
 }
 
-func (f *file) Size() int64 { return f.size }
+func (f *cachedFile) Size() int64 { return f.size }
 
 // ModTime implements Timed.
-func (f *file) ModTime() time.Time { return f.mtime }
+func (f *cachedFile) ModTime() time.Time { return f.mtime }
 
-func (f *file) ReadAt(ctx context.Context, p []byte, off int64) error {
+func (f *cachedFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
 		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d",
 			len(p), f.size), f.path)
@@ -204,7 +204,7 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) error {
 }
 
 // Close makes the file available again, and closes the least recently used one if there are too many.
-func (f *file) Close() error {
+func (f *cachedFile) Close() error {
 	if old := f.owner.keep(f); old != nil {
 		return old.f.Close()
 	}

@@ -37,7 +37,7 @@ func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r 
 
 // partReader returns a reader of size bytes of r from offset off on, of a member of a ZIP unless of is nil. It is Timed
 // if r is. It closes r if it fails.
-func partReader(r source.Reader, off, size int64, of *member) (source.Reader, error) {
+func partReader(r source.Reader, off, size int64, of *zipMember) (source.Reader, error) {
 	reader, err := source.SectionOf(r, off, size)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -94,8 +94,8 @@ func listPart(ctx context.Context, o router, p *source.Part, each func(source.En
 		prefix = p.Member + "/"
 	}
 	for _, name := range slices.Sorted(maps.Keys(archive.members)) {
-		path, below := strings.CutPrefix(name, prefix)
-		if !below || path == "" {
+		path, inside := strings.CutPrefix(name, prefix)
+		if !inside || path == "" {
 			continue
 		}
 		entry := source.Entry{Path: path, Size: archive.members[name].Bytes, ETag: source.ETag(file)}

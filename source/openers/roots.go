@@ -431,7 +431,7 @@ func entries(dir *os.Root) ([]fs.DirEntry, error) {
 	}
 	list, err := file.ReadDir(-1)
 	for i, e := range list {
-		known := &entry{DirEntry: e}
+		known := &dirEntry{DirEntry: e}
 		known.info, known.err = dir.Lstat(e.Name())
 		list[i] = known
 	}
@@ -439,15 +439,15 @@ func entries(dir *os.Root) ([]fs.DirEntry, error) {
 	return list, cmp.Or(err, file.Close())
 }
 
-// entry is an entry of a directory with its information, or the error about it.
-type entry struct {
+// dirEntry is an entry of a directory with its information, or the error about it.
+type dirEntry struct {
 	fs.DirEntry
 	info fs.FileInfo
 	err  error
 }
 
 // Info implements fs.DirEntry.
-func (e *entry) Info() (fs.FileInfo, error) { return e.info, e.err }
+func (e *dirEntry) Info() (fs.FileInfo, error) { return e.info, e.err }
 
 // Below returns an opener for files and objects below the roots. Remote objects are opened by o, local files by its own
 // Files unless "/" is a root. If o is nil it opens no remote objects. For nil roots, and if o is already the opener of

@@ -44,11 +44,11 @@ type Cache[K comparable, V any] struct {
 	mu      sync.Mutex
 	closed  bool
 	bytes   int64
-	entries map[K]*entry[K, V]
+	entries map[K]*cacheEntry[K, V]
 	lru     list.List // the same entries, the most recently used first
 }
 
-type entry[K comparable, V any] struct {
+type cacheEntry[K comparable, V any] struct {
 	key      K
 	opened   chan struct{} // closed when value or err is set
 	value    V
@@ -62,7 +62,7 @@ type entry[K comparable, V any] struct {
 
 // New returns an empty cache.
 func New[K comparable, V any](o Options[V]) *Cache[K, V] {
-	return &Cache[K, V]{options: o, entries: map[K]*entry[K, V]{}}
+	return &Cache[K, V]{options: o, entries: map[K]*cacheEntry[K, V]{}}
 }
 
 // Lease is one user's hold on a value. Release it after use.
@@ -70,7 +70,7 @@ type Lease[K comparable, V any] struct {
 	Value V
 
 	cache    *Cache[K, V]
-	entry    *entry[K, V]
+	entry    *cacheEntry[K, V]
 	released atomic.Bool
 }
 
@@ -145,14 +145,14 @@ func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Contex
 }
 
 // find returns the entry of a key and counts one more user. opens is true if the entry is new: the caller opens it.
-func (c *Cache[K, V]) find(k K) (e *entry[K, V], opens bool) {
+func (c *Cache[K, V]) find(k K) (e *cacheEntry[K, V], opens bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.entries[k]; e != nil {
 		e.refs++
 		return e, false
 	}
-	e = &entry[K, V]{key: k, opened: make(chan struct{}), refs: 1}
+	e = &cacheEntry[K, V]{key: k, opened: make(chan struct{}), refs: 1}
 	if !c.closed {
 		c.entries[k] = e
 		e.element = c.lru.PushFront(e)
@@ -161,7 +161,7 @@ func (c *Cache[K, V]) find(k K) (e *entry[K, V], opens bool) {
 }
 
 // open opens the value of a new entry. If it fails, the entry leaves the cache.
-func (c *Cache[K, V]) open(ctx context.Context, e *entry[K, V], open func(context.Context) (V, error)) error {
+func (c *Cache[K, V]) open(ctx context.Context, e *cacheEntry[K, V], open func(context.Context) (V, error)) error {
 	// The error stands if open panics: the deferred function needs one so that waiting users do not get a zero value.
 	err := errors.New("refcache: open panicked")
 	defer func() {
@@ -180,7 +180,7 @@ func (c *Cache[K, V]) open(ctx context.Context, e *entry[K, V], open func(contex
 }
 
 // release takes one user off an entry, evicts entries that exceed the limits, and closes evicted ones without users.
-func (c *Cache[K, V]) release(e *entry[K, V], keep bool) error {
+func (c *Cache[K, V]) release(e *cacheEntry[K, V], keep bool) error {
 	var bytes int64
 	select {
 	case <-e.opened:
@@ -212,7 +212,7 @@ func (c *Cache[K, V]) release(e *entry[K, V], keep bool) error {
 }
 
 // evict removes an entry from the cache. c.mu is held.
-func (c *Cache[K, V]) evict(e *entry[K, V]) {
+func (c *Cache[K, V]) evict(e *cacheEntry[K, V]) {
 	if e.element == nil {
 		return
 	}
@@ -224,9 +224,9 @@ func (c *Cache[K, V]) evict(e *entry[K, V]) {
 
 // trim evicts unused entries, the least recently used first, until the limits hold. The caller closes them. c.mu is
 // held.
-func (c *Cache[K, V]) trim() (unused []*entry[K, V]) {
+func (c *Cache[K, V]) trim() (unused []*cacheEntry[K, V]) {
 	for elem := c.lru.Back(); elem != nil && c.full(); {
-		held := elem.Value.(*entry[K, V])
+		held := elem.Value.(*cacheEntry[K, V])
 		// The next one is found before evict, since that takes the element out of the list.
 		elem = elem.Prev()
 		if held.refs == 0 {
@@ -242,7 +242,7 @@ func (c *Cache[K, V]) full() bool {
 }
 
 // close closes evicted values. c.mu is not held, because closing may take long.
-func (c *Cache[K, V]) close(unused []*entry[K, V]) error {
+func (c *Cache[K, V]) close(unused []*cacheEntry[K, V]) error {
 	var errs []error
 	for _, e := range unused {
 		errs = append(errs, c.options.Close(e.value))
@@ -254,7 +254,7 @@ func (c *Cache[K, V]) close(unused []*entry[K, V]) error {
 func (c *Cache[K, V]) Evict(k K) error {
 	c.mu.Lock()
 	held := c.entries[k]
-	var unused []*entry[K, V]
+	var unused []*cacheEntry[K, V]
 	if held != nil {
 		if c.evict(held); held.refs == 0 {
 			unused = append(unused, held)
@@ -283,7 +283,7 @@ func (c *Cache[K, V]) Bytes() int64 {
 func (c *Cache[K, V]) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	var unused []*entry[K, V]
+	var unused []*cacheEntry[K, V]
 	for _, e := range c.entries {
 		if c.evict(e); e.refs == 0 {
 			unused = append(unused, e)

@@ -16,7 +16,8 @@ const (
 
 // ask is Get of the backend. A request whose answer is late is sent once more, and the first answer counts: stores have
 // single requests that take seconds, and a batch waits for its slowest. over ends the request after its body is read.
-func (o *Opener) ask(ctx context.Context, f *flight, uri string, r Range, tag Tag) (a *Answer, over func(), err error) {
+func (o *Opener) ask(ctx context.Context, f *requestFlight, uri string, r Range,
+	tag Tag) (a *Answer, over func(), err error) {
 	first, endFirst := context.WithCancel(ctx)
 	second, endSecond := context.WithCancel(ctx)
 	over = func() { endFirst(); endSecond() }
@@ -60,14 +61,14 @@ func (o *Opener) ask(ctx context.Context, f *flight, uri string, r Range, tag Ta
 }
 
 // late returns after which time an answer is late: the mean and four deviations, as TCP has it (RFC 6298).
-func (h *host) late() time.Duration {
+func (h *hostState) late() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return max(h.link.mean+4*h.link.deviation, leastLate)
 }
 
 // mayCopy takes a copy of the budget, if one is left.
-func (h *host) mayCopy() bool {
+func (h *hostState) mayCopy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.copies < 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// host holds the retry budget of one server, its requests in flight, and what is known of the link to it.
-type host struct {
+// hostState holds the retry budget of one server, its requests in flight, and what is known of the link to it.
+type hostState struct {
 	mu       sync.Mutex
 	retries  float64 // how many requests may be repeated
 	copies   float64 // how many late ones may be sent once more
@@ -33,9 +33,9 @@ type batch struct {
 	bytes    int64
 }
 
-// flight is one request.
-type flight struct {
-	host  *host
+// requestFlight is one request.
+type requestFlight struct {
+	host  *hostState
 	batch *batch // nil while it waits
 	order int64  // of its batch; the lowest first
 	count int64  // among those of one batch
@@ -52,26 +52,26 @@ const maxHosts = 1024
 // hosts finds the host of a name.
 type hosts struct {
 	mu     sync.Mutex
-	byName map[string]*host
+	byName map[string]*hostState
 }
 
-func (h *hosts) get(name string, o *Options) *host {
+func (h *hosts) get(name string, o *Options) *hostState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.byName == nil {
-		h.byName = map[string]*host{}
+		h.byName = map[string]*hostState{}
 	}
 	if len(h.byName) >= maxHosts && h.byName[name] == nil {
 		name = ""
 	}
 	if h.byName[name] == nil {
-		h.byName[name] = &host{most: o.Concurrency, retries: float64(o.RetryBurst)}
+		h.byName[name] = &hostState{most: o.Concurrency, retries: float64(o.RetryBurst)}
 	}
 	return h.byName[name]
 }
 
 // worked records a request that brought all its bytes.
-func (h *host) worked(o *Options) {
+func (h *hostState) worked(o *Options) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.retries = min(h.retries+o.RetryShare, float64(o.RetryBurst))
@@ -79,7 +79,7 @@ func (h *host) worked(o *Options) {
 }
 
 // mayRetry takes a retry of the budget, if one is left.
-func (h *host) mayRetry() bool {
+func (h *hostState) mayRetry() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.retries < 1 {
@@ -91,10 +91,10 @@ func (h *host) mayRetry() bool {
 
 // enter waits until a request for n bytes may begin. Requests of older batches go first (source.WithOrder), so that the
 // link does not bring what is needed last. The caller must call leave.
-func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
+func (h *hostState) enter(ctx context.Context, n int64) (*requestFlight, error) {
 	h.mu.Lock()
 	h.count++
-	f := &flight{host: h, order: source.Order(ctx), count: h.count, rest: n, ready: make(chan struct{})}
+	f := &requestFlight{host: h, order: source.Order(ctx), count: h.count, rest: n, ready: make(chan struct{})}
 	heap.Push(&h.waiting, f)
 	h.admit()
 	h.mu.Unlock()
@@ -120,7 +120,7 @@ func (h *host) enter(ctx context.Context, n int64) (*flight, error) {
 // All answers share the link, so a request of a newer batch slows the oldest one down. It waits until what the oldest
 // has in flight fills the link no longer than the new answer takes to begin. While the link's rate is not known, it
 // also waits until the requests of the oldest are sent: hundreds of other connections would delay theirs.
-func (h *host) admit() {
+func (h *hostState) admit() {
 	for len(h.waiting) > 0 && h.requests < h.most {
 		if h.requests > 0 && h.bytes >= h.link.limit() {
 			h.link.hadWait = true
@@ -129,7 +129,7 @@ func (h *host) admit() {
 		if len(h.batches) > 0 && h.batches[0].order < h.waiting[0].order && h.batches[0].holdsUp(&h.link) {
 			return
 		}
-		f := heap.Pop(&h.waiting).(*flight)
+		f := heap.Pop(&h.waiting).(*requestFlight)
 		h.link.begin(time.Now(), h.requests)
 		f.batch = h.batch(f.order)
 		f.batch.requests++
@@ -151,7 +151,7 @@ func (b *batch) holdsUp(l *link) bool {
 }
 
 // batch returns the batch with an order, added if none of its requests is in flight. It needs the lock.
-func (h *host) batch(order int64) *batch {
+func (h *hostState) batch(order int64) *batch {
 	i, found := slices.BinarySearchFunc(h.batches, order, func(b *batch, order int64) int {
 		return cmp.Compare(b.order, order)
 	})
@@ -162,7 +162,7 @@ func (h *host) batch(order int64) *batch {
 }
 
 // wrote notes that the request is on its way to the server, or that newer batches have waited long enough for that.
-func (f *flight) wrote() {
+func (f *requestFlight) wrote() {
 	f.host.mu.Lock()
 	defer f.host.mu.Unlock()
 	f.markSent()
@@ -170,7 +170,7 @@ func (f *flight) wrote() {
 }
 
 // markSent counts the request as sent, once. It needs the lock.
-func (f *flight) markSent() {
+func (f *requestFlight) markSent() {
 	if !f.sent {
 		f.sent = true
 		f.batch.unsent--
@@ -178,7 +178,7 @@ func (f *flight) markSent() {
 }
 
 // answered notes how long the answer took to begin.
-func (f *flight) answered(trip time.Duration) {
+func (f *requestFlight) answered(trip time.Duration) {
 	f.host.mu.Lock()
 	defer f.host.mu.Unlock()
 	f.host.link.answered(time.Now(), trip)
@@ -187,7 +187,7 @@ func (f *flight) answered(trip time.Duration) {
 }
 
 // brought notes n bytes of the body.
-func (f *flight) brought(n int) {
+func (f *requestFlight) brought(n int) {
 	h := f.host
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,7 +200,7 @@ func (f *flight) brought(n int) {
 }
 
 // leave ends the request.
-func (f *flight) leave() {
+func (f *requestFlight) leave() {
 	h := f.host
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,14 +216,14 @@ func (f *flight) leave() {
 }
 
 // gap returns the gap of readers of the host: see source.Gapped.
-func (h *host) gap() int64 {
+func (h *hostState) gap() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.link.gap()
 }
 
 // waiting is a heap of requests, the next one first.
-type waiting []*flight
+type waiting []*requestFlight
 
 func (w waiting) Len() int { return len(w) }
 func (w waiting) Less(i, k int) bool {
@@ -236,7 +236,7 @@ func (w waiting) Swap(i, k int) {
 
 // Push implements heap.Interface.
 func (w *waiting) Push(x any) {
-	f := x.(*flight)
+	f := x.(*requestFlight)
 	f.place = len(*w)
 	*w = append(*w, f)
 }

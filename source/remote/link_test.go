@@ -118,9 +118,9 @@ func TestARoundTripIsNoLowRate(t *testing.T) {
 }
 
 // enterAll begins requests in goroutines, one after the other, and returns what gets those that were let in.
-func enterAll(t *testing.T, h *host, orders []int64, bytes int64) <-chan *flight {
+func enterAll(t *testing.T, h *hostState, orders []int64, bytes int64) <-chan *requestFlight {
 	t.Helper()
-	in := make(chan *flight, len(orders))
+	in := make(chan *requestFlight, len(orders))
 	for i, order := range orders {
 		go func() {
 			f, err := h.enter(source.WithOrder(context.Background(), order), bytes)
@@ -144,7 +144,7 @@ func enterAll(t *testing.T, h *host, orders []int64, bytes int64) <-chan *flight
 
 // TestOlderBatchesGoFirst: of requests that wait, those of the oldest batch go first, and in it the first.
 func TestOlderBatchesGoFirst(t *testing.T) {
-	h := &host{most: 1}
+	h := &hostState{most: 1}
 	in := enterAll(t, h, []int64{9, 3, 2, 3, 1, 0, 2}, 10)
 	var orders, counts []int64
 	for range 7 {
@@ -163,10 +163,10 @@ func TestOlderBatchesGoFirst(t *testing.T) {
 // TestNewerBatchesWaitForTheOldest: requests of newer batches begin when the oldest one in flight no longer keeps the
 // link busy; its own do not wait for that.
 func TestNewerBatchesWaitForTheOldest(t *testing.T) {
-	h := &host{most: 100}
+	h := &hostState{most: 100}
 	full := h.link.full()
 	in := enterAll(t, h, []int64{1, 1, 2, 3, 1}, full*3/4)
-	begun := []*flight{<-in, <-in, <-in}
+	begun := []*requestFlight{<-in, <-in, <-in}
 	for i, f := range begun {
 		if f.order != 1 {
 			t.Errorf("request %d is of batch %d", i, f.order)
@@ -198,9 +198,9 @@ func TestNewerBatchesWaitForTheOldest(t *testing.T) {
 // TestNewerBatchesWaitForConnectionsOfTheOldest: while nothing is known of the link, requests of newer batches begin
 // when the oldest batch has sent its requests, or they have failed.
 func TestNewerBatchesWaitForConnectionsOfTheOldest(t *testing.T) {
-	h := &host{most: 100}
+	h := &hostState{most: 100}
 	in := enterAll(t, h, []int64{1, 1, 1, 2, 1}, 1)
-	oldest := []*flight{<-in, <-in, <-in, <-in}
+	oldest := []*requestFlight{<-in, <-in, <-in, <-in}
 	answer := func() { oldest[1].answered(time.Millisecond) }
 	for i, end := range []func(){oldest[0].wrote, answer, oldest[0].wrote, oldest[2].leave, oldest[3].wrote} {
 		h.mu.Lock()
@@ -233,10 +233,14 @@ func TestHangingConnectionsHoldUpShortly(t *testing.T) {
 		h, begun := o.hosts.get("host", &o.options), time.Now()
 		go func() {
 			ctx := source.WithOrder(t.Context(), 1)
-			_ = o.attempt(ctx, h, 1, func(ctx context.Context, _ *flight) error { <-ctx.Done(); return ctx.Err() })
+			_ = o.attempt(ctx, h, 1, func(ctx context.Context, _ *requestFlight) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
 		}()
 		synctest.Wait()
-		err = o.attempt(source.WithOrder(t.Context(), 2), h, 1, func(context.Context, *flight) error { return nil })
+		done := func(context.Context, *requestFlight) error { return nil }
+		err = o.attempt(source.WithOrder(t.Context(), 2), h, 1, done)
 		if waited := time.Since(begun); err != nil || waited != maxHold {
 			t.Errorf("the newer batch began after %v: %v", waited, err)
 		}
@@ -246,7 +250,7 @@ func TestHangingConnectionsHoldUpShortly(t *testing.T) {
 // TestBytesInFlightAreBounded: requests begin until what they are to bring reaches the limit, and others follow as
 // bytes come. One that is cancelled leaves nothing.
 func TestBytesInFlightAreBounded(t *testing.T) {
-	h := &host{most: 100}
+	h := &hostState{most: 100}
 	h.link.trips[0], h.link.rates[0] = time.Millisecond, 1e6 // the limit is minFlight
 	const size = minFlight / 4
 	in := enterAll(t, h, make([]int64, 7), size)

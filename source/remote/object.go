@@ -16,28 +16,28 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
-// object is one version of the object at a URI, with some of its blocks.
-type object struct {
-	name
+// objectVersion is one version of the object at a URI, with some of its blocks.
+type objectVersion struct {
+	objectName
 	size        int64
 	opened      time.Time
 	lacksRanges atomic.Bool // it is read as a whole, because the server has no ranges
 
 	mu         sync.Mutex
 	tag        Tag
-	spans      []span           // the head first
-	whole      []byte           // the object, if source.WithWhole covers it and the cache has room; else nil
+	spans      []blockSpan      // the head first
+	wholeBytes []byte           // the object, if source.WithWhole covers it and the cache has room; else nil
 	diskObject diskcache.Object // the object with a tag in the cache on disk
 	diskTag    Tag              // of diskObject
 }
 
-// name names an object in the caches. Roots may refuse the redirect by which an opener with others has read it.
-type name struct {
+// objectName names an object in the caches. Roots may refuse the redirect by which an opener with others has read it.
+type objectName struct {
 	uri   string
 	roots *openers.Roots
 }
 
-type span struct {
+type blockSpan struct {
 	off int64
 	b   []byte
 }
@@ -46,11 +46,11 @@ type span struct {
 const maxSpans = 8
 
 // copy fills the front and the back of p from blocks. It returns what is missing between, and its offset.
-func (x *object) copy(p []byte, off int64) (missing []byte, begin int64) {
+func (x *objectVersion) copy(p []byte, off int64) (missing []byte, begin int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.whole != nil {
-		n := copy(p, x.whole[off:])
+	if x.wholeBytes != nil {
+		n := copy(p, x.wholeBytes[off:])
 		return p[n:], off + int64(n)
 	}
 	for _, s := range x.spans {
@@ -68,7 +68,7 @@ func (x *object) copy(p []byte, off int64) (missing []byte, begin int64) {
 }
 
 // add stores a block in place of the oldest one, except the head, which every opening needs.
-func (x *object) add(s span) {
+func (x *objectVersion) add(s blockSpan) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.spans) == maxSpans {
@@ -78,31 +78,31 @@ func (x *object) add(s span) {
 }
 
 // free frees the memory of all of an object: open readers keep no more than the cache has room for.
-func (x *object) free() {
+func (x *objectVersion) free() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.whole = nil
+	x.wholeBytes = nil
 }
 
 // bytes returns the memory of the object with its blocks.
-func (x *object) bytes() int64 {
+func (x *objectVersion) bytes() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	total := objectBytes + int64(len(x.uri)) + int64(len(x.whole))
+	total := objectBytes + int64(len(x.uri)) + int64(len(x.wholeBytes))
 	for _, s := range x.spans {
 		total += int64(len(s.b))
 	}
 	return total
 }
 
-func (x *object) currentTag() Tag {
+func (x *objectVersion) currentTag() Tag {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.tag
 }
 
 // check compares a response with the object's size and tag, and adopts a tag that was unknown.
-func (x *object) check(a *Answer) error {
+func (x *objectVersion) check(a *Answer) error {
 	if a.Size >= 0 && a.Size != x.size {
 		return Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", a.Size, x.size))
 	}
@@ -143,7 +143,7 @@ func (t Tag) String() string { return cmp.Or(t.ETag, t.when()) }
 // reader reads an object.
 type reader struct {
 	o     *Opener
-	x     *object
+	x     *objectVersion
 	exact bool // request nothing beyond the ranges that are read
 }
 
@@ -183,7 +183,7 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	}
 	// Near the end of the object the whole tail is read, since footers are read backwards from the
 	// end.
-	wanted := span{off: min(off, max(size-block, 0))}
+	wanted := blockSpan{off: min(off, max(size-block, 0))}
 	wanted.b = make([]byte, min(block, size-wanted.off))
 	if err := r.fill(ctx, wanted.b, wanted.off); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 }
 
 // inCache returns the name of the object in the cache on disk, if its tag is one that lasts.
-func (x *object) inCache() (o diskcache.Object, lasting bool) {
+func (x *objectVersion) inCache() (o diskcache.Object, lasting bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.tag.lasting() {
@@ -228,7 +228,7 @@ func (x *object) inCache() (o diskcache.Object, lasting bool) {
 func (r *reader) Held() (held []source.Range) {
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
-	if r.x.whole != nil {
+	if r.x.wholeBytes != nil {
 		return []source.Range{{Len: r.x.size}}
 	}
 	for _, s := range r.x.spans {
@@ -257,7 +257,7 @@ func (r *reader) request(ctx context.Context, p []byte, off int64) error {
 	if r.x.lacksRanges.Load() {
 		return r.cut(ctx, p, off)
 	}
-	err := r.o.get(ctx, r.x.name, Range{off, int64(len(p))}, r.x.currentTag(), func(a *Answer) error {
+	err := r.o.get(ctx, r.x.objectName, Range{off, int64(len(p))}, r.x.currentTag(), func(a *Answer) error {
 		if err := r.x.check(a); err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (r *reader) request(ctx context.Context, p []byte, off int64) error {
 		return r.drop(err)
 	}
 	if size != r.x.size { // the size came from the caller: no memory is allocated until the server confirms it
-		return r.drop(place{r.x.uri, "byte range",
+		return r.drop(requestPlace{r.x.uri, "byte range",
 			off}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", size, r.x.size)), 1))
 	}
 	r.x.lacksRanges.Store(true)
@@ -287,19 +287,21 @@ func (r *reader) cut(ctx context.Context, p []byte, off int64) error {
 // drop removes an object from the cache if err says that it changed or is damaged.
 func (r *reader) drop(err error) error {
 	if fault.KindOf(err) != 0 {
-		r.o.cache.Remove(r.x.name)
+		r.o.cache.Remove(r.x.objectName)
 	}
 	return err
 }
 
 // cache keeps the most recently used objects, within a limit on the bytes of their blocks.
-type cache struct{ *lru.Cache[name, *object] }
+type cache struct {
+	*lru.Cache[objectName, *objectVersion]
+}
 
 // objectBytes estimates the memory of an object without its blocks, beside what the cache counts for each.
 const objectBytes = 512 - lru.Overhead
 
 // get returns an object that was opened within a time, or nil.
-func (c cache) get(n name, fresh time.Duration) *object {
+func (c cache) get(n objectName, fresh time.Duration) *objectVersion {
 	found, ok := c.Get(n)
 	if ok && time.Since(found.opened) >= fresh {
 		c.Remove(n)
@@ -309,11 +311,11 @@ func (c cache) get(n name, fresh time.Duration) *object {
 }
 
 // add keeps an object.
-func (c cache) add(x *object) { c.Add(x.name, x, x.bytes()) }
+func (c cache) add(x *objectVersion) { c.Add(x.objectName, x, x.bytes()) }
 
 // grown counts the blocks of an object again, if the cache has it.
-func (c cache) grown(x *object) {
-	if newest, _ := c.Get(x.name); newest == x {
+func (c cache) grown(x *objectVersion) {
+	if newest, _ := c.Get(x.objectName); newest == x {
 		c.add(x)
 	}
 }

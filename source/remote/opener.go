@@ -36,10 +36,10 @@ func New(b Backend, o Options) (*Opener, error) {
 	}
 	// The largest object fits: each range would otherwise read it again.
 	room := max(o.WholeBytes, o.MaxWhole+lru.Overhead)
-	objects := lru.New[name, *object](o.CacheBytes)
-	objects.OnEvict((*object).free)
+	objects := lru.New[objectName, *objectVersion](o.CacheBytes)
+	objects.OnEvict((*objectVersion).free)
 	return &Opener{backend: b, options: o, cache: cache{objects},
-		wholes: wholes{lru.New[name, *whole](room), make(chan struct{}, 1)}}, nil
+		wholes: wholes{lru.New[objectName, *wholeObject](room), make(chan struct{}, 1)}}, nil
 }
 
 // Close closes the backend. Readers must not be used afterwards.
@@ -58,7 +58,7 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 		return nil, err
 	}
 	defer done()
-	if x := o.cache.get(name{uri, openers.RootsIn(ctx)}, o.options.Fresh); x != nil {
+	if x := o.cache.get(objectName{uri, openers.RootsIn(ctx)}, o.options.Fresh); x != nil {
 		return &reader{o: o, x: x}, nil
 	}
 	object, err := o.head(ctx, uri)
@@ -70,11 +70,11 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 }
 
 // head makes the request that opens an object.
-func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
-	made := &object{name: name{uri, openers.RootsIn(ctx)}, opened: time.Now()}
+func (o *Opener) head(ctx context.Context, uri string) (*objectVersion, error) {
+	made := &objectVersion{objectName: objectName{uri, openers.RootsIn(ctx)}, opened: time.Now()}
 	block := int64(o.options.Block)
 	ask := Range{0, max(block, source.Whole(ctx))}
-	err := o.get(ctx, made.name, ask, Tag{}, func(a *Answer) error {
+	err := o.get(ctx, made.objectName, ask, Tag{}, func(a *Answer) error {
 		if a.Size < 0 {
 			return Fail(Refused, errors.New("the server does not state the size of the object"))
 		}
@@ -90,11 +90,11 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 		made.size, made.tag = a.Size, a.Tag
 		switch {
 		case a.Len <= block:
-			made.spans = []span{{0, data}}
+			made.spans = []blockSpan{{0, data}}
 		case a.Len == a.Size:
-			made.whole = data
+			made.wholeBytes = data
 		default: // too large to be kept whole
-			made.spans = []span{{0, bytes.Clone(data[:block])}}
+			made.spans = []blockSpan{{0, bytes.Clone(data[:block])}}
 		}
 		return nil
 	})
@@ -115,10 +115,10 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 // file whose header was just read has its head in memory.
 func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if k.Size > 0 {
-		name := name{uri, openers.RootsIn(ctx)}
+		name := objectName{uri, openers.RootsIn(ctx)}
 		x := o.cache.get(name, o.options.Fresh)
 		if x == nil || x.size != k.Size || x.currentTag().ETag != k.ETag {
-			x = &object{name: name, size: k.Size, tag: Tag{ETag: k.ETag}}
+			x = &objectVersion{objectName: name, size: k.Size, tag: Tag{ETag: k.ETag}}
 		}
 		return &reader{o: o, x: x, exact: true}, nil
 	}
@@ -144,8 +144,8 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 	for {
 		var page []source.Entry
 		var next []byte
-		err := o.try(ctx, host, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context,
-			_ *flight) (err error) {
+		err := o.try(ctx, host, requestPlace{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context,
+			_ *requestFlight) (err error) {
 			o.counters.requests.Add(1)
 			page, next, err = lister.ListPage(ctx, folder, token)
 			return err
@@ -172,8 +172,8 @@ func (o *Opener) Names(ctx context.Context, folder string) (names []string, err 
 		return openers.Names(ctx, struct{ source.Lister }{o}, folder)
 	}
 	h := o.hosts.get(o.backend.Host(folder), &o.options)
-	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context,
-		_ *flight) (err error) {
+	err = o.try(ctx, h, requestPlace{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context,
+		_ *requestFlight) (err error) {
 		o.counters.requests.Add(1)
 		names, err = namer.Names(ctx, folder)
 		return err

@@ -32,13 +32,13 @@ func (o *Opener) Stats() Stats {
 
 // get requests the bytes r of an object until use has read a response. use may be called again
 // after it failed. Errors are of package fault, a *fault.RequestError, or the error of ctx.
-func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*Answer) error) error {
+func (o *Opener) get(ctx context.Context, n objectName, r Range, tag Tag, use func(*Answer) error) error {
 	host := o.hosts.get(o.backend.Host(n.uri), &o.options)
 	ctx = openers.WithRoots(ctx, n.roots)
-	place := place{n.uri, "byte range", r.Off}
+	place := requestPlace{n.uri, "byte range", r.Off}
 	// The turn is given back, since the server takes longer than one.
 	turns.Rest(ctx)
-	return o.try(ctx, host, place, r.Len, func(ctx context.Context, f *flight) error {
+	return o.try(ctx, host, place, r.Len, func(ctx context.Context, f *requestFlight) error {
 		o.counters.requests.Add(1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -58,7 +58,7 @@ type flow struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 	limit  time.Duration
-	flight *flight
+	flight *requestFlight
 }
 
 // Read implements io.Reader.
@@ -72,16 +72,16 @@ func (f *flow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// place says what a request was for, in errors.
-type place struct {
+// requestPlace says what a request was for, in errors.
+type requestPlace struct {
 	uri, part string
 	off       int64
 }
 
 // try repeats a request within the limits until it succeeds. n is the number of bytes that it
 // should bring.
-func (o *Opener) try(ctx context.Context, h *host, at place, n int64,
-	once func(context.Context, *flight) error) error {
+func (o *Opener) try(ctx context.Context, h *hostState, at requestPlace, n int64,
+	once func(context.Context, *requestFlight) error) error {
 	for tries := 1; ; tries++ {
 		err := o.attempt(ctx, h, n, once)
 		if err == nil {
@@ -107,7 +107,7 @@ func (o *Opener) try(ctx context.Context, h *host, at place, n int64,
 }
 
 // fault returns the error for a failure that is not retried.
-func (p place) fault(f *Failure, attempts int) error {
+func (p requestPlace) fault(f *Failure, attempts int) error {
 	failed := &fault.Error{File: p.uri, Part: p.part, Off: p.off, Msg: f.Error(), Err: f}
 	switch f.Class {
 	case Missing:
@@ -147,8 +147,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // attempt makes one request, within the limits on simultaneous requests and on time.
-func (o *Opener) attempt(ctx context.Context, h *host, n int64,
-	once func(context.Context, *flight) error) (err error) {
+func (o *Opener) attempt(ctx context.Context, h *hostState, n int64,
+	once func(context.Context, *requestFlight) error) (err error) {
 	ctx, span := trace.Begin(ctx, "chaski.request")
 	span.Set("chaski.bytes", n)
 	defer func() { span.End(err) }()

@@ -39,28 +39,28 @@ func (o *Opener) readsWhole(err error) (size int64, ok bool, _ error) {
 // wholes caches the most recently used whole objects of servers without ranges, within a limit on
 // their total size.
 type wholes struct {
-	*lru.Cache[name, *whole]
+	*lru.Cache[objectName, *wholeObject]
 	// Holds a token while an object is fetched, so that at most one is in memory beyond the limit.
 	turn chan struct{}
 }
 
-// whole holds all bytes of an object as of a time.
-type whole struct {
-	x   *object // the object that it was read for
+// wholeObject holds all bytes of an object as of a time.
+type wholeObject struct {
+	x   *objectVersion // the object that it was read for
 	at  time.Time
 	tag Tag
 	b   []byte
 }
 
 // get returns all bytes of an object, or nil if they are not cached.
-func (w *wholes) get(x *object, fresh time.Duration) []byte {
-	whole, ok := w.Get(x.name)
+func (w *wholes) get(x *objectVersion, fresh time.Duration) []byte {
+	whole, ok := w.Get(x.objectName)
 	if !ok {
 		return nil
 	}
 	held := Answer{Size: int64(len(whole.b)), Tag: whole.tag}
 	if whole.x != x && (time.Since(whole.at) >= fresh || x.check(&held) != nil) {
-		w.Remove(x.name)
+		w.Remove(x.objectName)
 		return nil
 	}
 	return whole.b
@@ -68,7 +68,7 @@ func (w *wholes) get(x *object, fresh time.Duration) []byte {
 
 // wholeObject returns all bytes of an object of a server without ranges. If they were evicted, it
 // reads them again.
-func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
+func (o *Opener) wholeObject(ctx context.Context, x *objectVersion) ([]byte, error) {
 	if b := o.wholes.get(x, o.options.Fresh); b != nil {
 		return b, nil
 	}
@@ -81,8 +81,8 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	if b := o.wholes.get(x, o.options.Fresh); b != nil { // another caller has read it meanwhile
 		return b, nil
 	}
-	held := &whole{x: x, at: time.Now()}
-	err := o.get(ctx, x.name, Range{0, x.size}, x.currentTag(), func(a *Answer) error {
+	held := &wholeObject{x: x, at: time.Now()}
+	err := o.get(ctx, x.objectName, Range{0, x.size}, x.currentTag(), func(a *Answer) error {
 		if err := x.check(a); err != nil {
 			return err
 		}
@@ -93,12 +93,12 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 		return o.readBody(a, held.b)
 	})
 	if e, ok := errors.AsType[*errNoRanges](err); ok { // it is longer than expected
-		err = place{x.uri, "byte range",
+		err = requestPlace{x.uri, "byte range",
 			0}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", e.size, x.size)), 1)
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.wholes.Add(x.name, held, x.size)
+	o.wholes.Add(x.objectName, held, x.size)
 	return held.b, nil
 }

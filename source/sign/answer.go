@@ -85,9 +85,9 @@ func (s *Signature) Remove(h http.Header) {
 	}
 }
 
-// answer is the JSON of an answer. token and msft:expiry are the names of the token service of
+// serviceAnswer is the JSON of an answer. token and msft:expiry are the names of the token service of
 // Planetary Computer.
-type answer struct {
+type serviceAnswer struct {
 	URL       string            `json:"url"`
 	Query     string            `json:"query"`
 	Token     string            `json:"token"`
@@ -103,7 +103,7 @@ type answer struct {
 // Azure and S3, else the moment when the store refuses the signature. Errors contain no text of
 // the answer.
 func Parse(b []byte, start time.Time) (*Signature, error) {
-	var a answer
+	var a serviceAnswer
 	if len(b) > maxAnswer {
 		return nil, errors.New("the answer is too long")
 	}
@@ -124,7 +124,7 @@ func Parse(b []byte, start time.Time) (*Signature, error) {
 }
 
 // take checks the parts of an answer, and takes them over.
-func (s *Signature) take(a *answer) error {
+func (s *Signature) take(a *serviceAnswer) error {
 	switch {
 	case a.URL == "" && s.query == "" && len(a.Headers) == 0:
 		return errors.New("the answer has no url, query or headers")
@@ -159,7 +159,7 @@ func (s *Signature) take(a *answer) error {
 }
 
 // end returns when a signature ends, or the zero time if the answer does not say it.
-func (a *answer) end(s *Signature, start time.Time) (time.Time, error) {
+func (a *serviceAnswer) end(s *Signature, start time.Time) (time.Time, error) {
 	text := cmp.Or(a.Expires, a.Expiry)
 	switch {
 	case a.ExpiresIn != nil:

@@ -48,20 +48,20 @@ type Rule struct {
 // Signer keeps the signatures of some rules. It is safe for concurrent use. A nil *Signer signs
 // nothing.
 type Signer struct {
-	rules []*rule // the longest prefix first
-	err   error   // why no rule is known
+	rules []*signRule // the longest prefix first
+	err   error       // why no rule is known
 
 	mu      sync.Mutex
-	entries map[string]*entry
+	entries map[string]*signatureEntry
 }
 
-type rule struct {
+type signRule struct {
 	Rule
 	single bool // answers are for one object; guarded by Signer.mu
 }
 
-// entry is the signature for a rule or an object. Signer.mu guards it.
-type entry struct {
+// signatureEntry is the signature for a rule or an object. Signer.mu guards it.
+type signatureEntry struct {
 	signature *Signature
 	err       error     // of the last answer
 	retryAt   time.Time // no signer is called before, if err is set
@@ -70,16 +70,16 @@ type entry struct {
 
 // New returns a signer. It fails on a rule whose prefix is not a URL.
 func New(rules ...Rule) (*Signer, error) {
-	signer := &Signer{entries: map[string]*entry{}}
+	signer := &Signer{entries: map[string]*signatureEntry{}}
 	for _, given := range rules {
 		prefix, err := plainPrefix(given.Prefix)
 		if err != nil {
 			return nil, err
 		}
 		given.Prefix = prefix
-		signer.rules = append(signer.rules, &rule{Rule: given, single: hostless(prefix)})
+		signer.rules = append(signer.rules, &signRule{Rule: given, single: hostless(prefix)})
 	}
-	slices.SortFunc(signer.rules, func(a, b *rule) int { return len(b.Prefix) - len(a.Prefix) })
+	slices.SortFunc(signer.rules, func(a, b *signRule) int { return len(b.Prefix) - len(a.Prefix) })
 	for i, given := range signer.rules {
 		if i > 0 && signer.rules[i-1].Prefix == given.Prefix {
 			return nil, fmt.Errorf("the prefix %q is there twice", given.Prefix)
@@ -156,7 +156,7 @@ func (s *Signer) Sign(ctx context.Context, u *url.URL) (*Signature, error) {
 
 // rule returns the rule for a URL, or nil. A URL with ".." has none: a server may take it for one that is not below the
 // prefix, and the signature would go there.
-func (s *Signer) rule(u *url.URL) *rule {
+func (s *Signer) rule(u *url.URL) *signRule {
 	separates := func(c rune) bool { return c == '/' || c == '\\' }
 	if slices.Contains(strings.FieldsFunc(u.Path, separates), "..") {
 		return nil
@@ -171,7 +171,7 @@ func (s *Signer) rule(u *url.URL) *rule {
 }
 
 // look returns the signature for the object at, or what to wait for before the next look.
-func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan struct{}, err error) {
+func (s *Signer) look(r *signRule, at, uri string) (got *Signature, busy <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entry, now := s.entry(r, at), time.Now()
@@ -198,7 +198,7 @@ func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan stru
 }
 
 // entry returns the entry for the object at. Signer.mu is held.
-func (s *Signer) entry(r *rule, at string) *entry {
+func (s *Signer) entry(r *signRule, at string) *signatureEntry {
 	key := r.Prefix
 	if r.single {
 		// A prefix has no space, so that no object has the key of a rule.
@@ -207,16 +207,16 @@ func (s *Signer) entry(r *rule, at string) *entry {
 	found := s.entries[key]
 	if found == nil {
 		if len(s.entries) >= maxKept { // they are soon there again
-			s.entries = map[string]*entry{}
+			s.entries = map[string]*signatureEntry{}
 		}
-		found = &entry{}
+		found = &signatureEntry{}
 		s.entries[key] = found
 	}
 	return found
 }
 
 // refresh asks for a signature.
-func (s *Signer) refresh(r *rule, e *entry, at, uri string) {
+func (s *Signer) refresh(r *signRule, e *signatureEntry, at, uri string) {
 	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
 	defer cancel()
 	start := time.Now()

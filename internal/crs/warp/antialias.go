@@ -15,21 +15,21 @@ const phases = 256
 // larger radius needs an overview.
 const maxRadius = 1024
 
-// tent resamples with a triangle around each place, as wide as the coarser of both grids needs.
-type tent[T Number] struct {
+// tentKernel resamples with a triangle around each place, as wide as the coarser of both grids needs.
+type tentKernel[T Number] struct {
 	src  *Plane[T]
-	x, y side
+	x, y axisWeights
 }
 
-// side has the weights along an axis: of the pixels 1-reach to reach from the one at a place.
-type side struct {
+// axisWeights has the weights along an axis: of the pixels 1-reach to reach from the one at a place.
+type axisWeights struct {
 	reach   int
 	weights []float64 // 2·reach for each phase from 0 to phases
 	sums    []float64
 }
 
-func newSide(radius float64) side {
-	axis := side{reach: int(math.Ceil(radius))}
+func newSide(radius float64) axisWeights {
+	axis := axisWeights{reach: int(math.Ceil(radius))}
 	for phase := range phases + 1 {
 		sum := 0.0
 		for pixel := 1 - axis.reach; pixel <= axis.reach; pixel++ {
@@ -44,23 +44,23 @@ func newSide(radius float64) side {
 
 // at returns the first pixel and the weights for a place, which counts from the centre of the first
 // pixel, and their sum.
-func (s *side) at(x int64) (first int64, weights []float64, sum float64) {
+func (s *axisWeights) at(x int64) (first int64, weights []float64, sum float64) {
 	phase := int(uint32(x)>>23+1) >> 1 // rounded to phases
 	width := 2 * s.reach
 	return x>>32 + 1 - int64(s.reach), s.weights[phase*width:][:width:width], s.sums[phase]
 }
 
-func newTent[T Number](m *Mapping, src *Plane[T]) (*tent[T], error) {
+func newTent[T Number](m *Mapping, src *Plane[T]) (*tentKernel[T], error) {
 	if m.radiusX > maxRadius || m.radiusY > maxRadius {
 		return nil, fault.New(fault.Limit, "window", fault.NoOffset,
 			"antialias of %.0f by %.0f pixels to one: at most %d, read an overview", m.radiusY, m.radiusX, maxRadius)
 	}
-	return &tent[T]{src: src, x: newSide(m.radiusX), y: newSide(m.radiusY)}, nil
+	return &tentKernel[T]{src: src, x: newSide(m.radiusX), y: newSide(m.radiusY)}, nil
 }
 
-func (t *tent[T]) row(r *run, out []float32, valid []byte) {
+func (t *tentKernel[T]) row(r *run, out []float32, valid []byte) {
 	height, width := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
-	center := place{r.from.x - half, r.from.y - half}
+	center := sourcePlace{r.from.x - half, r.from.y - half}
 	for i := range out {
 		x, weightsX, sumX := t.x.at(center.x)
 		y, weightsY, sumY := t.y.at(center.y)
@@ -93,7 +93,7 @@ func dot[T Number](weights []float64, pix []T) (sum float64) {
 }
 
 // valid is row for one place at an edge, or with missing pixels around.
-func (t *tent[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
+func (t *tentKernel[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
 	height, width := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
 	var sum, weight, total float64
 	for j, weightY := range wy {

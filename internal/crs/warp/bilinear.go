@@ -7,13 +7,13 @@ func weight(x int64) float32 { return float32(uint32(x)>>8) * (1.0 / (1 << 24)) 
 func blendRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
 	height, width := int64(src.Box.Y1-src.Box.Y0), int64(src.Box.X1-src.Box.X0)
 	// Weights count from the centres of pixels. Where all four neighbours exist no test of an edge is needed.
-	start := place{r.from.x - half, r.from.y - half}
+	start := sourcePlace{r.from.x - half, r.from.y - half}
 	first, end := inside(start.x, r.step.x, r.n, 0, (width-1)*one)
 	top, bottom := inside(start.y, r.step.y, r.n, 0, (height-1)*one)
 	if first, end = max(first, top), min(end, bottom); first >= end {
 		first, end = 0, 0
 	}
-	placeOf := func(i int) place { return place{start.x + int64(i)*r.step.x, start.y + int64(i)*r.step.y} }
+	placeOf := func(i int) sourcePlace { return sourcePlace{start.x + int64(i)*r.step.x, start.y + int64(i)*r.step.y} }
 	for i := range first {
 		out[i], valid[i] = blend(src, placeOf(i))
 	}
@@ -28,7 +28,7 @@ func blendRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
 }
 
 // blendAll is the loop for pixels that are all valid.
-func blendAll[T Number](at, step place, pix []T, stride int64, out []float32, valid []byte) {
+func blendAll[T Number](at, step sourcePlace, pix []T, stride int64, out []float32, valid []byte) {
 	x, y := at.x, at.y
 	valid = valid[:len(out)]
 	for i := range out {
@@ -41,7 +41,7 @@ func blendAll[T Number](at, step place, pix []T, stride int64, out []float32, va
 }
 
 // blendValid is the loop for pixels when some are missing.
-func blendValid[T Number](at, step place, src *Plane[T], out []float32, valid []byte) {
+func blendValid[T Number](at, step sourcePlace, src *Plane[T], out []float32, valid []byte) {
 	stride := int64(src.Box.X1 - src.Box.X0)
 	for i := range out {
 		pixel := (at.y>>32)*stride + at.x>>32
@@ -79,7 +79,7 @@ func mix(a, b, w float32) float32 {
 
 // blend returns the bilinear value at a place, which counts from the centre of the first pixel, and
 // whether it has one: the nearest pixel stands in for those that are missing or past the edge.
-func blend[T Number](src *Plane[T], at place) (value float32, valid byte) {
+func blend[T Number](src *Plane[T], at sourcePlace) (value float32, valid byte) {
 	height, width := src.Box.Y1-src.Box.Y0, src.Box.X1-src.Box.X0
 	y, x := int(at.y>>32), int(at.x>>32)
 	near := min(max(int((at.y+half)>>32), 0), height-1)*width + min(max(int((at.x+half)>>32), 0), width-1)

@@ -107,7 +107,7 @@ func Sample[T Number](m *Mapping, k Kernel, src Plane[T], out []float32, valid [
 // run is a row of pixels of the window that all lie on the raster. Places count from the corner of the plane.
 type run struct {
 	at, n      int // of the window
-	from, step place
+	from, step sourcePlace
 }
 
 // nudge moves places to the right and down by less than a hundred-thousandth of a pixel, more than the

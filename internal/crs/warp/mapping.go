@@ -47,15 +47,15 @@ func (b Box) join(o Box) Box {
 type Mapping struct {
 	height, width int // of the window
 	raster        Box // all of it
-	cells         []cell
+	cells         []pixelCell
 	// radius is how far the tent of Antialias reaches from its middle, in source pixels: one pixel of
 	// the coarser of both grids.
 	radiusY, radiusX float64
 	scaleY, scaleX   float64 // see Scale
 }
 
-// place is a place in the source raster in units of 2^-32 pixels, from the corner of its first pixel.
-type place struct{ x, y int64 }
+// sourcePlace is a place in the source raster in units of 2^-32 pixels, from the corner of its first pixel.
+type sourcePlace struct{ x, y int64 }
 
 const (
 	one  = 1 << 32
@@ -66,11 +66,11 @@ const (
 	maxSide = 1 << 29
 )
 
-// cell is a rectangle of pixels of the window. The places of its pixels are bilinear between the places of
+// pixelCell is a rectangle of pixels of the window. The places of its pixels are bilinear between the places of
 // its corners: the centres of its first and last pixels.
-type cell struct {
+type pixelCell struct {
 	y, x, h, w int
-	at         [2][2]place
+	at         [2][2]sourcePlace
 }
 
 const (
@@ -169,7 +169,7 @@ func (b *builder) add(y, x, h, w int) {
 	switch {
 	case b.outside(h, w):
 	case h <= 2 && w <= 2 || b.flat():
-		b.m.cells = append(b.m.cells, cell{y, x, h, w, [2][2]place{
+		b.m.cells = append(b.m.cells, pixelCell{y, x, h, w, [2][2]sourcePlace{
 			{fixed(b.points[0]), fixed(b.points[1])}, {fixed(b.points[2]), fixed(b.points[3])},
 		}})
 	case h >= w:
@@ -187,11 +187,11 @@ func (b *builder) add(y, x, h, w int) {
 const grain = 1 << 20
 
 // fixed rounds a place. One that is far away, or no place, becomes one outside of the raster.
-func fixed(p crs.Point) place {
+func fixed(p crs.Point) sourcePlace {
 	if !(math.Abs(p[0]) < maxSide && math.Abs(p[1]) < maxSide) {
-		return place{-far, -far}
+		return sourcePlace{-far, -far}
 	}
-	return place{int64(math.Round(p[0]*grain)) * (one / grain), int64(math.Round(p[1]*grain)) * (one / grain)}
+	return sourcePlace{int64(math.Round(p[0]*grain)) * (one / grain), int64(math.Round(p[1]*grain)) * (one / grain)}
 }
 
 // flat reports whether the places of the points are bilinear between the corners'.
@@ -283,7 +283,7 @@ func (m *Mapping) Shift() (y, x int, ok bool) {
 		}
 		for corner := range 4 {
 			down, right := corner/2, corner%2
-			want := place{int64(x+cell.x+right*(cell.w-1))*one + half, int64(y+cell.y+down*(cell.h-1))*one + half}
+			want := sourcePlace{int64(x+cell.x+right*(cell.w-1))*one + half, int64(y+cell.y+down*(cell.h-1))*one + half}
 			if cell.at[down][right] != want {
 				return 0, 0, false
 			}
@@ -293,7 +293,7 @@ func (m *Mapping) Shift() (y, x int, ok bool) {
 }
 
 // row returns the place of the first pixel of row i of a cell, and the step from one pixel to the next.
-func (c *cell) row(i int) (from, step place) {
+func (c *pixelCell) row(i int) (from, step sourcePlace) {
 	between := func(a, b int64, k, steps int) int64 {
 		if steps == 0 {
 			return a
@@ -302,10 +302,10 @@ func (c *cell) row(i int) (from, step place) {
 		distance := b - a
 		return a + distance/int64(steps)*int64(k) + distance%int64(steps)*int64(k)/int64(steps)
 	}
-	left := place{between(c.at[0][0].x, c.at[1][0].x, i, c.h-1), between(c.at[0][0].y, c.at[1][0].y, i, c.h-1)}
-	right := place{between(c.at[0][1].x, c.at[1][1].x, i, c.h-1), between(c.at[0][1].y, c.at[1][1].y, i, c.h-1)}
+	left := sourcePlace{between(c.at[0][0].x, c.at[1][0].x, i, c.h-1), between(c.at[0][0].y, c.at[1][0].y, i, c.h-1)}
+	right := sourcePlace{between(c.at[0][1].x, c.at[1][1].x, i, c.h-1), between(c.at[0][1].y, c.at[1][1].y, i, c.h-1)}
 	if steps := int64(c.w - 1); steps > 0 {
-		step = place{(right.x - left.x) / steps, (right.y - left.y) / steps}
+		step = sourcePlace{(right.x - left.x) / steps, (right.y - left.y) / steps}
 	}
 	return left, step
 }

@@ -25,11 +25,11 @@ func (m *Mapping) Source(k Kernel) (all Box) {
 	return all
 }
 
-func (m *Mapping) boxOf(k Kernel, c *cell) Box {
+func (m *Mapping) boxOf(k Kernel, c *pixelCell) Box {
 	low, high := c.at[0][0], c.at[0][0]
-	for _, corner := range [...]place{c.at[0][1], c.at[1][0], c.at[1][1]} {
-		low = place{min(low.x, corner.x), min(low.y, corner.y)}
-		high = place{max(high.x, corner.x), max(high.y, corner.y)}
+	for _, corner := range [...]sourcePlace{c.at[0][1], c.at[1][0], c.at[1][1]} {
+		low = sourcePlace{min(low.x, corner.x), min(low.y, corner.y)}
+		high = sourcePlace{max(high.x, corner.x), max(high.y, corner.y)}
 	}
 	y, x := slack+m.reach(k, m.radiusY), slack+m.reach(k, m.radiusX)
 	box := Box{int((low.y - y) >> 32), int((low.x - x) >> 32), int((high.y+y)>>32) + 1, int((high.x+x)>>32) + 1}

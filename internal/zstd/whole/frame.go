@@ -29,11 +29,11 @@ type Decoder struct {
 	huff   huffman
 	lits   []byte // decoded literals of a block, and slack behind them
 	run    run    // the sequences of a block
-	frame  frame
+	frame  frameState
 }
 
-// frame is what holds for all blocks of a frame.
-type frame struct {
+// frameState is what holds for all blocks of a frame.
+type frameState struct {
 	src, buf  []byte
 	at        int // what of src was read
 	out       int // what of buf was written
@@ -56,7 +56,7 @@ func (d *Decoder) Decode(dst []byte, n int, src []byte) bool { return d.DecodePr
 // these end, and finds no fault behind it.
 func (d *Decoder) DecodePrefix(dst []byte, n, need int, src []byte) bool {
 	f := &d.frame
-	*f = frame{src: src, buf: dst, size: n, need: need, rep: [3]uint64{1, 4, 8}}
+	*f = frameState{src: src, buf: dst, size: n, need: need, rep: [3]uint64{1, 4, 8}}
 	ok := f.header() && d.blocks() && (need < n || f.end())
 	f.src, f.buf = nil, nil
 	d.run.release()
@@ -64,7 +64,7 @@ func (d *Decoder) DecodePrefix(dst []byte, n, need int, src []byte) bool {
 }
 
 // header reads the header of the frame (RFC 8878, 3.1.1.1).
-func (f *frame) header() bool {
+func (f *frameState) header() bool {
 	if len(f.src) < 6 || binary.LittleEndian.Uint32(f.src) != 0xfd2fb528 {
 		return false
 	}
@@ -102,7 +102,7 @@ func (f *frame) header() bool {
 }
 
 // end checks the checksum after the blocks of the frame.
-func (f *frame) end() bool {
+func (f *frameState) end() bool {
 	if f.out != f.size {
 		return false
 	}
@@ -153,7 +153,7 @@ func (d *Decoder) blocks() bool {
 }
 
 // raw copies a block that is not compressed.
-func (f *frame) raw(size int) bool {
+func (f *frameState) raw(size int) bool {
 	if size > len(f.src)-f.at || size > f.size-f.out {
 		return false
 	}
@@ -163,7 +163,7 @@ func (f *frame) raw(size int) bool {
 }
 
 // repeat writes a block of one byte, size times.
-func (f *frame) repeat(size int) bool {
+func (f *frameState) repeat(size int) bool {
 	if f.at == len(f.src) || size > f.size-f.out {
 		return false
 	}
@@ -209,7 +209,7 @@ func (d *Decoder) compressed(end int) bool {
 }
 
 // sequenceCount reads how many sequences a block has (RFC 8878, 3.1.1.3.2.1).
-func (f *frame) sequenceCount(end int) (int, bool) {
+func (f *frameState) sequenceCount(end int) (int, bool) {
 	rest := f.src[f.at:end]
 	switch {
 	case len(rest) == 0:

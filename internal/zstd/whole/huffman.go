@@ -92,7 +92,7 @@ func readWeights(to *[256]uint8, code []byte) (count int, ok bool) {
 	if !ok || size == len(code) || code[len(code)-1] == 0 {
 		return 0, false
 	}
-	var states [1 << weightLog]entry
+	var states [1 << weightLog]fseEntry
 	log, ok := build(states[:], codeWeights, counts[:symbols])
 	// A table of one state takes no bits, so that the stream would have no end.
 	if !ok || slices.Contains(counts[:symbols], 1<<log) {

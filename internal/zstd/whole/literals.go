@@ -21,7 +21,7 @@ type literals struct {
 }
 
 // literals reads the header of the literals of a block that ends at end, and skips them.
-func (f *frame) literals(end int) (literals, bool) {
+func (f *frameState) literals(end int) (literals, bool) {
 	b := f.src[f.at:end]
 	l := literals{kind: b[0] & 3}
 	head, stored := 0, 0

@@ -18,19 +18,19 @@ type run struct {
 	at      int
 	floor   int // 16: what at must not be less than
 	used    uint64
-	entries [3]entry // 32: of the states
+	entries [3]fseEntry // 32: of the states
 	rep     [3]uint64
 	dst     *byte // 80
 	out     int
 	outSafe int // 96: where a sequence may end so that slack bytes behind it may be written
 	lits    *byte
-	lit     int                 // 112
-	litSafe int                 // where literals may end so that slack bytes behind them may be read
-	window  uint64              // 128
-	count   int                 // sequences that were not decoded yet
-	old     sequence            // 144: the one to execute
-	next    sequence            // 168: the one behind it
-	tables  *[3][tableMax]entry // 192
+	lit     int                    // 112
+	litSafe int                    // where literals may end so that slack bytes behind them may be read
+	window  uint64                 // 128
+	count   int                    // sequences that were not decoded yet
+	old     sequence               // 144: the one to execute
+	next    sequence               // 168: the one behind it
+	tables  *[3][tableMax]fseEntry // 192
 
 	in, buf, literals []byte // src up to the end of the stream, dst, and lits
 }
@@ -138,7 +138,7 @@ func (r *run) decode() bool {
 }
 
 // value reads the value of a state.
-func (r *run) value(e entry) uint64 { return uint64(e>>40) + r.read(uint64(e>>32&0xff)) }
+func (r *run) value(e fseEntry) uint64 { return uint64(e>>40) + r.read(uint64(e>>32&0xff)) }
 
 // offset returns what v stands for: one of the last three offsets, or another (RFC 8878, 3.1.1.5).
 func (r *run) offset(v uint64, noLits bool) uint64 {

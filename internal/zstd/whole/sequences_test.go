@@ -12,7 +12,7 @@ import (
 
 // drawRun draws tables, a stream, and literals, so that most runs of sequences succeed.
 func drawRun(r *rand.Rand) (run, []byte) {
-	t := new([3][tableMax]entry)
+	t := new([3][tableMax]fseEntry)
 	out := run{tables: t, rep: [3]uint64{1 + r.Uint64N(20), 1 + r.Uint64N(40), 1 + r.Uint64N(99)}}
 	// Codes are small but for a few.
 	most := [3]int{1 + r.IntN(24), 1 + r.IntN(12), 1 + r.IntN(40)}
@@ -117,7 +117,7 @@ func FuzzLoops(f *testing.F) {
 // TestTables: a table gives each code its count of states, and the states that follow a code are each reached once.
 func TestTables(t *testing.T) {
 	for k, log := range predefined().log {
-		reached := map[entry][]int{} // by the values of the entries
+		reached := map[fseEntry][]int{} // by the values of the entries
 		for _, e := range predefined().entries[k][:1<<log] {
 			next := int(e >> 16 & 0xffff)
 			for i := range 1 << (e & 0xff) {

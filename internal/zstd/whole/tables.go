@@ -20,11 +20,11 @@ const tableMax = 1 << 9
 
 // tables holds a table for each part of a sequence.
 type tables struct {
-	entries [3][tableMax]entry
+	entries [3][tableMax]fseEntry
 	log     [3]int
 }
 
-// entry is a state of a table of finite state entropy, in one word:
+// fseEntry is a state of a table of finite state entropy, in one word:
 //
 //	bits 0–7    n, the bits that the next state takes from the stream
 //	bits 8–15   -(n+x) modulo 256, so that the sum of three entries has the bits of a sequence, negated
@@ -33,17 +33,17 @@ type tables struct {
 //	bits 40–63  the value if those x bits are zero; 0 for offsets, whose value is 1<<x
 //
 // The loop in assembly takes three of these fields by instructions that look at the lowest byte of a register only.
-type entry uint64
+type fseEntry uint64
 
 // with returns the entry of a state whose code e is for: e has nothing but x and the value.
-func (e entry) with(n uint32, next uint16) entry {
-	return e | entry(n) | -(entry(n)+e>>32)&0xff<<8 | entry(next)<<16
+func (e fseEntry) with(n uint32, next uint16) fseEntry {
+	return e | fseEntry(n) | -(fseEntry(n)+e>>32)&0xff<<8 | fseEntry(next)<<16
 }
 
-func (v value) entry() entry { return entry(v.bits)<<32 | entry(v.base)<<40 }
+func (v codeValue) entry() fseEntry { return fseEntry(v.bits)<<32 | fseEntry(v.base)<<40 }
 
-// value is the meaning of a code: a base, and the number of bits to add.
-type value struct {
+// codeValue is the meaning of a code: a base, and the number of bits to add.
+type codeValue struct {
 	base uint32
 	bits uint8
 }
@@ -64,28 +64,28 @@ const (
 )
 
 // values are the values of the codes of each table.
-var values = [4][]value{
+var values = [4][]codeValue{
 	literalLengths: lengths(0, ownLits, moreLits),
 	offsets:        offsetValues(),
 	matchLengths:   lengths(matchMin, ownMatches, moreMatches),
 	codeWeights:    lengths(0, codeBits+1, nil),
 }
 
-func lengths(first uint32, own int, more []uint8) []value {
-	var out []value
+func lengths(first uint32, own int, more []uint8) []codeValue {
+	var out []codeValue
 	for range own {
-		out = append(out, value{base: first})
+		out = append(out, codeValue{base: first})
 		first++
 	}
 	for _, extra := range more {
-		out = append(out, value{base: first, bits: extra})
+		out = append(out, codeValue{base: first, bits: extra})
 		first += 1 << extra
 	}
 	return out
 }
 
-func offsetValues() []value {
-	out := make([]value, offsetMax+1)
+func offsetValues() []codeValue {
+	out := make([]codeValue, offsetMax+1)
 	for extra := range out {
 		out[extra].bits = uint8(extra)
 	}
@@ -93,7 +93,7 @@ func offsetValues() []value {
 }
 
 // fixedFields has the fields of the codes of each table that are the same in all tables.
-var fixedFields = func() (all [4][64]entry) {
+var fixedFields = func() (all [4][64]fseEntry) {
 	for k, list := range values {
 		for c, v := range list {
 			all[k][c] = v.entry()
@@ -178,7 +178,7 @@ func (d *Decoder) readCounts(k, end int) bool {
 
 // build builds the states of table k from the counts of its codes, two at least, -1 meaning "less than one", whose sum
 // is a power of two (RFC 8878, 4.1.1).
-func build(states []entry, k int, counts []int16) (log int, ok bool) {
+func build(states []fseEntry, k int, counts []int16) (log int, ok bool) {
 	sum := 0
 	for _, count := range counts {
 		sum += max(int(count), -int(count))
@@ -201,9 +201,9 @@ func build(states []entry, k int, counts []int16) (log int, ok bool) {
 		most := uint32(long - width)
 		shared := &all[code&63]
 		shared.next, shared.limit, shared.shift = uint32(count), 1<<width, 16+most
-		shared.entries = [2]entry{fixed[code&63].with(most, 0), fixed[code&63].with(most-1, 0)}
+		shared.entries = [2]fseEntry{fixed[code&63].with(most, 0), fixed[code&63].with(most-1, 0)}
 		for i := range shared.entries {
-			shared.entries[i] -= entry(sum) << 16
+			shared.entries[i] -= fseEntry(sum) << 16
 		}
 	}
 	spread(&codes, counts, sum, high)
@@ -213,7 +213,7 @@ func build(states []entry, k int, counts []int16) (log int, ok bool) {
 		x := shared.next
 		shared.next++
 		less := (shared.limit - 1 - x) >> 31
-		states[i] = shared.entries[less&1] + entry(x)<<((shared.shift-less)&63)
+		states[i] = shared.entries[less&1] + fseEntry(x)<<((shared.shift-less)&63)
 	}
 	return log, true
 }
@@ -222,10 +222,10 @@ func build(states []entry, k int, counts []int16) (log int, ok bool) {
 // count n of the code to 2n-1, and the next state is x, shifted by its bits to be the sum of counts at least, less that
 // sum.
 type codeStates struct {
-	next    uint32   // x
-	limit   uint32   // from here on, x takes a bit less
-	shift   uint32   // of x in an entry, up to the limit
-	entries [2]entry // without x, up to the limit and from it on
+	next    uint32      // x
+	limit   uint32      // from here on, x takes a bit less
+	shift   uint32      // of x in an entry, up to the limit
+	entries [2]fseEntry // without x, up to the limit and from it on
 }
 
 // spread gives each code as many of the sum states as it counts, of those up to high.

@@ -100,7 +100,7 @@ type converted struct {
 }
 
 // convertAll does conversions.
-func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []conversion) ([]converted, error) {
+func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []fileConversion) ([]converted, error) {
 	// Workers go to files first and to the tiles of a file last, because files need not wait for each
 	// other's slowest tile.
 	atOnce := min(f.workers, len(jobs))
@@ -125,7 +125,7 @@ func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []c
 }
 
 // divided does a share of the conversions, or reports what all shares have left out.
-func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conversion) (err error) {
+func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []fileConversion) (err error) {
 	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs))}
 	work.Inputs, err = shards.Hash(func(yield func([]any) bool) {
 		for _, j := range jobs {
@@ -170,7 +170,7 @@ func convertedBy(p *shards.Part) ([]converted, error) {
 
 // stillThere returns an error if a file that a shard wrote is not there: its part lies beside DST, so that who removes
 // DST may leave it.
-func stillThere(ctx context.Context, p *shards.Part, jobs []conversion) error {
+func stillThere(ctx context.Context, p *shards.Part, jobs []fileConversion) error {
 	results, err := convertedBy(p)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func stillThere(ctx context.Context, p *shards.Part, jobs []conversion) error {
 // report says which files were left out, and the properties that the new files lack: rasters with the same losses share
 // a line, because a directory mostly holds rasters of one kind. It runs after the last file, because a command that
 // fails prints one line, its error.
-func report(w io.Writer, jobs []conversion, results []converted) {
+func report(w io.Writer, jobs []fileConversion, results []converted) {
 	skipped := 0
 	var kinds []string // of losses, in the order of the first raster that has each
 	rasters := map[string][]string{}
@@ -255,7 +255,7 @@ func (f *convertFlags) resolve() error {
 }
 
 // convert does a conversion. The destination "-" is standard output.
-func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversion, result *converted) error {
+func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j fileConversion, result *converted) error {
 	if err := durable.MkdirAll(pathname.Dir(j.dst)); err != nil {
 		return console.FileError(pathname.Dir(j.dst), err)
 	}
@@ -282,7 +282,7 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversi
 }
 
 // encode writes the file of a conversion, and returns which properties of the source it does not have.
-func (f *convertFlags) encode(ctx context.Context, w io.Writer, j conversion) ([]string, error) {
+func (f *convertFlags) encode(ctx context.Context, w io.Writer, j fileConversion) ([]string, error) {
 	switch {
 	case j.images != nil:
 		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, f.o)

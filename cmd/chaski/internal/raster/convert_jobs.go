@@ -22,9 +22,9 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// conversion is one file to write, from a raster, a stack of rasters, or one image of an
+// fileConversion is one file to write, from a raster, a stack of rasters, or one image of an
 // array.
-type conversion struct {
+type fileConversion struct {
 	src, dst string
 	stack    []string       // with --stack: all sources
 	images   *tiledb.Images // of the array; nil if src is a raster
@@ -32,11 +32,11 @@ type conversion struct {
 }
 
 // jobs returns the conversions of the arguments.
-func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []string) ([]conversion, error) {
+func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []string) ([]fileConversion, error) {
 	st, err := os.Stat(f.out)
 	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") ||
 		strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
-	var jobs []conversion
+	var jobs []fileConversion
 	for _, pattern := range paths {
 		pattern = source.LocalPath(pattern)
 		kind, err := store.Of(ctx, files, pattern)
@@ -62,9 +62,9 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		}
 		switch {
 		case !dir && !folder:
-			jobs = append(jobs, conversion{src: pattern, dst: f.out})
+			jobs = append(jobs, fileConversion{src: pattern, dst: f.out})
 		case !dir:
-			jobs = append(jobs, conversion{src: pattern, dst: f.inFolder(baseName(pattern))})
+			jobs = append(jobs, fileConversion{src: pattern, dst: f.inFolder(baseName(pattern))})
 		default:
 			if jobs, err = f.below(ctx, files, jobs, pattern); err != nil {
 				return nil, err
@@ -87,8 +87,8 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 }
 
 // stacked returns one conversion of all rasters.
-func (f *convertFlags) stacked(jobs []conversion) ([]conversion, error) {
-	job := conversion{src: jobs[0].src, dst: f.out}
+func (f *convertFlags) stacked(jobs []fileConversion) ([]fileConversion, error) {
+	job := fileConversion{src: jobs[0].src, dst: f.out}
 	for _, conversion := range jobs {
 		if conversion.images != nil {
 			return nil, console.Usagef("--stack is for rasters: %s is an array", conversion.src)
@@ -98,7 +98,7 @@ func (f *convertFlags) stacked(jobs []conversion) ([]conversion, error) {
 	if st, err := os.Stat(f.out); err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") {
 		return nil, console.Usagef("-o is %q: --stack writes one file", f.out)
 	}
-	return []conversion{job}, nil
+	return []fileConversion{job}, nil
 }
 
 // baseName returns the last part of a path. For a URL it leaves out the query, which would otherwise
@@ -114,7 +114,7 @@ func baseName(p string) string {
 
 // apart checks that no two rasters would become one file, and that no file exists unless --overwrite is
 // set. It looks before the first conversion, so that hours of work do not end with this error.
-func (f *convertFlags) apart(jobs []conversion) error {
+func (f *convertFlags) apart(jobs []fileConversion) error {
 	sources := map[string]string{}
 	for _, conversion := range jobs {
 		dst := pathname.Join(conversion.dst)
@@ -147,8 +147,8 @@ func (f *convertFlags) inFolder(rel string) string {
 
 // below appends the rasters below dir. It follows links and leaves out hidden files and directories, and the
 // destination, since a second run would otherwise convert the output of the first.
-func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []conversion,
-	dir string) ([]conversion, error) {
+func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []fileConversion,
+	dir string) ([]fileConversion, error) {
 	out, outErr := os.Stat(f.out) // it need not exist yet
 	err := openers.Visible(ctx, files, dir, func(found openers.Found) error {
 		if found.Dir {
@@ -164,7 +164,7 @@ func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []co
 			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
 				"its file %q would be written outside of DST", found.Name), dir)
 		}
-		jobs = append(jobs, conversion{src: found.Path, dst: f.inFolder(found.Name)})
+		jobs = append(jobs, fileConversion{src: found.Path, dst: f.inFolder(found.Name)})
 		return nil
 	})
 	return jobs, err
@@ -175,8 +175,8 @@ func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []co
 const maxImages = 10_000_000
 
 // images appends the images of the array at path.
-func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []conversion,
-	path string) ([]conversion, error) {
+func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []fileConversion,
+	path string) ([]fileConversion, error) {
 	array, err := open.Array(ctx, files, path,
 		f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
@@ -207,7 +207,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 			folder = folderName(array.Schema.Attrs[pos].Name)
 		}
 		for i := first; i < limit; i++ {
-			jobs = append(jobs, conversion{src: path, dst: f.inFolder(filepath.Join(folder, images.ID(i)+".tif")),
+			jobs = append(jobs, fileConversion{src: path, dst: f.inFolder(filepath.Join(folder, images.ID(i)+".tif")),
 				images: images, image: i})
 		}
 	}

@@ -84,8 +84,8 @@ func (a *access) makes(addresses []net.Addr) (bool, error) {
 	return local && !a.asks(), nil
 }
 
-// doors are what gRPC and metrics are entered by.
-type doors struct {
+// serverDoors are what gRPC and metrics are entered by.
+type serverDoors struct {
 	gate    *auth.Gate  // of TCP, and of all if the flags name tokens or authorities
 	tls     *tls.Config // nil: plain text
 	metrics *tls.Config
@@ -93,7 +93,7 @@ type doors struct {
 }
 
 // open reads the files that the flags name, and makes a token if the addresses need one.
-func (a *access) open(addresses []net.Addr, log *slog.Logger) (*doors, error) {
+func (a *access) open(addresses []net.Addr, log *slog.Logger) (*serverDoors, error) {
 	makes, err := a.makes(addresses)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (a *access) open(addresses []net.Addr, log *slog.Logger) (*doors, error) {
 	if makes {
 		gateOptions.Made = auth.NewToken()
 	}
-	opened := &doors{token: gateOptions.Made}
+	opened := &serverDoors{token: gateOptions.Made}
 	if opened.gate, err = auth.NewGate(gateOptions); err != nil {
 		return nil, accessError(err)
 	}
@@ -133,7 +133,7 @@ func accessError(err error) error {
 }
 
 // grpc returns the credentials of the gRPC server, or nil for plain text.
-func (d *doors) grpc() credentials.TransportCredentials {
+func (d *serverDoors) grpc() credentials.TransportCredentials {
 	if d.tls == nil {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (d *doors) grpc() credentials.TransportCredentials {
 }
 
 // guard lets the same clients in as the gRPC server.
-func (d *doors) guard(h http.Handler) http.Handler {
+func (d *serverDoors) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := d.gate.CheckHTTP(r); err != nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")

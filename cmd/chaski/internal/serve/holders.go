@@ -28,28 +28,28 @@ const (
 	heldFor = "CHASKI_HELD_FOR"
 )
 
-// holders are the processes that hold a server, each by an open connection to --held-at. Each is told where the server
-// listens, the oldest one hears its log, and after the last one has gone the server stops. Whichever of them started
-// the server may go before the others.
-type holders struct {
+// holderSet are the processes that hold a server, each by an open connection to --held-at. Each is told where the
+// server listens, the oldest one hears its log, and after the last one has gone the server stops. Whichever of them
+// started the server may go before the others.
+type holderSet struct {
 	listener net.Listener // only this user can connect
 	unheld   io.Writer    // of the log while there is no holder
 	stop     context.CancelFunc
 	settings string // as of heldFor
 
 	mu     sync.Mutex
-	byAge  []*holder // the oldest first
+	byAge  []*holderConn // the oldest first
 	ends   *time.Timer
 	closed bool
 }
 
-type holder struct {
+type holderConn struct {
 	net.Conn
 	deaf bool // it did not take a line of the log
 }
 
 // openHolders returns nil without --held-at.
-func (f *serveFlags) openHolders(ctx context.Context, unheld io.Writer, stop context.CancelFunc) (*holders, error) {
+func (f *serveFlags) openHolders(ctx context.Context, unheld io.Writer, stop context.CancelFunc) (*holderSet, error) {
 	if f.heldAt == "" {
 		return nil, nil
 	}
@@ -58,11 +58,11 @@ func (f *serveFlags) openHolders(ctx context.Context, unheld io.Writer, stop con
 	settings := os.Getenv(heldFor)
 	_ = os.Unsetenv(heldFor) // commands that sign need not know
 	listener, _, err := listen(ctx, f.heldAt)
-	return &holders{listener: listener, unheld: unheld, stop: stop, settings: settings}, err
+	return &holderSet{listener: listener, unheld: unheld, stop: stop, settings: settings}, err
 }
 
 // serve lets holders in until close; ready is the line that tells them where the server listens.
-func (h *holders) serve(ready []byte) {
+func (h *holderSet) serve(ready []byte) {
 	h.mu.Lock()
 	h.ends = time.AfterFunc(firstHolder, h.endUnheld)
 	h.mu.Unlock()
@@ -70,7 +70,7 @@ func (h *holders) serve(ready []byte) {
 		conn, err := h.listener.Accept()
 		switch {
 		case err == nil:
-			go h.hold(&holder{Conn: conn}, ready)
+			go h.hold(&holderConn{Conn: conn}, ready)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // most likely, no descriptor is left
@@ -80,7 +80,7 @@ func (h *holders) serve(ready []byte) {
 }
 
 // hold returns when a holder has gone.
-func (h *holders) hold(c *holder, ready []byte) {
+func (h *holderSet) hold(c *holderConn, ready []byte) {
 	defer c.Close()
 	if h.fits(c) && h.enter(c, ready) {
 		_, _ = io.Copy(io.Discard, c) // whatever ends the connection, the holder has gone
@@ -90,7 +90,7 @@ func (h *holders) hold(c *holder, ready []byte) {
 
 // fits reports whether a process has the settings of this server, such as its passwords: it shows a digest of them and
 // of a number that it is sent, from which nobody learns them. One with others is told "other".
-func (h *holders) fits(c net.Conn) bool {
+func (h *holderSet) fits(c net.Conn) bool {
 	if h.settings == "" {
 		return true
 	}
@@ -114,7 +114,7 @@ func (h *holders) fits(c net.Conn) bool {
 }
 
 // enter reports whether the server goes on. Under the lock, so that no line of the log comes before ready.
-func (h *holders) enter(c *holder, ready []byte) bool {
+func (h *holderSet) enter(c *holderConn, ready []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -128,17 +128,17 @@ func (h *holders) enter(c *holder, ready []byte) bool {
 	return true
 }
 
-func (h *holders) leave(c *holder) {
+func (h *holderSet) leave(c *holderConn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.byAge = slices.DeleteFunc(h.byAge, func(other *holder) bool { return other == c })
+	h.byAge = slices.DeleteFunc(h.byAge, func(other *holderConn) bool { return other == c })
 	if len(h.byAge) == 0 {
 		h.ends.Reset(lastHolder)
 	}
 }
 
 // endUnheld stops the server, unless a holder has come meanwhile.
-func (h *holders) endUnheld() {
+func (h *holderSet) endUnheld() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.byAge) > 0 {
@@ -151,7 +151,7 @@ func (h *holders) endUnheld() {
 }
 
 // close tells the holders at once that the server ends: they need not wait until its streams have.
-func (h *holders) close() {
+func (h *holderSet) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -162,7 +162,7 @@ func (h *holders) close() {
 }
 
 // Write writes a line of the log.
-func (h *holders) Write(line []byte) (int, error) {
+func (h *holderSet) Write(line []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, holder := range h.byAge {

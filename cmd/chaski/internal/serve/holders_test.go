@@ -40,7 +40,7 @@ func hold(t *testing.T, path string) (net.Conn, *bufio.Reader) {
 	return conn, said
 }
 
-func openTestHolders(t *testing.T, unheld *bytes.Buffer) (h *holders, path string, stopped context.Context) {
+func openTestHolders(t *testing.T, unheld *bytes.Buffer) (h *holderSet, path string, stopped context.Context) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "s")
 	stopped, stop := context.WithCancel(t.Context())

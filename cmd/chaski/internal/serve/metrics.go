@@ -36,7 +36,7 @@ func listenHTTP(ctx context.Context, flag, address string) (net.Listener, error)
 
 // serveMetrics serves Prometheus metrics at /metrics, and health at /healthz and /readyz, until stop is called. It
 // closes l.
-func serveMetrics(l net.Listener, d *doors, g prometheus.Gatherer, ready func(context.Context) error,
+func serveMetrics(l net.Listener, d *serverDoors, g prometheus.Gatherer, ready func(context.Context) error,
 	log *slog.Logger) (stop func()) {
 	mux := healthPages(ready)
 	mux.Handle("GET /metrics", d.guard(promhttp.HandlerFor(g, promhttp.HandlerOpts{})))
@@ -76,21 +76,21 @@ const (
 	pageRate = 100
 )
 
-// paced is a listener and a handler with a limit on their rate.
-type paced struct {
+// pacedServer is a listener and a handler with a limit on their rate.
+type pacedServer struct {
 	net.Listener
 	http.Handler
 	limit *rate.Limiter
 }
 
 // Accept implements net.Listener.
-func (p paced) Accept() (net.Conn, error) {
+func (p pacedServer) Accept() (net.Conn, error) {
 	_ = p.limit.Wait(context.Background()) // a context without an end has no error
 	return p.Listener.Accept()
 }
 
 // ServeHTTP implements http.Handler.
-func (p paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p pacedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.limit.Wait(r.Context()) == nil {
 		p.Handler.ServeHTTP(w, r)
 	}
@@ -100,7 +100,7 @@ func (p paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Config, log *slog.Logger) (stop func()) {
 	// Timeouts, because a client that sends nothing would otherwise hold its connection forever. A header is a token at
 	// most; the default of 1 MB for each connection is for everybody to fill.
-	paced := paced{l, mux, rate.NewLimiter(pageRate, pageRate)}
+	paced := pacedServer{l, mux, rate.NewLimiter(pageRate, pageRate)}
 	server := &http.Server{Handler: paced, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		MaxHeaderBytes: 16 << 10,
 		TLSConfig:      config, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}

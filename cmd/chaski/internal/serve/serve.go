@@ -150,7 +150,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 }
 
 // runHeld serves until ctx ends. h is nil without --held-at.
-func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, env console.Env) error {
+func (f *serveFlags) runHeld(ctx context.Context, h *holderSet, level slog.Level, env console.Env) error {
 	engine, err := f.engine.Options()
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 }
 
 // announce prints where the server listens, and the token that was made for it, if any. It tells holders, too.
-func (f *serveFlags) announce(address, token string, h *holders, env console.Env) error {
+func (f *serveFlags) announce(address, token string, h *holderSet, env console.Env) error {
 	ready := map[string]any{"listen": address}
 	switch {
 	case token == "":
@@ -249,7 +249,7 @@ func (f *serveFlags) serve(ctx context.Context, srv *server.Server, l net.Listen
 }
 
 // server returns the server and its doors, which authenticate clients at the listeners. m is nil without --metrics.
-func (f *serveFlags) server(o server.Options, l, m net.Listener) (*server.Server, *doors, error) {
+func (f *serveFlags) server(o server.Options, l, m net.Listener) (*server.Server, *serverDoors, error) {
 	addresses := []net.Addr{l.Addr()}
 	if m != nil {
 		addresses = append(addresses, m.Addr())

@@ -36,7 +36,7 @@ type label struct {
 }
 
 // write writes the part of a share.
-func (d *divided) write(file io.Writer, s Share, write func(Share, io.Writer) (any, error)) error {
+func (d *dividedWork) write(file io.Writer, s Share, write func(Share, io.Writer) (any, error)) error {
 	archive := zip.NewWriter(bufio.NewWriterSize(file, 1<<20))
 	body, err := archive.CreateHeader(&zip.FileHeader{Name: bodyName})
 	if err != nil {
@@ -70,7 +70,7 @@ func (d *divided) write(file io.Writer, s Share, write func(Share, io.Writer) (a
 
 // open opens the part of a share. A part that is not there, or is damaged, is a fault of kind not found; one of other
 // settings is unsupported, and one of other inputs corrupt.
-func (d *divided) open(s Share) (*os.File, *Part, error) {
+func (d *dividedWork) open(s Share) (*os.File, *Part, error) {
 	name := d.name(s.Number)
 	file, err := os.Open(name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *divided) open(s Share) (*os.File, *Part, error) {
 }
 
 // check reads the part of a share as a whole, and looks for what it tells of.
-func (d *divided) check(ctx context.Context, s Share) error {
+func (d *dividedWork) check(ctx context.Context, s Share) error {
 	file, part, err := d.open(s)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (d *divided) check(ctx context.Context, s Share) error {
 }
 
 // fits refuses the part of other work than d does.
-func (d *divided) fits(s Share, l *label) error {
+func (d *dividedWork) fits(s Share, l *label) error {
 	switch {
 	case l.Shard != s.Number || l.Count != d.count:
 		return damaged("it is the part of shard %d of %d", l.Shard, l.Count)

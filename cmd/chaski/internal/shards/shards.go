@@ -141,24 +141,24 @@ func (f *Flags) Do(ctx context.Context, w Work, write func(s Share, body io.Writ
 }
 
 // divided divides the work.
-func (w *Work) divided(count int) (*divided, error) {
+func (w *Work) divided(count int) (*dividedWork, error) {
 	settings, err := json.Marshal(w.Settings)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(settings)
-	return &divided{Work: *w, count: count, settings: hex.EncodeToString(sum[:])}, nil
+	return &dividedWork{Work: *w, count: count, settings: hex.EncodeToString(sum[:])}, nil
 }
 
-// divided is work in a number of shards.
-type divided struct {
+// dividedWork is work in a number of shards.
+type dividedWork struct {
 	Work
 	count    int
 	settings string // a hash
 }
 
 // name returns the name of a part. The output may be a folder, with or without "/" at its end.
-func (d *divided) name(shard int) string {
+func (d *dividedWork) name(shard int) string {
 	output := pathname.Trim(d.Output)
 	if base := filepath.Base(output); base == "." || base == ".." || output == "" {
 		output = pathname.Join(d.Output, "output")
@@ -167,7 +167,7 @@ func (d *divided) name(shard int) string {
 }
 
 // do does a share, unless its part is there.
-func (d *divided) do(ctx context.Context, s Share, write func(Share, io.Writer) (any, error)) error {
+func (d *dividedWork) do(ctx context.Context, s Share, write func(Share, io.Writer) (any, error)) error {
 	name := d.name(s.Number)
 	if d.check(ctx, s) == nil {
 		return nil
@@ -181,7 +181,7 @@ func (d *divided) do(ctx context.Context, s Share, write func(Share, io.Writer) 
 }
 
 // merge checks that all parts are there, hands them to join, and removes them.
-func (d *divided) merge(ctx context.Context, join func(iter.Seq2[*Part, error]) error) error {
+func (d *dividedWork) merge(ctx context.Context, join func(iter.Seq2[*Part, error]) error) error {
 	var missing []string
 	for k := range d.count {
 		if err := d.check(ctx, d.share(k, d.count)); err != nil {
@@ -228,7 +228,7 @@ func (d *divided) merge(ctx context.Context, join func(iter.Seq2[*Part, error]) 
 }
 
 // with opens a part for yield.
-func (d *divided) with(ctx context.Context, s Share, yield func(*Part, error) bool) bool {
+func (d *dividedWork) with(ctx context.Context, s Share, yield func(*Part, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		yield(nil, err)
 		return false

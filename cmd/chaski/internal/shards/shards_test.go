@@ -215,7 +215,7 @@ func TestFlags(t *testing.T) {
 // FuzzPart: any file is no part, or one whose body lies in it.
 func FuzzPart(f *testing.F) {
 	w := Work{Output: filepath.Join(f.TempDir(), "out"), Settings: "a", Inputs: "b", Items: 3}
-	d := divided{Work: w, count: 1}
+	d := dividedWork{Work: w, count: 1}
 	var b bytes.Buffer
 	err := d.write(&b, Share{Count: 3}, func(Share, io.Writer) (any, error) { return nil, nil })
 	if err != nil {
