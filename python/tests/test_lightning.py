@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from importlib.metadata import EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,20 @@ pytestmark = [
     pytest.mark.usefixtures("binary"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path_factory, monkeypatch):
+    """Lightning finds the entry points of the project, as where pip has installed it."""
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    groups = re.findall(r'^\[project\.entry-points\."(.+)"\]\n(.+)\n', project, re.M)
+    assert len(groups) == 2
+    folder = tmp_path_factory.mktemp("site") / "chaski_eo-0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: chaski-eo\nVersion: 0\n")
+    lines = (f"[{group}]\n{line}\n".replace('"', "") for group, line in groups)
+    (folder / "entry_points.txt").write_text("".join(lines))
+    monkeypatch.syspath_prepend(folder.parent)
 
 
 class Module(lightning.LightningModule):
@@ -154,3 +170,26 @@ def test_every_validation_begins_at_the_first_sample(chips, limit):  # noqa: F81
     seen = fit(Validated(str(chips[0])), limit_val_batches=limit).validated
     want = list(range(N if limit == 1.0 else limit * BATCH))
     assert seen == [list(range(2 * BATCH)), *[want] * EPOCHS]
+
+
+def test_what_lightning_does_not_load_is_said(chips, tmp_path):  # noqa: F811
+    """A run resumes exactly, or says that it does not."""
+    folder = str(chips[0])
+    fit(Estimates(folder), saves(tmp_path, every_n_train_steps=1))
+    path = tmp_path / "epoch=1-step=12.ckpt"
+    checkpoint = torch.load(path, weights_only=False)
+    del checkpoint["loops"]["fit_loop"]["state_dict"]["combined_loader"]
+    torch.save(checkpoint, path)
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = lightning.Trainer(accelerator="cpu", max_epochs=EPOCHS, **quiet)
+    with pytest.warns(UserWarning, match="no state of the chaski dataset"):
+        trainer.fit(Estimates(folder), ckpt_path=str(path), weights_only=False)
+
+
+def test_a_package_that_is_not_installed_is_said(chips, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints())
+    chaski.torch._check_installed.cache_clear()
+    with chaski.torch.IterableDataset(chips[0], batch_size=BATCH) as dataset:
+        with pytest.warns(UserWarning, match="not installed as a package"):
+            dataset.batch_sampler.sampler.set_epoch(0)
+    chaski.torch._check_installed.cache_clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -32,78 +33,63 @@ def dataset(folder: Path) -> chaski.torch.IterableDataset:
     )
 
 
-class Imitation:
-    """Calls what Trainer calls: nothing says which epoch a DataLoader without set_epoch begins."""
+class Told(torch.utils.data.DataLoader):  # type: ignore[type-arg]
+    """Tells its dataset the epoch, as DataLoaderShard of Accelerate does."""
 
-    def __init__(self, loader: Any, accumulate: int) -> None:
-        self.loader = loader
-        self.callback_handler = SimpleNamespace(train_dataloader=None)
-        self.args = SimpleNamespace(gradient_accumulation_steps=accumulate)
-        self.state = SimpleNamespace(global_step=0)
-        self.seen: list[list[int]] = []
-
-    def train(self, done: int = 0) -> list[list[int]]:
-        self.state.global_step = done
-        self.callback_handler.train_dataloader = self.loader
-        accumulate = self.args.gradient_accumulation_steps
-        updates = -(-len(self.loader) // accumulate)
-        for epoch in range(done // updates, EPOCHS):
-            skip = done % updates * accumulate if epoch == done // updates else 0
-            if hasattr(self.loader, "set_epoch"):
-                self.loader.set_epoch(epoch)
-            batches = itertools.islice(iter(self.loader), skip, None)  # as skip_first_batches
-            while chunk := list(itertools.islice(batches, accumulate)):
-                self.seen += [b["sample"][b["valid"]].tolist() for b in chunk]
-                self.state.global_step += 1
-            self.evaluate()
-        return self.seen
-
-    def evaluate(self) -> None:
-        pass
+    def set_epoch(self, epoch: int) -> None:
+        self.dataset.set_epoch(epoch)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("accumulate", [1, 4])
-def test_every_step_resumes(chips, monkeypatch, accumulate):  # noqa: F811
+def test_every_step_resumes(chips, accumulate):  # noqa: F811
     """Trainer's calls, where it is not installed."""
-    trainer = ModuleType("transformers.trainer")
-    trainer.Trainer = Imitation  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "transformers.trainer", trainer)
-    whole = runs(lambda loader, done: Imitation(loader, accumulate).train(done), chips[0], 0)
+
+    def train(done: int) -> list[list[int]]:
+        with dataset(chips[0]) as d:
+            loader, seen = Told(d, batch_size=None), []
+            for epoch in range(done // updates, EPOCHS):
+                skip = done % updates * accumulate if epoch == done // updates else 0
+                loader.set_epoch(epoch)
+                batches = itertools.islice(iter(loader), skip, None)  # as skip_first_batches
+                seen += [b["sample"][b["valid"]].tolist() for b in batches]
+        return seen
+
+    updates = -(-STEPS // accumulate)
+    whole = train(0)
     assert len(whole) == EPOCHS * STEPS
     assert len({str(s) for s in whole}) == len(whole), "an epoch is shuffled like another"
-    updates = -(-STEPS // accumulate)
     for done in range(1, EPOCHS * updates):
-        rest = runs(lambda loader, d: Imitation(loader, accumulate).train(d), chips[0], done)
-        assert rest == whole[done // updates * STEPS + done % updates * accumulate :], done
+        assert train(done) == whole[done // updates * STEPS + done % updates * accumulate :], done
 
 
-def runs(train: Any, folder: Path, done: int) -> Any:
-    """Returns what a function returns for a new loader and what was done before."""
-    with dataset(folder) as d:
-        return train(torch.utils.data.DataLoader(d, batch_size=None), done)
+@pytest.mark.parametrize("told", ["epoch", "state", "order", ""])
+def test_an_epoch_that_nobody_told_is_said(chips, monkeypatch, told):  # noqa: F811
+    monkeypatch.setitem(sys.modules, "transformers.trainer", ModuleType("transformers.trainer"))
+    with chaski.torch.IterableDataset(chips[0], batch_size=BATCH, shuffle=told != "order") as d:
+        if told == "epoch":
+            d.set_epoch(0)
+        elif told == "state":
+            d.load_state_dict(d.state_dict())
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                next(iter(torch.utils.data.DataLoader(d, batch_size=None)))
+        about = [w for w in said if "DataLoaderShard" in str(w.message)]
+        assert len(about) == (told == "")
 
 
-def test_evaluation_keeps_its_epoch(chips, monkeypatch):  # noqa: F811
-    """Only the dataset that Trainer trains on follows its steps."""
-    trainer = ModuleType("transformers.trainer")
-    trainer.Trainer = Imitation  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "transformers.trainer", trainer)
-    with dataset(chips[0]) as train, dataset(chips[0]) as held:
-        epochs = []
-
-        class Evaluates(Imitation):
-            def evaluate(self) -> None:
-                held.set_epoch(7)
-                assert sum(int(b["valid"].sum()) for b in held) == N
-                epochs.append(held.epoch)
-
-        Evaluates(torch.utils.data.DataLoader(train, batch_size=None), 1).train()
-        assert epochs == [8] * EPOCHS
+@pytest.mark.parametrize("size", [1, 8])
+def test_whole_batches_are_not_stacked(chips, size):  # noqa: F811
+    with dataset(chips[0]) as d:
+        with pytest.raises(RuntimeError, match=r"DataLoader\(dataset, batch_size=None\)"):
+            next(iter(torch.utils.data.DataLoader(d, batch_size=size)))
+        mine = torch.utils.data.DataLoader(d, batch_size=size, collate_fn=lambda items: items[0])
+        assert next(iter(mine))["image"].ndim == 4
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("module", ["transformers.data.data_collator", "accelerate.x", "mine"])
-def test_stacks_by_other_functions(chips, module, wrapped):  # noqa: F811
+def test_stacks_by_other_functions(chips, monkeypatch, module, wrapped):  # noqa: F811
     """A DataLoader that Trainer or Accelerate makes is refused; a function of the user's is not."""
 
     def collate(items: list[Any]) -> Any:
@@ -117,10 +103,13 @@ def test_stacks_by_other_functions(chips, module, wrapped):  # noqa: F811
         def __call__(self, items: list[Any]) -> Any:
             return collate(items)
 
+    state = ModuleType("accelerate.state")
+    monkeypatch.setitem(sys.modules, "accelerate.state", state)
     with dataset(chips[0]) as d:
         loader = torch.utils.data.DataLoader(
             d, batch_size=8, collate_fn=Columns() if wrapped else collate
         )
+        state.GradientState = lambda: SimpleNamespace(active_dataloader=loader)  # type: ignore[attr-defined]
         if module == "mine":
             assert next(iter(loader))["image"].ndim == 4
             return
@@ -145,11 +134,14 @@ def hugging_face(folder: Path, out: Path, prepared: bool = False, **options: Any
     """Returns a Trainer of a new model."""
     transformers = pytest.importorskip("transformers", reason="needs transformers and accelerate")
     pytest.importorskip("accelerate", reason="needs transformers and accelerate")
+    from accelerate.data_loader import DataLoaderShard
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self) -> Any:
-            loader = torch.utils.data.DataLoader(dataset(folder), batch_size=None)
-            return self.accelerator.prepare(loader) if prepared else loader
+            if prepared:
+                loader = torch.utils.data.DataLoader(dataset(folder), batch_size=None)
+                return self.accelerator.prepare(loader)
+            return DataLoaderShard(dataset(folder), batch_size=None)
 
     common = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
     when = {"num_train_epochs": EPOCHS, "save_strategy": "steps", "save_steps": 1}

@@ -266,6 +266,7 @@ def accelerate() -> None:
 
 def transformers() -> None:
     import transformers
+    from accelerate.data_loader import DataLoaderShard
 
     class Model(Net):
         def forward(self, image: Any, position: Any, sample: Any, **_: Any) -> dict[str, Any]:  # type: ignore[override]
@@ -276,7 +277,7 @@ def transformers() -> None:
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self) -> Any:
-            return DataLoader(dataset(), batch_size=None)
+            return DataLoaderShard(dataset(), batch_size=None)
 
     quiet = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
     when = {"num_train_epochs": EPOCHS, "save_strategy": "steps", "save_steps": SAVE_EVERY}
@@ -288,6 +289,8 @@ def transformers() -> None:
 def lightning() -> None:
     import lightning
     from lightning.pytorch.callbacks import ModelCheckpoint
+
+    from chaski._lightning import for_lightning
 
     class Module(lightning.LightningModule):
         def __init__(self) -> None:
@@ -314,7 +317,7 @@ def lightning() -> None:
         devices=WORLD,
         max_epochs=EPOCHS,
         logger=False,
-        callbacks=[saves],
+        callbacks=[saves, for_lightning()],  # which it finds by itself where chaski is installed
         enable_progress_bar=False,
         enable_model_summary=False,
     )

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +19,7 @@ from chaski import _distribution as _distribution  # chaski/__init__.py may be a
 from chaski._arguments import Engine, Rows, SourceLike
 from chaski._assemble import Batch, row_of
 from chaski._bad import BadRows
-from chaski._calls import entry
+from chaski._calls import entry, warn
 from chaski._link import refuse_worker
 from chaski._loader import Loader, refuse_setting
 from chaski._members import Ragged
@@ -31,6 +33,7 @@ with needs('chaski.torch needs PyTorch: pip install torch, or "chaski-eo[torch]"
     import torch
     import torch.distributed
     import torch.utils.data
+    from torch.utils.data._utils.collate import default_collate_fn_map
 
     from chaski._device import mover
 
@@ -58,7 +61,11 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     list of str for every row), a ragged field a `chaski.Ragged` of two tensors (offsets, values),
     complex integers get a last axis of two.
     """
-    out = Members()._like(batch)
+    return _tensors(Members(), batch)
+
+
+def _tensors(out: Members, batch: Batch) -> Members:
+    out._like(batch)
     for name, a in batch.items():
         dtype = batch.dtypes.get(name, "")
         if isinstance(a, Ragged):
@@ -68,11 +75,25 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     return out
 
 
+class _Whole(Members):
+    """A batch that a loop gets, which `default_collate` does not stack."""
+
+
+def _refuse_stacking(batches: object = None, *, collate_fn_map: object = None) -> Any:
+    raise RuntimeError(
+        "each item of this chaski dataset is a whole batch already, and DataLoader would stack "
+        "several: write DataLoader(dataset, batch_size=None), or iterate over the dataset"
+    )
+
+
+default_collate_fn_map[_Whole] = _refuse_stacking
+
+
 def _arrived(batch: Batch) -> dict[str, Any]:
     """Returns a batch that was moved to a device, after which the loop's stream uses it."""
     if batch._arrived is not None:
         batch._arrived()
-    return Members(batch)._like(batch)
+    return _Whole(batch)._like(batch)
 
 
 @entry
@@ -256,10 +277,9 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
     would share every rank's rows among the ranks once more; the dataset finds out, and raises
     RuntimeError.
 
-    Trainer of Hugging Face takes `DataLoader(dataset, batch_size=None)` from a method
-    `get_train_dataloader`, and resumes it exactly: it tells a DataLoader no epoch, so the dataset
-    asks it, and `set_epoch` has no effect. As `train_dataset` it raises RuntimeError, because
-    Trainer would stack batches.
+    Trainer of Hugging Face takes `accelerate.data_loader.DataLoaderShard(dataset, batch_size=None)`
+    from a method `get_train_dataloader`, and resumes it exactly: it tells this loader the epoch. As
+    `train_dataset` it raises RuntimeError, because Trainer would stack batches.
     """
 
     @init_takes(IterableOptions)
@@ -281,6 +301,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         """
         super().__init__()
         self._ranks_found = False
+        self._told = False  # an epoch or a state
         self._mover = None if o.device is None else mover(torch.device(o.device), to_tensors)
         if self._is_loader(replace(o, device=None)):
             return
@@ -305,12 +326,24 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Iterates over an epoch, as `chaski.Loader` does."""
         refuse_worker()
-        _refuse_stacking(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_ranks()
-        if (epoch := _epoch_of_trainer(self)) is not None:
-            self.loader.set_epoch(epoch)
+        active = _active(self)
+        if active is not None and active.batch_sampler is not None and _stacks(active.collate_fn):
+            _refuse_stacking()
+        if (
+            not self._told
+            and self.loader.spec.get("shuffle")
+            and "transformers.trainer" in sys.modules
+        ):
+            warn(
+                "nobody told this chaski dataset the epoch: Trainer of Hugging Face does where "
+                "get_train_dataloader returns accelerate.data_loader.DataLoaderShard(dataset, "
+                "batch_size=None), and does not resume exactly with a DataLoader of PyTorch; in "
+                "other loops call dataset.set_epoch"
+            )
+            self._told = True
         if self._mover is None:
-            return map(to_tensors, self.loader)
+            return map(lambda batch: _tensors(_Whole(), batch), self.loader)
         return map(_arrived, self.loader._walk.iterate(self._mover))
 
     def __getitem__(self, i: Any) -> Any:
@@ -331,7 +364,10 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
                 "(in Lightning, in the hook train_dataloader; with Accelerate, after the "
                 "Accelerator), or give it rank and world_size"
             )
-        if world_size > 1 and _shared_out_again(self):
+        active = _active(self)
+        # Else its dataset does: an IterableDatasetShard.
+        divides = type(active).__name__ == "DataLoaderDispatcher"
+        if world_size > 1 and active is not None and (divides or active.dataset is not self):
             raise RuntimeError(
                 f"this chaski dataset is rank {rank} of {world_size} already, and Accelerate would "
                 "share its batches among the ranks once more. Do not prepare a DataLoader of it: "
@@ -345,6 +381,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
     def set_epoch(self, epoch: int) -> None:
         """See `chaski.Loader.set_epoch`. It raises RuntimeError as `__iter__` does."""
         self._refuse_other_ranks()
+        self._told = True
         self.loader.set_epoch(epoch)
 
     @property
@@ -352,8 +389,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         """An object with a `sampler`, whose `set_epoch` Lightning calls every epoch.
 
         Lightning does not load this dataset's state from a checkpoint of the end of an epoch. Only
-        by this call, the epoch that follows has its own order, and not that of epoch 0. Where it
-        forgot a state of the middle of an epoch, the call has it loaded.
+        by this call, the epoch that follows has its own order, and not that of epoch 0.
         """
         # DeepSpeed's strategy asks whatever has a batch_sampler for its batch_size.
         return SimpleNamespace(sampler=_Epochs(self), batch_size=self.loader.local_batch_size)
@@ -364,6 +400,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """See `chaski.Loader.load_state_dict`."""
+        self._told = True
         self.loader.load_state_dict(state, strict)
 
 
@@ -374,23 +411,8 @@ class _Epochs:
         self._dataset = dataset
 
     def set_epoch(self, epoch: int) -> None:
-        """See `IterableDataset.set_epoch`. Mends what Lightning's fit loop did on a resume.
-
-        - It loads the state of a checkpoint where it makes the loaders. It never does if they were
-          made before, for `Trainer.estimated_stepping_batches` (its issue 20550), but still has the
-          state.
-        - After a checkpoint of the last step of an epoch it does not count the next epoch as begun:
-          checkpoints within that would then begin it again.
-        """
-        function = sys._getframe(1).f_back  # that called Lightning's function that called this
-        loop: Any = None if function is None else function.f_locals.get("self")
-        if hasattr(loop, "_load_combined_loader_states"):  # it is a fit loop, which trains
-            loop._load_combined_loader_states()
-            stages = "restarted_mid_epoch", "restarted_on_epoch_end"  # since 2.5
-            current = loop.epoch_progress.current
-            over = current.ready == current.processed  # the epoch that it resumed in
-            if over and any(getattr(loop, stage, False) for stage in stages):
-                loop.reset_restart_stage()
+        """See `IterableDataset.set_epoch`. A callback does the rest of a resume: `_lightning`."""
+        _check_installed()
         self._dataset.set_epoch(epoch)
 
 
@@ -469,57 +491,40 @@ def _open(o: MapOptions, **others: Any) -> Loader:
     return load(source, **options) if target is None else connect(target, source, **options)
 
 
-def _refuse_stacking(caller: object) -> None:
-    """Raises if the caller is a DataLoader's fetcher that stacks items, which are batches already.
+@functools.cache
+def _check_installed() -> None:
+    """Warns if Lightning does not find the callback of the package."""
+    for package in ("lightning.pytorch", "pytorch_lightning"):
+        found = importlib.metadata.entry_points(group=f"{package}.callbacks_factory")
+        if package in sys.modules and "chaski" not in found.names:
+            warn(
+                "chaski is not installed as a package, so Lightning does not find its callback, "
+                "and may not resume exactly: run pip install, or give Trainer "
+                f"callbacks=[chaski._lightning.for_{package.split('.')[0]}()]"
+            )
 
-    A `collate_fn` of the user's own may take them apart.
+
+def _stacks(collate: Any) -> bool:
+    """Reports whether a function of PyTorch, Trainer or Accelerate makes batches.
+
+    A function of the user's own may take them apart.
     """
-    collate: Any = getattr(caller, "collate_fn", None)
     # Trainer wraps the function in an object that drops members which the model does not take.
     for wrapper in ("data_collator", "func"):
         collate = getattr(collate, wrapper, collate)
     module = getattr(collate, "__module__", None) or type(collate).__module__
-    theirs = module.split(".")[0] in ("torch", "transformers", "accelerate")
-    if theirs and getattr(caller, "auto_collation", False):
-        raise RuntimeError(
-            "each item of this chaski dataset is a whole batch already, and DataLoader would stack "
-            "several: write DataLoader(dataset, batch_size=None), or iterate over the dataset"
-        )
+    return module.split(".")[0] in ("torch", "transformers", "accelerate")
 
 
-def _epoch_of_trainer(dataset: IterableDataset) -> int | None:
-    """Returns the epoch that Hugging Face's Trainer begins or resumes with its training dataset.
-
-    Trainer calls `set_epoch` of loaders that have it, which a DataLoader has not. Its checkpoints
-    count steps, from which this computes the epoch as Trainer does.
-    """
-    trainer = sys.modules.get("transformers.trainer")
-    frame = sys._getframe(1) if trainer is not None else None
-    while frame is not None:
-        t = frame.f_locals.get("self")
-        if isinstance(t, trainer.Trainer):  # type: ignore[union-attr]
-            loader = t.callback_handler.train_dataloader
-            if getattr(loader, "dataset", None) is not dataset:
-                return None  # it evaluates
-            updates: int = max(-(-len(loader) // t.args.gradient_accumulation_steps), 1)
-            return int(t.state.global_step) // updates
-        frame = frame.f_back
-    return None
-
-
-def _shared_out_again(dataset: IterableDataset) -> bool:
-    """Reports whether what iterates over a dataset is a loader of Accelerate that splits batches.
+def _active(dataset: IterableDataset) -> Any:
+    """Returns the loader of Accelerate that iterates over a dataset or a shard of it, or None.
 
     Such a loader makes itself known to Accelerate before it asks for the epoch or an iterator.
     """
     state = sys.modules.get("accelerate.state")
-    if state is None:
-        return False
-    active = getattr(state.GradientState(), "active_dataloader", None)
+    active = None if state is None else getattr(state.GradientState(), "active_dataloader", None)
     seen = getattr(active, "dataset", None)
-    if seen is dataset:
-        return type(active).__name__ == "DataLoaderDispatcher"
-    return seen is not None and getattr(seen, "dataset", None) is dataset  # IterableDatasetShard
+    return active if dataset is seen or dataset is getattr(seen, "dataset", None) else None
 
 
 def _distributed() -> tuple[int, int]:
