@@ -11,17 +11,7 @@ from chaski._access import HasToken, Token
 from chaski._argument import Argument
 from chaski._calls import entries
 from chaski._fields import FieldLike
-from chaski._plain import (
-    BBox,
-    Columns,
-    Crs,
-    Path,
-    RowsJson,
-    Size,
-    Tables,
-    Timestamp,
-    Where,
-)
+from chaski._plain import BBox, Columns, Crs, Path, RowsJson, Size, Tables, Timestamp, Where
 from chaski._records import BadRow, FieldInfo, SampleRef, SourceInfo
 from chaski._sources import Scenes, Split
 from chaski._windows import Sampler

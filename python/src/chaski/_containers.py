@@ -122,10 +122,7 @@ def _by_duckdb(sql: str, table: Callable[[str], pyarrow.Table], error: Error) ->
     except ImportError:
         if isinstance(error, UnsupportedError):
             raise UnsupportedError(
-                f"{error}; `pip install duckdb`",
-                kind=error.kind,
-                file=error.file,
-                part=error.part,
+                f"{error}; `pip install duckdb`", kind=error.kind, file=error.file, part=error.part
             ) from None
         raise error from None
     with duckdb.connect(":memory:") as connection:

@@ -12,36 +12,11 @@ from chaski._argument import Argument
 from chaski._plain import Columns, DTypeLike, Path
 
 __all__ = ["Normalize", "Vector", "Field", "Pixels"]
-DTYPE_NAMES = [
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-    "complex_int16",
-    "complex_int32",
-    "complex_float16",
-    "bfloat16",
-    "uint1",
-    "uint2",
-    "uint4",
-    "int2",
-    "int4",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e8m0fnu",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float4_e2m1fn",
-]
+DTYPE_NAMES = (
+    "uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 "
+    "complex128 complex_int16 complex_int32 complex_float16 bfloat16 uint1 uint2 uint4 int2 int4 "
+    "float8_e4m3fn float8_e5m2 float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn"
+).split()
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 Kind: TypeAlias = Literal["raster", "number", "text", "class"]
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]

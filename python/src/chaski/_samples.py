@@ -24,14 +24,14 @@ class Samples:
     """The samples of a dataset one by one, by a stream of their own that stays open."""
 
     def __init__(self, link: Link) -> None:
-        self._link = link
+        self.link = link
         self._lock = threading.Lock()
         self._run: Run | None = None
         self.close: Callable[[], object] = lambda: None
 
     def count(self, size: tuple[int, int] | None = None) -> int:
         """Returns the samples of an epoch without `take`; with the size of windows, the rasters."""
-        link = self._link
+        link = self.link
         if "take" not in link.asked and size is None:
             return link.described.reply.samples
         link.check()  # a closed loader must not start an engine
@@ -39,13 +39,13 @@ class Samples:
 
     def fetch(self, samples: Sequence[int], windows: Sequence[Sequence[int]] | None) -> Batch:
         """See `chaski.Loader.fetch`."""
-        self._link.check()
+        self.link.check()
         size, corners = None, list[int]()
         picked, mask = _indices(samples)
         if windows is not None:
             height, width, corners = sizes_and_corners(windows, len(picked))
             size = height, width
-            if "sources" in self._link.asked:
+            if "sources" in self.link.asked:
                 raise SpecError("windows are for one dataset: of a Mixture, name samples alone")
         n = self.count(size)
         if mask not in (None, n):
@@ -58,7 +58,7 @@ class Samples:
         # Positions of epoch 0 without shuffling.
         ticket = Ticket(0, named=tuple(i % n for i in picked), corners=tuple(corners))
         batch = self._fetched(ticket, size=size)
-        self._link.tell(batch)
+        self.link.tell(batch)
         return batch
 
     def _fetched(
@@ -70,19 +70,19 @@ class Samples:
         def ask() -> Batch:
             with self._lock:
                 batch, run = None, self._run
-                described = self._link.describe_single(ids, size)
+                described = self.link.describe_single(ids, size)
                 if run is not None and run.made_for(described, None) and resting.take(run):
                     with contextlib.suppress(UnavailableError):  # it may have ended an idle one
                         batch = run.one(job)
                 if run is None or batch is None:
                     self.close()
-                    run = self._link.run(described=described)
+                    run = self.link.run(described=described)
                     self._run, self.close = run, weakref.finalize(self, run.close)
                     batch = run.one(job)
                 resting.add(run)
                 return batch
 
-        return self._link.outlive(ask)
+        return self.link.outlive(ask)
 
     def ids(self, samples: Sequence[int]) -> list[str]:
         """Returns what samples are called."""
@@ -91,10 +91,6 @@ class Samples:
             some = Ticket(0, named=tuple(samples[first : first + _MAX_FETCHED]))
             out.extend(self._fetched(some, ids=True)["id"])
         return out
-
-    def check(self) -> None:
-        """Raises where nothing can be asked."""
-        self._link.check()
 
 
 class Ids(Sequence[str]):
@@ -112,7 +108,7 @@ class Ids(Sequence[str]):
     def __getitem__(self, i: slice) -> list[str]: ...
     def __getitem__(self, i: int | slice) -> str | list[str]:
         """Returns the id of sample i, or those of a slice. "sample" of padding, -1, has none."""
-        self._samples.check()
+        self._samples.link.check()
         n = len(self)
         if isinstance(i, slice):
             return self._samples.ids(range(n)[i])

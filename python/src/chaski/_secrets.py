@@ -32,7 +32,7 @@ _VALUE = re.compile(
 # Letters before a name are of ASCII: ignoring case, [a-z] has "ſ", too.
 _CONNECTION = re.compile(
     r"(?<![a-zA-Z0-9_])(?i:(AccountKey|SharedAccessKey|SharedAccessSignature)=)"
-    r'[^;\t\n\f\r "\\]+',
+    r'[^;\t\n\f\r "\\]+'
 )
 
 

@@ -191,11 +191,7 @@ class Walk:
             self._finished()
 
     def reweight(
-        self,
-        weights: Any,
-        from_step: int | None,
-        folder: str | os.PathLike[str],
-        each_once: bool,
+        self, weights: Any, from_step: int | None, folder: str | os.PathLike[str], each_once: bool
     ) -> None:
         """See `chaski.Loader.reweight`."""
         self._link.check()

@@ -72,13 +72,7 @@ class Error(Exception):
             Error._of_kind[kind] = cls
 
     def __init__(
-        self,
-        message: str,
-        *,
-        kind: str = "",
-        file: str = "",
-        part: str = "",
-        offset: int = -1,
+        self, message: str, *, kind: str = "", file: str = "", part: str = "", offset: int = -1
     ) -> None:
         super().__init__(without_secrets(message))
         self.kind = kind or self.kind

@@ -497,11 +497,7 @@ class Dataset(_Node, Document):
         return self.collection.get("taco:field_schema")
 
     def loader(
-        self,
-        *,
-        batch_size: int,
-        fields: Mapping[str, FieldLike] | None = None,
-        **options: Any,
+        self, *, batch_size: int, fields: Mapping[str, FieldLike] | None = None, **options: Any
     ) -> Loader:
         """Returns a loader of the samples.
 
