@@ -144,7 +144,8 @@ def entries(kind: type) -> None:
         entries(below)
 
 
-_OWN = os.path.dirname(__file__) + os.sep, functools.__file__  # cached_property calls back
+# cached_property calls back. Without .py, as Python 3.12 finds no file by its whole name.
+_OWN = os.path.dirname(__file__) + os.sep, functools.__file__.removesuffix(".py")
 
 
 def warn(message: str) -> None:
