@@ -12,7 +12,7 @@ import (
 // 1 MiB on the wire, and the first reads of headers.
 const openingBytes = 4 << 20
 
-// cachesShare bounds the caches of one engine: 1/cachesShare of the budget, so that 16 engines take at most half of it.
+// cachesShare bounds the caches of one engine: 1/cachesShare of the budget, so 16 engines take at most half of it.
 // A server may have more engines open if they take less, and closes unused ones for others.
 const cachesShare = 32
 

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// lookahead says to the cache on disk what is read next. The order is a function, so that a dry run of the next steps
+// lookahead says to the cache on disk what is read next. The order is a function, so a dry run of the next steps
 // says it. A nil *lookahead says nothing.
 type lookahead struct {
 	cache   source.DiskCache
@@ -48,9 +48,9 @@ type runAhead struct {
 
 const (
 	// stepsATicket is how many steps a ticket lets the dry run go ahead, as long as it has not gone far enough. That is
-	// 16 times the quota, so that it is there when the cache is full, and a run begins nearly as fast as without it.
+	// 16 times the quota, so it is there when the cache is full, and a run begins nearly as fast as without it.
 	stepsATicket = 16
-	// runsAhead is how many streams are looked ahead for, so that clients cannot take memory without end.
+	// runsAhead is how many streams are looked ahead for, so clients cannot take memory without end.
 	runsAhead = 64
 	// askedAgain is how many steps back a ticket may be that is asked for once more, by a client that was cut off.
 	askedAgain = 64

@@ -92,7 +92,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 				continue
 			}
 		}
-		// Now the error is of all steps, so that extras marks them as missing.
+		// Now the error is of all steps, so extras marks them as missing.
 		p.errs[place].all = err
 		p.batch.Valid[place] = false
 		p.clearRow(place)
@@ -178,7 +178,7 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 		err = nil
 		for u := range p.units(k) {
 			if err = p.ctx.Err(); err == nil {
-				// Not left to complete, so that the error names the substitute.
+				// Not left to complete: the error must name the substitute.
 				err = crash.Call(func() error { return u.do(r) })
 			}
 			if err != nil {

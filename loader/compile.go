@@ -24,7 +24,7 @@ import (
 
 const (
 	// plannedShare is the part of the memory that decoded chunks take at most. With 32 windows of 6 x 256 x 256
-	// as float32, eight batches fill 384 MiB, of which this is 96 MiB.
+	// as float32, eight batches fill 384 MiB; this is 96 MiB of them.
 	plannedShare = 4
 	// keptShare is the part of the machine's memory that decoded chunks of an engine take at most by default: a
 	// sixteenth, where GDAL takes a twentieth for each process. Of a budget it is keptBudgetShare: a quarter.
@@ -56,7 +56,7 @@ func (g *group) compile(e *Engine) error {
 	for i, field := range lead.rasters {
 		g.perRow += max(field.Steps, 1)
 		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
-		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
+		// never native, because their pixels are computed; the same holds for stacks with resampled parts.
 		g.native[i] = true
 		for _, d := range g.sets {
 			bands := len(d.rasters[i].Tensor().Picked)
@@ -128,12 +128,12 @@ func (g *group) open(e *Engine) error {
 	return nil
 }
 
-// openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
+// openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so
 // the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
 	engine := &Engine{spec: spec, options: o, layouts: map[layoutKey]*batchLayout{},
 		units: make(chan workUnit, unitsAhead)}
-	// A panic becomes an error here, so that the caller still closes the tables.
+	// A panic becomes an error here: the caller still closes the tables.
 	if err := crash.Call(func() error { return engine.compile(ctx, open) }); err != nil {
 		return engine, err
 	}
@@ -207,7 +207,7 @@ func (e *Engine) poolBytes() int64 {
 	return need
 }
 
-// makeTiles sets aside memory for decoded tiles. It takes at most half of the memory, so that
+// makeTiles sets aside memory for decoded tiles. It takes at most half of the memory, so
 // batches keep the other half. keep is as of makePlannedTiles.
 func (e *Engine) makeTiles(ctx context.Context, keep bool) error {
 	need := e.poolBytes()
@@ -317,7 +317,7 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 }
 
 // setClasses sets the values of all classes, and the classes of the spec if it has none: one list for all sources, so
-// that a string has one value in a batch.
+// a string has one value in a batch.
 func (e *Engine) setClasses(ctx context.Context) error {
 	for i := range spec.RowFields(e.spec.Fields) {
 		field := &e.spec.Fields[i]
@@ -346,7 +346,7 @@ func (e *Engine) setClasses(ctx context.Context) error {
 }
 
 // setShapeClasses sets the classes of fields of shapes for which the spec has none: those in the files of all sources,
-// so that a string has one value in a batch.
+// so a string has one value in a batch.
 func (e *Engine) setShapeClasses() error {
 	first := len(spec.RowFields(e.spec.Fields))
 	for i := first; i < len(e.spec.Fields); i++ {
@@ -413,7 +413,7 @@ func (e *Engine) setHash() error {
 }
 
 // fillsFloats reports whether a raster field fills nodata that older versions kept unless Fill or
-// Normalize was set. It changes the spec hash, so that a state of an older version is refused
+// Normalize was set. It changes the spec hash, so a state of an older version is refused
 // instead of resumed with other pixels.
 func (e *Engine) fillsFloats() bool {
 	return slices.ContainsFunc(e.sets, func(d *dataset) bool {

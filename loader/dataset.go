@@ -253,7 +253,7 @@ func (d *dataset) checkSquare(transforms shuffle.Elements, augment string) error
 }
 
 // compileSeries makes sequences of rows the items of the dataset. It returns a fault of kind not
-// found if no row has a sequence.
+// found if all rows lack a sequence.
 func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []uint32) (err error) {
 	if one.Series, err = rows.SeriesOf(ctx, d.table, d.source.Time, rs); err != nil {
 		return fmt.Errorf("time: %w", err)
@@ -1011,7 +1011,7 @@ func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 
 // checkGround compares the places of the rasters of all selected rows, where a catalog knows them. It logs how many
 // rows are misplaced. With the policy "error" the first of them is its error, because the run would meet it anyway, but
-// hours later. It also logs that the first sample has rasters without a place, with which nothing can be compared.
+// hours later. It also logs that the first sample has rasters without a place, which therefore cannot be compared.
 func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.placeless) > 0 {
 		e.options.Logger.Info("rasters without a place on the ground are paired by their sizes alone", "source",

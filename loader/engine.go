@@ -64,7 +64,7 @@ type Engine struct {
 	closeErr error
 }
 
-// group is the sources whose samples may stand in one batch, so that their tensors have one shape. A spec has one
+// group is the sources whose samples may stand in one batch, so their tensors have one shape. A spec has one
 // group; with batches of one source each of these is a group, a mixture among them with all of its sources. Where
 // batches have windows of several sizes, each has a group for every size.
 type group struct {
@@ -201,11 +201,11 @@ type rasterLayout struct {
 }
 
 // queue holds the tickets that wait for memory. Tickets of one stream are worked on in the order in which they came.
-// Clients take turns, so that one with many tickets does not hold up another, and so do the streams of a client. A turn
+// Clients take turns, and so do the streams of a client: one with many tickets does not hold up another. A turn
 // is worth the rows of a whole step, so a client with small batches gets as many rows as others.
 //
 // A client has a quota: bytes of batches, which count from the time when memory is chosen for them until they are
-// released or kept. It is an equal part of the memory for each active client, and at least one batch, so that a client
+// released or kept. It is an equal part of the memory for each active client, and at least one batch, so a client
 // that does not take its batches holds its own part alone. The streams of a client divide its quota.
 //
 // While other engines wait for the budget, the engine gets no more memory than it has, which may be two
@@ -299,7 +299,7 @@ type Pending struct {
 
 const (
 	// States of a Pending. They decide who releases the batch: the caller of Wait, or Cancel, if the
-	// work finished first; finish itself if Cancel came first. Both use compare-and-swap, so that
+	// work finished first; finish itself if Cancel came first. Both use compare-and-swap, so
 	// exactly one of them releases it.
 	working int32 = iota
 	finished
@@ -342,7 +342,7 @@ func (r *rowErrors) step(i int) error {
 
 // outranks reports whether err is reported instead of other, whichever came first. Errors that no
 // policy covers (of the network, for example) come before faults of a sample; among equals the text
-// decides, so that a run reports the same error in any order of the workers.
+// decides, so a run reports the same error in any order of the workers.
 func outranks(err, other error) bool {
 	if other == nil {
 		return true

@@ -545,7 +545,7 @@ func (e *Engine) repeats() bool {
 }
 
 // foresees reports whether a cache on disk is told what is read next: if ranges are read several times in an epoch, and
-// a catalog knows the files, so that looking ahead takes no requests. The first samples stand for all.
+// a catalog knows the files, so looking ahead takes no requests. The first samples stand for all.
 func (e *Engine) foresees(ctx context.Context) (bool, error) {
 	if !e.repeats() {
 		return false, nil

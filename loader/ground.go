@@ -265,8 +265,8 @@ func (d *dataset) stepped(ctx context.Context, list []scenes.Scene) error {
 	return nil
 }
 
-// matchable records the times of scenes if a field selects scenes by time. It fails with kind not found if no scene of
-// a dataset has the value that Field.Match compares, since the field would be missing in all steps.
+// matchable records the times of scenes if a field selects scenes by time. It fails with kind not found if all scenes
+// of a dataset lack the value that Field.Match compares: the field would be missing in all steps.
 func (d *dataset) matchable(list []scenes.Scene) error {
 	if !slices.ContainsFunc(d.fields, func(f Field) bool { return f.Match != "" }) {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 const (
 	// Estimated bytes of a row, of one value of a metadata column, and of a window beside the tensors. The layout
-	// leaves as much room in front of the tensors, so that they count too.
+	// leaves as much room in front of the tensors, so they count too.
 	rowBytes    = 48
 	valueBytes  = 64
 	windowBytes = 4 * 8 // y, x, height and width as int64
@@ -29,8 +29,8 @@ func (e *Engine) layout(key layoutKey) (*batchLayout, error) {
 		return known, nil
 	}
 	made := &batchLayout{}
-	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
-	// bound. The layout leaves that much room in front of the tensors to account for it.
+	// The memory beside the tensors counts too: it alone bounds a spec without rasters. The layout
+	// leaves that much room in front of the tensors to account for it.
 	lead := key.group.lead()
 	rowSize := rowBytes
 	for _, kind := range key.group.columns {
@@ -59,7 +59,7 @@ func (e *Engine) layout(key layoutKey) (*batchLayout, error) {
 	return made, nil
 }
 
-// add places a field's tensor, and its mask if it has one. It checks the bound first, so that no
+// add places a field's tensor, and its mask if it has one. It checks the bound first, so no
 // later product can overflow.
 func (l *batchLayout) add(r *pixels.Raster, key layoutKey, native, checked bool, bound int64) error {
 	need := pixels.BoundedBytes(bound, key.rows, max(r.Views, 1), max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size())

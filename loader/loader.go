@@ -18,7 +18,7 @@ type (
 )
 
 // NewLoader returns a loader that begins at o.State, or at the start of epoch 0. The engine
-// outlives it. A rank outside of the world, an epoch without a whole batch, and a state of another
+// outlives it. A rank outside of the world, an epoch shorter than one batch, and a state of another
 // run are errors without a kind.
 func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	o.World = cmp.Or(o.World, 1)
@@ -91,7 +91,7 @@ func (e *Engine) Prefetch(world int) int {
 	return int(min(max(room/max(largest, 1), batch.DefaultPrefetch), batch.MaxAutoPrefetch))
 }
 
-// checkRun returns an error if a rank would get no batches, or none would be prepared ahead.
+// checkRun returns an error if a rank would get no batches, or prepares none ahead.
 func (e *Engine) checkRun(rank, world, prefetch int) error {
 	if prefetch < 1 {
 		return fmt.Errorf("loader: Prefetch is %d: it must be at least 1", prefetch)

@@ -12,7 +12,7 @@ import (
 )
 
 // shortPart bounds the strings that a state holds as they are, in bytes. Of longer ones it holds a
-// hash, so that long lists do not make states long.
+// hash, so long lists do not make states long.
 const shortPart = 64
 
 // dataIdentity is what identifies the data of a run.

@@ -72,7 +72,7 @@ func (q *queue) take(ctx context.Context) *Pending {
 }
 
 // next takes the next ticket out of the queue with memory for it, or returns nil if there is room for none. It needs
-// the lock. Of a client without room it looks at no more than the first ticket of each stream.
+// the lock. Of a client without room it looks at the first ticket of each stream only.
 func (q *queue) next() (taken *Pending) {
 	q.head = nil
 	ready := false
@@ -244,7 +244,7 @@ func (q *queue) failAll() {
 		q.drop(s)
 	}
 	q.mu.Unlock()
-	// Tickets finish outside of the lock, so that the goroutines that they wake can call Start at once.
+	// Tickets finish outside of the lock, so the goroutines that they wake can call Start at once.
 	for _, p := range waiting {
 		p.finish(ErrClosed)
 	}

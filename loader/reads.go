@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// rasterRead says which pixels of which raster a window takes. A window of a field takes one read; of a stack it takes
-// one of each part, and on the ground one of each scene. Workers and forecasts use the same reads.
+// rasterRead names a raster, and the pixels of it that a window takes. A window of a field takes one read; of a stack
+// it takes one of each part, and on the ground one of each scene. Workers and forecasts use the same reads.
 type rasterRead struct {
 	raster *pixels.Raster      // the field, or a part of its stack
 	part   int                 // of a stack; -1 for other assets

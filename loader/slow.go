@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// slow counts where the time of workers goes, by source, and keeps the rasters that took longest. It counts nothing
-// without Options.Stages.
+// slow counts where the time of workers goes, by source, and keeps the rasters that took longest. It counts with
+// Options.Stages only.
 type slow struct {
 	sources []sourceTime // by dataset.number
 	least   atomic.Int64 // ns that a raster must take to be among the slowest

@@ -9,7 +9,7 @@ import (
 )
 
 // mask returns the mask of one of layout.rasters. The mask of a native tensor is set to ones before its first
-// use, because rows without missing pixels do not write it.
+// use: complete rows leave it as it is.
 func (p *Pending) mask(number int) []byte {
 	layout := p.layout.rasters[number]
 	mask := p.buf[layout.mask : layout.mask+layout.plan.Len()]

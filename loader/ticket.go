@@ -90,7 +90,7 @@ func (p *Pending) lay() (err error) {
 }
 
 // announce says to tables which rasters a ticket reads, and returns what ends that. It comes before the ticket waits
-// for memory, so that a read for one ticket serves all that the caller has started.
+// for memory, so a read for one ticket serves all that the caller has started.
 func (e *Engine) announce(t steps.Ticket) (announced []func()) {
 	if !e.announces {
 		return nil
@@ -170,7 +170,7 @@ func (p *Pending) prepare() error {
 	return nil
 }
 
-// begin draws the rows of the batch, none of which is decoded.
+// begin draws the rows of the batch and decodes none of them.
 func (p *Pending) begin() {
 	engine, rows := p.engine, p.batch.Rows
 	// Memory comes from earlier batches and still holds their bytes, so every row must be written,
@@ -191,7 +191,7 @@ func (p *Pending) begin() {
 	p.parts = p.columnsOfBatch()
 }
 
-// decodeAgain decodes the batch once more, without native tensors, whose one dtype its rasters do not have. It comes
+// decodeAgain decodes the batch once morewithout native tensors: its rasters differ in dtype. It comes
 // when all units are done, and once for the tickets that have started meanwhile: the next ones have no native tensors.
 func (p *Pending) decodeAgain(r *pixels.Reader) error {
 	p.group.mixed.Store(true)

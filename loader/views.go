@@ -55,7 +55,7 @@ func (d *dataset) tensorName(name string) string {
 	return fmt.Sprintf("%s.%dx%d", name, d.sampler.Height, d.sampler.Width)
 }
 
-// sameViews fails if the views of a source differ from those of the first one.
+// sameViews fails if the views of a source differ from the first source's.
 func (d *dataset) sameViews(first *dataset) error {
 	same := func(a, b *dataset) bool {
 		return a.sampler.Height == b.sampler.Height && a.sampler.Width == b.sampler.Width

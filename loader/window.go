@@ -107,8 +107,8 @@ func (d *dataset) windowAt(corner *[2]int, window shuffle.Box, height, width int
 }
 
 // windowOf returns the window of a draw, in pixels of a raster field whose asset, of the table's
-// row at, is a. All steps of a sequence share the window of the first one. Assets that do not share
-// a grid are unsupported.
+// row at, is a. All steps of a sequence share the window of the first one. Assets on different
+// grids are unsupported.
 func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64,
 	a catalog.Asset) (shuffle.Box, error) {
 	raster, lead := d.rasters[field], d.rasters[0]

@@ -17,7 +17,7 @@ func (e *Engine) start() {
 	e.done.Go(func() { e.dispatch(ctx) })
 	e.least = e.fetchers()
 	e.workers.Store(int64(e.least))
-	// So that the first batch has workers for all of its small samples. It stays unknown if it is of one dataset: of
+	// The first batch then has workers for all of its small samples. It stays unknown if it is of one dataset: of
 	// windows, the first ones tell.
 	if !slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.perWorker < 0 }) {
 		for _, d := range e.sets {
@@ -121,8 +121,8 @@ func (e *Engine) work(ctx context.Context) {
 			break
 		}
 		reader.Clock.Waited()
-		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
-		// the ticket's memory would never come back.
+		// A unit of a cancelled ticket is dropped, but complete must count it: otherwise the
+		// ticket's memory would be lost.
 		err := unit.p.ctx.Err()
 		if ctx.Err() != nil {
 			err = ErrClosed

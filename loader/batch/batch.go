@@ -122,7 +122,7 @@ func (b *Batch) Release() { b.end(true) }
 func (b *Batch) Discard() { b.end(false) }
 
 // Keep says that the caller holds the batch for as long as it likes. It no longer counts in the window of its stream
-// (resources.WithTurn), so that the engine makes further batches while there is memory.
+// (resources.WithTurn), so the engine makes further batches while there is memory.
 func (b *Batch) Keep() {
 	if b.keep != nil {
 		b.keep()
@@ -135,8 +135,8 @@ func (b *Batch) end(keep bool) {
 	}
 }
 
-// Memory returns the buffer that holds the tensors (but not the metadata columns), or nil if no
-// allocator made one.
+// Memory returns the allocator's buffer with the tensors (the metadata columns lie outside of it),
+// or nil without an allocator.
 func (b *Batch) Memory() Buffer { return b.memory }
 
 // OnKeep sets what Keep does. Call it before the batch is handed out.

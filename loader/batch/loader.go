@@ -79,7 +79,7 @@ type cursor struct {
 }
 
 // NewLoader returns a loader that begins at o.State, or at the start of epoch 0. A rank outside of the world, an epoch
-// without a whole batch, and a state of another run are errors without a kind.
+// shorter than one batch, and a state of another run are errors without a kind.
 func NewLoader(run Run, o LoaderOptions) (*Loader, error) {
 	o.World = cmp.Or(o.World, 1)
 	if err := CheckRun(run.Cut, run.Samples, o.Rank, o.World); err != nil {
@@ -145,7 +145,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	batch.Keep()
 	l.added--
 	l.fill()
-	// The state moves only now, so that a step that failed is not counted as yielded.
+	// The state moves only now, so a step that failed is not counted as yielded.
 	l.state.Epoch = next.epoch
 	l.state.Samples = min((next.step+1)*int64(l.run.BatchSize), l.run.Samples)
 	return batch, nil

@@ -112,7 +112,7 @@ func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first i
 	if err != nil {
 		return 0, nil, err
 	}
-	// The set belongs to c.set, so that sub must not be closed.
+	// The set belongs to c.set, so sub must not be closed.
 	src := &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}
 	return first, &Container{set: set, src: src, options: c.options, keep: c.keep}, nil
 }

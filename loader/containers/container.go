@@ -203,7 +203,7 @@ func (c *Container) row(m *fieldPlace, sample int64) int32 {
 // bandNames returns the names that the collection gives the bands of its rasters, or their common
 // names. It returns nil if the collection describes no sensor.
 func (c *Container) bandNames() []string {
-	// A collection that cannot be read here has no names. Names only label bands, so that it must
+	// A collection that cannot be read here has no names. Names only label bands, so it must
 	// not fail the run.
 	sensor, ok, err := c.set.Sensor()
 	if err != nil || !ok {
@@ -318,7 +318,7 @@ func (c *Container) columnAt(ctx context.Context, name string) (rows.Column, err
 			if err := visit(int64(row), v); err != nil {
 				return err
 			}
-			// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
+			// One check in 4,096 rows, so a scan of a million rows can be cancelled without a
 			// check for each row.
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()
@@ -493,7 +493,7 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, axes
 // index reads the header of an entry. The asset has the entry's bytes if they were read with the header.
 func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry, axes chunk.Axes) (catalog.Asset, error) {
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
-	// one request. For larger entries the size is left out, so that headers near each other in the
+	// one request. For larger entries the size is left out, so headers near each other in the
 	// file are fetched in one request.
 	e.URI, e.Object = f.path, source.Known{ETag: f.etag}
 	if e.Size <= catalog.SmallBytes {
@@ -565,7 +565,7 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 //	  the path of the raster (a field of paths), or the value (a metadata column)
 //
 // Package catalog has the same forms of numbers, records and values. The path and the number of the
-// container's files are left out, so that a state resumes after they were moved or merged.
+// container's files are left out, so a state resumes after they were moved or merged.
 func (c *Container) hash(ctx context.Context) error {
 	hasher := digest.New()
 	_, _ = hasher.WriteString("chaski container 1\n")

@@ -119,7 +119,7 @@ func Below(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables
 }
 
 // places returns the columns FolderColumn and VSIColumn of some rows of a level. They are computed when they are
-// read: columns that a query does not name cost nothing and cause no errors.
+// read: columns that a query leaves out are free and cause no errors.
 func places(d *taco.Dataset, level int, at []int) *tables.Table {
 	number := tables.Type{Kind: tables.Int64, Bits: 64}
 	columns := []tables.Column{{Name: FolderColumn, Type: number},
@@ -220,7 +220,7 @@ func entries(ctx context.Context, d *taco.Dataset, level int, list []int) (*tabl
 
 // rowsOf returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the
 // rows below these samples that conditions on place and time leave. Without conditions, it returns all rows of the
-// level that are not placeholders.
+// level except placeholders.
 func rowsOf(ctx context.Context, d *taco.Dataset, level int, where []spec.Condition,
 	o resources.Options) ([]int, error) {
 	if level > 0 && len(where) == 0 {

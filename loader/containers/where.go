@@ -168,8 +168,8 @@ func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (fieldPlac
 	return m, err
 }
 
-// ownMember finds a field that names no column, and has no column's name: the sample itself if it is a file, else
-// the raster below the sample with the name of the field. The first sample decides for all.
+// ownMember finds a field that neither names a column nor is called like one: the sample itself if it is a file,
+// else the raster below the sample with the name of the field. The first sample decides for all.
 func (c *Container) ownMember(ctx context.Context, f spec.Field) (fieldPlace, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err != nil {
@@ -292,7 +292,7 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 	return 0, nil, err
 }
 
-// descent follows one path from all samples at once, level by level, so that each table of a level
+// descent follows one path from all samples at once, level by level, so each table of a level
 // is read once.
 type descent struct {
 	path  string

@@ -57,12 +57,12 @@ type Asset struct {
 	Runs   []Range            `json:"runs"`
 	Chunks []pixels.ReadChunk `json:"chunks"`
 	// Remote is true if the runs are of files in a store, and Kept if a cache on disk keeps them: if a catalog has the
-	// file's entity tag, or none has its size, so that opening it asks for both.
+	// file's entity tag, or none has its size, so opening it asks for both.
 	Remote bool `json:"-"`
 	Kept   bool `json:"-"`
 	// Gap is the gap, in bytes, over which two runs of a file in a store are read as one.
 	Gap int64 `json:"-"`
-	// Known is true if a catalog has what opening the file needs, so that it takes no request.
+	// Known is true if a catalog has what opening the file needs, so it takes no request.
 	Known bool `json:"-"`
 	// Object is the file as Options.Disk of the engine names it, and Start where the asset begins in it; nil if that
 	// keeps none of it.

@@ -1,7 +1,7 @@
 // Package ledger reads what the ranks of training runs wrote down of the batches that they were given (docs/ledger.md),
 // and finds whether every sample of an epoch was delivered exactly once.
 //
-// A trainer that dies goes back to its last state, so that steps after it are delivered again: those that a later start
+// A trainer that dies goes back to its last state, so steps after it are delivered again: those that a later start
 // redoes are superseded. Check puts the files of all ranks together into starts, cuts each start off where a later one
 // began, and counts what is left.
 package ledger
@@ -111,7 +111,7 @@ type Exception struct {
 	Samples  int64  `json:"samples"`
 }
 
-// Faults returns how many samples were not delivered exactly once, without the bad ones that the run let pass, and
+// Faults returns how many samples were lost or repeated, apart from the bad ones that the run let pass, and
 // how many records and files are wrong.
 func (r *Report) Faults() (samples, records int64) { return r.samples, r.records }
 

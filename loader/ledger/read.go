@@ -26,14 +26,14 @@ const (
 	checksumBytes = 8 + 1
 	// maxLine bounds a line. A batch has at most 65,536 rows, and a bad one takes about 40 bytes: 2.6 MB.
 	maxLine = 4 << 20
-	// maxSamples bounds the samples of an epoch, so that positions can be computed with: Python and JSON keep whole
+	// maxSamples bounds the samples of an epoch, so positions can be computed with: Python and JSON keep whole
 	// numbers up to here exactly.
 	maxSamples = 1 << 53
 	// maxText bounds a string of a head, in bytes.
 	maxText = 4 << 10
-	// maxRows bounds the bad rows of a record: those of a batch.
+	// maxRows bounds the bad rows of a record: a batch has no more.
 	maxRows = 1 << 16
-	// freeParts and partsOfRecords bound what is kept of the records of all files, so that a check takes less memory
+	// freeParts and partsOfRecords bound what is kept of the records of all files, so a check takes less memory
 	// than the files do on disk: a ledger whose epochs have 8 steps or more keeps less than the second, and one of a
 	// few steps an epoch less than the first, 100 MB.
 	freeParts      = 1 << 19
@@ -97,7 +97,7 @@ type record struct {
 	First   int64   `json:"first"`
 	Samples int64   `json:"samples"` // rows that are valid
 	Time    float64 `json:"time"`
-	// Restored says that the trainer loaded a state before this batch, so that the history goes on from here.
+	// Restored says that the trainer loaded a state before this batch, so the history goes on from here.
 	Restored bool     `json:"restored"`
 	Bad      []badRow `json:"bad"`
 }
@@ -240,7 +240,7 @@ func read(path string, all *tally) (ledgerFile, error) {
 	return parse(opened, path, all)
 }
 
-// parse reads a file of a ledger. Each line has the checksum of all lines up to it, so that one that is gone is missed.
+// parse reads a file of a ledger. Each line has the checksum of all lines up to it, so one that is gone is missed.
 func parse(r io.Reader, path string, all *tally) (ledgerFile, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -266,7 +266,7 @@ func parse(r io.Reader, path string, all *tally) (ledgerFile, error) {
 	return out, lines.Err()
 }
 
-// withEnds is bufio.ScanLines with the line feeds, so that a line without one is seen.
+// withEnds is bufio.ScanLines with the line feeds, so a line without one is seen.
 func withEnds(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil

@@ -13,7 +13,7 @@ import (
 type tents struct {
 	spans   []tentSpan // one for each of the n samples
 	weights []float64  // of all spans, one after the other
-	// Weights are whole numbers, over one denominator for all, so that float64 holds them and their
+	// Weights are whole numbers, over one denominator for all, so float64 holds them and their
 	// sums exactly, and missing samples can be left out without a rounding error.
 }
 
@@ -58,13 +58,13 @@ func (t *tents) of(s *tentSpan) []float64 { return t.weights[s.weights[0]:s.weig
 func widest(m, n int) int { return 2*max(m, n)/n + 1 }
 
 // Smoother resamples with antialiasing. It sums each row of the window along its columns first, and then
-// the rows, so that the work follows the sum of both sides of the filter and not their product. It
+// the rows, so the work follows the sum of both sides of the filter and not their product. It
 // serves one worker.
 type Smoother struct {
 	y, x tents
 	// Rows is a ring of summed rows of the window: row y is at y modulo ringRows. Each has the weighted sums
 	// of samples for every column of the result, and then the sums of their weights. It holds only as
-	// many rows as one row of the result needs, so that memory does not follow the window's height.
+	// many rows as one row of the result needs, so memory does not follow the window's height.
 	Rows     []float64
 	allValid []bool    // for each row of the ring: no sample is missing
 	ringRows int       // of the ring
@@ -127,9 +127,9 @@ func (s *Smoother) column(t *tentSpan) {
 		allValid = allValid && s.allValid[(t.from+k)%s.ringRows]
 	}
 	sums := s.sums
-	// If no sample is missing, the sums of weights need no loop: they are products of whole numbers. But
-	// that is only the same in every bit up to 2^53, past which float64 rounds each sum on the way, so
-	// larger sums are added up as if samples were missing.
+	// If all samples are there, the sums of weights need no loop: they are products of whole numbers.
+	// But that is only the same in every bit up to 2^53, past which float64 rounds each sum on the way,
+	// so larger sums are added up as if samples were missing.
 	if allValid {
 		sums = s.sums[:width]
 		for j := range s.x.spans {

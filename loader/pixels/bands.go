@@ -63,7 +63,7 @@ func PickPlanes(bands, times []int, steps, stepBands int) PickedBands {
 	return picked
 }
 
-// PlaceBands computes from Picked where the planes of the file go, so that Put does not search all planes
+// PlaceBands computes from Picked where the planes of the file go, so Put does not search all planes
 // for every chunk. The caller calls it again whenever Picked changes.
 func (r *PickedBands) PlaceBands() {
 	r.at, r.spans = make(map[int][]int, len(r.Picked)), nil

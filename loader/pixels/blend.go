@@ -7,7 +7,7 @@ import (
 )
 
 // blend computes the mean or the median of the valid samples of several scenes, float32. Sums are of float64, in the
-// order of the scenes, so that they are the same everywhere.
+// order of the scenes, so they are the same everywhere.
 type blend struct {
 	median bool
 	size   int // samples of a window
@@ -44,8 +44,8 @@ func (b *blend) grow(limit int) bool {
 	return true
 }
 
-// add adds samples of the scene that grow began, from number first on. NaN does not count as a sample, even if it is
-// not nodata: it would make the result of all scenes NaN.
+// add adds samples of the scene that grow began, from number first on. NaN does not count as a sample, even where
+// the nodata value differs: it would make the result of all scenes NaN.
 func (b *blend) add(first int, data, valid []byte) {
 	for i, ok := range valid {
 		if ok == 0 {

@@ -71,7 +71,7 @@ type Raster struct {
 }
 
 // Converters makes the casts of a field, one for each nodata value, scale and offset that its assets declare, and keeps
-// them, so that not every sample makes its own. Get and Key are safe for concurrent use.
+// them, so not every sample makes its own. Get and Key are safe for concurrent use.
 type Converters struct {
 	Base   einops.Convert
 	Nodata bool        // the asset's nodata value matters
@@ -80,7 +80,7 @@ type Converters struct {
 	// Physical makes physical values of samples, before the arithmetic of Base.
 	Physical bool
 	// mu guards made. Workers read it for every sample and write it for a new nodata value only, so
-	// that a plain mutex would let them wait for each other.
+	// a plain mutex would let them wait for each other.
 	mu   sync.RWMutex
 	made map[castKey]*einops.Converter
 }
@@ -92,8 +92,8 @@ type castKey struct {
 	last   string // says of each band of the tensor whether it is the last of the asset, with its own nodata value
 }
 
-// nodataKey is a nodata value as a map key. Values are compared by their bits, since a NaN does not
-// equal itself and would never be found.
+// nodataKey is a nodata value as a map key. Values are compared by their bits: a NaN differs from
+// itself and would never be found.
 type nodataKey struct {
 	has   bool
 	exact bool   // bits are a sample's (NoDataBits), otherwise a float64's (NoData)
@@ -141,7 +141,7 @@ func (c *Converters) key(x *chunk.Index) nodataKey {
 	return nodataKey{nan: nan}
 }
 
-// linear returns the arithmetic of Base after physical values of index x, of which the tensor has bands p. It is nil
+// linear returns the arithmetic of Base after physical values of index x; p picks the bands of the tensor. It is nil
 // where stored samples are such values.
 func (c *Converters) linear(x *chunk.Index, p *PickedBands) (scale, offset []float32) {
 	if !c.Physical || x.Physical == nil {
@@ -164,8 +164,8 @@ func (c *Converters) linear(x *chunk.Index, p *PickedBands) (scale, offset []flo
 	return scale, offset
 }
 
-// byBand returns the nodata values that are said, or else those of each band of the tensor where the last band of index
-// x is among them and has its own; nil: all bands have that of x. key tells casts of different bands apart.
+// byBand returns the nodata values that are said, or else the value of each band of the tensor where the last band of
+// index x is among them and has its own; nil: all bands have the value of x. key tells casts of different bands apart.
 func (c *Converters) byBand(x *chunk.Index, p *PickedBands) (missing [][]float64, key string) {
 	last := x.StepBands() - 1
 	if c.Said != nil || x.LastNoData == nil || x.Mask != nil || !slices.Contains(p.Picked, last) {
@@ -270,7 +270,7 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	if err := field.setArithmetic(); err != nil {
 		return nil, err
 	}
-	// A cast that does not exist must fail when the run is opened, not at the first batch.
+	// A cast that does not exist must fail when the run is opened, before the first batch.
 	if _, err := field.Final.Get(x, &field.PickedBands); err != nil {
 		return nil, err
 	}
@@ -410,8 +410,9 @@ func float64s(s []spec.Float) []float64 {
 	return out
 }
 
-// SaidOf returns the nodata values that a field gives for each of n bands of a file, of which the first have names. It
-// is nil if it gives none. In a stack the bands come behind others. Bands that the field does not pick have no value.
+// SaidOf returns the nodata values that a field gives for each of n bands of a file; names are the names of the first
+// ones. It is nil if it gives none. In a stack the bands come behind others. Bands that the field leaves out have
+// no value.
 func SaidOf(f *spec.Field, behind, n int, names []string) (out [][]float64, err error) {
 	if f.NoData == nil {
 		return nil, nil
@@ -458,7 +459,7 @@ func isFloat(d chunk.DType) bool {
 	return d == chunk.Float32 || d == chunk.Float16 || d == chunk.BFloat16
 }
 
-// float32s returns s rounded to float32, once, so that engine and receivers calculate with the same
+// float32s returns s rounded to float32, once, so engine and receivers calculate with the same
 // numbers.
 func float32s(s []float64) []float32 {
 	out := make([]float32, len(s))
@@ -493,7 +494,7 @@ func (r *Raster) WireNative(p *einops.Plan) bool {
 		!r.Physical && !r.Final.Base.Checked && (p.BandAxis() >= 0 || len(r.Scale) <= 1)
 }
 
-// SameArithmetic reports whether r and o convert native payloads alike, so that one Convert serves both.
+// SameArithmetic reports whether r and o convert native payloads alike, so one Convert serves both.
 func (r *Raster) SameArithmetic(o *Raster) bool {
 	a, b := r.Final.Base, o.Final.Base
 	return r.Native == o.Native && slices.Equal(r.Scale, o.Scale) && slices.Equal(r.Offset, o.Offset) &&
@@ -520,7 +521,7 @@ func (r *Raster) Expect(a *catalog.Asset) {
 	}
 }
 
-// ReadLegend sets the legend of a field, unless its numbers are not those of the file.
+// ReadLegend sets the legend of a field, unless its numbers differ from the numbers of the file.
 func (r *Raster) ReadLegend(ctx context.Context, o source.Opener, a catalog.Asset) {
 	if r.LUT == nil && r.Normalize == nil && !r.Physical {
 		r.Legend = Legend(ctx, o, a)
@@ -539,8 +540,8 @@ func (r *Raster) SameOrder(o *Raster) error {
 	return nil
 }
 
-// Accepts checks that an asset has the bands that the field was compiled for, and its dtype if the tensor has that of
-// the assets. It fails with kind unsupported.
+// Accepts checks that an asset has the bands that the field was compiled for, and its dtype if the tensor has the
+// dtype of the assets. It fails with kind unsupported.
 func (r *Raster) Accepts(a *catalog.Asset) error {
 	index := a.Index
 	if err := r.sameDType(index); err != nil {
@@ -675,7 +676,7 @@ func (r *Row) checkBox(box einops.Box) error {
 }
 
 // turnBox returns where the row's transform puts box b of the window, and changes the strides of blk in
-// the same way, so that a transform needs no pass of its own. blk is nil if only the box matters.
+// the same way, so a transform needs no pass of its own. blk is nil if only the box matters.
 func (r *Row) turnBox(blk *einops.Block, b einops.Box) einops.Box {
 	if r.Transform == shuffle.Identity {
 		return b
@@ -704,7 +705,7 @@ func (r *Row) turnBox(blk *einops.Block, b einops.Box) einops.Box {
 
 // Masked returns a Sink for the asset's mask, which treats masked pixels of the row as nodata. box is the
 // part of the image that is read; it lies in the row's window. Masked returns nil if the field neither
-// fills nor marks nodata (c.Nodata is false), so that the mask need not be read.
+// fills nor marks nodata (c.Nodata is false), so the mask need not be read.
 func (r *Row) Masked(c *Converters, box chunk.Box) Sink {
 	if !c.Nodata {
 		return nil
@@ -811,8 +812,8 @@ func (r *Row) Pad(in chunk.Box) {
 		r.Clear()
 		return
 	}
-	// Above, below, left and right of the image. The four boxes do not overlap, so that no pixel is
-	// written twice. Some or all of them are empty.
+	// Above, below, left and right of the image. The four boxes lie apart: each pixel is written
+	// once. Some or all of them are empty.
 	for _, b := range [...][4]int{
 		{0, top, 0, r.Win.W}, {bottom, r.Win.H, 0, r.Win.W}, {top, bottom, 0, left}, {top, bottom, right, r.Win.W},
 	} {
@@ -845,7 +846,8 @@ func (r *Row) PadSteps() {
 	}
 }
 
-// PicksSteps reports whether the field picks steps of time of files, of which some may lack the last ones.
+// PicksSteps reports whether the field picks steps of time of files. Some of these files may lack the last
+// steps.
 func (r *Raster) PicksSteps() bool { return len(r.Field.Times) > 0 }
 
 // Clear fills the whole row with the fill value. It serves rows that are padding, skipped samples, and
@@ -861,7 +863,7 @@ type variants struct {
 	made map[chunk.DType]*Raster
 }
 
-// For returns the field for a raster with index x, whose dtype may differ from that of the first raster: its tensor is
+// For returns the field for a raster with index x, whose dtype may differ from the first raster's: its tensor is
 // the same, and its casts are from the dtype of x. It fails with kind unsupported if the tensor has the dtype of the
 // rasters, or if there is no such cast. All options of the field must have been set.
 func (r *Raster) For(x *chunk.Index) (*Raster, error) {
@@ -926,8 +928,8 @@ type probe struct {
 	dst  einops.Target
 }
 
-// Probe lets CheckRange check a row whose tensor has no mask, since the first raster of its field needs none: what goes
-// to the row goes to memory of the reader, too.
+// Probe lets CheckRange check a row whose tensor has no mask because the first raster of its field needs none: what
+// goes to the row goes to memory of the reader, too.
 func (r *Reader) Probe(to *Row) error {
 	if !to.Field.Final.Base.Checked || to.Dst.Mask != nil || to.Layout == nil {
 		return nil

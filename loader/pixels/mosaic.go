@@ -26,7 +26,7 @@ func (r *Raster) OnGround() {
 }
 
 // OnGround returns the mapping from a window on the ground to a scene. It fails with kind unsupported if the scene's
-// place is not known, or its CRS not convertible.
+// place is unknown, or its CRS cannot be converted.
 func OnGround(window warp.Raster, a *catalog.Asset) (*warp.Mapping, error) {
 	if err := a.Unplaced("windows on the ground need"); err != nil {
 		return nil, a.Fault(err)
@@ -109,8 +109,8 @@ func (m *Mosaic) Add(ctx context.Context, field *Raster, a catalog.Asset, bands 
 	return err
 }
 
-// change makes field, of the next scene, that of the samples that follow. If they are as stored, those of other dtypes
-// go to the row first.
+// change makes field, of the next scene, the field of the samples that follow. If they are as stored, samples of
+// other dtypes go to the row first.
 func (m *Mosaic) change(field *Raster) error {
 	if field.Native == m.to.Field.Native {
 		return nil
@@ -174,7 +174,7 @@ func (r *Row) putValid(planes int, s *Resampler, size int) {
 }
 
 // Taken returns the pixels of a scene that the field takes for a mapping, without bands, and whether they are the
-// pixels of the window, which need not be resampled.
+// pixels of the window, so that resampling is unnecessary.
 func (r *Raster) Taken(m *warp.Mapping) (in chunk.Box, copied bool) {
 	down, right, ok := m.Shift()
 	if !ok {

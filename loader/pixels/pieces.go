@@ -13,7 +13,7 @@ import (
 )
 
 // Chunks over Options.MaxChunkBytes are decoded in pieces of rows, if they can be (chunk.Index.InPieces): stored
-// bytes are read in parts of MaxRun, and decoded rows go to the sink piece by piece, so that memory does not
+// bytes are read in parts of MaxRun, and decoded rows go to the sink piece by piece, so memory does not
 // depend on the size of the chunk. Nothing is kept between windows: every window decodes its chunk from the
 // first row on.
 

@@ -79,8 +79,8 @@ func (r *Reader) SetClock(c *resources.Clock) {
 	}
 }
 
-// idleReaders holds readers that no call uses, so that a program that reads file after file does not
-// build decoder tables and buffers for each. The garbage collector frees readers that stay idle.
+// idleReaders holds unused readers: a program that reads file after file builds decoder tables and
+// buffers once. The garbage collector frees readers that stay idle.
 var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewDecoder(nil)} }}
 
 // BorrowReader returns an idle Reader, or a new one, set to these options. The caller returns it
@@ -110,8 +110,8 @@ func (r *Reader) GiveBack() {
 type Sink interface {
 	// Put receives the samples of chunk i of x, of shape x.DecodedShape(i) and dtype x.DType. They are valid
 	// until Put returns. Pixels past the last one of the box that is read have arbitrary content, because
-	// decoding stops there. x is the index that is read or, for chunks that are decoded in pieces, that
-	// of its pieces (chunk.Index.InPieces).
+	// decoding stops there. x is the index that is read or, for chunks that are decoded in pieces, the index
+	// of their pieces (chunk.Index.InPieces).
 	Put(x *chunk.Index, i int, samples []byte)
 }
 

@@ -37,7 +37,7 @@ type sideTap struct {
 	weight float32 // of b, from 0 to below 1; a has the rest
 }
 
-// taps fills t with the taps that make n samples of m. The arithmetic is in whole numbers, so that
+// taps fills t with the taps that make n samples of m. The arithmetic is in whole numbers, so
 // every machine picks the same samples. See docs/order.md, Resampling.
 func taps(t []sideTap, m, n int) []sideTap {
 	t = t[:0]
@@ -202,7 +202,7 @@ func (r *Raster) ResampledBytes(win shuffle.Box, limit int) int64 {
 // Grown returns n bytes, in the memory of b if that has room. Their content is arbitrary.
 func Grown(b []byte, n int) []byte {
 	if cap(b) < n {
-		// The memory is aligned, so that cast.Of can view the bytes as float32.
+		// The memory is aligned, so cast.Of can view the bytes as float32.
 		return cast.Aligned(n)
 	}
 	return b[:n]
@@ -313,7 +313,7 @@ func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, pla
 	for i := range s.x {
 		tap := &s.x[i]
 		valid[i] = s.InValid[near+tap.near]
-		// Each is 0 or 1, so that this is 0 if one is missing.
+		// Each is 0 or 1: this is 0 if one is missing.
 		if validAbove[tap.a]&validAbove[tap.b]&validBelow[tap.a]&validBelow[tap.b] == 0 {
 			out[i] = s.blend(plane, w, near+tap.near, y, tap)
 			continue
@@ -325,7 +325,7 @@ func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, pla
 }
 
 // blend returns the bilinear value of four samples. The nearest sample, at index near, stands in for
-// missing ones, so that nodata neither bleeds into results nor removes the pixels beside it. If the
+// missing ones, so nodata neither bleeds into results nor removes the pixels beside it. If the
 // nearest one is missing too, the result is its value, which is masked afterwards.
 func (s *Resampler) blend(plane, w, near int, y, x *sideTap) float32 {
 	nearest := s.Float(near)

@@ -23,7 +23,7 @@ type slab struct {
 	used   int     // places
 }
 
-// placeSize returns the size of places for tiles of n bytes: up to 1/32 more than they need, so that chunks of about
+// placeSize returns the size of places for tiles of n bytes: up to 1/32 more than they need, so chunks of about
 // the same size, as those at the edges of strips, have places in the same slabs.
 func placeSize(n int) int {
 	n += chunk.Spare

@@ -304,8 +304,8 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 }
 
 // Laid reads window win of asset a, a stack or a raster of colours, into dst as a batch has it: planes of samples of
-// the tensor's dtype, and their validity if the field names one. The field must have the size of the window. Of a
-// raster, bands are those of the asset. limit is as for Warped.
+// the tensor's dtype, and their validity if the field names one. The field must have the size of the window. For a
+// raster, bands are the bands of the asset. limit is as for Warped.
 func (r *Reader) Laid(ctx context.Context, f *Raster, a catalog.Asset, bands *PickedBands, win shuffle.Box,
 	dst einops.Target, limit int) error {
 	tensor := f.Tensor()

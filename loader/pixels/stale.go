@@ -13,7 +13,7 @@ import (
 )
 
 // freshness remembers the files whose index still holds although their modification time has changed,
-// as in a copied dataset, so that each such file is checked once and not for every window. It is a hash
+// as in a copied dataset, so each such file is checked once and not for every window. It is a hash
 // table of fixed size: a file that another one overwrites is checked again.
 type freshness struct {
 	slots []uint64 // hashes of URI and times, at the hash modulo freshPlaces; 0 is an empty slot

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 )
 
-// TileCache shares decoded chunks among windows, so that each chunk is decoded once. There are two kinds of windows.
+// TileCache shares decoded chunks among windows, so each chunk is decoded once. There are two kinds of windows.
 // Windows of a pool keep all chunks, and evict the chunks that were used longest ago, which belong to pools that are
 // over. All others announce the chunks of the windows that come next (Plan): a chunk is shared only if another of
 // these windows needs it, and makes room for one that is needed earlier. A cache with much memory
@@ -29,8 +29,8 @@ type TileCache struct {
 	By    map[TileKey]*tile // all tiles that have not failed
 	// Evicted counts the tiles that made room for others, and those for which there was no room.
 	Evicted int64
-	// Used holds the *tile that no reader holds, the last used one first, and behind it those that no window needs any
-	// more. Only these can be evicted, because a reader may still copy from the others.
+	// Used holds each *tile that no reader holds, the last used one first, and behind it the tiles whose last window
+	// is done. Only these can be evicted, because a reader may still copy from the others.
 	Used list.List
 
 	// Planned has for each chunk the windows that come next and need it.
@@ -62,7 +62,7 @@ const (
 	keptTile = 4 << 10
 	// keptReserve is the part of the machine's memory that tiles leave free: 1/keptReserve.
 	keptReserve = 16
-	// keptLook is the time between two looks at the free memory, each of which takes some 100 µs.
+	// keptLook is the time between two looks at the free memory; a look takes some 100 µs.
 	keptLook = time.Second
 	// keptGiven is how much of a cache is given back at once: 1/keptGiven, at least keptGivenBytes.
 	keptGiven      = 4
@@ -190,8 +190,8 @@ func (c *TileCache) next(key TileKey) (order int64, rows int) {
 
 // Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If decode
 // is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
-// decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room, or if no
-// other window needs the chunk and the cache does not keep it. version is of the file: a tile of another version makes
+// decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room, or if this is the only
+// window that needs the chunk and the cache does not keep it. version is of the file: a tile of another version makes
 // room, or stays for the readers that hold it. order is the place of the window in the run, 0 for one of a pool, and
 // rows how many of the first rows of the chunk it needs.
 func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows int) (t *tile, decode bool) {
@@ -371,7 +371,7 @@ func (c *TileCache) Finish(t *tile, failed bool) {
 		// reader alone, such as a cancelled context.
 		delete(c.By, t.key)
 	}
-	// It is closed after Failed is set, so that readers that wake see it.
+	// It is closed after Failed is set, so readers that wake see it.
 	close(t.Ready)
 }
 

@@ -156,7 +156,7 @@ func (w *walk) decode(ctx context.Context, wants []neededChunk) error {
 // runsTogether bounds the runs that are requested together.
 const runsTogether = 32
 
-// together returns how many of the next runs are read together: of remote files as many as fit into MaxRun, so that
+// together returns how many of the next runs are read together: of remote files as many as fit into MaxRun, so
 // their answers come in one round trip; else one, and one that the cache on disk has.
 func (w *walk) together(list []runs.Run) int {
 	n, total := 0, int64(0)
@@ -169,7 +169,7 @@ func (w *walk) together(list []runs.Run) int {
 
 // read reads runs and decodes their chunks, which are the first of wants. It returns how many it has decoded.
 func (w *walk) read(ctx context.Context, list []runs.Run, wants []neededChunk) (count int, _ error) {
-	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
+	// The turn is taken after the read, so a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
 	// caches with bytes that wait.
 	near, reading := w.waits && w.isNear(list[0]), ctx
@@ -301,8 +301,8 @@ func (w *walk) finish(c *neededChunk, samples []byte) {
 	w.Clock.Lap(resources.StageScatter)
 }
 
-// putBack puts back the tiles that divide got. It marks those that are not decoded as failed, so that no other reader
-// waits for them forever.
+// putBack puts back the tiles that divide got. It marks the others as failed, for which other readers would wait
+// forever.
 func (w *walk) putBack(tiles *TileCache) {
 	for _, list := range [...][]neededChunk{w.ownChunks, w.otherChunks} {
 		for _, c := range list {
@@ -358,7 +358,7 @@ func (w *walk) sparse(ctx context.Context) error {
 
 // isNear reports whether the cache on disk has a run of the file.
 func (w *walk) isNear(run runs.Run) bool {
-	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
+	// A forbidden run is not looked for: the cache would search a range of any length.
 	if w.disk == nil || w.allowed(run) != nil {
 		return false
 	}
@@ -367,7 +367,7 @@ func (w *walk) isNear(run runs.Run) bool {
 }
 
 // allowed checks a run. Offset and length come from the file's header, which may lie. They are checked before memory is
-// allocated, so that a small hostile file cannot claim gigabytes.
+// allocated, so a small hostile file cannot claim gigabytes.
 func (w *walk) allowed(run runs.Run) error {
 	if w.dry == nil { // which has no file
 		if err := present(w.file, run); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // atOverview returns an overview of an asset, from 0, as an asset: the same file, or the file of the overviews beside
-// it, with another index. It fails with kind not found if no overview has this number.
+// it, with another index. It fails with kind not found if the overviews end before this number.
 func atOverview(ctx context.Context, o resources.Options, a catalog.Asset, level int) (catalog.Asset, error) {
 	levels, err := pixels.Overviews(ctx, o, a)
 	if err != nil {

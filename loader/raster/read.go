@@ -113,8 +113,8 @@ type ReadOptions struct {
 	Headers [][]byte
 	// Threads is how many goroutines decode. Default 1.
 	Threads int
-	// MaxBytes bounds the result in bytes. Default DefaultMaxBytes. Without it a small file could
-	// fill the memory, since sparse chunks and equal samples take almost no bytes in a file.
+	// MaxBytes bounds the result in bytes. Default DefaultMaxBytes. Otherwise a small file could
+	// fill the memory: sparse chunks and equal samples take almost no bytes in a file.
 	MaxBytes int64
 	// Validity asks for Array.Valid. It does not change Array.Data.
 	Validity bool
@@ -328,7 +328,7 @@ func shapeOf(x *chunk.Index) string {
 	return fmt.Sprintf("(%d, %d, %d) %s", x.Bands, x.Height, x.Width, x.DType)
 }
 
-// withHeader returns a raster file whose header the caller has, so that it is not read.
+// withHeader returns a raster file whose header the caller has, so it is not read.
 func withHeader(ctx context.Context, o resources.Options, path, header string) (catalog.Asset, error) {
 	path, err := o.Resolve(path)
 	if err != nil {
@@ -484,7 +484,7 @@ func (q *readPlan) decode(ctx context.Context, _ int, pieces iter.Seq[piece]) er
 	return err
 }
 
-// allocate makes the memory of the result. With a budget, large memory is outside of the heap, so that Release frees it
+// allocate makes the memory of the result. With a budget, large memory is outside of the heap, so Release frees it
 // at once, not the next garbage collection. Without a budget, Release need not be called.
 func (q *readPlan) allocate() error {
 	size, valid := q.plan.Len()*q.out.DType.Size(), 0
@@ -544,7 +544,7 @@ func (q *readPlan) pieces() iter.Seq[piece] {
 			for line := box.Y0; line < box.Y1; {
 				part := box
 				part.Y0 = line
-				// A piece ends with a row of chunks, so that no two threads decode the same chunk.
+				// A piece ends with a row of chunks, so no two threads decode the same chunk.
 				if q.threads > 1 {
 					part.Y1 = min((line/asset.Index.ChunkH+1)*asset.Index.ChunkH, box.Y1)
 				}

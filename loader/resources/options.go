@@ -165,7 +165,7 @@ func (o Options) Validate() error {
 }
 
 // Members keeps the containers open into which paths of raster.Read lead ("data.taco::roi_1/lrf::2"),
-// with their tables and headers, so that the next path into one costs only its own raster. A container
+// with their tables and headers, so the next path into one costs only its own raster. A container
 // whose files have changed is opened again; remote ones are checked every few seconds. The zero value
 // is ready to use and safe for concurrent use. Close it after the last Read.
 type Members struct {

@@ -85,7 +85,7 @@ type Stages struct {
 	chunks, bytes atomic.Int64 // that were decoded
 }
 
-// Spent returns the time that all workers spent in each stage, without the pieces of work that are not done. It is 0 if
+// Spent returns the time that all workers spent in each stage, in the pieces of work that are done. It is 0 if
 // s is nil.
 func (s *Stages) Spent() (all Spent) {
 	if s != nil {
@@ -103,7 +103,7 @@ func (s *Stages) NoMemory(d time.Duration) {
 	}
 }
 
-// Clock starts the clock of one worker. It returns nil if s is nil, so that workers do not read the time
+// Clock starts the clock of one worker. It returns nil if s is nil, so workers do not read the time
 // unless they are measured.
 func (s *Stages) Clock() *Clock {
 	if s == nil {

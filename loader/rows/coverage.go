@@ -20,7 +20,7 @@ func OpenCoverage(ctx context.Context, path string, o resources.Options, t *Tabl
 }
 
 // Covered returns which of n rows a sampler of whole chips or random windows can draw from: in each of its sizes they
-// have a window with at most MaxNoData without data. Rows that could not be read when they were counted have none.
+// have a window with at most MaxNoData without data. Rows that could not be read when they were counted lack them.
 func (w *Weights) Covered(ctx context.Context, s *shuffle.Sampler, n int64, row func(i int64) int64) ([]uint32, error) {
 	if err := budget.Grow(ctx, 4*n); err != nil {
 		return nil, err
@@ -63,12 +63,12 @@ func (w *Weights) covers(row int64, s *shuffle.Sampler) (bool, error) {
 	return found, nil
 }
 
-// maxGrid bounds the windows of grids that are looked at, each of which takes 4 bytes if it counts: 1 GiB.
+// maxGrid bounds the windows of grids that are looked at: each takes 4 bytes if it counts, 1 GiB in all.
 const maxGrid = 1 << 28
 
-// LimitGrid sets the windows of a grid of which at most MaxNoData has no data, and returns how many there are without
-// the limit. of returns the row of an item and its size in pixels, which is 0 by 0 if it cannot be read: then it keeps
-// a window, whose reading meets the error.
+// LimitGrid keeps the windows of a grid that have at most a share of MaxNoData without data, and returns how many
+// windows there are without the limit. of returns the row of an item and its size in pixels, which is 0 by 0 if it
+// cannot be read: then it keeps a window, whose reading meets the error.
 func (w *Weights) LimitGrid(ctx context.Context, s *shuffle.Sampler, items int64,
 	of func(i int64) (row int64, height, width int)) (all int64, err error) {
 	grid := s.Kind.(*shuffle.Grid)

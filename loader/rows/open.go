@@ -241,7 +241,8 @@ func openWithSides(ctx context.Context, s Store, src *spec.Source, from []spec.F
 	return table, nil
 }
 
-// moreColumns returns the columns that a source and fields need beside those of its conditions and of values.
+// moreColumns returns the columns that a source and fields need beside the columns of its conditions and of
+// values.
 func moreColumns(src *spec.Source, fields []spec.Field) []string {
 	names := slices.Concat(src.PickColumns(), src.More)
 	for _, field := range fields {
@@ -264,7 +265,7 @@ func CatalogSource(field spec.Field) catalog.Source {
 type Store struct {
 	// Open opens a path as the dataset of a source with the given fields. The options have their defaults.
 	Open func(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Table, error)
-	// Image returns the one raster that a path is; nil for a kind of which a path is no raster.
+	// Image returns the one raster that a path is, or nil for a kind whose paths are no rasters.
 	Image func(ctx context.Context, path string, o resources.Options) (catalog.Asset, error)
 	// Member returns the raster that a name leads to in a path, CONTAINER::PATH, or a byte range; nil for a kind that
 	// has no such names.

@@ -234,10 +234,10 @@ func (s *Selector) inTable(ctx context.Context, filter spacetime.Filter) ([]int,
 // crsColumn is the column in which a catalog has the EPSG code of each row's bounds.
 const crsColumn = "epsg"
 
-// inBounds returns the rows whose bounds match a box. A row without bounds is in no box. Rows whose
-// bounds are in an unknown CRS are neither inside nor outside: they are an error, which counts
-// them. Rows that were dropped before are skipped, so that a condition before the box can leave
-// them out.
+// inBounds returns the rows whose bounds match a box. A row without bounds lies outside all boxes.
+// Rows whose bounds are in an unknown CRS are neither inside nor outside: they are an error, which
+// counts them. Rows that were dropped before are skipped, so a condition before the box can
+// leave them out.
 func (s *Selector) inBounds(ctx context.Context, f spacetime.Filter) ([]int, error) {
 	bounds, err := Bounds(ctx, s.table, spec.BoundsColumns)
 	if err != nil {
@@ -377,7 +377,7 @@ func Filter(c *spec.Condition) (spacetime.Filter, error) {
 	return filter, err
 }
 
-// Only returns the filters by place and time that the conditions of a source apply, so that files of a TACOLLECTION
+// Only returns the filters by place and time that the conditions of a source apply, so files of a TACOLLECTION
 // that they rule out stay unopened. It returns nil if a condition may look at more than one sample.
 func Only(s *spec.Source) ([]spacetime.Filter, error) {
 	var only []spacetime.Filter

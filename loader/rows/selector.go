@@ -30,7 +30,7 @@ func (c *Column) suit(t *Table, name string, o *spec.Operand) error {
 			return fmt.Errorf("column %q: %w", name, err)
 		}
 	}
-	// Without rows nothing is compared, so that nothing can be wrong with the operand.
+	// Without rows nothing is compared: any operand passes.
 	if t.N == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func InPart(err error, part string) error {
 	return fault.WithPart(err, part, min(cause.Off, 0))
 }
 
-// init allocates keep with all rows. Without conditions it stays nil, so that a run over all rows
+// init allocates keep with all rows. Without conditions it stays nil: a run over all rows
 // needs no list of them.
 func (s *Selector) init() {
 	if s.Keep == nil {
@@ -401,7 +401,7 @@ func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 	return first
 }
 
-// maxParts is how many parts the error of given lists, so that it stays short.
+// maxParts is how many parts the error of given lists, so it stays short.
 const maxParts = 10
 
 // number returns a value as float64, NaN for null. A string is an error.
@@ -513,7 +513,7 @@ func inTimes(ranges []spec.Range) (out []spec.Range, ok bool) {
 
 // selectRows returns the rows that meet the conditions and the split of a subset; nil for all.
 func selectRows(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
-	// A container applies its subset when it is opened, so that nothing is looked up for other
+	// A container applies its subset when it is opened, so nothing is looked up for other
 	// samples.
 	if t.Selected {
 		return nil, nil
@@ -635,7 +635,7 @@ func keysOf(ctx context.Context, t *Table, column string) (keys []string, presen
 }
 
 // GroupsOf returns a number for each row that is the same where the values of a column are, or the days of a column of
-// times. Rows without a value have -1. A column that does not exist, or holds no times, is fault.NotFound.
+// times. Rows without a value have -1. A column that is missing, or holds other values than times, is fault.NotFound.
 func GroupsOf(ctx context.Context, t *Table, column string, days bool) ([]int64, error) {
 	if days {
 		const day int64 = 24 * 60 * 60 * 1e6 // microseconds
@@ -737,7 +737,7 @@ func Ranks(ctx context.Context, t *Table, column string) (ranks []int64, present
 
 // ordered returns an integer that compares like the float does.
 func ordered(f float64) int64 {
-	// -0 + 0 is 0, so that both zeros are equal.
+	// -0 + 0 is 0, so both zeros are equal.
 	bits := int64(math.Float64bits(f + 0))
 	// The bits of positive floats ascend with them. The bits of negative floats descend, so all bits
 	// but the sign are inverted.

@@ -77,7 +77,7 @@ func closeSides(sides []*side) (err error) {
 }
 
 // ownFields returns the fields that are the dataset's own, at least one, and for each field its number among them, -1
-// for those of sides.
+// for fields of sides.
 func ownFields(fields []spec.Field, sides []*side) (own []spec.Field, places []stack) {
 	places = make([]stack, len(fields))
 	for i := range fields {
@@ -93,7 +93,8 @@ func ownFields(fields []spec.Field, sides []*side) (own []spec.Field, places []s
 	return own, places
 }
 
-// joinFields gives a table whose fields are its own, as ownFields returned them, those of sides, too.
+// joinFields gives a table whose fields are its own, as ownFields returned them, the fields of sides,
+// too.
 func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []stack, sides []*side) error {
 	column := t.Column
 	if err := t.joinSides(ctx, sides); err != nil {
@@ -155,7 +156,7 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 	return nil
 }
 
-// sideOf returns the table that has a column, nil of none. A name that is not unique is Unsupported; the columns that
+// sideOf returns the table that has a column, nil of none. An ambiguous name is Unsupported; the columns that
 // paths make give way. own returns columns of the dataset itself.
 func sideOf(ctx context.Context, own func(context.Context, string) (Column, error), sides []*side, name string) (
 	found *side, err error) {

@@ -94,8 +94,8 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 	return nil
 }
 
-// numbersIn returns the kind of the numbers that columns have together, 0 of none, and the first column that has no
-// numbers, or -1.
+// numbersIn returns the kind of the numbers that columns have together, 0 for an empty list, and the first column
+// that lacks numbers, or -1.
 func numbersIn(fields []Field) (kind catalog.Kind, other int) {
 	other = -1
 	for i, field := range fields {

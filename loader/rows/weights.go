@@ -42,7 +42,7 @@ type WeightsHeader struct {
 	Classes []float64 `json:"classes,omitempty"`
 	// Samples is a digest of the rows that were counted, as SamplesOf makes it. A table that is
 	// sorted anew has as many rows of the same sizes, so without a digest windows would be drawn by
-	// another row's weights. Old files have none and are not checked.
+	// another row's weights. Old files lack it and are left unchecked.
 	Samples string `json:"samples,omitempty"`
 	// Found says in the file of a share of the rows which of Classes its pixels have. A file of all rows has it not:
 	// each of its classes has a pixel.
@@ -129,7 +129,7 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t *Table
 }
 
 // SamplesOf returns a digest of the keys of a dataset in order, as 32 hexadecimal digits. The directory that all keys
-// share is left out, so that weights stay valid after the files were moved.
+// share is left out, so weights stay valid after the files were moved.
 func SamplesOf(ctx context.Context, t *Table) (string, error) { return samplesOf(ctx, t.Keys) }
 
 func samplesOf(ctx context.Context, scan func(context.Context, func(int64, string) error) error) (string, error) {
@@ -185,7 +185,7 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 	return ParseWeights(data)
 }
 
-// weightsPiece is how much of a file of weights is read at a time, so that a cancelled opening ends soon.
+// weightsPiece is how much of a file of weights is read at a time, so a cancelled opening ends soon.
 const weightsPiece = 16 << 20
 
 // A file of weights begins with the magic and the length of the header.
@@ -340,7 +340,7 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 	return err
 }
 
-// ClassesFound fails with kind not found if no pixel has one of the classes of a file: windows would be drawn as if
+// ClassesFound fails with kind not found if all pixels lack the classes of a file: windows would be drawn as if
 // nobody asked for them.
 func ClassesFound(h *WeightsHeader, found []bool) error {
 	var none []float64

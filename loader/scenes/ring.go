@@ -59,7 +59,7 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 	return out, cut
 }
 
-// unwrap makes longitudes of a ring go on past 180 degrees, so that neighbours are less than half a turn apart. It
+// unwrap makes longitudes of a ring go on past 180 degrees, so neighbours are less than half a turn apart. It
 // reports false for a ring around a pole, which does not end where it began.
 func unwrap(ring orb.Ring) bool {
 	for i := 1; i < len(ring); i++ {
@@ -97,7 +97,7 @@ func lonlat(p orb.Polygon, from *crs.CRS) (orb.Polygon, error) {
 }
 
 // grain is the parts of a unit of a map that corners are rounded to: 1/1024 m hides the last bits of projections, in
-// which machines differ, so that all of them find the same cells.
+// which machines differ, so all of them find the same cells.
 const grain = 1024
 
 // turns are the degrees by which longitudes are moved to find them on a map.

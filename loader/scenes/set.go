@@ -73,8 +73,8 @@ type Map struct {
 	feet  []mapFootprint
 	boxes []boxtree.Box // of feet, until tree is made
 	tree  *boxtree.Tree
-	// The longitudes and latitudes that its footprints have of reach. Outlines of zones, bounds and roi are drawn no
-	// further than these, because a map need not have a place for all of them.
+	// The longitudes and latitudes that its footprints have of reach. Outlines of zones, bounds and roi are drawn
+	// this far only: a map may lack a place beyond.
 	feetBound orb.Bound
 }
 
@@ -100,7 +100,7 @@ type Set struct {
 }
 
 const (
-	// share is how many cells lie along a window: windows of 256 pixels have cells of 16, so that less than a tenth of
+	// share is how many cells lie along a window: windows of 256 pixels have cells of 16, so less than a tenth of
 	// the window's side is lost at the edge of a scene.
 	share = 16
 	// maxSpans bounds the spans of cells that footprints are drawn as: 8 million take 96 MB for a while. Where there
@@ -116,7 +116,7 @@ const (
 )
 
 // New returns the set of some scenes. Those that come first are preferred. It fails with kind unsupported if the place
-// of one is not known well enough, and with kind not found if no window fits.
+// of one is known too roughly, and with kind not found if no window fits.
 func New(scenes []Scene, o Options) (*Set, error) {
 	if len(scenes) > maxScenes {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d scenes: windows on the ground see at most %d",
@@ -450,7 +450,7 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 		}
 		joint := joined(list)
 		if !o.Edge && o.Stride == 0 {
-			// One cell more than the window reaches: a cell counts by its centre, so that half of it may lie outside.
+			// One cell more than the window reaches: a cell counts by its centre, so half of it may lie outside.
 			joint = joint.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
 		}
 		if found = joint; dataset > 0 {

@@ -15,8 +15,8 @@ type Step struct {
 }
 
 // Steps returns the steps of the sequence in the window at a place, at most Options.Length, made of scenes that are
-// not Beside. A scene that lies beside the window and shares a side with it has none of its pixels, and is not a step,
-// unless no scene has a pixel.
+// not Beside. A scene that lies beside the window and shares a side with it has none of its pixels. It is a step only
+// if all scenes are like this.
 func (s *Set) Steps(p shuffle.Place) []Step {
 	var list []Step
 	places := map[int64]int{} // the place in list by Scene.Step

@@ -30,7 +30,8 @@ type version struct {
 }
 
 const (
-	// keptBytes bounds the memory of the files that a field keeps: those of 100 images with 1,000 buildings each.
+	// keptBytes bounds the memory of the files that a field keeps: as much as 100 images with 1,000 buildings
+	// each take.
 	keptBytes = 64 << 20
 	// grown is the memory that a file may take while it is read, by its bytes: of GeoJSON 1 of text, 5 of
 	// shapes, up to 19 of the feature that is parsed; of Parquet 16 of pages. A file gets smallFile beside it.
@@ -85,7 +86,7 @@ func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
 	return made, nil
 }
 
-// read reads a file to its end, so that it need not stay open, and returns the memory that it takes.
+// read reads a file to its end, so it need not stay open, and returns the memory that it takes.
 func (v *Field) read(ctx context.Context, r source.Reader, path string) (_ *vector.Layer, bytes int64, err error) {
 	room := min(grown*min(r.Size(), math.MaxInt64/(2*grown))+smallFile, v.each.large.Size())
 	grow := func(_ context.Context, n int64) error {

@@ -56,7 +56,7 @@ type Picture struct {
 	height, width float64 // of the image, for shapes in shares of it; otherwise 0
 }
 
-// Picture returns the grid of a window of an asset in a row. An asset whose place is not known is unsupported.
+// Picture returns the grid of a window of an asset in a row. An asset without a known place is unsupported.
 func (v *Field) Picture(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
 	turn shuffle.Element) (*Picture, error) {
 	shapes := v.one
@@ -222,7 +222,7 @@ func (p *Picture) place(shape orb.Geometry) orb.Geometry {
 
 // convert converts points to the CRS of the image.
 func (p *Picture) convert(list []orb.Point) {
-	// A few at a time, so that they need no memory of their own.
+	// A few at a time: they need no memory of their own.
 	var some [64]crs.Point
 	for len(list) > 0 {
 		count := min(len(list), len(some))

@@ -113,7 +113,7 @@ func (v *Field) survey(ctx context.Context) (*survey, error) {
 	if v.Vector.Kind == spec.InstanceVector || v.Classes != nil && len(v.Columns) == 0 {
 		return all, nil
 	}
-	// Blocks of files, each read as a whole, so that the same files are read on all machines.
+	// Each block of files is read as a whole: the same files are read on all machines.
 	n, block := files.table.N, int64(1)
 	for row := int64(0); row < n && !all.done(v); row, block = row+block, min(2*block, 1<<10) {
 		err := each.Of(ctx, min(block, n-row), 4*runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {

@@ -82,7 +82,7 @@ type Group struct {
 }
 
 // maxNested is the depth of groups in groups. A spec is user input and groups are visited
-// recursively, so that the depth must have a bound.
+// recursively, so the depth must have a bound.
 const maxNested = 8
 
 // validateWhere checks conditions. depth is the number of groups around them.
@@ -246,7 +246,7 @@ func compactedWhere(where []Condition) []Condition {
 	return where
 }
 
-// compacted returns JSON without white space, so that white space does not change the spec hash. Tables hold 1 and 0
+// compacted returns JSON without white space, which therefore leaves the spec hash alone. Tables hold 1 and 0
 // for true and false, also in a list.
 func compacted(m json.RawMessage) json.RawMessage {
 	var b bytes.Buffer

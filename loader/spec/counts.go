@@ -18,7 +18,7 @@ var ErrPerBatch = errors.New(
 var ErrOneSource = errors.New(`batches "one source" needs the same of the mixture around it`)
 
 // SetCounts sets the counts of the sources of a mixture, from their weights or from the
-// temperature, so that they sum to total. It keeps counts that the spec has. sources are only
+// temperature. They sum to total. It keeps counts that the spec has. sources are only
 // needed for a temperature.
 func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
 	weights := make([]float64, len(s.Sources))

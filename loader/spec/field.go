@@ -46,8 +46,8 @@ type Field struct {
 	// row.
 	Pattern string `json:"pattern,omitempty" role:"any"`
 	// Scenes are the paths of the datasets of scenes that the field has rasters in, for windows on the ground: labels
-	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those
-	// of each of them. Ground.Cover says where windows lie then. Default: the source.
+	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like apply to
+	// each of them. Ground.Cover says where windows lie then. Default: the source.
 	Scenes []string `json:"scenes,omitempty" hash:"place" role:"spec"`
 	// Match gives the field an axis t in sequences of scenes with the steps of another dataset: "step" takes the
 	// scenes that have the step's value in the column of the step, such as its day, and "nearest" the one whose time is
@@ -73,7 +73,7 @@ type Field struct {
 	// 0. JSON may have integers here, for a column of integers. A sample with another string is bad. Of a column of
 	// lists the tensor is (n, k): for each class 1 if the list has it, else 0. Default: all strings of the column in
 	// the order of their bytes, or its integers in theirs, of all sources together and also of rows that are not
-	// selected, so that parts of a split have the same values. The engine fills them in.
+	// selected, so parts of a split have the same values. The engine fills them in.
 	Classes []string `json:"classes,omitempty" role:"fixed,any"`
 
 	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all, which must have the
@@ -117,8 +117,8 @@ type Field struct {
 	// add_offset in Zarr); bands without them keep their samples. DType must be a float, or "auto". NoData and masks
 	// are of stored pixels.
 	Physical bool `json:"physical,omitempty" role:"makes,raster"`
-	// Scale and Offset are columns of numbers of the source, for Physical values by row in place of those of the
-	// files: one for all bands of a file, or one for each. Of Columns or Patterns it may be one for each raster. JSON
+	// Scale and Offset are columns of numbers of the source, for Physical values by row in place of the files' own:
+	// one for all bands of a file, or one for each. Of Columns or Patterns it may be one for each raster. JSON
 	// may have one name. They make Physical true.
 	Scale  Names `json:"scale,omitempty" role:"makes,raster"`
 	Offset Names `json:"offset,omitempty" role:"makes,raster"`
@@ -135,8 +135,8 @@ type Field struct {
 	Fill *Float `json:"fill,omitempty" role:"default,makes"`
 	// NoData lists the stored values of missing pixels, in place of the value that a file declares: one list for all
 	// bands of the tensor, or a list for each. JSON may have a value or one list. An empty one says that no pixel is
-	// missing. Without NoData NaN, which files of floats need not declare, is missing, too, where the field has Fill or
-	// Validity and the file no mask.
+	// missing. Without NoData, NaN is missing, too, where the field has Fill or Validity and the file no mask: files of
+	// floats need not declare it.
 	NoData [][]Float `json:"nodata,omitempty" role:"makes,raster"`
 	// Missing says what a sample without a file of Pattern, or with a null in Column, is: "error" (default) refuses the
 	// dataset, or makes the sample bad; "fill" keeps the sample: the field is nodata there, or 0, NaN or "", and
@@ -155,7 +155,7 @@ type Field struct {
 	Resample string `json:"resample,omitempty" role:"raster"`
 	// Ground says whether the rasters of this field must lie where the first raster field's lie: "match"
 	// (default) makes a sample bad whose rasters have corners more than half a pixel of the coarser one apart, in the
-	// CRS of the first; "ignore" goes by their sizes only. Rasters without a place are not compared.
+	// CRS of the first; "ignore" goes by their sizes only. Rasters without a place are left uncompared.
 	Ground string `json:"ground,omitempty" role:"raster"`
 	// Wavelengths are the centre wavelengths of the bands of the tensor in micrometres, which chaski passes on: models
 	// that take any sensor are given them beside each batch.
@@ -232,7 +232,7 @@ const (
 	TimeLayout    = "n t b y x"
 )
 
-// RowLayout is the layout of numbers and strings of which a sequence has one.
+// RowLayout is the layout of numbers and strings that a sequence has once, and not for each step.
 const RowLayout = "n"
 
 // Timeless reports whether the field has one value for each sequence of rows, as its layout has no axis t.
@@ -421,7 +421,7 @@ const (
 const (
 	Nearest  = "nearest"
 	Bilinear = "bilinear"
-	// Antialias is Bilinear with a filter that widens as windows shrink, so that every pixel counts: the filter of
+	// Antialias is Bilinear with a filter that widens as windows shrink, so every pixel counts: the filter of
 	// Pillow, and of torchvision with antialias=True. Only tensors of floats can use it.
 	Antialias = "antialias"
 )

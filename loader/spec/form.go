@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// jsonForm is the JSON form of a spec. ParseSpec puts long forms in place of short ones, so that Spec, the hash and the
+// jsonForm is the JSON form of a spec. ParseSpec puts long forms in place of short ones, so Spec, the hash and the
 // printed spec have long forms only.
 type jsonForm struct {
 	Spec
@@ -19,8 +19,8 @@ type jsonForm struct {
 	// defaults, a field that sets a layout, sizes, fill, nodata, pad, clip, physical or normalize is a raster, and one
 	// with a dtype is a raster or numbers. Bands and validity are for the only field, "image" of a spec without
 	// `fields`. Of several fields, labels do not take the fill, which would be a class there: fields of dtype native
-	// and int64, and of uint8 if they are not normalised. Clip is for dtype uint8. Normalize is not for dtypes native
-	// and int64 and, if it is the name of a method, not for fields that `stats` lacks. A fill or method that no field
+	// and int64, and of uint8 if they are not normalised. Clip is for dtype uint8. Normalize is for other dtypes than
+	// native and int64 and, if it is the name of a method, for fields that `stats` has. A fill or method that no field
 	// takes is an error.
 	Defaults object `json:"defaults,omitempty"`
 	// Stats are the statistics of fields by their names, for fields whose `normalize` is the name of a method: the

@@ -16,10 +16,10 @@ type GridWindows struct {
 	// Overlap is the number of pixels that neighbours of "grid" share, in place of a stride.
 	Overlap Pair `json:"overlap,omitzero"`
 	// StrideY and StrideX are the distances between windows of "grid" in pixels. Default: the sides
-	// of the window, so that windows do not overlap.
+	// of the window, so windows do not overlap.
 	StrideY int `json:"stride_y,omitempty"`
 	StrideX int `json:"stride_x,omitempty"`
-	// Pad leaves the last windows of "grid" at their stride, so that they reach past the edge;
+	// Pad leaves the last windows of "grid" at their stride, so they reach past the edge;
 	// every raster field must pad. Without it they are moved inside.
 	Pad bool `json:"pad,omitempty"`
 }

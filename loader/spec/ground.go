@@ -37,7 +37,7 @@ type GeoWindows struct {
 	// StrideM takes windows on a grid instead, every StrideM metres, a multiple of Resolution of at most SizeM. They
 	// cover all scenes. Default: random windows.
 	StrideM float64 `json:"stride_m,omitempty"`
-	// Edge lets random windows reach past the scenes, with padding there, so that all places are equally likely. By
+	// Edge lets random windows reach past the scenes, with padding there, so all places are equally likely. By
 	// default windows lie wholly inside of the scenes together.
 	Edge bool `json:"edge,omitempty"`
 	// Pick says which scenes come first where several cover a window: "first" (default) in the order of the rows,

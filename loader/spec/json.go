@@ -20,8 +20,8 @@ import (
 // a user wrote it, its value and the rule.
 func ParseSpec(b []byte) (Spec, error) { return parseChecked(b, false) }
 
-// ParseMeasured is ParseSpec for what goes over pixels as they are stored, such as statistics, of which normalisation
-// is made: the fields have no normalisation. All other members count as they do in a run, since they say which
+// ParseMeasured is ParseSpec for work on pixels as they are stored, such as the statistics that normalisation is made
+// of: the fields have no normalisation. All other members count as they do in a run, since they say which
 // rasters and rows there are.
 func ParseMeasured(b []byte) (Spec, error) { return parseChecked(b, true) }
 
@@ -84,7 +84,7 @@ type specPlace struct {
 	jsonMembers map[any]object
 }
 
-// maxDepth bounds place.depth. Every level reads the text below it again, so that 64 of them read at most 64 MiB. The
+// maxDepth bounds place.depth. Every level reads the text below it again, so 64 of them read at most 64 MiB. The
 // deepest spec has 8 mixtures of 2 levels and 8 groups of conditions of 4.
 const maxDepth = 64
 

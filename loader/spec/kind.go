@@ -196,7 +196,7 @@ func ClassLimit(dtype string, holds column.Kind) int {
 	return MaxClasses
 }
 
-// CheckClasses checks that classes are different, not empty, and not too many.
+// CheckClasses checks that classes are different and not empty, and how many there are.
 func CheckClasses(classes []string) error {
 	if len(classes) > MaxClasses {
 		return fmt.Errorf("classes has %d strings: it must have at most %d", len(classes), MaxClasses)

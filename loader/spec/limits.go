@@ -2,7 +2,7 @@ package spec
 
 // Limits of a spec. A spec is user input, so every size in it must have a bound.
 const (
-	// maxSamples bounds the samples of an epoch. It is 2^62, half the range of int64, so that the position after a
+	// maxSamples bounds the samples of an epoch. It is 2^62, half the range of int64, so the position after a
 	// ticket's last row does not overflow.
 	maxSamples  = 1 << 62
 	maxFields   = 64
@@ -11,7 +11,7 @@ const (
 	maxSizes    = 64      // of windows: the engine has layouts and tensors of each
 	maxSteps    = 1 << 16 // of a sequence
 	// MaxWindow is the longest side of a window in pixels. At 2^16, the 2^32 pixels of the largest
-	// window, in 2^16 bands (chunk.MaxBands) of 2^4 bytes, are 2^52 bytes, so that the product fits
+	// window, in 2^16 bands (chunk.MaxBands) of 2^4 bytes, are 2^52 bytes, so the product fits
 	// an int64.
 	MaxWindow = 1 << 16
 	// maxSpecBytes must stay below the 4 MiB that package shuffle allows for the run of a state,

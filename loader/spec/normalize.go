@@ -146,7 +146,7 @@ func paired(a Values, defaultA float64, b Values, defaultB float64) (Values, Val
 	return repeated(a), repeated(b)
 }
 
-// positiveZeros makes 0 of -0, so that an offset of 0 has one spec hash.
+// positiveZeros makes 0 of -0: an offset of 0 has one spec hash.
 func positiveZeros(values []float64) {
 	for i := range values {
 		values[i] += 0

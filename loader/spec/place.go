@@ -44,7 +44,7 @@ func (s Spec) Places() string {
 }
 
 // unhashed calls do for the members with a tag `hash` in a value, at any depth: with the tag, the name of the member,
-// and the struct that has it. Lists and structs are copied on the way, because a caller shares them, so that do may
+// and the struct that has it. Lists and structs are copied on the way: a caller shares them, and do may
 // change members.
 func unhashed(v reflect.Value, do func(why, name string, member, of reflect.Value)) {
 	switch v.Kind() {

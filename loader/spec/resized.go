@@ -22,7 +22,7 @@ type ResizedWindows struct {
 	Ratio float64 `json:"ratio,omitempty"`
 	// OfAsset makes Scale of "resized_window" relative to the area of the asset.
 	OfAsset bool `json:"of_asset,omitempty"`
-	// Whole makes the window of "resized_window" the whole asset, so that assets of any size become tensors of one
+	// Whole makes the window of "resized_window" the whole asset, so assets of any size become tensors of one
 	// size. Scale, Ratio, OfAsset and PerAsset are not for it.
 	Whole bool `json:"whole,omitempty"`
 }

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// schema is the content of a file, because a binary has no comments to make the schema from at run
-// time, and so that a review shows every change of the spec. TestSchema compares the file with the
-// types.
+// schema is the content of a file: a binary has no comments to make it from at run time, and a
+// review shows every change of the spec. TestSchema compares the file with the types.
 //
 //go:embed spec.schema.json
 var schema []byte

@@ -11,7 +11,7 @@ import (
 )
 
 // The types of this file read more than one form. WithDefaults moves short forms to the members that they stand for,
-// so that the JSON of a spec with defaults has long forms only. If these members are set too, the short form stays,
+// so the JSON of a spec with defaults has long forms only. If these members are set too, the short form stays,
 // and Validate refuses it. An error of UnmarshalJSON is the rule for the value.
 
 // Text is a string, which JSON may write as a whole number, true or false.

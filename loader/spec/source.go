@@ -278,7 +278,7 @@ func (s *Source) validateFields(names map[string]bool) error {
 	return nil
 }
 
-// replaced lists members of a field that name one thing together, so that one of an override replaces all: a column of
+// replaced lists members of a field that name one thing together, so one of an override replaces all: a column of
 // the spec must not meet a pattern of the source.
 var replaced = [][]string{{"column", "pattern", "blob"}, {"bands", "band_names", "by_position"}}
 

@@ -49,8 +49,8 @@ type Spec struct {
 	Seed uint64 `json:"seed"`
 	// Last says what becomes of the last global batch of an epoch if it is short: "short" (default)
 	// gives it with the rows that there are, "drop" leaves it out, "pad" adds rows that are not valid,
-	// so that all batches have one shape. A rank has a row that is not valid where it would have none,
-	// and with "pad" where other ranks have one more.
+	// so all batches have one shape. A rank gets a row with valid = false where it would have
+	// none, and with "pad" where other ranks have one more.
 	Last string `json:"last,omitempty"`
 	// Take is the number of samples of an epoch. The next epoch continues where this one ends, so
 	// every sample comes once before any comes again. Default: as many samples as the dataset has.

@@ -22,7 +22,7 @@ type Split struct {
 	// Column is the column for "column", "date" and "given". Default for "given": the first of split,
 	// tortilla:data_split, split:split and ml:split that the table has.
 	Column string `json:"column,omitempty"`
-	// Seed is the seed of the hash. It is apart from the seed of the spec, so that a split stays
+	// Seed is the seed of the hash. It is apart from the seed of the spec, so a split stays
 	// the same from run to run. Default 0.
 	Seed uint64 `json:"seed,omitempty"`
 	// Shares are the parts in order, for "hash", "column", "cell" and "place", or an object of their weights by name.

@@ -64,7 +64,7 @@ func (f *Field) Parts() []Field {
 	return out
 }
 
-// validateStack checks the members of a stacked field. A field that is not stacked must have no grid.
+// validateStack checks the members of a stacked field. Only a stacked field may have a grid.
 func (f *Field) validateStack() error {
 	if !f.Stacked() {
 		if f.Grid != 0 {

@@ -20,9 +20,9 @@ type Subset struct {
 	// IDColumn is the column of the dataset that holds the ids. Each id then names all rows that have it. Default: what
 	// the samples are called.
 	IDColumn string `json:"id_column,omitempty"`
-	// Tables are other tables whose columns the dataset has, too: of each sample those of the row with its key. JSON
-	// may have an object here, of a column of the dataset by the path of each table, or of an object that has the
-	// dataset's column by the table's: {"labels.csv": "id"} or {"labels.csv": {"Image ID": "id"}}.
+	// Tables are other tables whose columns the dataset has, too: a sample gets the columns of the row with its key.
+	// JSON may have an object here, of a column of the dataset by the path of each table, or of an object that has
+	// the dataset's column by the table's: {"labels.csv": "id"} or {"labels.csv": {"Image ID": "id"}}.
 	Tables []SideTable `json:"tables,omitempty"`
 	// Where lists conditions. A row must meet all of them. A condition is an object, a list of column, operator and
 	// value, or SQL, which may also stand for the list.
@@ -45,7 +45,7 @@ type Subset struct {
 	Time *Time `json:"time,omitempty"`
 	// Missing says what happens to ids for which a field with a pattern has no file: "error"
 	// (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many. The same holds
-	// for ids of IDList that name no sample, and for samples without a row in one of Tables.
+	// for ids of IDList without a sample, and for samples that one of Tables lacks.
 	Missing string `json:"missing,omitempty" hash:"rule"`
 }
 
@@ -94,7 +94,7 @@ type Time struct {
 	// Length is the number of steps of a sample, from 1 to 65,536.
 	Length int `json:"length"`
 	// Stride is the number of steps from the start of one sample of a series to the start of the
-	// next. Default: Length, so that samples do not overlap.
+	// next. Default: Length, so samples do not overlap.
 	Stride int `json:"stride,omitempty"`
 	// Cut leaves out the end of a series if it does not fill a sample. Without it the end is
 	// padded.
@@ -259,7 +259,8 @@ func (s *Subset) ids() (names []string) {
 	return names
 }
 
-// Texts returns the columns that are compared with strings for being equal, or among them, and those of keys.
+// Texts returns the columns that are compared with strings for being equal, or among them, and the columns of
+// keys.
 func (s *Subset) Texts() (names []string) {
 	names = s.ids()
 	for i := range s.Where {

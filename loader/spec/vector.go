@@ -12,13 +12,13 @@ import (
 // Vector describes a field of shapes. They are polygons, lines and points of a file, drawn into the window of the
 // sample on the grid of its first raster field. A batch has one tensor for it, (n y x), of the size of the window
 // there; 0 is where no shape is. For boxes and polygons see Kind. Shapes are converted to the CRS of the raster and
-// drawn in the order of the file, as rasterio.features.rasterize does, so that later ones cover earlier ones, and are
+// drawn in the order of the file, as rasterio.features.rasterize does, so later ones cover earlier ones, and are
 // flipped, turned and resized with the window. A raster without a place on the ground is a bad sample.
 type Vector struct {
 	// Path is the path or URI of the file: GeoParquet or GeoJSON; or COCO's JSON or a CSV of boxes, which name the
 	// image of each shape. The spec hash covers the shapes and their values, not the path.
 	Path string `json:"path,omitempty" hash:"place"`
-	// Pattern finds a file for each image, in place of Path: "labels/{id}.geojson". Its names are those of the pattern
+	// Pattern finds a file for each image, in place of Path: "labels/{id}.geojson". It has the names of the pattern
 	// of a raster field, and the folder is one below the source, or another with "../". Files are read with their
 	// samples. They may also be VOC's XML, text of DOTA or YOLO, JSON as COCO and SODA have it, or CSV. An empty file
 	// has no shapes.
@@ -46,7 +46,7 @@ type Vector struct {
 	// the pixels whose centres lie in it.
 	AllTouched bool `json:"all_touched,omitempty"`
 	// DType is the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value that it cannot hold
-	// is an error. Default: "int32" for "instances", "float32" for numbers that are not whole, "uint8" for masks
+	// is an error. Default: "int32" for "instances", "float32" for numbers with fractions, "uint8" for masks
 	// without values or of classes, "int64" for all others, and for all numbers with Pattern.
 	DType string `json:"dtype,omitempty"`
 	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT; or "pixels" of the image, from its upper left corner, or
@@ -167,8 +167,8 @@ func (f *Field) onlyNamed() bool {
 // paths of their files, of kind "text", come from the dataset.
 func (f *Field) Beside() bool { return f.Vector != nil && f.Kind != TextField }
 
-// TableFields returns the fields that a table needs for fields in the order of WithDefaults: those of rows, and for
-// each field of shapes that has a file for each image one with the paths of the files.
+// TableFields returns the fields that a table needs for fields in the order of WithDefaults: the fields of rows,
+// and for each field of shapes that has a file for each image one with the paths of the files.
 func TableFields(fields []Field) []Field {
 	out := slices.Clone(RowFields(fields))
 	for _, f := range fields[len(out):] {

@@ -63,5 +63,5 @@ func (s *Sampler) checkView() error {
 	return one.validate()
 }
 
-// InWindow says of which window of a sample an error is, by its place in the list.
+// InWindow says which window of a sample an error is about, by its place in the list.
 func InWindow(i int, err error) error { return within(fmt.Sprintf("window %d", i), err) }

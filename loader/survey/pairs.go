@@ -205,7 +205,7 @@ func (p *pairing) pair(ctx context.Context, row int64, column int) error {
 	}
 	*faulty++
 	report.Faults = append(report.Faults, PairFault{row, sample, p.fields[column].Name, fault.Line(err), err})
-	// They are sorted when twice as many have come, so that sorting costs little per pair.
+	// They are sorted when twice as many have come, so sorting costs little per pair.
 	if len(report.Faults) >= 2*p.pairs.MaxFaults {
 		report.cut(p.pairs.MaxFaults)
 	}

@@ -75,7 +75,7 @@ type PartField struct {
 	States [][]byte       `json:"states,omitempty"`
 }
 
-// other returns the statistics of a dtype, nil if there are none.
+// other returns the statistics of a dtype, or nil.
 func (f *PartField) other(dtype chunk.DType) *stats.Field {
 	for _, o := range append([]*stats.Field{f.Stats}, f.Others...) {
 		if o.DType() == dtype {
@@ -168,7 +168,7 @@ func ReadPart(r io.Reader) (*Part, error) {
 	}
 	err = part.parse()
 	for i := range part.Fields {
-		// The text is dropped once it is parsed, so that it takes no memory.
+		// The text is dropped once it is parsed, so it takes no memory.
 		part.Fields[i].State, part.Fields[i].States = nil, nil
 	}
 	return part, err

@@ -21,10 +21,9 @@ import (
 // Stats measures the bands of every raster field of the spec's dataset in one parallel pass: those that the field
 // picks, in its order, or all. It reads the rows that the conditions and the split leave. Nodata and masked pixels are
 // left out and counted as nodata. The sampler and the normalisation of the spec have no effect, and
-// the result does not depend on Options.Workers. A sample that cannot be read ends the pass; with any
-// other policy than BadError it is left out as a whole and counted, since substitutes and fill values are no
-// measurements. progress, if not nil, is called after every sample, by one goroutine at a time. A mixture is an
-// error.
+// Options.Workers leaves the result alone. A sample that cannot be read ends the pass; with any other policy than
+// BadError it is left out as a whole and counted, since substitutes and fill values are no measurements. progress, if
+// not nil, is called after every sample, by one goroutine at a time. A mixture is an error.
 func Stats(
 	ctx context.Context, sp spec.Spec, o resources.Options, progress func(done, total int64),
 ) (*stats.Report, error) {
@@ -86,7 +85,7 @@ func chosen(t *rows.Table, rows []uint32) int64 {
 }
 
 // measure measures count of the given rows from first on. Names, dtypes and numbers of bands come from the first of
-// all rows, whatever is measured, so that parts fit together.
+// all rows, whatever is measured, so parts fit together.
 func measure(
 	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, rows []uint32, first, count int64,
 	progress func(done, total int64),
@@ -105,7 +104,7 @@ func measure(
 		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
 			Stats: total[k]})
 	}
-	// Each worker has accumulators of its own, so that samples need no lock.
+	// Each worker has accumulators of its own, so samples need no lock.
 	var parts [][]dtypeStats
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
 		mine := make([]dtypeStats, len(total))
@@ -261,8 +260,8 @@ func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []d
 	return nil
 }
 
-// raster reads a raster of a sample, checks that it is like the others, and adds it to those of its dtype if adds is
-// true.
+// raster reads a raster of a sample, checks that it is like the others, and adds it to the statistics of its dtype
+// if adds is true.
 func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, all dtypeStats,
 	adds bool) error {
 	index, first := a.Index, all[from.measured]
@@ -308,7 +307,7 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 }
 
 // measuredBands returns how many of the first bands of a raster are measured: those up to the last one that the field
-// picks, or all but alpha. Names may be those of any band.
+// picks, or all but alpha. Names may be the names of any band.
 func measuredBands(f *spec.Field, x *chunk.Index) int {
 	switch {
 	case f.BandNames != nil:
@@ -320,7 +319,7 @@ func measuredBands(f *spec.Field, x *chunk.Index) int {
 }
 
 // masked adds box whole of an asset with a mask, whose nodata values the field says, or whose physical values count:
-// some bands at a time, in strips that are as tall as the chunks of both if they fit into the memory, so that each
+// some bands at a time, in strips that are as tall as the chunks of both if they fit into the memory, so each
 // chunk is decoded once.
 func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, whole chunk.Box, from *rasterOf,
 	to *tally) error {

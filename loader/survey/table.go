@@ -23,7 +23,7 @@ func withTable(ctx context.Context, sp spec.Spec, o resources.Options,
 	return errors.Join(do(sp, o, table), table.Close())
 }
 
-// rasterColumns returns the columns of the raster fields of a table. A table without samples, or without rasters, is a
+// rasterColumns returns the columns of the raster fields of a table. A table without samples or rasters is a
 // fault of kind not found.
 func rasterColumns(t *rows.Table, sp spec.Spec) (columns []int, _ error) {
 	if t.N == 0 {

@@ -386,7 +386,7 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	if err != nil {
 		return w, asset.Fault(err)
 	}
-	// A strip is as high as a row of chunks, so that each chunk is decoded once. MaxChunkBytes bounds it.
+	// A strip is as high as a row of chunks, so each chunk is decoded once. MaxChunkBytes bounds it.
 	tall := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(each*index.Width)))
 	for line := 0; line < index.Height; line += tall {
 		win := shuffle.Box{Y: line, H: min(tall, index.Height-line), W: index.Width}
@@ -478,8 +478,8 @@ func (p *weighing) drawStrip(ctx context.Context, row int64, a *catalog.Asset, w
 	return out, nil
 }
 
-// tally calls add with the pixels of a strip of n that count: those of a class in the first band or, without classes,
-// those that are valid in one of the bands, as in GDAL's mask of a dataset.
+// tally calls add with the pixels of a strip of n that count: pixels of a class in the first band or, without
+// classes, pixels that are valid in one of the bands, as in GDAL's mask of a dataset.
 func (p *weighing) tally(s pixelStrip, n int, add func(i int)) {
 	size, classes := s.dtype.Size(), p.classes[s.dtype]
 	negative := uint64(0) // zero, which equals zero

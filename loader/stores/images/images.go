@@ -25,7 +25,7 @@ type Images struct {
 	// Values returns the values of a field that is a metadata column, or nil if the field is a raster. nil if no field
 	// has values.
 	Values func(field int) Values
-	// Metadata returns the values of a metadata column by its name; nil if there are none.
+	// Metadata returns the values of a metadata column by its name, or nil if the images lack it.
 	Metadata func(ctx context.Context, column string) (Values, error)
 }
 
