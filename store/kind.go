@@ -1,6 +1,6 @@
 // Package store says what a path is. A path may lead to many rasters at once: to a TileDB array, to a Zarr array or
 // group, or to a container of one of its generations. The package of each registers its Kind. All that opens paths asks
-// Of, so that training, verifying and describing a path never read different things.
+// Of, so training, verifying and describing a path never read different things.
 package store
 
 import (
@@ -87,7 +87,7 @@ var Other = &Kind{Noun: "another file or directory"}
 // kinds are all but Other, by their nouns.
 var kinds []*Kind
 
-// Register adds a kind, and returns it. The package of a store calls it when the program starts, so that a program
+// Register adds a kind, and returns it. The package of a store calls it when the program starts, so a program
 // opens the stores whose packages it imports.
 func Register(k *Kind) *Kind {
 	for _, other := range kinds {
@@ -170,7 +170,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 			return kind, nil
 		}
 	}
-	// Each question may be a request, so that they are asked at the same time.
+	// Each question may be a request, so they are asked at the same time.
 	found := make([]bool, len(candidates))
 	var group errgroup.Group
 	for i, kind := range candidates {

@@ -47,12 +47,12 @@ type Asset struct {
 	// Place is where the image lies, nil if the file or the catalog does not say so.
 	Place *Place
 	// GCPs are the ground control points of a file without a transform, and CRSName is what it calls its CRS. They are
-	// for Unplaced, and are not known of files that were not opened.
+	// for Unplaced, and are known of opened files only.
 	GCPs    int
 	CRSName string
 
-	// Names are those that the file gives its bands, "" for a band without one; nil if it gives none, or if it was not
-	// opened and its catalog does not have them. They are shared and must not be changed.
+	// Names are the names that the file gives its bands, "" for a band without one; nil if the file names none of
+	// them, or was left closed and its catalog lacks them. They are shared and must not be changed.
 	Names []string
 
 	// Member is the path of the raster inside its container, "" if the raster is a file of its own.
@@ -243,7 +243,7 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	} else if k.Size > 0 && k.Size <= SmallBytes {
 		small = SmallBytes
 	} else {
-		// Without a size the reader keeps the bytes around the header, so that a small file comes whole with it.
+		// Without a size the reader keeps the bytes around the header, so a small file comes whole with it.
 		k.Size = 0
 	}
 	file, err := source.OpenKnown(ctx, o, uri, k)
@@ -361,7 +361,7 @@ func (m *Meta) Kept(x *chunk.Index) []byte {
 	return m.Blob
 }
 
-// Header returns Blob, or an error of kind unsupported if there is none.
+// Header returns Blob, or an error of kind unsupported if the asset has no blob.
 func (m *Meta) Header() ([]byte, error) {
 	if m.Blob == nil {
 		return nil, fault.New(fault.Unsupported, "header", fault.NoOffset,
@@ -413,8 +413,8 @@ func Matches(file, x *chunk.Index) bool {
 
 // CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It protects
 // against indexes from clients: without the check, a client that may only read rasters could describe the bytes of any
-// file, such as a key, as pixels. It checks nothing without roots, with the root "/", and for remote objects, where it
-// would cost a request.
+// file, such as a key, as pixels. It checks local files below roots only: a remote object would cost a request, and
+// the root "/" allows all.
 func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) error {
 	if source.IsRemote(source.FileOf(uri)) || !openers.RootsOf(o).Bounded() {
 		return nil
@@ -564,7 +564,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 	levels []*chunk.Index, err error) {
 	a.URI = besideURI(uri)
 	file, err := o.Open(ctx, a.URI)
-	// Stores that do not list their objects refuse those that do not exist, so that a refusal means none.
+	// Stores that do not list their objects refuse missing ones: a refusal means that it is missing.
 	if fault.KindOf(err) == fault.NotFound || source.IsDenied(err) {
 		return a, nil, nil
 	}

@@ -58,7 +58,7 @@ type siblingFiles struct {
 	names sidecar.Names
 }
 
-// listings keeps the names of directories, so that each is listed once for all its files and again after a change.
+// listings keeps the names of directories, so each is listed once for all its files and again after a change.
 // 64 MiB are about 500,000 names.
 var listings = lru.New[string, siblingFiles](64 << 20)
 
@@ -73,15 +73,16 @@ const settled = 2 * time.Second
 
 // listingShare bounds the share of time that listing takes of a large directory that others write to meanwhile: it is
 // listed again after 20 times as long as that took, so for at most 5 % of the time. Others are listed after each
-// change: those of fewer names take a millisecond, unless their file system is slow.
+// change: a directory of fewer names takes a millisecond, unless its file system is slow.
 const (
 	listingShare = 20
 	manyNames    = 1000
 	slowListing  = 100 * time.Millisecond
 )
 
-// BesideOf finds the files beside a raster that is opened by o, of a remote one those of WithBeside. It returns the
-// extensions of Asset.Beside, "" for none. Openers of single objects have none, as for rasters in containers.
+// BesideOf finds the files beside a raster that is opened by o; for a remote one, among the names of WithBeside. It
+// returns the extensions of Asset.Beside, "" for none. Openers of single objects have none, as for rasters in
+// containers.
 func BesideOf(ctx context.Context, o source.Opener, uri string) string {
 	b := besideOf(ctx, o, uri)
 	return b.extensions()
@@ -161,16 +162,15 @@ type namesKey struct{}
 type listedKey struct{}
 
 // WithBeside returns a context in which rasters have the files beside them that a listing found, by directory. Without
-// one, local directories are looked at, and nothing is looked for beside remote rasters: each directory would cost a
-// request or many.
+// one, local directories are looked at, and remote ones left alone: each would cost a request or many.
 func WithBeside(ctx context.Context, listed map[string]sidecar.Names) context.Context {
 	return context.WithValue(ctx, listedKey{}, listed)
 }
 
 type tableNames = lru.Cache[string, sidecar.Names]
 
-// namesFor returns the names in a directory that a listing found, or else those of namesIn, which it keeps for the
-// table of a context.
+// namesFor returns the names in a directory that a listing found. Otherwise it returns the names of namesIn, and
+// keeps them for the table of a context.
 func namesFor(ctx context.Context, r *openers.Roots, dir string) sidecar.Names {
 	listed, _ := ctx.Value(listedKey{}).(map[string]sidecar.Names)
 	if names, ok := listed[dir]; ok || source.IsRemote(dir) {
@@ -196,8 +196,8 @@ func namesBytes(dir string, names sidecar.Names) int64 {
 	return int64(len(dir) + (1+len(names))*listedBytes)
 }
 
-// namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed, or
-// not before ctx ends, has none.
+// namesIn returns the names of files in a directory that may belong to rasters. A directory whose listing fails, or
+// takes longer than ctx, counts as empty.
 func namesIn(ctx context.Context, r *openers.Roots, dir string) sidecar.Names {
 	st, err := r.Stat(dir)
 	if err != nil {
@@ -390,7 +390,8 @@ func addNoData(x *chunk.Index, texts []string) error {
 	return nil
 }
 
-// setLast sets the nodata value of an image's alpha band, which may be read as data. nil is none.
+// setLast sets the nodata value of an image's alpha band, which may be read as data. nil: there is
+// no such value.
 func setLast(x *chunk.Index, value *float64, bits *uint64) {
 	if !x.Alpha || noDataKey(value, bits) == noDataKey(x.NoData, x.NoDataBits) {
 		return
@@ -416,8 +417,8 @@ func noDataKey(value *float64, bits *uint64) (key [4]uint64) {
 	return key
 }
 
-// addMask adds the mask of NAME.msk, unless the raster has one of its own. A file that is no TIFF, or does not say that
-// it is a mask, is none.
+// addMask adds the mask of NAME.msk, unless the raster has one of its own. Only a TIFF that says that it is a mask
+// counts.
 func (b *sidecarNames) addMask(ctx context.Context, o source.Opener, a *Asset, maxChunk int) (err error) {
 	uri, x := b.uri(b.mask), a.Index
 	if x.Mask != nil {
@@ -459,8 +460,8 @@ func (b *sidecarNames) addMask(ctx context.Context, o source.Opener, a *Asset, m
 	return nil
 }
 
-// unstamped is the time of a mask in catalogs, which do not keep one. No file has it, so that readers compare the index
-// that the catalog has with that of the file.
+// unstamped is the time of a mask in catalogs, which do not keep one. No file has it: readers compare the index that
+// the catalog has with the index of the file.
 var unstamped = time.Unix(0, 1)
 
 // fromCatalog sets what a catalog says about the files beside a raster: its index has the mask.

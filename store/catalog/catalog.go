@@ -36,8 +36,8 @@ type Source struct {
 	// Column is the table's column of raster paths, or of values.
 	Column string
 	// Kind, Raster or Text, is the kind of a column of strings. If it is not set, the column has rasters if all of its
-	// strings end like files that this package reads, strings if none does, and is Unsupported if some do. In a
-	// directory, Text is the path of the file.
+	// strings end like files that this package reads, strings if all end otherwise, and is Unsupported if some do. In
+	// a directory, Text is the path of the file.
 	Kind Kind
 	// Strings says that a column of Kind Text holds strings alone, also if a CSV file has numbers in it.
 	Strings bool
@@ -53,7 +53,7 @@ type Source struct {
 	// Maybe says that the table may lack Column: the values of the field are null then.
 	Maybe bool
 	// Axes is what the field says of the axes of its files. With it the header of each file is read, also for a
-	// catalog, whose indexes are of what files say alone. Its Dims are also those of arrays in stores.
+	// catalog, whose indexes are of what files say alone. Its Dims also apply to arrays in stores.
 	Axes chunk.Axes
 
 	array string // of Zarr stores
@@ -73,8 +73,8 @@ type Options struct {
 	Roots []string
 	// Columns are more columns of a CSV table that Scan will read. It can read any column of a Parquet file.
 	Columns []string
-	// Texts are those of Columns whose values of a CSV table stay strings, unless a field has their numbers, and Codes
-	// those whose values stay strings if one is a code, such as "0012".
+	// Texts are the Columns whose values stay strings in a CSV table, unless a field has their numbers, and Codes the
+	// columns whose values stay strings if one is a code, such as "0012".
 	Texts, Codes []string
 	// AllColumns reads all columns of a CSV table, for Data.
 	AllColumns bool
@@ -298,7 +298,8 @@ func fileName(field string) string {
 	return field + "_" + columns.FileName
 }
 
-// openMetadata opens the metadata of a directory of images or, if there are none in itself, those of its folders.
+// openMetadata opens the metadata of a directory of images or, if it has none in itself, the metadata of its
+// folders.
 func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
 	tableOf := map[string]string{} // by folder
 	for _, name := range l.Metadata {
@@ -564,7 +565,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	return t.pair(ctx, fields, uris, o)
 }
 
-// OfImages reports whether its rows are images, so that a field without a column and a pattern is the image of the
+// OfImages reports whether its rows are images, so a field without a column and a pattern is the image of the
 // row: in a listing, and in a catalog of single rasters.
 func (t *Table) OfImages() bool {
 	return t.table == nil || t.table.IsCatalog() && len(t.paired) == 0

@@ -55,7 +55,7 @@ func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters
 	case head == nil && c.paths != nil, magic.Of(head).Class.Pixels():
 		return c, nil
 	case flat:
-		// Bytes may be paths that are not marked as strings, so that the caller decides.
+		// Bytes may be paths that are not marked as strings, so the caller decides.
 		return nil, nil
 	}
 	return nil, notRaster("column "+name, fault.NoOffset, head)

@@ -57,7 +57,7 @@ func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A page that cannot be read has no images to show, and must not hide the columns.
+	// A page that cannot be read shows no images, and the columns are listed all the same.
 	images, _ := imageColumns(ctx, tab)
 	summary := &Summary{Catalog: tab.IsCatalog(), Rows: tab.Rows()}
 	for i := range tab.Files[0].Columns {

@@ -23,24 +23,25 @@
 //
 // The samples of a table keep the order of its rows. The samples of a directory or glob are ordered by the bytes of
 // their paths below it, written with "/". Hidden files and directories (".name") are skipped. Symbolic links are
-// followed, and a sample is a path: a file that two paths lead to is two samples, so that patterns can pair
+// followed, and a sample is a path: a file that two paths lead to is two samples, so patterns can pair
 // linked directories. A split by id does not see that they are one file. A link to a directory that contains
 // it, or out of Options.Roots, is an error.
 //
-// A TIFF's internal mask is part of its index; a mask in a file of its own (".msk") is ignored. Catalogs that
-// were written before indexes had masks have none: write them again.
+// A TIFF's internal mask is part of its index. Files beside a raster count as they do for GDAL: the mask NAME.tif.msk,
+// NAME.tif.aux.xml and a world file. BesideVariable turns them off. Catalogs that were written before indexes had masks
+// have none: write them again.
 //
 // # Fields
 //
 // A field is a raster or a metadata column. A field with a column is a raster if it also has a blob column, or if
 // the strings of the column end in .tif, .tiff, .rumi, .zarr or .zarr.zip (in upper or lower case, a URL before its
 // query, a Zarr store before ::ARRAY; null and empty ones are ignored) or are byte ranges (/vsisubfile/); otherwise
-// it is a metadata column. A field without a column is the catalog's assets or, in a table that is not a catalog,
-// the column with the field's name. Integers and booleans are Int, floats Float, strings Text. A CSV column is Int
-// if every value is an integer, or every value is "True" or "False" (also in upper or lower case), else Float if
-// every value is a number, else Text; empty cells are null. A column of integers of which one has over 64 bits is an
-// error where it is used. Comments, lines of "#" or "# " and text, may stand before the header. Lists of these, of
-// Parquet files and JSON, are List with the kind of their elements.
+// it is a metadata column. A field without a column is the catalog's assets or, in another table, the column with
+// the field's name. Integers and booleans are Int, floats Float, strings Text. A CSV column is Int if every value is
+// an integer, or every value is "True" or "False" (also in upper or lower case), else Float if every value is a
+// number, else Text; empty cells are null. A column of integers is an error where it is used if one of them has over
+// 64 bits. Comments, lines of "#" or "# " and text, may stand before the header. Lists of these, of Parquet files
+// and JSON, are List with the kind of their elements.
 //
 // A directory, glob or catalog also has the columns "folder", the name of the folder that each file lies in, "name",
 // the name of the file without its ending, and "path", its path below the dataset.
@@ -50,8 +51,8 @@
 // names and stars; names then match text without slashes, and each is a column. A sample is a file of the first field
 // whose pattern has all names; another field has the file whose names agree, the same one for all values of a name
 // that its pattern lacks. In a catalog the path is the URI as it is written; of an absolute URI it is the part after
-// the directory that all of them share. Samples are ordered by the paths of the leading field. One for which a field
-// has no file is an error, so that nothing is left out silently.
+// the directory that all of them share. Samples are ordered by the paths of the leading field. A sample for which a
+// field lacks a file is an error: no sample disappears in silence.
 //
 // # Identity
 //

@@ -167,8 +167,8 @@ func stem(uri string) string {
 	return strings.TrimSuffix(file, path.Ext(file))
 }
 
-// nameFields gives the fields that read columns of paths their values. The values of names are numbers where those of a
-// text table are.
+// nameFields gives the fields that read columns of paths their values. The values of names are numbers where the values
+// of a text table are.
 func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) error {
 	want := o.wants(fields, false)
 	for name, named := range t.pathed {

@@ -42,7 +42,8 @@ type fieldColumns struct {
 	names     *NamesParser    // of layout.Names
 }
 
-// catalogKinds are the kinds of the columns of a catalog that older ones, and those of other programs, may lack.
+// catalogKinds are the kinds of the columns of a catalog that older catalogs, and catalogs of other programs,
+// may lack.
 var catalogKinds = map[string]Kind{
 	layout.Size: Int, layout.MTime: Text, layout.ETag: Text, layout.Height: Int, layout.Width: Int,
 	layout.Offset: Int, layout.Length: Int, // of a raster in a container
@@ -164,8 +165,8 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 	}), nil
 }
 
-// imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first
-// one whose cells hold rasters, if none has the field's name.
+// imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the
+// column with the field's name, else the first one whose cells hold rasters.
 func imageColumn(ctx context.Context, tab *columns.Table, s Source, name string) (string, error) {
 	if s.Column != "" || name != defaultField || tab.Files == nil || tab.Has(name) || tab.Has(name+bytesMember) {
 		return name, nil
@@ -446,7 +447,7 @@ func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
 	}
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
-	// The index has the member's own offsets: it is checked before it is shifted, so that a raster cannot read its
+	// The index has the member's own offsets: it is checked before it is shifted, so a raster cannot read its
 	// neighbours.
 	if err := a.Index.Validate(m.length, maxChunk); err != nil {
 		return a, a.Fault(err)
@@ -485,7 +486,7 @@ func (n *NamesParser) Parse(row int64, text []byte, bands int) ([]string, error)
 		}
 		n.last.Store(last)
 	}
-	// Readers look for a band by its number, so that one name less would move the others.
+	// Readers look for a band by its number, so one name less would move the others.
 	if len(last.names) != bands {
 		return nil, corruptNames(row, "%d names of %d bands", len(last.names), bands)
 	}

@@ -23,7 +23,7 @@ import (
 // a null has length 2^64-1 and no bytes, and a list the number of its elements and their records.
 // The sizes' digest is over one number a row: the file's
 // size, or if that is unknown the length of the blob in each of the field's blob columns in turn,
-// 2^64-1 for a null. For rasters in cells it is over the bytes that each row group stores of the column, so that they
+// 2^64-1 for a null. For rasters in cells it is over the bytes that each row group stores of the column, so they
 // need not be read.
 func (t *Table) hash(ctx context.Context) error {
 	top := digest.New()

@@ -27,7 +27,7 @@ type matched struct {
 	names   []int            // of the names of the leading pattern, those that this one has; nil: all
 }
 
-// keySeparator joins the values of several names, none of which has a slash.
+// keySeparator joins the values of several names: no value has a slash.
 const keySeparator = "/"
 
 // keyOf returns the key of the values of the pattern's names.

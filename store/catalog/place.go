@@ -113,14 +113,14 @@ func (p *Place) pixel(height, width int) crs.Point {
 
 // SameGround returns nil if two assets of one sample lie at the same place: with corners that differ by at most half a
 // pixel of the coarser one along both axes, in the CRS of the first. UTM by ETRS89 and by WGS 84 are such CRSs.
-// Otherwise it returns an error of kind fault.Misplaced about other that names both places. An asset whose place is not
-// known may lie anywhere, and a CRS that is not known may be the other's.
+// Otherwise it returns an error of kind fault.Misplaced about other that names both places. An asset whose place is
+// unknown may lie anywhere, and an unknown CRS may be the other's.
 func SameGround(first, other *Asset) error {
 	if first.Place == nil || other.Place == nil {
 		return nil
 	}
 	here, there := *first.Place, *other.Place
-	// The corners of a rotated image would differ from a box around it, so that boxes are compared.
+	// The corners of a rotated image would differ from a box around it, so boxes are compared.
 	if here.Boxed || there.Boxed {
 		here, there = here.box(), there.box()
 	}

@@ -172,7 +172,7 @@ func (t *Table) placed(ctx context.Context, f *fieldColumns, row int64) (Asset, 
 	asset := Asset{URI: string(reader.cell(f.main).Text),
 		Index: &chunk.Index{Height: int(side(reader.cell(f.columns[layout.Height]))),
 			Width: int(side(reader.cell(f.columns[layout.Width])))}}
-	// Without a size it cannot be compared before it is opened, so that it gets no place.
+	// Without a size it cannot be compared before it is opened, so it gets no place.
 	if asset.Index.Height > 0 && asset.Index.Width > 0 {
 		asset.Place = reader.place(f, asset.Index.Height, asset.Index.Width)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// Limits of Zarr stores that are samples of a dataset, of which many are open at a time.
+// Limits of Zarr stores that are samples of a dataset, where many are open at a time.
 const (
 	storeMeta    = 16 << 20 // bytes of metadata
 	storeIndexes = 64 << 10 // bytes of shard indexes

@@ -38,7 +38,7 @@ type virtual struct {
 	chain    []string // the URIs of the virtual rasters that lead here; the last is its own
 }
 
-// A chunk of a virtual raster is no unit of its sources. Chunks are narrow so that a window costs few columns beside
+// A chunk of a virtual raster is no unit of its sources. Chunks are narrow: a window costs few columns beside
 // its own; of their rows, readers ask for those that they need.
 const virtualHeight, virtualWidth = 512, 64
 
@@ -48,8 +48,8 @@ const tagBytes = 200
 // maxChain is how deep virtual rasters may be sources of each other.
 const maxChain = 8
 
-// maxNested bounds the windows of sources of sources that make a box: eight rasters, each of which shows the next one a
-// hundred times, would be read for years.
+// maxNested bounds the windows of sources of sources that make a box: eight rasters that each show the next one a
+// hundred times would be read for years.
 const maxNested = 1 << 16
 
 // nestedKey is the key of their number in the context of a box, an *int.
@@ -213,7 +213,7 @@ func (v virtual) byBand() (*chunk.Index, error) {
 	return v.of(masks)
 }
 
-// opensOne reports whether an opener opens single objects, so that no file lies beside another.
+// opensOne reports whether an opener opens single objects, so no file lies beside another.
 func opensOne(o source.Opener) bool {
 	_, lists := o.(source.Lister)
 	_, files := o.(*openers.Files)
@@ -281,7 +281,7 @@ type Composer interface {
 // Open implements chunk.BlockArray. The reader is a Composer.
 func (v *virtual) Open() chunk.BlockReader { return &virtualReader{v: v} }
 
-// virtualReader reads a virtual raster for one worker. It makes the pixels of many boxes at once, so that a chunk of a
+// virtualReader reads a virtual raster for one worker. It makes the pixels of many boxes at once, so a chunk of a
 // source that several boxes need is decoded once.
 type virtualReader struct {
 	v       *virtual

@@ -196,7 +196,7 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 }
 
 // readAhead is the number of bytes that readers of TIFF read at the beginning of a file. The chunk
-// is placed after them, so that it is fetched by itself, and only once.
+// is placed after them, so it is fetched by itself, and only once.
 const readAhead = 64 << 10
 
 // image returns the header of a sample that is a TIFF. It keeps the headers of the last ones.

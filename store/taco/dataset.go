@@ -130,7 +130,7 @@ const indexCost = 48
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
-		// Samples of one Tortilla may have different trees, so that samples of several may have them, too.
+		// Samples of one Tortilla may have different trees, so samples of several may have them, too.
 		if first.Depth != nil && container.Depth != nil {
 			continue
 		}
@@ -283,7 +283,7 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 	table, err := d.Level(ctx, k)
 	if err == nil {
-		// Several parts tell which rows of level 0 have histograms when it is read, so that it comes first.
+		// Several parts tell which rows of level 0 have histograms when it is read, so it comes first.
 		_, err = d.Level(ctx, 0)
 	}
 	if err != nil {
@@ -332,7 +332,7 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 	return e, err
 }
 
-// EntryAt is Entry without the path, which takes no search in the levels above.
+// EntryAt is Entry without the path, which would take a search in the levels above.
 func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
 	return d.all.Entry(ctx, k, row)
 }

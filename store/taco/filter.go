@@ -14,7 +14,7 @@ import (
 )
 
 // Filter returns the visible rows of level 0 that match, in order. Rows without a geometry or time
-// do not match. An unknown column or level is fault.NotFound.
+// never match. An unknown column or level is fault.NotFound.
 func (d *Dataset) Filter(ctx context.Context, f spacetime.Filter) ([]int, error) {
 	left, err := d.Select(ctx, f)
 	if err != nil || left == nil {
@@ -152,7 +152,7 @@ func mayMatch(f *spacetime.Filter, c *taco2.Collection, i int) bool {
 		return false
 	}
 	// If there is a column of middles, the extent covers the middles of the rows that have one. Rows without a middle
-	// may begin at any time, and a middle need not lie after its start, so that such an extent proves nothing.
+	// may begin at any time, and a middle need not lie after its start, so such an extent proves nothing.
 	if f.Times == nil || len(extent.Temporal) != 2 || f.TimeColumn(is) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true

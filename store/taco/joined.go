@@ -18,7 +18,7 @@ import (
 // SourceColumn is the column with the file that a row of several containers comes from.
 const SourceColumn = model.ColumnSource
 
-// joined is a model.Reader of containers whose rows follow each other, so that they are one container.
+// joined is a model.Reader of containers whose rows follow each other, so they are one container.
 type joined struct {
 	container *model.Container
 	parts     []*model.Container

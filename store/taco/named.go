@@ -84,8 +84,8 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 	return joined, nil
 }
 
-// LevelRows returns the level that holds the rows of a table with a name, and the rows. A container whose tables have
-// no names, or not this one, is fault.NotFound.
+// LevelRows returns the level that holds the rows of a table with a name, and the rows. A container whose tables lack
+// names, or have others, is fault.NotFound.
 func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows []int, err error) {
 	if d.LevelNames() == nil {
 		return 0, nil, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,

@@ -195,7 +195,7 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	if from.File != nil && from.File.Close() != nil {
 		return false
 	}
-	// Many files are JSON, so that the first bytes must not make one a container.
+	// Many files are JSON, so the first bytes must not make one a container.
 	return format != nil && format.form != Tacollection
 }
 
@@ -279,7 +279,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 			return d.openOne(ctx, in, o, listed)
 		}
 		if set := partsOf(ctx, d.opener, uri); set != nil {
-			// A name without a file may stand for a split container, so that users need not list its parts.
+			// A name without a file may stand for a split container, whose parts users need not list.
 			return flat(d.open(ctx, set, o, listed))
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {

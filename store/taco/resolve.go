@@ -160,7 +160,7 @@ func (d *Dataset) locate(ctx context.Context, s siblings, e Entry, keys []string
 		for goesOn := true; goesOn; {
 			node, rest, err := d.step(ctx, &s, key)
 			if err != nil {
-				// A chunk is not a row of any level, so that its name is tried when no sample has it.
+				// A chunk is a row of no level, so its name is tried after all samples.
 				if c, ok, cerr := d.chunk(ctx, &s, e.Path, key); ok {
 					return c, cerr
 				}
@@ -206,7 +206,7 @@ func (d *Dataset) step(ctx context.Context, s *siblings, key string) (levelRow, 
 }
 
 // manySiblings is the number of siblings from which ids are found by an index, after fewLookups
-// searches. An index takes as long as some searches, so that a single lookup must not pay for one.
+// searches. An index takes as long as some searches, so a single lookup must not pay for one.
 const (
 	manySiblings = 256
 	fewLookups   = 3
@@ -245,7 +245,7 @@ func (d *Dataset) indexOf(s *siblings, ids *tables.Vector) map[string]int32 {
 	}
 	if d.lookups[s.of]++; d.index[s.of] == nil && d.lookups[s.of] > fewLookups {
 		places := make(map[string]int32, s.n)
-		// From last to first, so that an id leads to the first sample that has it.
+		// From last to first, so an id leads to the first sample that has it.
 		for i := s.n - 1; i >= 0; i-- {
 			places[ids.Str(s.node(i).row)] = int32(i)
 		}

@@ -59,7 +59,7 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	return table.Take(rows), nil
 }
 
-// StoredTable is SQLTable with the histograms of a streaming TACO, so that its row i is row i of the level.
+// StoredTable is SQLTable with the histograms of a streaming TACO, so its row i is row i of the level.
 func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, error) {
 	switch low := strings.ToLower(name); {
 	case low == "data":

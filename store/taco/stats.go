@@ -39,8 +39,8 @@ const geotiffNumbers = 9
 // below a sample of level 0, or "*" for all. keep selects the samples of level 0; nil means all.
 //
 // The weight w of a row is rows × columns of its shape, for geotiff:stats times the share of valid
-// pixels: mean = Σwm/Σw, std = √(Σw(s² + m²)/Σw − mean²). Rows with a null list are skipped. A
-// value that is not finite, as of a chip without a valid pixel, is fault.Unsupported.
+// pixels: mean = Σwm/Σw, std = √(Σw(s² + m²)/Σw − mean²). Rows with a null list are skipped. An
+// infinite value or NaN, as of a chip without a valid pixel, is fault.Unsupported.
 func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
 	k := max(d.Levels()-1, 0)
 	table, err := d.Level(ctx, k)
@@ -147,7 +147,7 @@ type moments struct {
 	squares      float64 // Σws² + Σw(x − mean)²
 }
 
-// add adds a row with weight w, value x and, if x is a mean, the deviation s. A row without pixels says nothing.
+// add adds a row with weight w, value x and, if x is a mean, the deviation s. A row without pixels is skipped.
 func (m *moments) add(w, x, s float64) {
 	if !(w > 0) {
 		return

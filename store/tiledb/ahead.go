@@ -78,7 +78,7 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	return nil
 }
 
-// share divides the memory among files that are read in turns, so that none evicts the bytes of another.
+// share divides the memory among files that are read in turns, so none evicts the bytes of another.
 func (h *readAhead) share(files int) { h.limit = maxBatch / int64(max(files, 1)) }
 
 // forget forgets the boxes and all tiles, but keeps the memory for reuse.

@@ -97,7 +97,7 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 //	and for each fragment its name, preceded by its length, its bounds, and the size of each of its files
 //
 // where numbers are 8 bytes, little-endian, and coordinates have their own type. The encryption filter that an
-// encrypted array adds to each pipeline is left out, so that a decrypted copy has the same fingerprint.
+// encrypted array adds to each pipeline is left out, so a decrypted copy has the same fingerprint.
 func (a *Array) Fingerprint() string {
 	hash := digest.New()
 	_, _ = hash.WriteString("chaski array 1\n")

@@ -53,7 +53,7 @@ func (f *Fragment) coordParts(s *Schema) (parts []columnPart) {
 	return parts
 }
 
-// which returns the first of the files of a reader that have a part. They differ, so that images that share a tile
+// which returns the first of the files of a reader that have a part. They differ, so images that share a tile
 // decode it once: values and their variable-length data, or validity instead of these, then two of each dimension.
 func (p *columnPart) which(s *Schema) int {
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // byteCursor reads little-endian fields from the front of b. After the first field that does not fit it
-// returns zeros, so that a parser checks the error once at its end; bad has the error.
+// returns zeros, so a parser checks the error once at its end; bad has the error.
 type byteCursor struct {
 	b    []byte
 	part string
@@ -122,7 +122,7 @@ func (c *byteCursor) bounds(types []Datatype, what string) Box {
 }
 
 func (c *byteCursor) boxOf(types []Datatype, what string, unsigned bool) Box {
-	// An interval has at least two bytes, or two lengths, so that nothing is allocated for more than b can hold.
+	// An interval has at least two bytes, or two lengths, so nothing is allocated for more than b can hold.
 	if c.bad == nil && 2*len(types) > c.rest() {
 		c.fail(c.off, "%s takes at least %d bytes, %d are left", what, 2*len(types), c.rest())
 	}

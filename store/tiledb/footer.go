@@ -134,7 +134,7 @@ func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 	defer unlock()
 	schema, err := a.schema(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
-		// A fragment without its schema is not an interrupted write.
+		// A fragment without its schema is damaged: an interrupted write looks different.
 		return nil, fault.New(fault.Corrupt, footerPart, fault.NoOffset,
 			"it needs the schema %s, which is missing", name)
 	}

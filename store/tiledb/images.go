@@ -145,7 +145,7 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	}
 	r.ahead.outer = m.outer(i)
 	err = r.DenseInto(ctx, dst, m.attr, box, m.axes)
-	// Boxes that are read later may be no parts of this image, so that outer must not stay.
+	// Boxes that are read later may lie outside of this image: outer must be forgotten.
 	r.ahead.outer = nil
 	return err
 }
@@ -258,8 +258,8 @@ func (m *Images) Coord(i int64) Coord {
 	return m.a.Schema.area(m.dim[0]).Lo + Coord(i)
 }
 
-// ID returns the coordinate of an image along n, padded with zeros to the digits of the last
-// written image so that IDs sort by coordinate, or "0" without n.
+// ID returns the coordinate of an image along n, or "0" without n. Zeros pad it to the digits of
+// the last written image: IDs sort by coordinate.
 func (m *Images) ID(i int64) string {
 	d := m.dim[0]
 	if d < 0 {

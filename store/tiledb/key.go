@@ -39,7 +39,7 @@ func KeyFromEnv() ([]byte, error) {
 	return data, nil
 }
 
-// maxKeyFile limits the bytes that are read of a key file, so that a wrong path to a large file costs nothing.
+// maxKeyFile limits the bytes that are read of a key file, so a wrong path to a large file costs nothing.
 const maxKeyFile = 1 << 10
 
 // noKeyFile returns the error for a key file that cannot be read.

@@ -34,8 +34,8 @@ type nameStamp struct {
 	version  uint32 // of the format, 0 for formats 3 and 4 and for schemas
 }
 
-// parseName parses "__t1_t2_uuid", the name of a fragment of format 3 and 4, or of a schema, and "__t1_t2_uuid_v", that
-// of a fragment of format version v, 5 or later.
+// parseName parses "__t1_t2_uuid", the name of a fragment of format 3 and 4, or of a schema, and "__t1_t2_uuid_v", the
+// name of a fragment of format version v, 5 or later.
 func parseName(name string) (s nameStamp, err error) {
 	bad := func(what string) (nameStamp, error) {
 		return nameStamp{}, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)

@@ -28,7 +28,7 @@ func Open(ctx context.Context, files source.Opener, uri string, o Options) (*Arr
 const maxOpens = 16
 
 // maxLists limits how often the directory of an array is listed while fragments come and go in it.
-// A writer that adds fragments without end must not keep Open from returning.
+// A writer that keeps adding fragments must not keep Open from returning.
 const maxLists = 8
 
 // readFragments opens the fragments. Another process may merge and remove fragments meanwhile.
@@ -48,8 +48,8 @@ func (a *Array) readFragments(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// If the listing is unchanged, no other process writes: a directory without metadata is an
-		// interrupted write, and must not cause another round.
+		// If the listing is unchanged, nobody else writes. A directory without metadata is then an
+		// interrupted write, and one round is enough.
 		same := func(f, other fragmentDir) bool { return f.dir == other.dir }
 		if slices.EqualFunc(now.fragments, listing.fragments, same) {
 			return opened

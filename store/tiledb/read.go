@@ -62,7 +62,7 @@ func (a *Array) NewReader() *Reader {
 // dimensions stands for the times of cells.
 func which(d int) int { return 2 + 2*d }
 
-// decodedRange is the decoded byte range of a tile, so that images that share a tile decode it once.
+// decodedRange is the decoded byte range of a tile, so images that share a tile decode it once.
 type decodedRange struct {
 	uri    string
 	tile   int64
@@ -104,7 +104,7 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, c *columnStor
 func (r *Reader) openFile(ctx context.Context, uri string, size uint64) (source.Reader, error) {
 	known := source.Known{}
 	if size > smallFile {
-		// Opening a remote file of known size takes no request, so that only its ranges do.
+		// Opening a remote file of known size takes no request, so only its ranges do.
 		known.Size = int64(size)
 	}
 	src, err := source.OpenKnown(ctx, r.a.store, uri, known)

@@ -15,7 +15,7 @@ import (
 //   - otherwise those cells show that no later dense fragment holds.
 //
 // So the value of a cell depends on the box that is read. Images are read as if each image was read as
-// a whole, so that a window of an image has the same pixels as the image. Consolidation reads the whole
+// a whole, so a window of an image has the same pixels as the image. Consolidation reads the whole
 // array, as the library does. TestSparseUnderDense compares this with both libraries.
 
 // findShadowed finds the sparse fragments that lie under later dense ones.

@@ -37,7 +37,7 @@ type matches struct {
 	texts  [][]byte // the strings of every hit, of the dimensions that have them
 	isText []bool   // which dimensions have strings; nil if none
 	times  []uint64 // when each hit was written
-	// hasTimes says that a fragment has the times of its cells, so that one of them may be later than
+	// hasTimes says that a fragment has the times of its cells, so one of them may be later than
 	// a cell of a later fragment.
 	hasTimes bool
 	textSize int64 // bytes of texts

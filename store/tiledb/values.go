@@ -80,7 +80,7 @@ func (v *varCells) put(t *tileData, to, row, n, stride int) error {
 		}
 		return nil
 	}
-	// The cells of a run follow each other, so that one copy takes them all.
+	// The cells of a run follow each other, so one copy takes them all.
 	base := u64(t.offs, row)
 	pos, err := v.add(t.data, base, cellEnd(t.offs, row+n-1, t.end))
 	if err != nil {

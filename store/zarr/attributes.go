@@ -57,7 +57,8 @@ func (m *Meta) attrSample(key string) []byte {
 	if decode(raw, &encoded) != nil {
 		return nil
 	}
-	// Some writers have numbers as strings. Base64 of 1, 2, 4 or 8 bytes ends with "=" and is none of these.
+	// Some writers have numbers as strings. Base64 of 1, 2, 4 or 8 bytes ends with "=": it differs from all
+	// of these.
 	number := make([]byte, m.DType.Size())
 	if putNumber(number, strings.TrimSpace(encoded), m.DType) == nil {
 		return number

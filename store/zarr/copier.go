@@ -44,7 +44,7 @@ func (c *copier) run(from bool) int64 {
 // copy copies the box from the beginning of src to the beginning of dst.
 func (c *copier) copy(dst, src []byte) {
 	bytes := c.run(true)
-	// The dimension with the smallest step at the source goes inside, so that memory is read in order.
+	// The dimension with the smallest step at the source goes inside, so memory is read in order.
 	slices.SortFunc(c.dims, func(a, b dimSpan) int { return cmp.Compare(b.from, a.from) })
 	copyDims(dst, src, c.dims, bytes)
 }

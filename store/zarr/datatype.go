@@ -105,7 +105,7 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 	}
 	bits, signed := 8*t.Size(), t >= chunk.Int8 && t <= chunk.Int64
 	if number, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eE") {
-		// Some writers leave 0.0 as a fill value of integers, so that it needs to be one.
+		// Some writers leave 0.0 as a fill value of integers, so it needs to be one.
 		if number == math.Trunc(number) && math.Abs(number) < 1<<53 {
 			s = strconv.FormatInt(int64(number), 10)
 		}

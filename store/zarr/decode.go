@@ -33,7 +33,7 @@ func (d *chunkDecoder) chunk(dst, src []byte, steps []decodeStep) error {
 		}
 		out := dst
 		if i < len(steps)-1 {
-			// The two buffers alternate, so that the output is never the one that cur is in.
+			// The two buffers alternate, so the output is never the one that cur is in.
 			next := &d.turns[turn]
 			*next = slices.Grow((*next)[:0], step.size+zstd.Spare)
 			out, turn = (*next)[:step.size], 1-turn

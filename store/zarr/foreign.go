@@ -19,7 +19,8 @@ type Stored struct {
 	Skip   uint32 // a bit for each codec that is not applied to it, the lowest for the first one
 }
 
-// Foreign describes an array in a file of another format whose chunks lie on a regular grid, as those of Zarr do.
+// Foreign describes an array in a file of another format whose chunks lie on a regular grid, as chunks of Zarr
+// do.
 type Foreign struct {
 	Shape, Chunks []int64
 	DType         chunk.DType
@@ -32,7 +33,7 @@ type Foreign struct {
 	Text string
 	// Find returns where a chunk is. It is called at the same time by several workers.
 	Find func(ctx context.Context, at []int64) (Stored, error)
-	// Prepare reads the index of the chunks, so that Find need not.
+	// Prepare reads the index of the chunks, so Find need not.
 	Prepare func(ctx context.Context) error
 }
 

@@ -115,7 +115,8 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 	return labels, a.options.memory.take(ctx, sum)
 }
 
-// check refuses integers that are none of 64 bits with a sign, as all integers of columns become.
+// check refuses integers that do not fit in 64 bits with a sign: all integers of columns become
+// these.
 func (l *Labels) check() error {
 	if l.DType != chunk.Uint64 {
 		return nil
@@ -168,8 +169,8 @@ func (l *Labels) number(i int64) column.Value {
 	return column.Value{Int: int64(numberType{t: l.DType}.load(sample, 0))}
 }
 
-// Attribute returns a number or a string among the attributes of an array or a group. kind is 0 if there is none. An
-// integer is a float, too.
+// Attribute returns a number or a string among the attributes of an array or a group. kind is 0 if no attribute has
+// the name. An integer is a float, too.
 func (n *Node) Attribute(name string) (v column.Value, kind column.Kind) {
 	attrs := n.Attrs
 	if n.Array != nil {

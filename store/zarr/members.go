@@ -90,7 +90,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 			node.Array.Path = w.n.prefix + sub
 			w.list = append(w.list, Member{Path: sub, Array: node.Array})
 		default:
-			// Of a group only its arrays are kept, so that its own metadata must not stay charged.
+			// Of a group only its arrays are kept, so its own metadata must not stay charged.
 			node.drop()
 			if err := w.dir(ctx, sub, level+1); err != nil {
 				return err

@@ -78,7 +78,7 @@ func checkShape(shape, chunks []int64) error {
 func cells(shape []int64, limit int64) int64 {
 	count := int64(1)
 	for _, side := range shape {
-		// The product is checked before it is made, so that it does not overflow.
+		// The product is checked before it is made, so it does not overflow.
 		if side > limit/count {
 			return -1
 		}
@@ -167,7 +167,7 @@ func parse2(v, attrs jsonObject) (*Meta, error) {
 		return nil, err
 	}
 	if ok, err := attrs.get("_ARRAY_DIMENSIONS", &meta.Names); err != nil || ok && len(meta.Names) != len(meta.Shape) {
-		// The key is a convention of xarray, so that a value of another form is an attribute like any other.
+		// The key is a convention of xarray, so a value of another form is an attribute like any other.
 		meta.Names = nil
 	}
 	meta.xarrayFill = meta.Names != nil && v["fill_value"] != nil && string(v["fill_value"]) != "null"

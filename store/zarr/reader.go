@@ -58,7 +58,7 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		whole = whole && full && asStored
 		part.add(end-first, stride[d], strides[d])
 	}
-	// The chunk is as the box, so that it needs no copy: it is decoded where it goes.
+	// The chunk is as the box, so it needs no copy: it is decoded where it goes.
 	if whole {
 		done, err := r.straight(ctx, dst[off:off+int64(array.bytes)], at)
 		if done || err != nil {
@@ -132,7 +132,7 @@ func (r *Reader) unpack(b []byte, skip uint32) error {
 	if stored >= 0 && stored != len(b) {
 		return badSize("bytes", len(b), stored)
 	}
-	// The tile is allocated only after its bytes have arrived, so that metadata alone takes no memory.
+	// The tile is allocated only after its bytes have arrived, so metadata alone takes no memory.
 	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
 	return r.decode(r.tile, b, skip)
 }

@@ -76,7 +76,7 @@ func (s *shardLevel) read(ctx context.Context, r source.Reader, base, size int64
 	if err != nil {
 		return nil, err
 	}
-	// The index must not be larger than its shard, so that the allocation is no larger than the object.
+	// The index must fit in its shard: the allocation is at most as large as the object.
 	if int64(length) > size {
 		return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "it has %d bytes, the shard %d", length, size)
 	}

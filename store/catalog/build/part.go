@@ -159,7 +159,7 @@ func damaged(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "part", fault.NoOffset, format, args...)
 }
 
-// saidError is the text of an error that a shard has met. Its kind is in the text, so that it has any here.
+// saidError is the text of an error that a shard has met. Its kind is in the text, so it has any here.
 type saidError string
 
 func (e saidError) Error() string { return string(e) }

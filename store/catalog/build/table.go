@@ -233,7 +233,8 @@ func (l *Listing) appendAdded(out parquet.Row, first int, row int64) (_ parquet.
 	return out, size, nil
 }
 
-// appendCell appends the values of a cell of column number k. Their levels are those of the nodes of addColumns.
+// appendCell appends the values of a cell of column number k. Their levels are the levels of the nodes of
+// addColumns.
 func appendCell(out parquet.Row, c *columns.Column, cell columns.Cell, k int) parquet.Row {
 	cells, above := []columns.Cell{cell}, 0 // levels above the value
 	switch {

@@ -1,5 +1,5 @@
-// Package build writes catalogs: it indexes files and joins tables. It is apart from package catalog so
-// that readers do not import a Parquet writer.
+// Package build writes catalogs: it indexes files and joins tables. It is apart from package catalog:
+// readers do not import a Parquet writer.
 package build
 
 import (
@@ -33,7 +33,7 @@ import (
 // Options configure Write. The zero value selects the defaults.
 type Options struct {
 	// Base is the directory of the catalog file. URIs of files on the same file system are written
-	// relative to it, with "/", so that catalog and data can move together. The default is the
+	// relative to it, with "/", so catalog and data can move together. The default is the
 	// current directory.
 	Base string
 	// Absolute writes absolute paths instead.
@@ -55,7 +55,7 @@ type Options struct {
 	// Skipped, if not nil, is called for each file that cannot be indexed, in order, and the file
 	// is left out. An error without a kind, such as one of the system, still ends the writing.
 	Skipped func(path string, err error)
-	// Members, if not nil, returns the rasters inside a container, and nil if the path is not a container.
+	// Members, if set, returns the rasters inside a container, and nil for a path that is something else.
 	Members func(ctx context.Context, path string) ([]Member, error)
 	// Join adds the columns of a table.
 	Join *Join
@@ -144,7 +144,7 @@ func noRasters(paths []string) error {
 
 // rowOf reads a file, and makes its row.
 func rowOf(ctx context.Context, file *namedFile, o Options) (rowio.Row, error) {
-	// Before the file is read, so that a file that changes meanwhile differs from its row.
+	// Before the file is read, so a file that changes meanwhile differs from its row.
 	mtime := mtimeOf(file.path)
 	r, err := readRow(ctx, *file, o)
 	r.MTime = mtime

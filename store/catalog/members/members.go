@@ -40,7 +40,7 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 		if !isRaster(sample.ID) {
 			continue
 		}
-		// The catalog has the size and the ETag of the file around the sample, so that it can tell that the file
+		// The catalog has the size and the ETag of the file around the sample, so it can tell that the file
 		// changed.
 		object := source.Known{}
 		if sample.Offset != taco.Whole {

@@ -90,7 +90,7 @@ func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]
 	i := sort.Search(len(f.runs), func(i int) bool { return f.runs[i].at.Off > at.Off }) - 1
 	if i < 0 || at.Off+at.Len > f.runs[i].at.Off+f.runs[i].at.Len {
 		buf, err := read(at, ranges.memory())
-		// The bytes are valid until the next call only, so that it may have their memory.
+		// The bytes are valid until the next call only, so it may have their memory.
 		ranges.free = append(ranges.free, buf)
 		return buf, err
 	}
@@ -123,7 +123,7 @@ func (a *Ranges) release(r *readRun) {
 	}
 	a.runs = slices.DeleteFunc(a.runs, func(other *readRun) bool { return other == r })
 	a.bytes -= r.at.Len
-	// The memory of a longer run, which was held alone, is not kept, so that a reader stays within its bound.
+	// The memory of a longer run, which was held alone, is not kept, so a reader stays within its bound.
 	if int64(cap(r.buf)) <= a.MaxHeld {
 		a.free = append(a.free, r.buf)
 	}

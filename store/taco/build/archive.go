@@ -46,7 +46,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.archiveFile.Write(p)
 	c.n += int64(n)
 	c.tail = append(c.tail, p[max(0, n-taco3.TailBytes):n]...)
-	// The tail grows first, so that each byte is moved once for each seven that are written.
+	// The tail grows first, so each byte is moved once for each seven that are written.
 	if len(c.tail) > 8*taco3.TailBytes {
 		c.tail = append(c.tail[:0], c.last()...)
 	}

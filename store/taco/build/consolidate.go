@@ -324,7 +324,7 @@ func (x *joinedIndex) encoded(ctx context.Context, form Form) (out []entry, err 
 		}
 		var data []byte
 		if form == CozipCatalog {
-			// Concat leaves out what taco:metadata says of the types, so that they are set again.
+			// Concat leaves out what taco:metadata says of the types, so they are set again.
 			first := x.parts[i][0].Columns()
 			table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
 			data, err = encodedNamed(ctx, name, table)
@@ -365,8 +365,8 @@ func writeTacocat(ctx context.Context, path string, files []entry) error {
 	})
 }
 
-// ZIPsIn returns the paths of the files *.tacozip in a folder that are not hidden, or without any those of the files
-// *.zip, which TACO 3 has, in the order of their bytes.
+// ZIPsIn returns the paths of the files *.tacozip in a folder that are not hidden, in the order of their bytes. If
+// there are no such files it returns the files *.zip, which TACO 3 has.
 func ZIPsIn(folder string) (zips []string, err error) {
 	entries, err := os.ReadDir(folder)
 	for _, ending := range []string{".tacozip", ".zip"} {

@@ -99,7 +99,7 @@ func (w *containerWriter) block(ctx context.Context) ([]entry, error) {
 // columnsOf returns the columns of a level that are not about its place in the container.
 func (w *containerWriter) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, error) {
 	depth, table := l.depth, w.levels[l.depth].Table
-	// A sample and its file have one row of level 0, so that the columns are divided between them.
+	// A sample and its file have one row of level 0, so the columns are divided between them.
 	if w.named.file != "" {
 		files := l != w.named.levels[0]
 		table = only(table, func(name string) bool { return ofFile(name) == files })
@@ -117,7 +117,7 @@ func (w *containerWriter) columnsOf(ctx context.Context, l *namedLevel) (*tables
 			shared++
 		}
 	}
-	// The columns of the other tables of the depth have no values in these rows, and must not be declared.
+	// The columns of the other tables of the depth are empty in these rows, and must not be declared.
 	if shared > 1 {
 		var keep []int
 		for i := range tbl.Columns() {

@@ -158,7 +158,7 @@ func (w *containerWriter) data(ctx context.Context, t sink) error {
 		}
 		return err
 	})
-	// Levels of folders alone get spans too, so that metadata can note where their tables are.
+	// Levels of folders alone get spans too, so metadata can note where their tables are.
 	for _, l := range w.levels {
 		if oneFile {
 			l.spans = append(l.spans, make([]span, len(l.Rows)-len(l.spans))...)

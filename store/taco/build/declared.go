@@ -184,7 +184,7 @@ func parsed(text string, to tables.Type) (int64, bool) {
 	return int64(f), err == nil && f == math.Trunc(f) && f >= -most && f < most
 }
 
-// saidOf returns the descriptions of columns in a taco:field_schema, so that a copy keeps them.
+// saidOf returns the descriptions of columns in a taco:field_schema, so a copy keeps them.
 func saidOf(fields json.RawMessage) map[string]string {
 	var levels map[string][][]any
 	if json.Unmarshal(fields, &levels) != nil {

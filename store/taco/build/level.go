@@ -105,7 +105,7 @@ func path(levels []*Level, k, row int) string {
 func replaced(t, by *tables.Table) *tables.Table {
 	n := len(t.Columns())
 	places := model.UpTo[int](n)
-	// Join puts these columns behind the others, so that column i is at n + i.
+	// Join puts these columns behind the others, so column i is at n + i.
 	for i, column := range by.Columns() {
 		if k := t.Index(column.Name); k >= 0 {
 			places[k] = n + i

@@ -9,7 +9,7 @@
 // A container is complete or absent under its name, also after a kill: see internal/durable. The bytes of samples are
 // copied once, straight into the container.
 //
-// The package is apart from package taco, so that readers do not import a Parquet writer.
+// The package is apart from package taco, so readers do not import a Parquet writer.
 //
 // Its files use only those below them, from the ground up: the model of what is written (model, options, collection),
 // rows and where their bytes are (level; levels makes them from a model, export from a container), the bytes themselves

@@ -282,7 +282,7 @@ func oldPlaces(ctx context.Context, t *tables.Table) (*placeColumns, error) {
 		}
 		o.used, o.values[c.name] = append(o.used, c.name), values
 	}
-	// It follows from the other two, so that no group has it.
+	// It follows from the other two, so no group has it.
 	if t.Index(oldMiddle) >= 0 {
 		o.used = append(o.used, oldMiddle)
 	}

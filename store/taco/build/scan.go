@@ -57,7 +57,7 @@ func (t *folderTree) folder(path string) *Tortilla {
 // the bytes of their names, which are the ids. Names that begin with "." are left out, and so are empty directories.
 // Links are followed.
 //
-// The files in skip are left out. Callers that write a container into dir name it there, so that a second run does not
+// The files in skip are left out. Callers that write a container into dir name it there, so a second run does not
 // pack the container of the first. So are masks, metadata and world files beside rasters (catalog.FilesBeside), since
 // none count in a container: Scan returns their paths.
 func Scan(ctx context.Context, dir string, skip ...string) (samples *Tortilla, beside []string, err error) {

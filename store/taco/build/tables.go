@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// settle loads the columns of all levels, so that the tables of folders take their rows from memory.
+// settle loads the columns of all levels, so the tables of folders take their rows from memory.
 func (w *containerWriter) settle(ctx context.Context) error {
 	for _, level := range w.levels {
 		for i := range level.Table.Columns() {
@@ -25,7 +25,7 @@ func (w *containerWriter) settle(ctx context.Context) error {
 	return nil
 }
 
-// places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is not a ZIP.
+// places returns the columns with the place of each row's bytes in a ZIP, or an empty table for other containers.
 func (l *Level) places() *tables.Table {
 	n := len(l.spans)
 	c := &typedColumns{}
@@ -117,7 +117,7 @@ func (w *containerWriter) metadata(ctx context.Context, t sink) (places []span, 
 	}
 	var entries []entry
 	for k, level := range w.levels {
-		// Pages end where their content says so, so that a store which keeps equal pieces of files once gets the pages
+		// Pages end where their content says so, so a store which keeps equal pieces of files once gets the pages
 		// that an edit changes.
 		data, err := encoded(ctx, w.consolidated(k), level.spans == nil)
 		if err != nil {

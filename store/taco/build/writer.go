@@ -51,7 +51,7 @@ func (w *containerWriter) order() []levelRow {
 		return w.named.order(w)
 	}
 	var places []levelRow
-	// The files of a sample of level 0 follow each other, so that reading a sample is one request.
+	// The files of a sample of level 0 follow each other, so reading a sample is one request.
 	for i := range w.levels[0].Rows {
 		places = w.leaves(places, levelRow{0, i, w.levels[0].Rows[i].ID})
 		if !w.levels[0].Rows[i].Padding {

@@ -12,7 +12,7 @@ import (
 )
 
 // announced are the cells that are read soon. A page of 22 MB may have 44 of them, in any order: when it is read for
-// one of them, the others are copied, so that the page is not read again for each.
+// one of them, the others are copied, so the page is not read again for each.
 type announced struct {
 	count atomic.Int64 // of cells; most tables announce none, and their cells are read often
 
@@ -140,7 +140,7 @@ func (f *File) copyCells(cache *pageCache, key pageKey, pages *parquet.Pages, ce
 			cache.Pages.Remove(k)
 		}
 	}
-	// The cell that is read first is used last, so that the cache evicts it last.
+	// The cell that is read first is used last, so the cache evicts it last.
 	for _, one := range slices.Backward(stay) {
 		if one.new {
 			one.decoded.cell.Text = bytes.Clone(one.decoded.cell.Text) // a part of its page would keep all of that

@@ -38,7 +38,8 @@ type Column struct {
 	Kind column.Kind
 	// Unit is the unit of dates and timestamps, else 0.
 	Unit time.Duration
-	// Bytes says that the values are not marked as strings but may be, and Opaque that they are not strings.
+	// Bytes says that the values may be strings although the file does not mark them so, and Opaque that
+	// they are other bytes.
 	Bytes, Opaque bool
 
 	rows   int64

@@ -22,7 +22,7 @@ type pageCache struct {
 	mu    sync.Mutex
 	large map[int]largePage // by column
 
-	// busy has what is read, so that workers do not read the same at once: the first batch of 64 rows would read the
+	// busy has what is read, so workers do not read the same at once: the first batch of 64 rows would read the
 	// locations and the first page of each column 64 times. busyMu guards it; busyOver wakes those that wait.
 	busyMu   sync.Mutex
 	busyOver *sync.Cond
@@ -97,7 +97,7 @@ func (f *File) pagesOf(ctx context.Context, column, group int) (*parquet.Pages, 
 // reports true then, it returns nil: the caller has its cell. arrived may be nil.
 //
 // A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
-// that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
+// the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
 func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages, arrived func() bool) (*parquet.Few, error) {
 	cache, dictKey := f.Cache, key.dictionary()
 	if few := cache.page(key); few != nil {
@@ -195,7 +195,7 @@ func (c *pageCache) end(key pageKey) {
 }
 
 // add keeps a page or a dictionary. A heavy one displaces nothing while cells are announced: these are needed soon, and
-// those of the page have copies.
+// the cells of the page have copies.
 func (c *pageCache) add(key pageKey, d decoded, cost int64) {
 	free := c.Pages.Bound() - c.Pages.Used()
 	if cost > c.Pages.Bound()/8 && cost+lru.Overhead > free && c.announced.some() {

@@ -43,7 +43,7 @@ type Listed struct {
 	Patterns []string `json:"patterns,omitempty"` // of the fields, below it
 }
 
-// MasksVersion is the value of MasksKey. 1 was without alpha and without files beside rasters.
+// MasksVersion is the value of MasksKey. 1 came before alpha and files beside rasters.
 const MasksVersion = "2"
 
 // Version is the version of the catalogs that are written, and the only one that is read.
@@ -55,5 +55,5 @@ const MemberSeparator = "::"
 // FieldSeparator separates the name of a field from the name of a column in a catalog of pairs.
 const FieldSeparator = ":"
 
-// MaxFields bounds the fields of a catalog of pairs: each has 23 columns, so that 64 have 1,472.
+// MaxFields bounds the fields of a catalog of pairs: each has 23 columns, so 64 have 1,472.
 const MaxFields = 64

@@ -78,7 +78,7 @@ func checkLength(src string) error {
 }
 
 // globMatcher matches paths with a glob, one part of the path after the other. It keeps how far the pattern reaches at
-// each directory of the last path, so that a directory is matched once for all files below it: a name costs at most the
+// each directory of the last path, so a directory is matched once for all files below it: a name costs at most the
 // length of the pattern, however deep it lies.
 type globMatcher struct {
 	pattern []string

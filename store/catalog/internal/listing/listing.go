@@ -154,7 +154,7 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 		}
 		dir, _ = splitLocal(src)
 	}
-	// Checked before anything else, so that a refusal does not reveal which files exist outside the roots.
+	// Checked before anything else, so a refusal does not reveal which files exist outside the roots.
 	if _, err := r.Allow(dir); err != nil && !openers.Missing(err) {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 	var l *Listing
 	switch {
 	case err == nil && st.IsDir():
-		// Links are resolved, so that the path of a sample does not depend on the link by which the user names the
+		// Links are resolved, so the path of a sample does not depend on the link by which the user names the
 		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src, files: wanted}
@@ -230,7 +230,7 @@ func (l *Listing) instead() Files {
 	return Rasters
 }
 
-// notRead returns an error if there is nothing to read, and there are rasters of a format that is not read.
+// notRead returns an error if there is nothing to read except rasters of formats that chaski does not read.
 func (l *Listing) notRead() error {
 	if len(l.Paths)+len(l.Shards)+len(l.Metadata) > 0 || l.unread == "" {
 		return nil
@@ -353,7 +353,7 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *openers.Roots)
 	var st fs.FileInfo
 	var err error
 	if linked {
-		// A link that cannot be followed may lead to a directory of samples, so that is an error. A
+		// A link that cannot be followed may lead to a directory of samples: it is an error. A
 		// dangling link cannot.
 		if st, err = r.Stat(p); !keep && (err == nil || openers.Missing(err)) {
 			return nil

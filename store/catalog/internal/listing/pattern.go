@@ -217,8 +217,8 @@ func (m *match) longest(i int, path string, end int) bool {
 	return false
 }
 
-// matchOne returns what the only name stands for. All its places have the same text, so that its length follows from
-// that of the path.
+// matchOne returns what the only name stands for. All its places have the same text, so its length follows from the
+// length of the path.
 func (p *Pattern) matchOne(s string) (string, bool) {
 	n := len(p.lits) - 1
 	rest := len(s) - p.size

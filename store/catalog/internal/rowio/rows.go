@@ -18,7 +18,7 @@ import (
 )
 
 // Row is one row of a catalog. Blob columns are not compressed, because chunk indexes are packed already. Pages are
-// small, so that reading one row at random is cheap.
+// small, so reading one row at random is cheap.
 type Row struct {
 	URI         string    `parquet:"uri,plain,zstd"`
 	Index       []byte    `parquet:"chaski:index,optional,plain,uncompressed"`

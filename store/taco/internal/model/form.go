@@ -57,5 +57,5 @@ func (f Form) Older() bool { return f == TortillaFile || f == StreamingTaco || f
 // OneFile reports whether a container of a form is one file.
 func (f Form) OneFile() bool { return f == ZIP || f == Cozip || f.Older() }
 
-// Unchecked reports whether a form has no checksums of samples, so that no verify finds a changed bit in them.
+// Unchecked reports whether a form lacks checksums of samples: verify cannot find a changed bit in them.
 func (f Form) Unchecked() bool { return f == TacoFolder || f == CozipFolder || f.Older() }

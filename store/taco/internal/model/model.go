@@ -44,7 +44,7 @@ type Entry struct {
 	// Whole. For a folder it may be its own table of children, or empty.
 	URI          string
 	Offset, Size int64
-	// Object has the size and tag of the object if the container's tables were read from it, so that opening it
+	// Object has the size and tag of the object if the container's tables were read from it, so opening it
 	// needs no request. It is zero for other files.
 	Object source.Known
 	// Level and Row are the place of the sample's row in the tables of the container or dataset.

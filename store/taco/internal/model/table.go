@@ -40,7 +40,7 @@ func (s Span) In(lo, hi int64) bool {
 
 // Limits on the rows of a level. Positions are 32-bit integers, and a container may use the upper half for itself.
 // A row takes memory, while equal values may take next to none in the file. Ids and paths differ from row to row, so
-// that ten rows in each byte of the file are more than any writer produces.
+// ten rows in each byte of the file are more than any writer produces.
 const (
 	MaxRows     = 1 << 29
 	fewRows     = 1 << 16

@@ -93,7 +93,7 @@ func (node Node) Tree(rows []int) *Tree {
 	first := node.Sample(rows[0])
 	_, kind, _ := node(0, first)
 	t.Root.N, t.Root.Type = int64(rows[0]), kind.String()
-	// All folders at one place of the tree have the same children, so that a level has the rows of the first folder as
+	// All folders at one place of the tree have the same children, so a level has the rows of the first folder as
 	// often as there are folders at the top.
 	times := 0
 	for row := range rows[0] {

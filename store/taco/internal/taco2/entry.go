@@ -20,7 +20,7 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if level.IDs.Null(row) {
 		return entry, c.container.InRow(k, row, "id is null")
 	}
-	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of it.
+	// The id becomes part of a path in a FOLDER, so a hostile container must not lead out of it.
 	if model.Climbs(entry.ID) {
 		return entry, c.container.InRow(k, row, "id %q could lead out of its folder", entry.ID)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// The first entry of a TACO ZIP is stored under its name without an extra field, so that its data
+// The first entry of a TACO ZIP is stored under its name without an extra field, so its data
 // are at a fixed offset: a count byte, three zero bytes, and seven pairs of offset and size. Pair i
 // is level i, and the last one in use is COLLECTION.json.
 const (

@@ -82,7 +82,7 @@ func (c *reader) columns(ctx context.Context, l *levelTable) error {
 		return err
 	}
 	l.ids = make([]string, l.tbl.Len())
-	// A few names stand in all samples, so that each is kept once.
+	// A few names stand in all samples, so each is kept once.
 	names := map[string]string{}
 	for i := range l.ids {
 		p := l.paths.Bytes(i)
@@ -146,7 +146,7 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 		return nil, err
 	}
 	all := *item
-	// Without the bound, so that files over it are found.
+	// Without the bound: files over it must be found.
 	all.Most = math.MaxInt
 	sequence := &model.Sequence{Most: item.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
 	for sample, rows := range sequence.Rows {

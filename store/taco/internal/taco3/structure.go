@@ -219,7 +219,7 @@ func (s *Layout) Order(folder string, names []string) (order []int, wrong string
 	if len(order) == len(names) {
 		return order, ""
 	}
-	// In this order, so that the error is always the same.
+	// In this order: the error is always the same.
 	for i, name := range names {
 		if !slices.Contains(order, i) {
 			return nil, name
@@ -261,13 +261,13 @@ func (i *Item) parse(path string) error {
 	return nil
 }
 
-// distinct checks that no two children of a folder can have one name, also where case does not count.
+// distinct checks that the children of a folder have different names, also where case does not count.
 func distinct(members []folderMember) error {
 	seen := map[string]bool{}
 	for _, member := range members {
 		name := strings.ToLower(member.name())
 		if member.item != nil && member.item.sequence() {
-			// No name has a star, so that a sequence differs from a file of its prefix.
+			// No name has a star, so a sequence differs from a file of its prefix.
 			name += "*"
 		}
 		if seen[name] {
@@ -286,7 +286,7 @@ func apart(members []folderMember) error {
 			items = append(items, m.item)
 		}
 	}
-	// Names that begin with the prefix of a sequence follow it in this order, so that most pairs need no look.
+	// Names that begin with the prefix of a sequence follow it in this order, so most pairs need no look.
 	slices.SortFunc(items, func(a, b *Item) int { return strings.Compare(a.Name, b.Name) })
 	for k, item := range items {
 		if !item.sequence() {

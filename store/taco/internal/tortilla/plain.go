@@ -40,7 +40,7 @@ const (
 	readAtOnce = 8
 )
 
-// openPlain opens a container with the rows of its footer. Samples mostly have the same structure, so that the first
+// openPlain opens a container with the rows of its footer. Samples mostly have the same structure, so the first
 // nested ones tell the depth, until the level below level 0 is asked for.
 func openPlain(ctx context.Context, f *file, top *sampleTable) error {
 	root := &tortillaBlob{sampleTable: top, at: span{Off: 0, Size: f.size()}, part: "footer"}
@@ -127,7 +127,7 @@ func (c *plain) walk(ctx context.Context) (int, error) {
 	for above := c.levels[0]; !c.all; {
 		below, err := c.below(ctx, above, len(c.levels), total)
 		if err != nil {
-			// The next call begins at level 0 again, so that it must not find the levels read so far.
+			// The next call begins at level 0 again, so it must not find the levels read so far.
 			c.levels = c.levels[:1]
 			return 0, c.fail(err)
 		}

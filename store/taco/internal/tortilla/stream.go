@@ -73,7 +73,7 @@ func openStream(ctx context.Context, f *file, top *sampleTable, pointer string) 
 }
 
 // HistogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0, "Precomputed Histogram
-// information"). The specification has them as a Tortilla, so that a file of that name is a sample like any other.
+// information"). The specification has them as a Tortilla, so a file of that name is a sample like any other.
 const HistogramID = "histogram"
 
 func (c *stream) findHistogram() []int32 {
@@ -197,7 +197,7 @@ func (c *stream) joiner(ctx context.Context, level int) (*parentJoiner, error) {
 }
 
 // pathBudget limits the total size of the paths of a level. Each id counts once for every sample
-// below it, so that a few long ids could otherwise take any amount of memory.
+// below it, so a few long ids could otherwise take any amount of memory.
 func (c *stream) pathBudget() int64 { return fewBytes + c.size() }
 
 func (c *stream) longPaths(level int) error {
