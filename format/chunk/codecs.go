@@ -16,7 +16,7 @@ type Codecs map[Codec]func() Decompressor
 var registered = Codecs{}
 
 // Register makes all decoders decompress a codec by what open returns. The package of a codec calls it in its init
-// function, so that a program has the codecs whose packages it imports, as it has the formats of package image. It
+// function, so a program has the codecs whose packages it imports, as it has the formats of package image. It
 // panics if the codec has a decompressor.
 func Register(c Codec, open func() Decompressor) {
 	if registered[c] != nil {
@@ -28,7 +28,8 @@ func Register(c Codec, open func() Decompressor) {
 // Registered returns the codecs that this program decompresses.
 func Registered() Codecs { return maps.Clone(registered) }
 
-// Opened has a decompressor of each codec that one worker has needed. The zero value opens those of Register.
+// Opened has a decompressor of each codec that one worker has needed. The zero value opens the codecs of
+// Register.
 type Opened struct {
 	codecs Codecs // nil: those of Register
 	live   [numCodecs]Decompressor

@@ -285,7 +285,7 @@ func (d DType) PutNumber(sample []byte, value float64) {
 		binary.LittleEndian.PutUint32(s[:], math.Float32bits(float32(value)))
 	case Float64, Complex128:
 		if value != value {
-			// Go's NaN has other bits than NaN in numpy and GDAL, so that checksums would differ.
+			// Go's NaN has other bits than NaN in numpy and GDAL: checksums would differ.
 			value = math.Float64frombits(0x7ff8 << 48)
 		}
 		binary.LittleEndian.PutUint64(s[:], math.Float64bits(value))

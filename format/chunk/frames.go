@@ -1,13 +1,13 @@
 package chunk
 
-// retry decodes the OpenZL frame of chunk i, which has not the usual form, in the others that its index does not tell
-// apart. The count and the width of the numbers in a frame say which form it has:
+// retry decodes the OpenZL frame of chunk i, which lacks the usual form, in the other forms that its index allows.
+// The count and the width of the numbers in a frame say which form it has:
 //
 //   - complex samples stored as their components, one number each;
 //   - chunks at the edges cut to the image (rumi-eo 0.12 to 0.14), in files that otherwise equal those
 //     of rumi-eo 0.8, which pads them. retry pads them with zeros.
 //
-// It reports false if no form fits, or the chunk has no frame.
+// It reports false if all forms fail, or the chunk has no frame.
 func (d *Decoder) retry(dst, src []byte, x *Index, i int) bool {
 	if x.Codec != OpenZL || x.isPacked() || d.opened.live[OpenZL] == nil {
 		return false
@@ -28,7 +28,7 @@ func (d *Decoder) retry(dst, src []byte, x *Index, i int) bool {
 	if cut == len(dst) || x.Inner != BYX || !decodes(dst[:cut], size) && (part == size || !decodes(dst[:cut], part)) {
 		return false
 	}
-	// From the last row to the first: rows only move towards the end, so that none is overwritten
+	// From the last row to the first: rows only move towards the end, so none is overwritten
 	// before it has moved.
 	start, row := cut, cutW*size
 	for k := bands*height - 1; k >= 0; k-- {

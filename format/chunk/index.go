@@ -40,7 +40,7 @@ const (
 // Codec names how a chunk's bytes are compressed.
 type Codec uint8
 
-// Codecs. Register takes their decompressors, so that this package depends on none.
+// Codecs. Register takes their decompressors, so this package depends on none.
 const (
 	// The values are stored in index blobs: they must not change, and new codecs go to the end.
 	Raw Codec = iota
@@ -300,7 +300,7 @@ type BlockPlan interface {
 
 // Limits of an index. They bound arithmetic, not memory.
 const (
-	// MaxSide is the largest height and width, so that the pixels of an image, below 2^62, fit in an
+	// MaxSide is the largest height and width: the pixels of an image, below 2^62, then fit in an
 	// int64.
 	MaxSide = math.MaxInt32
 	// MaxBands is the largest number of bands: one more than SamplesPerPixel of a TIFF, an unsigned 16-bit
@@ -389,7 +389,7 @@ func (x *Index) MaxDecodedBytes() int {
 }
 
 // MaxCompressed returns the most bytes that a compressed chunk may take: twice the size of the largest decoded
-// chunk plus 64 KiB, so that the limit on decoded chunks also bounds reads. If a chunk may be a whole picture
+// chunk plus 64 KiB, so the limit on decoded chunks also bounds reads. If a chunk may be a whole picture
 // file, it is 4 MiB in place of 64 KiB, for profiles and previews. The largest chunk must fit in an int (ChunkFits).
 func (x *Index) MaxCompressed() int64 {
 	spare := int64(64 << 10)

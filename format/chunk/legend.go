@@ -14,7 +14,8 @@ type Legend struct {
 // MaxClasses is how many classes a legend has at most: as many as samples of 16 bits have numbers.
 const MaxClasses = 1 << 16
 
-// Colours returns colours as #rrggbb, or as #rrggbbaa if they are not opaque, up to the last one that is not black.
+// Colours returns colours as #rrggbb, or as #rrggbbaa if they are transparent, up to the last one that differs from
+// black.
 func Colours(colours []color.NRGBA) (out []string) {
 	last := 0
 	for i, c := range colours {

@@ -39,7 +39,7 @@ func (x *Index) packedRow(b, w int) int {
 }
 
 // unpack spreads rows of packed samples. packed may be the end of the buffer that dst is the front of: samples
-// never become smaller, so that writing never overtakes reading.
+// stay as large or grow, so writing stays behind reading.
 func (x *Index) unpack(dst, packed []byte, b, w int) {
 	start, n := x.packedRow(b, w), w*b
 	for end := n * x.DType.Size(); len(dst) > 0; dst, packed = dst[end:], packed[start:] {

@@ -6,7 +6,7 @@ import (
 )
 
 // pieceBytes is the largest piece in bytes, unless a row has more. It is the size of one read of an
-// engine, so that decoding in pieces holds no more samples than stored bytes.
+// engine, so decoding in pieces holds no more samples than stored bytes.
 const pieceBytes = 4 << 20
 
 // StreamDecompressor is a Decompressor that can decode a chunk from front to back in parts. The codecs for
@@ -48,7 +48,7 @@ type Stream interface {
 }
 
 // InPieces returns the index of the pieces of x: the same image, whose chunks are cut into pieces of whole
-// rows, each of up to 4 MiB or one row. It has no Ranges, because pieces have no place of their own in the
+// rows, each of up to 4 MiB or one row. It has no Ranges: pieces have no place of their own in the
 // file. It returns nil if chunks are not decoded in pieces: those that decode to at most maxChunk bytes
 // are decoded whole, and so are those that cannot be cut, because their codec cannot decode in parts, they
 // hold several band planes, or a row has more than maxChunk bytes.

@@ -23,7 +23,8 @@ const (
 	maxAttribute = 1 << 20
 )
 
-// attributes reads the attributes of an object. Those of a type that is not read have no value.
+// attributes reads the attributes of an object. Attributes of a type that is not read have no
+// value.
 func (w *walk) attributes(h header) (list []Attribute, err error) {
 	add := func(b *block) error {
 		if len(list) >= maxMessages {

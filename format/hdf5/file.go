@@ -222,7 +222,7 @@ func (b *block) version(want ...byte) (byte, error) {
 	return 0, unsupported(b.part, "version %d", got)
 }
 
-// checksums is set to false by tests alone, so that damage reaches what checksums guard.
+// checksums is false in tests alone: damage then reaches the code behind the checksums.
 var checksums = true
 
 // checked cuts the checksum off, which are the last four bytes, and checks it.

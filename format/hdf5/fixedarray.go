@@ -11,7 +11,7 @@ type elements struct {
 	visit func(number uint64, b *block) error
 }
 
-// visitAll visits entries that follow each other, of which the first has a number.
+// visitAll visits count entries that follow each other, from number first on.
 func (e *elements) visitAll(b *block, first, count uint64) error {
 	for i := range count {
 		entry := e.w.of(b.part, b.addr, b.take(e.size))
@@ -25,7 +25,7 @@ func (e *elements) visitAll(b *block, first, count uint64) error {
 	return nil
 }
 
-// pages visits the entries of pages, of which those with a bit in init are written. addr is the address of the first.
+// pages visits the entries of pages. Only pages with a bit in init are written. addr is the address of the first.
 func (e *elements) pages(part string, addr, first, count, each uint64, isWritten func(page uint64) bool) error {
 	for page := uint64(0); page*each < count; page++ {
 		if err := e.w.spend(part, addr, 1); err != nil {
@@ -50,7 +50,7 @@ func (e *elements) pages(part string, addr, first, count, each uint64, isWritten
 	return nil
 }
 
-// isSet reports whether a bit is set, of which the highest of a byte is the first.
+// isSet reports whether a bit is set. Bit 0 is the highest one of the first byte.
 func isSet(b []byte, bit uint64) bool { return bit/8 < uint64(len(b)) && b[bit/8]&(0x80>>(bit%8)) != 0 }
 
 // fixedArray visits the entries of a fixed array.

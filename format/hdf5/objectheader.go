@@ -128,7 +128,7 @@ func (w *walk) header2(addr uint64) (list header, err error) {
 		return nil, b.err
 	}
 	front := b.pos
-	// The size is bounded by the limit of a block, so that the sum with the front does not overflow.
+	// The size is bounded by the limit of a block, so the sum with the front does not overflow.
 	chunks := []chunkOf{{addr, min(size, maxBlock+1) + uint64(front) + 4}}
 	for i := 0; i < len(chunks); i++ {
 		part, err := w.block(headerPart, chunks[i].addr, chunks[i].size)
@@ -187,7 +187,7 @@ func (w *walk) content(m *message, part string) (*block, error) {
 	return w.shared(b, m.kind)
 }
 
-// shared returns the fields of a message of which b has the place.
+// shared returns the fields of the message whose place b holds.
 func (w *walk) shared(b *block, kind int) (*block, error) {
 	version, err := b.version(1, 2, 3)
 	if err != nil {

@@ -31,7 +31,7 @@ type File struct {
 	// Nodes are the root, whose path is "", and all groups and datasets below it, by their paths. One that several
 	// links lead to is there under each path.
 	Nodes map[string]*Node
-	// Paths are those of Nodes in their order.
+	// Paths are the paths of Nodes, in the same order.
 	Paths []string
 }
 
@@ -284,7 +284,7 @@ func (r *reading) part(d *Dataset, m *message) (err error) {
 	return err
 }
 
-// follow follows the soft links. Those that lead nowhere are no nodes, as no names of theirs can be read.
+// follow follows the soft links. Dangling links are left out: nothing can be read by their names.
 func (r *reading) follow() error {
 	targets := map[string]string{}
 	for _, s := range r.soft {

@@ -22,7 +22,7 @@ var descr = map[chunk.DType]string{
 	chunk.Complex64: "<c8", chunk.Complex128: "<c16",
 }
 
-// The length of a header is a multiple of align. The NEP requires 64, so that data can be memory-mapped for vector
+// The length of a header is a multiple of align. The NEP requires 64, so data can be memory-mapped for vector
 // instructions.
 const align = 64
 

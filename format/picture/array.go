@@ -117,7 +117,7 @@ func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.I
 	if slices.Equal(inner, []string{"b", "t"}) && sizes["b"] > 1 && sizes["t"] > 1 {
 		index.Inner = chunk.YXBT
 	}
-	// The planes of an index are the bands of the first step, then those of the second.
+	// The planes of an index are the bands of the first step, then the bands of the second.
 	place := func(plane int) int { return plane }
 	if slices.Equal(outer, []string{"b", "t"}) {
 		place = func(plane int) int { return plane%sizes["b"]*sizes["t"] + plane/sizes["b"] }

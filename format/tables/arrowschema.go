@@ -68,7 +68,7 @@ func arrowFields(encoded string, columns int) (fields []arrowField) {
 	if len(data) < 8 {
 		return nil
 	}
-	// FlatBuffers of Go has no verifier. Offsets beyond data panic, and nothing is allocated by a length, so that
+	// FlatBuffers of Go has no verifier. Offsets beyond data panic, and nothing is allocated by a length, so
 	// recovering is enough.
 	defer func() {
 		if recover() != nil {
@@ -223,7 +223,7 @@ func (t flat) field(left *arrowLeft) (f arrowField) {
 }
 
 // inArrow returns a type of Parquet with the forms that its field of Arrow's schema adds. A field that does not fit the
-// type adds nothing.
+// type is left out.
 func (t Type) inArrow(a *arrowField) Type {
 	form := t.Stored()
 	store := arrowStores[a.kind]

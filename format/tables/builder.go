@@ -117,7 +117,7 @@ func (b *vectorBuilder) vector() (*Vector, error) {
 }
 
 // reserve makes room for n more bytes. It extrapolates the size of all rows from those so far, but grows at most
-// fourfold, so that a wrong row count in a file cannot allocate more than a multiple of the decoded bytes.
+// fourfold, so a wrong row count in a file cannot allocate more than a multiple of the decoded bytes.
 func (b *vectorBuilder) reserve(n int) {
 	values := &b.v
 	need := len(values.data) + n
@@ -128,7 +128,7 @@ func (b *vectorBuilder) reserve(n int) {
 	if values.n > 0 && b.p.keep == nil {
 		expect = min(int64(float64(need)/float64(values.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
 	}
-	// Copies that run write to the old memory, so that it must not move before they end; vector returns their error.
+	// Copies that run write to the old memory, so it must not move before they end; vector returns their error.
 	_ = b.copying.Wait()
 	grown := make([]byte, len(values.data), max(need, 2*len(values.data), int(min(expect, 4*int64(need)))))
 	copy(grown, values.data)

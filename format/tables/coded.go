@@ -116,7 +116,7 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 		}
 		c.dict, c.last = values, last
 	}
-	// Raw spells the rows out, so that a file of few bytes must not make it allocate without bound.
+	// Raw spells the rows out: a file of few bytes must not make it allocate without bound.
 	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 

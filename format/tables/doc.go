@@ -5,7 +5,7 @@
 // 64 bits, strings, binary, dates, times, timestamps, decimals of up to 38 digits, columns without any
 // value, and lists, maps and structs of these (Parquet format 2.12, nesting by Dremel's levels). Arrow's large
 // strings, large lists and dictionaries are stored no differently in Parquet: Type.Form says which one the file had, by
-// its Arrow schema, so that package format/tables/encode writes the same type. It does not read encrypted files.
+// its Arrow schema, so package format/tables/encode writes the same type. It does not read encrypted files.
 //
 // Timestamps are microseconds in UTC. Nanoseconds are rounded down, and Vector.Nanos has the rest. Timestamps without a
 // zone are taken as UTC, as the specifications of the containers say.

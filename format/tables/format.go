@@ -50,8 +50,8 @@ func FormatDate(days int64) string {
 	return time.Unix(days*86400, 0).UTC().Format("2006-01-02")
 }
 
-// FormatTimestamp formats microseconds since 1970 in UTC as ISO 8601 without a zone, with six digits after the second,
-// or none if they are 0.
+// FormatTimestamp formats microseconds since 1970 in UTC as ISO 8601 without a zone, with six digits after the second
+// unless they are 0.
 func FormatTimestamp(us int64) string { return clock(us, "2006-01-02T15:04:05") }
 
 func clock(us int64, layout string) string {
@@ -164,7 +164,7 @@ func appendFloat(dst []byte, f float64) []byte {
 }
 
 func appendJSONString(dst, s []byte) []byte {
-	// Most strings have nothing to escape, so that they are copied as they are.
+	// Most strings have nothing to escape, so they are copied as they are.
 	for _, c := range s {
 		if c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
 			b, _ := json.Marshal(string(s)) // strings always marshal

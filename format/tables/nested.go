@@ -194,7 +194,7 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) *
 		}
 		elements[leaf], out.offs = elems, offs
 	}
-	// A list of structs without fields has no leaf, so that nothing says how long it is.
+	// A list of structs without fields has no leaf that says how long it is.
 	if out.offs == nil {
 		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset,
 			"lists of structs without fields"))

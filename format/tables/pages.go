@@ -50,7 +50,7 @@ type page struct {
 }
 
 // maxAhead bounds the pages of a column that are decoded ahead of use. A page may take 64 MiB
-// (parquet's maxPage), so that four take at most 256 MiB.
+// (parquet's maxPage), so four take at most 256 MiB.
 const maxAhead = 4
 
 // pages calls add with the wanted pages of a column, in order, and with the first row of each. It decodes up to one
@@ -59,7 +59,7 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan *page, min(runtime.GOMAXPROCS(0), maxAhead))
 	var running sync.WaitGroup
-	// This is deferred before cancel, so that it runs after it: cancel ends what still runs.
+	// This is deferred before cancel, so it runs after it: cancel ends what still runs.
 	defer running.Wait()
 	defer cancel()
 	var failed error
@@ -114,7 +114,7 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 		if k == 0 {
 			now = p.opening(ctx, number, leaf)
 		}
-		// Decompressing a dictionary may be most of the work of a row group, so that the next one's is read while the
+		// Decompressing a dictionary may be most of the work of a row group, so the next one's is read while the
 		// pages of this one are decoded.
 		if next = nil; k+1 < len(groups) {
 			next = p.opening(ctx, groups[k+1], leaf)

@@ -98,7 +98,7 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The vector has all rows, so that the pages are not needed any more.
+	// The vector has all rows, so the pages are not needed any more.
 	if p.keep == nil {
 		p.cache.Forget(func(part pageKey) bool { return part.leaf == leaf })
 	}

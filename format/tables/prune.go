@@ -65,7 +65,7 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 	return out, rows, nil
 }
 
-// rowsOf returns the rows of spans. It is not nil, also of no rows.
+// rowsOf returns the rows of spans. It is an empty list, and not nil, if there are no rows.
 func rowsOf(spans []rowSpan) []int {
 	count := int64(0)
 	for _, s := range spans {
@@ -121,7 +121,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []rowSpan)
 
 // mayHold reports whether values with the bounds b may lie in a range.
 func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
-	// A null lies in no range, so that a page of nulls has none of its rows.
+	// A null lies outside all ranges, so a page of nulls has none of its rows.
 	if b.Nulls >= rows {
 		return false
 	}

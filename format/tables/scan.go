@@ -9,7 +9,7 @@ import (
 
 // Scan calls f with the values of column i, of kind String or Binary, at rows, which must ascend; it skips nulls. A
 // value is valid during the call. Values that are not in memory are decoded a page at a time, and kept only if keep is
-// set, so that one look at a large column costs little memory.
+// set, so one look at a large column costs little memory.
 func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(row int, value []byte) error) error {
 	if reader := t.readerOf(i, rows); reader != nil {
 		reader.hold = keep

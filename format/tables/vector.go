@@ -336,7 +336,7 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Decimal, Timestamp, Date, Time:
-		// v has no rows, so that all that was taken is null.
+		// v has no rows, so all that was taken is null.
 		if v.ints == nil {
 			return NewNulls(v.typ, len(rows)), nil
 		}

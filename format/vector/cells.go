@@ -89,7 +89,7 @@ const (
 	wordCell   = "word" // of a text that does not say whether its values are numbers or strings
 )
 
-// maxWords is how many different numbers a column of words has at most for it to be strings: there are no more classes,
+// maxWords is how many different numbers a column of words has at most for it to be strings: classes are fewer,
 // and areas need no codes.
 const maxWords = 1 << 16
 
@@ -261,7 +261,7 @@ func (c *stringCodes) sort() {
 	c.v.Names = sorted
 }
 
-// rename gives the strings other ones, of which several may be the same.
+// rename replaces the strings; several may become the same.
 func (c *stringCodes) rename(names map[string]string) {
 	fresh := stringCodes{v: c.v, of: map[string]uint32{}}
 	numbers := make([]uint32, len(c.of))

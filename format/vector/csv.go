@@ -125,8 +125,8 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 	return t, nil
 }
 
-// readCSV reads a table with a header line and a line for each shape. One without coordinates names an image that has
-// none.
+// readCSV reads a table with a header line and a line for each shape. A line without coordinates names an image
+// without shapes.
 func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 	text := newPieces(ctx, r, "line", maxLine)
 	in := bufio.NewReaderSize(text, headBytes)

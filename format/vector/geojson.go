@@ -390,7 +390,7 @@ func (geometry *textGeometry) shape(depth int) (orb.Geometry, error) {
 	if depth == maxNested {
 		return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
 	}
-	// Not nil, because orb would write nothing for it.
+	// An empty value and not nil, for which orb would write nothing.
 	shapes := orb.Collection{}
 	for i := range geometry.Geometries {
 		if geometry.Geometries[i].isEmptyPoint() {

@@ -74,7 +74,7 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 	if layer.CRS, err = col.crs(); err != nil {
 		return nil, err
 	}
-	// A shape takes some bytes of its file, so that a file cannot claim more of them than it has bytes.
+	// A shape takes some bytes of its file, so a file cannot claim more of them than it has bytes.
 	if file.Rows > min(o.MaxShapes, r.Size()) {
 		return nil, fault.New(fault.Limit, "shapes", fault.NoOffset, "%d shapes in a file of %d bytes, at most %d",
 			file.Rows, r.Size(), min(o.MaxShapes, r.Size()))
@@ -255,7 +255,7 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 	return boxes, nil
 }
 
-// outwards rounds side 0 to 3 of a box. A covering in float32 may have been rounded to either side, so that it is
+// outwards rounds side 0 to 3 of a box. A covering in float32 may have been rounded to either side, so it is
 // moved by one number more.
 func outwards(v float64, side int) float32 {
 	sign := 1.0

@@ -50,7 +50,7 @@ func newImages(column string, values *Values) (*images, error) {
 
 // OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one that the file
 // names, in the column Options.Image or as its format does, with the most of the last parts of the path. It is not
-// found if the file names none, or if that is another image, as Own has seen. All shapes of a file that names no images
+// found if the file names no image or, as Own has seen, another one. All shapes of a file that names no images
 // are of any image.
 func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	if l.images == nil { // a file of one image
@@ -113,7 +113,7 @@ func (known *images) find(uri string) (found uint32, largest int, err error) {
 	pos, _ := slices.BinarySearchFunc(known.order, uri, func(code uint32, uri string) int {
 		return fromEnds(known.values.Names[code], uri)
 	})
-	// Paths with the same last parts follow each other, so that two with the most are beside each other at pos.
+	// Paths with the same last parts follow each other, so two with the most are beside each other at pos.
 	several := false
 	for _, code := range known.order[max(0, pos-2):min(pos+2, len(known.order))] {
 		switch parts := common(uri, known.values.Names[code]); {

@@ -101,7 +101,8 @@ func (l *labels) classIs(name string) {
 	first.words = first.column == name || l.o.Words
 }
 
-// have refuses other columns than those of a format. The first one, if there is one, has the class.
+// have refuses columns that the format does not have. The first one, if there is one, has the
+// class.
 func (l *labels) have(known ...string) error {
 	if len(known) > 0 {
 		l.classIs(known[0])

@@ -29,7 +29,7 @@ type Options struct {
 	Words bool
 	// Columns are the columns of Layer.Columns.
 	Columns []string
-	// Boxes says that only boxes are needed, so that an object that has a box and an outline has the box.
+	// Boxes says that only boxes are needed, so an object that has a box and an outline has the box.
 	Boxes bool
 	// OneImage says that a file whose shapes are in pixels of images is of one image.
 	OneImage bool

@@ -18,8 +18,8 @@ func init() { register(labelFormat{"NumPy's array", beginsNPY, readNPY, Pixels, 
 
 func beginsNPY(head []byte) bool { return magic.Of(head) == magic.NPY }
 
-// readNPY reads an array (k, 4) of boxes x0, y0, x1, y1, or (k, 5) with a number of the class behind each. An array of
-// any shape without elements has no objects.
+// readNPY reads an array (k, 4) of boxes x0, y0, x1, y1, or (k, 5) with a number of the class behind each. An array
+// without elements, of any shape, stands for an empty list of objects.
 func readNPY(ctx context.Context, r source.Reader, l *labels) error {
 	at := func(off int64, n int) ([]byte, error) {
 		if off > r.Size()-int64(n) {
@@ -79,7 +79,8 @@ type npyBoxes struct {
 	width  int // numbers of a box
 }
 
-// read adds n boxes. In C order their numbers stand together, in Fortran order those of each column do.
+// read adds n boxes. In C order their numbers stand together, in Fortran order the numbers of each
+// column do.
 func (b *npyBoxes) read(ctx context.Context, from, n int) error {
 	size, runs, each := b.dtype.Size(), 1, n*b.width
 	start := func(int) int { return from * b.width }

@@ -76,7 +76,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 // xmlError gives an error of the parser its kind.
 func xmlError(d *xml.Decoder, err error) error {
 	var syntax *xml.SyntaxError
-	// The parser has no type for a version that it does not know.
+	// The parser has types for the versions that it knows.
 	other := fault.KindOf(err) == 0 && strings.HasPrefix(err.Error(), "xml: ")
 	if errors.As(err, &syntax) || other || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fault.Wrap(fault.Corrupt, "XML", d.InputOffset(), err)

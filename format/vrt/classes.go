@@ -162,7 +162,7 @@ func (a *attributes) UnmarshalXML(d *xml.Decoder, _ xml.StartElement) error {
 	})
 }
 
-// row adds the name in a row, of which value and name are the numbers of two columns.
+// row adds the name in a row; value and name are the numbers of two columns.
 func (a *attributes) row(d *xml.Decoder, value, name int) error {
 	var number, called string
 	column := 0

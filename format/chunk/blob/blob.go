@@ -57,7 +57,7 @@ import (
 // steps), modulo 2^64. So a TOG costs the bits of its lengths only. A chunk of length 0 is sparse.
 //
 // The blob of an index is unique: the smallest length and w are the smallest possible (w at least
-// 1, so that a blob bounds the number of chunks), gap is that between the walk's first two chunks (0 if
+// 1, so a blob bounds the number of chunks), gap is that between the walk's first two chunks (0 if
 // there is one), steps follow only if one of them is not 0, and the group-wise walk is taken only if its
 // steps need fewer bytes. Parse refuses everything else.
 const (
@@ -297,7 +297,7 @@ func lengthCode(x *chunk.Index) (least uint64, width int) {
 }
 
 // Parse reads an index blob. maxChunk is the limit of a decoded chunk in bytes. Parse does not
-// know the size of the file, so that the caller needs to check the ranges with Validate before it reads.
+// know the size of the file, so the caller needs to check the ranges with Validate before it reads.
 // It allocates at most 128 bytes for each byte of b. b is not kept.
 func Parse(b []byte, maxChunk int) (*chunk.Index, error) {
 	p := parser{cursor.Cursor{B: b, Part: "index blob"}}
@@ -463,7 +463,7 @@ func (p *parser) ranges(x *chunk.Index, maxChunk int) {
 	}
 	// No overflow, since both are below 2^31.
 	n := int64(x.Across()) * int64(x.Down())
-	// Every chunk has at least one bit, so that a grid with more chunks than bits must not be allocated.
+	// Every chunk has at least one bit: a grid with more chunks than bits must not be allocated.
 	if limit := maxChunks(len(p.B)); n > limit || n*int64(x.Groups()) > limit {
 		p.Fail(fault.Corrupt, "the grid has more chunks than the blob has bits")
 		return

@@ -3,7 +3,7 @@ package runs
 import "github.com/chaski-eo/chaski/format/chunk"
 
 // Join joins ranges of a file that are read at once: those that lie near each other, up to a length. All that reads
-// ranges, and all that forecasts reads, joins them here, so that a forecast is exact.
+// ranges, and all that forecasts reads, joins them here, so a forecast is exact.
 type Join struct {
 	Span   chunk.Range // what was joined so far
 	MaxGap int64       // bytes between two ranges, which are cheaper to read than to skip

@@ -16,7 +16,7 @@ type Run struct {
 }
 
 // Plan lists the chunks that a window of an image needs, and the reads that fetch them. Its methods keep its memory, so
-// that a plan in use allocates nothing. The zero value is ready to use.
+// a plan in use allocates nothing. The zero value is ready to use.
 type Plan struct {
 	// Chunks are the chunks of the window that have bytes, by offset. For an index with Blocks they are all chunks of
 	// the window, in Blocks.Order. Sparse are the chunks without bytes. Both lists are valid until the next Reset.

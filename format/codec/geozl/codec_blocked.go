@@ -25,7 +25,7 @@ func decodeBlocked(c *openzl.Call) error {
 	if !cast.IsWidth(width) || block < width || block > maxBlock || block%width != 0 {
 		return c.Corrupt("blocks of %d bytes of numbers of %d", block, width)
 	}
-	// A block of at least three bytes produces at most 128 KiB, so that a byte produces less than 64 KiB.
+	// A block of at least three bytes produces at most 128 KiB, so a byte produces less than 64 KiB.
 	if (count == 0) != (len(src) == 0) || count > uint64(len(src))<<16 {
 		return c.Corrupt("%d numbers in %d bytes", count, len(src))
 	}

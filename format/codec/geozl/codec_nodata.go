@@ -19,7 +19,7 @@ const (
 
 // decodeNodata restores missing samples: a bit pattern where the mask is 0. The header is the pattern, and
 // possibly three samples that replace valid samples which equal the pattern. Older headers begin with a
-// code, and may lack values or mask. Old and new headers never have the same length, except one byte, which
+// code, and may lack values or mask. Old and new headers differ in length, except one byte, which
 // only an old header without a mask can have.
 func decodeNodata(c *openzl.Call) error {
 	values, mask, header := c.In[0], c.In[1], c.Header

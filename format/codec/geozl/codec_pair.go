@@ -10,8 +10,8 @@ import (
 	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// The codecs of this file combine two streams of equal length. Those after decodeDeinterleave are no longer written,
-// and not tuned: their numbers are read one by one.
+// The codecs of this file combine two streams of equal length. Those after decodeDeinterleave occur in old files
+// only and are therefore not tuned: their numbers are read one by one.
 
 // decodeDeinterleave takes samples from two lanes in turn: the real and imaginary parts of complex numbers.
 func decodeDeinterleave(c *openzl.Call) error {

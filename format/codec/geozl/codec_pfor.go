@@ -26,7 +26,7 @@ func unpfor(c *openzl.Call, header []byte) ([]byte, error) {
 	if !cast.IsWidth(width) {
 		return nil, c.Corrupt("numbers of %d bytes", width)
 	}
-	// A block of 256 numbers has at least two bytes, so that count is bounded by the bytes present.
+	// A block of 256 numbers has at least two bytes, so count is bounded by the bytes present.
 	if count > uint64(len(src))*(kernel.PforBlock/2) || count == 0 && len(src) > 0 {
 		return nil, c.Corrupt("%d numbers in %d bytes", count, len(src))
 	}

@@ -67,7 +67,7 @@ func of[T kernel.Unsigned](f func(dst, res []T, width int)) func(dst, src []byte
 	return func(dst, src []byte, g sampleGrid) { eachPlane(dst, src, g, f) }
 }
 
-// decodeDeltaW undoes a prediction for which planes would make no difference, and are not said.
+// decodeDeltaW undoes a prediction for which planes make no difference; the header leaves them out.
 func decodeDeltaW(c *openzl.Call) error {
 	if len(c.Header) != 4 {
 		return c.Corrupt("header of %d bytes", len(c.Header))

@@ -10,7 +10,7 @@
 // are no longer written.
 //
 // Integer arithmetic has the width of a sample and wraps. Floating-point results are rounded after every
-// operation, so that they are the same on every machine and equal to the original's.
+// operation, so they are the same on every machine and equal to the original's.
 //
 // Not supported: 0x72D780, the quantizer of releases before 0.8, which the original no longer reads either.
 // Package openzl writes planar, planar_zigzag and, with these, pfor and pivco; this package writes nothing.

@@ -5,8 +5,8 @@ import (
 	"github.com/chaski-eo/chaski/format/codec/openzl"
 )
 
-// init registers the decompressor of the frames of rumi files: the standard codecs of OpenZL, and those of this
-// package, which writers of generation 2 use.
+// init registers the decompressor of the frames of rumi files: the standard codecs of OpenZL, and the codecs of
+// this package, which writers of generation 2 use.
 func init() {
 	options := openzl.Options{Custom: Codecs()}
 	chunk.Register(chunk.OpenZL, func() chunk.Decompressor { return frames{openzl.NewDecoder(options)} })

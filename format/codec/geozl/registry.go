@@ -35,7 +35,7 @@ var (
 	numericSerial = []openzl.Type{openzl.Numeric, openzl.Serial}
 )
 
-// Codecs returns a new registry of all codecs. Decoding does not change it, so that several decoders may
+// Codecs returns a new registry of all codecs. Decoding does not change it, so several decoders may
 // share it.
 func Codecs() map[uint32]*openzl.CustomCodec {
 	codec := func(name string, in []openzl.Type, decode func(*openzl.Call) error) *openzl.CustomCodec {

@@ -6,6 +6,6 @@
 //
 // Streams are not trusted. The shape that a stream states must be the tile's before memory is allocated, and
 // scans are limited as in libtiff. libjpeg fills missing pixels with grey; here a stream that ends early or
-// holds an invalid code is Corrupt. Arithmetic codes, lossless and hierarchical streams, other widths of
-// samples, and subsampled components of images that are not YCbCr are Unsupported.
+// holds an invalid code is Corrupt. Unsupported are arithmetic codes, lossless and hierarchical streams,
+// other widths of samples, and subsampled components of images in other colours than YCbCr.
 package jpeg

@@ -168,7 +168,7 @@ func (d *Decoder) allocate() error {
 	if d.progressive {
 		coefs = planes
 	}
-	// Sides are the tile's, rounded up to at most 32, so that planes are at most as large as the tile
+	// Sides are the tile's, rounded up to at most 32, so planes are at most as large as the tile
 	// and its edges, and coefficients twice as large. Memory that far larger tiles needed is not kept.
 	d.planes, d.coefs = sized(d.planes, planes), sized(d.coefs, coefs)
 	clear(d.coefs)

@@ -3,7 +3,7 @@ package jpeg
 // The inverse transform is by Loeffler, Ligtenberg and Moschytz ("Practical fast 1-D DCT algorithms with
 // 11 multiplications", ICASSP 1989), in integers with the precision of libjpeg's accurate one: constants of 13
 // bits, and 2 more bits between the columns and the rows. Sums are exact up to the two places that round, so
-// that the order of additions does not matter.
+// the order of additions does not matter.
 const (
 	constBits = 13
 	passBits  = 2

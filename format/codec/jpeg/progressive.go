@@ -110,7 +110,7 @@ func (p *progressiveScan) refine(b *[64]int16, h *huffman) bool {
 	}
 	if p.eobRun > 0 {
 		p.eobRun--
-		// Coefficients that are known have a bit each in blocks that have ended, too, so that these need to be read.
+		// A coefficient that is known has a bit in blocks that have ended, too: read these bits.
 		p.pass(b, k, 64)
 	}
 	return true

@@ -140,7 +140,7 @@ func (d *Decoder) mcus(s *scanHeader) error {
 				return corrupt("an invalid code in row %d of the MCUs", y)
 			}
 		}
-		// Zeros follow the end of the stream and may be valid codes, so that only the count of bits shows it.
+		// Zeros follow the end of the stream and may be valid codes, so only the count of bits shows it.
 		if d.in.isPastEnd() {
 			return corrupt("ends early, in row %d of the MCUs", y)
 		}

@@ -74,7 +74,7 @@ func (d *Decoder) wide(r rect, offset float64) bool {
 	case d.shorts != nil:
 		low, step, high := int32(offset), int32(scale), int32(highest)
 		whole := float64(low) == offset && float64(step) == scale && float64(high) == highest
-		// A sample has at most so many bits, so that nothing overflows.
+		// A sample has at most this many bits: nothing overflows.
 		const room = 30
 		fits := step >= 0 && bits.Len32(uint32(step))+bitCount <= room && low <= 1<<room && low >= -1<<room
 		if !whole || !fits {

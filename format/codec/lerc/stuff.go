@@ -84,8 +84,8 @@ func unstuff(numbers []uint32, src []byte, width uint) {
 	}
 }
 
-// unpackWords reads the form of version 2: most significant bits first, in little-endian words of 4 bytes, of
-// which the last one lacks its low bytes if they are not needed.
+// unpackWords reads the form of version 2: most significant bits first, in little-endian words of 4 bytes.
+// The last word lacks its low bytes if they are not needed.
 func unpackWords(to []uint32, src []byte, n, width int) []uint32 {
 	var acc uint64
 	have := 0

@@ -206,7 +206,7 @@ func (d *Decoder) place(block rect, band int, offset float64, diff bool, kind in
 			line.highest = offset
 		}
 	}
-	// The fast loops look neither at the mask nor at the band before, so that they need whole blocks of valid pixels.
+	// The fast loops look neither at the mask nor at the band before, so they need whole blocks of valid pixels.
 	if every && !diff && len(d.block) >= count && d.put(&line, block) {
 		return
 	}
@@ -241,7 +241,7 @@ type linearScale struct {
 }
 
 func (l *linearScale) value(number uint32) float64 {
-	// The product is rounded first, so that no machine fuses it with the sum.
+	// The product is rounded first, so no machine fuses it with the sum.
 	sample := l.offset + float64(float64(number)*l.scale)
 	if l.highest < sample {
 		return l.highest
@@ -254,7 +254,7 @@ func (l *linearScale) value(number uint32) float64 {
 func (d *Decoder) put(l *linearScale, block rect) bool {
 	offset, scale, highest := int64(l.offset), int64(l.scale), int64(l.highest)
 	same := float64(offset) == l.offset && float64(scale) == l.scale && float64(highest) == l.highest
-	// Numbers have 31 bits at most, so that nothing overflows.
+	// Numbers have 31 bits at most, so nothing overflows.
 	whole := same && scale < 1<<31
 	if d.floats == nil && (d.shorts == nil || !whole) {
 		return false

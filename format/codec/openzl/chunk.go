@@ -13,7 +13,7 @@ import (
 const varintVersion = 9
 
 // maxStreams bounds the streams of the graph of one chunk. The original library has the same
-// limit, here and in limitsOf, so that both accept the same frames.
+// limit, here and in limitsOf, so both accept the same frames.
 const maxStreams = 110000
 
 // graphLimits bound a graph in the format versions from one on: its nodes, its stored streams, and the streams that one
@@ -82,7 +82,7 @@ func (k *chunkMap) parse(c *wire.Cursor, header *frameHeader) error {
 		return chunkFault(fault.Limit, c.Off, "graph of %d nodes", nodes)
 	case stored >= uint64(limits.stored):
 		return chunkFault(fault.Limit, c.Off, "graph of %d stored streams", stored)
-	// Every stored stream has a size of at least one byte in the map, so that the slice below is no
+	// Every stored stream has a size of at least one byte in the map, so the slice below is no
 	// longer than the frame.
 	case int(stored) > c.Left():
 		return chunkFault(fault.Corrupt, c.Off, "%d stored streams in %d bytes", stored, c.Left())

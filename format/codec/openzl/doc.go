@@ -16,7 +16,7 @@
 //
 // An Encoder writes frames of version 24 with one of a few graphs, chosen by name or by trial.
 //
-// Not supported, and refused with kind Unsupported: custom codecs that are not in Options.Custom,
-// dictionaries, outputs of unknown size, frames before version 8 and after 27, and rolz with other
-// parameters than the original encoder's.
+// Refused with kind Unsupported: custom codecs beside Options.Custom, dictionaries, outputs of
+// unknown size, frames before version 8 and after 27, and rolz with other parameters than the
+// original encoder's.
 package openzl

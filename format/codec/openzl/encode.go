@@ -118,8 +118,8 @@ func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 // little-endian numbers of width bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several
 // bands may follow each other as further rows. The frame carries both checksums, as frames of the original
 // library do by default. If the graph does not make the samples smaller, the frame stores them as they are. The
-// error, of kind Unsupported, says that the sizes do not fit together, or that the samples do not suit the
-// graph.
+// error, of kind Unsupported, says that the sizes contradict each other, or that the graph does not suit the
+// samples.
 func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
@@ -169,7 +169,7 @@ func (e *Encoder) buffer(size int) []byte {
 	held := &e.bufs[e.used]
 	e.used++
 	if size > cap(*held) {
-		// An eighth more, so that slightly larger tiles do not allocate again.
+		// An eighth more, so slightly larger tiles do not allocate again.
 		*held = cast.Aligned(size + size/8)
 	}
 	return (*held)[:size:cap(*held)]
@@ -296,7 +296,7 @@ func (e *Encoder) serial(at slot, content []byte) {
 func (e *Encoder) zstd(at slot, content []byte) {
 	frame := e.keep(zstd.Append(e.buffer(len(content) / 2)[:0], content, e.opt.Level))
 	// The codec stores the width of the elements in place of the four bytes of zstd's magic number.
-	// The width is one byte here, so that it overwrites the last of the four.
+	// The width is one byte here, so it overwrites the last of the four.
 	frame = frame[3:]
 	frame[0] = 1
 	e.store(e.chain(at, idZstd, nil), frame)
@@ -329,7 +329,7 @@ func (e *Encoder) bitpack(at slot, id uint32, numbers []byte, width int) {
 // flags take 2, the distance of its stream and the size of a stored one 1 each.
 const nodeBytes = 4
 
-// entropyBlock is the most that is coded with one table, so that each of the four Huffman streams, a quarter
+// entropyBlock is the most that is coded with one table, so each of the four Huffman streams, a quarter
 // of it at 11 bits or fewer per byte, has a size that fits in 16 bits.
 const entropyBlock = 1 << 16
 
@@ -374,7 +374,7 @@ func (e *Encoder) entropy(at slot, content []byte) {
 		huffmaned:  int(huffman/8) + weightBytes(kinds, symbols) + 4*nodeBytes,
 		fsed:       int(fse/8) + countBytes(kinds, symbols) + 3*nodeBytes,
 	}
-	// Huffman decodes faster, so that FSE needs to be smaller by 1/64 to be worth it. PivCo Huffman decodes faster
+	// Huffman decodes faster, so FSE needs to be smaller by 1/64 to be worth it. PivCo Huffman decodes faster
 	// still: by 1/32.
 	pivco := e.graph.end == "pivco"
 	if pivco {
@@ -404,8 +404,8 @@ func (e *Encoder) entropy(at slot, content []byte) {
 	}
 }
 
-// weightBytes and countBytes estimate the tables of Huffman and FSE in bytes, for an alphabet of symbols of
-// which kinds occur.
+// weightBytes and countBytes estimate the tables of Huffman and FSE in bytes, for an alphabet of symbols;
+// kinds of them occur.
 func weightBytes(kinds, symbols int) int { return min(kinds/3+8, symbols/2) + symbols/32 }
 func countBytes(kinds, symbols int) int  { return kinds*2/3 + (symbols-kinds)/24 + 4 }
 
@@ -510,8 +510,8 @@ func (e *Encoder) fse(at slot, content []byte, norm []int16) {
 }
 
 // Store appends to dst a frame of format version 24 that holds samples, little-endian numbers of width bytes (1, 2, 4
-// or 8), as they are, in one numeric output with both checksums. The error, of kind Unsupported, says that width is not
-// supported or does not divide the length of samples.
+// or 8), as they are, in one numeric output with both checksums. The error, of kind Unsupported, names a width that is
+// unknown or does not divide the length of samples.
 func Store(dst, samples []byte, width int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err

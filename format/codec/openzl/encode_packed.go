@@ -60,7 +60,7 @@ func (e *Encoder) lanes(grid, numbers []byte, width int) {
 		packed := e.keep(kernel.AppendPfor(e.buffer(kernel.PforBound(count, 1))[:0], lane, 1))
 		weights, coded := e.pivcoCode(lane)
 		mode := byte(lanePivco)
-		// pfor decodes faster, so that PivCo Huffman needs to be smaller by 1/64 to be worth it, as FSE does.
+		// pfor decodes faster, so PivCo Huffman needs to be smaller by 1/64 to be worth it, as FSE does.
 		if len(packed) <= len(weights)+len(coded)*65/64 {
 			mode, weights, coded = lanePfor, nil, packed
 		}

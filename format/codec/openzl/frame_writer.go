@@ -80,7 +80,7 @@ func (w *frameWriter) appendTo(dst, content []byte) []byte {
 
 	chunk := len(dst)
 	dst = w.appendMap(dst)
-	// Nodes are decoded from the last one on, and inputs are stored last one first, so that everything
+	// Nodes are decoded from the last one on, and inputs are stored last one first, so everything
 	// needs to be written in reverse.
 	for i := len(w.nodes) - 1; i >= 0; i-- {
 		dst = append(dst, w.nodes[i].header...)

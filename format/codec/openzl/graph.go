@@ -158,7 +158,7 @@ func (g *streamGraph) checkTypes(d *Decoder) error {
 		codec := node.codec
 		for input := range node.inputs {
 			stream := g.input(node, input)
-			// Nodes run in order, so that a stream must be made by an earlier node. This also rules
+			// Nodes run in order, so a stream must be made by an earlier node. This also rules
 			// out cycles.
 			if stream.producer >= i {
 				return graphFault(fault.Corrupt, i, "input %d is made by node %d", input, stream.producer)

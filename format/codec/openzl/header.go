@@ -202,7 +202,7 @@ func (h *frameHeader) parseSizes(c *wire.Cursor, limit int) error {
 		if c.Bad {
 			return headerFault(fault.Corrupt, c.Off, "frame ends within its header")
 		}
-		// Compared before adding, so that the sum of hostile sizes cannot overflow.
+		// Compared before adding, so the sum of hostile sizes cannot overflow.
 		if size > uint64(limit-h.total) {
 			return headerFault(fault.Limit, c.Off, "outputs of more than %d bytes", limit)
 		}

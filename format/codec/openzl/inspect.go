@@ -20,8 +20,8 @@ type Info struct {
 	Comment         []byte
 }
 
-// Inspect reads the headers of a frame. It verifies the checksum of the header but decodes nothing, so that
-// the frame may still be corrupt or need codecs that are not supported. It returns the same errors as Decode.
+// Inspect reads the headers of a frame. It verifies the checksum of the header and leaves the rest encoded:
+// the frame may still be corrupt or need unsupported codecs. It returns the same errors as Decode.
 func Inspect(frame []byte) (Info, error) {
 	var header frameHeader
 	var k chunkMap

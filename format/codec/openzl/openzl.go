@@ -52,7 +52,7 @@ type Options struct {
 	Custom map[uint32]*CustomCodec
 }
 
-// Decoder decodes frames, one after the other. It keeps its memory between frames, so that a frame of the
+// Decoder decodes frames, one after the other. It keeps its memory between frames, so a frame of the
 // same shape as an earlier one allocates nothing. It is for one goroutine.
 type Decoder struct {
 	opt     Options
@@ -223,7 +223,7 @@ func (d *Decoder) setLimit(frame int) {
 func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	start := c.Off
 	if d.header.version < chunkVersion {
-		// These versions compute the checksum from the first byte of the frame, so that its header counts too.
+		// These versions compute the checksum from the first byte of the frame, so its header counts too.
 		start = 0
 	}
 	if err := d.chunk.parse(c, &d.header); err != nil {

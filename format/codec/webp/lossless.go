@@ -1,8 +1,8 @@
 package webp
 
 // lossless decodes a stream of VP8L (RFC 9649, section 3) behind its header: pixels of alpha, red, green and blue,
-// from the highest byte on. Memory follows the pixels, and the codes that the stream has for them: unused codes, of
-// which a stream can number 65,536, are read and forgotten.
+// from the highest byte on. Memory follows the pixels, and the codes that the stream has for them. A stream can
+// number 65,536 codes; unused ones are read and forgotten.
 func lossless(src []byte, w, h int) ([]uint32, error) {
 	bits := &reader{src: src}
 	var steps []transform
@@ -82,7 +82,7 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 	pix := make([]uint32, w*h)
 	codes, across := &groups[0], ceil(w, prefix)
 	for pos := 0; pos < len(pix); {
-		// Bits past the end are 0 and may be codes, so that the pixels do not show that the stream has ended.
+		// Bits past the end are 0 and may be codes, so the pixels do not show that the stream has ended.
 		if r.isPastEnd {
 			return nil, bad("the stream ends after %d of %d pixels", pos, len(pix))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// MaxPixels bounds a tile, and with it the tables of VP8L: 1.7 KiB for every 16 pixels, if the stream has as many, of
-// which each takes 30 bytes of it or more.
+// MaxPixels bounds a tile, and with it the tables of VP8L: 1.7 KiB for every 16 pixels, if the stream has as many
+// tables; each takes 30 bytes of it or more.
 const MaxPixels = 1 << 22
 
 func bad(format string, args ...any) error {

@@ -2,8 +2,8 @@ package webp
 
 import "image"
 
-// fromYUV makes RGB of luma and of chroma of half the resolution, which is interpolated between its samples, each of
-// which lies in the middle of four pixels: 9/16 of the nearest, 3/16 of two and 1/16 of the farthest, rounded as
+// fromYUV makes RGB of luma and of chroma of half the resolution. Chroma is interpolated between its samples, which
+// lie in the middle of four pixels: 9/16 of the nearest, 3/16 of two and 1/16 of the farthest, rounded as
 // libwebp does it (its fancy upsampling).
 //
 // The range is the one of video in BT.601, 16 to 235. The factors are 1.164, 1.596, 0.391, 0.813 and 2.018 in units of

@@ -23,7 +23,7 @@ const maxProperties = 4
 // longestMatch is the room that the library wants behind the last byte.
 const longestMatch = 273
 
-// highestRatio is more than LZMA reaches: a match of 273 bytes has 14 bits of 0.022 bits each at least, so that a byte
+// highestRatio is more than LZMA reaches: a match of 273 bytes has 14 bits of 0.022 bits each at least, so a byte
 // holds 7,000.
 const highestRatio = 1 << 13
 

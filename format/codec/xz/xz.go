@@ -128,7 +128,7 @@ func blockHeader(b []byte) (size, distance int, err error) {
 // undoDelta adds to each byte the one that lies distance before it.
 func undoDelta(b []byte, distance int) {
 	for first := range b[:min(distance, len(b))] {
-		// The sum stays in a register, so that it does not wait for the memory of the one before.
+		// The sum stays in a register, so it does not wait for the memory of the one before.
 		sum := byte(0)
 		for i := first; i < len(b); i += distance {
 			sum += b[i]

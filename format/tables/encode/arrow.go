@@ -124,7 +124,7 @@ func (s *schemaBuilder) dictionary(f tables.Form) flatbuffers.UOffsetT {
 	return codes
 }
 
-// pairs writes the child of a map: a struct, which is not null, with a key, which is not null either, and a value.
+// pairs writes the child of a map: a struct with a key and a value; the struct and the key are required.
 func (s *schemaBuilder) pairs(pair []tables.Column) flatbuffers.UOffsetT {
 	builder := s.Builder
 	name := builder.CreateString("entries")

@@ -32,7 +32,7 @@ const (
 	blockRows = 1024
 )
 
-// version numbers the rules by which this package writes, so that readers of a file can tell what wrote it.
+// version numbers the rules by which this package writes, so readers of a file can tell what wrote it.
 const version = "1"
 
 // Writer writes tables of one schema, each as a Parquet object of its own. It is safe for concurrent use.
@@ -126,7 +126,7 @@ func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
 	return writer.Write(ctx, out, t)
 }
 
-// ByContent is Table with pages that end where their values say, so that a small change of the table leaves the bytes
+// ByContent is Table with pages that end where their values say, so a small change of the table leaves the bytes
 // of most pages as they are.
 func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
 	writer, err := NewWriter(Fitted(ctx, t), nil)

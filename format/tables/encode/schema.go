@@ -19,7 +19,7 @@ type group struct {
 // Fields implements parquet.Node.
 func (g *group) Fields() []parquet.Field { return g.fields }
 
-// GoType implements parquet.Node. The names of columns are not names of Go, and nothing here goes through Go structs.
+// GoType implements parquet.Node. The names of columns are no names of Go: everything here goes around Go structs.
 func (g *group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
 
 // Group returns the node of columns in their order.

@@ -27,7 +27,7 @@ const (
 
 var zstdPool = sync.Pool{New: func() any { return zstd.New() }}
 
-// decompress returns the n bytes that b holds compressed. n was checked (pageHeader.check), so that it may size an
+// decompress returns the n bytes that b holds compressed. n was checked (pageHeader.check), so it may size an
 // allocation. Streams that give fewer or more bytes are corrupt.
 func decompress(codec int32, b []byte, n int) ([]byte, error) {
 	var out []byte

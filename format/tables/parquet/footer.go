@@ -30,7 +30,7 @@ const (
 	maxChunks = 1 << 20  // column chunks, all row groups together
 	maxPage   = 64 << 20 // bytes, decompressed
 	// Pages of images are larger: writers count rows, and 1,024 rows of 256 KiB are 256 MiB. They may have up to this
-	// many bytes, and four times those that are stored, so that a small file never takes much memory.
+	// many bytes, and four times those that are stored, so a small file never takes much memory.
 	maxStoredPage = 512 << 20
 	maxExpansion  = 4
 	maxPageValues = 4 << 20
@@ -63,7 +63,7 @@ type Column struct {
 	Name string // path in the schema, joined by dots, without the inner groups of lists and maps
 	Type Physical
 	Note Note
-	// Repeated columns (lists, maps) are read by Nested, and those of lists in no other lists by ReadFew.
+	// Nested reads repeated columns (lists, maps), ReadFew lists that lie in no other list.
 	Repeated bool
 
 	width    int // of FixedLenByteArray
@@ -608,7 +608,7 @@ func (p *footerParser) columnChunk() columnChunk {
 	outside := func(off int64, size int32) bool {
 		return size <= 0 || off < 4 || off > p.limit || int64(size) > p.limit-off
 	}
-	// A file is read without its indexes too, so that wrong ones are no error: walkPages does without.
+	// A file is read without its indexes too. Wrong ones are ignored: walkPages does without.
 	if outside(chunk.indexOff, chunk.indexLen) {
 		chunk.indexOff = 0
 	}

@@ -24,8 +24,8 @@ func (f *Few) List(i int) (lo, hi int, null bool) {
 }
 
 // begin sets where the rows of a page of lists begin, values.n of them, and then values.n to the number of elements. It
-// returns how many of these are not null. Most pages have no nulls and no empty lists, so that every level stands for a
-// value.
+// returns how many of these are not null. In most pages, all values are there and all lists have elements: every level
+// stands for a value.
 func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err error) {
 	count, rows := int(h.values), f.values.n
 	if f.starts, err = zeros(rep, count, h.repEncoding, make([]int32, 0, min(rows, count))); err != nil {

@@ -36,7 +36,7 @@ var (
 // describe adds what types say of geometries to the metadata, in the words of GeoParquet 1.1, unless the file has its
 // own description. GeoParquet 2.0 has no other (https://github.com/apache/parquet-format, Geospatial.md).
 func (p *footerParser) describe() {
-	// The file's own description says more, so that it must not be replaced.
+	// The file's own description says more, so it must not be replaced.
 	if _, described := p.f.Meta[geoKey]; described || len(p.geo) == 0 {
 		return
 	}

@@ -23,7 +23,7 @@ func (f *File) Bounds(group, column int) Bounds {
 	}
 	parser := thrift{b: f.footer, at: int(part.stats), base: f.base, part: "statistics"}
 	parser.fields(nil, nil, &bounds.Nulls, nil, &bounds.Max, &bounds.Min)
-	// Bounds only save work, so that wrong ones are no error.
+	// Bounds only save work, so wrong ones are no error.
 	if parser.err != nil || bounds.Nulls < -1 {
 		return Bounds{Nulls: -1}
 	}

@@ -26,8 +26,8 @@ const (
 // maxDepth bounds the nesting of structs, lists and maps, known or skipped. Parquet's own nest 8 deep.
 const maxDepth = 24
 
-// thrift reads Thrift's compact protocol from front to back. After the first error every read returns zeros, so that
-// callers check once. Lists are visited element by element, so that a count in the file never sizes an allocation.
+// thrift reads Thrift's compact protocol from front to back. After the first error every read returns zeros, so
+// callers check once. Lists are visited element by element, so a count in the file never sizes an allocation.
 type thrift struct {
 	b     []byte
 	at    int
@@ -212,7 +212,7 @@ func (t *thrift) listHead() (n uint64, typ byte) {
 	if n == 15 {
 		n = t.uvarint()
 	}
-	// An element takes a byte at least, so that a greater count is wrong.
+	// An element takes a byte at least, so a greater count is wrong.
 	if t.err == nil && n > uint64(len(t.b)-t.at) {
 		t.endsEarly()
 		n = 0

@@ -89,7 +89,7 @@ func (v *Values) Cost() int {
 func (v *Values) Null(i int) bool { return v.at != nil && v.at[i] < 0 }
 
 // Raw returns the bytes of row i's value: of a byte array its content, of a number its little-endian bytes. The row
-// must not be null, and the caller must not change the slice.
+// must have a value, and the caller must not change the slice.
 func (v *Values) Raw(i int) []byte {
 	if v.at != nil {
 		i = int(v.at[i])
@@ -165,7 +165,8 @@ func (v *Values) AppendNulls(dst []bool) []bool {
 	return dst
 }
 
-// oneRun reports whether levels begin with a run of n equal ones: pages without nulls do, and need no decoding.
+// oneRun reports whether levels begin with a run of n equal ones: pages without nulls do, and are left
+// undecoded.
 func oneRun(levels []byte, level, n int) bool {
 	head, size := binary.Uvarint(levels)
 	if size <= 0 || size >= len(levels) || level >= 1<<8 {
@@ -186,7 +187,7 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 	if encoding != encRLE {
 		return 0, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
-	// Pages without nulls are one run, which needs no decoding.
+	// Pages without nulls are one run, which stays undecoded.
 	if oneRun(levels, defLevel, v.n) {
 		return v.n, nil
 	}
@@ -289,7 +290,7 @@ func (v *Values) plain(b []byte, n int) error {
 // indexes reads the indexes of values in the dictionary.
 func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if n == 0 {
-		// A page without values needs no dictionary, and there may be none.
+		// A page without values needs no dictionary, which may be missing.
 		v.dict = dict
 		return nil
 	}
@@ -394,7 +395,7 @@ func nextRun(b []byte, width, done, n int) (r hybridRun, rest []byte, err error)
 	}
 	// The bits must not be nil, even if width is 0, because nil stands for equal numbers.
 	r.bits = slices.Clip(b)
-	// A file may name any number of groups: at most 2^40 of 32 bytes count, so that the product does not overflow.
+	// A file may name any number of groups: at most 2^40 of 32 bytes count, so the product does not overflow.
 	return r, b[min(len(b), int(min(groups, 1<<40))*width):], nil
 }
 

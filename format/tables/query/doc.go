@@ -17,7 +17,7 @@
 // overflow silently, their sums are exact, "/" divides floats and "//" integers, and lists count from 1.
 //
 // The rest of DuckDB's SQL is fault.Unsupported. Names that do not exist are fault.NotFound. A query that does not
-// parse is a *SyntaxError, one whose types do not fit a *BindError; both have no kind.
+// parse is a *SyntaxError, one with wrong types a *BindError; both lack a kind.
 //
 // Queries are not trusted: their length, depth and number, the rows of their joins and the strings that they make are
 // bounded.

@@ -289,7 +289,7 @@ func (r *run) count(e *ast.Expr, none int) int {
 // columns are the keys and then the aggregates.
 func (r *run) rewriteOverGroups() {
 	columns := map[*eval.Node]int{}
-	// From last to first, so that a key that stands twice leads to its first column.
+	// From last to first, so a key that stands twice leads to its first column.
 	for i, key := range slices.Backward(r.keys) {
 		columns[key] = i
 	}
@@ -461,7 +461,7 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		names, cols = append(names, r.keys[i].Name), append(cols, values)
 	}
 	if len(r.keys) == 0 && rel.N == 0 {
-		// SELECT count(*) of no rows must give one group without rows, so that it is 0 and not missing.
+		// SELECT count(*) of no rows gives one group without rows: the count is 0 and not missing.
 		groups.Of = nil
 	}
 	for i := range r.b.Aggregates {
@@ -472,14 +472,14 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		}
 		names, cols = append(names, aggregate.Function.Names[0]), append(cols, values)
 	}
-	// HAVING without keys and aggregates has no column, but the table needs one, because columns say how many rows it
+	// HAVING without keys and aggregates has no column, but the table needs one: columns say how many rows it
 	// has.
 	if len(cols) == 0 {
 		cols, names = append(cols, tables.NewInts(sql.Int64, make([]int64, len(groups.First)), nil)), append(names,
 			"")
 	}
 	for _, node := range r.b.Nodes {
-		// The table of groups is the only one from here on, so that its number is 0.
+		// The table of groups is the only one from here on, so its number is 0.
 		if node.Op == ast.OpColumn && node.Table == groupTable {
 			node.Table = 0
 		}

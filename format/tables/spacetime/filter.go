@@ -215,7 +215,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	if err != nil {
 		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
 	}
-	// Rows that are kept overwrite rows that were read, so that they need no memory of their own.
+	// Rows that are kept overwrite rows that were read, so they need no memory of their own.
 	keep := rows[:0]
 	match := func(row int, geometry []byte, system position) error {
 		ok, err := place.Match(geometry, f.Rule, system)

@@ -25,7 +25,7 @@ import (
 // has 4 MB as text.
 const maxRecord = 16 << 20
 
-// maxCommas bounds the commas of one record, or the colons of an item, each of which takes 40 bytes or more while the
+// maxCommas bounds the commas of one record, or the colons of an item: each takes 40 bytes or more while the
 // record is parsed. Polygons as texts have a comma for each corner.
 const maxCommas = 1 << 20
 
@@ -38,7 +38,7 @@ const csvStep = 1 << 20
 // MaxBytes bounds a CSV file, which is read into memory, in bytes.
 const MaxBytes = 4 << 30
 
-// texts are the values of a column as they are written. A file has less than 4 GiB, so that 32 bits hold an offset.
+// texts are the values of a column as they are written. A file has less than 4 GiB, so 32 bits hold an offset.
 type texts struct {
 	data []byte
 	offs []uint32 // text i is data[offs[i]:offs[i+1]]

@@ -29,8 +29,8 @@ func contextErr(ctx context.Context, row int) error {
 	return nil
 }
 
-// infer makes a column of the narrowest kind that holds all values. Whole numbers of which one has over 64 bits are an
-// error about the column: as floats they would be other ones.
+// infer makes a column of the narrowest kind that holds all values. Whole numbers are an error about the column if one
+// has over 64 bits: as floats they would be other ones.
 func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
 	rows := t.len()
 	isInt, isFloat, isBool, found, large := true, true, want <= Typed, false, -1

@@ -211,7 +211,7 @@ func isLists(raw json.RawMessage) bool {
 	return len(raw) > 1 && raw[0] == '[' && bytes.HasPrefix(bytes.TrimSpace(raw[1:]), []byte{'['})
 }
 
-// maxTuple bounds the elements of the lists in a list, each of which is a column, and maxTupleCommas the commas in such
+// maxTuple bounds the elements of the lists in a list, because each is a column, and maxTupleCommas the commas in such
 // a list, which may be in strings.
 const (
 	maxTuple       = 16

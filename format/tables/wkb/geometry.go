@@ -54,8 +54,8 @@ func (r *reader) geometry(depth int) (orb.Geometry, error) {
 // noBox has no point.
 var noBox = Box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 
-// Bounds returns the smallest box around a geometry, and false if it has no point: without coordinates, or with some
-// that are not numbers only. It returns the same errors as Match.
+// Bounds returns the smallest box around a geometry, and false if all its points lack a number. It returns the same
+// errors as Match.
 func Bounds(wkb []byte) (Box, bool, error) {
 	r, box := reader{b: wkb, order: binary.LittleEndian}, noBox
 	err := r.each(0, func(kind uint32, size int) error { return r.rings(kind, size, box.grow) })
@@ -65,7 +65,7 @@ func Bounds(wkb []byte) (Box, bool, error) {
 	return box, box.MinX <= box.MaxX && box.MinY <= box.MaxY, nil
 }
 
-// grow widens a box by positions. Coordinates that are not numbers, as an empty point has, do not count: comparisons
+// grow widens a box by positions. Coordinates of NaN, as an empty point has, do not count: comparisons
 // with them are false.
 func (b *Box) grow(p positions) {
 	for i := range p.len() {

@@ -77,7 +77,7 @@ func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat flo
 			point = point || ok
 			apartAll = apartAll && (ok || apart(wkb, box))
 		}
-		// An edge across the antimeridian goes the other way around, so that being apart as drawn says nothing of it.
+		// An edge across the antimeridian goes the other way around, so being apart as drawn says nothing of it.
 		if point || apartAll && !wide(wkb) {
 			return false, nil
 		}
@@ -118,7 +118,7 @@ type Rule uint8
 const (
 	// Intersects: the two have a point in common.
 	Intersects Rule = iota
-	// Within: no point of the geometry lies outside the box, and one lies inside, not only on the edge.
+	// Within: all points of the geometry lie in the box, and one lies inside, off the edge.
 	Within
 )
 
@@ -480,7 +480,7 @@ func (s *scan) path(p positions, crossings *int) {
 	if crossings == nil {
 		return
 	}
-	// The ring goes around a pole, so that it needs to be closed there.
+	// The ring goes around a pole, so it needs to be closed there.
 	if math.Abs(px-first) > 180 && s.across {
 		x, y, pole := px, py, math.Copysign(90, north)
 		step(x, pole)

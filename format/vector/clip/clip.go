@@ -19,7 +19,7 @@ type Ring struct {
 // the length of the side, up to some thousand pixels.
 const rounding = 1e-6
 
-// farthest bounds coordinates: the difference of two is finite then, so that no crossing is NaN.
+// farthest bounds coordinates: the difference of two is finite then, so no crossing is NaN.
 const farthest = math.MaxFloat64 / 4
 
 // measurable reports whether the coordinates of a point are numbers up to farthest.
@@ -28,7 +28,7 @@ func measurable(p orb.Point) bool { return math.Abs(p[0]) <= farthest && math.Ab
 // Polygon returns the part of a polygon in the window, as rings. A point is in the polygon if it is inside of an odd
 // number of its rings, and of the loops of a ring that crosses itself. Outlines come before holes and have a positive
 // area by the shoelace formula, holes a negative one; loops that turn opposite ways may make it 0. A
-// polygon with a coordinate that is not finite, or beyond farthest, has no part in any window. The rings given are not
+// polygon with a coordinate that is infinite, NaN or beyond farthest lies outside all windows. The rings given are not
 // changed, and may share memory with the result.
 func Polygon(p orb.Polygon, width, height float64) []Ring {
 	rings := make([]Ring, 0, len(p))
@@ -115,7 +115,7 @@ func half(rings []Ring, axis int, bound, sign float64) (out []Ring) {
 
 // cross returns where the line from a to b crosses a bound.
 func cross(a, b orb.Point, axis int, bound float64) orb.Point {
-	// From the same end whichever way the line runs, so that two polygons with a common side are cut at one point.
+	// The lower end comes first whichever way the line runs: two polygons with a common side are cut at one point.
 	if a[axis] > b[axis] {
 		a, b = b, a
 	}

@@ -108,7 +108,7 @@ func (d *drawer) slope(a, b orb.Point) {
 		a[0] = 0
 	}
 	// The ends above and below the grid are cut off where that saves steps. One past the lower edge to
-	// the right is not, because GDAL does not either: at the edge a rounding error would decide.
+	// the right does not touch it, as in GDAL: at the edge a rounding error would decide.
 	switch {
 	case slope > 0 && a[1] < 0:
 		a = orb.Point{a[0] + float64((0-a[1])/slope), 0}

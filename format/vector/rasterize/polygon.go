@@ -15,7 +15,7 @@ func (d *drawer) polygon(rings orb.Polygon) {
 	for _, ring := range rings {
 		places, ok := d.places(ring)
 		if !ok {
-			// Nothing is drawn, because without one of its rings it would be another polygon.
+			// The polygon is left out: without one of its rings it would be another one.
 			return
 		}
 		if count := len(places); count > 0 && places[0] != places[count-1] {
@@ -84,7 +84,7 @@ func (d *drawer) fill(edges []ringEdge, first, last int) {
 				}
 			case middle < lower[1]:
 				left = append(left, edge)
-				// In this order of operations, as in GDAL, so that the last bit is the same.
+				// The order of operations is GDAL's: the last bit is the same.
 				right := float64((middle - upper[1]) * (lower[0] - upper[0]))
 				d.ends = append(d.ends, float64(right/(lower[1]-upper[1]))+upper[0])
 			}

@@ -19,7 +19,7 @@ type Grid struct {
 }
 
 // Spans calls do with the pixels that a geometry covers: row y, columns x0 to x1-1. A pixel may come
-// more than once. Parts with coordinates that are not finite cover nothing. It reports false if the
+// more than once. Parts with infinite coordinates or NaN cover nothing. It reports false if the
 // transform has no inverse.
 func (g *Grid) Spans(shape orb.Geometry, do func(y, x0, x1 int)) bool {
 	inverse, ok := invert(&g.Transform)
@@ -39,7 +39,7 @@ func (g *Grid) Pixels() (func(orb.Point) orb.Point, bool) {
 }
 
 // invert returns the transform from the ground to pixels. Without rotation it divides as GDAL does, so
-// that the last bits of places are the same.
+// the last bits of places are the same.
 func invert(t *[6]float64) (inverse [6]float64, ok bool) {
 	if t[2] == 0 && t[4] == 0 {
 		inverse = [6]float64{-t[0] / t[1], 1 / t[1], 0, -t[3] / t[5], 0, 1 / t[5]}

@@ -69,7 +69,7 @@ func whole32(ordinal uint32) uint32 {
 	if magnitude < dense {
 		return sign | math.Float32bits(float32(magnitude))
 	}
-	// From dense on all floats are whole. The sign is flipped, not set, so that NaNs come out as in the
+	// From dense on all floats are whole. The sign is flipped, not set, so NaNs come out as in the
 	// original.
 	return sign ^ (math.Float32bits(dense) + magnitude - dense)
 }

@@ -35,7 +35,7 @@ func pforBody(dst, src []byte, width, nbits int) {
 		return
 	}
 	dst, src = dst[:width*PforBlock], src[:nbits*PforBlock/8]
-	// The words of all lanes fill 16 bytes. There are at least two, so that a number begins before the last.
+	// The words of all lanes fill 16 bytes. There are at least two, so a number begins before the last.
 	wordBits := 8 * width
 	before := ((len(src)/16-1)*wordBits + nbits - 1) / nbits
 	rest := len(dst)/16 - before

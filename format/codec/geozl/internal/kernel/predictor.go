@@ -1,5 +1,5 @@
-// Package kernel holds the inner loops of the geozl codecs: plain loops over memory of the caller. They do
-// not allocate and do not format errors. The comment of a loop states what it requires of its arguments;
+// Package kernel holds the inner loops of the geozl codecs: plain loops over memory of the caller. They
+// neither allocate nor format errors. The comment of a loop states what it requires of its arguments;
 // the bindings in package geozl ensure it.
 package kernel
 
@@ -60,14 +60,13 @@ func Med[T Unsigned](dst, res []T, width int) {
 
 func medRow[T Unsigned](row, residuals, above []T) {
 	residuals, above = residuals[:len(row)], above[:len(row)]
-	// Numbers of 64 bits, because the processor has no minimum of bytes without a branch, and
-	// branches here cannot be foreseen.
+	// Numbers of 64 bits: a minimum of bytes takes a branch, and branches here cannot be foreseen.
 	w, nw := uint64(residuals[0]+above[0]), uint64(above[0])
 	row[0] = T(w)
 	for i := 1; i < len(row); i++ {
 		n := uint64(above[i])
 		// The median of W, N and W+N-NW is W + N minus the median of W, N and NW. In this form all that
-		// depends on W comes last, so that the processor can start the rest of the next sample early.
+		// depends on W comes last, so the processor can start the rest of the next sample early.
 		median := max(min(n, nw), min(w, max(n, nw)))
 		sample := T(w-median) + (residuals[i] + T(n))
 		row[i] = sample
@@ -92,7 +91,7 @@ func MedZigzag[T Unsigned](dst, res []T, width int) {
 }
 
 // medRows is medRow for two rows, the second one column behind the first: every sample waits for the one to
-// its left, so that the processor has two chains to work on. Rows have at least two samples.
+// its left, so the processor has two chains to work on. Rows have at least two samples.
 func medRows[T Unsigned](rows, residuals, above []T) {
 	width := len(above)
 	rowA, resA := rows[:width], residuals[:width]

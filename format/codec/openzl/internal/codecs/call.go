@@ -200,13 +200,14 @@ func (c *Call) Scratch(n int) ([]byte, error) {
 		if err := c.w.Memory.Reserve(n); err != nil {
 			return nil, err
 		}
-		// A quarter more, so that tiles whose streams grow a little do not allocate every time.
+		// A quarter more, so tiles whose streams grow a little do not allocate every time.
 		c.w.tmp = cast.Aligned(n + n/4)
 	}
 	return c.w.tmp[:n:n], nil
 }
 
-// number returns the varint that the header begins with, and how many bytes follow it: -1 if there is none.
+// number returns the varint that the header begins with, and how many bytes follow it, or -1 if the header
+// has no varint.
 func (c *Call) number() (value uint64, rest int) {
 	header := wire.Cursor{B: c.Header}
 	if value = header.Varint(); header.Bad {

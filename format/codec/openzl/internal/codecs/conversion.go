@@ -40,7 +40,7 @@ func decodeSerialToStruct(c *Call) error {
 	}
 	if size := len(c.In[0].Data); width > uint64(size) {
 		// Only an empty stream may have elements wider than itself. Their width must fit in 31 bits,
-		// so that the conversion to int below is safe on every machine.
+		// so the conversion to int below is safe on every machine.
 		if size > 0 || bits.Len64(width) > 31 {
 			return c.Corrupt("elements of %d bytes in a stream of %d", width, size)
 		}

@@ -5,8 +5,8 @@ import "github.com/chaski-eo/chaski/format/codec/openzl/internal/kernel"
 // deltaHeaderVersion is the first version in which the first number is delta's header.
 const deltaHeaderVersion = 13
 
-// decodeDelta sums up differences. The header is the first number; without it there are no numbers. Before
-// deltaHeaderVersion the first number precedes the differences in the stream.
+// decodeDelta sums up differences. The header is the first number; it is empty if there are no numbers.
+// Before deltaHeaderVersion the first number precedes the differences in the stream.
 func decodeDelta(c *Call) error {
 	in := c.In[0]
 	if c.Version < deltaHeaderVersion {

@@ -64,8 +64,8 @@ func decodeHuffmanFixed14(c *Call) error {
 func (c *Call) entropy14(width, symbolWidth, states int) error {
 	src := c.In[0].Data
 	count := 0
-	// Two passes, since the number of symbols is known only after the walk, and memory must not be
-	// reserved for symbols that the blocks do not have.
+	// Two passes: the number of symbols is known only after the walk, and memory is reserved only
+	// for symbols that the blocks have.
 	if len(src) > 0 {
 		counting := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: symbolWidth, states: states}
 		if count = counting.block(nil, maxBlockDepth); counting.err != nil {

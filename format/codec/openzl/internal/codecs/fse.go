@@ -23,7 +23,7 @@ func decodeFSE(c *Call) error {
 	if !c.w.fse.Build(norm[:counts.Count]) {
 		return c.Corrupt("%d counts are not a table", counts.Count)
 	}
-	// The likeliest symbol has all states but one, so that even it costs a bit every 2^log times. This
+	// The likeliest symbol has all states but one, so even it costs a bit every 2^log times. This
 	// bounds the number of symbols by the bytes present.
 	if symbols>>c.w.fse.Log() > 8*len(src)+int(states) {
 		return c.Corrupt("%d symbols in %d bytes", symbols, len(src))

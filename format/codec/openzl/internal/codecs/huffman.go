@@ -28,7 +28,7 @@ func decodeHuffman(c *Call) error {
 	if err != nil {
 		return err
 	}
-	// A symbol takes at least one bit, so that their number is bounded by the bytes present.
+	// A symbol takes at least one bit, so their number is bounded by the bytes present.
 	if weights.Width != 1 || symbols > 8*len(src) {
 		return c.Corrupt("weights of %d bytes, %d symbols in %d bytes", weights.Width, symbols, len(src))
 	}

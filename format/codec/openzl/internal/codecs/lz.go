@@ -57,7 +57,7 @@ func decodeMuxLengths(c *Call) error {
 func decodeLZ4(c *Call) error {
 	src := c.In[0].Data
 	size, rest := c.number()
-	// A byte of an LZ4 block produces at most 255 bytes, so that size is bounded by the bytes present.
+	// A byte of an LZ4 block produces at most 255 bytes, so size is bounded by the bytes present.
 	if rest < 0 || size > math.MaxInt32 || size > 255*uint64(len(src)) {
 		return c.Corrupt("%d bytes in a block of %d", size, len(src))
 	}

@@ -18,7 +18,7 @@ func (c *Call) blocks(src []byte, sym int) *entropy14 {
 }
 
 // next reads one block into a buffer, which the caller releases, and returns its symbols. The walk over the
-// block comes first, so that its memory is bounded by the limit of the frame.
+// block comes first, so its memory is bounded by the limit of the frame.
 func (e *entropy14) next() (*memory.Buffer[byte], []byte) {
 	start := e.Off
 	symbols := e.block(nil, maxBlockDepth)

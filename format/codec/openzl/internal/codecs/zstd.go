@@ -37,7 +37,7 @@ func decodeZstd(c *Call) error {
 		return c.Corrupt("zstd frame without the size of its content")
 	}
 	size := head.FrameContentSize
-	// A block has at least three bytes and produces at most 128 KiB, so that size is bounded by the
+	// A block has at least three bytes and produces at most 128 KiB, so size is bounded by the
 	// bytes present.
 	if size%width != 0 || size > uint64(len(src)/3+1)<<17 {
 		return c.Corrupt("content of %d bytes, elements of %d, from %d bytes", size, width, len(src))

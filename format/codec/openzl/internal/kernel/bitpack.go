@@ -39,7 +39,7 @@ func bitunpackWide[T unsigned](dst, src []byte, width, nbits int) {
 }
 
 // bitunpack fills the front of dst as far as whole words can be read, and returns how many numbers. nbits is
-// at most 56: a word that begins within a byte has 57 bits to use, so that as many numbers as fit in 56 bits
+// at most 56: a word that begins within a byte has 57 bits to use, so as many numbers as fit in 56 bits
 // are taken from one.
 func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
 	perWord := 56 / nbits

@@ -180,7 +180,7 @@ leave:
 	f.r = [3]int{r0, r1, r2}
 }
 
-// CopyMatch copies n bytes within dst from at-offset to at, in order, so that bytes it writes may
+// CopyMatch copies n bytes within dst from at-offset to at, in order, so bytes it writes may
 // be read again. 0 < offset <= at, n <= len(dst)-at.
 func CopyMatch(dst []byte, at, offset, n int) {
 	out := dst[at : at+n]

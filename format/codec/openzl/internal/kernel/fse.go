@@ -59,8 +59,8 @@ func (f *FSETable) Build(norm []int16) bool {
 	step, mask := sum>>1+sum>>3+3, (sum-1)&(len(symbols)-1)
 	pos := 0
 	for symbol, count := range norm {
-		// Without symbols of probability below one no position is taken, so that the test for it can be
-		// left out.
+		// If all symbols have probabilities of one or more, all positions are free: the test for it can
+		// be left out.
 		if high == sum-1 {
 			for range int(count) {
 				symbols[pos&mask] = uint8(symbol)
@@ -121,8 +121,8 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	if reader.bits != 0 {
 		return 0, false
 	}
-	// Without bits left, a state continues only if its next state needs none. The first state that would
-	// need some, and then the last symbols of the other states, end the stream.
+	// At the end of the bits, a state continues only if its next state needs none. The first state that
+	// would need some, and then the last symbols of the other states, end the stream.
 	for i < len(dst) {
 		entry := &f.t[state[i&mask]&(1<<MaxFSELog-1)]
 		dst[i] = entry.sym
@@ -142,7 +142,7 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 }
 
 // decode4Go decodes four symbols from each word, as long as bits are left behind them: four states take at most 48 of
-// the 57 bits, and less than one where symbols are likely, so that hundreds may come from the first word. It returns
+// the 57 bits, and less than one where symbols are likely, so hundreds may come from the first word. It returns
 // the number of symbols, a multiple of four.
 func (f *FSETable) decode4Go(dst []byte, reader *backBits, states *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1

@@ -147,7 +147,7 @@ func AppendFSE(dst, src []byte, norm []int16, states int) []byte {
 	mask := states - 1
 	i := len(src) - 1
 	for range states {
-		// Any state of the symbol would decode, but the first one needs bits, so that it marks the end.
+		// Any state of the symbol would decode, but the first one needs bits, so it marks the end.
 		current[i&mask] = uint32(order[begin[src[i]]])
 		i--
 	}

@@ -151,7 +151,7 @@ const top = 64 - MaxHuffmanBits
 // as whole words can be read and written. It returns the number of symbols per stream.
 //
 // b holds the bits of a stream left-aligned, followed by a one and zeros: the position of that one tells how
-// many bits are used, so that no counter is needed.
+// many bits are used, so no counter is needed.
 func (h *HuffmanTable) four5Go(out *[4][]byte, readers *[4]backBits) int {
 	src0, src1, src2, src3 := readers[0].src, readers[1].src, readers[2].src, readers[3].src
 	if len(src0) < 8 || len(src1) < 8 || len(src2) < 8 || len(src3) < 8 {

@@ -8,10 +8,10 @@ import (
 // Streams whose symbols take few bits are decoded up to four symbols at a time.
 const (
 	// quadBits is the number of bits that index the table: the longest code that the encoder writes.
-	// The table then has 2048 entries of 8 bytes, so that it fits in half of a first-level cache.
+	// The table then has 2048 entries of 8 bytes, so it fits in half of a first-level cache.
 	quadBits = 11
 	// quadDensity is the limit in tenths of a bit per symbol. Denser streams have fewer than two
-	// symbols in 11 bits, so that decoding one by one is faster.
+	// symbols in 11 bits, so decoding one by one is faster.
 	quadDensity = 55
 )
 
@@ -108,7 +108,7 @@ func (h *HuffmanTable) fourQuads(out *[4][]byte, readers *[4]backBits) {
 	}
 	h.buildQuads()
 	for {
-		// The slot of a stream that is done goes to one that is not, so that the loop always has four
+		// The slot of a stream that is done goes to one that is not, so the loop always has four
 		// states; two slots of one stream do the same work twice.
 		var busy [4]*quadState
 		count, rounds := 0, 0

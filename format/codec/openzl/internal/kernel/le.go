@@ -1,5 +1,5 @@
-// Package kernel holds the inner loops of the OpenZL codecs: plain loops over memory of the caller. They do
-// not allocate after their first use and do not format errors. The comment of a loop states what it
+// Package kernel holds the inner loops of the OpenZL codecs: plain loops over memory of the caller. They
+// allocate on their first use only and do not format errors. The comment of a loop states what it
 // requires of its arguments; the bindings in package codecs ensure it.
 package kernel
 

@@ -3,7 +3,7 @@ package kernel
 import "encoding/binary"
 
 // Quantizer maps a code to a base and a number of extra bits. A code that does not exist has more bits than
-// any two codes together, so that the sum of a pair shows it.
+// any two codes together, so the sum of a pair shows it.
 type Quantizer struct {
 	base  [256]uint32
 	bits  [256]uint8

@@ -32,7 +32,7 @@ func widen[T, S unsigned](dst, src []byte, low T) {
 
 // addAll adds low to the numbers of width bytes in src, width below 8.
 func addAll(dst, src []byte, width int, low uint64) {
-	// Eight bytes at a time. The highest bit of every lane is added separately, so that no carry reaches
+	// Eight bytes at a time. The highest bit of every lane is added separately, so no carry reaches
 	// the next lane.
 	lanes := ^uint64(0) / (1<<(8*width) - 1)
 	top := lanes << (8*width - 1)

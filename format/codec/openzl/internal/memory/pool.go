@@ -16,7 +16,7 @@ type Buffer[T any] struct {
 // Retain adds a reference, for a further stream that uses b.
 func (b *Buffer[T]) Retain() { b.refs++ }
 
-// Pool hands out buffers and takes them back, so that a decoder allocates for the first of many
+// Pool hands out buffers and takes them back, so a decoder allocates for the first of many
 // frames of one shape only. Buffers come in size classes, four to each power of two.
 type Pool[T any] struct {
 	size  int // bytes of a T

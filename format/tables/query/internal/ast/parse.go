@@ -11,7 +11,7 @@ import (
 )
 
 // parser is a recursive-descent parser of one SELECT. After the first error it stands at the end of the query, where
-// every method returns something, so that only its callers look at err.
+// every method returns something, so only its callers look at err.
 type parser struct {
 	query  string
 	tokens []token // the last one is tEnd
@@ -53,7 +53,7 @@ func parsed[T any](query string, read func(*parser) *T) (*T, error) {
 // fail ends the query with an error, unless it has ended with one. It returns an expression to go on with.
 func (p *parser) fail(err error) *Expr {
 	p.err = cmp.Or(p.err, err)
-	// At the end every method returns, so that only the callers of the parser look at err.
+	// At the end every method returns, so only the callers of the parser look at err.
 	p.at = len(p.tokens) - 1
 	return &Expr{}
 }
@@ -88,8 +88,8 @@ func (p *parser) expect(word string) {
 	}
 }
 
-// unexpected fails at the next token: unsupported if it begins a construct of DuckDB's grammar, so that the error can
-// name DuckDB, otherwise a syntax error.
+// unexpected fails at the next token: as unsupported, naming DuckDB, if a construct of DuckDB's grammar begins there,
+// otherwise as a syntax error.
 func (p *parser) unexpected() *Expr {
 	tok := p.peek()
 	if word := strings.ToUpper(tok.text); (tok.kind == tName || tok.kind == tSign) && onlyDuckDB[word] {

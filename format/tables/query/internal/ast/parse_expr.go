@@ -35,7 +35,7 @@ func (p *parser) expr() *Expr {
 
 // chain reads terms joined by a word into one node with many arguments.
 func (p *parser) chain(word string, op Op, term func() *Expr) *Expr {
-	// All terms are arguments of one node, so that a long AND or OR is not deep.
+	// All terms are arguments of one node, so a long AND or OR is not deep.
 	terms := []*Expr{term()}
 	for p.accept(word) {
 		terms = append(terms, term())

@@ -45,7 +45,7 @@ func (b *Binder) Arith(name string, l, r *eval.Node) *eval.Node {
 	if isFloat && name == "//" {
 		return b.noArith(name, l, r)
 	}
-	// "/" divides integers as DOUBLE, as in DuckDB, so that both need to be floats.
+	// "/" divides integers as DOUBLE, as in DuckDB, so both must be floats.
 	if isFloat || name == "/" {
 		l, r = b.both(l, r, typ)
 	} else {

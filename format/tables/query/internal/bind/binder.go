@@ -175,7 +175,7 @@ func (b *Binder) alias(name string) *eval.Node {
 	return b.meant[key]
 }
 
-// Binder binds the expressions of one SELECT. After the first error its methods still return nodes, so that only its
+// Binder binds the expressions of one SELECT. After the first error its methods still return nodes, so only its
 // callers look at Err.
 type Binder struct {
 	Err     error

@@ -15,7 +15,7 @@ import (
 func (b *Binder) ToCommonType(what string, args []*eval.Node) ([]*eval.Node, tables.Type) {
 	var common tables.Type
 	for _, node := range args {
-		// A string literal takes the type of the others, so that it does not count here.
+		// A string literal takes the type of the others, so it does not count here.
 		if node.Type.Kind == tables.String && node.Literal != nil {
 			continue // a string literal takes the type of the others
 		}

@@ -30,10 +30,10 @@ func (b *Binder) comparison(name string, l, r *eval.Node) *eval.Node {
 	return b.Intern(&eval.Node{Op: ast.OpCompare, Name: name, Type: sql.Bool, Args: []*eval.Node{l, r}})
 }
 
-// AsScanned rewrites a condition to what DuckDB's scan of a file computes, so that answers are the same. In a
+// AsScanned rewrites a condition to what DuckDB's scan of a file computes, so answers are the same. In a
 // comparison of a float column with a number that is the whole condition, or one term of its AND, NaN is not above the
 // number. Everywhere else NaN is above every number. That includes 32-bit floats compared with a number with an
-// exponent, which is a DOUBLE: the column is converted before it is compared, so that the scan does not see the
+// exponent, which is a DOUBLE: the column is converted before it is compared, so the scan does not see the
 // comparison.
 func (b *Binder) AsScanned(n *eval.Node) *eval.Node {
 	switch {
@@ -164,7 +164,7 @@ func (b *Binder) equal(l, r *eval.Node) *eval.Node {
 	before := b.Err
 	node := b.Compare("=", l, r)
 	if before == nil && b.Err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {
-		// DuckDB casts strings and numbers of IN to each other, so that it would run what Compare refuses.
+		// DuckDB casts strings and numbers of IN to each other, so it would run what Compare refuses.
 		b.Err = sql.Unsupported("a cast of type %s or %s", eval.TypeName(l), eval.TypeName(r))
 	}
 	return node

@@ -73,7 +73,7 @@ func (b *Binder) cast(n *eval.Node, t tables.Type, try bool) *eval.Node {
 	return b.fold(out)
 }
 
-// fold computes an expression of literals, so that Prune can leave out rows by it.
+// fold computes an expression of literals. Prune can then leave out rows by it.
 func (b *Binder) fold(n *eval.Node) *eval.Node {
 	if b.Err != nil {
 		return n

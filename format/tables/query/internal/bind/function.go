@@ -84,7 +84,7 @@ func (b *Binder) aggregate(e *ast.Expr) *eval.Node {
 	return b.Intern(&eval.Node{Op: eval.OpAggregate, Aggregate: i, Type: aggregate.Type})
 }
 
-// same reports whether two calls have the same results, so that they are computed once.
+// same reports whether two calls have the same results and can be computed once.
 func (a *Aggregate) same(o *Aggregate) bool {
 	return a.Function == o.Function && a.Distinct == o.Distinct && a.Fraction == o.Fraction &&
 		slices.Equal(a.Args, o.Args)

@@ -69,7 +69,7 @@ func (c *caster) each(f func(k int) bool) error {
 			return fmt.Errorf("could not cast %s of type %s to type %s", c.text(row),
 				sql.Name(c.from), sql.Name(c.to))
 		}
-		// The nulls belong to c.x until then, so that they must not be changed.
+		// The nulls belong to c.x until then, so they must not be changed.
 		if !owned {
 			c.v.Nulls, owned = c.x.OwnNulls(), true
 		}

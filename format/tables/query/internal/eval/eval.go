@@ -98,7 +98,7 @@ func doubles(v *tables.Vector, n *Node) (*tables.Vector, error) {
 			return nil, fault.New(fault.Corrupt, "column "+n.Name, fault.NoOffset, "more digits than %s has",
 				sql.Name(v.Type()))
 		}
-		// Both are exact, so that the quotient is the nearest float.
+		// Both are exact, so the quotient is the nearest float.
 		out[i] = float64(x.Int64()) / power
 	}
 	return tables.NewFloats(n.Type, out, v.Nulls()), nil
@@ -205,7 +205,7 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 		turns.Rest(ev.Ctx)
 	}
 	group.Wait()
-	// The error of the first rows is returned, so that it does not depend on timing.
+	// The error of the first rows is returned, so it does not depend on timing.
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -230,7 +230,7 @@ const (
 // beside returns an evaluator of the same columns for another goroutine.
 func (ev *Evaluator) beside(ctx context.Context) *Evaluator {
 	out := New(ctx, ev.Tables)
-	// The caller has loaded all columns of the condition, so that the goroutines only read the shared map.
+	// The caller has loaded all columns of the condition, so the goroutines only read the shared map.
 	out.loaded = ev.loaded
 	return out
 }
@@ -334,7 +334,7 @@ func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector
 func (ev *Evaluator) args(n *Node, b *vec.Batch) ([]*vec.Vec, error) {
 	out := make([]*vec.Vec, len(n.Args))
 	for i, node := range n.Args {
-		// Functions of lists read the column themselves, so that it needs no Vec.
+		// Functions of lists read the column themselves, so it needs no Vec.
 		if sql.RepOf(node.Type) == sql.RepOther {
 			continue
 		}

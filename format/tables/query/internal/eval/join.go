@@ -158,7 +158,7 @@ func (p *joinPairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	var heads []int32 // the first row with each key; next has the rows that follow
 	next := make([]int32, right)
 	var key []byte
-	// The rows of the table are added from last to first, so that each chain of next is ascending.
+	// The rows of the table are added from last to first, so each chain of next is ascending.
 	for row := right - 1; row >= 0; row-- {
 		if row%vec.BatchRows == 0 {
 			if err := turns.Tick(p.ev.Ctx); err != nil {

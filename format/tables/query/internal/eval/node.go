@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 )
 
-// Node is a bound expression, whose columns are found and types known. Equal expressions are one node, so that pointers
+// Node is a bound expression, whose columns are found and types known. Equal expressions are one node, so pointers
 // compare them and each is computed once.
 type Node struct {
 	ID        int // its number in the binder, from 1; 0 until it is interned

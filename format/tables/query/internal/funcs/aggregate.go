@@ -190,7 +190,7 @@ func extreme(sign int) bind.Computation {
 	}
 }
 
-// spreadOf computes variances by Welford's method, as DuckDB does, so that rounding is the same. f returns the result
+// spreadOf computes variances by Welford's method, as DuckDB does, so rounding is the same. f returns the result
 // for a count and a sum of squared differences, and whether there is one.
 func spreadOf(f func(count, m2 float64) (float64, bool)) bind.Computation {
 	return func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {

@@ -178,7 +178,7 @@ func roundInt(x int64, zeros int) int64 {
 	power := int64(sql.PowersOf10[zeros])
 	quotient := x / power
 	if r := x % power; 2*sql.Abs(r) >= uint64(power) {
-		// Halves round away from 0, so that a negative number goes down.
+		// Halves round away from 0, so a negative number goes down.
 		if x < 0 {
 			quotient--
 		} else {

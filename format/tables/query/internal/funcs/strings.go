@@ -161,7 +161,7 @@ func repeat(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	if len(text) == 0 || count <= 0 {
 		return nil
 	}
-	// The count is cut before it is multiplied, so that the product does not overflow.
+	// The count is cut before it is multiplied, so the product does not overflow.
 	if !w.HasRoom(int(min(count, vec.MaxBatchBytes+1)) * len(text)) {
 		return nil
 	}
@@ -247,7 +247,7 @@ func preparePattern(options int) func(n *eval.Node) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// DuckDB sets RE2 so that a point matches a newline too.
+		// As in DuckDB, a point matches a newline too.
 		flags := "(?s)"
 		if options < len(n.Args) {
 			letters, err := bind.LiteralString(n, options)

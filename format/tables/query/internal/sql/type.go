@@ -73,7 +73,7 @@ var (
 	Timestamp = tables.Type{Kind: tables.Timestamp}
 )
 
-// named are the types that a cast may name, each with its names; the first is that of DuckDB's messages.
+// named are the types that a cast may name, each with its names; messages of DuckDB have the first one.
 var named = []struct {
 	names string
 	t     tables.Type
@@ -133,8 +133,8 @@ func Name(t tables.Type) string {
 	return t.String()
 }
 
-// Common returns the common type of two, for CASE, COALESCE and their like. ok is false if DuckDB has none, or one that
-// this package does not make.
+// Common returns the common type of two, for CASE, COALESCE and their like. ok is false if DuckDB has no such type, or
+// this package does not make it.
 func Common(a, b tables.Type) (t tables.Type, ok bool) {
 	switch {
 	case a.Kind == tables.Null:

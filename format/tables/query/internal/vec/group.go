@@ -19,7 +19,7 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	case tables.Float64:
 		number := v.Float(i)
 		if number != number {
-			// All NaNs must be equal, with any bits, so that one stands for all.
+			// All NaNs must be equal, with any bits, so one stands for all.
 			number = math.NaN()
 		}
 		// -0 must be equal to 0: adding 0 makes it that.

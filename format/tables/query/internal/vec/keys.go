@@ -52,7 +52,7 @@ func (s *KeySet) Add(key []byte) (k int32, added bool) {
 	s.hashes = append(s.hashes, hash)
 	s.data = append(s.data, key...)
 	s.ends = append(s.ends, len(s.data))
-	// At most half of the slots are used, so that probes stay short.
+	// At most half of the slots are used, so probes stay short.
 	if 2*len(s.ends) > len(s.slots) {
 		s.grow()
 	}

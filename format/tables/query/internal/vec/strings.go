@@ -7,7 +7,7 @@ import "github.com/chaski-eo/chaski/fault"
 const MaxBatchBytes = 1 << 28
 
 // StepBytes is after how many bytes that are read or made a budget calls its Step. Most functions take at most some 10
-// ns a byte, so that is less than a millisecond, for which a goroutine keeps its turn in any case.
+// ns a byte: less than a millisecond, for which a goroutine keeps its turn in any case.
 const StepBytes = 64 << 10
 
 // Budget counts the bytes of the strings that are made for one batch of rows, and those that functions read.
@@ -91,7 +91,7 @@ func (w *StringWriter) End(k int) {
 		w.Vec.Lo[k] = w.Vec.Hi[k-1]
 	}
 	w.Vec.Hi[k] = uint32(len(w.Vec.Data))
-	// Functions may append to Vec.Data themselves, so that its size needs to be counted here.
+	// Functions may append to Vec.Data themselves, so its size needs to be counted here.
 	w.HasRoom(0)
 }
 

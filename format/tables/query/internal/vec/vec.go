@@ -116,7 +116,7 @@ func (c *Collector) Add(v *Vec) error {
 		c.all.Ints = append(c.all.Ints, sql.Bit(t))
 	}
 	after := v.After
-	// Only some batches may have nanoseconds, so that the others get zeros.
+	// Only some batches may have nanoseconds, so the others get zeros.
 	if (after != nil) != (c.all.After != nil) {
 		if after == nil {
 			after = make([]int64, v.N)
