@@ -164,7 +164,7 @@ func (d *decodeRun) read(ctx context.Context, path string) ([]byte, error) {
 func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Workers take files from one counter, so that none idles while others have files left.
+	// Workers take files from one counter, so none idles while others have files left.
 	var next, done, sum atomic.Int64
 	start := time.Now()
 	var wg sync.WaitGroup

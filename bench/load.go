@@ -133,7 +133,7 @@ type loadRounds struct {
 
 func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, stages *resources.Stages) error {
 	var before, after runtime.MemStats
-	// Grown before the counters are read, so that the measurement does not count its own allocations.
+	// Grown before the counters are read, so the measurement does not count its own allocations.
 	m.current = slices.Grow(m.current[:0], 1<<14)
 	runtime.ReadMemStats(&before)
 	chunks, _ := stages.Decoded()
@@ -183,7 +183,7 @@ func take(ctx context.Context, l *loader.Loader) (rows, bytes int64, err error) 
 			touched.Add(uint64(tensor.Data[len(tensor.Data)/2]))
 		}
 	}
-	// Rows of padding are not counted, because no worker decoded them.
+	// Rows of padding do not count: workers decode nothing for them.
 	return rows, bytes * rows / int64(len(batch.Valid)), nil
 }
 

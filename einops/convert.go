@@ -46,7 +46,7 @@ type Convert struct {
 	// and only the mask and the count tell them apart.
 	FillNoData bool
 	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is
-	// uint8, and targets without a mask are not checked. Of floats and uint64 as int64, which are always checked, it
+	// uint8; targets without a mask are left unchecked. Of floats and uint64 as int64, which are always checked, it
 	// does so for samples that are no numbers of int64.
 	Checked bool
 	// Table looks elements up in place of all arithmetic, which NewTable has done. Samples without a value are nodata.
@@ -152,7 +152,7 @@ func (cv *Converter) setArithmetic(c Convert) error {
 	cv.clip, cv.lo, cv.hi = c.Clip, c.Lo, c.Hi
 	cv.affine = c.Scale != nil || c.Offset != nil
 	if cv.fromNum == kernel.U8 || cv.fromNum == kernel.U16 {
-		// x*1 + 0 is exactly x, so that this loop, which is faster, gives the same.
+		// x*1 + 0 is exactly x, so this loop, which is faster, gives the same.
 		cv.affine = true
 	}
 	cv.setBands(len(c.Scale), len(c.Offset), len(c.Missing))

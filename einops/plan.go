@@ -108,7 +108,7 @@ type Digit struct {
 	Len, Stride int
 }
 
-// NewPlan returns the plan of an output whose axes have names and lengths. axes and digits are those of the input; band
+// NewPlan returns the plan of an output whose axes have names and lengths. axes and digits describe the input; band
 // is the axis of the output that is exactly b, or -1. Package pattern makes them of a pattern.
 func NewPlan(names []string, shape []int, band int, axes []Axis, digits []Digit) *Plan {
 	plan := &Plan{Axes: names, Shape: shape, elems: 1, band: band}

@@ -29,7 +29,7 @@ type Box struct{ N, T, B0, B1, Y0, Y1, X0, X1 int }
 
 const (
 	// piece is how many samples are converted at a time if they cannot be converted in place. Their
-	// float32, mask and samples side by side take 9 KiB, so that they stay in a first-level cache of 32 KiB with
+	// float32, mask and samples side by side take 9 KiB, so they stay in a first-level cache of 32 KiB with
 	// their source.
 	piece = 1024
 	// inPlace is the shortest run that is converted directly into the tensor. Shorter runs are converted
@@ -99,7 +99,7 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 			(blk.StrideX == 1 || kernel.Gathers(cv.fromSize, blk.StrideX))
 	}
 	if work.stream {
-		// Streamed stores are not ordered, so that another process could otherwise see the batch
+		// Streamed stores are not ordered, so another process could otherwise see the batch
 		// before its samples.
 		defer kernel.StreamEnd()
 	}
@@ -169,7 +169,7 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 		panic("einops: the block and the converter have different types")
 	}
 	samples := len(blk.Data) / cv.fromSize
-	// Strides are compared first, so that the products below cannot overflow. -samples is compared, and not the
+	// Strides are compared first, so the products below cannot overflow. -samples is compared, and not the
 	// negative stride, because -math.MinInt is negative.
 	least, last := blk.First, blk.First
 	for _, side := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY},

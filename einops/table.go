@@ -187,7 +187,7 @@ func (j *job) look(at int, s []byte, n int) (bad int) {
 	return bad
 }
 
-// lookWide is look for samples of more than 16 bits, of which bad are nodata.
+// lookWide is look for samples of more than 16 bits; bad of them are nodata.
 func (j *job) lookWide(at int, s []byte, n, bad int) int {
 	cv, size := j.cv, j.cv.toSize
 	negative := uint64(0) // zero, which equals zero
@@ -216,7 +216,7 @@ func (j *job) lookWide(at int, s []byte, n, bad int) int {
 	return bad
 }
 
-// wholeNumbers writes floats or uint64 as int64, of which bad are nodata. One that is no number of int64 is OutOfRange,
+// wholeNumbers writes floats or uint64 as int64; bad of them are nodata. One that is no number of int64 is OutOfRange,
 // unless it is nodata that has a fill.
 func (j *job) wholeNumbers(at int, s []byte, n, bad int) int {
 	cv, unfit := j.cv, false

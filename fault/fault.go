@@ -113,9 +113,8 @@ func (e *Error) message() string {
 	return msg
 }
 
-// Error returns "FILE: PART at OFFSET: MSG: KIND", without the parts that are empty and without secrets. What the
-// message says about the kind, such as "no such file or directory", is left out, and the middle of a text of more than
-// MaxText bytes.
+// Error returns "FILE: PART at OFFSET: MSG: KIND", leaving out secrets and empty parts. What the message says about
+// the kind, such as "no such file or directory", is left out, and the middle of a text of more than MaxText bytes.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -191,8 +190,8 @@ func WithPart(err error, part string, base int64) error {
 	return &cause
 }
 
-// Line returns err on one line for a terminal or a log, without secrets: see WithoutSecrets. Characters
-// that are not printable (control characters, line separators, marks that change the direction of text)
+// Line returns err on one line for a terminal or a log, without secrets: see WithoutSecrets.
+// Unprintable characters (control characters, line separators, marks that change the direction of text)
 // become spaces, because the text of a hostile file must not control a terminal.
 func Line(err error) string {
 	return strings.Map(func(r rune) rune {

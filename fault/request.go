@@ -5,7 +5,7 @@ import (
 )
 
 // RequestError is a failed request that says nothing about the object: the network, the server or a
-// missing permission is the reason. It has no kind, so that no policy on bad samples skips it.
+// missing permission is the reason. It has no kind: policies on bad samples leave it alone.
 type RequestError struct {
 	URI      string
 	Part     string // "byte range", "listing"

@@ -51,8 +51,8 @@ const wordEnds = "\t\n\f\r \""
 
 // WithoutSecrets returns text without what gives access to the files of the URIs in it: users, passwords and queries
 // (such as the signature of a presigned URL) of URIs, secret parameters, and the keys of connection strings. Errors,
-// logs, metrics, reports and descriptions pass through it. Catalogs and specs do not, because they could
-// not open their files afterwards. Its time grows with the length of text, whatever text is.
+// logs, metrics, reports and descriptions pass through it. Catalogs and specs keep them: they could not open their
+// files otherwise. Its time grows with the length of text, whatever text is.
 func WithoutSecrets(text string) string {
 	// Lists of files have millions of URIs without secrets. A search for the bytes that secrets need reads some GB a
 	// second.

@@ -55,7 +55,7 @@ func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
 }
 
 // IndexFile reads a rumi file's directory and returns its header blob. It usually costs one read. A
-// TIFF that is not a rumi file is Unsupported; one that claims to be and is broken, Corrupt.
+// TIFF without the marks of a rumi file is Unsupported; one that has them and is broken, Corrupt.
 func IndexFile(ctx context.Context, r source.Reader) ([]byte, error) {
 	file, err := Open(ctx, r, ifd.Limits{})
 	if err != nil {

@@ -74,7 +74,7 @@ func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, err
 	return index, unit, trailer, err
 }
 
-// frames3 returns the number of frames of x. The product of sides and planes may overflow, so that it is
+// frames3 returns the number of frames of x. The product of sides and planes may overflow, so it is
 // compared with the file first: every frame takes at least a byte.
 func (p *profile) frames3(x *chunk.Index) uint64 {
 	positions, groups := uint64(x.Across())*uint64(x.Down()), uint64(x.Groups())

@@ -1,5 +1,5 @@
 // Package rumi reads and writes rumi files of generations 1 to 3: tile-interleaved images whose chunks are
-// OpenZL frames. A header blob holds everything that reading windows needs, so that a catalog
+// OpenZL frames. A header blob holds everything that reading windows needs, so a catalog
 // that stores the blob never opens the file for it.
 //
 // All are little-endian, with the header and one directory of a BigTIFF before the pixels; generation 3 has a
@@ -154,7 +154,7 @@ var ErrEither error = fault.New(fault.Unsupported, "header blob", 14,
 // parseEither reads a blob of generation 2 or 3.
 func parseEither(b []byte, maxChunk int) (*Header, error) {
 	if len(b) >= 18 && binary.LittleEndian.Uint16(b[16:]) == 0 {
-		// Not of generation 2, because its tiles would have no height.
+		// Generation 2 is excluded: its tiles would have no height.
 		return parsePacked(b, 3, maxChunk)
 	}
 	header, err := parsePacked(b, 2, maxChunk)

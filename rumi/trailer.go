@@ -57,7 +57,7 @@ const (
 
 	trailerVersion = 1
 	day            = 86400 // seconds
-	// maxTime bounds times in seconds, 36 billion years, so that sums of three of them fit in an int64.
+	// maxTime bounds times in seconds, 36 billion years, so sums of three of them fit in an int64.
 	maxTime = 1 << 60
 )
 
@@ -119,7 +119,7 @@ func (p *trailerParser) trailer(bands, steps int) *Trailer {
 		p.Fail(fault.Unsupported, "version %d", version)
 	}
 	if magic == tailMagic {
-		// A name takes at least three bytes, so that memory follows from the bytes of the file.
+		// A name takes at least three bytes, so memory follows from the bytes of the file.
 		for range bands {
 			name := string(p.Bytes(p.u16()))
 			if p.Err != nil {

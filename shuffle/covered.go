@@ -6,7 +6,7 @@ import (
 
 // Covers reports whether at most a share of a window has no data, in an asset of height by width pixels whose weights
 // are its valid pixels. Of a cell that the window cuts, it takes the same share of the valid pixels as of the cell, so
-// that the answer is exact for windows of whole cells. Pixels past the edge of the asset have no data.
+// the answer is exact for windows of whole cells. Pixels past the edge of the asset have no data.
 func (w *Weights) Covers(b Box, height, width int, most float64) bool {
 	valid := 0.0
 	bottom, right := min(b.Y+b.H, height), min(b.X+b.W, width)
@@ -37,7 +37,7 @@ func (w *Weights) line(row, from, to, width int) float64 {
 }
 
 // within returns how much of the weight of a cell, of size pixels along a side that ends at end, lies between two
-// pixels of the side. The product comes first, so that parts of a cell without nodata are exact.
+// pixels of the side. The product comes first, so parts of a cell without nodata are exact.
 func within(weight float64, cell, size, from, to, end int) float64 {
 	low, high := cell*size, min((cell+1)*size, end)
 	return weight * float64(min(to, high)-max(from, low)) / float64(high-low)
@@ -47,8 +47,8 @@ func within(weight float64, cell, size, from, to, end int) float64 {
 // 3 % of the draws take one from the list.
 const coveredTries = 32
 
-// Covered returns a random window of which at most a share has no data: the first that counts of coveredTries random
-// windows, otherwise one of those of EachCovered. If there is none, it is a random window.
+// Covered returns a random window where at most a share has no data: the first that counts of coveredTries random
+// windows, otherwise one of the windows of EachCovered. If no window counts, it is a random one.
 func (w *Weights) Covered(c Crop, most float64) Box {
 	for try := range uint64(coveredTries) {
 		if b := randomWindow(c, try); w.Covers(b, c.Height, c.Width, most) {
@@ -70,7 +70,7 @@ func (w *Weights) Covered(c Crop, most float64) Box {
 	return out
 }
 
-// EachCovered calls do with the windows at the corners of cells, and at the last corners of the asset, of which at most
+// EachCovered calls do with the windows at the corners of cells, and at the last corners of the asset, where at most
 // a share has no data, row by row, until do returns false.
 func (w *Weights) EachCovered(c Crop, most float64, do func(Box) bool) {
 	lastY := c.AlignY * (corners(c.Height, c.H, c.AlignY) - 1)

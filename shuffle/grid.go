@@ -10,7 +10,7 @@ type Grid struct {
 	// Corners are multiples of AlignY and AlignX: 1, or more if a coarser field needs it. Strides
 	// must be multiples of them too.
 	AlignY, AlignX int
-	// Pad leaves the last windows of a side at their stride, so that they reach past the edge.
+	// Pad leaves the last windows of a side at their stride, so they reach past the edge.
 	// Without it they are moved inside.
 	Pad bool
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Ground is the sampler of windows at places on the ground. The ground is one or several maps; each is a lattice of
-// pixels. Its row 0 begins at y = 0 and runs down, so that rows above y = 0 are negative. Cells of Cell by Cell
+// pixels. Its row 0 begins at y = 0 and runs down, so rows above y = 0 are negative. Cells of Cell by Cell
 // pixels lie on it, the first at pixel (0, 0). Runs says which cells there are.
 //
 // Random windows have their middle pixel in a cell; all pixels of all cells are equally likely. Otherwise each cell
@@ -39,7 +39,7 @@ type Place struct {
 	Y, X int64 // row and column
 }
 
-// maxCells bounds the cells of a run and their places, so that 2^24 pixels of each fit into an int64.
+// maxCells bounds the cells of a run and their places, so 2^24 pixels of each fit into an int64.
 const maxCells = 1 << 30
 
 // compile checks the sampler, and counts the cells.

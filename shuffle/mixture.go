@@ -41,14 +41,14 @@ type Mixture struct {
 	// global batch, each batch is of one source. Counts are then counts of blocks in WordLen blocks, and
 	// stand evenly in any stretch of them; epochs are whole numbers of blocks. 0 means 1, and with Batch
 	// it must be 0. If a mixture with Block is the source of another, the other needs Batch or Block too,
-	// so that it takes whole blocks of this one in every batch.
+	// so it takes whole blocks of this one in every batch.
 	Block  int64
 	Until  Until
 	Length int64 // positions of an epoch, with Given
 }
 
 // mixtureWord is a compiled mixture. Source i has counts[i] of the WordLen slots, each of block positions. The
-// slots repeat over an epoch, so that any WordLen consecutive blocks have counts[i] blocks of source i.
+// slots repeat over an epoch, so any WordLen consecutive blocks have counts[i] blocks of source i.
 type mixtureWord struct {
 	counts  []int64
 	block   int64   // 1 without Mixture.Block
@@ -132,9 +132,9 @@ func mixed(seed uint64, counts []int64) []uint16 {
 	return out
 }
 
-// evenly returns the source of every slot, so that in any stretch each source has its share but for about
+// evenly returns the source of every slot, so in any stretch each source has its share but for about
 // one slot: an epoch may have few batches, whose sources a permutation would leave to chance. Draw k of
-// count c stands at a place drawn in its c-th of the word, so that nothing has the period of the sources.
+// count c stands at a place drawn in its c-th of the word, so nothing has the period of the sources.
 func evenly(seed uint64, counts []int64) []uint16 {
 	type place struct {
 		at     uint64
@@ -143,7 +143,7 @@ func evenly(seed uint64, counts []int64) []uint16 {
 	places := make([]place, 0, WordLen)
 	for i, count := range counts {
 		for k := range uint64(count) {
-			// k is below 2^14, so that k*2^48 leaves two bits of the 64.
+			// k is below 2^14, so k*2^48 leaves two bits of the 64.
 			spot := k<<48 + splitmix.Hash(seed, domainBlock, uint64(i), k)>>16
 			places = append(places, place{spot / uint64(count), uint16(i)})
 		}
@@ -235,7 +235,7 @@ func (w *mixtureWord) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 	case w.batch == 0 && n%w.block != 0:
 		return 0, notWhole(n, w.block)
 	}
-	// Draws go on from one epoch to the next, so that at needs to know how many an epoch takes.
+	// Draws go on from one epoch to the next, so at needs to know how many an epoch takes.
 	w.draws = make([]int64, len(sizes))
 	if w.batch > 0 {
 		for i := range sizes {

@@ -11,7 +11,7 @@ const (
 	// leave a margin, because a change would be a new Version.
 	rounds = 12
 	// minBits is the smallest size of the network. Halves of fewer than three bits have too few
-	// functions to choose from, so that the orders of small epochs would not be uniform.
+	// functions to choose from, so the orders of small epochs would not be uniform.
 	minBits = 6
 )
 

@@ -20,7 +20,7 @@ type Spec struct {
 	// Batch is the number of positions of a global batch. It is needed for Sampler.Sides alone.
 	Batch int64
 	// Take replaces the number of positions of an epoch; 0 keeps the source's own. Draws go on from
-	// one epoch to the next, so that the source gives every sample once before it repeats one. Over a
+	// one epoch to the next, so the source gives every sample once before it repeats one. Over a
 	// mixture with Batch or Block it must be a whole number of these.
 	Take int64
 }
@@ -84,7 +84,7 @@ type Draw struct {
 	Corner *[2]int `json:"corner,omitempty"`
 	// Side is the one of Sampler.Sides that the global batch has; 0 for H and W.
 	Side int `json:"side,omitempty"`
-	// View is the number of the window among those of a sample with several; 0 for the first, and for the only one.
+	// View is the number of the window in a sample with several; 0 for the first, and for the only one.
 	View int `json:"view,omitempty"`
 	// Transform is applied to every field after its window is read.
 	Transform Element `json:"transform"`
@@ -293,7 +293,7 @@ func (pl *Plan) at(epoch uint64, p, sample int64) Draw {
 	}
 	lf.fill(&draw)
 	if sides := lf.Sampler.Sides; len(sides) > 0 {
-		// By the seed, the epoch and the batch of the run, so that all datasets and ranks draw the same one.
+		// By the seed, the epoch and the batch of the run, so all datasets and ranks draw the same one.
 		draw.Side = sides[splitmix.Below(splitmix.Hash(pl.seed, domainSide, epoch, uint64(p/pl.batch)), len(sides))]
 	}
 	return draw
@@ -402,7 +402,7 @@ func (pl *Plan) Substitute(d Draw, attempt int) Draw {
 	}
 	lf := &pl.leaves[d.Dataset]
 	d.Attempt = attempt
-	// The seed is the dataset's, not the draw's, so that attempt 2 does not depend on attempt 1: any
+	// The seed is the dataset's, not the draw's: attempt 2 is independent of attempt 1, and any
 	// server can compute it alone.
 	d.Seed = splitmix.Hash(lf.seed, domainSubstitute, d.Epoch, uint64(d.Position), uint64(attempt))
 	d.Sample = splitmix.Below64(splitmix.Hash(d.Seed), lf.n)
@@ -429,7 +429,7 @@ func (pl *Plan) Length(dataset int) int {
 
 // Window returns the window of a draw, before its transform, in an asset of height by width pixels. w
 // holds the asset's weights for WeightedWindow, and for RandomWindow its valid pixels if MaxNoData counts.
-// flagged reports that they are nil or zero, so that the window of WeightedWindow is a plain random one.
+// flagged reports that they are nil or zero, so the window of WeightedWindow is a plain random one.
 func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged bool) {
 	lf := &pl.leaves[d.Dataset]
 	if d.View > 0 {

@@ -18,7 +18,7 @@ type Resized struct {
 	H, W   int
 	Lo, Hi float64
 	Ratio  float64 // at least 1
-	// OfAsset makes the asset the reference; otherwise it is H by W pixels, so that the scale of
+	// OfAsset makes the asset the reference; otherwise it is H by W pixels, so the scale of
 	// pixels does not depend on the asset.
 	OfAsset        bool
 	AlignY, AlignX int // sizes and corners are multiples of these
@@ -52,7 +52,7 @@ func (r *Resized) check() error {
 }
 
 // Window returns the window of a draw in an asset of height by width pixels. Every float64 operation is rounded by
-// itself (IEEE 754, nearest even, none fused), so that the result is the same anywhere.
+// itself (IEEE 754, nearest even, none fused), so the result is the same anywhere.
 func (r *Resized) Window(d *Draw, height, width int) Box {
 	h, w := r.size(splitmix.Hash(d.Seed, domainResized, d.Epoch, uint64(d.Position)), height, width)
 	return Window(Crop{

@@ -86,7 +86,7 @@ func weightAt(piece []byte, i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(piece[4*i:]))
 }
 
-// whole returns a weight as a whole number, so that sums do not depend on their order. The largest has weightBits bits.
+// whole returns a weight as a whole number, so sums do not depend on their order. The largest has weightBits bits.
 func (w *RowWeights) whole(weight float32) uint64 {
 	if weight == 0 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"sort"
 )
 
-// MaxSamples bounds the samples of a dataset to half of int64, so that the position past the end of a
+// MaxSamples bounds the samples of a dataset to half of int64, so the position past the end of a
 // ticket still fits.
 const MaxSamples = 1 << 62
 
@@ -103,7 +103,7 @@ func (r *Runs) Index(item, sub int64) int64 {
 
 // Apportion divides total into whole parts in proportion to weights, each part at least 1, by the
 // largest remainder (Hamilton's method; ties go to the first). Specs hold its result, never the
-// weights, so that an order depends on integers only. Apportion returns an error if a weight is not
+// weights, so an order depends on integers only. Apportion returns an error if a weight is not
 // positive and finite, or if there are more weights than parts.
 func Apportion(total int64, weights []float64) ([]int64, error) {
 	sum := 0.0
@@ -136,7 +136,7 @@ func Apportion(total int64, weights []float64) ([]int64, error) {
 		parts[i]++
 		rest[i]--
 	}
-	// A source without a part would never be drawn, so it takes one from the largest.
+	// A source with an empty part would be left out, so it takes one from the largest.
 	for i := range parts {
 		if parts[i] == 0 {
 			parts[i], left = 1, left-1

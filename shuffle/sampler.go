@@ -9,7 +9,7 @@ import (
 type Kind interface {
 	// compile checks the kind, sets the samples of a dataset, and returns the sides of its windows.
 	compile(lf *leafDataset) (height, width int, err error)
-	// window returns what Plan.Window does. The draw is a copy, so that it stays off the heap.
+	// window returns what Plan.Window does. The draw is a copy, so it stays off the heap.
 	window(lf *leafDataset, d Draw, height, width int, w *Weights) (b Box, flagged bool)
 }
 

@@ -18,8 +18,8 @@ type Share struct {
 	Parts int64  `json:"parts"`
 }
 
-// Split assigns rows to named shares by a hash of their id or place, not of their number, so that rows
-// added or removed later move no other row to another share.
+// Split assigns rows to named shares by a hash of their id or place. It does not use their number:
+// rows added or removed later leave the others where they are.
 type Split struct {
 	Seed   uint64  `json:"seed"`
 	Shares []Share `json:"shares"`
@@ -49,9 +49,9 @@ func (s *Split) OfText(text string) int { return s.Of(s.HashOfText(text)) }
 func (s *Split) HashOfText(text string) uint64 { return hashText(s.Seed, text) }
 
 // OfCell returns the index of the share of a geographic cell. Square cells with sides of size degrees
-// (or units of the CRS) are assigned as a whole, so that neighbours stay together. bounds are minimum
+// (or units of the CRS) are assigned as a whole, so neighbours stay together. bounds are minimum
 // x, minimum y, maximum x and maximum y; a row belongs to the cell of its centre. The index is -1 if
-// the bounds are not finite or the number of the cell does not fit in an int64.
+// a bound is infinite or NaN, or the number of the cell exceeds an int64.
 func (s *Split) OfCell(bounds [4]float64, size float64) int {
 	hash, ok := s.HashOfCell(bounds, size)
 	if !ok {

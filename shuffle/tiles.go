@@ -72,7 +72,7 @@ func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, wid
 	hi, lo := bits.Mul64(uint64(visit), uint64(total))
 	lo, carry := bits.Add64(lo, uint64(start), 0)
 	pos, _ := bits.Div64(hi+carry, lo, uint64(visits))
-	// Tiles are laid end to end, each as long as the number of its corners, so that a tile cut by the
+	// Tiles are laid end to end, each as long as the number of its corners, so a tile cut by the
 	// edge is drawn less often. All rows of tiles but the last are tileRows high.
 	row := int64(pos) / (tileRows * across)
 	inRow := int64(pos) - row*tileRows*across

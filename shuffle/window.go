@@ -16,7 +16,7 @@ type Crop struct {
 	Position      int64 // in the epoch
 	Height, Width int   // of the asset, in pixels
 	H, W          int   // of the window
-	// The corner is a multiple of AlignY and AlignX, both at least 1, so that it is also a corner of
+	// The corner is a multiple of AlignY and AlignX, both at least 1, so it is also a corner of
 	// pixels of fields with a coarser resolution.
 	AlignY, AlignX int
 }
@@ -25,7 +25,7 @@ type Crop struct {
 // within 2^-32). If the window does not fit along a side, its corner on that side is 0.
 func Window(c Crop) Box { return randomWindow(c, 0) }
 
-// randomWindow is Window for a try, of which each draws a window of its own.
+// randomWindow is Window for one try: each try draws a window of its own.
 func randomWindow(c Crop, try uint64) Box {
 	draw := func(n uint64) uint64 { return splitmix.Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), n) }
 	y := splitmix.Below(draw(2*try), corners(c.Height, c.H, c.AlignY))
@@ -33,7 +33,7 @@ func randomWindow(c Crop, try uint64) Box {
 	return Box{Y: c.AlignY * y, X: c.AlignX * x, H: c.H, W: c.W}
 }
 
-// maxSide bounds windows, tiles and strides, so that a product of two is below 2^48 and leaves room in
+// maxSide bounds windows, tiles and strides, so a product of two is below 2^48 and leaves room in
 // an int64 for a count of windows.
 const maxSide = 1 << 24
 

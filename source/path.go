@@ -7,7 +7,7 @@ import (
 )
 
 // Path is a name that was parsed, of a local file, an object of a store, or a part of another file. Openers of this
-// package hand paths to each other, so that nobody looks into the name again.
+// package hand paths to each other, so nobody looks into the name again.
 type Path struct {
 	// Name is the name by which chaski opens the file: a local path, a URI of a scheme of Mux, or one of three forms
 	// that stand for a part of another file: GDAL's /vsisubfile/OFFSET_SIZE,FILE and /vsizip/{ARCHIVE}/MEMBER, and
@@ -214,7 +214,7 @@ func VSI(uri string) string {
 
 // ResolveFrom resolves a name as Resolve does, and a relative path in it by join, which gets a path that is not
 // absolute and belongs to no scheme, or the name itself if it has one. A name that cannot be resolved stays as it is,
-// so that opening it says why.
+// so opening it says why.
 func ResolveFrom(name string, join func(name string) string) string {
 	parsed, err := Parse(name)
 	switch {

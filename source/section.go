@@ -78,7 +78,7 @@ func (m Memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// Reopened reads an object that it opens for each range, so that it does not stay open: a table may have more files
+// Reopened reads an object that it opens for each range, so it does not stay open: a table may have more files
 // than a process has descriptors. Openers of local files keep some open, and openers of remote files need no request
 // for a known size.
 type Reopened struct {

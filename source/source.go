@@ -45,7 +45,7 @@ type OpenOne func(ctx context.Context) (Reader, error)
 func (open OpenOne) Open(ctx context.Context, _ string) (Reader, error) { return open(ctx) }
 
 // Tagged is a Reader that knows the entity tag of its object, a string that changes whenever the bytes of the object
-// change. ETag returns "" if the store has no tags or no request was made yet.
+// change. ETag returns "" if the store lacks tags or has yet to be asked.
 type Tagged interface {
 	Reader
 	ETag() string
@@ -103,7 +103,8 @@ type CacheRun interface {
 // orderKey is the context key of WithOrder.
 type orderKey struct{}
 
-// WithOrder returns a context whose requests to a store go before those of higher numbers. Without it they go first.
+// WithOrder returns a context whose requests to a store go before requests of higher numbers. Without it they go
+// first.
 func WithOrder(ctx context.Context, n int64) context.Context {
 	return context.WithValue(ctx, orderKey{}, n)
 }
@@ -199,7 +200,7 @@ type Entry struct {
 type Lister interface {
 	Opener
 	// List calls each for every object whose URI begins with the folder's and "/", in any
-	// order. An error of each ends the listing. A folder without objects is not an error. A store
+	// order. An error of each ends the listing. An empty folder is allowed. A store
 	// that cannot list is fault.Unsupported.
 	List(ctx context.Context, folder string, each func(Entry) error) error
 }
@@ -214,7 +215,7 @@ type Namer interface {
 }
 
 // IsDenied reports whether a store refused a request for a reason that a retry does not change. Stores that do not list
-// their objects also answer so for an object that does not exist.
+// their objects also answer so for a missing object.
 func IsDenied(err error) bool {
 	var e *fault.RequestError
 	return errors.As(err, &e) && e.Denied

@@ -5,8 +5,8 @@
 // # What is exact
 //
 // The result is a function of the multiset of samples alone: it does not depend, in any bit, on
-// the order in which they were added, on the number of workers, or on the order of merging. Nothing
-// is sampled, and no sum is rounded on the way.
+// the order in which they were added, on the number of workers, or on the order of merging. Every
+// value counts, and sums are exact on the way.
 //
 //   - Types of 8 and 16 bits (integers, float16, bfloat16) are counted by value. Everything follows
 //     from the counts and is exact; percentiles hold for the whole data.
@@ -28,6 +28,6 @@
 // NaN and infinities are counted and otherwise left out. A NaN in an image whose nodata is NaN counts
 // as nodata. Complex types are not measured.
 //
-// A Field can be written as bytes and read in another process (AppendState, ParseState), so that
+// A Field can be written as bytes and read in another process (AppendState, ParseState), so
 // parts of a dataset can be measured separately.
 package stats

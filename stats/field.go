@@ -34,7 +34,7 @@ type accumulator interface {
 	parseState(*stateParser)
 }
 
-// blockLen is the number of samples that the loops process at a time: 32 KiB of float64, so that
+// blockLen is the number of samples that the loops process at a time: 32 KiB of float64, so
 // several passes over a block need to load it from memory only once.
 const blockLen = 4096
 
@@ -74,8 +74,8 @@ func (f *Field) Bands() int { return len(f.bands) }
 
 // NoData sets the value that is left out of the samples added from now on, as in chunk.Index: bits
 // has the bits of an integer and takes precedence over value; both nil means none. A value
-// that no sample can have leaves nothing out. For floats it is rounded to the type of the samples,
-// and NaN means every NaN.
+// that samples cannot have leaves everything in. For floats it is rounded to the type of the
+// samples, and NaN means every NaN.
 func (f *Field) NoData(value *float64, bits *uint64) { f.nd = makeNoData(f.dtype, value, bits) }
 
 // AddRows adds samples of one band: little-endian, any number of them, in any shape.

@@ -14,7 +14,7 @@ type floats struct {
 	nodata   uint64
 	nan, inf uint64
 	// The sums of the values with each binary exponent, in units of that exponent's last place.
-	// Sums by exponent need no rounding, so that the order of the values does not matter.
+	// Sums by exponent are exact: the order of the values makes no difference.
 	parts []wordSums
 	hist[float64]
 }

@@ -3,13 +3,13 @@ package stats
 import "github.com/chaski-eo/chaski/fault"
 
 // histBins is the number of fine bins. A range that barely needs a width uses more than half of
-// them, so that a percentile is off by less than 1/4095 of the range; their 64 KiB fit into a
+// them, so a percentile is off by less than 1/4095 of the range; their 64 KiB fit into a
 // processor's cache.
 const histBins = 8192
 
 // hist has the number of values, their range, and counts of them in bins of width 2^k: bin i holds the values from
-// i·2^k up to (i+1)·2^k. k is as small as the range of the values allows. While all values are equal there are no bins,
-// so that the first values do not decide on a width.
+// i·2^k up to (i+1)·2^k. k is as small as the range of the values allows. While all values are equal there are no bins:
+// the first values must not decide on a width.
 type hist[T int64 | float64] struct {
 	n        uint64
 	min, max T
@@ -43,7 +43,7 @@ func (h *hist[T]) fit(k int, first T) {
 	if h.counts != nil && k == h.k && uint64(lo-h.base) < histBins && uint64(hi-h.base) < histBins {
 		return
 	}
-	// The range is placed in the middle, so that one that grows on both sides seldom has to move.
+	// The range is placed in the middle, so one that grows on both sides seldom has to move.
 	// Differences of bins may wrap around in between, but come out right.
 	old := *h
 	h.k, h.base, h.counts = k, lo-(histBins-1-(hi-lo))/2, make([]uint64, histBins)

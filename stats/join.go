@@ -16,7 +16,8 @@ type known struct {
 }
 
 // Joined returns the statistics of fields whose samples have several types, such as files of uint8 and of uint16. The
-// dtype is that of the first. Count, mean, std, min and max are exact; percentiles are as exact as those of the types.
+// dtype is the first one's. Count, mean, std, min and max are exact; percentiles are as exact as in the statistics of
+// the types.
 func Joined(fields ...*Field) (FieldReport, error) {
 	if len(fields) == 1 {
 		return fields[0].Report(), nil

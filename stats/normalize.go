@@ -22,7 +22,7 @@ const (
 //	            percentiles 2.5 and 98.5;                          of hi = lo: scale 1, offset -lo
 //	none        no scale, no offset
 //
-// A band without valid samples is an error, and so is a scale that is not finite.
+// A band without valid samples is an error, and so is an infinite scale.
 func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []float64, clip *[2]float64, err error) {
 	report, ok := r.Fields[field]
 	if !ok {

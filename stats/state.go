@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
-// A state is a Field as bytes, so that parts of a dataset can be measured in different processes and
+// A state is a Field as bytes, so parts of a dataset can be measured in different processes and
 // merged. Numbers are base-128 varints unless said otherwise, z marks a zigzag one; fixed numbers are
 // little-endian, varints as short as can be. Version 1:
 //
@@ -270,7 +270,7 @@ func (a *floats) parseState(p *stateParser) {
 	p.words(ends[:])
 	a.min, a.max = math.Float64frombits(ends[0]), math.Float64frombits(ends[1])
 	finite := !math.IsInf(a.min, 0) && !math.IsInf(a.max, 0)
-	// NaN is not in order, so that the order needs to be asked for, and not its opposite.
+	// NaN is in no order: ask for the order, not for its opposite.
 	ordered := a.min <= a.max && finite
 	inexact := a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max)
 	if p.Err == nil && !ordered || inexact {

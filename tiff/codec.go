@@ -31,8 +31,8 @@ func padded(dst, src []byte, err error) error {
 // deflateDecoder reads zlib streams (RFC 1950), which both deflate compressions of TIFF use.
 type deflateDecoder struct{ d inflate.Decoder }
 
-// Decompress fills dst. A stream may hold more, because some writers pad the last strip. It reads nothing after the
-// bytes that are needed, so no checksum either.
+// Decompress fills dst. A stream may hold more, because some writers pad the last strip. It stops behind the bytes
+// that are needed, and leaves out the checksum.
 func (d *deflateDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if t.Need < len(dst) {
 		if !inflate.IsZlib(src) {
@@ -84,7 +84,7 @@ func (packBitsDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 			if n++; min(n, len(dst)) > len(src)-1 {
 				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
 			}
-			// Some writers pad the last strip, so that more may come out.
+			// Some writers pad the last strip, so more may come out.
 			n = min(n, len(dst))
 			copy(dst, src[1:1+n])
 			src = src[1+n:]

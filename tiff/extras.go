@@ -188,7 +188,7 @@ func widenPalette(tags []ifd.Field) {
 func metadataItems(text string) (items []string, err error) {
 	parsed := []byte(strings.ToValidUTF8(text, "?"))
 	if len(parsed) != len(text) {
-		// ToValidUTF8 replaced runs of bytes by one "?". Offsets must agree with offsets in text, so that
+		// ToValidUTF8 replaced runs of bytes by one "?". Offsets must agree with offsets in text, so
 		// each byte needs to be replaced by one.
 		parsed = []byte(text)
 		for i, b := range parsed {
@@ -319,8 +319,8 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 	return index, nil
 }
 
-// Palette returns the colours of a colour table, as chunk.Colours has them; nil: there is none. Colours have 16 bits in
-// files (TIFF 6.0, section 5), of which the upper eight matter.
+// Palette returns the colours of a colour table, as chunk.Colours has them, or nil without a table. Colours have 16
+// bits in files (TIFF 6.0, section 5); the upper eight matter.
 func Palette(ctx context.Context, f *ifd.File) []string {
 	tags := f.Tags(ctx, &f.Dirs[0])
 	table := tags.Value(ifd.TagColorMap)

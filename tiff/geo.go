@@ -154,14 +154,14 @@ func (g *Geo) setTransform(scale, tie, matrix []float64) {
 	default:
 		return
 	}
-	// A tie point or matrix that refers to the centre of a pixel is moved to its corner, so that the rest
+	// A tie point or matrix that refers to the centre of a pixel is moved to its corner, so the rest
 	// of chaski needs to know one convention only.
 	if raster, _ := g.key(keyRasterType); raster == rasterPixelIsPoint {
 		transform[0] -= (transform[1] + transform[2]) / 2
 		transform[3] -= (transform[4] + transform[5]) / 2
 	}
 	for _, number := range transform {
-		// GDAL reads such a transform. It is left out here, because it places no pixel, and JSON has no such number.
+		// GDAL reads such a transform. It is left out here: it places no pixel, and JSON lacks the number.
 		if math.IsNaN(number) || math.IsInf(number, 0) {
 			*transform = [6]float64{}
 			return

@@ -72,7 +72,7 @@ func (g *Geo) epsg() int {
 	return 0
 }
 
-// parameters returns the parameters of a projected CRS without a code, "" if they are not known.
+// parameters returns the parameters of a projected CRS without a code, or "" if one is missing.
 func (g *Geo) parameters() string {
 	if model, _ := g.key(keyModelType); g.EPSG != 0 || model != modelProjected {
 		return ""

@@ -109,7 +109,7 @@ func (d *lzwDecoder) steps(dst, src []byte, need, count int) (goesOn bool) {
 			break
 		}
 		text, length = entry.text, int(entry.length)
-		// Some writers pad the last strip, so that the string may pass the end of dst.
+		// Some writers pad the last strip, so the string may pass the end of dst.
 		if room := len(dst) - out; length+8 > room {
 			length = min(length, room)
 			for i := range length {

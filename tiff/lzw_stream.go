@@ -80,7 +80,7 @@ func (s *lzwStream) decode(p []byte) (out int, more bool) {
 		}
 		added := before >= 0 && next < lzwMax
 		if added {
-			// The code may be the new entry itself, so that its first byte must be known before its last.
+			// The code may be the new entry itself, so its first byte must be known before its last.
 			prefix := &s.table[before]
 			s.table[next] = lzwEntry{prefix: uint16(before), length: prefix.length + 1, first: prefix.first}
 			next++

@@ -26,7 +26,7 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 }
 
 // openMask reads the structure of the mask of an image, whose directory has these bits in NewSubfileType.
-// The masks of several overviews differ only in size, so that the size selects one.
+// The masks of several overviews differ only in size, so the size selects one.
 func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits uint64) (*chunk.Index, error) {
 	for i := range f.Dirs[1:] {
 		directory := &f.Dirs[1+i]

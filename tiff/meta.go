@@ -58,7 +58,7 @@ type Band struct {
 	Tags        map[string]string `json:"tags,omitempty"` // further items without a domain
 }
 
-// maxGDALMetadata is the size of the longest GDAL_METADATA that is parsed, so that a hostile file does not
+// maxGDALMetadata is the size of the longest GDAL_METADATA that is parsed, so a hostile file does not
 // cost the parsing of the 64 MiB that tags may have.
 const maxGDALMetadata = 4 << 20
 
@@ -183,7 +183,7 @@ func parseGDALMetadata(r io.Reader, bands int) (interleave, joint string, about 
 				if about == nil {
 					about = make([]Band, bands)
 				}
-				// GDAL escapes twice, so that one level is left after the XML parser.
+				// GDAL escapes twice, so one level is left after the XML parser.
 				about[band].set(name, attr(item, "role"), unescape.Replace(value.String()))
 			}
 			item = xml.StartElement{}
@@ -343,8 +343,8 @@ var (
 // integer matches the integer that a text begins with.
 var integer = regexp.MustCompile(`^[+-]?[0-9]+`)
 
-// noDataBits returns the bits of a 64-bit integer, or those of the integer that a fraction stands for in another type;
-// nil else.
+// noDataBits returns the bits of a 64-bit integer, or the bits of the integer that a fraction stands for in another
+// type; nil else.
 func noDataBits(s string, value float64, d chunk.DType) *uint64 {
 	s = integer.FindString(s) // "" is 0
 	var bits uint64

@@ -66,8 +66,8 @@ func rowBytes(x *chunk.Index) uint64 {
 }
 
 // ranges reads the byte ranges of the chunks. The arrays of a file with PlanarConfiguration 2 hold all of
-// band 0, then all of band 1, …; the index has the bands of one position side by side. Entries after those
-// of the image are ignored.
+// band 0, then all of band 1, …; the index has the bands of one position side by side. Entries after the
+// image's are ignored.
 func (p *parser) ranges(x *chunk.Index) {
 	// The tags are chosen one by one, because some writers put tiles under the tags of strips.
 	offTag, countTag := uint16(ifd.TagStripOffsets), uint16(ifd.TagStripByteCounts)
@@ -159,7 +159,7 @@ func (s *sizer) clipped() {
 
 // place returns the byte range of chunk at, which has entry i. The chunk is sparse if its offset and its
 // size are 0, as GDAL writes it. GDAL also reads a chunk of size 0 with an offset as sparse, unless it is
-// the only strip. Here such a chunk has samples, so that samples are never taken for zeros.
+// the only strip. Here such a chunk has samples, so samples are never taken for zeros.
 func (s *sizer) place(i, at int) chunk.Range {
 	off, n := s.offs.Uint(i), uint64(0)
 	if i < s.counts.Len() {
@@ -235,7 +235,7 @@ func (s *sizer) overlaps(i int, n uint64) bool {
 
 const (
 	// cutAbove is the size in bytes above which an uncompressed chunk is cut into pieces. It is the
-	// default limit of engines for a decoded chunk, so that every image that engines could read before
+	// default limit of engines for a decoded chunk, so every image that engines could read before
 	// keeps its chunks, and every catalog its blobs.
 	cutAbove = 64 << 20
 	// pieceBytes is the largest piece in bytes, unless a row has more: the size of one read of an engine.
@@ -263,7 +263,7 @@ func cutRaw(x *chunk.Index, fileSize int64) {
 	cut := *x
 	cut.ChunkH = rows
 	positions, groups := cut.Across()*cut.Down(), x.Groups() // below 2^62 and 2^16
-	// A piece takes 16 bytes of memory, so that this limit is a sixteenth of the file. It needs to follow
+	// A piece takes 16 bytes of memory, so this limit is a sixteenth of the file. It needs to follow
 	// the file's size, because a sparse image of any size fits in a small file.
 	limit := fileSize/256 + int64(len(x.Ranges))
 	if int64(positions) > limit || int64(positions)*int64(groups) > limit {

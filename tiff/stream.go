@@ -16,7 +16,7 @@ import (
 func (zstdDecoder) Stream(src *bufio.Reader, maxWindow int) (chunk.Stream, error) {
 	stream, err := zstd.NewStream(src, maxWindow)
 	if err != nil {
-		// Not stream, which would be a Stream that is not nil.
+		// A plain nil: stream is nil, too, but as a Stream it would differ from nil.
 		return nil, err
 	}
 	return stream, nil

@@ -18,11 +18,11 @@
 // less than the height although there are more strips; tiles under the tags of strips; more offsets
 // than chunks; a chain of directories that breaks after the first (Meta.ChainErr); compressed strips that
 // hold more than their rows; StripByteCounts that are missing, 0 or too small, if the samples are not
-// compressed or there is one strip, so that the size follows. Uncompressed tiles at the edges may lack the
+// compressed or there is one strip, so the size follows. Uncompressed tiles at the edges may lack the
 // part outside the image. Unlike GDAL, a chunk with an offset is never sparse: if its size does not
 // follow, the file is corrupt.
 //
-// An uncompressed chunk of more than 64 MiB is cut into pieces of whole rows of up to 4 MiB, so that a
+// An uncompressed chunk of more than 64 MiB is cut into pieces of whole rows of up to 4 MiB, so a
 // window of an image in one strip costs no more than its rows. A compressed one stays whole in the index;
 // its decompressor can decode it in pieces (chunk.StreamDecompressor).
 package tiff

@@ -204,7 +204,7 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 }
 
 const (
-	// The ghost area promises these, so that readers can find a tile's end without TileByteCounts.
+	// The ghost area promises these, so readers can find a tile's end without TileByteCounts.
 	leader  = 4 // before a tile: its size as uint32
 	trailer = 4 // after it: its last 4 bytes again
 )

@@ -127,7 +127,7 @@ func fixed(f float32) int32 {
 }
 
 // value returns the value of a code between the codes of black and white, which become 0 and size. It is cut to 32
-// times the range of codes, so that products fit in 32 bits.
+// times the range of codes, so products fit in 32 bits.
 func value(code int32, black, white, size float32) int32 {
 	spread := cmp.Or(white-black, 1)
 	v := float32(code-int32(black)) * size / spread

@@ -31,7 +31,7 @@ func (p *Pattern) Plan(axes []einops.Axis, sizes map[string]int) (*einops.Plan, 
 	return r.plan(), nil
 }
 
-// maxElems bounds the elements of an output, so that byte offsets fit in an int: the largest element,
+// maxElems bounds the elements of an output, so byte offsets fit in an int: the largest element,
 // complex128, has 16 bytes.
 const maxElems = math.MaxInt / 16
 

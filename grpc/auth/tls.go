@@ -55,7 +55,7 @@ func serverConfig(files [][]byte, protocols []string) (*tls.Config, error) {
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols,
 		// A resumed session would skip the check of a client's certificate by new authorities. Connections last for
-		// hours, so that resuming would save nothing.
+		// hours, so resuming would save nothing.
 		SessionTicketsDisabled: true,
 	}
 	if len(files) > 2 {

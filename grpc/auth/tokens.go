@@ -45,7 +45,7 @@ type line struct {
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
-// Prefix begins every token that NewToken makes, so that tools that look for secrets in repositories find it.
+// Prefix begins every token that NewToken makes, so tools that look for secrets in repositories find it.
 const Prefix = "chaski_"
 
 // tokenBytes is the entropy of a token.
@@ -150,7 +150,7 @@ func (l line) check() (tokenEntry, error) {
 	return checked, l.Limits.check()
 }
 
-// find returns the client of a token. Every line is compared in constant time, so that the duration does not reveal how
+// find returns the client of a token. Every line is compared in constant time, so the duration does not reveal how
 // much of a hash was right.
 func (t *Tokens) find(sum [sha256.Size]byte) (Client, bool) {
 	var found *tokenEntry

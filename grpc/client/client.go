@@ -237,7 +237,7 @@ func shapeOf(spec []byte) (s shape, err error) {
 	return s, err
 }
 
-// place is a run at one server. Without a handle, the server has not described the spec.
+// place is a run at one server. Without a handle, the server has yet to describe the spec.
 type place struct {
 	handle string // what tickets carry
 	shared *chaskiv1.Shared
@@ -298,7 +298,7 @@ const (
 	graceFactor = 3
 )
 
-// describe asks all servers at the same time, so that a stuck one does no harm if another answers. If none answers, it
+// describe asks all servers at the same time, so a stuck one does no harm if another answers. If none answers, it
 // returns the error of the first.
 func (c *Client) describe(ctx context.Context, spec []byte) ([]*chaskiv1.DescribeReply, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -451,7 +451,7 @@ func rowBytes(fields []batch.FieldInfo) int64 {
 // besideBytes is the size of a row beside its tensors: valid, position and sample.
 const besideBytes = 1 + 8 + 8
 
-// maxRowBytes bounds the expected size of a row, so that the size of a batch fits into an int64.
+// maxRowBytes bounds the expected size of a row, so the size of a batch fits into an int64.
 const maxRowBytes = 1 << 40
 
 // retry calls f until it succeeds, fails for good, or has failed so often.

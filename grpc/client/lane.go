@@ -64,7 +64,7 @@ func (l *serverLane) work() {
 	s := l.s
 	for attempt := 1; ; attempt++ {
 		var got bool
-		// Data from the server is decoded in it, so that a panic is a fault of the server.
+		// Data from the server is decoded in it, so a panic is a fault of the server.
 		err := crash.Call(func() (err error) {
 			got, err = l.connection(attempt > 1 || l.place.handle == "")
 			return err

@@ -28,7 +28,7 @@ type pipe struct {
 }
 
 // openPipe opens a pipe to the server that shows a token, or returns nil: replies come by gRPC then. A server that does
-// not answer in time is not asked again.
+// not answer in time is asked once.
 func (p *peer) openPipe(ctx context.Context, token []byte) *pipe {
 	otherwise := len(p.options.Dial) > 0 // these may say how connections are made
 	if len(token) != len(wire.PipeToken{}) || otherwise || p.noPipes.Load() {

@@ -20,7 +20,7 @@ type serverAddress struct {
 const lookUpFor = 10 * time.Second
 
 // resolve returns the servers that a target stands for: of "dns:HOST:PORT" one an address of the name, since gRPC's own
-// resolver would use only one of them at a time. They are sorted, so that all ranks number them alike: groups of
+// resolver would use only one of them at a time. They are sorted, so all ranks number them alike: groups of
 // tickets go to servers by number.
 func resolve(target string) ([]serverAddress, error) {
 	if target == "" {

@@ -21,7 +21,7 @@ import (
 //
 // Requests of one group go to one server, and groups come one after the other. With only Prefetch requests, mostly one
 // of several servers would have work. So a session makes more requests, within PrefetchBytes, until every server has a
-// group. A server owes at most Prefetch of them at a time, so that it can soon take over the requests of another one.
+// group. A server owes at most Prefetch of them at a time, so it can soon take over the requests of another one.
 //
 // Every server has a lane. A batch is requested from one server, from another if that one breaks, and from a second
 // one too if it is slow. Next returns batches in the order of the steps.
@@ -263,7 +263,7 @@ func (s *session) choose(r *ticketRequest, but *serverLane) *serverLane {
 		if !lane.up || lane == but {
 			continue
 		}
-		// It has the highest of a hash for each server, so that only its groups move when one leaves.
+		// The server with the highest hash takes the group: when one leaves, only its groups move.
 		rank := splitmix.Hash(uint64(r.group), uint64(i))
 		if r.group < 0 {
 			turn := (uint64(i) + r.id) % uint64(len(s.lanes))

@@ -35,7 +35,7 @@ const connectFor = 5 * time.Second
 const sendFor = 20 * time.Second
 
 // leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch is
-// copied out of shared memory, so that its lease ends at once.
+// copied out of shared memory, so its lease ends at once.
 type leaseConn struct {
 	conn     *shm.Conn
 	token    shm.Token // of the server
@@ -159,7 +159,7 @@ func (c *leaseConn) give(id, n uint64, file int) error {
 	return nil
 }
 
-// giveBack tells the server that a lease has ended. An error closes the connection, so that a server that does not read
+// giveBack tells the server that a lease has ended. An error closes the connection, so a server that does not read
 // cannot hold the client for long, nor more than once. It needs the lock.
 func (c *leaseConn) giveBack(lease uint64) error {
 	err := c.conn.SetWriteDeadline(time.Now().Add(c.patience))

@@ -17,7 +17,7 @@ type TicketOptions struct {
 	// Default Run.Prefetch.
 	Prefetch int
 	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), requests more
-	// batches than Prefetch, so that every server has a pool of tiles to work on, while all of them
+	// batches than Prefetch, so every server has a pool of tiles to work on, while all of them
 	// fit into this many bytes. Negative: none. Default DefaultPrefetchBytes.
 	PrefetchBytes int64
 	// Memory, if it is not nil, takes the place of Options.Memory for these batches.
@@ -74,7 +74,7 @@ func (r *Run) Tickets(o TicketOptions) (*Tickets, error) {
 
 // Add requests the batch of a ticket. With native, tensors may travel in their native dtype; they are converted here
 // either way. More tickets may be added than are requested ahead: the others show which groups of tickets come next,
-// so that every server can have one. Add and Next may be called at the same time.
+// so every server can have one. Add and Next may be called at the same time.
 func (t *Tickets) Add(ticket steps.Ticket, native bool) { t.session.add(queued{ticket, native}) }
 
 // Next returns the batch of the next ticket. It waits until ctx is done, also for a ticket to be added. After the

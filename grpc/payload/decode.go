@@ -175,7 +175,8 @@ func (d *decoder) bad(t *fbs.Bad) batch.Bad {
 	err := errors.New(d.text(part, pos, t.Message()))
 	failed := wire.FaultError(&chaskiv1.Fault{Kind: d.text(part, pos, t.Kind()), File: d.text(part, pos, t.File()),
 		Part: d.text(part, pos, t.Part()), Offset: t.Offset(), Message: err.Error()})
-	// Older servers give no kind, and newer ones may give one that this program does not know.
+	// Older servers leave the kind out, and newer ones may give one that is unknown to this
+	// program.
 	if fault.KindOf(failed) != 0 {
 		err = failed
 	}
@@ -363,7 +364,8 @@ func (d *decoder) span(part string, field *fbs.Span) span {
 	return named
 }
 
-// elements returns the product of a shape, and whether it is one: no negative length, no overflow.
+// elements returns the product of a shape, and false if a length is negative or the product
+// overflows.
 func elements(shape []int64) (uint64, bool) {
 	count := uint64(1)
 	for _, length := range shape {

@@ -6,8 +6,8 @@
 // vector, shape and range before it uses it, and puts tensors into memory of the receiver, with the
 // arithmetic done that is left to a receiver of native tensors.
 //
-// Headers with version 1 are read. FlatBuffers features that the schema does not use (unions,
-// nested buffers, 64-bit vectors, file identifiers) are not.
+// Headers with version 1 are read. FlatBuffers features outside of the schema (unions, nested
+// buffers, 64-bit vectors, file identifiers) are left out.
 package payload
 
 // Version is the header version that is written and read.

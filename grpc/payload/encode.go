@@ -42,7 +42,7 @@ func layOut(b *batch.Batch, memory []byte) (segments [][]byte, total int) {
 	places := make([]spans, len(b.Tensors))
 	size := len(header(b, places, math.MaxUint64, 1024+18*b.Rows))
 
-	// The size is rounded up, so that the first tensor is aligned, too.
+	// The size is rounded up, so the first tensor is aligned, too.
 	head := make([]byte, roundUp(size))
 	segments, total = [][]byte{head}, len(head)
 	place := func(p []byte) span {
@@ -114,7 +114,7 @@ func header(b *batch.Batch, places []spans, length uint64, sizeHint int) []byte 
 }
 
 func badRow(f *flatbuffers.Builder, b batch.Bad) flatbuffers.UOffsetT {
-	// The fields of the error travel as fields of a Fault, so that no receiver has to read its text.
+	// The fields of the error travel as fields of a Fault, so no receiver has to read its text.
 	reason := &chaskiv1.Fault{Offset: fault.NoOffset}
 	if b.Err != nil {
 		reason = wire.NewFault(0, b.Err)

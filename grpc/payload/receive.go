@@ -183,7 +183,7 @@ func (r *Receiver) lead(t *batch.Tensor, at *tensorPlace, to []byte) error {
 func (r *Receiver) keep(s span) {
 	if s.length > 0 {
 		keeper := new(buffer)
-		// All ranges together are no longer than the payload that the caller wants, so that the other side cannot make
+		// All ranges together are no longer than the payload that the caller wants, so the other side cannot make
 		// it larger.
 		*keeper = make(buffer, 0, s.length)
 		r.buffers[s.offset] = keeper

@@ -156,7 +156,7 @@ func (t Times) waits() float64 {
 	return 1 - t.Shares()[Trainer]
 }
 
-// Since returns the figures after others of the same engine: of ranks that had no batch since then, nothing is left.
+// Since returns the figures after others of the same engine, without the ranks that had no batch since then.
 func (f Figures) Since(old Figures) Figures {
 	out := Figures{Seconds: f.Seconds - old.Seconds, Slowest: f.Slowest}
 	if out.Seconds < 0 { // another engine has taken its place

@@ -79,7 +79,7 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An
 // admitted client leaves at the end of the call.
 func (s *Server) admit(ctx context.Context, method string) (admitted context.Context, leave func(), err error) {
-	// Health probes, such as Kubernetes sends, have no token, and get no other answers.
+	// Health probes, such as Kubernetes sends, have no token, and get these answers only.
 	if isHealth(method) {
 		return ctx, func() {}, nil
 	}

@@ -246,7 +246,7 @@ func (in *inbound) count(done <-chan struct{}, f func()) error {
 	return nil
 }
 
-// pause waits while the connection has no budget, so that it is read as fast as its budget grows. One that is closed
+// pause waits while the connection has no budget, so it is read as fast as its budget grows. One that is closed
 // would be opened again, with a new budget; and a client whose calls are many and small, such as epochs of one small
 // chip, is no attacker. A server that ends does not wait, and closes the connection: calls whose replies it does not
 // read would hold the end up.

@@ -24,7 +24,7 @@ const (
 	maxLogged = 1 << 10
 	// auditRate and auditBurst bound the lines about calls, to 1 KiB or so each: a flood of calls fills the log by at
 	// most 20 KB a second, and the start of a run of many ranks still has a line for each call. Refused calls have a
-	// separate budget of the same size, so that they cannot hide the calls of others.
+	// separate budget of the same size, so they cannot hide the calls of others.
 	auditRate  = 20
 	auditBurst = 200
 )

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// longestDebt bounds the delay that one message adds, so that the sum of many does not overflow.
+	// longestDebt bounds the delay that one message adds, so the sum of many does not overflow.
 	longestDebt = 24 * time.Hour
 	// manyClients is how many clients may be known before those that have nothing, and whose debts are over, are
 	// forgotten.
 	manyClients = 1024
 )
 
-// clients bounds what each client has of a server, so that no one shuts the others out.
+// clients bounds what each client has of a server, so no one shuts the others out.
 type clients struct {
 	options Options
 

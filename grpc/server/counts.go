@@ -81,7 +81,7 @@ func (c *counts) cacheTime() time.Duration {
 	return c.cache.Stats().Time
 }
 
-// waited ends the wait of a rank, and divides it by what the workers did meanwhile. Workers that had nothing to do do
+// waited ends the wait of a rank, and divides it by what the workers did meanwhile. Idle workers do
 // not count: they wait for those that the batch waits for.
 func (c *counts) waited(r *report.Rank, w batchWait) (times report.Times) {
 	waited := time.Since(w.start).Seconds()
@@ -131,7 +131,7 @@ func (c *counts) idled(r *report.Rank, seconds float64) {
 	r.Idle += seconds
 }
 
-// longestStep bounds what a client may say about one step, so that its figures stay numbers.
+// longestStep bounds what a client may say about one step, so its figures stay numbers.
 const longestStep = 365 * 24 * time.Hour
 
 // addCredit counts what a client says in a credit, and returns it in seconds.

@@ -8,11 +8,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 )
 
-// keptFor is for how long a dataset is not closed for the memory of others although it has no users: after its last
-// batch, if a stream takes batches from it, and after a client has described it. Without that, as long as others wait
+// keptFor is for how long a dataset stays open although others need memory and it has no users: after its last
+// batch, if a stream takes batches from it, and after a client has described it. Otherwise, as long as others wait
 // for memory, every dataset would be closed between the Describe and the first ticket of its client, which would open
-// it again and again and get no batch. It is less than the 15 s that a table waits for memory to grow (budget), so
-// that the datasets of clients that pause are closed for it, and many times a round trip.
+// it again and again without getting a batch. It is less than the 15 s that a table waits for memory to grow
+// (budget), so the datasets of clients that pause are closed for it, and many times a round trip.
 const keptFor = 4 * time.Second
 
 // Reclaim implements budget.Holder: it closes the dataset that nobody has used for longest, but none that a client is
@@ -58,7 +58,7 @@ func (s *engines) offerIn(d time.Duration) {
 	}
 }
 
-// heldUntil returns until when a dataset without users is not closed for memory. It needs the lock.
+// heldUntil returns until when a dataset without users keeps its memory. It needs the lock.
 func (s *engines) heldUntil(e *datasetEntry) (t time.Time) {
 	if e.streams > 0 {
 		t = e.idle

@@ -116,7 +116,7 @@ func cached(figure func(diskcache.Stats) int64) func(*Server) float64 {
 	return func(s *Server) float64 { return float64(figure(s.options.Cache.Stats())) }
 }
 
-// metrics are the metrics that a server adds to, by name. Without a registerer they are counted, but not exported.
+// metrics are the metrics that a server adds to, by name. Without a registerer they are counted only.
 type metrics struct {
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]prometheus.Histogram
@@ -200,7 +200,7 @@ func (m *metrics) collectors(s *Server, metric Metric) (out []prometheus.Collect
 		m.counters[options.Name] = prometheus.NewCounterVec(prometheus.CounterOpts(options), []string{metric.Label})
 	default:
 		m.counters[options.Name] = prometheus.NewCounterVec(prometheus.CounterOpts(options), nil)
-		// A counter without a label is given a value, so that it is there before the first event.
+		// A counter without a label is given a value, so it is there before the first event.
 		m.add(options.Name, 0)
 	}
 	return append(out, m.counters[options.Name])

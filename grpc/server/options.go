@@ -84,7 +84,7 @@ type Sequence interface {
 
 // Options are the options and limits of a server.
 type Options struct {
-	// Roots are the folders that served files may lie in. Without any, no file is served.
+	// Roots are the folders that served files may lie in. Without any, all files are refused.
 	Roots []string
 	// Credentials of connections, such as auth.ServerTLS gives. Default: plain text.
 	Credentials credentials.TransportCredentials

@@ -37,7 +37,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		return err
 	}
 	if leases != nil {
-		// The client may have missed the reply. It must not keep a lease that it does not know of.
+		// The client may have missed the reply. It must not keep a lease unknowingly.
 		defer leases.recall(r.GetAttach().GetStream())
 	}
 	// A read that waits for memory has no place, since the memory bounds how many go on.

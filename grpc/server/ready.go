@@ -33,7 +33,7 @@ const (
 	readyAfter = 10 * time.Second
 )
 
-// Errors of Ready. They contain no paths, because health probes have no token.
+// Errors of Ready. They leave out paths, because health probes have no token.
 var (
 	errMemory = fmt.Errorf("requests have waited for memory for more than %v", readyAfter)
 	errHangs  = errors.New("a root does not answer")

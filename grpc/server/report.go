@@ -49,7 +49,8 @@ func (s *Server) Report(ctx context.Context, r *chaskiv1.ReportRequest) (*chaski
 	return &chaskiv1.ReportReply{Table: now.Since(old).Table(), Figures: figures}, nil
 }
 
-// figuresOf returns what a client may know about the ranks of a dataset; none, if none of them are its own.
+// figuresOf returns what a client may know about the ranks of a dataset: nothing if all of them belong to
+// others.
 func figuresOf(ctx context.Context, e *datasetEntry, client clientID) (f report.Figures) {
 	for _, rank := range e.counts.of(client) {
 		rank.Data, rank.Source = e.handle, fault.WithoutSecrets(placeOf(e.engine.Spec()))

@@ -125,7 +125,7 @@ func (s *Server) Register(g *grpc.Server) {
 
 // Bounds and buffers of connections.
 const (
-	// writeBuffer is how many bytes a connection writes at once: 8 frames of 16 KiB, so that a batch of 24 MiB takes
+	// writeBuffer is how many bytes a connection writes at once: 8 frames of 16 KiB, so a batch of 24 MiB takes
 	// 200 system calls in place of 1,500.
 	writeBuffer    = 128 << 10
 	maxConnStreams = 256 // calls of one connection at a time
@@ -358,7 +358,7 @@ func (s *Server) mayOpen(v *fileView, spec loader.Spec, u *chaskiv1.Upstream) er
 	return nil
 }
 
-// groups describes which tickets are best served by one server. It returns nil if that is not known or makes no
+// groups describes which tickets are best served by one server. It returns nil if that is unknown or makes no
 // difference.
 func groups(e Engine) *chaskiv1.Groups {
 	planned, ok := e.(interface{ Plan() *shuffle.Plan }) // *loader.Engine has one

@@ -32,7 +32,7 @@ const (
 	minShared     = 16 << 10 // bytes; smaller batches cost less to copy than to lease
 	maxSegments   = 256      // each is an open file here and at its client; a process may open 1,024 by default
 	maxLeaseConns = 256      // since each is a socket and two goroutines
-	// maxLeases bounds the leases of one client, so that all of their returns fit into the buffer of its socket: it
+	// maxLeases bounds the leases of one client, so all of their returns fit into the buffer of its socket: it
 	// returns them from finalizers, which must not wait.
 	maxLeases = 128
 	// maxArrayLeases is how many leases a client may have before its arrays come in parts. The other half is for
@@ -162,7 +162,7 @@ func newShared(log *slog.Logger, b *resources.Budget) (*leaseTable, error) {
 	return made, nil
 }
 
-// guarded returns f so that a panic ends f and not the process.
+// guarded wraps f: a panic ends f and not the process.
 func (s *leaseTable) guarded(f func()) func() {
 	return func() { crash.Report(s.log, crash.Call(func() error { f(); return nil })) }
 }

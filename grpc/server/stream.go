@@ -147,7 +147,7 @@ func (s *stream) receive() {
 // request takes one request, and starts the batches that it allows.
 func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 	s.mu.Lock()
-	// Deferred, so that a panic releases the lock, too: the other goroutine waits for it.
+	// Deferred: a panic releases the lock, too, for which the other goroutine waits.
 	defer s.mu.Unlock()
 	switch {
 	case r.GetTicket() != nil:
@@ -547,7 +547,7 @@ func (s *stream) pop(o *ticketOrder) {
 	}
 	s.put(o)
 	if o.err == nil {
-		// A fault takes no memory of the client, so it must not take a credit.
+		// A fault takes no memory of the client, so it takes no credit either.
 		s.credits--
 	}
 	s.start()
@@ -568,7 +568,7 @@ func (s *stream) tearDown() {
 		sequence.Close()
 	}
 	if leases != nil {
-		// The client may have missed the last replies. It must not keep leases that it does not know of.
+		// The client may have missed the last replies. It must not keep leases unknowingly.
 		leases.recall(id)
 	}
 	for _, order := range queue {

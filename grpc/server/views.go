@@ -68,7 +68,7 @@ type views struct {
 
 func newViews(o loader.Options) *views {
 	base := o.Opener
-	// One serves all requests, so that files stay open between them.
+	// One serves all requests, so files stay open between them.
 	o.Opener = openers.Below(base, o.Roots)
 	return &views{server: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*fileView]{
 		MaxEntries: keptViews, Close: func(v *fileView) error { v.close(); return nil }})}
@@ -77,7 +77,7 @@ func newViews(o loader.Options) *views {
 // viewKey names roots.
 func viewKey(roots ...string) string {
 	var key strings.Builder
-	// Keys come behind paths, which have no such byte, so that the two stay apart.
+	// Keys come behind paths, which have no such byte, so the two stay apart.
 	key.WriteByte(0)
 	for _, r := range roots {
 		key.WriteString(strconv.Quote(r))
@@ -85,8 +85,8 @@ func viewKey(roots ...string) string {
 	return key.String()
 }
 
-// of returns the view of a client with these roots, until leave is called. Roots that do not lie below the server's
-// allow nothing.
+// of returns the view of a client with these roots, until leave is called. Only roots that lie below the server's
+// allow files.
 func (v *views) of(log *slog.Logger, roots []string) (one *fileView, leave func()) {
 	if roots == nil {
 		return v.server, func() {}

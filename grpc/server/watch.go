@@ -15,7 +15,7 @@ import (
 // sendWatch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the
 // call's handler does. So the handler waits in run, and returns if a message takes too long: Options.SendTimeout, or
 // Options.StallTimeout while others wait for memory that the client holds. gRPC keeps what it has taken of the message
-// until the connection ends, so that is closed soon after.
+// until the connection ends. The connection is therefore closed soon after.
 type sendWatch struct {
 	ctx        context.Context // of the call
 	to         sender

@@ -1,4 +1,4 @@
-// Package accept bounds the connections of a listener, so that no client takes the descriptors and the memory of all.
+// Package accept bounds the connections of a listener, so no client takes the descriptors and the memory of all.
 package accept
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // least is how many connections a listener has at least, however few descriptors there are: two of each of two hosts,
-// so that one can make way for another.
+// so one can make way for another.
 const least = 4
 
 // Descriptors returns how many connections a listener may have that could use most: at most 1/part of the descriptors

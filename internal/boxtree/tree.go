@@ -10,7 +10,7 @@ import (
 // takes half of the memory and finds a few shapes too many: rasterizing them shows that they cover nothing.
 type Box [4]float32
 
-// Nothing is the box that meets no other, and that grows to any other.
+// Nothing is the empty box: it meets none, and grows to any box that is added to it.
 var Nothing = Box{inf, inf, -inf, -inf}
 
 var inf = float32(math.Inf(1))
@@ -106,7 +106,7 @@ func hilbert(x, y uint32) (d uint32) {
 			ry = 1
 		}
 		d += side * side * (3*rx ^ ry)
-		// The quarter is turned, so that the curve goes on where it ended.
+		// The quarter is turned, so the curve goes on where it ended.
 		if ry == 0 {
 			if rx == 1 {
 				x, y = ^x, ^y

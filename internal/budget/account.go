@@ -14,7 +14,7 @@ type Account struct {
 	budget *Budget
 	age    int64 // how many accounts there were when it was opened, with it
 
-	// growing is held by the call that may wait, so that an account waits once.
+	// growing is held by the call that may wait, so an account waits once.
 	growing sync.Mutex
 
 	bytes int64 // guarded by budget.mu
@@ -98,10 +98,10 @@ func (b *Budget) charge(a *Account, n int64) {
 	a.bytes += n
 }
 
-// untie refuses accounts that wait for each other. This is found without a timeout, because only memory of accounts
-// that do not wait, and memory without an account, can come back. If the first account that waits would not find room
-// even then, those behind it are refused at once, the last one first, until it would; and at last it is refused itself.
-// So work goes on: the oldest account is refused last. It needs the lock.
+// untie refuses accounts that wait for each other. This needs no timeout: only accounts that are not waiting, and
+// memory without an account, can give back. If the first account that waits would not find room even then, those behind
+// it are refused at once, the last one first, until it would; and at last it is refused itself. So work goes on: the
+// oldest account is refused last. It needs the lock.
 func (b *Budget) untie() {
 	for len(b.growing) > 0 && b.growing[0].n > b.couldHave() {
 		last := b.growing[len(b.growing)-1]

@@ -292,7 +292,7 @@ func (b *Budget) offers() chan struct{} {
 	return b.offer
 }
 
-// Offer says that a holder has more to give than before. It never waits, so that it may be called under locks that
+// Offer says that a holder has more to give than before. It never waits, so it may be called under locks that
 // holders need.
 func (b *Budget) Offer() {
 	if b == nil || b.pressure.Load() == 0 {

@@ -8,7 +8,7 @@ import (
 
 // queue has the requests that wait for memory. Clients take turns: of those that wait, next is the oldest request of
 // the client that would have received the fewest bytes, this request included. So the number of requests of a client
-// makes no difference, and a client with small requests does not wait behind one with large requests until it has
+// makes no difference, and a client with small requests waits behind one with large requests only until it has
 // received as much. A client alone is served first come, first served.
 //
 // Bytes count only while requests wait, because at other times nobody lacks memory. A client that joins the queue
@@ -31,7 +31,7 @@ type queueClient struct {
 }
 
 // newcomers is how many new clients, one after the other, may pass a request for each time that its client received as
-// much as they do. It exceeds the number of clients of most servers, so that new clients are not at a disadvantage.
+// much as they do. It exceeds the number of clients of most servers, so new clients are not at a disadvantage.
 const newcomers = 64
 
 func newQueue(by func(context.Context) any) queue {

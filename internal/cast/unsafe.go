@@ -30,7 +30,7 @@ func Bytes[T Number](s []T) ([]byte, bool) {
 
 // Aligned returns n zeroed bytes whose first is at an address divisible by 64.
 func Aligned(n int) []byte {
-	// 63 bytes more, so that one of the first 64 addresses is a multiple of 64.
+	// 63 bytes more, so one of the first 64 addresses is a multiple of 64.
 	memory := make([]byte, n+63)
 	offset := int(-uintptr(unsafe.Pointer(unsafe.SliceData(memory))) & 63)
 	return memory[offset : offset+n : offset+n]

@@ -1,4 +1,4 @@
-// Package crash turns a panic into the error of the piece of work that panicked, so that one file which a decoder
+// Package crash turns a panic into the error of the piece of work that panicked, so one file which a decoder
 // trips over ends one request and not the process.
 //
 // A goroutine that decodes files or answers requests runs its work in Call or Guard. Where the work belongs to a
@@ -21,8 +21,8 @@ const (
 	maxText = 512
 )
 
-// Error is a panic that ended one piece of work. It has no kind of package fault, because it says nothing about a file:
-// no policy for bad samples covers it.
+// Error is a panic that ended one piece of work. It lacks a kind of package fault, because it says nothing about a
+// file: policies for bad samples leave it alone.
 type Error struct {
 	Text  string // the value of the panic as text
 	Stack []byte // of the goroutine that panicked

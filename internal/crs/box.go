@@ -26,7 +26,7 @@ const maxExtent = 1e12
 // degrees wide across the antimeridian, its corners were given in the other order, and it is the
 // box between them, as tacoreader has it.
 //
-// A CRS that the package does not know is not an error: the box can be compared with rasters in the
+// A CRS that is unknown to the package is allowed: the box can be compared with rasters in the
 // same CRS.
 func NewBox(sides [4]float64, epsg int) (Box, error) {
 	epsg = cmp.Or(epsg, 4326)
@@ -264,7 +264,7 @@ func (c *CRS) draw(ring []Point, all bool) (list []lineEdge) {
 }
 
 // The largest distance of a straight line from the curve that it approximates. Datums that are
-// taken to be equal are as far apart, so that a smaller one would gain nothing.
+// taken to be equal are as far apart, so a smaller one would gain nothing.
 const (
 	onGround = 1.0  // metres
 	onMap    = 1e-5 // degrees: about as much

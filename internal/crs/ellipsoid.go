@@ -113,7 +113,7 @@ func (l *ellipsoid) conformal(phi float64) float64 {
 // fromConformal is the inverse of conformal, by Newton's method (Karney 2011, equations 19 to 21).
 func (l *ellipsoid) fromConformal(want float64) float64 {
 	tau := want
-	// Within 1e-8 rad of a pole they differ by 1e-16, so that no step is needed.
+	// Within 1e-8 rad of a pole they differ by 1e-16, so no step is needed.
 	if math.Abs(want) > 1e8 || want != want {
 		return math.Atan(want)
 	}

@@ -68,7 +68,8 @@ func SameParameters(a, b string) bool {
 	return true
 }
 
-// parametersIn splits a text of Definition.String. Values that are no numbers are NaN, which equals nothing.
+// parametersIn splits a text of Definition.String. Values that are no numbers are NaN, which differs from
+// all.
 func parametersIn(text string) (kind string, values map[string]float64) {
 	kind, rest, _ := strings.Cut(text, " ")
 	values = map[string]float64{}

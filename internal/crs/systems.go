@@ -199,7 +199,7 @@ func (q *crsLine) project(c *CRS) bool {
 	case "laea":
 		azimuthal := newLAEA(body, phi0)
 		c.p, c.round = azimuthal, azimuthal.polar()
-		// Not 180, because the point opposite of an oblique map's centre has no image.
+		// Less than 180: the point opposite of an oblique map's centre has no image.
 		c.reach = 179.99
 	case "stere":
 		if math.Abs(math.Abs(phi0)-quarter) > 1e-10 {

@@ -41,8 +41,8 @@ func (d *Definition) CRS() (*CRS, error) {
 		values.a, values.rf = b.a, b.rf
 	}
 	values.num["on"] = float64(base)
-	// Planets and moons are not smaller than 1 km, and an ellipsoid flatter than 1/10 is not one of the
-	// Earth: the series in the flattening would be wrong for it.
+	// Planets and moons have a radius of 1 km at least, and an ellipsoid of the Earth has a flattening
+	// below 1/10: the series in the flattening would be wrong for others.
 	if !(values.a >= 1e3 && values.a <= 1e9) || values.rf != 0 && !(math.Abs(values.rf) >= 10) {
 		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", values.a, values.rf)
 	}

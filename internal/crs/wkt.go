@@ -257,7 +257,7 @@ func (d *Definition) Match() (*CRS, bool) {
 		if !sameBase {
 			continue
 		}
-		// The other codes of web Mercator are old. They come before it in the list, so that it needs to be named.
+		// The other codes of web Mercator are old. They come before it in the list, so it needs to be named.
 		if parameters.kind == "webmerc" {
 			parameters.code = 3857
 		}

@@ -27,7 +27,7 @@ func (d Digest) Number(n uint64) {
 	_, _ = d.Write(binary.LittleEndian.AppendUint64(d.AvailableBuffer(), n))
 }
 
-// Record adds the length of a string as a number, and the string, so that "ab", "c" and "a", "bc" differ.
+// Record adds the length of a string as a number, and the string, so "ab", "c" and "a", "bc" differ.
 func (d Digest) Record(s []byte) {
 	d.Number(uint64(len(s)))
 	_, _ = d.Write(s)

@@ -4,7 +4,7 @@
 // Each is written under a temporary name beside its own. It is synced, then renamed, and then the folder that holds the
 // name is synced: without the first sync, a file system may keep the name and lose the content; without the second, it
 // may forget the name of a file that was reported as written. Temporary names are random, since process numbers repeat
-// (every container has a process 1), and their owners hold locks, so that a later run can recognise the leftovers of a
+// (every container has a process 1), and their owners hold locks, so a later run can recognise the leftovers of a
 // killed one.
 package durable
 
@@ -64,7 +64,7 @@ func serial(flush func(*os.File) error) func(*os.File) error {
 	}
 }
 
-// Temporary names are .NAME.chaski-RANDOM.tmp: hidden, so that patterns such as *.tif do not match them, and not to be
+// Temporary names are .NAME.chaski-RANDOM.tmp: hidden, so patterns such as *.tif do not match them, and not to be
 // mistaken for names that somebody else chose.
 const (
 	mark   = ".chaski-"
@@ -109,7 +109,7 @@ func WriteFile(name string, write func(*os.File) error) error {
 	return err
 }
 
-// Writable returns an error if WriteFile could not create the file name, so that a program can say so before it has
+// Writable returns an error if WriteFile could not create the file name, so a program can say so before it has
 // worked for the content.
 func Writable(name string) error {
 	file, locked, err := create(name)
@@ -163,7 +163,7 @@ func about(name string, err error) error {
 }
 
 // attempts bounds how often a temporary name is made anew because another run took it for a leftover. Each run looks
-// through a folder once, so that a second run in the same microsecond is needed for each.
+// through a folder once, so a second run in the same microsecond is needed for each.
 const attempts = 16
 
 // beforeLock is called between the creation and the lock of a temporary file or folder: tests remove it there.
@@ -195,7 +195,7 @@ func RenameNew(from, to string) error {
 const syncs = 64
 
 // Sync waits until the files and folders at and below path are on the disk. It opens them, hence the caller closes
-// those that it wrote before it calls. The folders follow, once each: their names are of no use without the files.
+// those that it wrote before it calls. The folders follow, once each: their names are useless without the files.
 func Sync(path string) error {
 	path, err := withoutParents(path)
 	if err != nil {
@@ -278,7 +278,7 @@ func SyncNames(folder string) error {
 	}
 	err = fsync(file)
 	if unsupported(err) {
-		// It is no failure, since some systems and network file systems have no sync of folders.
+		// It is no failure: some systems and network file systems lack a sync of folders.
 		err = nil
 	}
 	return errors.Join(err, file.Close())

@@ -8,7 +8,7 @@ import (
 )
 
 // localTypes are file systems of one machine, on which a lock that Lock gets shows that no other process holds it. All
-// can exchange two folders, so that no kill leaves the only copy of a folder under a temporary name: see Replace.
+// can exchange two folders, so no kill leaves the only copy of a folder under a temporary name: see Replace.
 var localTypes = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC,
 	unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC}
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockOpen locks an open file or folder until it is closed. The system ends the lock with the process, so that a killed
+// lockOpen locks an open file or folder until it is closed. The system ends the lock with the process, so a killed
 // run leaves none.
 func lockOpen(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

@@ -38,7 +38,7 @@ func (f *Folder) Replace(name string) error {
 }
 
 // Replace renames the folder from to name and removes an existing folder of that name. On Linux the two folders
-// exchange their names in one step, so that name always exists. Where the system or the file system cannot do that, the
+// exchange their names in one step, so name always exists. Where the system or the file system cannot do that, the
 // old folder first gets a temporary name; a kill at that moment leaves both folders under other names. All files must
 // be closed.
 func Replace(from, name string) error {

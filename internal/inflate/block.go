@@ -235,7 +235,7 @@ func (d *Decoder) turns(dst []byte, out int) (int, error) {
 		size := 0
 		entry := codes[buf&(1<<litBits-1)]
 		if entry&isLiteral != 0 {
-			// A literal takes at most 11 bits, so that two leave 34 for a distance, of 15 + 13 bits at most.
+			// A literal takes at most 11 bits, so two leave 34 for a distance, of 15 + 13 bits at most.
 			for range 2 {
 				buf >>= entry & 63
 				held -= uint(entry & 63)

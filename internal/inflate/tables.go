@@ -86,7 +86,8 @@ func build(table []uint32, look uint, sizes []uint8, entries []uint32) error {
 		}
 	}
 	if code != 1<<maxCode {
-		// A block without matches has no codes of distances, or one of one bit, half unused.
+		// A block without matches has no codes of distances, or one of one bit, with one of its
+		// halves idle.
 		if longest > 1 {
 			return errCodes
 		}

@@ -45,7 +45,7 @@ func Do[T any](ctx context.Context, n, workers int, produce func(ctx context.Con
 		return nil
 	})
 	i := 0
-	// After an error the queue is still read to its end, so that drop gets every value that was made.
+	// After an error the queue is still read to its end, so drop gets every value that was made.
 	for slot := range queue {
 		result := <-slot
 		switch {

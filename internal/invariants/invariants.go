@@ -1,6 +1,6 @@
 // Package invariants holds checks that are too expensive, or too strict, for users. They are
 // compiled in with the build tag invariants, as in `make test-race`; otherwise Enabled is a
-// constant false, so that the compiler removes them.
+// constant false, so the compiler removes them.
 package invariants
 
 import "fmt"
@@ -15,7 +15,7 @@ func Check(ok bool, format string, args ...any) {
 // Overwritten is the byte that memory is filled with once its owner gave it up.
 const Overwritten = 0xDB
 
-// Overwrite fills memory that was given up, so that a test fails which still reads it.
+// Overwrite fills memory that was given up: a test that still reads it fails.
 func Overwrite(b []byte) {
 	if Enabled {
 		for i := range b {

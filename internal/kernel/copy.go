@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // Fill fills dst with copies of value. len(dst) must be a multiple of len(value).
 func Fill(dst, value []byte) {
-	// The source doubles until it has 4 KiB, so that it stays in the first-level cache.
+	// The source doubles until it has 4 KiB, so it stays in the first-level cache.
 	size := len(value)
 	most := max(4096/max(size, 1), 1) * size
 	for done := copy(dst, value); done > 0 && done < len(dst); {

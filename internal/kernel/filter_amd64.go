@@ -2,7 +2,7 @@
 
 package kernel
 
-// filterLoad is how many bytes of a pixel the loops below load and store: those of the next pixels beside its own,
+// filterLoad is how many bytes of a pixel the loops below load and store: its own, and bytes of the next pixels,
 // which come later.
 const filterLoad = 8
 

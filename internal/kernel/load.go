@@ -72,7 +72,7 @@ func roundOdd(v float64) float32 {
 	if wide == v || v != v || bits&1 == 1 {
 		return rounded
 	}
-	// rounded is even and not v, so that the neighbour on v's side is odd. Adding 1 to the bits steps away
+	// rounded is even and not v, so the neighbour on v's side is odd. Adding 1 to the bits steps away
 	// from zero.
 	switch {
 	case bits&0x7fffffff == 0: // rounded is a zero, v is not

@@ -116,7 +116,7 @@ func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
 		if len(valid) == 0 {
 			return bad
 		}
-		// Most chips have no nodata at all, so that a quick look pays where no SIMD loop did the work.
+		// Most chips have no nodata, so a quick look pays where SIMD loops are missing.
 		if done == 0 && noneEqual(src, size, len(valid), m) {
 			Repeat(valid, 1, one, len(valid))
 			return 0

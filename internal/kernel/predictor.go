@@ -51,7 +51,7 @@ func prefixSum[T unsigned](s []T, stride int) {
 		return
 	}
 	for first := range s[:min(stride, len(s))] {
-		// The sum stays in a register, so that it does not wait for the memory of the one before.
+		// The sum stays in a register, so it does not wait for the memory of the one before.
 		var sum T
 		for i := first; i < len(s); i += stride {
 			sum += s[i]

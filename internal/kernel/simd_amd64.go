@@ -163,7 +163,8 @@ func storeF16AVX(dst *byte, src *float32, n int)
 //go:noescape
 func storeBF16AVX2(dst *byte, src *float32, n int)
 
-// Of the loops below, n is a multiple of 32. Those of valid return how many of src are a, a or b, or NaN.
+// Of the loops below, n is a multiple of 32. Those named valid return how many of src are a, a or b, or
+// NaN.
 
 //go:noescape
 func storeU8AVX2(dst *byte, src *float32, n int)

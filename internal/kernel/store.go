@@ -87,7 +87,7 @@ func Uint8FromFloat32(f float32) uint8 {
 	case f >= 255:
 		return 255
 	case f > 0:
-		// In [2^23, 2^24) the floats are the integers, so that the addition rounds to nearest even and
+		// In [2^23, 2^24) the floats are the integers, so the addition rounds to nearest even and
 		// leaves the integer in the low bits.
 		return uint8(math.Float32bits(float32(f + 1<<23)))
 	}

@@ -10,7 +10,7 @@ import (
 const (
 	// TurnedRows neighbours in the source take 16 to 128 bytes: at most two cache lines of 64.
 	TurnedRows = 16
-	// TurnedCols is 256, so that an index of 8 bits needs no bounds check.
+	// TurnedCols is 256, so an index of 8 bits needs no bounds check.
 	TurnedCols = 256
 	// TurnedBytes holds elements of up to 8 bytes: 32 KiB, the size of a first-level cache.
 	TurnedBytes = TurnedRows * TurnedCols * 8

@@ -89,7 +89,7 @@ var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
 // zarrZIP is the one extension of two parts.
 const zarrZIP = ".zarr.zip"
 
-// other is a format that is not read, or nothing that is known.
+// other is a format that is not read, or an unknown one.
 var other = &Format{}
 
 // frameMagic is the magic number of OpenZL frames minus the version of their format, which is 1 to 64.

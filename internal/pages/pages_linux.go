@@ -7,7 +7,7 @@ import (
 )
 
 func take(n int) ([]byte, error) {
-	// Before the pages are used, so that the heap makes room for them.
+	// Before the pages are used, so the heap makes room for them.
 	count(n)
 	data, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

@@ -58,7 +58,7 @@ func LimitHeap(n int64) {
 
 // Outside says that n bytes more of the process's memory lie outside of Go's heap. If LimitHeap was called, it lowers
 // GOMEMLIMIT by n, because the heap and these bytes together must stay below the limit. Call it before taking the
-// memory, so that the heap returns unneeded memory first.
+// memory, so the heap returns unneeded memory first.
 func Outside(n int64) {
 	heap.mu.Lock()
 	heap.outside += n

@@ -70,7 +70,7 @@ func zigzag32(dst, src, above *byte, n int, v uint64) uint64
 func add32(dst, src, above *byte, n int, v uint64) uint64
 
 // Row replaces the numbers of a row, of 1, 2 or 4 bytes, by their running sums if they fill blocks of 32 bytes, else
-// it reports false. Rows of tiles are short, so that it does without the checks of Sum: 10 ns instead of 14.5 for 128
+// it reports false. Rows of tiles are short, so it does without the checks of Sum: 10 ns instead of 14.5 for 128
 // numbers of 2 bytes.
 func Row(row []byte, size int) bool {
 	blocks := len(row) / 32

@@ -16,7 +16,7 @@ var umask sync.Mutex
 // listenFile makes the file of a socket with the mode 0600. The umask keeps others out before the file exists: after a
 // chmod, a process that connected in between would keep its connection. The umask is for the whole process, so what
 // other goroutines make meanwhile is for its user alone, too. It leaves the user all rights, because a directory
-// without the right to search it would be of no use.
+// needs the right to search it to be of use.
 func listenFile(path string) (*net.UnixListener, error) {
 	umask.Lock()
 	before := syscall.Umask(0o077)

@@ -2,7 +2,7 @@
 // control socket that passes it.
 //
 // A Segment is a memfd. It has no name and ends with the last process that maps it. It is sealed against
-// growing and shrinking, so that no process can take pages away from another.
+// growing and shrinking, so no process can take pages away from another.
 //
 // Segments are passed over a SOCK_SEQPACKET Unix socket in Linux's abstract namespace, which leaves no
 // file behind. Only processes of the same user may connect. Each packet is one Message; message Shared

@@ -30,7 +30,7 @@ type Segment struct {
 	own  bool // the memory is this process's, and not of the one that handed the segment over
 }
 
-// New returns a segment of n zero bytes. It allocates the pages at once, so that running out of memory is
+// New returns a segment of n zero bytes. It allocates the pages at once, so running out of memory is
 // an error here and not a signal later.
 func New(n int) (*Segment, error) {
 	if n < 1 {
@@ -40,7 +40,7 @@ func New(n int) (*Segment, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	// The heap is told before the pages are used, so that it makes room for them.
+	// The heap is told before the pages are used, so it makes room for them.
 	procs.Outside(int64(n))
 	segment, err := build(file, n)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Segment) Close() error {
 	return err
 }
 
-// CloseFile closes a received file that is not needed. Without a file (-1) it does nothing.
+// CloseFile closes a received file that is not needed. It ignores -1.
 func CloseFile(file int) { _ = unix.Close(file) }
 
 // Listener is the server's end of a control socket. It accepts processes of this user only. Close ends Accept.

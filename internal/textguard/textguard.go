@@ -34,7 +34,8 @@ const (
 	valueBytes   = 24
 )
 
-// smallText is how many bytes a text may become without waiting for others: those of a usual header.
+// smallText is how many bytes a text may become without waiting for others: as many as a usual
+// header has.
 const smallText = 1 << 20
 
 // share is the part of the process's memory that the texts have that are parsed at a time: 1/share.

@@ -1,4 +1,4 @@
-// Package trace makes spans of OpenTelemetry: of the batches of a step, and of requests to stores. Without Start it
+// Package trace makes spans of OpenTelemetry: of the batches of a step, and of requests to stores. Before Start it
 // makes no span, and asking for one costs the load of a pointer.
 package trace
 

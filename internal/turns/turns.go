@@ -2,8 +2,8 @@
 //
 // A place goes to the client that has used the fewest so far, in seconds of places, among those that wait. So a client
 // gets its share however it asks: by many requests, by long ones, or for datasets. A client that comes begins with the
-// least use of those that are there, so that time while it asked for nothing is not saved for it, and nobody owes more
-// than maxDebt, so that it hardly counts what clients used while nobody waited.
+// least use of those that are there, so time while it asked for nothing is not saved for it, and nobody owes more than
+// maxDebt, so it hardly counts what clients used while nobody waited.
 //
 // Some work is urgent, such as batches, for which trainers wait one after the other. While urgent work waits, all other
 // work has at most half of the places, and at least one. Use is counted for each kind of work separately: a client
@@ -80,10 +80,10 @@ func New(n, each int) *Turns {
 }
 
 // Processors returns n places for work that passes its place on soon, by a Tick before each piece. Where others wait
-// and a slot has not ticked between two looks, which are at least two seconds apart, its goroutine waits for something,
-// such as a file system that does not answer. Then others get its place, and it has to take one again at its next Tick.
+// and a slot has the same tick in two looks, which are at least two seconds apart, its goroutine waits for something,
+// such as a file system that hangs. Then others get its place, and it has to take one again at its next Tick.
 func Processors(n int) *Turns {
-	// No bound of its own, so that goroutines of one client pass places on, too.
+	// No bound of its own, so goroutines of one client pass places on, too.
 	t := New(n, math.MaxInt)
 	t.stuck = stuckFor
 	return t
@@ -248,7 +248,7 @@ func (t *Turns) grant(now time.Time) {
 		t.places[slot.work]++
 		t.grants++
 		slot.seat.grant = t.grants
-		// It has ticked at least once, so that the first look does not take its place.
+		// It has ticked at least once, so the first look does not take its place.
 		slot.lastTicks = 0
 		t.slots[slot] = struct{}{}
 		slot.hasPlace.Store(true)
@@ -353,7 +353,7 @@ func (t *Turns) least(now time.Time) (least [kinds]time.Duration) {
 	return least
 }
 
-// forget drops the seats of clients that are not active and owe nothing. It needs the lock.
+// forget drops the seats of inactive clients that owe nothing. It needs the lock.
 func (t *Turns) forget(now time.Time) {
 	if t.free() == t.all && len(t.queue) == 0 { // without other clients there are no debts
 		clear(t.seats)

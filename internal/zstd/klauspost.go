@@ -34,7 +34,7 @@ type Decoder struct {
 }
 
 // maxWindow is the largest window that libzstd accepts (3.75 GiB: windowLog 31 with the largest mantissa),
-// so that both decoders accept the same frames. It costs nothing, since dst is the window.
+// so both decoders accept the same frames. It costs nothing, since dst is the window.
 const maxWindow = 1<<31 + 7<<28
 
 // New returns a decoder for one worker.

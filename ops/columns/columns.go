@@ -33,7 +33,7 @@ const (
 type rasterColumn struct {
 	name      string
 	extension string // that defines it
-	// place says that it is about place, so that folders have it too, of their first raster.
+	// place says that it is about place: folders have it too, from their first raster.
 	place bool
 	of    func(rasters []*Raster) *tables.Vector
 }

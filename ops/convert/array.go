@@ -26,8 +26,7 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 	}
 	pixels := make([]byte, size)
 	picture := &outputImage{rasterMeta: &rasterMeta{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels,
-		times: 1,
-		shape: shape, dtype: index.DType}
+		times: 1, shape: shape, dtype: index.DType}
 	if err := o.fits(picture); err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@
 // as raster files.
 //
 //   - File converts one raster, or several to one file with steps of time.
-//   - Array writes many rasters as one dense array, which appears in one step.
 //   - Image converts one image of an array.
+//   - Frames compresses samples as the frames of a rumi file.
 //
 // Pixels are kept bit for bit. The formats differ in what else they can hold; File returns the names of what
 // a format lacks, and Options.Strict refuses such rasters. Files beside a raster (.msk, .aux.xml) are
@@ -121,7 +121,7 @@ func (o *Options) describes() bool {
 	return o.Unit != "" || o.Trailer.Bands != nil || o.Trailer.Times != nil
 }
 
-// Check checks the options. Its errors are about the options, not about a file, and have no kind.
+// Check checks the options. Its errors are about the options, and therefore have no kind.
 func (o *Options) Check() error {
 	switch {
 	case !slices.Contains(Formats, o.Format):
@@ -383,7 +383,7 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 		mask: c.Mask})
 }
 
-// check3 checks what only files of generation 3 have. Whether a unit fits depends on the raster, so that any shape
+// check3 checks what only files of generation 3 have. Whether a unit fits depends on the raster, so any shape
 // may have it here.
 func (o *Options) check3() error {
 	if o.Format != Rumi3 {

@@ -108,9 +108,8 @@ func NumberText(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// rumi reads what a rumi file holds. A file of generation 2 has no tags besides the tags of its georeferencing, so
-// that there are no extras to read.
-// A file of generation 3 has times and names of bands.
+// rumi reads what a rumi file holds. A file of generation 2 has only tags of its georeferencing, so there are no
+// extras to read. A file of generation 3 has times and names of bands.
 func (h *rasterMeta) rumi(ctx context.Context, f *ifd.File, o *Options) (err error) {
 	header, err := rumi.HeaderOf(ctx, f, o.limits().MaxChunk)
 	if err != nil {
@@ -167,7 +166,7 @@ func isPlace(f ifd.Field) bool {
 		ifd.TagGeoDoubles, ifd.TagGeoASCII}, f.Tag)
 }
 
-// losses returns the names of what the format cannot hold. Their order does not depend on the file, so that
+// losses returns the names of what the format cannot hold. Their order does not depend on the file, so
 // rasters with the same losses share a line of warnings.
 func (o *Options) losses(h *rasterMeta) []string {
 	var names []string
@@ -209,7 +208,7 @@ func (o *Options) losses(h *rasterMeta) []string {
 func (o *Options) leftTags(h *rasterMeta, add func(bool, string)) {
 	meta := &h.meta
 	add(meta.NoData != "", "nodata value")
-	// Items of GDAL metadata that the loop names one by one, so that "metadata" means the rest.
+	// The loop names these items of GDAL metadata one by one: "metadata" means the rest.
 	named := 0
 	for _, band := range meta.Bands {
 		add(band.Description != "" && o.Format != Rumi3, "band names")

@@ -57,7 +57,7 @@ func (w *Windows) Read(j int64, dst []float32) error {
 			w.next, w.Bands*w.H*w.W)
 	}
 	w.next++
-	// Made here and not by NewWindows, so that only a header is read before the caller has checked the sizes.
+	// Made here and not by NewWindows, so only a header is read before the caller has checked the sizes.
 	if w.buf == nil {
 		w.buf = make([]byte, 4*w.W)
 	}

@@ -1,5 +1,5 @@
-// Package paste assembles predictions for windows into one image and blends windows that overlap. The windows are those
-// of a grid over a scene (shuffle.Grid), or lie anywhere on a grid on the ground; a prediction is float32 in the order
+// Package paste assembles predictions for windows into one image and blends windows that overlap. The windows form a
+// grid over a scene (shuffle.Grid), or lie anywhere on a grid on the ground; a prediction is float32 in the order
 // (bands, rows, columns).
 //
 // Not supported: windows of other samplers, and classes that are not given as one score for each class.
@@ -22,7 +22,7 @@ type Blend string
 
 // Blends.
 const (
-	// Linear weights a pixel by its distances to the edges of its window, so that there are no seams: (1 + the
+	// Linear weights a pixel by its distances to the edges of its window, so there are no seams: (1 + the
 	// distance to the nearer edge along its row) times the same along its column.
 	Linear Blend = "linear"
 	// Mean gives all windows the same weight.
@@ -44,7 +44,7 @@ type Options struct {
 }
 
 // Image blends the windows of a grid. read fills dst with window j, numbered like Grid.At. Image reads the windows
-// in order, so that the float32 sums are the same every time. It returns the values in the order (bands, rows,
+// in order, so the float32 sums are the same every time. It returns the values in the order (bands, rows,
 // columns), little-endian: float32, or uint8 with Argmax. A pixel is NaN if one of its windows has NaN there; with
 // Argmax, NaN is never the largest, and a pixel of NaN in all bands is 255.
 //

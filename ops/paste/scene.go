@@ -24,7 +24,7 @@ import (
 // Scene assembles the predictions for the windows of a scene and returns a function that writes the raster, a TOG with
 // the scene's georeferencing, which may be ground control points. in is a NumPy file as NewWindows reads it; errors
 // call it name. Its shape sets Bands, Height and Width of o. Pixels that are missing in all bands of the scene are
-// nodata, as those of NaN are: see Ground. Errors of options have no kind.
+// nodata, and so are pixels of NaN: see Ground. Errors of options have no kind.
 func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options,
 	workers int) (write func(io.Writer) error, err error) {
 	// No limit of chunks, because only the header of the scene is read.

@@ -50,7 +50,7 @@ func (l *nameLists) insert(list nameList) {
 		l.lists = slices.Delete(l.lists, place, place+1)
 	}
 	place, _ = slices.BinarySearchFunc(l.lists, list, func(o, one nameList) int { return o.compare(one) })
-	// The last ones make room, so that the same stay in whichever order rasters come.
+	// The last ones make room, so the same stay in whichever order rasters come.
 	l.lists = slices.Insert(l.lists, place, list)
 	l.lists = l.lists[:min(len(l.lists), maxNameLists)]
 }

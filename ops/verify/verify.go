@@ -85,8 +85,8 @@ func (r *Report) Err() error { return r.first }
 // Paths checks files, containers and arrays, and those below directories: rasters and pictures, .zl, .parquet,
 // .tacozip, .taco and .tortilla files, TileDB arrays, and Zarr arrays and groups. Paths may be remote.
 //
-// A fault of a file does not end the check: it is in the report. An error means that the check itself could not
-// go on, because a path does not exist, a directory has nothing to check, or ctx is done.
+// A fault of a file does not end the check: it is in the report. An error means that the check itself had to
+// stop, because a path is missing, a directory has nothing to check, or ctx is done.
 func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	files, err := Expand(ctx, paths, o)
 	if err != nil {
@@ -133,7 +133,7 @@ func (v *verifier) fault(file int, row int64, err error) {
 	defer v.mu.Unlock()
 	v.sum.Faulty++
 	v.faults = append(v.faults, fileFault{file, row, err})
-	// Twice the limit before sorting, so that sorting costs little per fault. Faults come in any order: the first
+	// Twice the limit before sorting, so sorting costs little per fault. Faults come in any order: the first
 	// ones by file must be kept, whichever worker was faster.
 	if len(v.faults) > 2*v.o.MaxFaults {
 		v.cut()
@@ -153,7 +153,7 @@ func (v *verifier) part() *Part {
 	part := &Part{Report: v.sum, Names: v.names.lists}
 	report := &part.Report
 	report.Faults = []string{}
-	// In the order of the files, so that the report does not depend on which worker was faster.
+	// In the order of the files, so the report does not depend on which worker was faster.
 	slices.SortFunc(v.notes, func(a, b noted) int { return cmp.Compare(a.file, b.file) })
 	for _, n := range v.notes {
 		report.Notes = append(report.Notes, n.notes...)
@@ -433,7 +433,7 @@ func (w *worker) sample(ctx context.Context, o source.Opener, i int, row int64, 
 	if err := file.Close(); err != nil || !is {
 		return err
 	}
-	// The sum has the bytes of samples, so that decoded pixels must not be added.
+	// The sum has the bytes of samples, so decoded pixels must not be added.
 	bytes := w.sum.Bytes
 	asset, err := w.raster(ctx, o, uri)
 	w.sum.Bytes = bytes

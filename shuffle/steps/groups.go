@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
-// Groups gives tickets whose windows share decoded tiles one number, so that one of several servers
+// Groups gives tickets whose windows share decoded tiles one number, so one of several servers
 // answers them all. One dataset leads: a group is the tickets that begin in one of its pools,
 // estimated without the mixture's word. Groups serve speed only: any server can answer any ticket.
 type Groups struct {

@@ -22,7 +22,7 @@ type State struct {
 	Seed    uint64 `json:"seed"`
 	Epoch   uint64 `json:"epoch"`
 	Samples int64  `json:"samples"`
-	// Run holds the input of the spec hash, so that another run can name the differences. States of
+	// Run holds the input of the spec hash, so another run can name the differences. States of
 	// older versions lack it.
 	Run Parts `json:"run,omitempty"`
 }
@@ -112,7 +112,7 @@ const (
 // position.
 var sameSamples = []string{"fields", PartBatchSize, PartLast, "bad_samples", "augment", "windows"}
 
-// maxDifferences bounds the parts that a message names, so that it stays readable in a log.
+// maxDifferences bounds the parts that a message names, so it stays readable in a log.
 const maxDifferences = 8
 
 // Differences lists how the run of state s differs from the present run, whose initial state is now.

@@ -40,7 +40,7 @@ func (c Cut) Ticket(epoch uint64, step, n int64, rank, world int) Ticket {
 }
 
 // LocalRows returns the rows that every one of world ranks gets of a global batch of g, padding included:
-// ceil(g/world), the same for all, so that ranks agree on shapes.
+// ceil(g/world), the same for all, so ranks agree on shapes.
 func LocalRows(g, world int) int {
 	if g <= 0 {
 		return 0
@@ -83,7 +83,8 @@ type Ticket struct {
 	// Positions, if there are any, name the position of each row, in place of a run: First, Count, RowStart and
 	// RowStride are then 0.
 	Positions []int64 `json:"positions,omitempty"`
-	// Unpadded asks for the rows alone that lie within Count, and for one row of padding where there is none.
+	// Unpadded asks for the rows alone that lie within Count, and for one row of padding if there is no such
+	// row.
 	Unpadded bool `json:"unpadded,omitempty"`
 	// Corners, if there are any, are y and x of the random window at each of Positions, in place of a drawn one.
 	Corners []uint32 `json:"corners,omitempty"`
@@ -106,7 +107,7 @@ func StepTicket(epoch uint64, s int64, g, rank, world int) Ticket {
 }
 
 // WithoutPadding returns the ticket with the rows alone that exist in an epoch of n positions. A rank without any has
-// one row of padding, so that it takes part in the step.
+// one row of padding, so it takes part in the step.
 func (t Ticket) WithoutPadding(n int64) Ticket {
 	t.Count, t.Unpadded = int(min(int64(t.Count), n-t.First)), true
 	return t

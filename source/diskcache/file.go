@@ -37,8 +37,8 @@ const (
 // errDamaged is the error of a file that is not what was written.
 var errDamaged = errors.New("it is not what was written")
 
-// openOwn opens a file of the cache. It follows no link, waits for no pipe, and refuses with errDamaged all but a
-// regular file of this user, who may have other names for none but ranges.
+// openOwn opens a file of the cache. It refuses with errDamaged all but a regular file of this user, at once:
+// links and pipes, too. Only ranges may have a second name.
 func openOwn(name string, flags int) (*os.File, error) {
 	file, err := os.OpenFile(name, flags|noFollow, 0o600)
 	if isLink(err) {
@@ -80,7 +80,7 @@ func fileBytes(n int64) int64 { return n + pagesOf(n)*sumBytes }
 // costOf returns what the file of a range of n bytes takes on disk.
 func costOf(n int64) int64 { return (fileBytes(n) + blockBytes - 1) / blockBytes * blockBytes }
 
-// nameOf returns the name of a range's file, below the cache's folder. 256 folders hold the files, so that one has some
+// nameOf returns the name of a range's file, below the cache's folder. 256 folders hold the files, so one has some
 // thousand of a million.
 func nameOf(o Object, s Span) string {
 	uri := hex.EncodeToString(o.uri[:])

@@ -35,11 +35,11 @@ import (
 )
 
 const (
-	// marker is a file by which a folder is known as a cache. Without it nothing in a folder is removed.
+	// marker is a file by which a folder is known as a cache. Without it everything in a folder stays.
 	marker = "chaski-cache.json"
 	// usedName is a file of 8 bytes: the bytes that all ranges take. Its lock guards them.
 	usedName = "used"
-	// liveName is a file on which every engine has a shared lock, so that the next one knows whether it is alone.
+	// liveName is a file on which every engine has a shared lock, so the next one knows whether it is alone.
 	liveName = "engines"
 	// readsName is a file whose bytes stand for ranges: an engine that reads one from the store has a lock on it.
 	readsName = "reads"
@@ -58,7 +58,7 @@ const reclaimEvery = time.Hour
 
 const (
 	// pause is how long a cache stores nothing after a disk took no range, reads nothing after it gave none, and
-	// neither after it was slow, so that each range does not fail anew.
+	// does neither after it was slow: otherwise each range would fail anew.
 	pause = time.Minute
 	// slow is how long the disk takes for one range when the store would be faster: a request of a few MiB takes less.
 	slow = 2 * time.Second
@@ -114,7 +114,7 @@ type Ref struct {
 	err   error
 }
 
-// Set says which folder it is, before the first use. Without a path there is no cache.
+// Set says which folder it is, before the first use. An empty path means: no cache.
 func (r *Ref) Set(path string, quota int64) { r.path, r.quota = path, quota }
 
 // Quota returns the most bytes that the folder may take, also where Set named none.
@@ -125,8 +125,8 @@ func (r *Ref) Quota() int64 {
 	return r.quota
 }
 
-// Get returns the folder, or nil, and the error of its opening. A folder that the disk does not let be used, as it is
-// full or read-only, has nothing and keeps nothing.
+// Get returns the folder, or nil, and the error of its opening. A folder whose disk cannot be used, as it is full or
+// read-only, is empty and stays so.
 func (r *Ref) Get() (*Folder, error) {
 	if r == nil || r.path == "" {
 		return nil, nil
@@ -235,7 +235,7 @@ func isCacheName(name string) bool {
 }
 
 // checkMarker returns an error unless the folder is this user's and has the marker of a cache of this version. It is
-// fs.ErrNotExist if the folder has none, and errDamaged if it is not what was written.
+// fs.ErrNotExist if the folder lacks it, and errDamaged if it differs from what was written.
 func checkMarker(path string) error {
 	info, err := os.Stat(path)
 	if err == nil {

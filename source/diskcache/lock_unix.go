@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system ends locks with the process, so that a killed engine leaves none.
+// The system ends locks with the process, so a killed engine leaves none.
 
 func flock(f *os.File, how int) error {
 	for {
@@ -38,7 +38,7 @@ func lockAlone(f *os.File) (alone bool, err error) {
 	return err == nil, err
 }
 
-// noFollow lets the opening of a file follow no link and wait for no pipe.
+// noFollow makes the opening of a file fail at a link or a pipe.
 const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
 // isLink reports whether an opening failed at a link or at a pipe.

@@ -8,7 +8,7 @@ import (
 
 // policy decides which ranges a cache holds. A range for which there is no room takes the place of the one that is read
 // last, if that is read later than it (Belady's rule). Runs announce what they read; of all other ranges nothing is
-// known, and they stay. Folder and Simulation have the same policy, so that a plan says what a run does.
+// known, and they stay. Folder and Simulation have the same policy, so a plan says what a run does.
 type policy struct {
 	spans index // all ranges that are held
 	// candidates may make room: this process has stored them, or a run has announced to read them. Others

@@ -19,7 +19,7 @@ func (f *Folder) NewRun(first int64) *Run {
 	return &Run{folder: f, shift: f.policy.clock - first, coming: map[int64][]*announcedRead{}, learns: true}
 }
 
-// Expect announces a read of an Object. What is no Object, and no range that is read, is not kept.
+// Expect announces a read of an Object. It keeps only reads of an Object whose bytes are a range.
 func (r *Run) Expect(at int64, object any, bytes source.Range) {
 	o, ok := object.(Object)
 	s := spanOf(bytes)

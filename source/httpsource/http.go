@@ -40,7 +40,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// HubURL is the URL of the hub that hf:// refers to. Default DefaultHubURL.
 	HubURL string
-	// HubToken is sent to the hub, and to no other host, if it is not empty.
+	// HubToken is sent to the hub alone, if it is not empty.
 	HubToken string
 	// Sign gives the signatures of http:// and https:// URIs. nil signs none.
 	Sign *sign.Signer

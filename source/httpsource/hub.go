@@ -112,8 +112,8 @@ func (b *backend) storesHub(u *url.URL) bool {
 }
 
 const (
-	// The hub signs its redirects for about an hour. 5 minutes save nearly all requests to the hub, and leave time
-	// so that a range that begins just before does not meet an expired signature.
+	// The hub signs its redirects for about an hour. 5 minutes save nearly all requests to the hub, and leave
+	// time: a range that begins just before does not meet an expired signature.
 	placeKept = 5 * time.Minute
 	// Signed URLs have about 1 KiB: some 12,000 are kept.
 	placesBytes = 16 << 20

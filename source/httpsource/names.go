@@ -57,8 +57,8 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without a length and without chunks, a connection that breaks looks like the end of the page.
-	// The page must then end with its closing tag.
+	// If the answer has neither a length nor chunks, a connection that breaks looks like the end of
+	// the page. The page must then end with its closing tag.
 	ends := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
 	base := resp.Request.URL // after redirects
 	if len(body) > maxPage {

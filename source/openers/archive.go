@@ -38,7 +38,7 @@ const (
 )
 
 // archives keeps directories by the name, size, and tag or time of the ZIP. A name is opened before its directory is
-// looked up here, so that nobody gets a directory without access to the ZIP.
+// looked up here, so nobody gets a directory without access to the ZIP.
 var archives = lru.New[string, *zipDirectory](archivesBytes)
 
 // archiveKey is the key of archives. The size is 0 for a ZIP with a tag that is not open yet.
@@ -108,7 +108,7 @@ func readArchive(ctx context.Context, r source.Reader) (*zipDirectory, error) {
 		}
 		return err
 	})
-	// GDAL opens the first of two members with one name. Writers of Zarr append metadata that has changed, so that in
+	// GDAL opens the first of two members with one name. Writers of Zarr append metadata that has changed, so in
 	// its stores the last one counts.
 	for _, name := range [...]string{"zarr.json", ".zgroup", ".zarray"} {
 		if read.members[name] != nil {

@@ -65,8 +65,8 @@ func closeIdle() (closed int) {
 }
 
 // WithDescriptor calls open, which needs file descriptors. Where none is left, it closes the unused files of the
-// process, and tries again until ctx or a time limit ends. Then the error names RLIMIT_NOFILE; it has no kind, because
-// it says nothing about a file.
+// process, and tries again until ctx or a time limit ends. Then the error names RLIMIT_NOFILE; it says nothing about a
+// file and therefore lacks a kind.
 func WithDescriptor(ctx context.Context, open func() error) error {
 	err := open()
 	if !procs.OutOfDescriptors(err) {

@@ -48,8 +48,8 @@ type cachedFile struct {
 }
 
 // Open implements Opener. It also opens parts of local files (/vsizip/, /vsisubfile/). A path that is not a regular
-// file, and a URI of another scheme, are fault.Unsupported. A failure of the system (no permission) is an error without
-// a kind, because it says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
+// file, and a URI of another scheme, are fault.Unsupported. A failure of the system (a missing permission) is an error
+// without a kind: it says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
 func (s *Files) Open(ctx context.Context, uri string) (source.Reader, error) {
 	return openName(ctx, s, uri, source.Known{})
 }
@@ -133,7 +133,7 @@ func (s *Files) remove(e *list.Element) *cachedFile {
 	return f
 }
 
-// dropIdle closes the unused files, of which it returns how many there were. last closes s, too.
+// dropIdle closes the unused files and returns how many there were. last closes s, too.
 func (s *Files) dropIdle(last bool) (closed int, err error) {
 	s.mu.Lock()
 	s.closed = s.closed || last

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// openPart opens a part of a file, whose file o opens, so that the rules of o hold for it.
+// openPart opens a part of a file, whose file o opens, so the rules of o hold for it.
 func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r source.Reader, err error) {
 	if p.ZIP {
 		r, err = openMember(ctx, o, p, k)

@@ -19,16 +19,16 @@ import (
 )
 
 // Roots are the directories, and prefixes of remote URIs, below which files may be opened. Its methods reach local
-// files by os.Root, so that a link that is exchanged between two steps is refused, not followed. They never look at a
-// file outside on behalf of a path that begins below a root, so that no error reveals what exists there. A nil *Roots
-// allows all files.
+// files by os.Root, so a link that is exchanged between two steps is refused, not followed. On behalf of a path
+// that begins below a root, they look at files in the root alone: an error must not reveal what exists elsewhere. A
+// nil *Roots allows all files.
 type Roots struct {
 	dirs []string // local ones absolute and without links
 	text string   // see String
 	all  bool     // "/" is one
 }
 
-// NewRoots follows the links of the directories once. Those that do not exist allow nothing. It returns
+// NewRoots follows the links of the directories once. Missing ones allow nothing. It returns
 // nil for nil.
 func NewRoots(dirs []string) *Roots {
 	if dirs == nil {
@@ -188,7 +188,7 @@ func (r *Roots) of(p string) string {
 	return root
 }
 
-// leadsTo reports whether a root lies in p or is p, so that p is known to be a directory and no link.
+// leadsTo reports whether a root lies in p or is p: p is then known to be a directory and no link.
 func (r *Roots) leadsTo(p string) bool {
 	return slices.ContainsFunc(r.dirs, func(d string) bool { return within(d, p) })
 }

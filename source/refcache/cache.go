@@ -22,7 +22,7 @@ import (
 // Options configure a cache.
 type Options[V any] struct {
 	// MaxEntries and MaxBytes limit the number of cached values and their memory. MaxBytes 0 means no limit.
-	// Values in use count but are never evicted, so that a cache may exceed its limits while they are in use.
+	// Values in use count but are never evicted, so a cache may exceed its limits while they are in use.
 	MaxEntries int
 	MaxBytes   int64
 	// SizeOf returns the memory of a value in bytes; nil counts no memory. It is called at each release, since a value
@@ -136,7 +136,7 @@ func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Contex
 				_ = c.release(entry, true)
 				return nil, context.Cause(ctx)
 			}
-			// The value was only read, so that an error of closing it loses nothing.
+			// The value was only read, so an error of closing it loses nothing.
 			_ = c.release(entry, false)
 			continue
 		}
@@ -162,7 +162,7 @@ func (c *Cache[K, V]) find(k K) (e *cacheEntry[K, V], opens bool) {
 
 // open opens the value of a new entry. If it fails, the entry leaves the cache.
 func (c *Cache[K, V]) open(ctx context.Context, e *cacheEntry[K, V], open func(context.Context) (V, error)) error {
-	// The error stands if open panics: the deferred function needs one so that waiting users do not get a zero value.
+	// The error stands if open panics: without it waiting users would get a zero value.
 	err := errors.New("refcache: open panicked")
 	defer func() {
 		if err != nil {

@@ -47,7 +47,7 @@ const (
 	maxWatched = 1 << 14
 	// concurrentChecks limits the open requests of one check.
 	concurrentChecks = 8
-	// objectsPerInterval makes the interval grow with the objects, so that a cache sends at most 16 requests in 2 s on
+	// objectsPerInterval makes the interval grow with the objects, so a cache sends at most 16 requests in 2 s on
 	// average, however many objects it watches.
 	objectsPerInterval = 16
 )
@@ -88,7 +88,7 @@ func (w *Watch) Record(uri string, r source.Reader) bool {
 	return !ok || before.absent || before.Same(v)
 }
 
-// RecordAbsent stores that a local file did not exist, so that Changed notices when it appears. Remote objects are
+// RecordAbsent stores that a local file did not exist, so Changed notices when it appears. Remote objects are
 // ignored, because looking for them again would cost a request each time.
 func (w *Watch) RecordAbsent(uri string) {
 	if !source.IsRemote(uri) {
@@ -110,7 +110,7 @@ func (w *Watch) record(uri string, state recorded) (before recorded, ok bool) {
 	w.recorded[uri] = state
 	if source.IsRemote(uri) {
 		if w.remote++; w.remote == 1 {
-			// Opening it was a check, so that the next one is not due at once.
+			// Opening it was a check, so the next one is not due at once.
 			w.checked = w.now()
 		}
 	}

@@ -116,8 +116,8 @@ func parseSize(s string) (int64, error) {
 }
 
 // Check makes an Answer of the status and headers of a response to a request for the bytes r. It
-// accepts 206, for which contentRange says which bytes they are, and 200 from a server without
-// ranges if the object is no longer than the range. If it is longer, an Opener reads the whole
+// accepts 206, for which contentRange says which bytes they are, and 200 from a server that ignores
+// ranges if the object is at most as long as the range. If it is longer, an Opener reads the whole
 // object within Options.MaxWhole.
 func Check(r Range, status int, contentRange string, length int64) (*Answer, error) {
 	if status == 206 || contentRange != "" {

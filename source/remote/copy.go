@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// copyShare is how many copies of late requests a host gets for each request, so that they are no load on it.
+	// copyShare is how many copies of late requests a host gets for each request, so they are no load on it.
 	copyShare = 0.02
 	copyBurst = 8
 	// leastLate is when a request is late at the earliest: a machine with other work takes that long now and then.

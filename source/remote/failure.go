@@ -20,8 +20,8 @@ const (
 	// Transient: the same request may succeed later. It is retried, and finally becomes an error
 	// without a kind.
 	Transient Class = iota
-	// Denied: a missing permission, or another reason that a retry does not change and that says
-	// nothing about the object.
+	// Denied: a missing permission, or another reason outside of the object that stays the same in
+	// a retry.
 	Denied
 	// Missing: the object does not exist.
 	Missing

@@ -89,7 +89,7 @@ func (h *hostState) mayRetry() bool {
 	return true
 }
 
-// enter waits until a request for n bytes may begin. Requests of older batches go first (source.WithOrder), so that the
+// enter waits until a request for n bytes may begin. Requests of older batches go first (source.WithOrder), so the
 // link does not bring what is needed last. The caller must call leave.
 func (h *hostState) enter(ctx context.Context, n int64) (*requestFlight, error) {
 	h.mu.Lock()
@@ -114,7 +114,7 @@ func (h *hostState) enter(ctx context.Context, n int64) (*requestFlight, error) 
 	return nil, ctx.Err()
 }
 
-// admit lets waiting requests begin. It needs the lock. The last one may exceed the limit, so that one request that is
+// admit lets waiting requests begin. It needs the lock. The last one may exceed the limit, so one request that is
 // larger than it can begin.
 //
 // All answers share the link, so a request of a newer batch slows the oldest one down. It waits until what the oldest

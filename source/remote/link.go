@@ -15,7 +15,7 @@ const (
 	// fill is how many times what the link holds (trip × rate) is requested: once is on the way, once waits in the
 	// store, and a half covers answers that take longer than the shortest.
 	fill = 2.5
-	// minFlight and maxFlight bound that; it begins with minFlight, so that the first requests do not wait for each
+	// minFlight and maxFlight bound that; it begins with minFlight, so the first requests do not wait for each
 	// other on a slow link. 2 MiB in 30 ms are 70 MB/s: on a faster link each interval allows 2.5 times as much.
 	minFlight = 2 << 20
 	maxFlight = 64 << 20

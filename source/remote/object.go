@@ -150,7 +150,7 @@ type reader struct {
 func (r *reader) Size() int64  { return r.x.size }
 func (r *reader) Close() error { return nil }
 
-// Gap implements source.Gapped. With a cache on disk it stays the same, so that ranges that were kept are asked for
+// Gap implements source.Gapped. With a cache on disk it stays the same, so ranges that were kept are asked for
 // again.
 func (r *reader) Gap() int64 {
 	_, err := r.o.options.Disk.Get()
@@ -165,7 +165,7 @@ func (r *reader) Gap() int64 {
 func (r *reader) ETag() string { return r.x.currentTag().ETag }
 
 // ReadAt implements source.Reader. A range inside cached blocks costs no request, any other range one, for the bytes
-// that no block at its front or back has.
+// between the blocks at its front and back.
 func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	size := r.x.size
 	if off < 0 || off > size || int64(len(p)) > size-off {

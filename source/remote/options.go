@@ -32,7 +32,7 @@ type Options struct {
 	// Attempts limits the requests for one range. Default DefaultAttempts.
 	Attempts int
 	// Backoff limits the wait before the second attempt. The limit doubles with each attempt up to
-	// MaxBackoff. The wait is random between 0 and the limit, so that many clients do not retry at
+	// MaxBackoff. The wait is random between 0 and the limit, so many clients do not retry at
 	// the same moment. Defaults DefaultBackoff, DefaultMaxBackoff.
 	Backoff, MaxBackoff time.Duration
 	// Timeout is the time limit of an attempt, extended by the time that its bytes take at MinRate
@@ -45,7 +45,7 @@ type Options struct {
 	// Concurrency limits the simultaneous requests to one host. Default DefaultConcurrency: 320 of 8 KiB over 100 ms
 	// bring 26 MB/s. The bytes in flight are limited by what the link holds.
 	Concurrency int
-	// RetryBurst and RetryShare limit the retries of a host, so that they do not make an outage
+	// RetryBurst and RetryShare limit the retries of a host, so they do not make an outage
 	// worse: RetryBurst retries, and then RetryShare for each request that succeeds. Defaults
 	// DefaultRetryBurst, DefaultRetryShare.
 	RetryBurst int

@@ -178,7 +178,7 @@ func (o *Opener) readBody(a *Answer, p []byte) error {
 		}
 		return Fail(Transient, fmt.Errorf("the response ends after %d of %d bytes: %w", count, len(p), err))
 	}
-	// It reads to the end, so that the connection can be used again.
+	// It reads to the end, so the connection can be used again.
 	var rest [1]byte
 	if n, _ := a.Body.Read(rest[:]); n > 0 {
 		return Fail(Transient, fmt.Errorf("the response has more than the %d requested bytes", len(p)))

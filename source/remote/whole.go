@@ -40,7 +40,7 @@ func (o *Opener) readsWhole(err error) (size int64, ok bool, _ error) {
 // their total size.
 type wholes struct {
 	*lru.Cache[objectName, *wholeObject]
-	// Holds a token while an object is fetched, so that at most one is in memory beyond the limit.
+	// Holds a token while an object is fetched, so at most one is in memory beyond the limit.
 	turn chan struct{}
 }
 

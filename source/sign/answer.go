@@ -23,8 +23,8 @@ const (
 	maxHeaders = 16
 )
 
-// Signature is what makes a store answer a request. It has no text form, so that it does not get
-// into logs.
+// Signature is what makes a store answer a request. It has no text form, which keeps it out of
+// logs.
 type Signature struct {
 	url    *url.URL // in place of the object's own, or nil
 	query  string
@@ -35,7 +35,7 @@ type Signature struct {
 	until time.Time // it is not used after
 }
 
-// Bearer returns a signature with a bearer token that does not expire, or nil without a token.
+// Bearer returns a signature with a bearer token that lasts forever, or nil if the token is empty.
 func Bearer(token string) *Signature {
 	if token == "" {
 		return nil

@@ -190,7 +190,7 @@ func (s *Signer) look(r *signRule, at, uri string) (got *Signature, busy <-chan 
 		entry.busy = make(chan struct{})
 		go s.refresh(r, entry, at, uri)
 	}
-	// Others go on with the old one while a new one is requested, so that they need not wait.
+	// Others go on with the old one while a new one is requested, so they need not wait.
 	if valid {
 		return entry.signature, nil, nil
 	}
@@ -201,7 +201,7 @@ func (s *Signer) look(r *signRule, at, uri string) (got *Signature, busy <-chan 
 func (s *Signer) entry(r *signRule, at string) *signatureEntry {
 	key := r.Prefix
 	if r.single {
-		// A prefix has no space, so that no object has the key of a rule.
+		// A prefix has no space, so it differs from the key of any object.
 		key = " " + at
 	}
 	found := s.entries[key]

@@ -112,7 +112,7 @@ func Data(ctx context.Context, r Reader, name string, e Entry) (Span, error) {
 	return span, nil
 }
 
-// pieceBytes is how much of a directory is read at a time, so that its size, which a sparse file may state without
+// pieceBytes is how much of a directory is read at a time, so its size, which a sparse file may state without
 // having it, sizes no memory: 40,000 entries, in one request.
 const pieceBytes = 4 << 20
 

@@ -301,7 +301,7 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	}
 	entries := int64(n) * int64(entrySize)
 	if end := pos + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
-		// Some writers end the file without a pointer to the next directory, so that it is not asked for.
+		// Some writers end the file without a pointer to the next directory, so it is not asked for.
 		nextSize = 0
 	}
 	data, err = f.Bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))
@@ -332,7 +332,7 @@ func (f *File) entry(b []byte, off int64) Entry {
 	if size := uint64(entry.Type.Size()); size > 0 && entry.Count <= uint64(half)/size {
 		entry.Off = off + int64(4+half)
 	} else {
-		// Offsets of 2^63 and more become -1, which no file has either, so that Off stays an int64.
+		// Offsets of 2^63 and more become -1, which no file has either, so Off stays an int64.
 		entry.Off = max(int64(f.uint(b[4+half:])), -1)
 	}
 	return entry
@@ -349,7 +349,7 @@ func (f *File) uint(b []byte) uint64 {
 	return f.order.Uint64(b)
 }
 
-// ahead reads the bytes from off on, unless the first ones are in memory, so that a directory far from the
+// ahead reads the bytes from off on, unless the first ones are in memory, so a directory far from the
 // head costs one read.
 func (f *File) ahead(ctx context.Context, off int64) error {
 	// 4 KiB hold a BigTIFF directory of 204 tags of 20 bytes; files have some twenty.

@@ -55,7 +55,8 @@ func (t *Tags) Value(tag uint16) Value {
 	return Value{Type: entry.Type, Off: entry.Off, b: data, order: t.File.order}
 }
 
-// Uints returns the values of a tag that must be integers (see Value.Uint), the zero Value if there is none.
+// Uints returns the values of a tag that must be integers (see Value.Uint), or the zero Value without the
+// tag.
 func (t *Tags) Uints(tag uint16) Value {
 	value := t.Value(tag)
 	if value.Type != 0 && (!value.IsInt() || value.Len() == 0) {

@@ -116,7 +116,7 @@ func (v Value) Text() string {
 }
 
 // Field returns the values as a field to write, little-endian whatever the byte order of the file. It may
-// share memory with the File, so that its data must not be changed.
+// share memory with the File, so its data must not be changed.
 func (v Value) Field(tag uint16) Field {
 	field := Field{Tag: tag, Type: v.Type, Data: v.b}
 	size := v.Type.Size()

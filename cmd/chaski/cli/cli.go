@@ -42,11 +42,11 @@ var version string
 // Exit codes: 0 on success; 1 if an input is wrong, with one line on stderr (see console.Report); 2 if the
 // command line is wrong; 130 or 143 if the command was interrupted.
 func Main() {
-	// A thread in C holds its processor while it decodes, so that one more keeps the rest of Go running.
+	// A thread in C holds its processor while it decodes, so one more keeps the rest of Go running.
 	if zstd.InC {
 		procs.Spare()
 	}
-	// The first signal cancels the context. Then signals have their default effect, so that a second one kills
+	// The first signal cancels the context. Then signals have their default effect, so a second one kills
 	// a command that does not end.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)

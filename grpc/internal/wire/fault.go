@@ -27,7 +27,7 @@ const (
 	Spec     = "spec"     // it refuses the spec
 )
 
-// ErrUnknownSpec is the fault of a ticket whose spec the server has not opened, or not any more.
+// ErrUnknownSpec is the fault of a ticket whose spec the server has yet to open, or has closed.
 var ErrUnknownSpec = errors.New("the server does not know the spec")
 
 // NewFault returns the message for an error of a ticket.
@@ -57,7 +57,7 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 		message.Kind, message.Part, message.Offset = e.Kind.Error(), fit(e.Part), e.Off
 		message.File = fit(e.File)
 	case procs.OutOfDescriptors(err):
-		// It has no kind on this side, so that no policy for bad samples applies to it.
+		// It has no kind on this side: policies for bad samples leave it alone.
 		message.Kind = fault.Limit.Error()
 	case errors.As(err, &r):
 		message.Kind, message.Part, message.Offset = Unavailable, fit(r.Part), r.Off

@@ -61,7 +61,7 @@ func Known(epsg int64) bool {
 }
 
 // Inverse returns the longitude and latitude of a point, in degrees. Unlike in At, longitudes
-// may lie past ±180, so that an outline across the antimeridian stays in one piece. ok is false if
+// may lie past ±180, so an outline across the antimeridian stays in one piece. ok is false if
 // the point lies outside of the CRS or the code is unknown.
 func Inverse(epsg int64, x, y float64) (lon, lat float64, ok bool) {
 	switch {

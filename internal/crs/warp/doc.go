@@ -7,6 +7,6 @@
 //
 // Places are computed exactly at the corners of cells, and bilinearly between. Cells are halved
 // until the places in them are within 0.02 pixels of the exact ones at the points where a bilinear
-// surface is worst. From the corners on all places are whole numbers of 2^-32 pixels, so that every
+// surface is worst. From the corners on all places are whole numbers of 2^-32 pixels, so every
 // machine resamples alike.
 package warp

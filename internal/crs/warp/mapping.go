@@ -60,7 +60,7 @@ type sourcePlace struct{ x, y int64 }
 const (
 	one  = 1 << 32
 	half = one / 2
-	// far is a place outside of every raster. Places are never farther away, so that sums of two do not overflow.
+	// far is a place outside of every raster. Places are at most this far away, so sums of two do not overflow.
 	far = 1 << 30 * one
 	// maxSide limits the sides of rasters and windows: far is past it.
 	maxSide = 1 << 29
@@ -182,7 +182,7 @@ func (b *builder) add(y, x, h, w int) {
 }
 
 // grain is the parts of a pixel to which places of corners are rounded: 1e-6 pixels hide the last bits
-// of transforms and of projections, in which machines differ, so that a place on the edge or in the
+// of transforms and of projections, in which machines differ, so a place on the edge or in the
 // middle of a pixel is exactly there.
 const grain = 1 << 20
 
@@ -273,8 +273,8 @@ func (m *Mapping) Scale() (y, x float64) { return m.scaleY, m.scaleX }
 // Raster returns the size of the raster.
 func (m *Mapping) Raster() (height, width int) { return m.raster.Y1, m.raster.X1 }
 
-// Shift reports whether the window lies on the grid of the raster, so that its pixels are pixels of the raster: pixel
-// (i, j) of the window is pixel (i+y, j+x) of the raster, if the raster has it.
+// Shift reports whether the window lies on the grid of the raster: pixel (i, j) of the window is then pixel (i+y,
+// j+x) of the raster, if the raster has it.
 func (m *Mapping) Shift() (y, x int, ok bool) {
 	for i := range m.cells {
 		cell := &m.cells[i]

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lookBits is how many bits of a stream a look into the table takes. A code has codeBits at most, so that each look
+	// lookBits is how many bits of a stream a look into the table takes. A code has codeBits at most, so each look
 	// finds one, and mostly two: in differences of imagery, codes have 5.2 to 5.6 bits on average, and a look finds
 	// 1.42 to 1.61 symbols by 11 bits, 1.60 to 1.78 by 12, and 1.68 to 1.85 by 13, whose table is 24 KiB.
 	lookBits = 12
@@ -94,7 +94,7 @@ func readWeights(to *[256]uint8, code []byte) (count int, ok bool) {
 	}
 	var states [1 << weightLog]fseEntry
 	log, ok := build(states[:], codeWeights, counts[:symbols])
-	// A table of one state takes no bits, so that the stream would have no end.
+	// A table of one state takes no bits: the stream would be endless.
 	if !ok || slices.Contains(counts[:symbols], 1<<log) {
 		return 0, false
 	}
@@ -140,7 +140,7 @@ func readWeights(to *[256]uint8, code []byte) (count int, ok bool) {
 func (h *huffman) build(count int) bool {
 	weights := &h.weights
 	weights[count] = 0
-	// In quarters, so that a count does not wait for the one before.
+	// In quarters, so a count does not wait for the one before.
 	var quarters [4][16]uint8
 	for i := range 64 {
 		quarters[0][weights[i]&15]++

@@ -232,7 +232,7 @@ type codeStates struct {
 func spread(codes *[tableMax]uint8, counts []int16, sum, high int) {
 	step, pos, mask := sum>>1+sum>>3+3, 0, (sum-1)&(tableMax-1)
 	for code, count := range counts {
-		// No state is taken, so that the test for it can be left out.
+		// No state is taken, so the test for it can be left out.
 		if high == sum-1 {
 			for range int(count) {
 				codes[pos&mask] = uint8(code)

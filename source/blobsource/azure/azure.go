@@ -104,7 +104,7 @@ func (d *driver) client(name string) (*container.Client, error) {
 	return container.NewClient(address, cred, options)
 }
 
-// clouds are the domains of Azure's clouds. Requests have credentials, so that they must not go to other hosts.
+// clouds are the domains of Azure's clouds. Requests have credentials, so they must not go to other hosts.
 var clouds = [...]string{"core.windows.net", "core.usgovcloudapi.net", "core.chinacloudapi.cn"}
 
 // accountOf returns the account and the domain of blobs for the host of an endpoint, ACCOUNT.dfs.core.windows.net or
@@ -166,8 +166,7 @@ func (d *driver) ETag(o *blob.ListObject) string {
 	if !o.As(&x) || x.Properties == nil || x.Properties.ETag == nil {
 		return ""
 	}
-	// Listings leave out the quotation marks of the header. Without them the tag of a listing would
-	// never match.
+	// Listings leave out the quotation marks of the header. The tag needs them to match.
 	return `"` + strings.Trim(string(*x.Properties.ETag), `"`) + `"`
 }
 

@@ -167,12 +167,12 @@ func (d *driver) Status(err error) (int, http.Header) {
 		}
 		var api smithy.APIError
 		if errors.As(err, &api) && api.ErrorCode() == "InvalidRange" && h.Get("Content-Range") == "" {
-			// S3 says this of the object, and its size in the body alone, which the SDK does not keep: it has no byte
-			// there, and without one at 0 it is empty.
+			// S3 says this of the object, and its size only in the body, which the SDK drops: the object ends before
+			// the range, and is empty if that begins at 0.
 			h = http.Header{"Content-Range": {"bytes */0"}}
 		}
 		return re.HTTPStatusCode(), h
-	// Nobody has any credentials, so that another attempt would not help.
+	// Nobody has any credentials, so another attempt would not help.
 	case strings.Contains(err.Error(), "get credentials"):
 		return http.StatusUnauthorized, nil
 	}

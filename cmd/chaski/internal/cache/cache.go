@@ -77,7 +77,7 @@ func newWarm(env console.Env) *cobra.Command {
 				return err
 			}
 			err = warm(cmd.Context(), env, engine, folder)
-			// The engine is closed first, so that what it was storing is on disk.
+			// The engine is closed first, so what it was storing is on disk.
 			if err := errors.Join(err, engine.Close()); err != nil {
 				return err
 			}

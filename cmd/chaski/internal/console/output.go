@@ -80,7 +80,7 @@ func Writable(name string) error {
 	return FileError(name, durable.Writable(name))
 }
 
-// IsTerminal reports whether out is a terminal, so that a person reads what is written to it.
+// IsTerminal reports whether out is a terminal, where a person reads what is written.
 func IsTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

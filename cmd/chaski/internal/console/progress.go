@@ -10,7 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Bar is a progress bar. It draws nothing if stderr is not a terminal. The zero value draws nothing
+// Bar is a progress bar. It draws on a terminal only. The zero value draws nothing
 // either. It shows the rate and the time that is left.
 type Bar struct {
 	draw func(total int64) *progressbar.ProgressBar // nil: it is not drawn here
@@ -53,7 +53,7 @@ func (p *Bar) Set(done, total int64) {
 		p.lastLine = time.Now()
 		fmt.Fprintf(p.lines, "\x1e%d %d\n", done, total)
 	}
-	// Without a step that is done it would show a rate of 0 an hour, and no time that is left.
+	// Before the first step is done it would show a rate of 0 an hour, and no time left.
 	if p.draw == nil || done == 0 {
 		return
 	}

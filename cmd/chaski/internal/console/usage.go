@@ -93,14 +93,14 @@ func similar(names []string, name string) string {
 	return ""
 }
 
-// UsageUnlessFault marks err as a mistake in the command line if nothing else explains it: every
-// fault of a file has a kind, and an option that makes no sense has none.
+// UsageUnlessFault marks err as a mistake in the command line unless something else explains it:
+// every fault of a file has a kind, which errors about options lack.
 func UsageUnlessFault(err error) error {
 	switch {
 	case err == nil, fault.KindOf(err) != 0, errors.Is(err, context.Canceled), SystemKind(err) != 0:
 		return err
 	case errors.As(err, new(*fault.RequestError)):
-		// A server that does not answer has no kind either, since it says nothing about the file.
+		// A server that is silent has no kind either: this says nothing about the file.
 		return err
 	}
 	return WrongUsage(err)
@@ -143,8 +143,8 @@ func Command(use string, args cobra.PositionalArgs, run func(*cobra.Command, []s
 	return &cobra.Command{Use: use, Args: args, RunE: run}
 }
 
-// Var declares a flag, "NAME" or "NAME,LETTER", with a default. Its help stands in cli/help, as that of all flags. A
-// list of strings takes one of them for each time that the flag is given.
+// Var declares a flag, "NAME" or "NAME,LETTER", with a default. Its help stands in cli/help, like the help of all
+// flags. A list of strings takes one of them for each time that the flag is given.
 func Var[T any](fl *pflag.FlagSet, p *T, name string, value T) {
 	name, letter, _ := strings.Cut(name, ",")
 	switch p := any(p).(type) {
@@ -191,11 +191,11 @@ func (d duration) Set(text string) error {
 	return err
 }
 
-// ListVar declares a flag for names between commas. Without it there are none.
+// ListVar declares a flag for names between commas. Without the flag the list is empty.
 func ListVar(fl *pflag.FlagSet, p *[]string, name string) { fl.StringSliceVar(p, name, nil, "") }
 
 // ChoiceVar declares a flag whose value is one of the choices, which shells complete. value is its default, which an
-// empty text stands for, as that of an unset variable of a shell.
+// empty text stands for, as an unset variable of a shell does.
 func ChoiceVar(fl *pflag.FlagSet, p *string, name, value string, choices ...string) {
 	ChoiceOrVar(fl, p, name, value, nil, choices...)
 }
@@ -263,8 +263,8 @@ func CountVar[T int | int64](fl *pflag.FlagSet, p *T, name string, value, least 
 	NumberVar(fl, p, name, value, least, T(math.MaxInt))
 }
 
-// NonEmptyVar declares a flag for a text that is not empty. An empty one mostly comes from a variable of a shell that
-// is not set, and would for example choose all samples without a word.
+// NonEmptyVar declares a flag for a text that is not empty. An empty one mostly comes from an unset variable of a
+// shell, and would for example choose all samples in silence.
 func NonEmptyVar(fl *pflag.FlagSet, p *string, name string) { fl.Var(nonEmpty{p}, name, "") }
 
 type nonEmpty struct{ text *string }

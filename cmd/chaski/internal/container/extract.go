@@ -77,7 +77,7 @@ func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) 
 }
 
 // folder copies the files below a folder of the container into a new directory. It writes into a
-// temporary one and renames it, so that the directory never lacks files.
+// temporary one and renames it, so the directory never lacks files.
 func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (err error) {
 	if f.out == "" || f.out == "-" {
 		return console.Usagef("%s is a folder of the container: -o DIR is needed for its files", e.Path)

@@ -160,7 +160,7 @@ func numbers(n int) []int {
 // writeRows writes rows as JSON with all columns.
 func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) error {
 	// For few rows only the pages that hold them are read. From a quarter of the rows on most pages hold one,
-	// so that whole columns cost about the same.
+	// so whole columns cost about the same.
 	if len(rows) < t.Len()/4 && slices.IsSorted(rows) {
 		t, rows = t.Take(rows), numbers(len(rows))
 	}

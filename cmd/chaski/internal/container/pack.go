@@ -100,7 +100,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 		return f.table(ctx, paths, o)
 	}
 	if _, err := f.TacoFilter(); err != nil {
-		// The filter is parsed here, so that an error comes before the containers are checked.
+		// The filter is parsed here, so an error comes before the containers are checked.
 		return nil, err
 	}
 	dataset, err := f.open(ctx, o.Opener, paths)

@@ -207,7 +207,7 @@ func writeSQLText(ctx context.Context, w io.Writer, t *tables.Table) error {
 	return nil
 }
 
-// functionHelp describes the SQL functions, by groups. The query package writes it, so that help and
+// functionHelp describes the SQL functions, by groups. The query package writes it, so help and
 // engine agree. Tests make the commands thousands of times in one process.
 var functionHelp = sync.OnceValue(func() string {
 	var b strings.Builder

@@ -91,7 +91,7 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 	// Without it pflag would print (default "*").
 	defined.Lookup("component").DefValue = ""
 	console.ChoiceVar(defined, &f.format, "format", "json", "text", "json")
-	// Without it pflag would print (default "json"), which is not so on a terminal.
+	// Without this line pflag would print (default "json"), which is wrong on a terminal.
 	defined.Lookup("format").DefValue = ""
 	console.Var(defined, &f.sampling, "sampling", false)
 	console.Var(defined, &f.weights.Field, "count", "")
@@ -130,7 +130,7 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if len(fields) == 1 {
 		key = componentOf(fields[0])
 	}
-	// Components with different numbers of bands have no common statistics, which is no reason to fail.
+	// Components with different numbers of bands have no common statistics; the command still succeeds.
 	if out.Pooled, err = dataset.Pool(ctx, key, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}

@@ -28,7 +28,7 @@ type Dataset struct {
 	sampler   sampler
 	augment   string
 
-	// Own has only these flags, so that a command can tell which of them a spec forbids.
+	// Own has only these flags. A command sees there which of them a spec forbids.
 	Own pflag.FlagSet
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // MaxWorkers is the largest --workers. A worker holds scratch memory for one chunk, and more workers than
-// processors only help while they wait, so that a larger number is a mistake.
+// processors only help while they wait, so a larger number is a mistake.
 const MaxWorkers = 4096
 
 // Engine has the flags of what an engine may take.

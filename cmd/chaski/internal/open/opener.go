@@ -50,7 +50,7 @@ func NewOpener(otherHosts bool, cache *diskcache.Ref) *openers.Mux {
 		Sign: sign.FromEnv()}
 	web, err := httpsource.New(options)
 	if err != nil {
-		// HF_ENDPOINT is not a URL. Only hf:// needs it, so that all other paths still work.
+		// HF_ENDPOINT is not a URL. Only hf:// needs it, so all other paths still work.
 		options.HubURL, options.HubToken = "", ""
 		web = must(httpsource.New(options))
 	}

@@ -164,7 +164,7 @@ func writeArray(w io.Writer, a *raster.Array, format, file string) error {
 }
 
 // maxHexFile is the largest file of hexadecimal digits that is read, in bytes. A blob takes two digits a
-// byte, so that this allows 512 MiB: far more than the largest chunk index.
+// byte, so this allows 512 MiB: far more than the largest chunk index.
 const maxHexFile = 1 << 30
 
 // readHex reads a file of hexadecimal digits and ignores white space in it.

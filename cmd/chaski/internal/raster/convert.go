@@ -168,8 +168,8 @@ func convertedBy(p *shards.Part) ([]converted, error) {
 	return results, err
 }
 
-// stillThere returns an error if a file that a shard wrote is not there: its part lies beside DST, so that who removes
-// DST may leave it.
+// stillThere returns an error if a file that a shard wrote is gone: its part lies beside DST, and somebody who removes
+// DST may leave the part.
 func stillThere(ctx context.Context, p *shards.Part, jobs []fileConversion) error {
 	results, err := convertedBy(p)
 	if err != nil {

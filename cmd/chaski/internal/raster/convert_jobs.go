@@ -112,8 +112,8 @@ func baseName(p string) string {
 	return filepath.Base(p)
 }
 
-// apart checks that no two rasters would become one file, and that no file exists unless --overwrite is
-// set. It looks before the first conversion, so that hours of work do not end with this error.
+// apart checks that rasters have different destinations, and that these are free unless --overwrite is
+// set. It looks before the first conversion, so hours of work do not end with this error.
 func (f *convertFlags) apart(jobs []fileConversion) error {
 	sources := map[string]string{}
 	for _, conversion := range jobs {

@@ -169,7 +169,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []strin
 		// Nothing is printed here, since the merge says what the shards have left out.
 		return nil
 	}
-	// After the catalog is written, so that a command that fails prints only its error.
+	// After the catalog is written, so a command that fails prints only its error.
 	for _, line := range skipped {
 		fmt.Fprintf(env.Err, "chaski: skipped: %s\n", line)
 	}
@@ -246,7 +246,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	err := console.WriteFile(mine, nil, func(w io.Writer) error {
 		var rows int
 		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(ctx, o.Opener, partial) {
-			// The earlier run got further, so that its file stays.
+			// The earlier run got further, so its file stays.
 			return done
 		}
 		return nil

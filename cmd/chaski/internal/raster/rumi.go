@@ -62,7 +62,7 @@ func pack(ctx context.Context, in io.Reader, to string, out io.Writer) error {
 	if err != nil {
 		return console.WrongUsage(err)
 	}
-	// Minutes of compression may come before the bytes behind the frames, so that errors about them come now.
+	// Check the bytes behind the frames now: minutes of compression may come before they are written.
 	tail, err := layout.Tail()
 	if err != nil {
 		return console.WrongUsage(err)

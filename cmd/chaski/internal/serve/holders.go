@@ -113,7 +113,7 @@ func (h *holderSet) fits(c net.Conn) bool {
 	return c.SetDeadline(time.Time{}) == nil
 }
 
-// enter reports whether the server goes on. Under the lock, so that no line of the log comes before ready.
+// enter reports whether the server goes on. Under the lock, so no line of the log comes before ready.
 func (h *holderSet) enter(c *holderConn, ready []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +145,7 @@ func (h *holderSet) endUnheld() {
 		return
 	}
 	h.closed = true
-	// It is closed now, so that who comes starts a server of its own.
+	// The listener closes now: a process that comes from here on starts a server of its own.
 	h.listener.Close()
 	h.stop()
 }

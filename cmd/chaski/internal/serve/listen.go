@@ -114,7 +114,7 @@ func checkRoot(root string) error {
 		return console.Usagef("--root is %q: it must be a directory or a URI of %s", given,
 			strings.Join(open.RemoteSchemes, "://, ")+"://")
 	}
-	// The server compares URIs with roots as strings, so that patterns, escapes and ".." would make one URI
+	// The server compares URIs with roots as strings. With patterns, escapes or "..", one URI could
 	// match in two ways.
 	if strings.ContainsAny(root, "*?[%\\") || strings.Contains(root, "/..") {
 		return console.UsageUnlessFault(fmt.Errorf("--root is %q: a remote root must be a plain prefix without "+

@@ -50,8 +50,8 @@ func serveHealth(l net.Listener, ready func(context.Context) error, log *slog.Lo
 	return serveHTTP(l, "health", healthPages(ready), nil, log)
 }
 
-// healthPages has the pages /healthz and /readyz. They ask for no token, which Kubernetes does not have, and tell
-// nothing else.
+// healthPages has the pages /healthz and /readyz. They ask for no token, because Kubernetes has none, and tell
+// only this.
 func healthPages(ready func(context.Context) error) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

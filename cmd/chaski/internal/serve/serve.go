@@ -156,7 +156,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holderSet, level slog.Level
 		return err
 	}
 	log := console.NewLog(env.Err, level)
-	// The folder is opened here, so that a wrong one fails now and not at the first read.
+	// The folder is opened here: a wrong one fails now and not at the first read.
 	folder, err := env.Cache.Get()
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func (d *dividedWork) write(file io.Writer, s Share, write func(Share, io.Writer
 	return cmp.Or(err, archive.Close())
 }
 
-// open opens the part of a share. A part that is not there, or is damaged, is a fault of kind not found; one of other
+// open opens the part of a share. A part that is missing or damaged is a fault of kind not found; one of other
 // settings is unsupported, and one of other inputs corrupt.
 func (d *dividedWork) open(s Share) (*os.File, *Part, error) {
 	name := d.name(s.Number)

@@ -96,7 +96,7 @@ type Work struct {
 	Settings any    // what all parts must have been made with, as JSON
 	Inputs   string // a hash of the inputs, which all parts must have been made of
 	Items    int64  // the number of inputs
-	// Check, if not nil, returns an error if what a part tells of is no longer there. The part then counts as absent.
+	// Check, if set, returns an error if something that a part tells of is gone. The part then counts as absent.
 	Check func(ctx context.Context, p *Part) error
 }
 
@@ -125,7 +125,7 @@ type Part struct {
 }
 
 // Do does the share of --shard, or with --merge joins the parts. write writes the body of a part and returns a tally,
-// which is kept as JSON; it is not called for a share without inputs. join is handed the parts of all shares that have
+// which is kept as JSON; a share without inputs has an empty body. join is handed the parts of all shares that have
 // inputs, in their order. It may pass over them more than once, and a part is valid until the next one. Afterwards
 // the parts are removed.
 func (f *Flags) Do(ctx context.Context, w Work, write func(s Share, body io.Writer) (tally any, err error),
