@@ -153,8 +153,8 @@ type leftOut struct {
 // columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and
 // its entry in Engine.columnsOf; if a member of the spec adds it to batches, Spec.extras reserves its name.
 type columnKind struct {
-	reads bool // its rows are read, by column.fill
-	bytes int  // of a row; column.size counts texts, and the layout its own tensors
+	reads bool // its rows are read, by batchPart.fill
+	bytes int  // of a row; batchPart.size counts texts, and the layout its own tensors
 	of    func(p *Pending) batchPart
 }
 
@@ -280,7 +280,7 @@ type Pending struct {
 	masked    []atomic.Bool  // for each of layout.rasters: the mask is in use
 	errs      []rowErrors    // for each row
 	inFiles   [][]byte       // for each raster field that picks steps of files, which there are: see Pending.hasSteps
-	there     [][]byte       // for each field, where it is there: see Pending.found; nil if batches do not say it
+	there     [][]byte       // for each field, where it is there: see Pending.noteRead; nil if batches do not say it
 	todo      atomic.Int64   // units that are not done
 	order     int64          // of its first row in Engine.tiles
 	plan      tilePlan

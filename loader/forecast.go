@@ -417,7 +417,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 	return w, nil
 }
 
-// announced returns tiles that count what several views of a sample need, as unit.views does; nil for one view.
+// announced returns tiles that count what several views of a sample need, as workUnit.views does; nil for one view.
 func announced(assets []dryrun.Asset, d *dataset) *pixels.TileCache {
 	if d.views == nil {
 		return nil

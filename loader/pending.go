@@ -54,7 +54,8 @@ func (p *Pending) finish(err error) {
 	close(p.done)
 }
 
-// size returns the bytes of memory that the ticket takes: enough for the batch to be decoded again (Pending.again).
+// size returns the bytes of memory that the ticket takes: enough for the batch to be decoded again
+// (Pending.decodeAgain).
 func (p *Pending) size() int {
 	if p.converted != nil {
 		return max(p.layout.bytes, p.converted.bytes)

@@ -201,7 +201,7 @@ type inbound struct {
 	calls   int   // that handlers work on
 	resets  int   // that have arrived, of calls that have not ended
 	opening bool  // the tap has let in a call that its handler may not have begun
-	entered bool  // it is one of arriving.conns, or was
+	entered bool  // it is one of unreadBytes.conns, or was
 	closed  bool
 }
 

@@ -61,7 +61,7 @@ type datasetEntry struct {
 	local        bool    // all of its files are here
 	counts       *counts // for reports; not guarded
 	orphan       bool    // not in the maps any more; the last user closes it
-	leased       int64   // bytes of its batches that clients have; guarded by shared.mu
+	leased       int64   // bytes of its batches that clients have; guarded by leaseTable.mu
 	largestBatch int64   // in bytes, 0 if not known
 	memory       int64   // bytes of all of its batches
 	trim         *time.Timer

@@ -81,7 +81,7 @@ type leaseConn struct {
 	out    chan packet
 	done   chan struct{} // closed by end
 
-	// Guarded by shared.mu.
+	// Guarded by leaseTable.mu.
 	open     bool // it has shown the token
 	hasEnded bool
 	leases   map[uint64]*clientHold
@@ -100,7 +100,8 @@ type lender interface {
 	Returned(n int64)
 }
 
-// back gives back a batch that the client has returned, by Release or Discard. It must not be called under shared.mu.
+// back gives back a batch that the client has returned, by Release or Discard. It must not be called under
+// leaseTable.mu.
 func (h *clientHold) back(give func()) {
 	if l, ok := h.entry.engine.(lender); ok {
 		l.Returned(h.bytes)
@@ -121,7 +122,7 @@ type sharedSegment struct {
 	shared *leaseTable
 	id     uint64
 	memory *shm.Segment
-	owner  atomic.Pointer[leaseConn] // nil until it is given to a client; written under shared.mu
+	owner  atomic.Pointer[leaseConn] // nil until it is given to a client; written under leaseTable.mu
 }
 
 // Owner implements batch.Owned.

@@ -60,7 +60,7 @@ func ParseNormalize(b []byte) (*Normalize, error) {
 	return n, specPlace{name: "normalize"}.readText(b, n)
 }
 
-// Read reads JSON into a struct, by its JSON tags, as strictly as a spec is read: see place.read.
+// Read reads JSON into a struct, by its JSON tags, as strictly as a spec is read: see specPlace.read.
 func Read(b []byte, into any) error { return specPlace{}.readText(b, into) }
 
 // readText reads JSON, also with white space, into what a pointer leads to.
@@ -84,7 +84,7 @@ type specPlace struct {
 	jsonMembers map[any]object
 }
 
-// maxDepth bounds place.depth. Every level reads the text below it again, so 64 of them read at most 64 MiB. The
+// maxDepth bounds specPlace.depth. Every level reads the text below it again, so 64 of them read at most 64 MiB. The
 // deepest spec has 8 mixtures of 2 levels and 8 groups of conditions of 4.
 const maxDepth = 64
 

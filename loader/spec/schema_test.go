@@ -69,7 +69,7 @@ var notRequired = map[string]bool{
 	"Spec.source": true, "Spec.fields": true, "Field.name": true, "Normalize.scale": true, "Normalize.offset": true,
 }
 
-// short returns the schemas of the short forms of a type, which place.long and the readers of types take.
+// short returns the schemas of the short forms of a type, which specPlace.long and the readers of types take.
 func (g generator) short(t reflect.Type) []any {
 	switch t {
 	case reflect.TypeFor[[]Field]():

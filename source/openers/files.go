@@ -32,7 +32,7 @@ type Files struct {
 	roots *Roots // nil opens every file
 
 	mu     sync.Mutex
-	idle   map[string]*list.Element // by path; the values are *file
+	idle   map[string]*list.Element // by path; the values are *cachedFile
 	lru    list.List                // the least recently used file first
 	closed bool
 }

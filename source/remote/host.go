@@ -42,7 +42,7 @@ type requestFlight struct {
 	rest  int64  // bytes that have not arrived
 	sent  bool
 	ready chan struct{}
-	place int // in host.waiting; -1 once it is in flight
+	place int // in hostState.waiting; -1 once it is in flight
 }
 
 // maxHosts limits the hosts that are counted, because URIs of users may name any number. All

@@ -130,7 +130,7 @@ func (a *Array) readFragment(ctx context.Context, d fragmentDir) (*Fragment, err
 }
 
 // widenNonEmpty widens the non-empty domain of a sparse fragment along dimensions where the bounds
-// in its tree are useless: see cursor.bounds.
+// in its tree are useless: see byteCursor.bounds.
 func (a *Array) widenNonEmpty(ctx context.Context, f *Fragment) error {
 	tree, err := a.rtree(ctx, f)
 	if err != nil {

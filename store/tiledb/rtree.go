@@ -9,7 +9,7 @@ import (
 type rtree struct {
 	fanout    int
 	levels    [][]Box
-	unbounded []bool // dimensions whose bounds are useless: see cursor.bounds
+	unbounded []bool // dimensions whose bounds are useless: see byteCursor.bounds
 }
 
 const rtreePart = "R-tree"

@@ -29,7 +29,8 @@ type numberType struct {
 
 // codecKind is a kind of steps.
 type codecKind struct {
-	// undo fills dst, of the step's size, from src, the stored form, which has step.stored bytes if these are known.
+	// undo fills dst, of the step's size, from src, the stored form, which has decodeStep.stored bytes if these are
+	// known.
 	undo func(d *chunkDecoder, dst, src []byte, s *decodeStep) error
 	// sum is the checksum that follows the bytes, in place of undo.
 	sum func(b []byte) uint32

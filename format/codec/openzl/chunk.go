@@ -43,7 +43,7 @@ type codecNode struct {
 	regens  int  // regenerated streams
 	firstIn int  // index of its first input stream
 	inputs  int  // fixed and variable inputs
-	targets span // its regenerated streams, within chunk.distances
+	targets span // its regenerated streams, within chunkMap.distances
 }
 
 // span is a half-open range of indices.

@@ -105,7 +105,7 @@ func (w *frameWriter) stored(yield func([]byte) bool) {
 	}
 }
 
-// appendMap appends the decoding map (see chunk.parse).
+// appendMap appends the decoding map (see chunkMap.parse).
 func (w *frameWriter) appendMap(dst []byte) []byte {
 	count := len(w.nodes)
 	streams := 0

@@ -197,7 +197,7 @@ func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
 	return d.data[d.turn], nil
 }
 
-// undo undoes one filter: see kind.undo.
+// undo undoes one filter: see filterKind.undo.
 func (d *Decoder) undo(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
 	switch kind := &kinds[f.ID]; {
 	case kind.expand != nil:

@@ -59,9 +59,9 @@ type sqlOptions struct {
 
 // question is what Python asks.
 type question struct {
-	SQL   string             `json:"sql"`
-	Where []loader.Condition `json:"where"`
-	given bool
+	SQL        string             `json:"sql"`
+	Where      []loader.Condition `json:"where"`
+	fromPython bool
 }
 
 // readQuestion returns the question of an argument. For "-" standard input has it as JSON.
@@ -72,7 +72,7 @@ func readQuestion(in io.Reader, arg string) (asked question, err error) {
 	}
 	decoder := json.NewDecoder(in)
 	decoder.DisallowUnknownFields()
-	asked.given = true
+	asked.fromPython = true
 	if err := decoder.Decode(&asked); err != nil {
 		return asked, console.WrongUsage(err)
 	}
@@ -109,7 +109,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, options sql
 	switch {
 	case options.stored:
 		source = dataset.StoredTable
-	case asked.given:
+	case asked.fromPython:
 		source, err = containers.Tables(ctx, dataset, asked.Where, loader.Options{SQLLimits: options.limits})
 	}
 	if err == nil {
