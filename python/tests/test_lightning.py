@@ -186,6 +186,12 @@ def test_what_lightning_does_not_load_is_said(chips, tmp_path):  # noqa: F811
         trainer.fit(Estimates(folder), ckpt_path=str(path), weights_only=False)
 
 
+@pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
+def test_each_package_finds_its_callback(package):
+    trainer = pytest.importorskip(package).Trainer(accelerator="cpu", logger=False)
+    assert [type(c).__name__ for c in trainer.callbacks].count("Resume") == 1
+
+
 def test_a_package_that_is_not_installed_is_said(chips, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints())
     chaski.torch._check_installed.cache_clear()
