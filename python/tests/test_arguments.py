@@ -175,7 +175,7 @@ def test_an_argument_of_another_type_is_named_by_every_call():
         (lambda: chaski.load(source, batch_size=1), f"source 'a': {rows}"),
         (lambda: chaski.stats("d", rows=None), rows),
         (lambda: dataset.loader(batch_size=1, rows=None), rows),
-        (lambda: taco.concat([dataset, 3]), "concat has 3: it must have datasets"),
+        (lambda: taco.concat([dataset, 3]), "concat has 3: it must have at least 2 datasets"),
         (lambda: taco.concat([dataset]), "concat has 1 datasets: it must have at least 2"),
         (lambda: chaski.connect(**{**server, "target": 3}), "target is 3: it must name"),
         (

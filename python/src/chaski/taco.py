@@ -113,7 +113,7 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     datasets = list(datasets) if isinstance(datasets, Iterable) else [datasets]
     for d in datasets:
         if not isinstance(d, Dataset):
-            raise SpecError(f"concat has {d!r:.100}: it must have datasets of chaski.taco.load")
+            raise SpecError(f"concat has {d!r:.100}: it must have at least 2 datasets, no others")
     if len(datasets) < 2:
         raise SpecError(f"concat has {len(datasets)} datasets: it must have at least 2")
     first = datasets[0]._source
