@@ -19,8 +19,8 @@ import (
 // the same tag.
 func oneTile(replace ...ifd.Field) []byte {
 	o := TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Predictor: chunk.NoPredictor}.withDefaults()
-	p := o.layers(make([]byte, 256))[0].image
-	p.tiles[0] = make([]byte, 256)
+	p := o.layers()[0].image
+	p.tiles[0].length = 256
 	all := func() []ifd.Field {
 		f := slices.DeleteFunc(p.fields(&o), func(f ifd.Field) bool {
 			return slices.ContainsFunc(replace, func(g ifd.Field) bool { return f.Tag == g.Tag })

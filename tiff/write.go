@@ -91,8 +91,8 @@ func defaultPredictor(d chunk.DType) chunk.Predictor {
 	return chunk.Horizontal
 }
 
-// validate checks options whose defaults are filled in, and the size of the pixels.
-func (o *TOGOptions) validate(pixels int) error {
+// validate checks options whose defaults are filled in.
+func (o *TOGOptions) validate() error {
 	b, h, w := o.Shape[0], o.Shape[1], o.Shape[2]
 	format, _ := FormatOf(o.DType)
 	float := o.DType == chunk.Float16 || o.DType == chunk.Float32 || o.DType == chunk.Float64
@@ -101,8 +101,8 @@ func (o *TOGOptions) validate(pixels int) error {
 		return fmt.Errorf("tog: %v samples cannot be stored", o.DType)
 	case min(b, h, w) < 1 || b > math.MaxUint16 || max(h, w) > chunk.MaxSide:
 		return fmt.Errorf("tog: image of shape %v", o.Shape)
-	case h > math.MaxInt/w/b/o.DType.Size() || pixels != b*h*w*o.DType.Size():
-		return fmt.Errorf("tog: %d bytes for an image of shape %v of %v", pixels, o.Shape, o.DType)
+	case h > math.MaxInt/w/b/o.DType.Size():
+		return fmt.Errorf("tog: an image of shape %v of %v", o.Shape, o.DType)
 	case o.Tile < 16 || o.Tile%16 != 0 || o.Tile > math.MaxUint16:
 		return fmt.Errorf("tog: tiles of %d pixels, not a multiple of 16", o.Tile)
 	case o.Level < 1 || o.Level > 22:
@@ -114,15 +114,11 @@ func (o *TOGOptions) validate(pixels int) error {
 		return fmt.Errorf("tog: %d names for %d bands", len(o.BandNames), b)
 	case len(o.ExtraSamples) != max(0, b-coloursOf(o.Photometric)):
 		return fmt.Errorf("tog: %d extra samples for %d bands", len(o.ExtraSamples), b)
-	case o.Mask != nil && len(o.Mask) != h*w:
-		return fmt.Errorf("tog: a mask of %d bytes for an image of %d by %d", len(o.Mask), h, w)
 	}
 	for i, overview := range o.Overviews {
-		if min(overview.Height, overview.Width) < 1 || overview.Height > h || overview.Width > w ||
-			len(overview.Pixels) != b*overview.Height*overview.Width*o.DType.Size() ||
-			overview.Mask != nil && len(overview.Mask) != overview.Height*overview.Width {
-			return fmt.Errorf("tog: overview %d: %d bytes and a mask of %d for %d by %d pixels", i,
-				len(overview.Pixels), len(overview.Mask), overview.Height, overview.Width)
+		if min(overview.Height, overview.Width) < 1 || overview.Height > h || overview.Width > w {
+			return fmt.Errorf("tog: overview %d has %d by %d pixels, the one before it %d by %d", i, overview.Height,
+				overview.Width, h, w)
 		}
 		h, w = overview.Height, overview.Width
 	}
@@ -149,37 +145,106 @@ var written = []uint16{
 // padded with zeros. All compressed tiles are in memory at once, because the directories, which hold
 // their offsets, precede them in the file.
 func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
+	t, err := NewTOGWriter(o, nil)
+	if err != nil {
+		return err
+	}
+	var jobs []job
+	for i, overview := range t.o.levels(pixels) {
+		l, n := &t.layers[i], overview.Height*overview.Width
+		if len(overview.Pixels) != t.o.Shape[0]*n*t.o.DType.Size() || overview.Mask != nil && len(overview.Mask) != n {
+			return fmt.Errorf("tog: %d bytes and a mask of %d for %d bands of %d by %d pixels of %v",
+				len(overview.Pixels), len(overview.Mask), t.o.Shape[0], overview.Height, overview.Width, t.o.DType)
+		}
+		jobs = append(jobs, l.image.jobs(strip{0, overview.Height, overview.Pixels})...)
+		if overview.Mask != nil {
+			l.mask = t.o.mask(l.image)
+			jobs = append(jobs, l.mask.jobs(strip{0, overview.Height, overview.Mask})...)
+		}
+		l.rows = overview.Height
+	}
+	if err := t.compress(jobs, len(jobs)); err != nil {
+		return err
+	}
+	return t.Write(w)
+}
+
+// TOGWriter writes a file as WriteTOG does, of pixels that come in strips. Its memory does not grow with the image
+// if it has a spool.
+type TOGWriter struct {
+	o      TOGOptions
+	layers []maskedLayer
+	spool  Spool
+
+	mu      sync.Mutex // guards the fields below
+	spooled int64      // bytes in spool
+	done    int        // tiles
+}
+
+// Spool holds the compressed tiles until the file is written, such as a temporary file.
+type Spool interface {
+	io.WriterAt
+	io.ReaderAt
+}
+
+// NewTOGWriter returns a writer of an image with the overviews of the options, of which only the sides count: pixels
+// come by Add. There are no masks. Without a spool the compressed tiles are held in memory.
+func NewTOGWriter(o TOGOptions, spool Spool) (*TOGWriter, error) {
 	o = o.withDefaults()
-	if err := o.validate(len(pixels)); err != nil {
-		return err
+	if err := o.validate(); err != nil {
+		return nil, err
 	}
-	layers := o.layers(pixels)
-	if err := compress(layers, &o); err != nil {
-		return err
+	return &TOGWriter{o: o, layers: o.layers(), spool: spool}, nil
+}
+
+// Add compresses the next rows of the image, or of overview level-1. pixels are samples of shape (bands, rows, width)
+// in C order: a whole number of rows of tiles, fewer only at the lower end. Strips of other levels may come between.
+func (t *TOGWriter) Add(level int, pixels []byte) error {
+	l := &t.layers[level]
+	x := l.image.x
+	row := x.Bands * x.Width * x.DType.Size()
+	rows := len(pixels) / row
+	if rows == 0 || len(pixels)%row != 0 || l.rows+rows > x.Height || rows%x.ChunkH != 0 && l.rows+rows < x.Height {
+		return fmt.Errorf("tog: %d bytes are no rows of tiles of level %d, of which %d of %d rows came", len(pixels),
+			level, l.rows, x.Height)
 	}
+	jobs := l.image.jobs(strip{l.rows, rows, pixels})
+	l.rows += rows
+	total := 0
+	for _, l := range t.layers {
+		total += len(l.image.tiles)
+	}
+	return t.compress(jobs, total)
+}
+
+// Write writes the file, once all rows have come.
+func (t *TOGWriter) Write(w io.Writer) error {
 	var parts []*imagePart // in the order of their directories
-	for _, l := range layers {
+	for i, l := range t.layers {
+		if l.rows != l.image.x.Height {
+			return fmt.Errorf("tog: %d of %d rows of level %d came", l.rows, l.image.x.Height, i)
+		}
 		parts = append(parts, l.image)
 	}
 	// The order of GDAL: the mask of the full image is the second directory, masks of overviews come last.
 	pos := 1
-	for _, l := range layers {
+	for _, l := range t.layers {
 		if l.mask != nil {
 			parts = slices.Insert(parts, pos, l.mask)
 		}
 		pos = len(parts)
 	}
-	area := ghostArea(o.Shape[0])
+	area := ghostArea(t.o.Shape[0])
 	dirs := make([]int64, len(parts)+1)
 	dirs[0] = int64(16 + len(area))
 	for i, p := range parts {
-		dirs[i+1] = ifd.End(dirs[i], p.fields(&o))
+		dirs[i+1] = ifd.End(dirs[i], p.fields(&t.o))
 		if i+1 < len(parts) {
 			// A directory needs to begin at an even offset (TIFF 6.0, section 2).
 			dirs[i+1] += dirs[i+1] % 2
 		}
 	}
-	place(layers, dirs[len(parts)])
+	place(t.layers, dirs[len(parts)])
 	head := append(ifd.AppendHeader(nil, dirs[0]), area...)
 	for i, part := range parts {
 		next := dirs[i+1]
@@ -187,17 +252,23 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 			next = 0
 		}
 		head = append(head, make([]byte, dirs[i]-int64(len(head)))...)
-		head = ifd.AppendDirectoryBefore(head, dirs[i], next, part.fields(&o))
+		head = ifd.AppendDirectoryBefore(head, dirs[i], next, part.fields(&t.o))
 	}
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
 	var b []byte
-	return eachTile(layers, func(p *imagePart, i int) error {
-		t := p.tiles[i]
-		b = binary.LittleEndian.AppendUint32(b[:0], uint32(len(t)))
+	return eachTile(t.layers, func(p *imagePart, i int) error {
+		tile := p.tiles[i]
+		b = slices.Grow(b[:0], leader+tile.length+trailer)[:leader+tile.length]
+		binary.LittleEndian.PutUint32(b, uint32(tile.length))
+		if t.spool == nil {
+			copy(b[leader:], tile.bytes)
+		} else if _, err := t.spool.ReadAt(b[leader:], tile.offset); err != nil {
+			return err
+		}
 		// The slice cannot fail, because zstd frames and zlib streams have at least 6 bytes.
-		b = append(append(b, t...), t[len(t)-trailer:]...)
+		b = append(b, b[len(b)-trailer:]...)
 		_, err := w.Write(b)
 		return err
 	})
@@ -212,44 +283,55 @@ const (
 // imagePart is an image or a mask, which has a directory of its own.
 type imagePart struct {
 	x       *chunk.Index
-	pixels  []byte
 	subfile uint32   // NewSubfileType
-	tiles   [][]byte // compressed, in the order of the index
+	tiles   []kept   // compressed, in the order of the index
 	offs    []uint64 // their offsets, in the same order
+}
+
+// kept is a compressed tile: its bytes, or where they lie in the spool.
+type kept struct {
+	bytes  []byte
+	offset int64
+	length int
 }
 
 // maskedLayer is the full image or an overview, with its mask. The tiles of the mask lie between the tiles of the
 // image.
-type maskedLayer struct{ image, mask *imagePart }
+type maskedLayer struct {
+	image, mask *imagePart
+	rows        int // that came
+}
 
-// layers returns the full image, then the overviews.
-func (o *TOGOptions) layers(pixels []byte) []maskedLayer {
-	levels := append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
-	layers := make([]maskedLayer, len(levels))
-	for i, overview := range levels {
+// levels returns the full image, then the overviews.
+func (o *TOGOptions) levels(pixels []byte) []Overview {
+	return append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
+}
+
+// layers returns the layers of all levels, without masks.
+func (o *TOGOptions) layers() []maskedLayer {
+	var layers []maskedLayer
+	for i, overview := range o.levels(nil) {
 		reduced := uint32(0)
 		if i > 0 {
 			reduced = subfileReduced
 		}
-		grid := chunk.Index{Height: overview.Height, Width: overview.Width, ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile}
-		image, mask := grid, grid
-		image.Bands, image.DType, image.Codec, image.Predictor = o.Shape[0], o.DType, chunk.Zstd, o.Predictor
-		layers[i].image = &imagePart{x: &image, pixels: overview.Pixels, subfile: reduced}
-		if overview.Mask != nil {
-			mask.Bands, mask.DType, mask.Codec, mask.Predictor, mask.Bits = 1, chunk.Uint8, chunk.Deflate,
-				chunk.NoPredictor, true
-			layers[i].mask = &imagePart{x: &mask, pixels: overview.Mask, subfile: reduced | subfileMask}
-		}
-	}
-	for _, l := range layers {
-		for _, p := range []*imagePart{l.image, l.mask} {
-			if p != nil {
-				n := p.x.Across() * p.x.Down() * p.x.Groups()
-				p.tiles, p.offs = make([][]byte, n), make([]uint64, n)
-			}
-		}
+		image := chunk.Index{Height: overview.Height, Width: overview.Width, ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile,
+			Bands: o.Shape[0], DType: o.DType, Codec: chunk.Zstd, Predictor: o.Predictor}
+		layers = append(layers, maskedLayer{image: newPart(&image, reduced)})
 	}
 	return layers
+}
+
+// mask returns the part of the mask of an image.
+func (o *TOGOptions) mask(image *imagePart) *imagePart {
+	x := *image.x
+	x.Bands, x.DType, x.Codec, x.Predictor, x.Bits = 1, chunk.Uint8, chunk.Deflate, chunk.NoPredictor, true
+	return newPart(&x, image.subfile|subfileMask)
+}
+
+func newPart(x *chunk.Index, subfile uint32) *imagePart {
+	n := x.Across() * x.Down() * x.Groups()
+	return &imagePart{x: x, subfile: subfile, tiles: make([]kept, n), offs: make([]uint64, n)}
 }
 
 // eachTile visits the tiles in the order of the file: the smallest overview first, as in GDAL, and at each
@@ -275,51 +357,71 @@ func eachTile(layers []maskedLayer, visit func(p *imagePart, i int) error) error
 func place(layers []maskedLayer, off int64) {
 	eachTile(layers, func(p *imagePart, i int) error { //nolint:errcheck // visit returns none
 		p.offs[i] = uint64(off) + leader
-		off += int64(leader + len(p.tiles[i]) + trailer)
+		off += int64(leader + p.tiles[i].length + trailer)
 		return nil
 	})
 }
 
-// compress fills in the tiles of all parts.
-func compress(layers []maskedLayer, o *TOGOptions) error {
-	type job struct {
-		p *imagePart
-		i int
+// strip is rows of an image or a mask, from row y on.
+type strip struct {
+	y, rows int
+	pixels  []byte
+}
+
+// job is a tile to compress, whose pixels lie in a strip.
+type job struct {
+	p    *imagePart
+	i    int
+	from *strip
+}
+
+// jobs returns the tiles of a strip.
+func (p *imagePart) jobs(from strip) []job {
+	perRow := p.x.Across() * p.x.Groups()
+	first, end := from.y/p.x.ChunkH, (from.y+from.rows+p.x.ChunkH-1)/p.x.ChunkH
+	jobs := make([]job, 0, (end-first)*perRow)
+	for i := first * perRow; i < end*perRow; i++ {
+		jobs = append(jobs, job{p, i, &from})
 	}
-	var jobs []job
-	eachTile(layers, func(p *imagePart, i int) error { //nolint:errcheck // visit returns none
-		jobs = append(jobs, job{p, i})
-		return nil
-	})
-	// mu guards done, and ensures that Progress is called by one goroutine at a time, with done rising.
-	var mu sync.Mutex
-	done := 0
-	finish := func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		if done++; o.Progress == nil {
-			return nil
-		}
-		return o.Progress(done, len(jobs))
-	}
+	return jobs
+}
+
+// compress fills in tiles. total is how many the file has.
+func (t *TOGWriter) compress(jobs []job, total int) error {
 	work := func(_ context.Context, _ int, mine iter.Seq[job]) error {
-		c := compressor{level: o.Level, row: make([]byte, o.Tile*o.DType.Size())}
+		c := compressor{level: t.o.Level, row: make([]byte, t.o.Tile*t.o.DType.Size())}
 		for j := range mine {
-			tile, err := c.tile(j.p, j.i)
+			tile, err := c.tile(j)
 			if err != nil {
 				return err
 			}
 			if int64(len(tile)) > math.MaxUint32 {
 				return fmt.Errorf("tog: tile %d of %d bytes", j.i, len(tile))
 			}
-			j.p.tiles[j.i] = tile
-			if err := finish(); err != nil {
+			if err := t.keep(&j.p.tiles[j.i], tile, total); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return each.Share(context.Background(), slices.Values(jobs), min(o.Workers, len(jobs)), work)
+	return each.Share(context.Background(), slices.Values(jobs), min(t.o.Workers, len(jobs)), work)
+}
+
+// keep keeps a compressed tile, whose memory is used again, and reports progress, with done rising.
+func (t *TOGWriter) keep(to *kept, tile []byte, total int) error {
+	to.length = len(tile)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if to.offset = t.spooled; t.spool == nil {
+		to.bytes = slices.Clone(tile)
+	} else if _, err := t.spool.WriteAt(tile, to.offset); err != nil {
+		return err
+	}
+	t.spooled += int64(len(tile))
+	if t.done++; t.o.Progress == nil {
+		return nil
+	}
+	return t.o.Progress(t.done, total)
 }
 
 // compressor is the memory of one worker.
@@ -330,15 +432,16 @@ type compressor struct {
 	out      []byte
 }
 
-// tile returns tile i of a part, compressed.
-func (c *compressor) tile(p *imagePart, i int) ([]byte, error) {
-	n := p.x.MaxDecodedBytes()
+// tile returns a compressed tile, until the next call.
+func (c *compressor) tile(j job) ([]byte, error) {
+	x := j.p.x
+	n := x.MaxDecodedBytes()
 	c.raw = slices.Grow(c.raw[:0], n)[:n]
-	cutTile(c.raw, p.pixels, p.x, p.x.Box(i))
-	if !p.x.Bits {
-		predict(c.raw, p.x.Predictor, p.x.ChunkW, p.x.DType.Size(), c.row)
+	cutTile(c.raw, j.from, x, x.Box(j.i))
+	if !x.Bits {
+		predict(c.raw, x.Predictor, x.ChunkW, x.DType.Size(), c.row)
 		c.out = zstd.Append(c.out[:0], c.raw, c.level)
-		return slices.Clone(c.out), nil
+		return c.out, nil
 	}
 	var b bytes.Buffer
 	if c.zlib == nil {
@@ -368,13 +471,13 @@ func packBits(b []byte) []byte {
 }
 
 // cutTile copies a box of one band to the upper left of a tile and clears the rest.
-func cutTile(tile, pixels []byte, x *chunk.Index, box chunk.Box) {
+func cutTile(tile []byte, from *strip, x *chunk.Index, box chunk.Box) {
 	size := x.DType.Size()
 	n := (box.X1 - box.X0) * size
 	clear(tile)
 	for y := box.Y0; y < box.Y1; y++ {
-		start := ((box.B0*x.Height+y)*x.Width + box.X0) * size
-		copy(tile[(y-box.Y0)*x.ChunkW*size:], pixels[start:start+n])
+		start := ((box.B0*from.rows+y-from.y)*x.Width + box.X0) * size
+		copy(tile[(y-box.Y0)*x.ChunkW*size:], from.pixels[start:start+n])
 	}
 }
 
@@ -467,7 +570,7 @@ func planeMajor[T any](x *chunk.Index, of func(i int) T) []T {
 func (p *imagePart) byteCounts() ifd.Field {
 	largest := 0
 	for _, t := range p.tiles {
-		largest = max(largest, len(t))
+		largest = max(largest, t.length)
 	}
 	decoded := p.x.MaxDecodedBytes()
 	if p.x.Bits {
@@ -478,7 +581,7 @@ func (p *imagePart) byteCounts() ifd.Field {
 		return ifd.Long8s(ifd.TagTileByteCounts, uint64(largest))
 	case decoded < math.MaxUint16/10 && largest <= math.MaxUint16:
 		return ifd.Shorts(ifd.TagTileByteCounts, planeMajor(p.x,
-			func(i int) uint16 { return uint16(len(p.tiles[i])) })...)
+			func(i int) uint16 { return uint16(p.tiles[i].length) })...)
 	}
-	return ifd.Longs(ifd.TagTileByteCounts, planeMajor(p.x, func(i int) uint32 { return uint32(len(p.tiles[i])) })...)
+	return ifd.Longs(ifd.TagTileByteCounts, planeMajor(p.x, func(i int) uint32 { return uint32(p.tiles[i].length) })...)
 }

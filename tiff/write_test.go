@@ -166,7 +166,7 @@ func TestWriteTOGEveryType(t *testing.T) {
 		for p := chunk.Predictor(0); p <= chunk.FloatingPoint; p++ {
 			o := TOGOptions{Shape: [3]int{3, 50, 37}, DType: d, Tile: 32, Level: 1, Predictor: p}
 			full := o.withDefaults()
-			if full.validate(3*50*37*d.Size()) != nil {
+			if full.validate() != nil {
 				if p < chunk.Horizontal {
 					t.Errorf("%v predictor %d is refused", d, p)
 				}
@@ -277,5 +277,62 @@ func TestWriteTOGWorkers(t *testing.T) {
 	var w bytes.Buffer
 	if err := WriteTOG(&w, pix, o); !errors.Is(err, stop) || w.Len() != 0 {
 		t.Errorf("%v, %d bytes written", err, w.Len())
+	}
+}
+
+// file is a spool in memory.
+type file struct{ b []byte }
+
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	f.b = append(f.b, make([]byte, max(0, int(off)+len(p)-len(f.b)))...)
+	return copy(f.b[off:], p), nil
+}
+
+func (f *file) ReadAt(p []byte, off int64) (int, error) { return copy(p, f.b[off:]), nil }
+
+// TestTOGWriter: strips of all levels, in any turn, make the file that WriteTOG makes of whole images, with and without
+// a spool.
+func TestTOGWriter(t *testing.T) {
+	o := TOGOptions{Shape: [3]int{3, 100, 70}, DType: chunk.Uint16, Tile: 16, Level: 1, Workers: 3}
+	half := TOGOptions{Shape: [3]int{3, 50, 35}, DType: chunk.Uint16}
+	levels := []struct {
+		h, w   int
+		pixels []byte
+	}{{100, 70, randomImage(o)}, {50, 35, randomImage(half)}}
+	o.Overviews = []Overview{{Height: 50, Width: 35, Pixels: levels[1].pixels}}
+	var want bytes.Buffer
+	if err := WriteTOG(&want, levels[0].pixels, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, spool := range []Spool{nil, &file{}} {
+		w, err := NewTOGWriter(o, spool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		for i, y := range []int{0, 0, 32, 64, 32} { // of level 0, 1, 0, 0, 1
+			level := []int{0, 1, 0, 0, 1}[i]
+			l := levels[level]
+			rows := min(32, l.h-y)
+			if level == 0 && y == 64 {
+				rows = 36
+			}
+			var strip []byte
+			for b := range 3 {
+				strip = append(strip, l.pixels[(b*l.h+y)*l.w*2:][:rows*l.w*2]...)
+			}
+			if err := w.Write(&got); err == nil || got.Len() > 0 {
+				t.Fatal("a file without all rows was written")
+			}
+			if err := w.Add(level, strip[:len(strip)-2]); err == nil {
+				t.Fatal("half a row was taken")
+			}
+			if err := w.Add(level, strip); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Write(&got); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("another file, %v", err)
+		}
 	}
 }
