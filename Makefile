@@ -80,7 +80,7 @@ check-generated: env ## whether generated code is what its generators write
 	$(GO) run ./tools/metrics -check
 check-house: env ## length of lines and functions, direction of imports, circles of files and modules, one writer of files, listings of the API
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 -shellcheck= -pyflakes=
-	for check in lines functions imports circles figures links loops writes api; do $(GO) run ./tools/check $$check; done
+	$(GO) run ./tools/check all
 	$(PY) tools/api.py
 	$(PY) tools/vacuous.py python/tests
 	$(PY) tools/circles.py python/src/chaski

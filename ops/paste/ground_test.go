@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -26,16 +27,16 @@ func placed(b []byte, y, x int32, values ...float32) []byte {
 	return b
 }
 
+func nowhere(write func(io.Writer) error) error { return write(io.Discard) }
+
 // pixelsOf returns the pixels of the raster that Ground writes.
 func pixelsOf(t *testing.T, in []byte, o Options) []byte {
 	t.Helper()
-	write, err := Ground(bytes.NewReader(in), "windows", utm30, o, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "out.tif")
 	var b bytes.Buffer
-	if err := write(&b); err != nil {
+	to := func(write func(io.Writer) error) error { return write(&b) }
+	err := Ground(bytes.NewReader(in), "windows", utm30, o, 1, to)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
@@ -106,6 +107,26 @@ func TestGround(t *testing.T) {
 	}
 }
 
+// TestGroundFromTheTop: a window may begin above the one before it as long as its rows are held, and is refused, and
+// not lost, behind that.
+func TestGroundFromTheTop(t *testing.T) {
+	o := options(1200, 4, 2, 4, 0, 0, false)
+	o.Bands = 1
+	row := func(y int32) []byte { return placed(nil, y, 0, 1, 1, 1, 1, 1, 1, 1, 1) }
+	in := bytes.Join([][]byte{row(-1), row(511), row(3), row(1199), row(1024), row(1300), row(-2)}, nil)
+	got := pixelsOf(t, in, o)
+	for y := range 1200 {
+		_, found := map[int]bool{0: true, 3: true, 4: true, 511: true, 512: true, 1024: true, 1025: true, 1199: true}[y]
+		if v := at(got, 4*y); found != (v == 1) {
+			t.Errorf("row %d is %v", y, v)
+		}
+	}
+	in = append(row(513), row(511)...)
+	if err := Ground(bytes.NewReader(in), "windows", utm30, o, 1, nowhere); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("a window above the rows that are held: %v", err)
+	}
+}
+
 func TestGroundRefuses(t *testing.T) {
 	o := options(20, 20, 4, 4, 0, 0, false)
 	many := o
@@ -125,7 +146,7 @@ func TestGroundRefuses(t *testing.T) {
 		"a large raster":    {utm30, large, fault.Limit},
 		"windows of nought": {utm30, options(20, 20, 0, 4, 0, 0, false), 0},
 	} {
-		_, err := Ground(bytes.NewReader(nil), "windows", c.g, c.o, 1)
+		err := Ground(bytes.NewReader(nil), "windows", c.g, c.o, 1, nowhere)
 		if err == nil || fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -143,7 +164,7 @@ func FuzzGround(f *testing.F) {
 		o := Options{Bands: 1, Height: 3, Width: 4, Blend: Mean, MaxBytes: 1 << 16}
 		o.Grid.H, o.Grid.W = 1, 1
 		if len(in)%12 != 0 {
-			_, err := Ground(bytes.NewReader(in), "windows", utm30, o, 1)
+			err := Ground(bytes.NewReader(in), "windows", utm30, o, 1, nowhere)
 			if fault.KindOf(err) != fault.Corrupt {
 				t.Fatal(err)
 			}

@@ -2,6 +2,9 @@
 // grid over a scene (shuffle.Grid), or lie anywhere on a grid on the ground; a prediction is float32 in the order
 // (bands, rows, columns).
 //
+// Windows come from the top to the bottom, so only the rows that the next ones may reach are held: the memory depends
+// on the width of the image, not on its height.
+//
 // Not supported: windows of other samplers, and classes that are not given as one score for each class.
 package paste
 
@@ -9,6 +12,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -38,94 +42,150 @@ type Options struct {
 	// Argmax makes an image of one uint8 band: the number of the band with the largest blended value, the first
 	// one if several are equal.
 	Argmax bool
-	// MaxBytes is the memory for the image, in bytes: 8 for each value of the image, 4 for each pixel and 4 for
-	// each value of one window. There is no default.
+	// Overviews writes versions of half, a quarter, … of the sides, until one has 512 pixels at most: the mean of four
+	// pixels, or the class that most of them have, without those of nodata.
+	Overviews bool
+	// Classes are the names and colours of the numbers from 0 on, with Argmax.
+	Classes chunk.Legend
+	// MaxBytes is the memory that is used, in bytes: see bytes. There is no default.
 	MaxBytes int64
 }
 
-// Image blends the windows of a grid. read fills dst with window j, numbered like Grid.At. Image reads the windows
-// in order, so the float32 sums are the same every time. It returns the values in the order (bands, rows,
-// columns), little-endian: float32, or uint8 with Argmax. A pixel is NaN if one of its windows has NaN there; with
-// Argmax, NaN is never the largest, and a pixel of NaN in all bands is 255.
+// Image blends the windows of a grid. read fills dst with window j, numbered like Grid.At. Image reads the windows in
+// order, so the float32 sums are the same every time. It calls emit with the rows of the image from the top to the
+// bottom, 512 at a time, in the order (bands, rows, columns), little-endian: float32, or uint8 with Argmax. emit may
+// change them. A pixel is NaN if one of its windows has NaN there; with Argmax, NaN is never the largest, and a pixel
+// of NaN in all bands is 255.
 //
-// An image that needs more memory than o.MaxBytes has the kind fault.Limit. Errors about other options, such as a
-// grid that leaves pixels out, have no kind, and errors of read keep theirs.
-func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
+// Sizes that need more memory than o.MaxBytes have the kind fault.Limit. Errors about other options, such as a grid
+// that leaves pixels out, have no kind, and errors of read and emit keep theirs.
+func Image(o Options, read func(j int64, dst []float32) error, emit func(y, rows int, strip []byte) error) error {
 	if err := o.check(); err != nil {
-		return nil, err
+		return err
 	}
-	grid, blender := &o.Grid, newBlender(&o)
+	grid, blender := &o.Grid, newBlender(&o, emit)
 	for j := range grid.Count(o.Height, o.Width) {
 		if err := read(j, blender.window); err != nil {
-			return nil, fmt.Errorf("window %d: %w", j, err)
+			return fmt.Errorf("window %d: %w", j, err)
 		}
 		window := grid.At(j, o.Height, o.Width)
-		blender.put(window.Y, window.X)
+		if err := blender.put(window.Y, window.X); err != nil {
+			return err
+		}
 	}
-	return blender.image(), nil
+	return blender.end()
 }
 
 // noClass is the value of pixels without a number, or without a window, in an image of classes.
 const noClass = 255
 
-// windowBlender holds the weighted sums of the windows of an image.
+// stripRows is how many rows are emitted at a time: those of the tiles of a TOG.
+const stripRows = 512
+
+// windowBlender holds the weighted sums of the rows of an image that windows may still reach.
 type windowBlender struct {
 	o            *Options
-	sum, weight  []float32
+	emit         func(y, rows int, strip []byte) error
+	first, held  int       // the rows [first, first+held) of the image are held
+	sum, weight  []float32 // (bands, held, width) and (held, width)
 	window       []float32 // that put adds
 	down, across []float32 // weights along the sides of a window
+	strip        []byte    // that was emitted
 }
 
 // newBlender returns an empty image for options that check accepts.
-func newBlender(o *Options) *windowBlender {
-	grid, pixels := &o.Grid, o.Height*o.Width
+func newBlender(o *Options, emit func(y, rows int, strip []byte) error) *windowBlender {
+	grid, held := &o.Grid, o.held()
 	return &windowBlender{
-		o: o, sum: make([]float32, o.Bands*pixels), weight: make([]float32, pixels),
+		o: o, emit: emit, held: held, sum: make([]float32, o.Bands*held*o.Width), weight: make([]float32, held*o.Width),
 		window: make([]float32, o.Bands*grid.H*grid.W), down: ramp(grid.H, o.Blend), across: ramp(grid.W, o.Blend),
 	}
 }
 
+// held returns how many rows are held: those of a window that begins in the last row of a strip.
+func (o *Options) held() int { return min(o.Height, stripRows+o.Grid.H) }
+
 // put adds the window whose upper left pixel lies at a row and a column of the image, as far as it lies in the image.
-func (b *windowBlender) put(row, column int) {
-	grid, pixels := &b.o.Grid, b.o.Height*b.o.Width
+// It emits the strips above it, which no later window may reach.
+func (b *windowBlender) put(row, column int) error {
+	grid, plane := &b.o.Grid, b.held*b.o.Width
 	y0, y1 := max(0, -row), min(grid.H, b.o.Height-row)
 	x0, x1 := max(0, -column), min(grid.W, b.o.Width-column)
-	if x0 >= x1 {
-		return
+	if x0 >= x1 || y0 >= y1 {
+		return nil
+	}
+	for b.first+stripRows <= row {
+		if err := b.flush(stripRows); err != nil {
+			return err
+		}
+	}
+	if row+y0 < b.first {
+		return fault.New(fault.Unsupported, "windows", fault.NoOffset, "one begins in row %d, after one in row %d or "+
+			"below: they must come from the top to the bottom", row, b.first)
 	}
 	for y := y0; y < y1; y++ {
-		end := (row+y)*b.o.Width + column
+		end := (row+y-b.first)*b.o.Width + column
 		for x := x0; x < x1; x++ {
 			b.weight[end+x] += float32(b.down[y] * b.across[x])
 		}
 		for k := range b.o.Bands {
-			add(b.sum[k*pixels+end+x0:][:x1-x0], b.window[(k*grid.H+y)*grid.W+x0:], b.across[x0:], b.down[y])
+			add(b.sum[k*plane+end+x0:][:x1-x0], b.window[(k*grid.H+y)*grid.W+x0:], b.across[x0:], b.down[y])
 		}
 	}
+	return nil
 }
 
-// image returns the blended values. Pixels that no window has are NaN, or noClass.
-func (b *windowBlender) image() []byte {
-	pixels := len(b.weight)
+// end emits the rows that are left.
+func (b *windowBlender) end() error {
+	for b.first < b.o.Height {
+		if err := b.flush(min(stripRows, b.o.Height-b.first)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush emits the first rows that are held, and makes room for as many.
+func (b *windowBlender) flush(rows int) error {
+	n, plane := rows*b.o.Width, b.held*b.o.Width
+	if err := b.emit(b.first, rows, b.values(n)); err != nil {
+		return err
+	}
+	for k := range b.o.Bands {
+		slide(b.sum[k*plane:][:plane], n)
+	}
+	slide(b.weight, n)
+	b.first += rows
+	return nil
+}
+
+// slide moves a plane up by n values.
+func slide(plane []float32, n int) { clear(plane[copy(plane, plane[n:]):]) }
+
+// values returns the blended values of the first n pixels that are held. Pixels that no window has are NaN, or noClass.
+func (b *windowBlender) values(n int) []byte {
+	plane := len(b.weight)
 	if b.o.Argmax {
-		out := argmax(b.sum, b.o.Bands, pixels)
-		for i, w := range b.weight {
+		b.strip = argmax(b.strip, b.sum, b.o.Bands, plane, n)
+		for i, w := range b.weight[:n] {
 			if w == 0 {
-				out[i] = noClass
+				b.strip[i] = noClass
 			}
 		}
-		return out
+		return b.strip
 	}
-	out := make([]byte, 0, 4*len(b.sum))
-	for i, value := range b.sum {
-		value /= b.weight[i%pixels]
-		if b.weight[i%pixels] == 0 {
-			// Not 0 / 0, because its bits differ between processors.
-			value = float32(math.NaN())
+	b.strip = b.strip[:0]
+	for k := range b.o.Bands {
+		for i, value := range b.sum[k*plane:][:n] {
+			value /= b.weight[i]
+			if b.weight[i] == 0 {
+				// Not 0 / 0, because its bits differ between processors.
+				value = float32(math.NaN())
+			}
+			b.strip = binary.LittleEndian.AppendUint32(b.strip, math.Float32bits(value))
 		}
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(value))
 	}
-	return out
+	return b.strip
 }
 
 // add adds a row of a window, weighted, to the sums.
@@ -149,15 +209,15 @@ func ramp(n int, b Blend) []float32 {
 	return out
 }
 
-// argmax returns the band with the largest sum for each pixel, noClass if all are NaN. It needs no weights, because all
-// bands of a pixel have the same.
-func argmax(sum []float32, bands, pixels int) []byte {
-	out := make([]byte, pixels)
+// argmax writes the band with the largest sum for each of the first n pixels into out, noClass if all are NaN. It needs
+// no weights, because all bands of a pixel have the same. plane is the distance of two bands of a pixel.
+func argmax(out []byte, sum []float32, bands, plane, n int) []byte {
+	out = slices.Grow(out[:0], n)[:n]
 	for i := range out {
 		best := float32(math.NaN())
 		out[i] = noClass
 		for k := range bands {
-			if v := sum[k*pixels+i]; v > best || v == v && best != best {
+			if v := sum[k*plane+i]; v > best || v == v && best != best {
 				best, out[i] = v, byte(k)
 			}
 		}
@@ -166,6 +226,9 @@ func argmax(sum []float32, bands, pixels int) []byte {
 }
 
 func (o *Options) check() error {
+	if err := o.checkLegend(); err != nil {
+		return err
+	}
 	grid := &o.Grid
 	switch {
 	case o.Blend != Linear && o.Blend != Mean:
@@ -188,17 +251,23 @@ func (o *Options) check() error {
 	}
 	if need := o.bytes(); need > float64(o.MaxBytes) {
 		return fault.New(fault.Limit, "image", fault.NoOffset,
-			"(%d, %d, %d) float32 needs %.0f bytes of memory, at most %d", o.Bands, o.Height, o.Width, need, o.MaxBytes)
+			"%d bands of %d columns, of which %d rows are held, need %.0f bytes of memory: max_bytes is %d", o.Bands,
+			o.Width, o.held(), need, o.MaxBytes)
 	}
 	return nil
 }
 
-// bytes returns the memory for the image: the sums and the result take four bytes a value each, the weights four bytes
-// a pixel.
+// bytes returns the memory: four bytes for each sum and weight of the rows that are held, and for each value of a strip
+// and of a window; of the overviews, rows that wait have as many values as two strips of half the width, a quarter, ….
 func (o *Options) bytes() float64 {
 	// As float64, because the product of large sides would overflow an int64.
-	return 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) +
-		4*float64(o.Bands)*float64(o.Grid.H)*float64(o.Grid.W)
+	bands, width := float64(o.Bands), float64(o.Width)
+	strips := 1.0
+	if o.Overviews {
+		strips += 2
+	}
+	return 4*(bands+1)*width*float64(o.held()) + 4*bands*width*stripRows*strips +
+		4*bands*float64(o.Grid.H)*float64(o.Grid.W)
 }
 
 // togOptions returns how the image is written.
@@ -207,6 +276,11 @@ func (o *Options) togOptions(geo tiff.Geo, workers int) tiff.TOGOptions {
 		Workers: max(workers, 1), NoData: "nan"}
 	if o.Argmax {
 		options.Shape[0], options.DType, options.NoData = 1, chunk.Uint8, strconv.Itoa(noClass)
+		o.legend(&options)
+	}
+	for h, w := o.Height, o.Width; o.Overviews && max(h, w) > stripRows; {
+		h, w = (h+1)/2, (w+1)/2
+		options.Overviews = append(options.Overviews, tiff.Overview{Height: h, Width: w})
 	}
 	return options
 }

@@ -23,6 +23,22 @@ func options(h, w, wh, ww, sy, sx int, pad bool) Options {
 	}
 }
 
+// imageOf returns the image (bands, rows, columns) of the strips of Image.
+func imageOf(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
+	bands, size := o.Bands, 4
+	if o.Argmax {
+		bands, size = 1, 1
+	}
+	image := make([]byte, bands*o.Height*o.Width*size)
+	return image, Image(o, read, func(y, rows int, strip []byte) error {
+		n := rows * o.Width * size
+		for k := range bands {
+			copy(image[(k*o.Height+y)*o.Width*size:], strip[k*n:][:n])
+		}
+		return nil
+	})
+}
+
 func at(b []byte, i int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 }
@@ -34,6 +50,7 @@ func TestAnImageComesBack(t *testing.T) {
 		options(30, 41, 8, 8, 8, 8, false), options(30, 41, 8, 10, 3, 7, false),
 		options(30, 41, 8, 10, 5, 10, true), options(5, 6, 8, 10, 5, 10, true),
 		options(8, 8, 8, 8, 1, 1, false),
+		options(1600, 9, 8, 9, 7, 9, false), options(1025, 5, 600, 5, 300, 5, true), // over strips of 512 rows
 	} {
 		for _, blend := range []Blend{Linear, Mean} {
 			o.Blend = blend
@@ -41,7 +58,7 @@ func TestAnImageComesBack(t *testing.T) {
 			for i := range image {
 				image[i] = r.Float32()
 			}
-			got, err := Image(o, func(j int64, dst []float32) error {
+			got, err := imageOf(o, func(j int64, dst []float32) error {
 				b := o.Grid.At(j, o.Height, o.Width)
 				for i := range dst {
 					k, y, x := i/b.W/b.H, i/b.W%b.H+b.Y, i%b.W+b.X
@@ -78,12 +95,12 @@ func TestBlends(t *testing.T) {
 			}
 		}
 		read := func(j int64, dst []float32) error { copy(dst, windows[j]); return nil }
-		got, err := Image(o, read)
+		got, err := imageOf(o, read)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Argmax = true
-		classes, err := Image(o, read)
+		classes, err := imageOf(o, read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +137,7 @@ func TestBlends(t *testing.T) {
 // TestWriteTOG: the file that was written has the pixels of the image.
 func TestWriteTOG(t *testing.T) {
 	o := options(20, 30, 10, 10, 5, 5, false)
-	image, err := Image(o, func(j int64, dst []float32) error {
+	image, err := imageOf(o, func(j int64, dst []float32) error {
 		for i := range dst {
 			dst[i] = float32(i / 100)
 		}
@@ -161,8 +178,18 @@ func TestRefusals(t *testing.T) {
 		},
 		"large image":   options(2000, 2000, 5, 5, 5, 5, false),
 		"image of none": options(0, 20, 5, 5, 5, 5, true),
+		"names without classes": func() Options {
+			o := options(20, 20, 5, 5, 5, 5, false)
+			o.Classes.Names = []string{"a"}
+			return o
+		}(),
+		"a colour by name": func() Options {
+			o := options(20, 20, 5, 5, 5, 5, false)
+			o.Argmax, o.Classes.Palette = true, []string{"#102030", "red"}
+			return o
+		}(),
 	} {
-		if _, err := Image(o, none); err == nil {
+		if _, err := imageOf(o, none); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}

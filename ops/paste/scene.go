@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -21,93 +22,157 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Scene assembles the predictions for the windows of a scene and returns a function that writes the raster, a TOG with
-// the scene's georeferencing, which may be ground control points. in is a NumPy file as NewWindows reads it; errors
-// call it name. Its shape sets Bands, Height and Width of o. Pixels that are missing in all bands of the scene are
-// nodata, and so are pixels of NaN: see Ground. Errors of options have no kind.
-func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options,
-	workers int) (write func(io.Writer) error, err error) {
+// Emit writes a raster: write, which it calls once, writes the bytes of the file.
+type Emit func(write func(io.Writer) error) error
+
+// Scene assembles the predictions for the windows of a scene into a raster, a TOG with the scene's georeferencing,
+// which may be ground control points. in is a NumPy file as NewWindows reads it; errors call it name. Its shape sets
+// Bands, Height and Width of o. Pixels that are missing in all bands of the scene are nodata, as those of NaN are: see
+// Ground. emit is called when all windows have come. Errors of options have no kind.
+func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options, workers int,
+	emit Emit) error {
 	// No limit of chunks, because only the header of the scene is read.
 	asset, _, err := catalog.OpenAsset(ctx, files, scene, math.MaxInt)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	geo, tags, err := convert.ReadPlace(ctx, scene, files)
 	if err != nil {
-		return nil, fault.WithFile(err, scene)
+		return fault.WithFile(err, scene)
 	}
 	windows, err := NewWindows(in)
 	if err != nil {
-		return nil, fault.WithFile(err, name)
+		return fault.WithFile(err, name)
 	}
 	o.Bands, o.Height, o.Width = windows.Bands, asset.Index.Height, asset.Index.Width
 	// Before the windows are counted: a stride of 0 would divide by it.
 	if err := o.check(); err != nil {
-		return nil, fault.WithFile(err, name)
+		return fault.WithFile(err, name)
 	}
 	if n := o.Grid.Count(o.Height, o.Width); n != int64(windows.N) || windows.H != o.Grid.H || windows.W != o.Grid.W {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
+		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
 			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
 			windows.N, windows.H, windows.W, n, o.Grid.H, o.Grid.W), name)
 	}
-	image, err := Image(o, windows.Read)
-	if err != nil {
-		return nil, fault.WithFile(err, name)
-	}
-	if err := clearMissing(ctx, files, &asset, image, o, workers); err != nil {
-		return nil, err
-	}
 	t := o.togOptions(geo, workers)
-	t.Tags = tags
-	return func(to io.Writer) error { return tiff.WriteTOG(to, image, t) }, nil
+	t.Tags = append(t.Tags, tags...)
+	gaps := gaps{ctx: ctx, files: files, scene: &asset, workers: max(workers, 1)}
+	return spooled(t, emit, func(add func(y, rows int, strip []byte) error) error {
+		return inFile(name, Image(o, windows.Read, func(y, rows int, strip []byte) error {
+			if err := gaps.clear(y, rows, strip, o.Argmax); err != nil {
+				return outside{err}
+			}
+			return add(y, rows, strip)
+		}))
+	})
 }
 
-// missingBytes is about how much of a scene clearMissing holds: rows of some tiles of a Sentinel-2 scene.
-const missingBytes = 64 << 20
+// outside is an error about another file than that of the windows.
+type outside struct{ error }
 
-// clearMissing makes nodata of the pixels of an image that are missing in all bands of its scene.
-func clearMissing(ctx context.Context, files source.Opener, scene *catalog.Asset, image []byte, o Options,
-	workers int) error {
-	x := scene.Index
+// inFile names the file of the windows, unless the error is about another one.
+func inFile(name string, err error) error {
+	var other outside
+	if errors.As(err, &other) {
+		return other.error
+	}
+	return fault.WithFile(err, name)
+}
+
+// spooled writes a raster with emit, when fill has added all of its rows. Compressed tiles lie in a temporary file
+// until then.
+func spooled(t tiff.TOGOptions, emit Emit, fill func(add func(y, rows int, strip []byte) error) error) error {
+	spool, err := os.CreateTemp("", "chaski-paste-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(spool.Name())
+	defer spool.Close()
+	to, err := newPyramid(t, spool)
+	if err != nil {
+		return err
+	}
+	err = fill(func(_, rows int, strip []byte) error {
+		if err := to.add(0, rows, strip); err != nil {
+			return outside{err}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return emit(to.to.Write)
+}
+
+// gaps knows the pixels that are missing in all bands of a scene.
+type gaps struct {
+	ctx         context.Context
+	files       source.Opener
+	scene       *catalog.Asset
+	workers     int
+	first, last int    // rows that were read
+	found       []bool // of their pixels: whether a band has one
+}
+
+// gapBytes is about how much of a scene is read at a time: rows of some tiles of a Sentinel-2 scene.
+const gapBytes = 64 << 20
+
+// clear makes nodata of the missing pixels in rows of the image.
+func (g *gaps) clear(y, rows int, strip []byte, classes bool) error {
+	x := g.scene.Index
 	if x.Masking() == nil && x.NoData == nil && x.NoDataBits == nil {
 		return nil
 	}
-	bands := max(x.DataBands(), 1)
-	perRow := int64(bands) * int64(x.Width) * int64(x.DType.Size()+1)
-	rows := int(min(max(missingBytes/perRow, 1), int64(x.Height)))
-	rows = max(rows/x.ChunkH, 1) * x.ChunkH
-	plane, step := x.Height*x.Width, int64(chunk.Float32.Size())
 	nothing := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
-	if o.Argmax {
-		step, nothing = 1, []byte{noClass}
+	if classes {
+		nothing = []byte{noClass}
 	}
-	for first := 0; first < x.Height; first += rows {
-		last := min(first+rows, x.Height)
-		options := raster.ReadOptions{Layout: "b y x", Validity: true, Threads: max(workers, 1),
-			MaxBytes: math.MaxInt64,
-			Y:        raster.Selection{Slice: true, Start: first, Stop: last},
-			Options:  resources.Options{Opener: files, MaxChunkBytes: math.MaxInt32}}
-		if x.Timed() {
-			options.T = raster.Selection{List: []int{0}}
-		}
-		read, err := raster.Read(ctx, []string{scene.URI}, options)
-		if err != nil {
-			return err
-		}
-		part := (last - first) * x.Width
-		for i := range part {
-			found := false
-			for k := i; k < len(read.Valid) && !found; k += part {
-				found = read.Valid[k] != 0
+	plane := rows * x.Width * len(nothing)
+	for row := range rows {
+		if y+row < g.first || y+row >= g.last {
+			if err := g.read(y + row); err != nil {
+				return err
 			}
+		}
+		for column, found := range g.found[(y+row-g.first)*x.Width:][:x.Width] {
 			if found {
 				continue
 			}
-			for pos := int64(first*x.Width+i) * step; pos < int64(len(image)); pos += int64(plane) * step {
-				copy(image[pos:], nothing)
+			for pos := (row*x.Width + column) * len(nothing); pos < len(strip); pos += plane {
+				copy(strip[pos:], nothing)
 			}
 		}
-		read.Release()
+	}
+	return nil
+}
+
+// read looks at whole rows of chunks of the scene, of which the first has row y.
+func (g *gaps) read(y int) error {
+	x := g.scene.Index
+	perRow := int64(max(x.DataBands(), 1)) * int64(x.Width) * int64(x.DType.Size()+1)
+	rows := int(min(max(gapBytes/perRow, 1), int64(x.Height)))
+	rows = max(rows/x.ChunkH, 1) * x.ChunkH
+	g.first = y / x.ChunkH * x.ChunkH
+	g.last = min(g.first+rows, x.Height)
+	options := raster.ReadOptions{Layout: "b y x", Validity: true, Threads: g.workers,
+		MaxBytes: math.MaxInt64,
+		Y:        raster.Selection{Slice: true, Start: g.first, Stop: g.last},
+		Options:  resources.Options{Opener: g.files, MaxChunkBytes: math.MaxInt32}}
+	if x.Timed() {
+		options.T = raster.Selection{List: []int{0}}
+	}
+	read, err := raster.Read(g.ctx, []string{g.scene.URI}, options)
+	if err != nil {
+		return err
+	}
+	defer read.Release()
+	part := (g.last - g.first) * x.Width
+	g.found = slices.Grow(g.found[:0], part)[:part]
+	for i := range part {
+		g.found[i] = false
+		for k := i; k < len(read.Valid) && !g.found[i]; k += part {
+			g.found[i] = read.Valid[k] != 0
+		}
 	}
 	return nil
 }
@@ -119,33 +184,35 @@ type GroundGrid struct {
 	Resolution  float64 // side of a pixel
 }
 
-// Ground blends windows that lie anywhere on a grid on the ground and returns a function that writes the raster, a TOG.
+// Ground blends windows that lie anywhere on a grid on the ground into a raster, a TOG.
 // Bands, Height, Width and the sides of o.Grid describe the raster and the windows; o.Grid's other fields are set by
 // Ground. in holds the windows one after the other, little-endian: two int32, the row and the column of the raster that
-// the window's upper left pixel lies at, and the window as float32 in the order (bands, rows, columns). What lies
-// beside the raster is left out. Windows are summed in this order. name is what errors call in.
+// the window's upper left pixel lies at, and the window as float32 in the order (bands, rows, columns). They must come
+// from the top to the bottom: one that begins more than 512 rows above the one before it may be refused. What lies
+// beside the raster is left out. Windows are summed in this order. name is what errors call in. emit is called when all
+// windows have come.
 //
 // Pixels that no window has are nodata: NaN, or 255 with Argmax, which therefore takes at most 255 bands. So are pixels
 // for which a window has NaN, with Argmax in all bands. Errors of options have no kind.
-func Ground(in io.Reader, name string, g GroundGrid, o Options, workers int) (
-	write func(io.Writer) error, err error) {
+func Ground(in io.Reader, name string, g GroundGrid, o Options, workers int, emit Emit) error {
 	h, w := o.Grid.H, o.Grid.W
 	o.Grid = shuffle.Grid{H: h, W: w, StrideY: h, StrideX: w, AlignY: 1, AlignX: 1, Pad: true}
-	err = g.check()
+	err := g.check()
 	if err == nil {
 		err = o.check()
 	}
 	if err != nil {
-		return nil, fault.WithFile(err, name)
+		return fault.WithFile(err, name)
 	}
-	blender := newBlender(&o)
-	if err := blender.each(in); err != nil {
-		return nil, fault.WithFile(err, name)
-	}
-	image := blender.image()
-	options := o.togOptions(tiff.Geo{EPSG: g.EPSG, HasTransform: true,
+	t := o.togOptions(tiff.Geo{EPSG: g.EPSG, HasTransform: true,
 		Transform: [6]float64{g.West, g.Resolution, 0, g.North, 0, -g.Resolution}}, workers)
-	return func(to io.Writer) error { return tiff.WriteTOG(to, image, options) }, nil
+	return spooled(t, emit, func(add func(y, rows int, strip []byte) error) error {
+		blender := newBlender(&o, add)
+		if err := blender.each(in); err != nil {
+			return inFile(name, err)
+		}
+		return inFile(name, blender.end())
+	})
 }
 
 func (g *GroundGrid) check() error {
@@ -188,6 +255,8 @@ func (b *windowBlender) each(in io.Reader) error {
 			return err
 		}
 		y, x := int32(binary.LittleEndian.Uint32(corner[:])), int32(binary.LittleEndian.Uint32(corner[4:]))
-		b.put(int(y), int(x))
+		if err := b.put(int(y), int(x)); err != nil {
+			return err
+		}
 	}
 }

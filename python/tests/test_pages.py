@@ -266,6 +266,8 @@ def test_predict(data):
         assert f.colormap(1)[1][:3] == (60, 140, 60)
         assert f.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
         said = f.read(1)
+    with chaski.load("map.tif", batch_size=1) as loader:
+        assert loader.fields[0].classes == ("water", "wood", "field")
     assert np.array_equal(said[clear], want[clear]) and clear.mean() > 0.99
     with rasterio.open("labels.tif") as f:
         truth = f.read(1)

@@ -1,5 +1,6 @@
 // Command check checks rules of the repository that compilers do not:
 //
+//	go run ./tools/check all        all that follow
 //	go run ./tools/check lines      the length of lines of Go and Markdown
 //	go run ./tools/check functions  the length of functions
 //	go run ./tools/check imports    packages import only packages of lower floors
@@ -18,45 +19,46 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
+// checks are all checks, in the order in which "all" runs them.
+var checks = []struct {
+	name string
+	run  func() ([]string, error)
+}{
+	{"lines", func() ([]string, error) { return checkLines(".") }},
+	{"functions", func() ([]string, error) { return checkFunctions(".") }},
+	{"imports", checkImports},
+	{"circles", checkCircles},
+	{"figures", func() ([]string, error) { return checkFigures("README.md", "docs/*.md") }},
+	{"links", func() ([]string, error) { return checkLinks(".") }},
+	{"loops", func() ([]string, error) { return checkLoops(".") }},
+	{"writes", func() ([]string, error) { return checkWrites(".") }},
+	{"api", func() ([]string, error) { return checkAPI("docs/api", slices.Contains(os.Args, "-w")) }},
+}
+
 func main() {
-	if len(os.Args) < 2 {
-		fail(errors.New("usage: check lines | functions | imports | circles | figures | links | loops | writes | " +
+	found := 0
+	for _, check := range checks {
+		if len(os.Args) < 2 || os.Args[1] != "all" && os.Args[1] != check.name {
+			continue
+		}
+		problems, err := check.run()
+		if err != nil {
+			fail(err)
+		}
+		for _, p := range problems {
+			fmt.Println(p)
+		}
+		if len(problems) > 0 {
+			fail(fmt.Errorf("%s: %d problems", check.name, len(problems)))
+		}
+		found++
+	}
+	if found == 0 {
+		fail(errors.New("usage: check all | lines | functions | imports | circles | figures | links | loops | writes | " +
 			"api [-w]"))
-	}
-	var problems []string
-	var err error
-	switch os.Args[1] {
-	case "lines":
-		problems, err = checkLines(".")
-	case "functions":
-		problems, err = checkFunctions(".")
-	case "imports":
-		problems, err = checkImports()
-	case "circles":
-		problems, err = checkCircles()
-	case "figures":
-		problems, err = checkFigures("README.md", "docs/*.md")
-	case "links":
-		problems, err = checkLinks(".")
-	case "loops":
-		problems, err = checkLoops(".")
-	case "writes":
-		problems, err = checkWrites(".")
-	case "api":
-		problems, err = checkAPI("docs/api", len(os.Args) > 2 && os.Args[2] == "-w")
-	default:
-		err = fmt.Errorf("%s: no such check", os.Args[1])
-	}
-	if err != nil {
-		fail(err)
-	}
-	for _, p := range problems {
-		fmt.Println(p)
-	}
-	if len(problems) > 0 {
-		fail(fmt.Errorf("%s: %d problems", os.Args[1], len(problems)))
 	}
 }
 

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
 from chaski import _progress, _sign
@@ -49,8 +49,9 @@ def ask(
 
     Args:
         line: the words of the command.
-        data: standard input, in pieces.
-        timeout: seconds; None waits for as long as it takes.
+        data: standard input, in pieces. The calling thread makes them, as modes of PyTorch such as
+            `no_grad` are of a thread.
+        timeout: seconds after the last piece; None waits for as long as it takes.
 
     Raises:
         Error: of the kind that the command says.
@@ -75,22 +76,22 @@ def _run(
         data = itertools.chain([json.dumps(rest).encode() + b"\n"], data)
     said: list[str] = []
     fault: dict[str, Any] = {}
-    wrong: list[BaseException] = []
+    answer: list[bytes] = []
     with _sign.given() as options:
         options["env"] = {**options.get("env", os.environ), "CHASKI_PROGRESS": "1"}
         pipe = subprocess.PIPE
         process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, **options)
-    stdin, stderr = process.stdin, process.stderr
-    assert stdin is not None and stderr is not None
-    process.stdin = process.stderr = None  # they are of the threads, not of communicate
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    assert stdin is not None and stdout is not None and stderr is not None
     threads = [
-        threading.Thread(target=_feed, args=(stdin, data, wrong, process.kill), daemon=True),
+        threading.Thread(target=_read, args=(stdout, answer), daemon=True),
         threading.Thread(target=_follow, args=(words, stderr, said, fault), daemon=True),
     ]
     try:
         for thread in threads:
             thread.start()
-        stdout, _ = process.communicate(timeout=timeout)
+        _feed(stdin, data)
+        process.wait(timeout)
         for thread in threads:
             thread.join()
     except subprocess.TimeoutExpired:
@@ -99,35 +100,32 @@ def _run(
         if process.poll() is None:  # after an interrupt, too
             process.kill()
             process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-    if wrong:
-        raise wrong[0]
+        with contextlib.suppress(OSError):
+            stdin.close()
     code = process.returncode
     if fault and code == 0:  # where SIGCHLD is ignored, the system keeps no exit codes
         code = _USAGE if fault["kind"] == "spec" else 1
-    return subprocess.CompletedProcess(argv, code, stdout, "".join(said)), fault
+    return subprocess.CompletedProcess(argv, code, b"".join(answer), "".join(said)), fault
 
 
-def _feed(
-    stdin: IO[bytes],
-    data: Iterable[bytes | memoryview],
-    wrong: list[BaseException],
-    stop: Callable[[], None],
-) -> None:
-    """Writes standard input. What goes wrong in data is kept, and stops the command."""
-    with contextlib.suppress(OSError), stdin:  # a command that fails does not read the rest
-        pieces = iter(data)
-        while True:
-            try:
-                piece = next(pieces)
-            except StopIteration:
-                return
-            except BaseException as e:
-                wrong.append(e)
-                stop()
-                return
+def _feed(stdin: IO[bytes], data: Iterable[bytes | memoryview]) -> None:
+    """Writes standard input, as far as the command reads it: one that fails does not read the rest.
+
+    An error of data leaves it open: the command must not take what has come for the whole.
+    """
+    for piece in data:
+        try:
             stdin.write(piece)
+        except OSError:
+            break
+    with contextlib.suppress(OSError):
+        stdin.close()
+
+
+def _read(stdout: IO[bytes], answer: list[bytes]) -> None:
+    """Reads standard output."""
+    with stdout:
+        answer.append(stdout.read())
 
 
 def _follow(words: str, stderr: IO[bytes], said: list[str], fault: dict[str, Any]) -> None:

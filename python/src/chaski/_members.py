@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._plain import as_array
+from chaski._plain import as_array, count
 from chaski._records import FieldInfo
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 Classes: TypeAlias = Mapping[int, str] | Sequence[str]
 """Names or colours of classes, by their numbers."""
+
+
+def by_number(what: str, given: Classes, read: Callable[[Any], str] = str) -> dict[int, str]:
+    """Returns names or colours of classes by their numbers."""
+    pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
+    return {count(what, k, 0): read(v) for k, v in pairs}
 
 
 class Ragged(NamedTuple):
@@ -57,13 +63,13 @@ def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]
     for vertices, rings in zip(batch[name].rows(), batch[name + "_rings"].rows(), strict=True):
         row: list[list[list[Any]]] = []
         at = 0
-        for shape, part, count, _ in rings.tolist():
+        for shape, part, corners, _ in rings.tolist():
             if shape == len(row):
                 row.append([])
             if part == len(row[shape]):
                 row[shape].append([])
-            row[shape][part].append(vertices[at : at + count])
-            at += count
+            row[shape][part].append(vertices[at : at + corners])
+            at += corners
         out.append(row)
     return out
 

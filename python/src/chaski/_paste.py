@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import io
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski._calls import entry
 from chaski._command import ask
-from chaski._files import check_folder, replace_file
+from chaski._files import absolute_path, check_folder
+from chaski._members import Classes, by_number
 from chaski._plain import absolute, as_array, count, positive
+from chaski._progress import Bar
 from chaski._read import info
+from chaski._show import palette as colours_of
 from chaski._windows import Grid
 from chaski.errors import SpecError
 
@@ -62,6 +66,9 @@ class GroundGrid:
 
 GroundGrid.__init__ = entry(GroundGrid.__init__)  # type: ignore[method-assign]
 
+MOST_CLASSES = 254
+"""The greatest number of a class: 255 is nodata."""
+
 PIECE = 1 << 20
 """Bytes of windows that are written at a time."""
 
@@ -78,6 +85,10 @@ def paste(
     grid: Grid | GroundGrid,
     blend: Literal["linear", "mean"] = "linear",
     argmax: bool = False,
+    classes: Classes | None = None,
+    palette: Classes | None = None,
+    overviews: bool = False,
+    max_bytes: int = 8 << 30,
     timeout: float | None = 3600.0,
 ) -> None:
     """Writes predictions for the windows of a scene as one raster, a TOG that lies where it does.
@@ -95,8 +106,10 @@ def paste(
         parts = ((b["geo"], model(b["image"])) for b in loader)
         chaski.paste(parts, None, "probability.tif", grid=grid)
 
-    The command `chaski paste` assembles the raster. Predictions are kept in a
-    temporary file until all are there.
+    The command `chaski paste` assembles the raster while predictions come, and writes it when all
+    are there. It holds the rows that the next windows may reach; compressed tiles, windows that
+    come before their turn, and all windows on the ground lie in temporary files. With windows
+    of 512 by 512, three classes and a scene of 100,000 by 100,000 that is 2.3 GB of memory.
 
     Args:
         predictions: an array (windows, bands, height, width), in the order of the samples; or pairs
@@ -112,7 +125,15 @@ def paste(
         blend: windows that overlap are weighted by the distance to their edges ("linear"), or
             alike ("mean").
         argmax: write the number of the greatest band as uint8, after blending.
-        timeout: seconds for the engine; None waits for as long as it takes.
+        classes: names of the classes by number, as a list or a dict: with `argmax`, an attribute
+            table of the file. `load` reads it, and GDAL from 3.12 on.
+        palette: colours of the classes by number ("#rrggbb"): with `argmax`, the colour table of
+            the file. Default: those that `plot` gives to such names, or none.
+        overviews: write smaller versions for maps too: of four pixels the mean, or the class that
+            most of them have.
+        max_bytes: the memory that the command may take.
+        timeout: seconds that the engine may take after the last window; None waits for as long as
+            it takes.
 
     Raises:
         SpecError: a window is missing, or comes twice. With a `GroundGrid`: one does not lie on its
@@ -124,7 +145,10 @@ def paste(
     if timeout is not None:
         positive("timeout", timeout)
     check_folder(out)
-    line = ["paste", f"--blend={blend}", *["--argmax"] * bool(argmax)]
+    out = absolute_path(os.fspath(out))
+    line = ["paste", f"--blend={blend}", f"--output={out}", f"--max-bytes={max_bytes}"]
+    line += ["--argmax"] * bool(argmax) + ["--overviews"] * bool(overviews)
+    line += _legend(argmax, classes, palette)
     if isinstance(grid, GroundGrid):
         if scene is not None:
             raise SpecError(f"scene is {scene!r}: it must be None with a GroundGrid")
@@ -135,50 +159,106 @@ def paste(
             "numbers are not those of the grid"
         )
     elif isinstance(grid, Grid) and scene is not None:
-        *sides, stride_y, stride_x = grid.sides()
+        height, width, stride_y, stride_x = grid.sides()
         line += [f"--like={absolute(scene)}", f"--stride={stride_y}x{stride_x}"]
-        line += ["--pad"] * bool(grid.pad)
+        line += [f"--window={height}x{width}", *["--pad"] * bool(grid.pad)]
         n = grid.count(*info(scene)["raster"]["shape"][1:])
-        placed = _numbers(predictions, n, sides)
+        placed = _numbers(predictions, n, (height, width))
     else:
         raise SpecError(
             f"grid is {grid!r} and scene {scene!r}: grid must be the Grid that cut the windows of "
             "a scene, or a GroundGrid"
         )
     with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
-        places, shape = [], (0, 0, 0)
-        for place, values in placed:
-            places.append(place)
-            shape = values.shape[1:]
-            f.write(np.ascontiguousarray(values, "<f4").data)
-        f.flush()
-        where = np.concatenate(places or [np.empty((0, 2))])
-        if not len(where):
-            raise SpecError(f"no window lies on the grid {grid}")
-        line.append(f"--window={shape[1]}x{shape[2]}")
         if isinstance(grid, GroundGrid):
+            places, shape = _keep(placed, f)
+            if not len(places):
+                raise SpecError(f"no window lies on the grid {grid}")
             west, _, _, north = grid.bounds
             numbers = (grid.epsg, west, north, grid.resolution, shape[0], *grid.shape)
             line.append("--ground=" + ",".join(map(str, numbers)))
-        order = np.lexsort(where.T[::-1])  # so that the raster is the same for any order of batches
-        windows = np.memmap(f, "<f4", "r", shape=(len(where), *shape))
-        pieces = _pieces(where if scene is None else None, windows, order)
-        raster, _ = ask([*line, "-"], pieces, timeout)
-    replace_file(out, [raster])
+            line.append(f"--window={shape[1]}x{shape[2]}")
+            ask([*line, "-"], _from_the_top(places, shape, f), timeout)
+        else:
+            ask([*line, "-"], _in_turn(placed, n, f), timeout)
 
 
-def _pieces(where: npt.NDArray[Any] | None, windows: Any, order: Any) -> Iterator[bytes]:
-    """Yields the windows in an order: of a scene as a NumPy file, others behind their places."""
-    if where is None:
-        head, write_header = io.BytesIO(), np.lib.format.write_array_header_1_0
-        said = {"descr": "<f4", "fortran_order": False, "shape": windows.shape}
-        write_header(head, said)  # type: ignore[no-untyped-call, unused-ignore]
-        yield head.getvalue()
+def _legend(argmax: bool, classes: Classes | None, palette: Classes | None) -> list[str]:
+    """Returns the flags of the names and the colours of classes."""
+    names, given = by_number("classes", classes or ()), by_number("palette", palette or ())
+    if (names or given) and not argmax:
+        raise SpecError("classes and palette name the classes that argmax=True writes")
+    last = max([*names, *given], default=-1)
+    if last > MOST_CLASSES:
+        raise SpecError(f"classes or palette has the number {last}: at most {MOST_CLASSES}")
+    colours = colours_of((), names, given)[: last + 1]
+    rows = (("classes", [names.get(i, "") for i in range(last + 1)]), ("palette", colours))
+    flags = []
+    for flag, values in rows:
+        if any(values):
+            line = io.StringIO()
+            csv.writer(line, lineterminator="").writerow(values)
+            flags.append(f"--{flag}={line.getvalue()}")
+    return flags
+
+
+def _in_turn(placed: Placed, n: int, f: IO[bytes]) -> Iterator[bytes]:
+    """Yields a NumPy file of windows in the order of their numbers.
+
+    A window that comes before its turn waits in a file, so a loop in order takes no disk.
+    """
+    waiting: dict[int, int] = {}  # by number: the place of a window in the file
+    free: list[int] = []
+    turn, total, bar = 0, 0, Bar("paste")
+    for numbers, windows in placed:
+        windows = np.ascontiguousarray(windows, "<f4")
+        if total == 0:
+            head = io.BytesIO()
+            said = {"descr": "<f4", "fortran_order": False, "shape": (n, *windows.shape[1:])}
+            np.lib.format.write_array_header_1_0(head, said)  # type: ignore[no-untyped-call, unused-ignore]
+            yield head.getvalue()
+        for number, window in zip(numbers[:, 0].tolist(), windows, strict=True):
+            total += 1
+            if number != turn:
+                waiting[number] = free.pop() if free else len(waiting)
+                f.seek(waiting[number] * window.nbytes)
+                f.write(window.data)
+                continue
+            yield window.tobytes()
+            turn += 1
+            while turn in waiting:
+                free.append(waiting.pop(turn))
+                f.seek(free[-1] * window.nbytes)
+                yield f.read(window.nbytes)
+                turn += 1
+        bar.set(total, n)
+    bar.close()
+
+
+def _keep(placed: Placed, f: IO[bytes]) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
+    """Writes windows into a file, and returns their places and their shape."""
+    places, shape, total, bar = [np.empty((0, 2))], (0, 0, 0), 0, Bar("paste")
+    for place, windows in placed:
+        places.append(place)
+        shape = windows.shape[1:]
+        f.write(np.ascontiguousarray(windows, "<f4").data)
+        total += len(place)
+        bar.set(total, 0)
+    bar.close()
+    f.flush()
+    return np.concatenate(places), shape
+
+
+def _from_the_top(
+    places: npt.NDArray[Any], shape: tuple[int, ...], f: IO[bytes]
+) -> Iterator[bytes]:
+    """Yields the windows of a file by their places, so the raster does not depend on batches."""
+    windows = np.memmap(f, "<f4", "r", shape=(len(places), *shape))
+    order = np.lexsort(places.T[::-1])
     each = max(1, PIECE // windows[0].nbytes)
     for i in range(0, len(order), each):
         yield b"".join(
-            (b"" if where is None else where[k].astype("<i4").tobytes()) + windows[k].tobytes()
-            for k in order[i : i + each]
+            places[k].astype("<i4").tobytes() + windows[k].tobytes() for k in order[i : i + each]
         )
 
 

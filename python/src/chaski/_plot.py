@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._members import Classes, Described, Ragged, polygons
+from chaski._members import Classes, Described, Ragged, by_number, polygons
 from chaski._plain import as_array, count, optional
 from chaski.errors import NotFoundError, SpecError
 
@@ -224,8 +224,7 @@ def _by_number(
     for name, v in (given or {}).items():
         if name not in batch:
             raise NotFoundError(f"{option} has {name!r}: the batch has {sorted(batch)}")
-        pairs = v.items() if isinstance(v, Mapping) else enumerate(v)
-        out[name] = {count(f"{option} of {name}", k, 0): read(x) for k, x in pairs}
+        out[name] = by_number(f"{option} of {name}", v, read)
     return out
 
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/ops/paste"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -18,7 +19,8 @@ import (
 type pasteFlags struct {
 	like, window, stride, out, blend string
 	ground                           string
-	pad, argmax                      bool
+	pad, argmax, overviews           bool
+	classes, palette                 []string
 	workers                          int
 	maxBytes                         int64
 }
@@ -36,6 +38,9 @@ func NewPaste(env console.Env) *cobra.Command {
 	console.Var(defined, &f.pad, "pad", false)
 	console.ChoiceVar(defined, &f.blend, "blend", string(paste.Linear), string(paste.Linear), string(paste.Mean))
 	console.Var(defined, &f.argmax, "argmax", false)
+	console.Var(defined, &f.overviews, "overviews", false)
+	console.ListVar(defined, &f.classes, "classes")
+	console.ListVar(defined, &f.palette, "palette")
 	console.Var(defined, &f.out, "output,o", "-")
 	console.Var(defined, &f.workers, "workers", 0)
 	console.Var(defined, &f.maxBytes, "max-bytes", 8<<30)
@@ -63,33 +68,28 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		defer file.Close()
 		input = file
 	}
-	var write func(io.Writer) error
+	emit := func(write func(io.Writer) error) error { return console.WriteFile(f.out, env.Out, write) }
 	if f.ground != "" {
-		write, err = f.onGround(input, name, options)
-	} else {
-		write, err = paste.Scene(ctx, env.Files, f.like, input, name, options, f.workers)
+		return console.UsageUnlessFault(f.onGround(input, name, options, emit))
 	}
-	if err != nil {
-		return console.UsageUnlessFault(err)
-	}
-	return console.WriteFile(f.out, env.Out, write)
+	return console.UsageUnlessFault(paste.Scene(ctx, env.Files, f.like, input, name, options, f.workers, emit))
 }
 
 // onGround pastes windows on a grid on the ground: see paste.Ground.
-func (f *pasteFlags) onGround(in io.Reader, name string, o paste.Options) (
-	func(io.Writer) error, error) {
+func (f *pasteFlags) onGround(in io.Reader, name string, o paste.Options, emit paste.Emit) error {
 	var grid paste.GroundGrid
 	if n, err := fmt.Sscanf(f.ground, "%d,%g,%g,%g,%d,%d,%d", &grid.EPSG, &grid.West, &grid.North, &grid.Resolution,
 		&o.Bands, &o.Height, &o.Width); err != nil {
-		return nil, console.Usagef("--ground is %q: number %d of EPSG,WEST,NORTH,RESOLUTION,BANDS,HEIGHT,WIDTH is "+
+		return console.Usagef("--ground is %q: number %d of EPSG,WEST,NORTH,RESOLUTION,BANDS,HEIGHT,WIDTH is "+
 			"wrong", f.ground, n+1)
 	}
-	return paste.Ground(in, name, grid, o, f.workers)
+	return paste.Ground(in, name, grid, o, f.workers, emit)
 }
 
 // options checks the flags.
 func (f *pasteFlags) options() (paste.Options, error) {
-	options := paste.Options{Blend: paste.Blend(f.blend), Argmax: f.argmax, MaxBytes: f.maxBytes}
+	options := paste.Options{Blend: paste.Blend(f.blend), Argmax: f.argmax, Overviews: f.overviews,
+		MaxBytes: f.maxBytes, Classes: chunk.Legend{Names: f.classes, Palette: f.palette}}
 	switch {
 	case (f.like == "") == (f.ground == ""):
 		return options, console.Usagef("give --like SCENE or --ground GRID")

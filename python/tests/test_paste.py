@@ -1,0 +1,169 @@
+"""Predictions of a tall scene, put together: judged by rasterio and numpy."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import rasterio
+from rasterio.transform import from_origin
+
+import chaski
+
+NAMES = ["water", "spruce wood", "", "field, meadow"]
+PALETTE = {0: "#1e5ac8", 3: "#e6d278"}
+HEIGHT, WIDTH = 1301, 90  # three strips of 512 rows, and an odd side
+GRID = chaski.Grid((60, 40), overlap=(20, 10))
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    path = tmp_path_factory.mktemp("paste") / "scene.tif"
+    how = {"count": 1, "dtype": "uint8", "height": HEIGHT, "width": WIDTH, "nodata": 0}
+    place = from_origin(500000, 4600000, 10, 10)
+    with rasterio.open(path, "w", driver="GTiff", crs="EPSG:32630", transform=place, **how) as f:
+        pixels = np.random.default_rng(1).integers(1, 200, (HEIGHT, WIDTH), np.uint8)
+        pixels[700:740, 20:50] = 0
+        f.write(pixels, 1)
+    return path
+
+
+@pytest.fixture(scope="module")
+def windows():
+    n = GRID.count(HEIGHT, WIDTH)
+    return np.random.default_rng(2).normal(size=(n, 4, 60, 40)).astype(np.float32)
+
+
+def corners():
+    """The corners of the windows in the order of their numbers: docs/sampling.md."""
+    rows = [min(y, HEIGHT - 60) for y in range(0, HEIGHT - 20, 40)]
+    columns = [min(x, WIDTH - 40) for x in range(0, WIDTH - 10, 30)]
+    return [(y, x) for y in rows for x in columns]
+
+
+def blended(windows):
+    """The means of all windows of a pixel, weighted by the distance to their edges."""
+    total, weights = np.zeros((4, HEIGHT, WIDTH)), np.zeros((HEIGHT, WIDTH))
+    ramp = [np.minimum(np.arange(n) + 1, n - np.arange(n)) for n in (60, 40)]
+    weight = np.outer(*ramp).astype(float)
+    for (y, x), window in zip(corners(), windows, strict=True):
+        total[:, y : y + 60, x : x + 40] += weight * window
+        weights[y : y + 60, x : x + 40] += weight
+    return total / weights
+
+
+def halved(a, pick):
+    """Each square of two by two pixels, by pick."""
+    rows, columns = ((n + 1) // 2 for n in a.shape)
+    squares = (a[2 * y : 2 * y + 2, 2 * x : 2 * x + 2] for y in range(rows) for x in range(columns))
+    return np.array([pick(s.ravel()) for s in squares]).reshape(rows, columns)
+
+
+def mean(square):
+    known = square[~np.isnan(square)]
+    return known.mean() if len(known) else np.nan
+
+
+def mode(square):
+    known = square[square != 255].tolist()
+    return max(known, key=lambda v: (known.count(v), -known.index(v))) if known else 255
+
+
+def test_values_of_any_order(scene, windows, tmp_path):
+    order = np.random.default_rng(3).permutation(len(windows))
+    parts = ((numbers, windows[numbers]) for numbers in np.array_split(order, 17))
+    chaski.paste(parts, scene, tmp_path / "a.tif", grid=GRID, overviews=True)
+    chaski.paste(windows, scene, tmp_path / "b.tif", grid=GRID, overviews=True)
+    assert (tmp_path / "a.tif").read_bytes() == (tmp_path / "b.tif").read_bytes()
+    want = blended(windows)
+    want[:, 700:740, 20:50] = np.nan
+    with rasterio.open(tmp_path / "a.tif") as f, rasterio.open(scene) as cut:
+        assert (f.transform, f.crs, f.overviews(1)) == (cut.transform, cut.crs, [2, 4])
+        np.testing.assert_allclose(f.read(), want, atol=1e-5)
+        full = f.read(4)
+    with rasterio.open(tmp_path / "a.tif", overview_level=0) as f:
+        half = f.read(4)
+        np.testing.assert_allclose(half, halved(full, mean), atol=1e-6)
+    with rasterio.open(tmp_path / "a.tif", overview_level=1) as f:
+        np.testing.assert_allclose(f.read(4), halved(half, mean), atol=1e-6)
+
+
+def test_a_map_of_classes(scene, windows, tmp_path):
+    out = tmp_path / "map.tif"
+    how = {"classes": NAMES, "palette": PALETTE, "overviews": True}
+    chaski.paste(windows, scene, out, grid=GRID, argmax=True, **how)
+    scores = blended(windows)
+    with rasterio.open(out) as f:
+        got = f.read(1)
+        colours = f.colormap(1)
+    missing = np.zeros((HEIGHT, WIDTH), bool)
+    missing[700:740, 20:50] = True
+    assert (got[missing] == 255).all()
+    chosen = np.take_along_axis(scores, np.where(missing, 0, got)[None], 0)[0]
+    assert (chosen >= scores.max(0) - 1e-5)[~missing].all()
+    assert colours[0] == (30, 90, 200, 255) and colours[3] == (230, 210, 120, 255)
+    assert colours[1][1] > max(colours[1][0], colours[1][2])  # of a wood, as plot paints it
+    with rasterio.open(out, overview_level=0) as f:
+        np.testing.assert_array_equal(f.read(1), halved(got, mode))
+    with chaski.load(out, window=chaski.Grid(64), batch_size=4) as loader:
+        field = loader.fields[0]
+    assert list(field.classes) == NAMES
+    assert [field.palette[i] for i in (0, 3)] == ["#1e5ac8", "#e6d278"]
+
+
+def test_memory_does_not_grow_with_the_height(tmp_path):
+    scene, out = tmp_path / "tall.tif", tmp_path / "out.tif"
+    how = {"count": 1, "dtype": "uint8", "height": 40_000, "width": 64, "driver": "GTiff"}
+    with rasterio.open(scene, "w", sparse_ok=True, **how):
+        pass
+    grid = chaski.Grid(64)
+    n = grid.count(40_000, 64)
+    parts = ((np.array([i]), np.full((1, 8, 64, 64), i, np.float32)) for i in range(n))
+    # All sums of 8 bands would take 92 MB, the 576 rows that are held 1.3 MB, a strip of 512 1 MB.
+    chaski.paste(parts, scene, out, grid=grid, max_bytes=3_000_000)
+    with rasterio.open(out) as f:
+        rows = f.read(8)[:, 5]
+    np.testing.assert_array_equal(rows, np.minimum(np.arange(40_000) // 64, n - 1))
+    with pytest.raises(chaski.LimitError, match=r"need \d+ bytes of memory: max_bytes is 1000000"):
+        chaski.paste(np.zeros((n, 8, 64, 64)), scene, out, grid=grid, max_bytes=1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"classes": NAMES}, "argmax=True"),
+        ({"argmax": True, "palette": ["red"]}, "palette has .red.: a colour must be #rrggbb"),
+        ({"argmax": True, "classes": {255: "x"}}, "has the number 255: at most 254"),
+        ({"max_bytes": 0}, "max_bytes"),
+    ],
+)
+def test_refusals(scene, windows, tmp_path, how, message):
+    with pytest.raises(chaski.Error, match=message):
+        chaski.paste(windows, scene, tmp_path / "x.tif", grid=GRID, **how)
+    assert not list(tmp_path.iterdir())
+
+
+def test_predictions_are_made_in_the_calling_thread(scene, windows, tmp_path):
+    """Modes such as torch.no_grad are of a thread. An error there is raised, and leaves no file."""
+    seen = set()
+
+    def parts(broken):
+        for i, window in enumerate(windows):
+            seen.add(threading.current_thread())
+            if broken and i == 40:
+                raise FileNotFoundError("weights.pt")
+            yield np.array([i]), window[None]
+
+    with pytest.raises(FileNotFoundError, match=r"weights\.pt"):
+        chaski.paste(parts(True), scene, tmp_path / "x.tif", grid=GRID)
+    assert not list(tmp_path.iterdir())
+    chaski.paste(parts(False), scene, tmp_path / "x.tif", grid=GRID)
+    assert seen == {threading.current_thread()}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names are listed by the shell")
+def test_no_temporary_file_is_left(scene, windows, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    chaski.paste(windows, scene, tmp_path / "x.tif", grid=GRID)
+    assert subprocess.check_output(["ls", "-A", tmp_path], text=True).split() == ["x.tif"]
