@@ -57,8 +57,8 @@ func main() {
 		found++
 	}
 	if found == 0 {
-		fail(errors.New("usage: check all | lines | functions | imports | circles | figures | links | loops | writes | " +
-			"api [-w]"))
+		fail(errors.New("usage: check all | lines | functions | imports | circles | figures | links | loops | " +
+			"writes | api [-w]"))
 	}
 }
 
