@@ -162,6 +162,57 @@ def test_predictions_are_made_in_the_calling_thread(scene, windows, tmp_path):
     assert seen == {threading.current_thread()}
 
 
+def test_a_run_that_is_stopped_goes_on(scene, windows, tmp_path):
+    """It gives the same file, whatever the batches and wherever it ended, in a window too."""
+    kept, whole, out = (tmp_path / name for name in ("map.part", "whole.tif", "map.tif"))
+    chaski.paste(windows, scene, whole, grid=GRID)
+    how = {"window": GRID, "batch_size": 8, "shuffle": False}
+    assert chaski.pasted(kept) == 0
+
+    def parts(loader, last):
+        for batch in loader:
+            yield batch["sample"], windows[batch["sample"]]
+            if batch["sample"][-1] >= last:
+                raise KeyboardInterrupt
+
+    done = 0
+    for last in (20, 43, 10**9):
+        with chaski.load(scene, **how) as loader:
+            begin = chaski.pasted(kept) // 8 * 8
+            assert begin == done
+            loader.load_state_dict({**loader.state_dict(), "samples": begin})
+            run = parts(loader, last)
+            if last < len(windows):
+                with pytest.raises(KeyboardInterrupt):
+                    chaski.paste(run, scene, out, grid=GRID, resume=kept)
+                with open(kept, "ab") as f:  # a kill while a window was written
+                    f.write(b"x" * 5000)
+                done = (last // 8 + 1) * 8
+                assert chaski.pasted(kept) == done and not out.exists()
+            else:
+                chaski.paste(run, scene, out, grid=GRID, resume=kept)
+    assert out.read_bytes() == whole.read_bytes()
+    assert not kept.exists()
+
+
+def test_another_file_is_not_resumed(scene, windows, tmp_path):
+    kept = tmp_path / "map.part"
+
+    def refused(message, values=windows, **how):
+        with pytest.raises(chaski.SpecError, match=message):
+            chaski.paste(values, scene, tmp_path / "x.tif", resume=kept, **{"grid": GRID, **how})
+
+    for content in (b"notes of mine", b"\x93NUMPY\x01\x00"):
+        kept.write_bytes(content)
+        refused("something other than windows")
+        assert kept.read_bytes() == content
+    np.save(kept.with_suffix(".npy"), windows[:1].repeat(len(windows), 0))
+    kept.write_bytes(kept.with_suffix(".npy").read_bytes()[:100_000])
+    refused("something other than windows", grid=chaski.Grid((60, 40)))
+    refused("other bands", windows[:, :3])
+    assert chaski.pasted(kept) == (100_000 - 128) // windows[0].nbytes
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="names are listed by the shell")
 def test_no_temporary_file_is_left(scene, windows, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))

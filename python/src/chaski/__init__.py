@@ -25,7 +25,7 @@ from chaski._loader import Loader
 from chaski._members import Ragged, polygons
 from chaski._open import connect, load
 from chaski._pack import pack, stac
-from chaski._paste import GroundGrid, paste
+from chaski._paste import GroundGrid, paste, pasted
 from chaski._plot import show
 from chaski._read import info, read
 from chaski._rpc import Connection
@@ -55,6 +55,7 @@ __all__ = [
     "order",
     "pack",
     "paste",
+    "pasted",
     "polygons",
     "read",
     "show",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -89,6 +91,7 @@ def paste(
     palette: Classes | None = None,
     overviews: bool = False,
     max_bytes: int = 8 << 30,
+    resume: str | os.PathLike[str] | None = None,
     timeout: float | None = 3600.0,
 ) -> None:
     """Writes predictions for the windows of a scene as one raster, a TOG that lies where it does.
@@ -132,6 +135,9 @@ def paste(
         overviews: write smaller versions for maps too: of four pixels the mean, or the class that
             most of them have.
         max_bytes: the memory that the command may take.
+        resume: a file that keeps the windows of a scene until the raster is written, in their
+            order, as a NumPy file that grows. What is in it when a run begins, `pasted` windows,
+            is not needed again.
         timeout: seconds that the engine may take after the last window; None waits for as long as
             it takes.
 
@@ -150,6 +156,8 @@ def paste(
     line += ["--argmax"] * bool(argmax) + ["--overviews"] * bool(overviews)
     line += _legend(argmax, classes, palette)
     if isinstance(grid, GroundGrid):
+        if resume is not None:
+            raise SpecError("resume is for the windows of a scene, and grid is a GroundGrid")
         if scene is not None:
             raise SpecError(f"scene is {scene!r}: it must be None with a GroundGrid")
         placed = _corners(predictions, grid)
@@ -163,7 +171,8 @@ def paste(
         line += [f"--like={absolute(scene)}", f"--stride={stride_y}x{stride_x}"]
         line += [f"--window={height}x{width}", *["--pad"] * bool(grid.pad)]
         n = grid.count(*info(scene)["raster"]["shape"][1:])
-        placed = _numbers(predictions, n, (height, width))
+        kept = _Kept(resume, (n, height, width)) if resume is not None else None
+        placed = _numbers(predictions, n, (height, width), kept.n if kept else 0)
     else:
         raise SpecError(
             f"grid is {grid!r} and scene {scene!r}: grid must be the Grid that cut the windows of "
@@ -179,8 +188,80 @@ def paste(
             line.append("--ground=" + ",".join(map(str, numbers)))
             line.append(f"--window={shape[1]}x{shape[2]}")
             ask([*line, "-"], _from_the_top(places, shape, f), timeout)
-        else:
+        elif kept is None:
             ask([*line, "-"], _in_turn(placed, n, f), timeout)
+        else:
+            with kept:
+                ask([*line, "-"], kept.and_new(_in_turn(placed, n, f, kept.n)), timeout)
+            os.unlink(kept.path)
+
+
+@entry
+def pasted(resume: str | os.PathLike[str]) -> int:
+    """Returns how many windows of a scene `paste` has kept in a file, 0 if there is none.
+
+    A loop goes on behind them, in whole batches:
+
+        with chaski.load(scene, window=grid, shuffle=False, batch_size=16) as loader:
+            done = chaski.pasted("map.part") // 16 * 16
+            loader.load_state_dict({**loader.state_dict(), "samples": done})
+            parts = ((b["sample"], model(b["image"])) for b in loader)
+            chaski.paste(parts, scene, "map.tif", grid=grid, resume="map.part")
+    """
+    if not os.path.exists(resume):
+        return 0
+    with _Kept(resume) as kept:
+        return kept.n
+
+
+class _Kept:
+    """A NumPy file of all windows of a scene, of which the first `n` are there."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], want: tuple[int, int, int] | None = None
+    ) -> None:
+        self.path = absolute_path(os.fspath(path))
+        self._file = open(self.path, "rb" if want is None else "a+b")
+        self.n, self._head, each = 0, b"", 1
+        self._file.seek(0)
+        if size := os.fstat(self._file.fileno()).st_size:
+            try:
+                np.lib.format.read_magic(self._file)  # type: ignore[no-untyped-call, unused-ignore]
+                read_header = np.lib.format.read_array_header_1_0
+                shape, _, dtype = read_header(self._file)  # type: ignore[no-untyped-call, unused-ignore]
+                (n, *window), sides = shape, shape[2:]
+            except ValueError:
+                n, window, sides, dtype = 0, [], (), None
+            if len(window) != 3 or dtype != "<f4" or want not in (None, (n, *sides)):
+                raise SpecError(
+                    f"resume is {os.fspath(path)!r}, which holds something other than windows of "
+                    "this scene and grid: remove it to begin anew"
+                )
+            head, each = self._file.tell(), 4 * math.prod(window)
+            self.n = (size - head) // each
+            self._file.seek(0)
+            self._head = self._file.read(head)
+        if want is not None:  # a window that was cut is none
+            self._file.truncate(len(self._head) + self.n * each)
+
+    def __enter__(self) -> _Kept:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def and_new(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Yields the windows that are there, then others, which it keeps before."""
+        self._file.seek(0)
+        while piece := self._file.read(PIECE):
+            yield piece
+        head = next(pieces, self._head)
+        if self._head and head != self._head:
+            raise SpecError("predictions have other bands than those that resume holds")
+        for piece in itertools.chain([head] * (not self._head), pieces):
+            self._file.write(piece)
+            self._file.flush()
+            yield piece
 
 
 def _legend(argmax: bool, classes: Classes | None, palette: Classes | None) -> list[str]:
@@ -202,17 +283,18 @@ def _legend(argmax: bool, classes: Classes | None, palette: Classes | None) -> l
     return flags
 
 
-def _in_turn(placed: Placed, n: int, f: IO[bytes]) -> Iterator[bytes]:
-    """Yields a NumPy file of windows in the order of their numbers.
+def _in_turn(placed: Placed, n: int, f: IO[bytes], turn: int = 0) -> Iterator[bytes]:
+    """Yields the head of a NumPy file, then windows in the order of their numbers from turn on.
 
     A window that comes before its turn waits in a file, so a loop in order takes no disk.
     """
     waiting: dict[int, int] = {}  # by number: the place of a window in the file
     free: list[int] = []
-    turn, total, bar = 0, 0, Bar("paste")
+    total, first, bar = turn, True, Bar("paste")
     for numbers, windows in placed:
         windows = np.ascontiguousarray(windows, "<f4")
-        if total == 0:
+        if first:
+            first = False
             head = io.BytesIO()
             said = {"descr": "<f4", "fortran_order": False, "shape": (n, *windows.shape[1:])}
             np.lib.format.write_array_header_1_0(head, said)  # type: ignore[no-untyped-call, unused-ignore]
@@ -284,9 +366,9 @@ def _pairs(predictions: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
         yield pair[0], values
 
 
-def _numbers(predictions: Any, n: int, sides: Sequence[int]) -> Placed:
-    """Yields the numbers of windows of a grid over a scene, and the windows."""
-    seen = np.zeros(n, bool)
+def _numbers(predictions: Any, n: int, sides: Sequence[int], done: int = 0) -> Placed:
+    """Yields the numbers of windows of a grid over a scene, and the windows, from done on."""
+    seen = np.arange(n) < done
     for given, values in _pairs(predictions):
         index = as_array(given)
         if index.ndim != 1 or index.dtype.kind not in "iu":
@@ -298,7 +380,7 @@ def _numbers(predictions: Any, n: int, sides: Sequence[int]) -> Placed:
                 f"predictions are {values.shape} for {len(index)} samples: they must be "
                 f"(n, bands, {sides[0]}, {sides[1]})"
             )
-        rows = index >= 0
+        rows = index >= done  # without padding, which is -1
         index = index[rows]
         if index.max(initial=0) >= n:
             raise SpecError(f"a sample is {index.max()}: the grid has {n} windows in this scene")
