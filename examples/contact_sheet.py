@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-_GAP = 4  # pixels between chips
+GAP = 4  # pixels between chips
 
 
 def write_png(path: str | os.PathLike[str], rgb: npt.NDArray[np.uint8]) -> None:
@@ -33,7 +34,7 @@ def write_png(path: str | os.PathLike[str], rgb: npt.NDArray[np.uint8]) -> None:
 def contact_sheet(
     images: npt.NDArray[np.float32],
     masks: npt.NDArray[np.uint8],
-    palette: npt.NDArray[np.uint8],
+    colours: Sequence[str],
     bands: tuple[int, int, int] = (4, 3, 0),
     columns: int = 4,
 ) -> npt.NDArray[np.uint8]:
@@ -42,7 +43,7 @@ def contact_sheet(
     Args:
         images: shape (n, bands, y, x), normalised to mean 0 and standard deviation 1.
         masks: shape (n, y, x), classes.
-        palette: shape (256, 3), a colour for each class.
+        colours: "#rrggbb" of the classes from 0 on; the others are black.
         bands: those shown as red, green and blue.
         columns: pairs in a row.
 
@@ -50,13 +51,15 @@ def contact_sheet(
         The sheet, of shape (height, width, 3).
     """
     n, _, height, width = images.shape
+    palette = np.zeros((256, 3), np.uint8)
+    palette[: len(colours)] = [list(bytes.fromhex(c[1:])) for c in colours]
     # From 1.2 standard deviations below the mean to 2.3 above it.
     colour = np.clip((images[:, list(bands)] + 1.2) / 3.5, 0, 1).transpose(0, 2, 3, 1)
     pairs = np.concatenate([(255 * colour).astype(np.uint8), palette[masks]], axis=2)
-    cell_y, cell_x = height + _GAP, 2 * width + _GAP
+    cell_y, cell_x = height + GAP, 2 * width + GAP
     rows = -(-n // columns)
-    sheet = np.full((rows * cell_y + _GAP, columns * cell_x + _GAP, 3), 255, np.uint8)
+    sheet = np.full((rows * cell_y + GAP, columns * cell_x + GAP, 3), 255, np.uint8)
     for i, pair in enumerate(pairs):
-        y, x = _GAP + i // columns * cell_y, _GAP + i % columns * cell_x
+        y, x = GAP + i // columns * cell_y, GAP + i % columns * cell_x
         sheet[y : y + height, x : x + 2 * width] = pair
     return sheet

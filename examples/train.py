@@ -1,10 +1,11 @@
 """Trains a small segmentation network from the stream of a chaski engine.
 
-    python examples/train.py DATA --stats DATA/stats.json
+    python examples/train.py DATA --stats DATA/stats.json --scene testdata/demo/coast.tif
 
 DATA is what examples/demo-dataset writes: train/ and val/, each with images/{id}.tif and
-masks/{id}.tif. The engine runs beside this process: it reads, decodes, shuffles and normalises the
-chips while the network trains on those before.
+masks/{id}.tif, and labels.tif. The engine runs beside this process: it reads, decodes, shuffles and
+normalises the chips while the network trains on those before. With a scene, it then predicts a map
+of it, DATA/map.tif, and draws the scene, its labels and the map, DATA/map.png.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import chaski.torch
 import numpy as np
 import torch
 import torch.nn.functional as F
-from contact_sheet import contact_sheet, write_png
+from contact_sheet import GAP, contact_sheet, write_png
 from torch import nn
 
 CLASSES = ("land", "water", "vegetation")
+COLOURS = ("#e2cb97", "#2d5bbe", "#318642")
 NODATA = 255  # in masks; the loss leaves these pixels out
 
 
@@ -133,10 +135,33 @@ def progress(text: str, end: str = "") -> None:
 
 def save_sheet(path: Path, batch: dict[str, torch.Tensor]) -> None:
     """Writes a contact sheet of a batch."""
-    palette = np.zeros((256, 3), np.uint8)
-    palette[: len(CLASSES)] = (226, 203, 151), (45, 91, 190), (49, 134, 66)
-    sheet = contact_sheet(batch["image"].numpy(), batch["mask"][:, 0].numpy(), palette)
-    write_png(path, sheet)
+    write_png(path, contact_sheet(batch["image"].numpy(), batch["mask"][:, 0].numpy(), COLOURS))
+
+
+@torch.no_grad()
+def predict(net: nn.Module, scene: Path, stats: Path, out: Path) -> None:
+    """Writes a map of a scene, from windows that overlap."""
+    net.eval()
+    grid = chaski.Grid(128, overlap=64)
+    how: dict[str, Any] = {"normalize": "mean_std", "stats": stats, "batch_size": 16}
+    with chaski.load(scene, window=grid, shuffle=False, **how) as loader:
+        batches = ((b["sample"], torch.from_numpy(b["image"])) for b in loader)
+        parts = ((sample, net(image).softmax(1)) for sample, image in batches)
+        style: dict[str, Any] = {"classes": CLASSES, "palette": COLOURS, "overviews": True}
+        chaski.paste(parts, scene, out, grid=grid, argmax=True, **style)
+
+
+def draw_map(scene: Path, stats: Path, masks: list[Path], out: Path) -> float:
+    """Draws a scene beside its labels and its map; returns the share of pixels where they agree."""
+    how: dict[str, Any] = {"normalize": "mean_std", "stats": stats, "batch_size": 1}
+    with chaski.load(scene, **how) as loader:
+        image = next(iter(loader))["image"]
+    labels, predicted = (chaski.read(path)[0] for path in masks)
+    first = contact_sheet(image, labels[None], COLOURS, columns=1)
+    second = contact_sheet(image, predicted[None], COLOURS, columns=1)
+    write_png(out, np.concatenate([first, second[:, image.shape[-1] + GAP :]], axis=1))
+    known = labels != NODATA
+    return float((labels == predicted)[known].mean())
 
 
 def main() -> None:
@@ -149,6 +174,7 @@ def main() -> None:
     p.add_argument("--epochs", type=int, default=2)
     p.add_argument("--batch-size", type=int, default=16)
     p.add_argument("--sheet", type=Path, help="PNG to write of the first batch")
+    p.add_argument("--scene", type=Path, help="scene to predict a map of")
     args = p.parse_args()
 
     torch.manual_seed(7)
@@ -188,6 +214,12 @@ def main() -> None:
     print(f"loss                 {curve[0]:.3f} at the first step, {curve[-1]:.3f} at the last")
     if args.sheet:
         print(f"contact sheet        {args.sheet}")
+    if args.scene:
+        drawn = args.data / "map.png"
+        masks = [args.data / "labels.tif", args.data / "map.tif"]
+        predict(net, args.scene, args.stats, masks[1])
+        agree = draw_map(args.scene, args.stats, masks, drawn)
+        print(f"map of the scene     {masks[1]}, drawn in {drawn}: {agree:.1%} as labelled")
 
 
 if __name__ == "__main__":

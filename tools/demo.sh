@@ -21,7 +21,8 @@ PY
 
 heading "Two epochs of training on the batches that the engine streams"
 # Waiting threads of PyTorch must not spin, because the engine needs the cores as well.
-OMP_WAIT_POLICY=passive .venv/bin/python examples/train.py "$data" --stats "$data/stats.json" --sheet "$data/batch.png"
+OMP_WAIT_POLICY=passive .venv/bin/python examples/train.py "$data" --stats "$data/stats.json" \
+  --sheet "$data/batch.png" --scene testdata/demo/coast.tif
 
 heading "Chips in a TACO container; training on it, without unpacking it"
 .venv/bin/python examples/cut_chips.py testdata/coast/coast.tacozip "$data/coast.tacozip"

@@ -4,6 +4,7 @@
 //	OUT/train/images/{id}.tif   uint16, the scene's six bands
 //	OUT/train/masks/{id}.tif    uint8, one band: 0 land, 1 water, 2 vegetation, 255 nodata
 //	OUT/val/...                 the same, from rows of the scene that no training chip touches
+//	OUT/labels.tif              the mask of the whole scene
 //
 // Chips of even number are TOGs (zstd and a predictor), chips of odd number rumi files (OpenZL
 // frames): the loader takes both, side by side in one folder.
@@ -72,6 +73,13 @@ func run(ctx context.Context, scene, out string, size, stride int) error {
 		return fmt.Errorf("%s: %v of %v, not six bands of uint16", scene, img.Shape, img.DType)
 	}
 	height, w := img.Shape[1], img.Shape[2]
+	whole := chip{img.Data, height, w}
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	if err := whole.writeMask(ctx, filepath.Join(out, "labels.tif")); err != nil {
+		return err
+	}
 	if size < 16 || stride < 1 || 2*size > height || size > w {
 		return fmt.Errorf("chips of %d pixels every %d from a scene of %d by %d", size, stride, height, w)
 	}
@@ -115,7 +123,7 @@ func cut(ctx context.Context, img *raster.Array, out string, size, y0, y1, step 
 	g.SetLimit(runtime.NumCPU())
 	for i, corner := range corners {
 		g.Go(func() error {
-			c := chip{pixels: crop(img, corner[0], corner[1], size), size: size}
+			c := chip{crop(img, corner[0], corner[1], size), size, size}
 			return c.write(ctx, out, i, c.mask(&list[i]))
 		})
 	}
@@ -145,15 +153,15 @@ func crop(img *raster.Array, y0, x0, size int) []byte {
 	return out
 }
 
-// chip is an image of shape (6, size, size), uint16.
+// chip is an image of shape (6, height, width), uint16.
 type chip struct {
-	pixels []byte
-	size   int
+	pixels        []byte
+	height, width int
 }
 
 // at returns sample i of a band.
 func (c chip) at(band, i int) float64 {
-	return float64(binary.LittleEndian.Uint16(c.pixels[2*(band*c.size*c.size+i):]))
+	return float64(binary.LittleEndian.Uint16(c.pixels[2*(band*c.height*c.width+i):]))
 }
 
 // counts are the pixels of a mask by class.
@@ -171,7 +179,7 @@ func (c counts) String() string {
 
 // mask labels every pixel.
 func (c chip) mask(n *counts) []byte {
-	out := make([]byte, c.size*c.size)
+	out := make([]byte, c.height*c.width)
 	for i := range out {
 		redEdge, nir, swir := c.at(b05, i), c.at(b8a, i), c.at(b11, i)
 		switch {
@@ -191,23 +199,34 @@ func (c chip) mask(n *counts) []byte {
 
 // write writes image and mask number i.
 func (c chip) write(ctx context.Context, out string, i int, mask []byte) error {
-	image := convert.Chip{Shape: [3]int{6, c.size, c.size}, DType: chunk.Uint16, Pixels: c.pixels}
-	label := convert.Chip{Shape: [3]int{1, c.size, c.size}, DType: chunk.Uint8, Pixels: mask}
-	options := convert.Options{Format: convert.Rumi, Graph: "delta>zstd", Tile: c.size, Level: level, Workers: 1,
+	image := convert.Chip{Shape: [3]int{6, c.height, c.width}, DType: chunk.Uint16, Pixels: c.pixels}
+	label := convert.Chip{Shape: [3]int{1, c.height, c.width}, DType: chunk.Uint8, Pixels: mask}
+	options := convert.Options{Format: convert.Rumi, Graph: "delta>zstd", Tile: c.width, Level: level, Workers: 1,
 		MaxBytes: math.MaxInt64}
 	if i%2 == 0 {
 		options.Format, options.Graph = convert.TOG, ""
 		image.NoData, label.NoData = "0", fmt.Sprint(nodata)
 	}
 	for folder, picture := range map[string]*convert.Chip{"images": &image, "masks": &label} {
-		var file bytes.Buffer
-		if err := picture.Write(ctx, &file, options); err != nil {
-			return err
-		}
-		name := filepath.Join(out, folder, fmt.Sprintf("%05d.tif", i))
-		if err := os.WriteFile(name, file.Bytes(), 0o666); err != nil {
+		if err := write(ctx, filepath.Join(out, folder, fmt.Sprintf("%05d.tif", i)), picture, options); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeMask writes the mask alone, as a TOG.
+func (c chip) writeMask(ctx context.Context, name string) error {
+	label := convert.Chip{Shape: [3]int{1, c.height, c.width}, DType: chunk.Uint8, Pixels: c.mask(&counts{}),
+		NoData: fmt.Sprint(nodata)}
+	return write(ctx, name, &label, convert.Options{Format: convert.TOG, Tile: 128, Level: level, Workers: 1,
+		MaxBytes: math.MaxInt64})
+}
+
+func write(ctx context.Context, name string, chip *convert.Chip, options convert.Options) error {
+	var file bytes.Buffer
+	if err := chip.Write(ctx, &file, options); err != nil {
+		return err
+	}
+	return os.WriteFile(name, file.Bytes(), 0o666)
 }

@@ -77,7 +77,7 @@ func TestChips(t *testing.T) {
 
 // TestMaskNoData promises that pixels without data have no class.
 func TestMaskNoData(t *testing.T) {
-	c := chip{pixels: make([]byte, 2*6*4), size: 2}
+	c := chip{make([]byte, 2*6*4), 2, 2}
 	for band := range 6 {
 		for i := 1; i < 4; i++ { // all but the first pixel
 			c.pixels[2*(band*4+i)] = byte(10 * (band + 1))
