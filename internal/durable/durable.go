@@ -109,6 +109,22 @@ func WriteFile(name string, write func(*os.File) error) error {
 	return err
 }
 
+// Scratch creates a temporary file, and returns what closes and removes it. Where the system removes open files, it has
+// no name, so a program that is killed leaves nothing.
+func Scratch() (file *os.File, release func(), err error) {
+	file, err = os.CreateTemp("", "chaski-*"+suffix)
+	if err != nil {
+		return nil, nil, err
+	}
+	unnamed := os.Remove(file.Name()) == nil
+	return file, func() {
+		_ = file.Close()
+		if !unnamed {
+			_ = os.Remove(file.Name())
+		}
+	}, nil
+}
+
 // Writable returns an error if WriteFile could not create the file name, so a program can say so before it has
 // worked for the content.
 func Writable(name string) error {

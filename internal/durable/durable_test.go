@@ -534,3 +534,25 @@ func TestRenameNew(t *testing.T) {
 		t.Errorf("a file that is missing: %v", err)
 	}
 }
+
+// TestScratch: a temporary file holds what is written, and nothing is left of it.
+func TestScratch(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir)
+	file, release, err := Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt([]byte("tile"), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 4)
+	if _, err := file.ReadAt(got, 1<<20); err != nil || string(got) != "tile" {
+		t.Errorf("%q, %v", got, err)
+	}
+	release()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/ops/convert"
@@ -82,12 +82,11 @@ func inFile(name string, err error) error {
 // spooled writes a raster with emit, when fill has added all of its rows. Compressed tiles lie in a temporary file
 // until then.
 func spooled(t tiff.TOGOptions, emit Emit, fill func(add func(y, rows int, strip []byte) error) error) error {
-	spool, err := os.CreateTemp("", "chaski-paste-")
+	spool, release, err := durable.Scratch()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(spool.Name())
-	defer spool.Close()
+	defer release()
 	to, err := newPyramid(t, spool)
 	if err != nil {
 		return err
