@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import warnings
 from importlib.metadata import EntryPoints
@@ -189,7 +190,10 @@ def test_what_lightning_does_not_load_is_said(chips, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
 def test_each_package_finds_its_callback(package):
     trainer = pytest.importorskip(package).Trainer(accelerator="cpu", logger=False)
-    assert [type(c).__name__ for c in trainer.callbacks].count("Resume") == 1
+    (callback,) = (c for c in trainer.callbacks if type(c).__name__ == "Resume")
+    callback.states = [{"epoch": 1}]
+    again = pickle.loads(pickle.dumps(callback))  # as for processes that a Trainer spawns
+    assert type(again).__name__ == "Resume" and again.states == callback.states
 
 
 def test_a_package_that_is_not_installed_is_said(chips, tmp_path, monkeypatch):  # noqa: F811

@@ -34,13 +34,18 @@ def _resume(package: str) -> Any:
 
         states: Sequence[Mapping[str, Any]] = ()
 
+        def __reduce__(self) -> tuple[Any, ...]:
+            """Is pickled with the Trainer for processes that it spawns."""
+            return _resume, (package,), self.__dict__
+
         def on_load_checkpoint(self, trainer: Any, module: Any, checkpoint: Any) -> None:
             state = checkpoint.get("loops", {}).get("fit_loop", {}).get("state_dict", {})
             self.states = state.get("combined_loader", ())
 
         def on_train_start(self, trainer: Any, module: Any) -> None:
             states, self.states = self.states, ()
-            ours: Any = getattr(sys.modules.get("chaski.torch"), "IterableDataset", ())
+            if (ours := getattr(sys.modules.get("chaski.torch"), "IterableDataset", None)) is None:
+                return
             loaders = lightning.utilities.CombinedLoader(trainer.train_dataloader).flattened
             if not any(isinstance(d, ours) for d in loaders):
                 return
