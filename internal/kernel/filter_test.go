@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 )
 
 // slowUnfilter undoes a filter as section 9.2 of the specification of PNG says, byte by byte.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 )
 
 // floats views the memory at one end of a room as n numbers.

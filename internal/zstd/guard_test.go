@@ -7,8 +7,8 @@ import (
 
 	kzstd "github.com/klauspost/compress/zstd"
 
-	"github.com/chaski-eo/chaski/internal/guard"
 	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 )
 
 // TestNothingOutsideIsTouched: decoding valid and broken frames reads nothing behind src, and reads

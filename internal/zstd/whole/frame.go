@@ -59,7 +59,7 @@ func (d *Decoder) DecodePrefix(dst []byte, n, need int, src []byte) bool {
 	*f = frameState{src: src, buf: dst, size: n, need: need, rep: [3]uint64{1, 4, 8}}
 	ok := f.header() && d.blocks() && (need < n || f.end())
 	f.src, f.buf = nil, nil
-	d.run.release()
+	d.run = run{} // it refers to the caller's memory
 	return ok
 }
 

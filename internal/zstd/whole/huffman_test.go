@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/huff0"
 
-	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 

@@ -43,9 +43,6 @@ const (
 	corrupt
 )
 
-// release lets go of the caller's memory.
-func (r *run) release() { *r = run{} }
-
 // sequences decodes and executes the sequences of a block that ends at end, and appends its remaining literals.
 func (d *Decoder) sequences(l *literals, count, end int) bool {
 	f, r := &d.frame, &d.run

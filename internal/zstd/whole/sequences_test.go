@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 

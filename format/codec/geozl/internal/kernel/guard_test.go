@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 )
 
 // TestPforReadsItsBytesOnly: a body of pfor is unpacked without a byte before or after it, also where its

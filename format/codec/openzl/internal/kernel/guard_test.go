@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/fse"
-	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 )
 
 // rooms are memory regions whose ends fault. They hold the arguments of a kernel.

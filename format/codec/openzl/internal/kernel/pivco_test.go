@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/guard"
 )
 
 // slowPivco writes PivCo Huffman by its definition: it splits lists of symbols by the codes of the leaves.
