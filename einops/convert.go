@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
@@ -22,7 +22,7 @@ type Convert struct {
 	// From is any type. To is From, float32, float16, bfloat16 or uint8; for complex types it is From.
 	// For real types To may also be int64, which losses want for classes. Scale, Offset
 	// and Clip need float32, float16, bfloat16 or uint8 as To.
-	From, To chunk.DType
+	From, To dtype.Type
 	// Scale (a) and Offset (c) have a value for each index of input axis b, one for all, or none.
 	Scale, Offset []float32
 	// Clip limits results to [Lo, Hi], in output units. NaN stays NaN.
@@ -58,7 +58,7 @@ const OutOfRange = 2
 
 // Converter is a compiled Convert. It is immutable and safe for concurrent use.
 type Converter struct {
-	from, to         chunk.DType
+	from, to         dtype.Type
 	fromNum, toNum   kernel.Num // None for complex types
 	fromSize, toSize int
 
@@ -84,9 +84,9 @@ type Converter struct {
 	complexParts kernel.Num
 }
 
-var complexParts = map[chunk.DType]kernel.Num{
-	chunk.Complex64: kernel.F32, chunk.Complex128: kernel.F64, chunk.ComplexInt16: kernel.I16,
-	chunk.ComplexInt32: kernel.I32, chunk.ComplexFloat16: kernel.F16,
+var complexParts = map[dtype.Type]kernel.Num{
+	dtype.Complex64: kernel.F32, dtype.Complex128: kernel.F64, dtype.ComplexInt16: kernel.I16,
+	dtype.ComplexInt32: kernel.I32, dtype.ComplexFloat16: kernel.F16,
 }
 
 // NewConverter checks c and chooses the loops for it. Its error has kind fault.Unsupported if the pair of
@@ -101,9 +101,9 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, errors.New("einops: conversion without a sample or element type")
 	}
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
-	converter.widens = c.To == chunk.Int64 && c.From != c.To && !arithmetic && converter.fromNum != kernel.None &&
+	converter.widens = c.To == dtype.Int64 && c.From != c.To && !arithmetic && converter.fromNum != kernel.None &&
 		converter.fromNum != kernel.U64 && !converter.fromNum.IsFloat()
-	wholes := c.To == chunk.Int64 && (converter.fromNum.IsFloat() || converter.fromNum == kernel.U64) && !arithmetic
+	wholes := c.To == dtype.Int64 && (converter.fromNum.IsFloat() || converter.fromNum == kernel.U64) && !arithmetic
 	if !converter.target() && !converter.widens && !wholes && (c.From != c.To || arithmetic) {
 		what := "to " + c.To.String()
 		if c.From == c.To {
@@ -115,11 +115,11 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
 	}
 	converter.copies = c.From == c.To && !arithmetic
-	if converter.checked = c.Checked && !converter.copies; converter.checked && c.To != chunk.Uint8 && !wholes {
+	if converter.checked = c.Checked && !converter.copies; converter.checked && c.To != dtype.Uint8 && !wholes {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "checked, to %s", c.To)
 	}
 	// Through float32 these would be rounded twice, and bits would differ from numpy's.
-	converter.odd = c.From == chunk.Float64 && !arithmetic && (c.To == chunk.Float16 || c.To == chunk.Uint8)
+	converter.odd = c.From == dtype.Float64 && !arithmetic && (c.To == dtype.Float16 || c.To == dtype.Uint8)
 	if err := converter.setArithmetic(c); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
@@ -76,7 +76,7 @@ func layoutOf(t testing.TB, plan *einops.Plan, axes []einops.Axis) []int {
 	for i := range dst.Data {
 		dst.Data[i] = 0xff // what is not written shows
 	}
-	cv := mustConverter(t, einops.Convert{From: chunk.Uint32, To: chunk.Uint32})
+	cv := mustConverter(t, einops.Convert{From: dtype.Uint32, To: dtype.Uint32})
 	for n := range s[axisN] {
 		for k := range s[axisT] {
 			data := make([]byte, 4*block)
@@ -84,7 +84,7 @@ func layoutOf(t testing.TB, plan *einops.Plan, axes []einops.Axis) []int {
 				binary.LittleEndian.PutUint32(data[4*i:], uint32((n*s[axisT]+k)*block+i))
 			}
 			plan.Scatter(dst, cv, einops.Box{n, k, 0, s[axisB], 0, s[axisY], 0, s[axisX]},
-				einops.Block{data, chunk.Uint32, s[axisY] * s[axisX], s[axisX], 1, 0})
+				einops.Block{data, dtype.Uint32, s[axisY] * s[axisX], s[axisX], 1, 0})
 		}
 	}
 	out := make([]int, plan.Len())
@@ -358,16 +358,16 @@ func TestPatternsOfTheManual(t *testing.T) {
 
 // conversionCase is a case of testdata/oracle.py.
 type conversionCase struct {
-	From   chunk.DType `json:"from"`
-	To     chunk.DType `json:"to"`
-	Data   string      `json:"data"`
-	Scale  *float32    `json:"scale,omitempty"`
-	Offset *float32    `json:"offset,omitempty"`
-	Clip   []float32   `json:"clip,omitempty"`
-	NoData any         `json:"nodata,omitempty"`
-	Fill   *float64    `json:"fill,omitempty"`
-	Out    string      `json:"out,omitempty"`
-	Mask   []int       `json:"mask,omitempty"`
+	From   dtype.Type `json:"from"`
+	To     dtype.Type `json:"to"`
+	Data   string     `json:"data"`
+	Scale  *float32   `json:"scale,omitempty"`
+	Offset *float32   `json:"offset,omitempty"`
+	Clip   []float32  `json:"clip,omitempty"`
+	NoData any        `json:"nodata,omitempty"`
+	Fill   *float64   `json:"fill,omitempty"`
+	Out    string     `json:"out,omitempty"`
+	Mask   []int      `json:"mask,omitempty"`
 }
 
 func (c conversionCase) convert() einops.Convert {
@@ -438,12 +438,12 @@ func (c conversionCase) check(t *testing.T) {
 
 // sameElement compares bits. All NaNs are equal, because IEEE 754 leaves their payload to the
 // processor.
-func sameElement(a, b []byte, d chunk.DType) bool {
+func sameElement(a, b []byte, d dtype.Type) bool {
 	if slices.Equal(a, b) {
 		return true
 	}
 	switch d {
-	case chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Float64:
+	case dtype.Float16, dtype.BFloat16, dtype.Float32, dtype.Float64:
 		x, y := readSample(a, d).f, readSample(b, d).f
 		return x != x && y != y
 	}
@@ -464,16 +464,16 @@ func TestConversionsAgainstCheckedInNumpy(t *testing.T) {
 }
 
 var (
-	realTypes = []chunk.DType{
-		chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Uint64, chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64,
-		chunk.Float16, chunk.Float32, chunk.Float64, chunk.BFloat16,
+	realTypes = []dtype.Type{
+		dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64, dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64,
+		dtype.Float16, dtype.Float32, dtype.Float64, dtype.BFloat16,
 	}
-	targetTypes = []chunk.DType{chunk.Float32, chunk.Float16, chunk.BFloat16, chunk.Uint8}
-	widened     = []chunk.DType{
-		chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Int8, chunk.Int16, chunk.Int32,
+	targetTypes = []dtype.Type{dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Uint8}
+	widened     = []dtype.Type{
+		dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Int8, dtype.Int16, dtype.Int32,
 	} // to int64
-	complexTypes = []chunk.DType{
-		chunk.Complex64, chunk.Complex128, chunk.ComplexInt16, chunk.ComplexInt32, chunk.ComplexFloat16,
+	complexTypes = []dtype.Type{
+		dtype.Complex64, dtype.Complex128, dtype.ComplexInt16, dtype.ComplexInt32, dtype.ComplexFloat16,
 	}
 )
 
@@ -483,7 +483,7 @@ func TestConversionsAgainstPython(t *testing.T) {
 	for _, from := range realTypes {
 		targets := targetTypes
 		if slices.Contains(widened, from) {
-			targets = append(slices.Clip(targets), chunk.Int64)
+			targets = append(slices.Clip(targets), dtype.Int64)
 		}
 		for _, to := range targets {
 			for k := range 8 {
@@ -499,11 +499,11 @@ func TestConversionsAgainstPython(t *testing.T) {
 					}
 				}
 				c := conversionCase{From: from, To: to, Data: hex.EncodeToString(data)}
-				if k&2 != 0 && to != chunk.Int64 {
+				if k&2 != 0 && to != dtype.Int64 {
 					a, o := r.Float32()*4-2, r.Float32()*10-5
 					c.Scale, c.Offset = &a, &o
 				}
-				if k == 3 && to != chunk.Int64 {
+				if k == 3 && to != dtype.Int64 {
 					c.Clip = []float32{-1 - r.Float32(), 1 + r.Float32()}
 				}
 				if k >= 4 {
@@ -525,8 +525,8 @@ func TestConversionsAgainstPython(t *testing.T) {
 // drawConvert makes a random conversion that slowElement can check.
 func drawConvert(t *rapid.T, bands int) einops.Convert {
 	c := einops.Convert{
-		From: rapid.SampledFrom([]chunk.DType{
-			chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32, chunk.Int64,
+		From: rapid.SampledFrom([]dtype.Type{
+			dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Int64,
 		}).Draw(t, "from"),
 		To: rapid.SampledFrom(targetTypes).Draw(t, "to"),
 	}
@@ -534,13 +534,13 @@ func drawConvert(t *rapid.T, bands int) einops.Convert {
 		c.To = c.From
 	}
 	if rapid.IntRange(0, 3).Draw(t, "label") == 0 {
-		c.From, c.To = rapid.SampledFrom(widened).Draw(t, "label from"), chunk.Int64
+		c.From, c.To = rapid.SampledFrom(widened).Draw(t, "label from"), dtype.Int64
 	}
 	if rapid.IntRange(0, 3).Draw(t, "missing NaN") == 0 {
-		c.From, c.MissNaN = chunk.Float32, true
-		c.To = rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Float32, chunk.BFloat16}).Draw(t, "to of NaN")
+		c.From, c.MissNaN = dtype.Float32, true
+		c.To = rapid.SampledFrom([]dtype.Type{dtype.Uint8, dtype.Float32, dtype.BFloat16}).Draw(t, "to of NaN")
 	}
-	native := c.To == chunk.Int64 || c.From == c.To && c.To != chunk.Float32 && c.To != chunk.Uint8
+	native := c.To == dtype.Int64 || c.From == c.To && c.To != dtype.Float32 && c.To != dtype.Uint8
 	values := func(label string) []float32 {
 		n := rapid.SampledFrom([]int{0, 1, bands}).Draw(t, label)
 		if n == 0 {
@@ -561,12 +561,12 @@ func drawConvert(t *rapid.T, bands int) einops.Convert {
 		if n := rapid.SampledFrom([]int{0, 1, bands}).Draw(t, "lists of nodata"); n > 0 {
 			c.Missing = rapid.SliceOfN(rapid.SliceOfN(value, 0, 3), n, n).Draw(t, "missing")
 		}
-		if c.From != c.To || c.To != chunk.Int64 && c.To != chunk.Int16 && c.To != chunk.Uint16 {
+		if c.From != c.To || c.To != dtype.Int64 && c.To != dtype.Int16 && c.To != dtype.Uint16 {
 			c.FillNoData = rapid.Bool().Draw(t, "fill")
 			c.Fill = 9
 		}
 	}
-	c.Checked = c.To == chunk.Uint8 && rapid.Bool().Draw(t, "checked")
+	c.Checked = c.To == dtype.Uint8 && rapid.Bool().Draw(t, "checked")
 	return c
 }
 
@@ -608,7 +608,7 @@ func TestScatterInPieces(t *testing.T) {
 				data[i] = byte(r.Uint32())
 			}
 		}
-		for i := 0; c.From == chunk.Float32 && i < len(data); i += 4 * (1 + r.IntN(9)) {
+		for i := 0; c.From == dtype.Float32 && i < len(data); i += 4 * (1 + r.IntN(9)) {
 			copy(data[i:], []byte{0, 0, 0xc0, 0x7f}) // NaN
 		}
 
@@ -667,7 +667,7 @@ func cut(r *rand.Rand, n int) [][2]int {
 }
 
 // blockOf copies a box of a (b, y, x) image to a block of random axis order and direction, with gaps.
-func blockOf(r *rand.Rand, image []byte, d chunk.DType, s [numAxes]int, box einops.Box) einops.Block {
+func blockOf(r *rand.Rand, image []byte, d dtype.Type, s [numAxes]int, box einops.Box) einops.Block {
 	b, h, w := box.B1-box.B0, box.Y1-box.Y0, box.X1-box.X0
 	blk := einops.Block{DType: d}
 	gap := r.IntN(2) * r.IntN(4)
@@ -742,8 +742,8 @@ func TestManyRuns(t *testing.T) {
 	}
 	dst := einops.Target{Data: make([]byte, w)}
 	plan.Scatter(dst, mustConverter(t, einops.Convert{
-		From: chunk.Uint8, To: chunk.Uint8,
-	}), einops.Box{B1: 1, Y1: 1, X1: w}, einops.Block{data, chunk.Uint8, 0, 0, 1, 0})
+		From: dtype.Uint8, To: dtype.Uint8,
+	}), einops.Box{B1: 1, Y1: 1, X1: w}, einops.Block{data, dtype.Uint8, 0, 0, 1, 0})
 	for i := range w / 2 {
 		if dst.Data[i] != data[2*i] || dst.Data[w/2+i] != data[2*i+1] {
 			t.Fatalf("pair %d is %d %d", i, dst.Data[i], dst.Data[w/2+i])
@@ -759,14 +759,14 @@ func TestFillBox(t *testing.T) {
 			return
 		}
 		s := sizesOf(axes)
-		to := rapid.SampledFrom([]chunk.DType{
-			chunk.Float32, chunk.Float16, chunk.Uint8, chunk.Int16, chunk.Complex128,
+		to := rapid.SampledFrom([]dtype.Type{
+			dtype.Float32, dtype.Float16, dtype.Uint8, dtype.Int16, dtype.Complex128,
 		}).Draw(rt, "to")
 		masked, fills := rapid.Bool().Draw(rt, "masked"), rapid.Bool().Draw(rt, "fills")
 		cv := mustConverter(t, einops.Convert{From: to, To: to, Fill: 3, FillNoData: fills})
-		elem := map[chunk.DType][]byte{
-			chunk.Float32: {0, 0, 0x40, 0x40}, chunk.Float16: {0, 0x42}, chunk.Uint8: {3}, chunk.Int16: {3, 0},
-			chunk.Complex128: {0, 0, 0, 0, 0, 0, 8, 0x40, 0, 0, 0, 0, 0, 0, 0, 0},
+		elem := map[dtype.Type][]byte{
+			dtype.Float32: {0, 0, 0x40, 0x40}, dtype.Float16: {0, 0x42}, dtype.Uint8: {3}, dtype.Int16: {3, 0},
+			dtype.Complex128: {0, 0, 0, 0, 0, 0, 8, 0x40, 0, 0, 0, 0, 0, 0, 0, 0},
 		}[to]
 		dst := einops.Target{Data: make([]byte, plan.Len()*len(elem)), Mask: make([]byte, plan.Len())}
 		for i := range dst.Data {
@@ -815,24 +815,24 @@ func TestConverterRefuses(t *testing.T) {
 	scale := []float32{1}
 	zero, bits := 0.0, uint64(0)
 	for _, from := range complexTypes {
-		for _, to := range append([]chunk.DType{chunk.Uint16}, targetTypes...) {
+		for _, to := range append([]dtype.Type{dtype.Uint16}, targetTypes...) {
 			if _, err := einops.NewConverter(einops.Convert{From: from, To: to}); !errors.Is(err, fault.Unsupported) {
 				t.Errorf("%s to %s: %v", from, to, err)
 			}
 		}
 	}
 	for i, c := range []einops.Convert{
-		{From: chunk.Uint16, To: chunk.Int16},
-		{From: chunk.Float32, To: chunk.Int64, Scale: scale},
-		{From: chunk.ComplexInt16, To: chunk.Int64},
-		{From: chunk.Uint8, To: chunk.Int64, Scale: scale},
-		{From: chunk.Uint8, To: chunk.Int64, Clip: true},
-		{From: chunk.Uint16, To: chunk.Float64},
-		{From: chunk.Uint16, To: chunk.Complex64},
-		{From: chunk.Uint16, To: chunk.Uint16, Scale: scale},
-		{From: chunk.Float64, To: chunk.Float64, Clip: true},
-		{From: chunk.Complex64, To: chunk.Complex64, Offset: scale},
-		{From: chunk.Complex64, To: chunk.Complex64, NoDataBits: &bits},
+		{From: dtype.Uint16, To: dtype.Int16},
+		{From: dtype.Float32, To: dtype.Int64, Scale: scale},
+		{From: dtype.ComplexInt16, To: dtype.Int64},
+		{From: dtype.Uint8, To: dtype.Int64, Scale: scale},
+		{From: dtype.Uint8, To: dtype.Int64, Clip: true},
+		{From: dtype.Uint16, To: dtype.Float64},
+		{From: dtype.Uint16, To: dtype.Complex64},
+		{From: dtype.Uint16, To: dtype.Uint16, Scale: scale},
+		{From: dtype.Float64, To: dtype.Float64, Clip: true},
+		{From: dtype.Complex64, To: dtype.Complex64, Offset: scale},
+		{From: dtype.Complex64, To: dtype.Complex64, NoDataBits: &bits},
 	} {
 		if _, err := einops.NewConverter(c); !errors.Is(err, fault.Unsupported) {
 			t.Errorf("case %d: %v", i, err)
@@ -840,16 +840,16 @@ func TestConverterRefuses(t *testing.T) {
 	}
 	for i, c := range []einops.Convert{
 		{},
-		{From: chunk.Uint16},
-		{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{}},
-		{From: chunk.Uint16, To: chunk.Float32, Clip: true, Lo: 1, Hi: 0},
-		{From: chunk.Uint16, To: chunk.Float32, Clip: true, Lo: float32(math.NaN())},
-		{From: chunk.Uint16, To: chunk.Uint16, Fill: -1},
-		{From: chunk.Uint16, To: chunk.Uint8, Fill: 0.5},
-		{From: chunk.Uint16, To: chunk.Uint8, Fill: math.NaN()},
-		{From: chunk.Int8, To: chunk.Int8, Fill: 128, NoData: &zero},
-		{From: chunk.Uint8, To: chunk.Int64, Fill: 0x1p63},
-		{From: chunk.Uint8, To: chunk.Int64, Fill: 0.5},
+		{From: dtype.Uint16},
+		{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{}},
+		{From: dtype.Uint16, To: dtype.Float32, Clip: true, Lo: 1, Hi: 0},
+		{From: dtype.Uint16, To: dtype.Float32, Clip: true, Lo: float32(math.NaN())},
+		{From: dtype.Uint16, To: dtype.Uint16, Fill: -1},
+		{From: dtype.Uint16, To: dtype.Uint8, Fill: 0.5},
+		{From: dtype.Uint16, To: dtype.Uint8, Fill: math.NaN()},
+		{From: dtype.Int8, To: dtype.Int8, Fill: 128, NoData: &zero},
+		{From: dtype.Uint8, To: dtype.Int64, Fill: 0x1p63},
+		{From: dtype.Uint8, To: dtype.Int64, Fill: 0.5},
 	} {
 		if _, err := einops.NewConverter(c); err == nil {
 			t.Errorf("case %d is taken", i)
@@ -902,20 +902,20 @@ func TestNoDataOfComplexAndWideTypes(t *testing.T) {
 		mask []byte
 	}{
 		{
-			einops.Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &minus},
+			einops.Convert{From: dtype.Complex64, To: dtype.Complex64, NoData: &minus},
 			complex64s(-9999, 0, -9999, 1, 0, -9999), []byte{0, 1, 1},
 		},
 		{
-			einops.Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &nan},
+			einops.Convert{From: dtype.Complex64, To: dtype.Complex64, NoData: &nan},
 			complex64s(f, 0, 0, f, 1, 1), []byte{0, 0, 1},
 		},
 		{
-			einops.Convert{From: chunk.ComplexInt16, To: chunk.ComplexInt16, NoData: &minus},
+			einops.Convert{From: dtype.ComplexInt16, To: dtype.ComplexInt16, NoData: &minus},
 			[]byte{0xf1, 0xd8, 0, 0, 0, 0, 0xf1, 0xd8},
 			[]byte{0, 1},
 		},
 		{
-			einops.Convert{From: chunk.Uint64, To: chunk.Float32, NoDataBits: &bits},
+			einops.Convert{From: dtype.Uint64, To: dtype.Float32, NoDataBits: &bits},
 			[]byte{0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 			[]byte{0, 1},
 		},
@@ -954,7 +954,7 @@ func TestScatterFromManyGoroutines(t *testing.T) {
 	plan := mustPlan(t, "b (h p) (w q) -> (h w) (p q b)", []einops.Axis{
 		{"b", 3}, {"y", side}, {"x", side},
 	}, map[string]int{"p": 8, "q": 8})
-	cv := mustConverter(t, einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1, 2, 3}})
+	cv := mustConverter(t, einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1, 2, 3}})
 	data := make([]byte, 3*side*side*2)
 	for i := range data {
 		data[i] = byte(i * 7)
@@ -962,12 +962,12 @@ func TestScatterFromManyGoroutines(t *testing.T) {
 	target := func() einops.Target { return einops.Target{make([]byte, 4*plan.Len()), make([]byte, plan.Len())} }
 	one, many := target(), target()
 	plan.Scatter(one, cv, einops.Box{B1: 3, Y1: side, X1: side},
-		einops.Block{data, chunk.Uint16, side * side, side, 1, 0})
+		einops.Block{data, dtype.Uint16, side * side, side, 1, 0})
 	var wg sync.WaitGroup
 	for y := range side {
 		wg.Go(func() {
 			plan.Scatter(many, cv, einops.Box{B1: 3, Y0: y, Y1: y + 1, X1: side}, einops.Block{
-				data[2*y*side:], chunk.Uint16, side * side, side, 1, 0,
+				data[2*y*side:], dtype.Uint16, side * side, side, 1, 0,
 			})
 		})
 	}
@@ -988,7 +988,7 @@ func TestScatterNoAlloc(t *testing.T) {
 		}
 		plan := mustPlan(t, pattern, axes, sizes)
 		for _, from := range realTypes {
-			for _, to := range append([]chunk.DType{from}, targetTypes...) {
+			for _, to := range append([]dtype.Type{from}, targetTypes...) {
 				cv := mustConverter(t, einops.Convert{From: from, To: to, NoData: &nodata, Fill: 1, FillNoData: true})
 				dst := einops.Target{Data: make([]byte, plan.Len()*to.Size()), Mask: make([]byte, plan.Len())}
 				blk := einops.Block{make([]byte, 3*32*32*from.Size()), from, 1024, 32, 1, 0}
@@ -1007,11 +1007,11 @@ func TestScatterNoAlloc(t *testing.T) {
 
 func TestScatterPanicsOnMistakes(t *testing.T) {
 	plan := mustPlan(t, "b y x", []einops.Axis{{"b", 2}, {"y", 4}, {"x", 4}}, nil)
-	cv := mustConverter(t, einops.Convert{From: chunk.Uint8, To: chunk.Uint8})
-	perBand := mustConverter(t, einops.Convert{From: chunk.Uint8, To: chunk.Float32, Scale: []float32{1, 2}})
+	cv := mustConverter(t, einops.Convert{From: dtype.Uint8, To: dtype.Uint8})
+	perBand := mustConverter(t, einops.Convert{From: dtype.Uint8, To: dtype.Float32, Scale: []float32{1, 2}})
 	dst := einops.Target{Data: make([]byte, 32)}
 	good := einops.Box{B1: 1, Y1: 4, X1: 4}
-	blk := einops.Block{make([]byte, 16), chunk.Uint8, 16, 4, 1, 0}
+	blk := einops.Block{make([]byte, 16), dtype.Uint8, 16, 4, 1, 0}
 	plan.Scatter(dst, cv, good, blk)
 	for name, f := range map[string]func(){
 		"box":            func() { plan.Scatter(dst, cv, einops.Box{B1: 1, Y1: 5, X1: 4}, blk) },
@@ -1028,14 +1028,14 @@ func TestScatterPanicsOnMistakes(t *testing.T) {
 		"end first":      func() { plan.FillBox(dst, cv, einops.Box{B1: 1, Y0: 3, Y1: 2, X1: 4}) },
 		"target":         func() { plan.Scatter(einops.Target{Data: dst.Data[:31]}, cv, good, blk) },
 		"mask":           func() { plan.Scatter(einops.Target{Data: dst.Data, Mask: make([]byte, 31)}, cv, good, blk) },
-		"dtype":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Int8, 16, 4, 1, 0}) },
-		"block":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data[:15], chunk.Uint8, 16, 4, 1, 0}) },
+		"dtype":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, dtype.Int8, 16, 4, 1, 0}) },
+		"block":          func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data[:15], dtype.Uint8, 16, 4, 1, 0}) },
 		"huge": func() {
-			plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0})
+			plan.Scatter(dst, cv, good, einops.Block{blk.Data, dtype.Uint8, 16, math.MaxInt, 1, 0})
 		},
-		"stride": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
-		"first":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
-		"before": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
+		"stride": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, dtype.Uint8, 16, -1, 1, 0}) },
+		"first":  func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, dtype.Uint8, 16, 4, 1, 1}) },
+		"before": func() { plan.Scatter(dst, cv, good, einops.Block{blk.Data, dtype.Uint8, 16, 4, 1, -1}) },
 		"fill":   func() { plan.FillBox(dst, perBand, good) },
 	} {
 		func() {
@@ -1118,42 +1118,42 @@ func BenchmarkScatter(b *testing.B) {
 	}{
 		{
 			"normalise", "n b y x",
-			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, Offset: []float32{-.1}},
+			einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1e-4}, Offset: []float32{-.1}},
 			false,
 		},
 		{
 			"normalise-nodata", "n b y x",
-			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, NoData: &zero}, false,
+			einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1e-4}, NoData: &zero}, false,
 		},
 		{
 			"normalise-bfloat16", "n b y x",
-			einops.Convert{From: chunk.Uint16, To: chunk.BFloat16, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: dtype.Uint16, To: dtype.BFloat16, Scale: []float32{1e-4}}, false,
 		},
 		{
 			"normalise-float16", "n b y x",
-			einops.Convert{From: chunk.Uint16, To: chunk.Float16, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: dtype.Uint16, To: dtype.Float16, Scale: []float32{1e-4}}, false,
 		},
 		{
 			"normalise-uint8", "n b y x",
-			einops.Convert{From: chunk.Uint16, To: chunk.Uint8, Scale: []float32{1. / 256}}, false,
+			einops.Convert{From: dtype.Uint16, To: dtype.Uint8, Scale: []float32{1. / 256}}, false,
 		},
-		{"copy", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Uint16}, false},
+		{"copy", "n b y x", einops.Convert{From: dtype.Uint16, To: dtype.Uint16}, false},
 		{
 			"channels-last", "n y x b",
-			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1e-4}}, false,
 		},
-		{"interleaved", "n b y x", einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
+		{"interleaved", "n b y x", einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1e-4}}, true},
 		{
 			"interleaved-last", "n y x b",
-			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true,
+			einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1e-4}}, true,
 		},
 		{
 			"patches", "n b (h p) (w q) -> n (h w) (p q b)",
-			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1e-4}}, false,
 		},
 		{
 			"patches-bpq", "n b (h p) (w q) -> n (h w) (b p q)",
-			einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+			einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: []float32{1e-4}}, false,
 		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -1165,7 +1165,7 @@ func BenchmarkScatter(b *testing.B) {
 			plan := mustPlan(b, c.pattern, []einops.Axis{{"n", 1}, {"b", bands}, {"y", side}, {"x", side}}, sizes)
 			cv := mustConverter(b, c.conv)
 			dst := einops.Target{Data: make([]byte, plan.Len()*c.conv.To.Size())}
-			blk := einops.Block{make([]byte, bands*side*side*2), chunk.Uint16, side * side, side, 1, 0}
+			blk := einops.Block{make([]byte, bands*side*side*2), dtype.Uint16, side * side, side, 1, 0}
 			for i := range blk.Data {
 				blk.Data[i] = byte(1 + i%200)
 			}
@@ -1208,16 +1208,16 @@ func BenchmarkTurned(b *testing.B) {
 		"transpose": {StrideY: 1, StrideX: side},
 		"turn":      {StrideY: -1, StrideX: side, First: side - 1},
 	} {
-		for _, to := range []chunk.DType{chunk.Float32, chunk.Uint16} {
-			c := einops.Convert{From: chunk.Uint16, To: to}
-			if to == chunk.Float32 {
+		for _, to := range []dtype.Type{dtype.Float32, dtype.Uint16} {
+			c := einops.Convert{From: dtype.Uint16, To: to}
+			if to == dtype.Float32 {
 				c.Scale = []float32{1e-4}
 			}
 			b.Run(name+" "+to.String(), func(b *testing.B) {
 				plan := mustPlan(b, "b y x", []einops.Axis{{"b", 1}, {"y", side}, {"x", side}}, nil)
 				dst := einops.Target{Data: make([]byte, plan.Len()*to.Size())}
 				blk := blk
-				blk.Data, blk.DType = make([]byte, 2*side*side), chunk.Uint16
+				blk.Data, blk.DType = make([]byte, 2*side*side), dtype.Uint16
 				cv := mustConverter(b, c)
 				for b.Loop() {
 					plan.Scatter(dst, cv, einops.Box{B1: 1, Y1: side, X1: side}, blk)

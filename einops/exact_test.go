@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/einops"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -16,8 +16,8 @@ import (
 func TestScatterOfLongRows(t *testing.T) {
 	race.SkipCovered(t)
 	nodata, other := 7.0, [][]float64{{7, 3}, {}, {9}}
-	convert := func(from, to chunk.DType) einops.Convert { return einops.Convert{From: from, To: to, Fill: 5} }
-	scaled := func(from, to chunk.DType) einops.Convert {
+	convert := func(from, to dtype.Type) einops.Convert { return einops.Convert{From: from, To: to, Fill: 5} }
+	scaled := func(from, to dtype.Type) einops.Convert {
 		c := convert(from, to)
 		c.Scale, c.Offset = []float32{0.5, 2, 3}, []float32{1, -1, 0}
 		return c
@@ -28,14 +28,14 @@ func TestScatterOfLongRows(t *testing.T) {
 	checked := func(c einops.Convert) einops.Convert { c.Checked = true; return c }
 	random := rand.New(rand.NewPCG(3, 5))
 	conversions := []einops.Convert{
-		convert(chunk.Uint16, chunk.Uint16), filled(convert(chunk.Uint16, chunk.Uint16)),
-		marked(convert(chunk.Uint8, chunk.Uint8)), convert(chunk.Float64, chunk.Float64),
-		convert(chunk.Int32, chunk.Int64), marked(convert(chunk.Uint8, chunk.Int64)),
-		convert(chunk.Int16, chunk.Float32), filled(convert(chunk.Uint8, chunk.Float32)),
-		scaled(chunk.Uint16, chunk.Float32), filled(scaled(chunk.Uint16, chunk.Float32)),
-		clipped(scaled(chunk.Int16, chunk.Float32)), marked(scaled(chunk.Float32, chunk.Float32)),
-		scaled(chunk.Uint8, chunk.BFloat16), filled(scaled(chunk.Int16, chunk.Float16)),
-		checked(marked(scaled(chunk.Int16, chunk.Uint8))), checked(scaled(chunk.Uint16, chunk.Uint8)),
+		convert(dtype.Uint16, dtype.Uint16), filled(convert(dtype.Uint16, dtype.Uint16)),
+		marked(convert(dtype.Uint8, dtype.Uint8)), convert(dtype.Float64, dtype.Float64),
+		convert(dtype.Int32, dtype.Int64), marked(convert(dtype.Uint8, dtype.Int64)),
+		convert(dtype.Int16, dtype.Float32), filled(convert(dtype.Uint8, dtype.Float32)),
+		scaled(dtype.Uint16, dtype.Float32), filled(scaled(dtype.Uint16, dtype.Float32)),
+		clipped(scaled(dtype.Int16, dtype.Float32)), marked(scaled(dtype.Float32, dtype.Float32)),
+		scaled(dtype.Uint8, dtype.BFloat16), filled(scaled(dtype.Int16, dtype.Float16)),
+		checked(marked(scaled(dtype.Int16, dtype.Uint8))), checked(scaled(dtype.Uint16, dtype.Uint8)),
 	}
 	for _, width := range []int{1, 2, 63, 64, 65, 130, 1025} {
 		for _, text := range []string{"b y x", "y x b", "y b x", "b x y", "x y b", "(b x) y", "y (x b)", halves} {
@@ -115,7 +115,7 @@ func scatterLong(t *testing.T, random *rand.Rand, c einops.Convert, plan *einops
 
 // TestScatterOfWideTypesTurned: samples of all sizes, also of 16 bytes, are turned in memory that holds fewer of them.
 func TestScatterOfWideTypesTurned(t *testing.T) {
-	for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Float32, chunk.Float64, chunk.Complex128} {
+	for _, from := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Float32, dtype.Float64, dtype.Complex128} {
 		const height, width = 37, 700
 		size := from.Size()
 		plan := mustPlan(t, "y x", []einops.Axis{{Name: "y", Len: height}, {Name: "x", Len: width}}, nil)
@@ -148,7 +148,7 @@ func TestScatterOfWideTypesTurned(t *testing.T) {
 // columns is named.
 func TestOutOfRangeNamesTheFirst(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
-	cv := mustConverter(t, einops.Convert{From: chunk.Float32, To: chunk.Uint8, Checked: true})
+	cv := mustConverter(t, einops.Convert{From: dtype.Float32, To: dtype.Uint8, Checked: true})
 	axes := []einops.Axis{{Name: "b", Len: 3}, {Name: "y", Len: 4}, {Name: "x", Len: 6}}
 	for _, text := range []string{"b y x", "y x b", "b y (h w) -> w b y h"} {
 		sizes := map[string]int{"h": 2}

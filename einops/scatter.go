@@ -1,7 +1,7 @@
 package einops
 
 import (
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
@@ -10,7 +10,7 @@ import (
 // negative strides; a transposed one has the strides of rows and columns exchanged.
 type Block struct {
 	Data  []byte // little-endian samples
-	DType chunk.DType
+	DType dtype.Type
 	// Distances of neighbours in samples.
 	StrideB, StrideY, StrideX int
 	First                     int // index in Data of the first band, row and column of the box

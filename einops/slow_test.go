@@ -10,7 +10,7 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/chaski-eo/chaski/einops"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 )
 
 // slowItems splits one side of a valid pattern into lists of names, without 1.
@@ -176,32 +176,32 @@ type slowSample struct {
 	way byte // f, i or u
 }
 
-func readSample(b []byte, d chunk.DType) slowSample {
+func readSample(b []byte, d dtype.Type) slowSample {
 	le := binary.LittleEndian
 	switch d {
-	case chunk.Uint8:
+	case dtype.Uint8:
 		return slowSample{u: uint64(b[0]), way: 'u'}
-	case chunk.Uint16:
+	case dtype.Uint16:
 		return slowSample{u: uint64(le.Uint16(b)), way: 'u'}
-	case chunk.Uint32:
+	case dtype.Uint32:
 		return slowSample{u: uint64(le.Uint32(b)), way: 'u'}
-	case chunk.Uint64:
+	case dtype.Uint64:
 		return slowSample{u: le.Uint64(b), way: 'u'}
-	case chunk.Int8:
+	case dtype.Int8:
 		return slowSample{i: int64(int8(b[0])), way: 'i'}
-	case chunk.Int16:
+	case dtype.Int16:
 		return slowSample{i: int64(int16(le.Uint16(b))), way: 'i'}
-	case chunk.Int32:
+	case dtype.Int32:
 		return slowSample{i: int64(int32(le.Uint32(b))), way: 'i'}
-	case chunk.Int64:
+	case dtype.Int64:
 		return slowSample{i: int64(le.Uint64(b)), way: 'i'}
-	case chunk.Float16:
+	case dtype.Float16:
 		return slowSample{f: float64(float16.Frombits(le.Uint16(b)).Float32()), way: 'f'}
-	case chunk.BFloat16:
+	case dtype.BFloat16:
 		return slowSample{f: float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)), way: 'f'}
-	case chunk.Float32:
+	case dtype.Float32:
 		return slowSample{f: float64(math.Float32frombits(le.Uint32(b))), way: 'f'}
-	case chunk.Float64:
+	case dtype.Float64:
 		return slowSample{f: math.Float64frombits(le.Uint64(b)), way: 'f'}
 	}
 	panic(fmt.Sprint("no slow version of ", d))
@@ -232,7 +232,7 @@ func (s slowSample) isNoData(c einops.Convert, band int) bool {
 }
 
 // is reports whether the sample is the value v.
-func (s slowSample) is(v float64, from chunk.DType) bool {
+func (s slowSample) is(v float64, from dtype.Type) bool {
 	switch s.way {
 	case 'u':
 		return v == math.Trunc(v) && v >= 0 && v < 0x1p64 && s.u == uint64(v)
@@ -248,16 +248,16 @@ func (s slowSample) is(v float64, from chunk.DType) bool {
 }
 
 // writeFloat writes v as one element. Unless d is float64, v has at most the precision of float32.
-func writeFloat(b []byte, d chunk.DType, v float64) {
+func writeFloat(b []byte, d dtype.Type, v float64) {
 	le := binary.LittleEndian
 	switch d {
-	case chunk.Float64:
+	case dtype.Float64:
 		le.PutUint64(b, math.Float64bits(v))
-	case chunk.Float32:
+	case dtype.Float32:
 		le.PutUint32(b, math.Float32bits(float32(v)))
-	case chunk.Float16:
+	case dtype.Float16:
 		le.PutUint16(b, float16.Fromfloat32(float32(v)).Bits())
-	case chunk.BFloat16:
+	case dtype.BFloat16:
 		bits := math.Float32bits(float32(v))
 		switch {
 		case v != v:
@@ -269,11 +269,11 @@ func writeFloat(b []byte, d chunk.DType, v float64) {
 			}
 			le.PutUint16(b, uint16(upper))
 		}
-	case chunk.Int64:
+	case dtype.Int64:
 		le.PutUint64(b, uint64(int64(v)))
-	case chunk.Uint16: // for a fill, which is one
+	case dtype.Uint16: // for a fill, which is one
 		le.PutUint16(b, uint16(v))
-	case chunk.Uint8:
+	case dtype.Uint8:
 		b[0] = 0
 		if v == v {
 			b[0] = byte(min(max(math.RoundToEven(v), 0), 255))
@@ -298,7 +298,7 @@ func slowElement(dst, src []byte, c einops.Convert, band int) (mask byte) {
 		copy(dst, src)
 		return mask
 	}
-	if c.To == chunk.Int64 && !arithmetic { // from integers only
+	if c.To == dtype.Int64 && !arithmetic { // from integers only
 		v := s.i
 		if s.way == 'u' {
 			v = int64(s.u)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/einops/pattern"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -24,8 +24,8 @@ func TestInterleavedSamplesAsBands(t *testing.T) {
 	nodata := 7.0
 	const most = 40 * 333
 	for _, large := range []int{1, einops.Streamed/(4*most) + 1} {
-		for _, from := range []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Float16,
-			chunk.Uint32, chunk.Float32, chunk.Float64} {
+		for _, from := range []dtype.Type{dtype.Uint8, dtype.Int8, dtype.Uint16, dtype.Int16, dtype.Float16,
+			dtype.Uint32, dtype.Float32, dtype.Float64} {
 			for stride := 2; stride <= 17; stride++ {
 				h, w := 1+r.IntN(40), 1+r.IntN(333)
 				n := large * most / (h * w)
@@ -33,7 +33,7 @@ func TestInterleavedSamplesAsBands(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := einops.Convert{From: from, To: chunk.Float32, Scale: []float32{0.125}, Offset: []float32{-3}}
+				c := einops.Convert{From: from, To: dtype.Float32, Scale: []float32{0.125}, Offset: []float32{-3}}
 				if stride%2 == 0 {
 					c.NoData, c.FillNoData, c.Fill = &nodata, true, -1
 				}
@@ -89,10 +89,10 @@ func TestLargeTensorsAsSmallOnes(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(9, 9))
 	nodata := 7.0
-	for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
+	for _, from := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32} {
 		for _, nd := range []*float64{nil, &nodata} {
 			c := einops.Convert{
-				From: from, To: chunk.Float32, Scale: []float32{0.125},
+				From: from, To: dtype.Float32, Scale: []float32{0.125},
 				Offset: []float32{-3}, NoData: nd, FillNoData: nd != nil, Fill: -1,
 			}
 			cv, err := einops.NewConverter(c)
@@ -117,7 +117,7 @@ func TestLargeTensorsAsSmallOnes(t *testing.T) {
 				x0 = x1
 			}
 			at := n * h * w
-			if sum != bad || nd != nil && from != chunk.Float32 && bad == 0 ||
+			if sum != bad || nd != nil && from != dtype.Float32 && bad == 0 ||
 				!bytes.Equal(got.Data[4*at:][:4*h*w], want.Data) || !bytes.Equal(got.Mask[at:][:h*w], want.Mask) {
 				t.Errorf("%v, nodata %v: %d and %d nodata", from, nd != nil, sum, bad)
 			}

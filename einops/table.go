@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
@@ -111,7 +111,7 @@ func (t *Table) Whole() bool { return t.complete }
 // element returns the bits of the element that a value becomes in a band.
 func (c *Convert) element(value float64, band int) (uint64, error) {
 	num := c.To.Num()
-	if c.Scale == nil && c.Offset == nil && !c.Clip && (c.To != chunk.Uint8 || c.Checked) {
+	if c.Scale == nil && c.Offset == nil && !c.Clip && (c.To != dtype.Uint8 || c.Checked) {
 		if num.IsFloat() {
 			return kernel.FloatBits(num, value), nil
 		}

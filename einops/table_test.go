@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 )
 
 // tabled scatters samples of rows by 4 pixels of two bands through a table and returns the tensor and the mask.
@@ -49,16 +49,16 @@ func tabled(t *testing.T, c einops.Convert, samples []int, values [][]float64, d
 // nodata, and samples without a value, become the fill.
 func TestTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, from := range []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16} {
+	for _, from := range []dtype.Type{dtype.Uint8, dtype.Int8, dtype.Uint16, dtype.Int16} {
 		size := from.Size()
 		data := make([]byte, 2*32*size)
 		sample := func(i int) int {
 			switch from {
-			case chunk.Uint8:
+			case dtype.Uint8:
 				return int(data[i])
-			case chunk.Int8:
+			case dtype.Int8:
 				return int(int8(data[i]))
-			case chunk.Uint16:
+			case dtype.Uint16:
 				return int(binary.LittleEndian.Uint16(data[2*i:]))
 			}
 			return int(int16(binary.LittleEndian.Uint16(data[2*i:])))
@@ -80,7 +80,7 @@ func TestTable(t *testing.T) {
 			of[sample(i)] = []float64{rng.NormFloat64(), rng.NormFloat64()}
 			samples, values = append(samples, sample(i)), append(values, of[sample(i)])
 		}
-		c := einops.Convert{From: from, To: chunk.Float32, Scale: []float32{2, 3}, Offset: []float32{0.5, -1},
+		c := einops.Convert{From: from, To: dtype.Float32, Scale: []float32{2, 3}, Offset: []float32{0.5, -1},
 			Clip: true, Lo: -4, Hi: 4, NoData: &nodata, Fill: 9, FillNoData: true}
 		for _, transposed := range []bool{false, true} {
 			got, mask := tabled(t, c, samples, values, data, transposed)
@@ -108,8 +108,8 @@ func TestTable(t *testing.T) {
 // TestTableOfIntegers: classes become others in all integer types, and values that the type lacks are refused.
 func TestTableOfIntegers(t *testing.T) {
 	data := []byte{10, 20, 30, 10, 20, 30, 10, 20}
-	for _, to := range []chunk.DType{chunk.Uint8, chunk.Int64} {
-		c := einops.Convert{From: chunk.Uint8, To: to, Fill: 255, FillNoData: true, Checked: to == chunk.Uint8}
+	for _, to := range []dtype.Type{dtype.Uint8, dtype.Int64} {
+		c := einops.Convert{From: dtype.Uint8, To: to, Fill: 255, FillNoData: true, Checked: to == dtype.Uint8}
 		got, mask := tabled(t, c, []int{10, 20}, [][]float64{{0}, {1}}, data, false)
 		for i, sample := range data {
 			want := map[byte]uint64{10: 0, 20: 1, 30: 255}[sample]
@@ -124,13 +124,13 @@ func TestTableOfIntegers(t *testing.T) {
 			}
 		}
 	}
-	c := einops.Convert{From: chunk.Uint8, To: chunk.Float32}
+	c := einops.Convert{From: dtype.Uint8, To: dtype.Float32}
 	for _, bad := range []int{-1, 256} {
 		if _, err := einops.NewTable(c, []int{bad}, [][]float64{{0}}); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("sample %d: %v", bad, err)
 		}
 	}
-	c = einops.Convert{From: chunk.Uint16, To: chunk.Float32, Scale: make([]float32, 1<<15)}
+	c = einops.Convert{From: dtype.Uint16, To: dtype.Float32, Scale: make([]float32, 1<<15)}
 	if _, err := einops.NewTable(c, make([]int, 1<<16), make([][]float64, 1<<16)); fault.KindOf(err) != fault.Limit {
 		t.Errorf("a table of 2^31 elements: %v", err)
 	}
@@ -139,12 +139,12 @@ func TestTableOfIntegers(t *testing.T) {
 // TestTableOfFloats: without arithmetic a value is rounded once, to the type of the tensor.
 func TestTableOfFloats(t *testing.T) {
 	const above = 1 + 0x1p-11 + 0x1p-30 // just above the middle of two halves; as float32 it is the middle
-	for to, want := range map[chunk.DType][3]uint64{
-		chunk.Float16:  {0x3800, 0x3c01, 0x7c00},
-		chunk.BFloat16: {0x3f00, 0x3f80, 0x7f80},
-		chunk.Float32:  {0x3f000000, 0x3f801000, 0x7f800000},
+	for to, want := range map[dtype.Type][3]uint64{
+		dtype.Float16:  {0x3800, 0x3c01, 0x7c00},
+		dtype.BFloat16: {0x3f00, 0x3f80, 0x7f80},
+		dtype.Float32:  {0x3f000000, 0x3f801000, 0x7f800000},
 	} {
-		c := einops.Convert{From: chunk.Uint8, To: to}
+		c := einops.Convert{From: dtype.Uint8, To: to}
 		values := [][]float64{{0.5}, {above}, {math.Inf(1)}}
 		got, _ := tabled(t, c, []int{1, 2, 3}, values, []byte{1, 2, 3, 1, 2, 3, 1, 2}, false)
 		for i, bits := range want {
@@ -160,7 +160,7 @@ func TestTableOfFloats(t *testing.T) {
 func TestTableWithNodataOfOneBand(t *testing.T) {
 	data := []byte{1, 2, 1, 2, 1, 2, 1, 2}
 	for _, missing := range [][][]float64{{{1}, {}}, {{}, {1}}, {{1}, {2}}, {{}, {}}, {{1, 2}, {}}} {
-		c := einops.Convert{From: chunk.Uint8, To: chunk.Uint8, Fill: 9, FillNoData: true, Missing: missing}
+		c := einops.Convert{From: dtype.Uint8, To: dtype.Uint8, Fill: 9, FillNoData: true, Missing: missing}
 		got, mask := tabled(t, c, []int{1, 2}, [][]float64{{3}, {4}}, data, false)
 		for i, sample := range data {
 			want, valid := sample+2, byte(1)

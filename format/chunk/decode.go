@@ -2,7 +2,6 @@ package chunk
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 	"strconv"
 
@@ -269,62 +268,4 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	}
 	x.DType.PutNumber(s[:size], *x.NoData)
 	return size
-}
-
-// PutNumber sets a little-endian sample to a number: an integer to the nearest value of its type, with halves rounded
-// away from 0, and to 0 for NaN. The imaginary component of a complex sample is 0.
-func (d DType) PutNumber(sample []byte, value float64) {
-	clear(sample)
-	var s [8]byte
-	switch size := d.Size(); d {
-	case Float16, ComplexFloat16:
-		binary.LittleEndian.PutUint16(s[:], kernel.Float16FromFloat32(float32(value)))
-	case BFloat16:
-		binary.LittleEndian.PutUint16(s[:], kernel.BFloat16FromFloat32(float32(value)))
-	case Float32, Complex64:
-		binary.LittleEndian.PutUint32(s[:], math.Float32bits(float32(value)))
-	case Float64, Complex128:
-		if value != value {
-			// Go's NaN has other bits than NaN in numpy and GDAL: checksums would differ.
-			value = math.Float64frombits(0x7ff8 << 48)
-		}
-		binary.LittleEndian.PutUint64(s[:], math.Float64bits(value))
-	case Uint8, Uint16, Uint32, Uint64:
-		binary.LittleEndian.PutUint64(s[:], nearestUint(value, 8*size))
-	case ComplexInt16:
-		binary.LittleEndian.PutUint16(s[:], uint16(nearestInt(value, 16)))
-	case ComplexInt32:
-		binary.LittleEndian.PutUint32(s[:], uint32(nearestInt(value, 32)))
-	case Int8, Int16, Int32, Int64:
-		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(value, 8*size)))
-	default:
-		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(value, 64)))
-	}
-	copy(sample, s[:])
-}
-
-// nearestUint returns the unsigned integer of that many bits that is nearest to v, with halves rounded
-// away from 0, and 0 for NaN. GDAL converts a nodata value in the same way.
-func nearestUint(v float64, bits int) uint64 {
-	switch v = math.Round(v); {
-	case !(v > 0):
-		return 0
-	case v >= math.Ldexp(1, bits):
-		return math.MaxUint64 >> (64 - bits)
-	}
-	return uint64(v)
-}
-
-// nearestInt is nearestUint for signed integers.
-func nearestInt(v float64, bits int) int64 {
-	limit := math.Ldexp(1, bits-1)
-	switch v = math.Round(v); {
-	case v != v:
-		return 0
-	case v >= limit:
-		return math.MaxInt64 >> (64 - bits)
-	case v < -limit:
-		return math.MinInt64 >> (64 - bits)
-	}
-	return int64(v)
 }

@@ -68,7 +68,7 @@ func slowEncode(plain []byte, p Predictor, bigEndian bool, n, size, stride int) 
 
 func TestDecodeAgainstSlowPredictors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
-	for d := Uint8; d < numDTypes; d++ {
+	for d := Uint8; d < dtypes; d++ {
 		for p := NoPredictor; p <= FloatingPoint; p++ {
 			size := d.Size() / d.Components()
 			if p == FloatingPoint && size == 1 {

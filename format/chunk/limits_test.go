@@ -1,14 +1,12 @@
 package chunk
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"image/color"
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -160,7 +158,7 @@ func TestMasksAtTheBounds(t *testing.T) {
 // TestPackedBits: samples of a width that no type has become the next larger unsigned type; those of 24 bits may be
 // floats.
 func TestPackedBits(t *testing.T) {
-	for dtype := Uint8; dtype < numDTypes; dtype++ {
+	for dtype := Uint8; dtype < dtypes; dtype++ {
 		for width := range 70 {
 			next := 8
 			for next <= width {
@@ -251,39 +249,6 @@ func TestLowBits(t *testing.T) {
 				t.Errorf("%v has %#x: %v", dtype, value, err)
 			}
 		}
-	}
-}
-
-// TestNamesSayTheBits: the number in the name of a type says how many bits a sample has, each component of
-// complex_int and complex_float, and that of float8_e4m3fn stands before its exponent.
-func TestNamesSayTheBits(t *testing.T) {
-	for dtype := Uint8; dtype < numDTypes; dtype++ {
-		name, _, _ := strings.Cut(strings.ReplaceAll(dtype.String(), "complex_", "complex"), "_")
-		width, err := strconv.Atoi(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz"))
-		if err != nil {
-			t.Fatal(dtype, err)
-		}
-		components := 1
-		if strings.HasPrefix(name, "complex") {
-			components = 2
-		}
-		if strings.HasPrefix(dtype.String(), "complex_") {
-			width *= 2
-		}
-		integer := strings.Contains(name, "int") && components == 1 && width >= 8
-		if dtype.Bits() != width || dtype.Size() != (width+7)/8 || dtype.Components() != components ||
-			dtype.Integer() != integer || !dtype.Valid() {
-			t.Errorf("%v has %d bits in %d bytes, and %d components; integer %v", dtype, dtype.Bits(), dtype.Size(),
-				dtype.Components(), dtype.Integer())
-		}
-	}
-	if Invalid.Valid() || numDTypes.Valid() || numDTypes.Size() != 0 || numDTypes.Components() != 0 ||
-		numDTypes.String() != "invalid" {
-		t.Error("a type that is none is valid")
-	}
-	var dtype DType
-	if err := dtype.UnmarshalText([]byte("uint3")); err == nil || dtype != Invalid {
-		t.Errorf("uint3 is %v, %v", dtype, err)
 	}
 }
 
@@ -526,24 +491,5 @@ func TestOverLimitSaysWhatIsTooLarge(t *testing.T) {
 			strings.Contains(err.Error(), "whole") != (x.Codec == OpenZL) {
 			t.Errorf("%q: %v", want, err)
 		}
-	}
-}
-
-// TestNumberOfLowTypes: types of fewer than 8 bits have no number but their byte.
-func TestNumberOfLowTypes(t *testing.T) {
-	for dtype := Uint1; dtype < numDTypes; dtype++ {
-		if got := dtype.Number([]byte{0xc5}); got != 0xc5 {
-			t.Errorf("%v: %v", dtype, got)
-		}
-	}
-	for _, dtype := range []DType{Int64, Uint64} { // beyond 2^53 the bits are exact, and the number is rounded
-		word := uint64(1<<53 + 1)
-		number, bits := dtype.NoData(binary.LittleEndian.AppendUint64(nil, word))
-		if *number != 1<<53 || bits == nil || *bits != word {
-			t.Errorf("%v: %v %v", dtype, *number, bits)
-		}
-	}
-	if _, bits := Int32.NoData(bytes.Repeat([]byte{1}, 4)); bits != nil {
-		t.Error("the bits of an int32")
 	}
 }

@@ -33,7 +33,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -364,7 +364,7 @@ func fieldsOf(described []*chaskiv1.FieldInfo) (out []batch.FieldInfo, err error
 			Axes: fieldInfo.GetAxes(), Bands: fieldInfo.GetBands(), Wavelengths: fieldInfo.GetWavelengths(),
 			GSD: fieldInfo.GetGsd(), Classes: fieldInfo.GetClasses(), Palette: fieldInfo.GetPalette()}
 		if fieldInfo.GetDtype() != "" {
-			if info.DType, err = chunk.ParseDType(fieldInfo.GetDtype()); err != nil {
+			if info.DType, err = dtype.Parse(fieldInfo.GetDtype()); err != nil {
 				return nil, fmt.Errorf("the server's description: field %q: %w", fieldInfo.GetName(), err)
 			}
 		}
@@ -433,7 +433,7 @@ func (r *Run) RowBytes() int64 {
 func rowBytes(fields []batch.FieldInfo) int64 {
 	total := int64(besideBytes)
 	for _, fieldInfo := range fields {
-		if fieldInfo.DType == chunk.Invalid {
+		if fieldInfo.DType == dtype.Invalid {
 			continue
 		}
 		row := int64(fieldInfo.DType.Size())

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -55,9 +55,9 @@ func TestWorkBeyondRoomTakesNone(t *testing.T) {
 // TestRowsOfAnyNumberOfFields: a server that announces more bytes than an int holds does not lead
 // to a size of 0 or less.
 func TestRowsOfAnyNumberOfFields(t *testing.T) {
-	fields := []batch.FieldInfo{{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes - 17}}}
+	fields := []batch.FieldInfo{{DType: dtype.Uint8, Shape: []int64{1, DefaultMaxBatchBytes - 17}}}
 	for range 1<<14 - 1 { // 2^44 bytes a row
-		fields = append(fields, batch.FieldInfo{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes}})
+		fields = append(fields, batch.FieldInfo{DType: dtype.Uint8, Shape: []int64{1, DefaultMaxBatchBytes}})
 	}
 	r := &Run{
 		client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/loader/batch"
 )
@@ -27,13 +27,13 @@ func fill(out []byte, c *batch.Convert) error {
 	element := v[:c.To.Size()]
 	num := kernel.F32
 	switch c.To {
-	case chunk.Uint8:
+	case dtype.Uint8:
 		num = kernel.U8
-	case chunk.Float16:
+	case dtype.Float16:
 		num = kernel.F16
-	case chunk.BFloat16:
+	case dtype.BFloat16:
 		num = kernel.BF16
-	case chunk.Int64:
+	case dtype.Int64:
 		num = kernel.I64
 	}
 	bits := uint64(0)
@@ -62,16 +62,16 @@ func orNil(v []float32) []float32 {
 }
 
 // widens reports whether every sample of a type is an int64.
-func widens(d chunk.DType) bool {
+func widens(d dtype.Type) bool {
 	switch d {
-	case chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Int8, chunk.Int16, chunk.Int32:
+	case dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Int8, dtype.Int16, dtype.Int32:
 		return true
 	}
 	return false
 }
 
 // targets are the dtypes that arithmetic may lead to.
-var targets = []chunk.DType{chunk.Uint8, chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Int64}
+var targets = []dtype.Type{dtype.Uint8, dtype.Float16, dtype.BFloat16, dtype.Float32, dtype.Int64}
 
 // checkSizes says what in c contradicts tensor t, whose mask has so many bytes if it is masked, or nothing. The caller
 // has compared the data of a dense tensor with its shape.
@@ -85,7 +85,7 @@ func checkSizes(t *batch.Tensor, c *batch.Convert, mask uint64, masked bool) str
 		return fmt.Sprintf("arithmetic for %v", t.DType)
 	case !slices.Contains(targets, c.To):
 		return fmt.Sprintf("arithmetic to dtype %d", uint8(c.To))
-	case c.To == chunk.Int64 && (len(c.Scale)+len(c.Offset) > 0 || c.Clip || !widens(t.DType)):
+	case c.To == dtype.Int64 && (len(c.Scale)+len(c.Offset) > 0 || c.Clip || !widens(t.DType)):
 		return fmt.Sprintf("%v to int64: only integers become that, and without arithmetic", t.DType)
 	case c.BandAxis < -1 || c.BandAxis >= len(t.Shape):
 		return fmt.Sprintf("band axis %d of %d", c.BandAxis, len(t.Shape))

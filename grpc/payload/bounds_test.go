@@ -12,7 +12,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -30,7 +30,7 @@ func TestRefusedForItsReason(t *testing.T) {
 		"kind 3":                    func(b *batch.Batch) { b.Tensors[0].Kind = 3 },
 		": dtype 99":                func(b *batch.Batch) { b.Tensors[0].DType = 99 },
 		"dtype 0":                   func(b *batch.Batch) { b.Tensors[4].DType = 0 },
-		"dtype 1":                   func(b *batch.Batch) { b.Tensors[3].DType = chunk.Uint8 },
+		"dtype 1":                   func(b *batch.Batch) { b.Tensors[3].DType = dtype.Uint8 },
 		"2 axes and 3 lengths":      func(b *batch.Batch) { b.Tensors[0].Axes = b.Tensors[0].Axes[1:] },
 		"string is not UTF-8":       func(b *batch.Batch) { b.Tensors[0].Name = "\xff" },
 		`called "label"`:            func(b *batch.Batch) { b.Tensors[0].Name = "label" },
@@ -50,8 +50,8 @@ func TestRefusedForItsReason(t *testing.T) {
 		"band axis 3 of 3":          func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = 3 },
 		"band axis -2 of 3":         func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = -2 },
 		"3 scales or offsets for 2": func(b *batch.Batch) { b.Tensors[0].Convert.Offset = []float32{1, 2, 3} },
-		"uint16 to int64":           func(b *batch.Batch) { b.Tensors[0].Convert.To = chunk.Int64 },
-		"arithmetic to dtype 4":     func(b *batch.Batch) { b.Tensors[0].Convert.To = chunk.Uint64 },
+		"uint16 to int64":           func(b *batch.Batch) { b.Tensors[0].Convert.To = dtype.Int64 },
+		"arithmetic to dtype 4":     func(b *batch.Batch) { b.Tensors[0].Convert.To = dtype.Uint64 },
 		"shape [-3] of int64 in 0 bytes": func(b *batch.Batch) {
 			b.Tensors[1].Shape, b.Tensors[1].Data = []int64{-3}, nil
 		},
@@ -110,16 +110,16 @@ func tablesOf(p []byte, part string) (out []int64) {
 func TestSizesAtTheBounds(t *testing.T) {
 	for name, change := range map[string]func(b *batch.Batch){
 		"scales of a band axis of one": func(b *batch.Batch) {
-			b.Tensors[0].Convert = &batch.Convert{To: chunk.Float32, BandAxis: 0, Scale: []float32{1, 2, 3}}
+			b.Tensors[0].Convert = &batch.Convert{To: dtype.Float32, BandAxis: 0, Scale: []float32{1, 2, 3}}
 		},
 		"one scale": func(b *batch.Batch) { b.Tensors[0].Convert.Scale = []float32{2} },
 		"the last axis": func(b *batch.Batch) {
-			b.Tensors[0].Convert = &batch.Convert{To: chunk.Uint8, BandAxis: 2}
+			b.Tensors[0].Convert = &batch.Convert{To: dtype.Uint8, BandAxis: 2}
 		},
 		"a clip to one": func(b *batch.Batch) { b.Tensors[0].Convert.Lo, b.Tensors[0].Convert.Hi = 3, 3 },
 		"no mask":       func(b *batch.Batch) { b.Tensors[0].Convert.Mask = nil },
 		"integers to int64": func(b *batch.Batch) {
-			b.Tensors[0].Convert = &batch.Convert{To: chunk.Int64, BandAxis: -1}
+			b.Tensors[0].Convert = &batch.Convert{To: dtype.Int64, BandAxis: -1}
 		},
 		"empty strings": func(b *batch.Batch) {
 			b.Tensors[3].Data, b.Tensors[3].Offsets = nil, offsetsOf(0, 0, 0, 0)
@@ -156,7 +156,7 @@ func nested(t *testing.T, n, times int) []byte {
 	axes := offsets(builder, names)
 	shape := int64s(builder, make([]int64, times))
 	fbs.TensorStart(builder)
-	fbs.TensorAddDtype(builder, byte(chunk.Uint8))
+	fbs.TensorAddDtype(builder, byte(dtype.Uint8))
 	fbs.TensorAddAxes(builder, axes)
 	fbs.TensorAddShape(builder, shape)
 	tensors := offsets(builder, []flatbuffers.UOffsetT{fbs.TensorEnd(builder)})
@@ -320,21 +320,21 @@ func TestRefusedBeforeItIsAllocated(t *testing.T) {
 // TestFillsOutOfRange: a fill value that the dtype of the tensor cannot hold is refused, and names the tensor.
 func TestFillsOutOfRange(t *testing.T) {
 	for _, c := range []struct {
-		dtype chunk.DType
+		dtype dtype.Type
 		fill  float64
 		fits  bool
 	}{
-		{chunk.Uint8, 255, true}, {chunk.Uint8, 256, false}, {chunk.Uint8, -1, false}, {chunk.Int64, -1, true},
-		{chunk.Int64, 1 << 62, true}, {chunk.Int64, 1 << 63, false}, {chunk.Float32, 1e300, true},
+		{dtype.Uint8, 255, true}, {dtype.Uint8, 256, false}, {dtype.Uint8, -1, false}, {dtype.Int64, -1, true},
+		{dtype.Int64, 1 << 62, true}, {dtype.Int64, 1 << 63, false}, {dtype.Float32, 1e300, true},
 	} {
-		x := batch.Tensor{Name: "image", DType: chunk.Uint8,
+		x := batch.Tensor{Name: "image", DType: dtype.Uint8,
 			Convert: &batch.Convert{To: c.dtype, Fill: c.fill, Mask: []byte{0, 1}}}
 		err := converted(&x, make([]byte, 2*c.dtype.Size()))
 		if c.fits != (err == nil) || !c.fits && !strings.Contains(err.Error(), `tensor "image"`) ||
 			c.fits != (x.Convert == nil) {
 			t.Errorf("%v in %v: %v", c.fill, c.dtype, err)
 		}
-		x.Convert, x.DType = &batch.Convert{To: c.dtype, Fill: c.fill, Mask: []byte{0, 1}, BandAxis: -1}, chunk.Uint8
+		x.Convert, x.DType = &batch.Convert{To: c.dtype, Fill: c.fill, Mask: []byte{0, 1}, BandAxis: -1}, dtype.Uint8
 		x.Axes, x.Shape, x.Data = []string{"n"}, []int64{2}, []byte{1, 2}
 		var memory counted
 		p := encode(t, &batch.Batch{Tensors: []batch.Tensor{x}})

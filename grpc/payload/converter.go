@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/chaski-eo/chaski/einops"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/loader/batch"
 )
 
@@ -13,7 +13,7 @@ import (
 type tensorConverter struct {
 	plan         *einops.Plan
 	cv           *einops.Converter
-	from         chunk.DType
+	from         dtype.Type
 	bands, inner int // elements behind the band axis are inner; a row is bands times inner
 	out          []byte
 	unit         int    // bytes that are converted together

@@ -11,7 +11,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -200,7 +200,7 @@ func (d *decoder) tensor(t *fbs.Tensor) batch.Tensor {
 	out := batch.Tensor{
 		Name:  d.text(tensorPart, pos, t.Name()),
 		Kind:  batch.TensorKind(t.Kind()),
-		DType: chunk.DType(t.Dtype()),
+		DType: dtype.Type(t.Dtype()),
 		Axes: vector(d, tensorPart, pos, t.AxesLength(), 4, func(i int) string {
 			return d.text(tensorPart, pos, t.Axes(i))
 		}),
@@ -262,7 +262,7 @@ func (d *decoder) cells(out *batch.Tensor, at *tensorPlace) int {
 
 // ragged checks that there is one offset more than there are cells.
 func (d *decoder) ragged(t *fbs.Tensor, out *batch.Tensor, at *tensorPlace) {
-	if (out.Kind == batch.Ragged) != out.DType.Valid() || out.Kind == batch.Text && out.DType != chunk.Invalid {
+	if (out.Kind == batch.Ragged) != out.DType.Valid() || out.Kind == batch.Text && out.DType != dtype.Invalid {
 		d.fail(tensorPart, at.pos, "dtype %d", uint8(out.DType))
 		return
 	}
@@ -316,7 +316,7 @@ func (d *decoder) convert(c *fbs.Convert, t *batch.Tensor, at *tensorPlace) *bat
 	const part = "convert"
 	pos := d.table(part, c.Table())
 	out := &batch.Convert{
-		To:       chunk.DType(c.To()),
+		To:       dtype.Type(c.To()),
 		Scale:    orNil(vector(d, part, pos, c.ScaleLength(), 4, c.Scale)),
 		Offset:   orNil(vector(d, part, pos, c.OffsetLength(), 4, c.Offset)),
 		BandAxis: int(c.BandAxis()),

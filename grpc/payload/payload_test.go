@@ -12,7 +12,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
@@ -42,21 +42,21 @@ func sample() *batch.Batch {
 		},
 		Tensors: []batch.Tensor{
 			{
-				Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "(y x)"},
+				Name: "image", DType: dtype.Uint16, Axes: []string{"n", "b", "(y x)"},
 				Shape: []int64{3, 2, 5}, Data: image,
 				Convert: &batch.Convert{
-					To: chunk.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1},
+					To: dtype.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1},
 					BandAxis: 1, Clip: true, Lo: 0, Hi: 1e4, Fill: math.NaN(), Mask: mask,
 				},
 			},
-			{Name: "label", DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{3}, Data: make([]byte, 24)},
-			{Name: "none", DType: chunk.Float32, Axes: []string{"n", "b"}, Shape: []int64{3, 0}},
+			{Name: "label", DType: dtype.Int64, Axes: []string{"n"}, Shape: []int64{3}, Data: make([]byte, 24)},
+			{Name: "none", DType: dtype.Float32, Axes: []string{"n", "b"}, Shape: []int64{3, 0}},
 			{
 				Name: "id", Kind: batch.Text, Axes: []string{"n"}, Shape: []int64{3},
 				Data: []byte("aßb"), Offsets: offsetsOf(0, 1, 3, 4),
 			},
 			{
-				Name: "boxes", Kind: batch.Ragged, DType: chunk.Float32, Axes: []string{"n"},
+				Name: "boxes", Kind: batch.Ragged, DType: dtype.Float32, Axes: []string{"n"},
 				Shape: []int64{3}, Data: make([]byte, 8), Offsets: offsetsOf(0, 0, 2, 2),
 			},
 		},
@@ -200,7 +200,7 @@ func TestTensorsOfAnyLength(t *testing.T) {
 	for n := range 2*Align + 2 {
 		b := &batch.Batch{}
 		for _, name := range []string{"a", "b"} {
-			b.Tensors = append(b.Tensors, batch.Tensor{Name: name, DType: chunk.Uint8, Axes: []string{"n"},
+			b.Tensors = append(b.Tensors, batch.Tensor{Name: name, DType: dtype.Uint8, Axes: []string{"n"},
 				Shape: []int64{int64(n)}, Data: bytes.Repeat([]byte(name), n)})
 		}
 		same(t, encode(t, b), b)
@@ -286,7 +286,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"texts of three axes":    func(b *batch.Batch) { timed(b, 3, 1, 1) },
 		"texts overflow":         func(b *batch.Batch) { timed(b, 3, 1<<62) },
 		"texts of few axes":      func(b *batch.Batch) { timed(b, 3, 1); b.Tensors[3].Axes = []string{"n"} },
-		"text with dtype":        func(b *batch.Batch) { b.Tensors[3].DType = chunk.Uint8 },
+		"text with dtype":        func(b *batch.Batch) { b.Tensors[3].DType = dtype.Uint8 },
 		"ragged without dtype":   func(b *batch.Batch) { b.Tensors[4].DType = 0 },
 		"axes and shape":         func(b *batch.Batch) { b.Tensors[0].Axes = b.Tensors[0].Axes[1:] },
 		"shape too large":        func(b *batch.Batch) { b.Tensors[0].Shape[2] = 6 },
@@ -308,14 +308,14 @@ func TestDecodeRefuses(t *testing.T) {
 		"band axis":               func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = 3 },
 		"clip upside down":        func(b *batch.Batch) { b.Tensors[0].Convert.Lo = 1e5 },
 		"clip NaN":                func(b *batch.Batch) { b.Tensors[0].Convert.Hi = float32(math.NaN()) },
-		"converted to int32":      func(b *batch.Batch) { b.Tensors[0].Convert.To = chunk.Int32 },
-		"scaled to int64":         func(b *batch.Batch) { b.Tensors[0].Convert.To = chunk.Int64 },
+		"converted to int32":      func(b *batch.Batch) { b.Tensors[0].Convert.To = dtype.Int32 },
+		"scaled to int64":         func(b *batch.Batch) { b.Tensors[0].Convert.To = dtype.Int64 },
 		"float to int64": func(b *batch.Batch) {
-			b.Tensors[0].DType, b.Tensors[0].Data = chunk.Float32, make([]byte, 120)
-			b.Tensors[0].Convert = &batch.Convert{To: chunk.Int64, BandAxis: -1}
+			b.Tensors[0].DType, b.Tensors[0].Data = dtype.Float32, make([]byte, 120)
+			b.Tensors[0].Convert = &batch.Convert{To: dtype.Int64, BandAxis: -1}
 		},
 		"converted from complex": func(b *batch.Batch) {
-			b.Tensors[0].DType, b.Tensors[0].Shape[0] = chunk.ComplexInt16, 3
+			b.Tensors[0].DType, b.Tensors[0].Shape[0] = dtype.ComplexInt16, 3
 			b.Tensors[0].Data = make([]byte, 120)
 		},
 		"mask too short":  func(b *batch.Batch) { b.Tensors[0].Convert.Mask = make([]byte, 29) },
@@ -356,7 +356,7 @@ func TestDecodeUnfolding(t *testing.T) {
 	long := f.CreateString(string(bytes.Repeat([]byte("x"), 1000)))
 	fbs.TensorStart(f)
 	fbs.TensorAddName(f, long)
-	fbs.TensorAddDtype(f, byte(chunk.Uint8))
+	fbs.TensorAddDtype(f, byte(dtype.Uint8))
 	fbs.TensorAddData(f, fbs.CreateSpan(f, 0, 0))
 	one := fbs.TensorEnd(f)
 	refs := make([]flatbuffers.UOffsetT, 5000)
@@ -425,13 +425,13 @@ func TestApplyAgainstSlow(t *testing.T) {
 		if axis >= 0 {
 			bands = int(shape[axis])
 		}
-		for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
+		for _, from := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32} {
 			x := &batch.Tensor{
 				Name: "x", DType: from, Axes: []string{"n", "b", "y", "x"},
 				Shape: shape, Data: make([]byte, n*from.Size()),
 			}
 			c := &batch.Convert{
-				To: chunk.Float32, BandAxis: axis, Clip: true,
+				To: dtype.Float32, BandAxis: axis, Clip: true,
 				Lo: -50, Hi: 1e3, Fill: -9, Mask: make([]byte, n),
 			}
 			for b := range bands {
@@ -460,7 +460,7 @@ func TestApplyAgainstSlow(t *testing.T) {
 			if err := Apply(x); err != nil {
 				t.Fatal(err)
 			}
-			if x.DType != chunk.Float32 || x.Convert != nil || !bytes.Equal(x.Data, want) {
+			if x.DType != dtype.Float32 || x.Convert != nil || !bytes.Equal(x.Data, want) {
 				t.Errorf("axis %d from %v differs", axis, from)
 			}
 		}
@@ -472,13 +472,13 @@ func slowElement(x *batch.Tensor, i int) float32 {
 	size := x.DType.Size()
 	p := x.Data[i*size:]
 	switch x.DType {
-	case chunk.Uint8:
+	case dtype.Uint8:
 		p[0] = byte(i * 37)
 		return float32(p[0])
-	case chunk.Uint16:
+	case dtype.Uint16:
 		binary.LittleEndian.PutUint16(p, uint16(i*977))
 		return float32(uint16(i * 977))
-	case chunk.Int16:
+	case dtype.Int16:
 		binary.LittleEndian.PutUint16(p, uint16(int16(i*977)))
 		return float32(int16(i * 977))
 	default:
@@ -489,14 +489,14 @@ func slowElement(x *batch.Tensor, i int) float32 {
 }
 
 func TestApplyFill(t *testing.T) {
-	for to, want := range map[chunk.DType][]byte{
-		chunk.Uint8:    {7},
-		chunk.Float16:  {0x00, 0x47},
-		chunk.BFloat16: {0xe0, 0x40},
-		chunk.Float32:  {0, 0, 0xe0, 0x40},
-		chunk.Int64:    {7, 0, 0, 0, 0, 0, 0, 0},
+	for to, want := range map[dtype.Type][]byte{
+		dtype.Uint8:    {7},
+		dtype.Float16:  {0x00, 0x47},
+		dtype.BFloat16: {0xe0, 0x40},
+		dtype.Float32:  {0, 0, 0xe0, 0x40},
+		dtype.Int64:    {7, 0, 0, 0, 0, 0, 0, 0},
 	} {
-		x := &batch.Tensor{DType: chunk.Uint8, Axes: []string{"x"}, Shape: []int64{1}, Data: []byte{3},
+		x := &batch.Tensor{DType: dtype.Uint8, Axes: []string{"x"}, Shape: []int64{1}, Data: []byte{3},
 			Convert: &batch.Convert{To: to, BandAxis: -1, Fill: 7, Mask: []byte{0}}}
 		if err := Apply(x); err != nil || !bytes.Equal(x.Data, want) {
 			t.Errorf("%v: % x, %v", to, x.Data, err)
@@ -563,7 +563,7 @@ func TestSharedIsTheSamePayload(t *testing.T) {
 	}
 	odd := &batch.Batch{
 		Tensors: []batch.Tensor{
-			{Name: "odd", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{3}, Data: memory[3:6]},
+			{Name: "odd", DType: dtype.Uint8, Axes: []string{"n"}, Shape: []int64{3}, Data: memory[3:6]},
 		},
 	}
 	if InMemory(odd, memory) {
@@ -592,7 +592,7 @@ func TestSharedRangesStayInOnePlace(t *testing.T) {
 	// A payload is cut at every place, and refused if a range crosses the cut.
 	long := &batch.Batch{
 		Tensors: []batch.Tensor{
-			{Name: "long", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{300}, Data: memory[64:364]},
+			{Name: "long", DType: dtype.Uint8, Axes: []string{"n"}, Shape: []int64{300}, Data: memory[64:364]},
 		},
 	}
 	head = EncodeShared(long, memory)
@@ -656,8 +656,8 @@ func TestRangesThatOverlap(t *testing.T) {
 				name = string(rune('a' + i))
 			}
 			b.Tensors = append(b.Tensors, batch.Tensor{
-				Name: name, DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{n}, Data: make([]byte, n),
-				Convert: &batch.Convert{To: chunk.Float32, BandAxis: -1},
+				Name: name, DType: dtype.Uint8, Axes: []string{"n"}, Shape: []int64{n}, Data: make([]byte, n),
+				Convert: &batch.Convert{To: dtype.Float32, BandAxis: -1},
 			})
 		}
 		places := make([]spans, k)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/loader/batch"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
@@ -118,14 +118,14 @@ func TestReceiverAgainstSlow(t *testing.T) {
 					inner *= int(s)
 				}
 			}
-			c := &batch.Convert{To: chunk.Float32, BandAxis: axis}
+			c := &batch.Convert{To: dtype.Float32, BandAxis: axis}
 			if axis >= 0 {
 				bands = int(shape[axis])
 			}
 			for b := range bands {
 				c.Scale, c.Offset = append(c.Scale, 0.1*float32(b+1)), append(c.Offset, float32(b)-0.3)
 			}
-			x := batch.Tensor{Name: "x", DType: chunk.Uint16, Axes: []string{"n", "b", "y"}, Shape: shape,
+			x := batch.Tensor{Name: "x", DType: dtype.Uint16, Axes: []string{"n", "b", "y"}, Shape: shape,
 				Data: make([]byte, 2*n), Convert: c}
 			var want []byte
 			for i := range n {
@@ -135,7 +135,7 @@ func TestReceiverAgainstSlow(t *testing.T) {
 			p := encode(t, &batch.Batch{Tensors: []batch.Tensor{x}})
 			for _, step := range []int{0, 1, 3, 64, 1001, len(p)} {
 				b, err := received(p, step, &counted{})
-				if err != nil || !bytes.Equal(b.Tensors[0].Data, want) || b.Tensors[0].DType != chunk.Float32 {
+				if err != nil || !bytes.Equal(b.Tensors[0].Data, want) || b.Tensors[0].DType != dtype.Float32 {
 					t.Errorf("%v, axis %d, pieces of %d: %v", shape, axis, step, err)
 				}
 			}
@@ -145,7 +145,7 @@ func TestReceiverAgainstSlow(t *testing.T) {
 
 // drawTensor draws a tensor of few rows, and returns the data and the offsets that it has once it is converted.
 func drawTensor(t *rapid.T, name string, rows int) (x batch.Tensor, data, offsets []byte) {
-	x = batch.Tensor{Name: name, Axes: []string{"n"}, Shape: []int64{int64(rows)}, DType: chunk.Uint8,
+	x = batch.Tensor{Name: name, Axes: []string{"n"}, Shape: []int64{int64(rows)}, DType: dtype.Uint8,
 		Kind: rapid.SampledFrom([]batch.TensorKind{batch.Dense, batch.Ragged, batch.Text}).Draw(t, "kind")}
 	if x.Kind != batch.Dense {
 		ends := make([]uint64, rows+1)
@@ -153,7 +153,7 @@ func drawTensor(t *rapid.T, name string, rows int) (x batch.Tensor, data, offset
 			ends[i+1] = ends[i] + uint64(rapid.IntRange(0, 2).Draw(t, "length"))
 		}
 		if x.Kind == batch.Text {
-			x.DType = chunk.Invalid
+			x.DType = dtype.Invalid
 		}
 		x.Data, x.Offsets = bytes.Repeat([]byte("a"), int(ends[rows])), offsetsOf(ends...)
 		return x, x.Data, x.Offsets
@@ -162,7 +162,7 @@ func drawTensor(t *rapid.T, name string, rows int) (x batch.Tensor, data, offset
 	if !rapid.Bool().Draw(t, "convert") {
 		return x, x.Data, nil
 	}
-	x.Convert = &batch.Convert{To: chunk.Int64, BandAxis: -1, Fill: -3}
+	x.Convert = &batch.Convert{To: dtype.Int64, BandAxis: -1, Fill: -3}
 	if rapid.Bool().Draw(t, "masked") {
 		x.Convert.Mask = rapid.SliceOfN(rapid.ByteRange(0, 1), rows, rows).Draw(t, "mask")
 	}

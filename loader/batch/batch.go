@@ -11,7 +11,7 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
@@ -29,8 +29,8 @@ const (
 type Tensor struct {
 	Name  string
 	Kind  TensorKind
-	DType chunk.DType // Invalid for text
-	Axes  []string    // "n", "b", "(h w)", ...
+	DType dtype.Type // Invalid for text
+	Axes  []string   // "n", "b", "(h w)", ...
 	Shape []int64
 	Data  []byte // little-endian elements in C order, 64-byte aligned; or the values of ragged and text
 	// Offsets are little-endian uint64 offsets into the values, in elements. A ragged tensor has
@@ -60,9 +60,9 @@ func (t *Tensor) Texts() []string {
 
 // Convert is the arithmetic left to the receiver of a tensor in its native dtype.
 type Convert struct {
-	To            chunk.DType // of the result
-	Scale, Offset []float32   // one a band, one for all, or none
-	BandAxis      int         // axis of the tensor that is the bands, or -1
+	To            dtype.Type // of the result
+	Scale, Offset []float32  // one a band, one for all, or none
+	BandAxis      int        // axis of the tensor that is the bands, or -1
 	Clip          bool
 	Lo, Hi        float32 // with Clip, in units of the result
 	Fill          float64 // in units of the result
@@ -157,37 +157,37 @@ func (b *Batch) SetMemory(m Buffer, release func(keep bool)) { b.memory, b.relea
 // The methods panic if the tensor has another DType. Types that Go lacks (float16, bfloat16,
 // complex) are in Data only.
 
-// Float32 returns the elements of a tensor of chunk.Float32.
-func (t *Tensor) Float32() []float32 { return values[float32](t, chunk.Float32) }
+// Float32 returns the elements of a tensor of dtype.Float32.
+func (t *Tensor) Float32() []float32 { return values[float32](t, dtype.Float32) }
 
-// Float64 returns the elements of a tensor of chunk.Float64.
-func (t *Tensor) Float64() []float64 { return values[float64](t, chunk.Float64) }
+// Float64 returns the elements of a tensor of dtype.Float64.
+func (t *Tensor) Float64() []float64 { return values[float64](t, dtype.Float64) }
 
-// Uint8 returns the elements of a tensor of chunk.Uint8.
-func (t *Tensor) Uint8() []uint8 { return values[uint8](t, chunk.Uint8) }
+// Uint8 returns the elements of a tensor of dtype.Uint8.
+func (t *Tensor) Uint8() []uint8 { return values[uint8](t, dtype.Uint8) }
 
-// Uint16 returns the elements of a tensor of chunk.Uint16.
-func (t *Tensor) Uint16() []uint16 { return values[uint16](t, chunk.Uint16) }
+// Uint16 returns the elements of a tensor of dtype.Uint16.
+func (t *Tensor) Uint16() []uint16 { return values[uint16](t, dtype.Uint16) }
 
-// Uint32 returns the elements of a tensor of chunk.Uint32.
-func (t *Tensor) Uint32() []uint32 { return values[uint32](t, chunk.Uint32) }
+// Uint32 returns the elements of a tensor of dtype.Uint32.
+func (t *Tensor) Uint32() []uint32 { return values[uint32](t, dtype.Uint32) }
 
-// Uint64 returns the elements of a tensor of chunk.Uint64.
-func (t *Tensor) Uint64() []uint64 { return values[uint64](t, chunk.Uint64) }
+// Uint64 returns the elements of a tensor of dtype.Uint64.
+func (t *Tensor) Uint64() []uint64 { return values[uint64](t, dtype.Uint64) }
 
-// Int8 returns the elements of a tensor of chunk.Int8.
-func (t *Tensor) Int8() []int8 { return values[int8](t, chunk.Int8) }
+// Int8 returns the elements of a tensor of dtype.Int8.
+func (t *Tensor) Int8() []int8 { return values[int8](t, dtype.Int8) }
 
-// Int16 returns the elements of a tensor of chunk.Int16.
-func (t *Tensor) Int16() []int16 { return values[int16](t, chunk.Int16) }
+// Int16 returns the elements of a tensor of dtype.Int16.
+func (t *Tensor) Int16() []int16 { return values[int16](t, dtype.Int16) }
 
-// Int32 returns the elements of a tensor of chunk.Int32.
-func (t *Tensor) Int32() []int32 { return values[int32](t, chunk.Int32) }
+// Int32 returns the elements of a tensor of dtype.Int32.
+func (t *Tensor) Int32() []int32 { return values[int32](t, dtype.Int32) }
 
-// Int64 returns the elements of a tensor of chunk.Int64.
-func (t *Tensor) Int64() []int64 { return values[int64](t, chunk.Int64) }
+// Int64 returns the elements of a tensor of dtype.Int64.
+func (t *Tensor) Int64() []int64 { return values[int64](t, dtype.Int64) }
 
-func values[T cast.Number](t *Tensor, d chunk.DType) []T {
+func values[T cast.Number](t *Tensor, d dtype.Type) []T {
 	if t.DType != d {
 		panic(fmt.Sprintf("batch: tensor %q holds %s, not %s", t.Name, t.DType, d))
 	}

@@ -1,15 +1,15 @@
 package batch
 
-import "github.com/chaski-eo/chaski/format/chunk"
+import "github.com/chaski-eo/chaski/format/dtype"
 
 // FieldInfo describes one tensor of a batch, for a batch of one row.
 type FieldInfo struct {
 	Name string `json:"name"`
 	// Kind is "raster", "int", "float", "text", "mask", "boxes", "polygons" or "vector".
-	Kind  string      `json:"kind"`
-	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
-	Shape []int64     `json:"shape"` // lengths of Axes
-	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
+	Kind  string     `json:"kind"`
+	DType dtype.Type `json:"dtype"` // of the final elements; Invalid for text
+	Shape []int64    `json:"shape"` // lengths of Axes
+	Axes  []string   `json:"axes"`  // "n", "b", "(h w)", ...
 	// Bands are the names of the bands of a raster, if the spec or the first file has them.
 	Bands []string `json:"bands,omitempty"`
 	// Wavelengths in micrometres and GSD in metres come from the spec; empty and 0 without them.

@@ -21,7 +21,7 @@ const module = "github.com/chaski-eo/chaski"
 var floors = [][]string{
 	{"fault"},
 	{"internal"},
-	{"source", "shuffle", "internal/crs", "format/column"},
+	{"source", "shuffle", "internal/crs", "format/column", "format/dtype"},
 	{"format/chunk", "format/tables"},
 	{"format/codec", "format/npy"},
 	{"tiff", "rumi", "format/picture", "format/vrt", "format/hdf5", "stats", "einops",
@@ -45,7 +45,8 @@ const kinds = "store.Register("
 // light are packages of programs that compile little, and the folders whose packages each of them does not reach.
 var light = map[string][]string{
 	// It reads no file itself.
-	"grpc/client": {"source", "format/tables", "format/codec", "tiff", "rumi", "format/picture", "store"},
+	"grpc/client": {"source", "format/chunk", "format/tables", "format/codec", "tiff", "rumi", "format/picture",
+		"store"},
 	// A program imports the formats that it reads, or loader/formats.
 	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec", kinds},
 	// It is data and checks.
