@@ -257,7 +257,7 @@ func (e *Engine) geoColumn(p *Pending) batchPart {
 		clear: clear,
 		members: func() (out []fieldTensor) {
 			timeTensor := intTensor(spec.GeoTime, times, p.batch.Rows)
-			timeTensor.Shape, timeTensor.Axes = p.valueShape()
+			timeTensor.Shape, timeTensor.Axes = stepShape(p.batch.Rows, p.group.lead().steps)
 			shape, axes := p.group.lead().viewShape(p.batch.Rows)
 			for _, tensor := range append(geoMembers(places, shape, axes), timeTensor) {
 				kind := catalog.Float
@@ -335,9 +335,4 @@ func (e *Engine) validity(g *group) (name string, steps int) {
 		return spec.DefaultValidity, lead.span()
 	}
 	return spec.DefaultValidity, lead.stepsInFiles()
-}
-
-// valueShape returns the shape and axes of a metadata column of a batch: (n), or (n, t) for sequences.
-func (p *Pending) valueShape() ([]int64, []string) {
-	return stepShape(p.batch.Rows, p.group.lead().steps)
 }

@@ -121,9 +121,6 @@ func (h *fractalHeap) check(addr, size uint64) error {
 	return b.signature("FHDB")
 }
 
-// rowSize returns the bytes of a block of a row.
-func (h *fractalHeap) rowSize(row int) uint64 { return h.start << max(row-1, 0) }
-
 // inRows returns n bytes at an offset of an indirect block.
 func (h *fractalHeap) inRows(addr, off, n uint64, rows, depth int) ([]byte, error) {
 	row := 0
@@ -133,7 +130,7 @@ func (h *fractalHeap) inRows(addr, off, n uint64, rows, depth int) ([]byte, erro
 	if row >= rows || depth > maxDepth {
 		return nil, corrupt(fractalHeapPart, addr, "an object at %d lies outside of %d rows", off, rows)
 	}
-	size := h.rowSize(row)
+	size := h.start << max(row-1, 0) // of a block
 	if row > 0 {
 		off -= h.start * h.width << (row - 1)
 	}

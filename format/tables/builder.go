@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/crash"
 )
@@ -27,13 +28,13 @@ type vectorBuilder struct {
 func newBuilder(p *parquetTable, leaf int) *vectorBuilder {
 	column := &p.f.Columns[leaf]
 	built := &vectorBuilder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
-	built.copying.SetLimit(min(runtime.GOMAXPROCS(0), maxAhead) - 1)
+	built.copying.SetLimit(min(runtime.GOMAXPROCS(0), paged.MaxAhead) - 1)
 	if (column.Note.Kind == parquet.Timestamp || column.Note.Kind == parquet.Time) && column.Type != parquet.Int96 {
 		built.unit = column.Note.Unit
 	}
 	switch built.v.typ.Kind {
 	case String:
-		built.codes = newCoder()
+		built.codes = &coder{codeOf: map[string]uint8{}}
 		fallthrough
 	case Binary:
 		built.v.offs = make([]uint32, 1)
@@ -41,22 +42,8 @@ func newBuilder(p *parquetTable, leaf int) *vectorBuilder {
 	return built
 }
 
-// add appends a page. first is the number of its first row in the table.
-func (b *vectorBuilder) add(v *parquet.Values, first int64) error {
-	if b.p.keep == nil {
-		return b.addValues(v)
-	}
-	var rows []int32
-	for i := firstSpan(b.p.keep, first); i < len(b.p.keep) && b.p.keep[i].lo < first+int64(v.Len()); i++ {
-		s := b.p.keep[i]
-		for r := max(s.lo-first, 0); r < min(s.hi-first, int64(v.Len())); r++ {
-			rows = append(rows, int32(r))
-		}
-	}
-	return b.addValues(v.Take(rows))
-}
-
-func (b *vectorBuilder) addValues(v *parquet.Values) error {
+// add appends the values of a page.
+func (b *vectorBuilder) add(v *parquet.Values) error {
 	values := &b.v
 	rows := v.Len()
 	if int64(values.n+rows) > b.p.o.MaxRows {
@@ -215,7 +202,7 @@ func (b *vectorBuilder) scale() error {
 		return nil
 	}
 	for i, time := range values.ints {
-		micros, ok := microseconds(time, b.unit)
+		micros, ok := Microseconds(time, b.unit)
 		if !ok {
 			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
 				"a time that 64 bits of microseconds do not hold")

@@ -10,7 +10,7 @@ func (t *Table) Bytes() int64 {
 		}
 	}
 	if t.pages != nil {
-		size += t.pages.cache.Used()
+		size += t.pages.f.Cache.Used()
 	}
 	return size
 }

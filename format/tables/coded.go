@@ -84,8 +84,6 @@ type coder struct {
 	last    []uint8 // the code of each value of dict
 }
 
-func newCoder() *coder { return &coder{codeOf: map[string]uint8{}} }
-
 // admits reports whether the strings of a page fit the codes, and assigns codes to new ones in the page's dictionary.
 // It refuses when the first rows strings, each as long as the longest, could take more than limit bytes in the form of
 // Raw. It also refuses when the distinct strings take more than limit: a dictionary may hold many that no row uses.

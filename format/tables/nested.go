@@ -52,7 +52,7 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 	if assembly.err != nil || p.keep == nil {
 		return values, assembly.err
 	}
-	return values.Take(rowsOf(p.keep))
+	return values.Take(p.keep.Rows())
 }
 
 // places are positions in the streams, by leaf: one for each instance of a node's parent.
@@ -90,7 +90,7 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 				return fault.New(fault.Limit, "", fault.NoOffset, "more than %d values in lists", a.p.o.MaxRows)
 			}
 			stream.rep, stream.def = appendLevels(stream.rep, l.Rep), appendLevels(stream.def, l.Def)
-			return builder.addValues(v)
+			return builder.add(v)
 		})
 		if err != nil {
 			return err

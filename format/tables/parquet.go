@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
-	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -46,7 +46,8 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	if file.Rows > o.MaxRows {
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
 	}
-	loaded := &parquetTable{f: file, o: o, base: off, cache: lru.New[pageKey, heldPart](o.MaxBytes)}
+	cache := paged.NewCache(o.MaxBytes)
+	loaded := &parquetTable{f: paged.New(file, cache, 0, o.Whole), o: o, base: off}
 	cols, inArrow := make([]Column, len(file.Fields)), arrowFields(file.Meta[ArrowKey], len(file.Fields))
 	for i := range file.Fields {
 		cols[i] = Column{Name: file.Fields[i].Name, Type: loaded.typeOf(&file.Fields[i])}
@@ -62,17 +63,18 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 
 // parquetTable loads the columns of a Parquet object.
 type parquetTable struct {
-	f     *parquet.File
+	f     *paged.File
 	o     Options
 	base  int64
-	types []Type    // of the columns
-	keep  []rowSpan // the rows of the file that the table has, in order; nil: all
-	cache *pageCache
-	hold  bool // keep decoded pages in held
+	types []Type      // of the columns
+	keep  paged.Spans // the rows of the file that the table has; nil: all
+	hold  bool        // keep decoded pages: see paged.Scan
 }
 
-// rowSpan is rows lo to hi, hi not included.
-type rowSpan struct{ lo, hi int64 }
+// pages calls add with the wanted values of a column, page by page.
+func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.Values) error) error {
+	return p.f.InOrder(ctx, leaf, paged.Scan{Rows: p.keep, Keep: p.hold, Ahead: true}, add)
+}
 
 func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
 	field := &p.f.Fields[i]
@@ -100,18 +102,9 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	}
 	// The vector has all rows, so the pages are not needed any more.
 	if p.keep == nil {
-		p.cache.Forget(func(part pageKey) bool { return part.leaf == leaf })
+		p.f.Cache.Forget(leaf)
 	}
 	return values, nil
-}
-
-// wants reports whether any of the rows lo to hi is kept.
-func (p *parquetTable) wants(lo, hi int64) bool {
-	if p.keep == nil {
-		return true
-	}
-	i := firstSpan(p.keep, lo)
-	return i < len(p.keep) && p.keep[i].lo < hi
 }
 
 // typeOf returns the type of a node of the schema. A repeated node is a list.

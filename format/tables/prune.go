@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"sort"
 
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 )
 
@@ -36,10 +36,10 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 	if pages == nil || pages.keep != nil || !slices.ContainsFunc(ranges, onDisk) {
 		return t, nil, nil
 	}
-	keep := []rowSpan{}
+	keep := paged.Spans{}
 	for number := range pages.f.Groups {
 		group := &pages.f.Groups[number]
-		spans := []rowSpan{{group.First, group.First + group.Rows}}
+		spans := paged.Spans{{Lo: group.First, Hi: group.First + group.Rows}}
 		for _, r := range ranges {
 			var err error
 			if spans, err = pages.within(ctx, number, r, spans); err != nil {
@@ -47,14 +47,14 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 			}
 		}
 		for _, span := range spans {
-			if n := len(keep); n > 0 && keep[n-1].hi == span.lo {
-				keep[n-1].hi = span.hi
-			} else if span.lo < span.hi {
+			if n := len(keep); n > 0 && keep[n-1].Hi == span.Lo {
+				keep[n-1].Hi = span.Hi
+			} else if span.Lo < span.Hi {
 				keep = append(keep, span)
 			}
 		}
 	}
-	rows := rowsOf(keep)
+	rows := keep.Rows()
 	if len(rows) == t.n {
 		return t, nil, nil
 	}
@@ -65,23 +65,8 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 	return out, rows, nil
 }
 
-// rowsOf returns the rows of spans. It is an empty list, and not nil, if there are no rows.
-func rowsOf(spans []rowSpan) []int {
-	count := int64(0)
-	for _, s := range spans {
-		count += s.hi - s.lo
-	}
-	rows := make([]int, 0, count)
-	for _, s := range spans {
-		for row := s.lo; row < s.hi; row++ {
-			rows = append(rows, int(row))
-		}
-	}
-	return rows
-}
-
 // within narrows the rows of a row group to those that may lie in a range.
-func (p *parquetTable) within(ctx context.Context, g int, r Range, in []rowSpan) ([]rowSpan, error) {
+func (p *parquetTable) within(ctx context.Context, g int, r Range, in paged.Spans) (paged.Spans, error) {
 	field := &p.f.Fields[r.Column]
 	if field.Leaf < 0 || field.Repeated || len(in) == 0 {
 		return in, nil
@@ -101,7 +86,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []rowSpan)
 	if err != nil || bounds == nil {
 		return in, err
 	}
-	var out []rowSpan
+	var out paged.Spans
 	pos := 0
 	for i := range pages.Pages {
 		lo := group.First + pages.Pages[i].First
@@ -109,11 +94,11 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []rowSpan)
 		if !p.mayHold(field.Leaf, bounds[i], hi-lo, r) {
 			continue
 		}
-		for pos < len(in) && in[pos].hi <= lo {
+		for pos < len(in) && in[pos].Hi <= lo {
 			pos++
 		}
-		for k := pos; k < len(in) && in[k].lo < hi; k++ {
-			out = append(out, rowSpan{max(lo, in[k].lo), min(hi, in[k].hi)})
+		for k := pos; k < len(in) && in[k].Lo < hi; k++ {
+			out = append(out, paged.Span{Lo: max(lo, in[k].Lo), Hi: min(hi, in[k].Hi)})
 		}
 	}
 	return out, nil
@@ -121,7 +106,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []rowSpan)
 
 // mayHold reports whether values with the bounds b may lie in a range.
 func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
-	// A null lies outside all ranges, so a page of nulls has none of its rows.
+	// A null lies in no range, so that a page of nulls has none of its rows.
 	if b.Nulls >= rows {
 		return false
 	}
@@ -163,19 +148,20 @@ func decodeBound(c *parquet.Column, b []byte) (any, bool) {
 			return nil, false
 		}
 		if typ.Kind == Timestamp {
-			return microseconds(x, c.Note.Unit)
+			return Microseconds(x, c.Note.Unit)
 		}
 		return x, true
 	}
 	return nil, false
 }
 
-// microseconds converts a time from units of 10^-unit seconds to microseconds, rounded down. It reports false if it
-// overflows.
-func microseconds(x int64, unit uint8) (int64, bool) {
+// Microseconds converts a time from units of 10^-unit seconds to microseconds, rounded down. Where they overflow, it
+// returns the nearest that do not, and false.
+func Microseconds(x int64, unit uint8) (us int64, ok bool) {
 	switch unit {
 	case 3:
-		return x * 1000, x <= math.MaxInt64/1000 && x >= math.MinInt64/1000
+		us = min(max(x, math.MinInt64/1000), math.MaxInt64/1000)
+		return us * 1000, us == x
 	case 6:
 		return x, true
 	case 9:
@@ -201,9 +187,4 @@ func above(a, b any) bool {
 		return ok && x > y
 	}
 	return false
-}
-
-// firstSpan returns the first span that ends after a row.
-func firstSpan(keep []rowSpan, row int64) int {
-	return sort.Search(len(keep), func(i int) bool { return keep[i].hi > row })
 }

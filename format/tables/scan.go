@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 )
 
@@ -32,20 +33,17 @@ func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(r
 
 func (t *Table) inMemory(i int) *Vector { return t.loaded[i].v.Load() }
 
-// scan implements Scan for a column at the top of the schema.
+// scan implements Scan for a column at the top of the schema. The table has rows.
 func (p *parquetTable) scan(ctx context.Context, leaf int, rows []int, f func(row int, value []byte) error) error {
 	var failed error
 	left := rows
-	err := p.pages(ctx, leaf, func(values *parquet.Values, first int64) error {
-		for ; len(left) > 0 && int64(left[0]) < first+int64(values.Len()); left = left[1:] {
-			pos := int64(left[0]) - first
-			if pos < 0 {
-				return p.missing(leaf, left[0])
-			}
-			if values.Null(int(pos)) {
+	err := p.pages(ctx, leaf, func(values *parquet.Values) error {
+		for i := range values.Len() {
+			row := left[0]
+			if left = left[1:]; values.Null(i) {
 				continue
 			}
-			if failed = f(left[0], values.Raw(int(pos))); failed != nil {
+			if failed = f(row, values.Raw(i)); failed != nil {
 				return failed
 			}
 		}
@@ -55,13 +53,9 @@ func (p *parquetTable) scan(ctx context.Context, leaf int, rows []int, f func(ro
 	case failed != nil:
 		return failed
 	case err == nil && len(left) > 0:
-		err = p.missing(leaf, left[0])
+		err = fault.New(fault.Corrupt, "column "+p.f.Columns[leaf].Name, fault.NoOffset, "no page has row %d", left[0])
 	}
 	return fault.WithPart(err, "table", p.base)
-}
-
-func (p *parquetTable) missing(leaf, row int) error {
-	return fault.New(fault.Corrupt, "column "+p.f.Columns[leaf].Name, fault.NoOffset, "no page has row %d", row)
 }
 
 // readerOfFew returns a reader of column i at rows that keeps the pages it decodes, because the next request is often
@@ -87,16 +81,16 @@ func (t *Table) readerOf(i int, rows []int) *parquetTable {
 	if f := &t.pages.f.Fields[i]; f.Leaf < 0 || f.Repeated {
 		return nil
 	}
-	keep := []rowSpan{}
+	keep := paged.Spans{}
 	for _, r := range rows {
 		row, spans := int64(r), len(keep)
 		switch {
-		case row < 0 || spans > 0 && row < keep[spans-1].hi:
+		case row < 0 || spans > 0 && row < keep[spans-1].Hi:
 			return nil
-		case spans > 0 && row == keep[spans-1].hi:
-			keep[spans-1].hi++
+		case spans > 0 && row == keep[spans-1].Hi:
+			keep[spans-1].Hi++
 		default:
-			keep = append(keep, rowSpan{row, row + 1})
+			keep = append(keep, paged.Span{Lo: row, Hi: row + 1})
 		}
 	}
 	reader := *t.pages

@@ -13,7 +13,7 @@ import (
 
 	pqgo "github.com/parquet-go/parquet-go"
 
-	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -116,7 +116,7 @@ func TestFewRowsAreTheColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := fresh.pages.cache.Used(); n != 0 {
+		if n := fresh.pages.f.Cache.Used(); n != 0 {
 			t.Errorf("%s: %d bytes are held though the column is in memory", c.Name, n)
 		}
 	}
@@ -150,9 +150,9 @@ func TestHeldPagesAreReadOnce(t *testing.T) {
 	if take(); file.reads.Load() != before {
 		t.Errorf("%d reads for pages that are held", file.reads.Load()-before)
 	}
-	tab.pages.cache = lru.New[pageKey, heldPart](1000)
-	if take(); tab.pages.cache.Used() > 1000 {
-		t.Errorf("%d bytes are held, 1000 may be", tab.pages.cache.Used())
+	tab.pages.f = paged.New(tab.pages.f.File, paged.NewCache(1000), 0, 1)
+	if take(); tab.pages.f.Cache.Used() > 1000 {
+		t.Errorf("%d bytes are held, 1000 may be", tab.pages.f.Cache.Used())
 	}
 }
 

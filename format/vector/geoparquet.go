@@ -5,19 +5,18 @@ import (
 	"encoding/json"
 	"math"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/each"
-	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -43,19 +42,9 @@ func geoFault(k fault.Kind, format string, args ...any) error {
 // parquetShapes reads the shapes of a GeoParquet file. It is safe for concurrent use.
 type parquetShapes struct {
 	r      source.Reader
-	f      *parquet.File
-	column int
-	chunks []columnChunk // of the geometries, one for each row group
-	pages  *lru.Cache[pageKey, *parquet.Values]
+	f      *paged.File
+	column int // of the geometries
 }
-
-// columnChunk is a column of a row group.
-type columnChunk struct {
-	pages *parquet.Pages
-	dict  *parquet.Values
-}
-
-type pageKey struct{ group, page int }
 
 // Close implements shapes.
 func (p *parquetShapes) Close() error { return p.r.Close() }
@@ -81,7 +70,7 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 	}
 	// Compressed, coordinates take a fifth to a half of their bytes; more than 16 times the file is not needed.
 	cache := min(o.CacheBytes, 16*r.Size())
-	p := &parquetShapes{r: r, f: file, column: file.Column(name), pages: lru.New[pageKey, *parquet.Values](cache)}
+	p := &parquetShapes{r, paged.New(file, paged.NewCache(cache), 0, 0), file.Column(name)}
 	if p.column < 0 {
 		return nil, file.NoColumn(name)
 	}
@@ -91,9 +80,6 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 	// Boxes stand twice in memory while the tree is made, with 8 bytes of a key; values take 8 bytes and a flag.
 	const each = 2*16 + 8 + 4 + 9
 	if err := o.Grow(ctx, file.Rows*each+cache); err != nil {
-		return nil, err
-	}
-	if p.chunks, err = p.open(ctx, p.column); err != nil {
 		return nil, err
 	}
 	boxes, err := p.boxes(ctx, col)
@@ -167,40 +153,24 @@ func (c *geoColumn) crs() (*crs.CRS, error) {
 	return found, nil
 }
 
-// open locates the pages of a column, and reads its dictionaries.
-func (p *parquetShapes) open(ctx context.Context, column int) ([]columnChunk, error) {
-	chunks := make([]columnChunk, len(p.f.Groups))
-	for group := range chunks {
-		pages, err := p.f.Pages(ctx, group, column)
-		if err != nil {
-			return nil, err
-		}
-		dict, err := p.f.Dictionary(ctx, group, column, pages)
-		if err != nil {
-			return nil, err
-		}
-		chunks[group] = columnChunk{pages, dict}
-	}
-	return chunks, nil
-}
-
 // scan calls visit with all pages of a column, several at a time, and with the first row of each.
-func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChunk,
-	visit func(first int, v *parquet.Values) error) error {
-	var pages []pageKey
-	for group := range chunks {
-		for page := range chunks[group].pages.Pages {
-			pages = append(pages, pageKey{group, page})
-		}
+func (p *parquetShapes) scan(ctx context.Context, column int, visit func(first int, v *parquet.Values) error) error {
+	var pages []func(ctx context.Context) error
+	err := p.f.Each(ctx, column, paged.Scan{}, func(first int64, decode paged.Decode) error {
+		pages = append(pages, func(ctx context.Context) error {
+			values, err := decode(ctx)
+			if err != nil {
+				return err
+			}
+			return visit(int(first), values)
+		})
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return each.Of(ctx, int64(len(pages)), runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
-		group, page := pages[i].group, pages[i].page
-		chunk := &chunks[group]
-		values, err := p.f.Read(ctx, group, column, chunk.pages, page, chunk.dict)
-		if err != nil {
-			return err
-		}
-		return visit(int(p.f.Groups[group].First+chunk.pages.Pages[page].First), values)
+		return pages[i](ctx)
 	})
 }
 
@@ -209,7 +179,7 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 	boxes := make([]boxtree.Box, p.f.Rows)
 	sides, ok := p.covering(col)
 	if !ok {
-		return boxes, p.scan(ctx, p.column, p.chunks, func(first int, v *parquet.Values) error {
+		return boxes, p.scan(ctx, p.column, func(first int, v *parquet.Values) error {
 			for i := range v.Len() {
 				box := &boxes[first+i]
 				if *box = boxtree.Nothing; v.Null(i) {
@@ -227,11 +197,7 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 		})
 	}
 	for side, column := range sides {
-		chunks, err := p.open(ctx, column)
-		if err != nil {
-			return nil, err
-		}
-		err = p.scan(ctx, column, chunks, func(first int, v *parquet.Values) error {
+		err := p.scan(ctx, column, func(first int, v *parquet.Values) error {
 			for i := range v.Len() {
 				x := math.NaN() // no box
 				if !v.Null(i) {
@@ -286,34 +252,13 @@ func (p *parquetShapes) covering(col *geoColumn) (sides [4]int, ok bool) {
 
 // shape implements shapes.
 func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error) {
-	group, ok := slices.BinarySearchFunc(p.f.Groups, int64(row), func(group parquet.Group, row int64) int {
-		switch {
-		case group.First+group.Rows <= row:
-			return -1
-		case group.First > row:
-			return 1
-		}
-		return 0
-	})
-	if !ok {
+	if row < 0 || int64(row) >= p.f.Rows {
 		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, p.f.Rows)
 	}
-	pos := int64(row) - p.f.Groups[group].First
-	chunk := &p.chunks[group]
-	page := chunk.pages.Find(pos)
-	key := pageKey{group, page}
-	values, ok := p.pages.Get(key)
-	if !ok {
-		var err error
-		if values, err = p.f.Read(ctx, group, p.column, chunk.pages, page, chunk.dict); err != nil {
-			return nil, err
-		}
-		p.pages.Add(key, values, int64(values.Cost()))
+	values, i, err := p.f.Value(ctx, p.column, int64(row))
+	if err != nil || values.Null(i) {
+		return nil, err
 	}
-	index := int(pos - chunk.pages.Pages[page].First)
-	if values.Null(index) {
-		return nil, nil
-	}
-	shape, err := wkb.Geometry(values.Raw(index))
+	shape, err := wkb.Geometry(values.Raw(i))
 	return shape, fault.WithPart(err, "shape "+strconv.Itoa(row), fault.NoOffset)
 }

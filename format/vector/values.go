@@ -53,11 +53,7 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
 	}
 	values.null = make([]bool, rows)
-	chunks, err := p.open(ctx, column)
-	if err != nil {
-		return nil, err
-	}
-	err = p.scan(ctx, column, chunks, func(first int, page *parquet.Values) error {
+	err := p.scan(ctx, column, func(first int, page *parquet.Values) error {
 		for i := range page.Len() {
 			if values.null[first+i] = page.Null(i); values.null[first+i] {
 				continue

@@ -97,7 +97,8 @@ type budgetWaiter struct {
 // take turns in the queue. If it is nil, all requests are of one.
 func New(limit int64, by func(context.Context) any) *Budget {
 	return &Budget{limit: limit, growth: limit / growthShare,
-		queued: waitFor, grow: growFor, offer: make(chan struct{}), queue: newQueue(by)}
+		queued: waitFor, grow: growFor, offer: make(chan struct{}),
+		queue: queue{by: by, clients: map[any]*queueClient{}}}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.

@@ -34,10 +34,6 @@ type queueClient struct {
 // much as they do. It exceeds the number of clients of most servers, so new clients are not at a disadvantage.
 const newcomers = 64
 
-func newQueue(by func(context.Context) any) queue {
-	return queue{by: by, clients: map[any]*queueClient{}}
-}
-
 // push adds a request.
 func (q *queue) push(ctx context.Context, w *budgetWaiter) {
 	var key any

@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
 // PageCounter counts the pages that a run reads for rasters in cells, without reading them. It is for one goroutine.
 type PageCounter struct {
 	table  *Table
-	pages  *columns.PageCounter
+	pages  *paged.Counter
 	assets *lru.Cache[assetKey, struct{}] // as Table.assets would have
 	first  map[int]Asset                  // by field: a raster that stands for all others
 }
@@ -47,7 +47,7 @@ func (t *Table) NewPageCounter(ctx context.Context) (*PageCounter, error) {
 	if file, _ := t.table.FileOf(0); source.IsRemote(cmp.Or(file, t.src)) {
 		least = headBytes // of a shorter range, remote readers ask for more
 	}
-	c.pages = t.table.NewPageCounter(least)
+	c.pages = t.table.Files[0].Cache.NewCounter(least)
 	return c, nil
 }
 
@@ -85,7 +85,7 @@ func (c *PageCounter) Announce(field int, row int64) (over func()) {
 	if !c.table.Announces() || !c.Counts(field) {
 		return func() {}
 	}
-	return c.pages.Announce(f.cells.bytes, f.tableRow(row))
+	return f.cells.bytes.AnnounceTo(c.pages, f.tableRow(row))
 }
 
 // Read counts the reads of pages that Table.Asset makes for a field that the counter counts.
@@ -95,7 +95,7 @@ func (c *PageCounter) Read(ctx context.Context, field int, row int64) (requests,
 	if _, ok := c.assets.Get(key); ok {
 		return 0, 0, nil
 	}
-	reads, err := c.pages.Read(ctx, f.cells.bytes, key.row)
+	reads, err := f.cells.bytes.Count(ctx, c.pages, key.row)
 	if err == nil {
 		c.assets.Add(key, struct{}{}, indexCost(first)-int64(cap(first.Bytes))+reads.Cell)
 	}

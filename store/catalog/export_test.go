@@ -4,7 +4,7 @@ import "testing"
 
 // CacheUsed returns the bytes of the pages and indexes that are kept.
 func (t *Table) CacheUsed() int64 {
-	return t.assets.Used() + t.table.Files[0].Cache.Pages.Used()
+	return t.assets.Used() + t.table.Files[0].Cache.Used()
 }
 
 // HoldListing acts as a listing of a directory that hangs, until the test ends or release is called.

@@ -1,6 +1,11 @@
 package parquet
 
-import "github.com/chaski-eo/chaski/internal/cast"
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/chaski-eo/chaski/internal/cast"
+)
 
 // Take returns the values of some rows, in that order. It shares memory with v.
 func (v *Values) Take(rows []int32) *Values {
@@ -13,6 +18,22 @@ func (v *Values) Take(rows []int32) *Values {
 		}
 	}
 	return &out
+}
+
+// Copy returns the value of row i alone, in memory of its own.
+func (v *Values) Copy(i int) *Values {
+	out := &Values{n: 1, typ: v.typ, unsigned: v.unsigned, width: v.width}
+	switch {
+	case v.Null(i):
+		out.at = noValues[:1]
+	case v.width > 0:
+		out.data = slices.Clone(v.Raw(i))
+	default:
+		raw := v.Raw(i)
+		out.offs = []uint32{0}
+		out.data = append(binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(raw)), uint32(len(raw))), raw...)
+	}
+	return out
 }
 
 // stored returns the Values that hold the values themselves: the dictionary if there is one.

@@ -54,11 +54,53 @@ func (f *Few) Find(i int) (v *Values, k int, err error) {
 	if v.at != nil {
 		i = int(v.at[i])
 	}
-	x := f.packed.number(i)
-	if err := indexBelow(x, v.dict.n); err != nil {
-		return nil, 0, fault.WithPart(fault.WithPart(err, "", f.off), "column "+f.column, 0)
+	x, err := f.number(i)
+	if err != nil {
+		return nil, 0, err
 	}
 	return v.dict, int(x), nil
+}
+
+// Values returns the values of all rows of a column without lists, or nil if their indexes are packed.
+func (f *Few) Values() *Values {
+	if f.packed != nil {
+		return nil
+	}
+	return f.values
+}
+
+// Take returns the values of some rows of a column without lists, in that order.
+func (f *Few) Take(rows []int32) (*Values, error) {
+	v := f.values.Take(rows)
+	if f.packed == nil {
+		return v, nil
+	}
+	out, places := *v, make([]int32, v.n)
+	out.ix = make([]uint32, 0, v.n)
+	for i, k := range v.at {
+		if places[i] = -1; k < 0 {
+			continue
+		}
+		x, err := f.number(int(k))
+		if err != nil {
+			return nil, err
+		}
+		places[i] = int32(len(out.ix))
+		out.ix = append(out.ix, x)
+	}
+	if out.at, out.full = nil, false; len(out.ix) < v.n {
+		out.at = places
+	}
+	return &out, nil
+}
+
+// number returns number i of the dictionary's numbers that are packed.
+func (f *Few) number(i int) (uint32, error) {
+	x := f.packed.number(i)
+	if err := indexBelow(x, f.values.dict.n); err != nil {
+		return 0, fault.WithPart(fault.WithPart(err, "", f.off), "column "+f.column, 0)
+	}
+	return x, nil
 }
 
 // Cost returns about how many bytes of memory the values take, without their dictionary.

@@ -130,13 +130,27 @@ func samePages(t *testing.T, what string, f *File, group, column int) (packed in
 		if fewErr != nil {
 			t.Fatalf("%s %s: for few rows %v", what, col.Name, fewErr)
 		}
+		order := make([]int32, 0, all.Len()/2) // every second row, backwards
+		for r := all.Len() - 1; r > 0; r -= 2 {
+			order = append(order, int32(r))
+		}
+		taken, takenErr := few.Take(order)
+		if takenErr != nil || taken.Len() != len(order) {
+			t.Fatalf("%s %s: %d rows of %d, %v", what, col.Name, taken.Len(), len(order), takenErr)
+		}
+		for i, r := range order {
+			if got, want := show(col, taken, i), show(col, all, int(r)); got != want {
+				t.Fatalf("%s %s taken row %d: %s, want %s", what, col.Name, r, got, want)
+			}
+		}
 		for r := range all.Len() {
 			v, k, err := few.Find(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := show(col, v, k), show(col, all, r); got != want {
-				t.Fatalf("%s %s row %d: %s, want %s", what, col.Name, r, got, want)
+			got, copied, want := show(col, v, k), show(col, v.Copy(k), 0), show(col, all, r)
+			if got != want || copied != want {
+				t.Fatalf("%s %s row %d: %s, copied %s, want %s", what, col.Name, r, got, copied, want)
 			}
 		}
 	}

@@ -267,12 +267,8 @@ func nodeOf(c *columns.Column) parquet.Node {
 	switch c.Unit {
 	case columns.Day:
 		return parquet.Date()
-	case time.Millisecond:
-		return parquet.Timestamp(parquet.Millisecond)
-	case time.Microsecond:
+	case time.Microsecond: // what columns have all timestamps in
 		return parquet.Timestamp(parquet.Microsecond)
-	case time.Nanosecond:
-		return parquet.Timestamp(parquet.Nanosecond)
 	}
 	switch c.Kind.Elem() {
 	case catalog.Int:

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/turns"
 )
@@ -42,15 +43,13 @@ type Column struct {
 	// they are other bytes.
 	Bytes, Opaque bool
 
-	rows   int64
-	cell   func(ctx context.Context, row int64) (Cell, error)
-	scan   func(ctx context.Context, visit func(row int64, c Cell) error) error // nil: cell by cell
-	stored func() []int64                                                       // nil if it is not of Parquet files
-	paged  func(ctx context.Context) (int64, error)                             // nil, too
+	rows int64
+	cell func(ctx context.Context, row int64) (Cell, error)
+	scan func(ctx context.Context, visit func(row int64, c Cell) error) error // nil: cell by cell
 
-	// These are nil, too. A nil cache is the one of the files.
-	announce func(cache *pageCache, row int64) (over func())
-	count    func(ctx context.Context, p *PageCounter, row int64) (PageReads, error)
+	// Of columns of Parquet files, without lists, by file; and where the cell of a row is.
+	leaves []leaf
+	place  func(row int64) (in *leaf, fileRow int64)
 }
 
 // Cell returns a row's cell.
@@ -83,29 +82,47 @@ func (c *Column) Scan(ctx context.Context, visit func(row int64, c Cell) error) 
 }
 
 // Stored returns how many bytes each row group of a Parquet file stores of the column.
-func (c *Column) Stored() []int64 {
-	if c.stored == nil {
-		return nil
+func (c *Column) Stored() (sizes []int64) {
+	for i := range c.leaves {
+		for group := range c.leaves[i].Groups {
+			sizes = append(sizes, c.leaves[i].File.Stored(group, c.leaves[i].number))
+		}
 	}
-	return c.stored()
+	return sizes
 }
 
 // PageBytes returns the stored bytes that a read of one row of a Parquet file takes at most, where other rows share
 // them: of the first row group, which stands for all.
 func (c *Column) PageBytes(ctx context.Context) (int64, error) {
-	if c.paged == nil {
+	if c.leaves == nil {
 		return 0, nil
 	}
-	return c.paged(ctx)
+	first := &c.leaves[0]
+	most, err := first.LargestPage(ctx, first.number)
+	return most, fault.WithFile(err, first.Name)
 }
 
 // Announce says that the cell of a row is read soon, after those that were announced before, until the caller calls
 // over: when another row of a heavy page is read, a copy of the cell is kept for that.
 func (c *Column) Announce(row int64) (over func()) {
-	if c.announce == nil {
+	if c.leaves == nil {
 		return func() {}
 	}
-	return c.announce(nil, row)
+	leaf, in := c.place(row)
+	return leaf.Announce(leaf.number, in)
+}
+
+// AnnounceTo is Announce for a counter of the table's files.
+func (c *Column) AnnounceTo(counter *paged.Counter, row int64) (over func()) {
+	leaf, in := c.place(row)
+	return counter.Announce(leaf.File.File, leaf.number, in)
+}
+
+// Count counts what Cell reads. It reads where pages are alone.
+func (c *Column) Count(ctx context.Context, counter *paged.Counter, row int64) (paged.Reads, error) {
+	leaf, in := c.place(row)
+	reads, err := counter.Read(ctx, leaf.File.File, leaf.number, in)
+	return reads, fault.WithFile(err, leaf.Name)
 }
 
 // InMemory returns the column of integers, timestamps, floats or strings, or of lists of these, that are in memory.

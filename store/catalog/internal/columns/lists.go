@@ -34,43 +34,6 @@ func Transform(ctx context.Context, c *Column, row int64) (*[6]float64, error) {
 	return &out, nil
 }
 
-// listAt returns the cell of a column of lists in a row of the file.
-func (f *File) listAt(ctx context.Context, leaf int, kind column.Kind, row int64) (Cell, error) {
-	group, in := f.Group(row)
-	pages, err := f.pagesOf(ctx, leaf, group)
-	if err != nil {
-		return Cell{}, err
-	}
-	page := pages.Find(in)
-	list, first := []Cell{}, int(in-pages.Pages[page].First)
-	// A list may go on in the pages after the one in which it begins.
-	for last := true; last && page < len(pages.Pages); page++ {
-		few, err := f.page(ctx, pageKey{file: f.number, column: leaf, group: group, page: page}, pages, nil)
-		if err != nil {
-			return Cell{}, err
-		}
-		lo, hi, null := few.List(first)
-		if null {
-			return Cell{Null: true}, nil
-		}
-		for i := lo; i < hi; i++ {
-			values, k, err := few.Find(i)
-			if err != nil {
-				return Cell{}, err
-			}
-			cell, err := f.cellOf(values, k, leaf, kind.Elem(), row)
-			if err != nil {
-				return Cell{}, err
-			}
-			if list = append(list, cell); len(list) > text.MaxList {
-				return Cell{}, TooLong(f.part(leaf, row))
-			}
-		}
-		last, first = first == few.Lists()-1, -1
-	}
-	return Cell{List: list}, nil
-}
-
 // heldLists makes the cells of a column of lists that is in memory.
 func heldLists(c *Column, values *tables.Vector) {
 	child, offs := values.Offsets()

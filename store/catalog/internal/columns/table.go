@@ -1,27 +1,23 @@
 package columns
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
@@ -38,16 +34,12 @@ type Table struct {
 	part   string        // of the file that names the columns, for errors
 }
 
-// File is a Parquet file whose pages are decoded on demand.
+// File is a Parquet file of a table.
 type File struct {
-	*parquet.File
-	Name  string // "" if it is the whole table
-	Cache *pageCache
+	*paged.File
+	Name string // "" if it is the whole table
 
 	reader source.Reader
-	number int // among the files that share the cache
-	mu     sync.Mutex
-	pages  map[pageKey]*parquet.Pages // page locations by column and group (page is 0), kept until Close
 }
 
 // smallFile is the size in bytes of the largest remote Parquet file that is read whole when it is opened, a catalog of
@@ -62,19 +54,19 @@ func WithSmallFile(ctx context.Context, cacheBytes int64) context.Context {
 
 // OpenParquet opens a Parquet file. Its decoded pages take at most about cacheBytes.
 func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Table, error) {
-	file, err := openFile(ctx, r, newPageCache(budget.Of(ctx), cacheBytes))
+	file, err := openFile(ctx, r, paged.NewCache(cacheBytes).KeepLarge(budget.Of(ctx)), 0)
 	if err != nil {
 		return nil, err
 	}
 	return tableOf([]*File{file}), nil
 }
 
-func openFile(ctx context.Context, r source.Reader, cache *pageCache) (*File, error) {
+func openFile(ctx context.Context, r source.Reader, cache *paged.Cache, number int) (*File, error) {
 	file, err := parquet.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: file, Cache: cache, reader: r, pages: map[pageKey]*parquet.Pages{}}, nil
+	return &File{File: paged.New(file, cache, number, 0), reader: r}, nil
 }
 
 // openShards is how many shards are opened at the same time: each takes one or two requests.
@@ -88,7 +80,7 @@ func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes
 			listing.MaxShards)
 	}
 	files := make([]*File, len(names))
-	cache := newPageCache(budget.Of(ctx), cacheBytes)
+	cache := paged.NewCache(cacheBytes).KeepLarge(budget.Of(ctx))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openShards)
 	for i, name := range names {
@@ -102,9 +94,9 @@ func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes
 			if err := file.Close(); err != nil {
 				return err
 			}
-			shard, err := openFile(ctx, &source.Reopened{Opener: o, URI: name, Known: known}, cache)
+			shard, err := openFile(ctx, &source.Reopened{Opener: o, URI: name, Known: known}, cache, i)
 			if err == nil {
-				shard.Name, shard.number, files[i] = name, i, shard
+				shard.Name, files[i] = name, shard
 				err = budget.Grow(ctx, int64(shard.Cost()))
 			}
 			return fault.WithFile(err, name)
@@ -167,12 +159,18 @@ func (t *Table) FileOf(row int64) (name string, in int64) {
 		return "", row
 	}
 	file, in := t.find(row)
-	return file.Name, in
+	return t.Files[file].Name, in
 }
 
-func (t *Table) find(row int64) (file *File, in int64) {
-	i := sort.Search(len(t.Files)-1, func(i int) bool { return t.begins[i+1] > row })
-	return t.Files[i], row - t.begins[i]
+// find returns the number of the file that holds a row, and the number of the row in it.
+func (t *Table) find(row int64) (file int, in int64) {
+	file = sort.Search(len(t.Files)-1, func(i int) bool { return t.begins[i+1] > row })
+	return file, row - t.begins[file]
+}
+
+// IsHeavy reports whether a page of so many bytes is heavy for the cache of the table's files.
+func (t *Table) IsHeavy(pageBytes int64) bool {
+	return len(t.Files) > 0 && t.Files[0].Cache.Heavy(pageBytes)
 }
 
 // Column returns the column with a name, whose values are no lists. It has the same kind in all files. The error for a
@@ -199,16 +197,11 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		return t.heldColumn(name)
 	}
 	var out *Column
-	leaves := make([]int, len(t.Files))           // by file
-	scales := make([]time.Duration, len(t.Files)) // by file the unit of timestamps, 0 of other values
+	leaves := make([]leaf, len(t.Files)) // by file
 	for i, shard := range t.Files {
-		leaves[i] = shard.Column(name)
-		column, err := shard.describe(name, leaves[i])
+		column, err := leaves[i].describe(shard, name)
 		if out == nil {
 			out = column
-		}
-		if err == nil && column.Unit != 0 && column.Unit != Day {
-			scales[i], column.Unit = column.Unit, time.Microsecond
 		}
 		if err == nil && (column.Kind != out.Kind || column.Unit != out.Unit) {
 			err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, in %s it holds %ss",
@@ -219,86 +212,33 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		}
 	}
 	out.rows = t.Rows()
-	cellAt := (*File).cellAt
+	cellAt := (*leaf).cellAt
 	if out.Kind.IsList() {
-		cellAt = (*File).listAt
+		cellAt = (*leaf).listAt
+	}
+	out.place = func(row int64) (*leaf, int64) {
+		file, in := t.find(row)
+		return &leaves[file], in
 	}
 	out.cell = func(ctx context.Context, row int64) (Cell, error) {
-		file, in := t.find(row)
-		cell, err := cellAt(file, ctx, leaves[file.number], out.Kind, in)
-		return inMicroseconds(cell, scales[file.number]), fault.WithFile(err, file.Name)
+		leaf, in := out.place(row)
+		cell, err := cellAt(leaf, ctx, in)
+		return cell, fault.WithFile(err, leaf.Name)
 	}
 	if out.Kind.IsList() {
 		return out, nil // scanned cell by cell, as a list may go on in the next page
 	}
+	out.leaves = leaves
 	out.scan = func(ctx context.Context, visit func(int64, Cell) error) error {
-		for i, file := range t.Files {
-			err := file.scan(ctx, leaves[i], out.Kind, func(row int64, c Cell) error {
-				return visit(t.begins[i]+row, inMicroseconds(c, scales[i]))
-			})
+		for i := range leaves {
+			err := leaves[i].scan(ctx, func(row int64, c Cell) error { return visit(t.begins[i]+row, c) })
 			if err != nil {
-				return fault.WithFile(err, file.Name)
+				return fault.WithFile(err, leaves[i].Name)
 			}
 		}
 		return nil
 	}
-	out.announce = func(cache *pageCache, row int64) (over func()) {
-		file, in := t.find(row)
-		return cmp.Or(cache, file.Cache).announce(file.cellKey(leaves[file.number], in))
-	}
-	out.count = func(ctx context.Context, p *PageCounter, row int64) (PageReads, error) {
-		file, in := t.find(row)
-		reads, err := file.count(ctx, p, leaves[file.number], in)
-		return reads, fault.WithFile(err, file.Name)
-	}
-	out.stored = func() (sizes []int64) {
-		for i, file := range t.Files {
-			for group := range file.Groups {
-				sizes = append(sizes, file.Stored(group, leaves[i]))
-			}
-		}
-		return sizes
-	}
-	out.paged = func(ctx context.Context) (int64, error) { return t.Files[0].largestPage(ctx, leaves[0]) }
 	return out, nil
-}
-
-// largestPage returns the stored bytes of the largest page of a column that several rows share, in the first row group.
-func (f *File) largestPage(ctx context.Context, leaf int) (most int64, err error) {
-	if len(f.Groups) == 0 {
-		return 0, nil
-	}
-	pages, err := f.pagesOf(ctx, leaf, 0)
-	if err != nil {
-		return 0, fault.WithFile(err, f.Name)
-	}
-	for i, page := range pages.Pages {
-		if pages.Rows(i) > 1 {
-			most = max(most, int64(page.Len))
-		}
-	}
-	return max(most, int64(pages.Dict.Len)), nil
-}
-
-// inMicroseconds returns a timestamp of a unit in microseconds, the unit of all timestamps of tables, as files written
-// by one program have several: of nanoseconds the part below is cut. Other values, of unit 0, stay as they are.
-func inMicroseconds(c Cell, unit time.Duration) Cell {
-	switch unit {
-	case time.Millisecond:
-		c.Int = min(max(c.Int, math.MinInt64/1000), math.MaxInt64/1000) * 1000
-	case time.Nanosecond:
-		if c.Int%1000 < 0 {
-			c.Int -= 1000
-		}
-		c.Int /= 1000
-	}
-	if unit != 0 && c.List != nil {
-		c.List = slices.Clone(c.List)
-		for i := range c.List {
-			c.List[i] = inMicroseconds(c.List[i], unit)
-		}
-	}
-	return c
 }
 
 // heldColumn returns a column in memory.
@@ -351,142 +291,6 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 		return parts[0], nil
 	}
 	return tables.Concat(parts, column.Mixed)
-}
-
-// describe returns what a column of the file holds. leaf is its number, or -1.
-func (f *File) describe(name string, leaf int) (*Column, error) {
-	if leaf < 0 {
-		return nil, f.NoColumn(name)
-	}
-	described, err := f.elements(name, leaf)
-	if err == nil && f.Columns[leaf].Repeated {
-		described.Kind |= column.List
-	}
-	return described, err
-}
-
-// elements is describe of the elements of lists.
-func (f *File) elements(name string, leaf int) (*Column, error) {
-	stored := &f.Columns[leaf]
-	unsupported := func(what string) (*Column, error) {
-		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %s", what)
-	}
-	switch {
-	case stored.Nested():
-		return unsupported("lists in lists")
-	case stored.Type == parquet.Int96:
-		return unsupported("INT96")
-	case stored.Note.Kind == parquet.Half && stored.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: column.Float}, nil
-	case stored.Type == parquet.ByteArray || stored.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: column.Text, Bytes: !stored.Note.Text(),
-			Opaque: stored.Note.Opaque() || stored.Type == parquet.FixedLenByteArray}, nil
-	case stored.Note.Opaque():
-		return unsupported("decimals")
-	case stored.Type == parquet.Float || stored.Type == parquet.Double:
-		return &Column{Kind: column.Float}, nil
-	}
-	return &Column{Kind: column.Int, Unit: unitOf(stored.Note, stored.Type)}, nil
-}
-
-// Day is the unit of dates.
-const Day = 24 * time.Hour
-
-// unitOf returns the unit of a column of dates or timestamps, 0 for others.
-func unitOf(n parquet.Note, t parquet.Physical) time.Duration {
-	switch {
-	case n.Kind == parquet.Date && t == parquet.Int32:
-		return Day
-	case n.Kind != parquet.Timestamp || t != parquet.Int64:
-		return 0
-	}
-	return map[uint8]time.Duration{3: time.Millisecond, 6: time.Microsecond, 9: time.Nanosecond}[n.Unit]
-}
-
-// cellAt returns the cell of a column in a row of the file.
-func (f *File) cellAt(ctx context.Context, leaf int, kind column.Kind, row int64) (Cell, error) {
-	group, in := f.Group(row)
-	pages, err := f.pagesOf(ctx, leaf, group)
-	if err != nil {
-		return Cell{}, err
-	}
-	page := pages.Find(in)
-	var copied Cell
-	take := func() (ok bool) {
-		copied, ok = f.Cache.take(f.cellKey(leaf, row))
-		return ok
-	}
-	if take() {
-		return copied, nil
-	}
-	few, err := f.page(ctx, pageKey{file: f.number, column: leaf, group: group, page: page}, pages, take)
-	if few == nil || err != nil {
-		return copied, err
-	}
-	f.Cache.read(f.cellKey(leaf, row))
-	values, i, err := few.Find(int(in - pages.Pages[page].First))
-	if err != nil {
-		return Cell{}, err
-	}
-	return f.cellOf(values, i, leaf, kind, row)
-}
-
-// cellOf returns cell i of a page.
-func (f *File) cellOf(v *parquet.Values, i, leaf int, kind column.Kind, row int64) (Cell, error) {
-	if v.Null(i) {
-		return Cell{Null: true}, nil
-	}
-	switch kind {
-	case column.Text:
-		return Cell{Text: v.Raw(i)}, nil
-	case column.Float:
-		return Cell{Float: v.Float(i)}, nil
-	}
-	n, ok := v.Int(i)
-	if !ok {
-		return Cell{}, fault.New(fault.Unsupported, f.part(leaf, row), fault.NoOffset,
-			"a number above the largest signed one")
-	}
-	return Cell{Int: n}, nil
-}
-
-// part names a row of a column for errors.
-func (f *File) part(leaf int, row int64) string {
-	return "column " + f.Columns[leaf].Name + " row " + strconv.FormatInt(row, 10)
-}
-
-// scan visits the cells of a column, page by page.
-func (f *File) scan(ctx context.Context, leaf int, kind column.Kind, visit func(int64, Cell) error) error {
-	for group := range f.Groups {
-		pages, err := f.pagesOf(ctx, leaf, group)
-		if err != nil {
-			return err
-		}
-		dict, err := f.Dictionary(ctx, group, leaf, pages)
-		if err != nil {
-			return err
-		}
-		for p := range pages.Pages {
-			if err := turns.Tick(ctx); err != nil {
-				return err
-			}
-			values, err := f.Read(ctx, group, leaf, pages, p, dict)
-			if err != nil {
-				return err
-			}
-			row := f.Groups[group].First + pages.Pages[p].First
-			for i := range values.Len() {
-				cell, err := f.cellOf(values, i, leaf, kind, row+int64(i))
-				if err == nil {
-					err = visit(row+int64(i), cell)
-				}
-				if err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // Open opens a Parquet or CSV file, or STAC items, with all of its columns: see OpenParquet and OpenText. A name

@@ -1,4 +1,4 @@
-package columns_test
+package paged_test
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
 // slow is a file that takes 2 ms for a read, so that the reads of several workers overlap. It counts reads.
@@ -57,30 +56,30 @@ func TestWorkersReadAPageOnce(t *testing.T) {
 	// read has workers read the cells of picks, and returns the reads after the opening and their bytes.
 	read := func(workers int) (reads, bytes int64) {
 		in := &slow{Reader: source.Memory(file.Bytes())}
-		table, err := columns.OpenParquet(t.Context(), in, 64<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := open(t, in, 64<<20)
 		before, beforeBytes := in.reads.Load(), in.bytes.Load()
-		for _, name := range []string{"Number", "text", "Name"} {
-			c, err := table.AnyColumn(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for leaf, name := range []string{"Number", "text", "Name"} {
 			var group sync.WaitGroup
 			for k := range workers {
 				group.Go(func() {
 					if k == 0 && workers > 1 { // whoever comes first may be cancelled: others read then
 						cancelled, cancel := context.WithCancel(t.Context())
 						cancel()
-						_, _ = c.Cell(cancelled, picks[0])
+						_, _, _ = f.Value(cancelled, leaf, picks[0])
 					}
 					for i := k; i < len(picks); i += workers {
-						cell, err := c.Cell(t.Context(), picks[i])
-						want := rows[picks[i]]
-						if got := string(cell.Text); err != nil || name == "Number" && cell.Int != want.Number ||
-							name == "text" && got != want.Text || name == "Name" && got != want.Name {
-							t.Errorf("%s of row %d: %+v, %v", name, picks[i], cell, err)
+						v, k, err := f.Value(t.Context(), leaf, picks[i])
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						row, got := rows[picks[i]], string(v.Raw(k))
+						if name == "Number" {
+							n, _ := v.Int(k)
+							got = fmt.Sprint(n)
+						}
+						if want := []string{fmt.Sprint(row.Number), row.Text, row.Name}[leaf]; got != want {
+							t.Errorf("%s of row %d: %q, want %q", name, picks[i], got, want)
 						}
 					}
 				})

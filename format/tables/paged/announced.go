@@ -1,7 +1,6 @@
-package columns
+package paged
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"sync"
@@ -36,7 +35,7 @@ func (f *File) cellKey(leaf int, row int64) pageKey {
 }
 
 // announce says that a cell is read soon, until over is called.
-func (c *pageCache) announce(key pageKey) (over func()) {
+func (c *Cache) announce(key pageKey) (over func()) {
 	a := &c.announced
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +57,7 @@ func (c *pageCache) announce(key pageKey) (over func()) {
 
 // forget ends an announcement of a cell. Callers may read a cell in another order than they announced it, and read
 // strikes the first announcement, whoever reads. So forget strikes one only if more are left than callers.
-func (c *pageCache) forget(key pageKey, cell *announcedCell, order int64) {
+func (c *Cache) forget(key pageKey, cell *announcedCell, order int64) {
 	a := &c.announced
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,25 +71,24 @@ func (c *pageCache) forget(key pageKey, cell *announcedCell, order int64) {
 		cell.unread = slices.Delete(cell.unread, i, i+1)
 	}
 	if len(cell.unread) == 0 {
-		c.Pages.Remove(key)
+		c.pages.Remove(key)
 	}
 }
 
 // take returns the copy of an announced cell, if there is one, and says that the cell is read.
-func (c *pageCache) take(key pageKey) (cell Cell, ok bool) {
+func (c *Cache) take(key pageKey) *parquet.Values {
 	if !c.announced.some() {
-		return Cell{}, false
+		return nil
 	}
-	copied, ok := c.Pages.Get(key)
+	copied, ok := c.pages.Get(key)
 	if ok {
-		cell = *copied.cell
 		c.read(key)
 	}
-	return cell, ok
+	return copied.cell
 }
 
 // read says that an announced cell is read: a copy of it makes room for others, if no other read of it is announced.
-func (c *pageCache) read(key pageKey) {
+func (c *Cache) read(key pageKey) {
 	a := &c.announced
 	if !a.some() {
 		return
@@ -102,16 +100,23 @@ func (c *pageCache) read(key pageKey) {
 		cell.unread = cell.unread[1:]
 	}
 	if cell == nil || len(cell.unread) == 0 {
-		c.Pages.Remove(key)
+		c.pages.Remove(key)
 	}
 }
 
-// cellCost is about what the copy of a cell takes, beside its bytes.
-const cellCost = 96
+// cellCost is about what the copy of a cell takes, beside its bytes: see parquet.Values.Cost.
+const cellCost = 160
+
+// Announce says that the cell of a row is read soon, after those that were announced before, until the caller calls
+// over: when another row of a heavy page is read, a copy of the cell is kept for that.
+func (f *File) Announce(leaf int, row int64) (over func()) {
+	return f.Cache.announce(f.cellKey(leaf, row))
+}
 
 // copyCells copies the announced cells of a page into the cache. Of these and of the copies that it has, those that are
-// read first stay, as many as it has room for. cellOf returns a cell of the page and its size, or nil.
-func (f *File) copyCells(cache *pageCache, key pageKey, pages *parquet.Pages, cellOf func(in int) (*Cell, int64)) {
+// read first stay, as many as it has room for. cellOf returns the size of a cell of the page, and what copies it, or
+// nil.
+func (f *File) copyCells(cache *Cache, c chunk, page int, cellOf func(in int) (int64, func() *parquet.Values)) {
 	a := &cache.announced
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,41 +127,34 @@ func (f *File) copyCells(cache *pageCache, key pageKey, pages *parquet.Pages, ce
 		}
 	}
 	slices.SortFunc(keys, func(x, y pageKey) int { return cmp.Compare(a.cells[x].unread[0], a.cells[y].unread[0]) })
-	first, rows := f.Groups[key.group].First+pages.Pages[key.page].First, int64(pages.Rows(key.page))
-	stay, free := make([]copiedCell, 0, len(keys)), cache.Pages.Bound()
+	first, rows := f.Groups[c.key.group].First+c.pages.Pages[page].First, int64(c.pages.Rows(page))
+	type announcedCopy struct {
+		key  pageKey
+		size int64
+		copy func() *parquet.Values // nil: the cache has it
+	}
+	stay, free := make([]announcedCopy, 0, len(keys)), cache.pages.Bound()
 	for _, k := range keys {
-		found, ok := cache.Pages.Get(k)
-		one := copiedCell{key: k, decoded: found}
-		if in := k.cell - 1 - first; !ok && k.file == key.file && k.column == key.column && in >= 0 && in < rows {
-			one.decoded.cell, one.decoded.size = cellOf(int(in))
-			one.new = true
+		found, ok := cache.pages.Get(k)
+		one := announcedCopy{key: k, size: found.size}
+		if in := k.cell - 1 - first; !ok && k.file == c.key.file && k.column == c.key.column && in >= 0 && in < rows {
+			one.size, one.copy = cellOf(int(in))
 		}
-		if one.decoded.cell == nil {
+		if !ok && one.copy == nil {
 			continue
 		}
-		if free -= one.cost() + lru.Overhead; free >= 0 {
+		if free -= cellCost + one.size + lru.Overhead; free >= 0 {
 			stay = append(stay, one)
 		} else if free = 0; ok {
-			cache.Pages.Remove(k)
+			cache.pages.Remove(k)
 		}
 	}
 	// The cell that is read first is used last, so the cache evicts it last.
 	for _, one := range slices.Backward(stay) {
-		if one.new {
-			one.decoded.cell.Text = bytes.Clone(one.decoded.cell.Text) // a part of its page would keep all of that
-			cache.Pages.Add(one.key, one.decoded, one.cost())
+		if one.copy != nil {
+			cache.pages.Add(one.key, decoded{cell: one.copy(), size: one.size}, cellCost+one.size)
 		} else {
-			cache.Pages.Get(one.key)
+			cache.pages.Get(one.key)
 		}
 	}
 }
-
-// copiedCell is the copy of an announced cell.
-type copiedCell struct {
-	key     pageKey
-	decoded decoded
-	new     bool // not in the cache yet
-}
-
-// cost is about what the copy takes.
-func (c *copiedCell) cost() int64 { return cellCost + c.decoded.size }

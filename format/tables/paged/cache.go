@@ -1,4 +1,4 @@
-package columns
+package paged
 
 import (
 	"cmp"
@@ -11,30 +11,43 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
-// pageCache keeps the decoded pages of the files of a table, and copies of cells that are read soon.
-type pageCache struct {
-	Pages *lru.Cache[pageKey, decoded]
+// Cache keeps the decoded pages of files, and copies of cells that are read soon.
+type Cache struct {
+	pages *lru.Cache[pageKey, decoded]
 
 	announced announced
 
 	account *budget.Account // of the opening, for memory that the cache does not count
 
 	mu    sync.Mutex
-	large map[int]largePage // by column
+	large map[int]largePage // by column; nil: none are kept
 
-	// busy has what is read, so workers do not read the same at once: the first batch of 64 rows would read the
+	// busy has what is read, so that workers do not read the same at once: the first batch of 64 rows would read the
 	// locations and the first page of each column 64 times. busyMu guards it; busyOver wakes those that wait.
 	busyMu   sync.Mutex
 	busyOver *sync.Cond
 	busy     map[pageKey]bool
 }
 
-func newPageCache(account *budget.Account, bytes int64) *pageCache {
-	c := &pageCache{Pages: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: account,
-		busy: map[pageKey]bool{}}
+// NewCache returns a cache of about so many bytes at most.
+func NewCache(bytes int64) *Cache {
+	c := &Cache{pages: lru.New[pageKey, decoded](bytes), busy: map[pageKey]bool{}}
 	c.busyOver = sync.NewCond(&c.busyMu)
 	return c
 }
+
+// KeepLarge has the cache keep beside it the last page of each column that is larger than it, and charge that to an
+// account, which may be nil.
+func (c *Cache) KeepLarge(account *budget.Account) *Cache {
+	c.large, c.account = map[int]largePage{}, account
+	return c
+}
+
+// Used returns about how many bytes the cache has.
+func (c *Cache) Used() int64 { return c.pages.Used() }
+
+// Forget drops the pages of a column of all files.
+func (c *Cache) Forget(leaf int) { c.pages.Forget(func(k pageKey) bool { return k.column == leaf }) }
 
 // largePage is the page of a column that was used last of those that are larger than the cache. Otherwise each row of
 // such a page would decode it again: a file of 10 KB may have a page of 64 MiB and a million rows.
@@ -48,8 +61,8 @@ type largePage struct {
 type decoded struct {
 	few  *parquet.Few
 	dict *parquet.Values
-	cell *Cell
-	size int64 // of the cell, in bytes
+	cell *parquet.Values // of one row
+	size int64           // of the cell, in bytes
 }
 
 // pageKey names a page or, by the number of its row in the file plus 1, an announced cell of a column.
@@ -65,32 +78,10 @@ const (
 	heavyPage = -3 // of any page that takes much of the cache: one is decoded at a time
 )
 
-// pagesOf returns the locations of a column's pages in a row group.
-func (f *File) pagesOf(ctx context.Context, column, group int) (*parquet.Pages, error) {
-	key := pageKey{column: column, group: group}
-	var pages *parquet.Pages
-	known := func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		pages = f.pages[key]
-		return pages != nil
-	}
-	if known() {
-		return pages, nil
-	}
-	over := f.Cache.alone(ctx, pageKey{file: f.number, column: column, group: group, page: locations}, known)
-	if over == nil {
-		return pages, nil
-	}
-	defer over()
-	pages, err := f.Pages(ctx, group, column)
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	f.pages[key] = pages
-	f.mu.Unlock()
-	return pages, nil
+// numbered returns the key of another page of the column.
+func (k pageKey) numbered(page int) pageKey {
+	k.page = page
+	return k
 }
 
 // page returns a decoded page, from the cache if possible. If it waits for the page of another worker, and arrived
@@ -98,12 +89,12 @@ func (f *File) pagesOf(ctx context.Context, column, group int) (*parquet.Pages, 
 //
 // A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
 // the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
-func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages, arrived func() bool) (*parquet.Few, error) {
-	cache, dictKey := f.Cache, key.dictionary()
+func (f *File) page(ctx context.Context, c chunk, page int, arrived func() bool) (*parquet.Few, error) {
+	cache, key := f.Cache, c.key.numbered(page)
 	if few := cache.page(key); few != nil {
 		return few, nil
 	}
-	heavy, alone := cache.isHeavy(pages.Pages[key.page]) || cache.isHeavy(pages.Dict), key
+	heavy, alone := cache.isHeavy(c.pages.Pages[page]) || cache.isHeavy(c.pages.Dict), key
 	if heavy {
 		alone = pageKey{page: heavyPage}
 	}
@@ -117,62 +108,61 @@ func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages, arri
 	}
 	defer over()
 	var dictErr error
-	few, err := f.ReadFew(ctx, key.group, key.column, pages, key.page, func() (dict *parquet.Values, _ error) {
-		dict, dictErr = f.dictionary(ctx, dictKey, pages)
+	few, err := c.file.ReadFew(ctx, key.group, key.column, c.pages, page, func() (dict *parquet.Values, _ error) {
+		dict, dictErr = f.dictionary(ctx, c)
 		return dict, dictErr
 	})
 	if err = cmp.Or(dictErr, err); err != nil { // the first names the dictionary, not the page
 		return nil, err
 	}
-	page, dictCost := decoded{few: few, dict: few.Dictionary()}, int64(0)
-	if page.dict != nil {
-		dictCost = int64(page.dict.Cost())
+	entry, dictCost := decoded{few: few, dict: few.Dictionary()}, int64(0)
+	if entry.dict != nil {
+		dictCost = int64(entry.dict.Cost())
 	}
-	cache.keep(key, page, int64(few.Cost()), dictCost)
+	cache.keep(key, entry, int64(few.Cost()), dictCost)
 	if heavy {
-		f.copyCells(cache, key, pages, func(in int) (*Cell, int64) {
+		f.copyCells(cache, c, page, func(in int) (size int64, copied func() *parquet.Values) {
 			values, i, err := few.Find(in)
-			switch {
-			case err != nil: // whoever reads the cell reports it
-				return nil, 0
-			case values.Null(i):
-				return &Cell{Null: true}, 0
+			if err != nil { // whoever reads the cell reports it
+				return 0, nil
 			}
-			text := values.Raw(i)
-			return &Cell{Text: text}, int64(len(text))
+			if !values.Null(i) {
+				size = int64(len(values.Raw(i)))
+			}
+			return size, func() *parquet.Values { return values.Copy(i) }
 		})
 	}
 	return few, nil
 }
 
 // keep adds a decoded page to the cache. The page takes cost bytes, its dictionary dictCost.
-func (c *pageCache) keep(key pageKey, page decoded, cost, dictCost int64) {
+func (c *Cache) keep(key pageKey, page decoded, cost, dictCost int64) {
 	// A large dictionary is counted with each page, because it may be evicted before its pages, which keep it alive.
-	if dictCost > c.Pages.Bound()/8 {
+	if dictCost > c.pages.Bound()/8 {
 		cost += dictCost
 	}
-	if cost+lru.Overhead > c.Pages.Bound() {
+	if c.large != nil && cost+lru.Overhead > c.pages.Bound() {
 		c.keepLarge(largePage{key, page.few, cost})
 	} else if c.add(key, page, cost); page.dict != nil {
-		c.Pages.Get(key.dictionary())
+		c.pages.Get(key.numbered(dictPage))
 	}
 }
 
 // page returns a page that is in memory, or nil.
-func (c *pageCache) page(key pageKey) *parquet.Few {
-	page, ok := c.Pages.Get(key)
+func (c *Cache) page(key pageKey) *parquet.Few {
+	page, ok := c.pages.Get(key)
 	if !ok {
 		return c.largeOf(key)
 	}
 	if page.dict != nil {
-		c.Pages.Get(key.dictionary())
+		c.pages.Get(key.numbered(dictPage))
 	}
 	return page.few
 }
 
 // alone waits until no other worker reads what key names, or until found reports true. It returns nil if found did,
 // else the function that the caller must call when it has read.
-func (c *pageCache) alone(ctx context.Context, key pageKey, found func() bool) (over func()) {
+func (c *Cache) alone(ctx context.Context, key pageKey, found func() bool) (over func()) {
 	c.busyMu.Lock()
 	defer c.busyMu.Unlock()
 	for !found() {
@@ -187,7 +177,7 @@ func (c *pageCache) alone(ctx context.Context, key pageKey, found func() bool) (
 }
 
 // end ends what alone began.
-func (c *pageCache) end(key pageKey) {
+func (c *Cache) end(key pageKey) {
 	c.busyMu.Lock()
 	defer c.busyMu.Unlock()
 	delete(c.busy, key)
@@ -196,36 +186,30 @@ func (c *pageCache) end(key pageKey) {
 
 // add keeps a page or a dictionary. A heavy one displaces nothing while cells are announced: these are needed soon, and
 // the cells of the page have copies.
-func (c *pageCache) add(key pageKey, d decoded, cost int64) {
-	free := c.Pages.Bound() - c.Pages.Used()
-	if cost > c.Pages.Bound()/8 && cost+lru.Overhead > free && c.announced.some() {
+func (c *Cache) add(key pageKey, d decoded, cost int64) {
+	free := c.pages.Bound() - c.pages.Used()
+	if c.Heavy(cost) && cost+lru.Overhead > free && c.announced.some() {
 		return
 	}
-	c.Pages.Add(key, d, cost)
+	c.pages.Add(key, d, cost)
 }
 
-// dictionary returns the key of the dictionary of a page.
-func (k pageKey) dictionary() pageKey {
-	return pageKey{file: k.file, column: k.column, group: k.group, page: dictPage}
-}
+// Heavy reports whether a page of so many bytes takes at least an eighth of the cache: with eight such pages it is
+// full.
+func (c *Cache) Heavy(bytes int64) bool { return bytes > c.pages.Bound()/8 }
 
-// isHeavy reports whether a page takes at least an eighth of the cache: with eight such pages it is full. Pages of
-// bytes have about the size that is stored.
-func (c *pageCache) isHeavy(p parquet.Page) bool { return int64(p.Len) > c.Pages.Bound()/8 }
-
-// IsHeavy reports whether a page of so many bytes is heavy for the cache of the table's files.
-func (t *Table) IsHeavy(pageBytes int64) bool {
-	return len(t.Files) > 0 && pageBytes > t.Files[0].Cache.Pages.Bound()/8
-}
+// isHeavy is Heavy of a page that is not decoded. Pages of bytes have about the size that is stored.
+func (c *Cache) isHeavy(p parquet.Page) bool { return c.Heavy(int64(p.Len)) }
 
 // dictionary returns the dictionary of a column in a row group, from the cache if possible, or nil if it has none.
-func (f *File) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Values, error) {
-	if pages.Dict.Off == 0 {
+func (f *File) dictionary(ctx context.Context, c chunk) (*parquet.Values, error) {
+	if c.pages.Dict.Off == 0 {
 		return nil, nil
 	}
+	key := c.key.numbered(dictPage)
 	var dict *parquet.Values
 	over := f.Cache.alone(ctx, key, func() bool {
-		page, _ := f.Cache.Pages.Get(key)
+		page, _ := f.Cache.pages.Get(key)
 		dict = page.dict
 		return dict != nil
 	})
@@ -233,7 +217,7 @@ func (f *File) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages
 		return dict, nil
 	}
 	defer over()
-	dict, err := f.Dictionary(ctx, key.group, key.column, pages)
+	dict, err := c.file.Dictionary(ctx, key.group, key.column, c.pages)
 	if err == nil {
 		f.Cache.add(key, decoded{dict: dict}, int64(dict.Cost()))
 	}
@@ -241,7 +225,7 @@ func (f *File) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages
 }
 
 // largeOf returns a page that is kept beside the cache, or nil.
-func (c *pageCache) largeOf(key pageKey) *parquet.Few {
+func (c *Cache) largeOf(key pageKey) *parquet.Few {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.large[key.column]; p.key == key {
@@ -251,7 +235,7 @@ func (c *pageCache) largeOf(key pageKey) *parquet.Few {
 }
 
 // keepLarge keeps a page beside the cache, in the place of the column's last one, if the budget has room for it.
-func (c *pageCache) keepLarge(p largePage) {
+func (c *Cache) keepLarge(p largePage) {
 	c.mu.Lock()
 	old := c.large[p.key.column]
 	delete(c.large, p.key.column)

@@ -1,0 +1,148 @@
+package columns
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/paged"
+	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/internal/turns"
+)
+
+// leaf is a column of one Parquet file.
+type leaf struct {
+	*File
+	number int         // among the columns of the file
+	kind   column.Kind // of elements where it holds lists
+	unit   uint8       // of timestamps, see parquet.Note; 0 of other values
+}
+
+// describe sets the leaf to a column of a file, and returns what it holds.
+func (l *leaf) describe(f *File, name string) (*Column, error) {
+	if l.File, l.number = f, f.Column(name); l.number < 0 {
+		return nil, f.NoColumn(name)
+	}
+	out, err := l.elements(name)
+	if err != nil {
+		return nil, err
+	}
+	if l.kind = out.Kind; f.Columns[l.number].Repeated {
+		out.Kind |= column.List
+	}
+	return out, nil
+}
+
+// Day is the unit of dates.
+const Day = 24 * time.Hour
+
+// elements is describe of the elements of lists.
+func (l *leaf) elements(name string) (*Column, error) {
+	stored := &l.Columns[l.number]
+	unsupported := func(what string) (*Column, error) {
+		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %s", what)
+	}
+	switch typ := tables.LeafType(stored); {
+	case stored.Nested():
+		return unsupported("lists in lists")
+	case stored.Type == parquet.Int96:
+		return unsupported("INT96")
+	case stored.Note.Kind == parquet.Half && stored.Type == parquet.FixedLenByteArray:
+		return &Column{Kind: column.Float}, nil
+	case stored.Type == parquet.ByteArray || stored.Type == parquet.FixedLenByteArray:
+		return &Column{Kind: column.Text, Bytes: !stored.Note.Text(),
+			Opaque: stored.Note.Opaque() || stored.Type == parquet.FixedLenByteArray}, nil
+	case stored.Note.Opaque():
+		return unsupported("decimals")
+	case stored.Type == parquet.Float || stored.Type == parquet.Double:
+		return &Column{Kind: column.Float}, nil
+	case typ.Kind == tables.Date:
+		return &Column{Kind: column.Int, Unit: Day}, nil
+	case typ.Kind == tables.Timestamp:
+		l.unit = stored.Note.Unit
+		return &Column{Kind: column.Int, Unit: time.Microsecond}, nil
+	}
+	return &Column{Kind: column.Int}, nil
+}
+
+// cellAt returns the cell in a row of the file.
+func (l *leaf) cellAt(ctx context.Context, row int64) (Cell, error) {
+	values, i, err := l.Value(ctx, l.number, row)
+	if err != nil {
+		return Cell{}, err
+	}
+	return l.cellOf(values, i, row)
+}
+
+// listAt returns the list in a row of the file.
+func (l *leaf) listAt(ctx context.Context, row int64) (Cell, error) {
+	list := []Cell{}
+	null, err := l.List(ctx, l.number, row, func(v *parquet.Values, i int) error {
+		cell, err := l.cellOf(v, i, row)
+		if list = append(list, cell); err == nil && len(list) > text.MaxList {
+			err = TooLong(l.part(row))
+		}
+		return err
+	})
+	if null || err != nil {
+		return Cell{Null: null}, err
+	}
+	return Cell{List: list}, nil
+}
+
+// cellOf returns value i as the cell of a row. Files that one program wrote may have timestamps in several units: all
+// become microseconds. Of nanoseconds the part below is cut, and what 64 bits do not hold becomes the nearest that they
+// hold.
+func (l *leaf) cellOf(v *parquet.Values, i int, row int64) (Cell, error) {
+	if v.Null(i) {
+		return Cell{Null: true}, nil
+	}
+	switch l.kind {
+	case column.Text:
+		return Cell{Text: v.Raw(i)}, nil
+	case column.Float:
+		return Cell{Float: v.Float(i)}, nil
+	}
+	n, ok := v.Int(i)
+	if !ok {
+		return Cell{}, fault.New(fault.Unsupported, l.part(row), fault.NoOffset,
+			"a number above the largest signed one")
+	}
+	if l.unit != 0 {
+		n, _ = tables.Microseconds(n, l.unit)
+	}
+	return Cell{Int: n}, nil
+}
+
+// part names a row for errors.
+func (l *leaf) part(row int64) string {
+	return "column " + l.Columns[l.number].Name + " row " + strconv.FormatInt(row, 10)
+}
+
+// scan visits the cells, page by page.
+func (l *leaf) scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return l.Each(ctx, l.number, paged.Scan{}, func(first int64, decode paged.Decode) error {
+		if err := turns.Tick(ctx); err != nil {
+			return err
+		}
+		values, err := decode(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range values.Len() {
+			row := first + int64(i)
+			cell, err := l.cellOf(values, i, row)
+			if err == nil {
+				err = visit(row, cell)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
