@@ -63,7 +63,7 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 			table.rows[bits] = int32(k)
 		}
 	}
-	// The samples differ, so that as many as there can be are all.
+	// The samples differ: as many of them as rows fill the table.
 	table.complete = len(samples) == len(table.rows)
 	for b := range table.elements {
 		table.elements[b] = make([]uint64, len(values))

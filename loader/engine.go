@@ -147,7 +147,7 @@ type overviewKey struct{ uri, member string }
 // policy for bad samples.
 type leftOut struct {
 	n, of int64
-	first error // of the texts of all errors the first one, so that the order of reading does not matter
+	first error // of the texts of all errors the first one, so the order of reading does not matter
 }
 
 // columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and

@@ -191,7 +191,7 @@ func (p *Pending) begin() {
 	p.parts = p.columnsOfBatch()
 }
 
-// decodeAgain decodes the batch once morewithout native tensors: its rasters differ in dtype. It comes
+// decodeAgain decodes the batch once more, without native tensors: its rasters differ in dtype. It comes
 // when all units are done, and once for the tickets that have started meanwhile: the next ones have no native tensors.
 func (p *Pending) decodeAgain(r *pixels.Reader) error {
 	p.group.mixed.Store(true)

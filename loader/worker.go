@@ -94,7 +94,7 @@ func (e *Engine) retires(u workUnit, r *pixels.Reader) bool {
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
 func (p *Pending) hand(send func(workUnit)) {
-	p.todo.Store(1) // for hand itself, so that workers do not finish the batch before all of its units are sent
+	p.todo.Store(1) // for hand itself, so workers do not finish the batch before all of its units are sent
 	for row, pos := range p.batch.Positions {
 		if pos < 0 {
 			if err := crash.Call(func() error { p.clearRow(row); return nil }); err != nil {

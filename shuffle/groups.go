@@ -54,7 +54,7 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 		return
 	}
 	for i, child := range nd.word.nodes {
-		// The capacity is cut so that siblings do not overwrite each other's level.
+		// The capacity is cut: siblings must not overwrite each other's level.
 		levels := append(slices.Clip(l.levels), steps.Level{Drawn: nd.word.draws[i], Samples: pl.nodes[child].n})
 		share := float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))
 		pl.leaders(child, leader{share: l.share * share, levels: levels}, all)

@@ -71,7 +71,7 @@ type reading struct {
 	*walk
 	made   *File
 	take   func(n int64) error
-	nodeAt map[uint64]*Node // by address, so that a node is read once
+	nodeAt map[uint64]*Node // by address, so a node is read once
 	links  map[uint64][]link
 	soft   []softLink
 	nodes  int

@@ -88,7 +88,7 @@ func Palette(ctx context.Context, r source.Reader) []string {
 // at most as many chunks of text before its pixels.
 const (
 	maxParts = 1024
-	headSize = 16 << 10 // bytes that are read at a time, so that a header takes few requests
+	headSize = 16 << 10 // bytes that are read at a time, so a header takes few requests
 	exifSize = 64 << 10 // bytes of Exif metadata that are looked at: a segment of JPEG has no more
 )
 

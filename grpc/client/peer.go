@@ -24,7 +24,7 @@ const (
 	// window is how many bytes a server may send ahead: 10 Gbit/s for 6 ms. It is fixed,
 	// because gRPC's estimate starts at 64 KiB and needs some batches to grow.
 	window     = 8 << 20
-	readBuffer = 256 << 10 // 16 frames, so that most frames cost no system call
+	readBuffer = 256 << 10 // 16 frames, so most frames cost no system call
 )
 
 // peer is the connection to one server. It is safe for concurrent use.

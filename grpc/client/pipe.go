@@ -103,7 +103,7 @@ func (p *pipe) close() { _ = p.conn.Close() } // what has not come is not wanted
 // errPipe is of a pipe that broke on the way.
 var errPipe = errors.New("the pipe of the stream broke")
 
-// replySource are where the replies of a stream come from: its pipe until that ends, then gRPC, which says why it did.
+// replySource is where the replies of a stream come from: its pipe until that ends, then gRPC, which says why it did.
 type replySource struct {
 	pipe   *pipe // may be nil
 	stream interface {

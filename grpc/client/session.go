@@ -342,7 +342,7 @@ func (s *session) broken(l *serverLane, attempt int, err error) (lost bool) {
 // Hedging: an answer is slow after slowFactor times the time within which a share (Options.Hedge) of the last
 // keptTimes answers arrived, but not before slowLeast, nor before fewTimes are known.
 const (
-	keptTimes  = 200 // the share DefaultHedge leaves 10 of them, so that one outlier does not decide
+	keptTimes  = 200 // the share DefaultHedge leaves 10 of them, so one outlier does not decide
 	fewTimes   = 10  // fewer answers would say little about the next one
 	slowFactor = 2
 	// None is sent sooner, since a second request costs a server a decoded batch.

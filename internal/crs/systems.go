@@ -80,7 +80,7 @@ func find(epsg int) string {
 	return line
 }
 
-// crsLine are the contents of a line.
+// crsLine has the contents of a line.
 type crsLine struct {
 	code  int
 	kind  string

@@ -9,7 +9,7 @@ import (
 // Cache keeps values until their total cost exceeds a bound, and then drops the least recently used. It
 // does not keep a value that costs more than the bound. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
-	mu    sync.Mutex // guards the fields below, so that used always is the sum of the entries' costs
+	mu    sync.Mutex // guards the fields below, so used always is the sum of the entries' costs
 	max   int64
 	used  int64
 	order list.List // of *entry, most recently used first

@@ -382,7 +382,7 @@ func (c *TileCache) Put(t *tile) {
 	if t.holders--; t.holders > 0 {
 		return
 	}
-	// By lost it in Finish, so that only its memory is left to give back.
+	// Finish took it out of By: only its memory is left to give back.
 	if t.Failed {
 		c.lose(t)
 		return

@@ -18,7 +18,7 @@ type Field struct {
 	// Name is the name of the field and of its tensor in a batch.
 	Name string `json:"name" role:"fixed,any"`
 	// Kind is the kind of the field: "raster", "number", "text" (strings), "class" (the numbers of strings: see
-	// Classes), or "array" for a raster or numbers. By default the column decides: a column of strings holds rasters if
+	// Classes), or "array" for a raster or numbers. Without it the column decides: a column of strings holds rasters if
 	// all of its non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an error, and so is
 	// a column that does not hold the given kind. "text" of a column of rasters, or of the files of a directory, gives
 	// their paths.
@@ -89,7 +89,7 @@ type Field struct {
 	// "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks is bad. "auto" is
 	// float32, but as stored for classes, which have a palette in their file, unless they are normalised. With kind
 	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a
-	// bad sample. By default numbers are int64 or float64, and rasters native.
+	// bad sample. Default: "native" for rasters, and int64 or float64 for numbers.
 	DType string `json:"dtype,omitempty" role:"default,spec,any"`
 	// Times picks steps of time by their index from 0, in this order, of files that have them, or the files of a
 	// sequence of TACO 3 by their numbers. A step may be repeated; one that a file lacks is padding. Default: all.
@@ -129,9 +129,9 @@ type Field struct {
 	// it and Normalize a sample with such a pixel is bad, unless the pixel is nodata and Fill is given.
 	Clip bool `json:"clip,omitempty" role:"default,makes"`
 	// Fill is the value of nodata and padding, in units of the result. Pixels that the mask of a
-	// file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0 if
-	// DType is a float or the field is normalised; native and integer tensors keep it as stored,
-	// because 0 may be a class there.
+	// file marks as not valid are nodata, too. Default: 0 for padding, and for nodata
+	// if DType is a float or the field is normalised; native and integer tensors keep nodata as
+	// stored, because 0 may be a class there.
 	Fill *Float `json:"fill,omitempty" role:"default,makes"`
 	// NoData lists the stored values of missing pixels, in place of the value that a file declares: one list for all
 	// bands of the tensor, or a list for each. JSON may have a value or one list. An empty one says that no pixel is

@@ -26,7 +26,7 @@ type Normalize struct {
 	Std  Values `json:"std,omitempty"`
 	// Method computes Scale, Offset and Clip from Stats, in their place: "mean_std" gives mean 0 and standard
 	// deviation 1, "min_max" brings the least value to 0 and the greatest to 1, and "percentile" brings the 2.5th
-	// percentile to 0 and the 98.5th to 1 and clips. WithDefaults puts the numbers in its place.
+	// percentile to 0 and the 98.5th to 1 and clips. A spec with defaults has the numbers in its place.
 	Method string `json:"method,omitempty"`
 	// Stats holds the statistics of the field: the member of `fields` with its name in the JSON of chaski stats.
 	// Default in JSON: the member of `stats` of the spec.

@@ -438,7 +438,7 @@ func addComments(out map[string]string, g *ast.GenDecl, s *ast.TypeSpec) {
 	}
 }
 
-var goName = regexp.MustCompile(`\b[A-Z]\w+\b`)
+var goName = regexp.MustCompile(`\b[A-Z]\w+(?:\.[A-Z][a-z]+)?\b`)
 
 // described returns the comment of a type or member as a description for those who do not know the Go types: without
 // the name that it begins with, and with the names of JSON for the members of the type, and for others whose name
@@ -452,7 +452,11 @@ func described(name string, c *ast.CommentGroup, members map[string]string) stri
 		text = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are ")
 	}
 	text = goName.ReplaceAllStringFunc(text, func(word string) string {
-		if known := cmp.Or(members[word], camelCase[word]); known != "" && word != strings.ToUpper(word) {
+		first, member, dotted := strings.Cut(word, ".")
+		if known := cmp.Or(members[first], camelCase[first]); known != "" && first != strings.ToUpper(first) {
+			if dotted { // Ground.Cover
+				known += "." + strings.ToLower(member)
+			}
 			return "`" + known + "`"
 		}
 		return word
@@ -465,5 +469,6 @@ func described(name string, c *ast.CommentGroup, members map[string]string) stri
 
 // camelCase are the members of other types that descriptions name.
 var camelCase = map[string]string{
-	"PerBatch": "per_batch", "BandNames": "band_names", "DType": "dtype", "BBox": "bbox", "BBoxCRS": "bbox_crs",
+	"PerAsset": "per_asset", "PerBatch": "per_batch", "BandNames": "band_names", "DType": "dtype", "BBox": "bbox",
+	"BBoxCRS": "bbox_crs",
 }

@@ -42,7 +42,7 @@ type Vector struct {
 	// Columns are more columns of numbers, for boxes and polygons: "difficult", "iscrowd". Each is a tensor of its own,
 	// with the name of the field, "_" and the column. A shape without a number has 0, or NaN if there are fractions.
 	Columns []string `json:"columns,omitempty"`
-	// AllTouched covers all pixels that a line or the outline of a polygon passes through. By default a polygon covers
+	// AllTouched covers all pixels that a line or the outline of a polygon passes through. Otherwise a polygon covers
 	// the pixels whose centres lie in it.
 	AllTouched bool `json:"all_touched,omitempty"`
 	// DType is the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value that it cannot hold

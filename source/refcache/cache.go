@@ -53,7 +53,7 @@ type cacheEntry[K comparable, V any] struct {
 	opened   chan struct{} // closed when value or err is set
 	value    V
 	err      error
-	canceled bool // the user that opened it gave up, so that err must not reach the others
+	canceled bool // the user that opened it gave up, so err must not reach the others
 
 	refs    int           // users; guarded by Cache.mu, like the fields below
 	element *list.Element // the place in Cache.lru; nil once evicted: the last user closes the value

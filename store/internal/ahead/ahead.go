@@ -20,7 +20,7 @@ const (
 // Ranges holds the bytes of runs of ranges, over all files of one worker.
 type Ranges struct {
 	MaxHeld int64 // bytes that are held at a time; a longer run is held alone
-	InOrder bool  // each file is read from its beginning to its end, so that only its last run is held
+	InOrder bool  // each file is read from its beginning to its end, so only its last run is held
 
 	files map[string]*File
 	runs  []*readRun // that are held, the oldest first

@@ -35,7 +35,7 @@ func (f *encoding) add(fl *pflag.FlagSet) {
 	console.Var(fl, &f.o.MaxBytes, "max-bytes", 8<<30)
 }
 
-// resolve fills in defaults. It changes the fields that are options.
+// resolve fills in defaults. It leaves fields alone that are no options.
 func (f *encoding) resolve() (err error) {
 	f.to = cmp.Or(f.to, convert.TOG)
 	if f.o.Graph == "" {

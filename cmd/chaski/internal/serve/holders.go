@@ -28,7 +28,7 @@ const (
 	heldFor = "CHASKI_HELD_FOR"
 )
 
-// holderSet are the processes that hold a server, each by an open connection to --held-at. Each is told where the
+// holderSet is the processes that hold a server, each by an open connection to --held-at. Each is told where the
 // server listens, the oldest one hears its log, and after the last one has gone the server stops. Whichever of them
 // started the server may go before the others.
 type holderSet struct {
