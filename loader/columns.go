@@ -24,7 +24,7 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 	times, views := max(lead.steps, 1), len(lead.ofViews())
 	for i, v := range lead.values {
 		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * max(lead.valueSteps(v), 1),
-			of: func(p *Pending) batchPart { return e.valueColumn(p, i) }})
+			of: func(p *Pending) batchColumn { return e.valueColumn(p, i) }})
 	}
 	if len(lead.vectors) > 0 {
 		list = append(list, columnKind{reads: true, of: e.vectorsColumn}) // the layout has room for them
@@ -46,7 +46,7 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 			}
 		}
 		list = append(list, columnKind{bytes: bytes,
-			of: func(p *Pending) batchPart { return e.stepsColumn(p, name, steps) }})
+			of: func(p *Pending) batchColumn { return e.stepsColumn(p, name, steps) }})
 	}
 	if e.spec.SaysWhatIsThere() {
 		count := 0
@@ -59,8 +59,8 @@ func (e *Engine) columnsOf(g *group) (list []columnKind) {
 }
 
 // columnsOfBatch returns the columns of a batch, in the order of its group's.
-func (p *Pending) columnsOfBatch() []batchPart {
-	list := make([]batchPart, len(p.group.columns))
+func (p *Pending) columnsOfBatch() []batchColumn {
+	list := make([]batchColumn, len(p.group.columns))
 	for i, kind := range p.group.columns {
 		list[i] = kind.of(p)
 	}
@@ -68,14 +68,14 @@ func (p *Pending) columnsOfBatch() []batchPart {
 }
 
 // valueColumn returns metadata column i.
-func (e *Engine) valueColumn(p *Pending, i int) batchPart {
+func (e *Engine) valueColumn(p *Pending, i int) batchColumn {
 	field := p.group.lead().values[i]
 	length := p.group.lead().valueSteps(field)
 	steps := max(length, 1)
 	values := make([]catalog.Value, p.batch.Rows*steps) // by row and then step
 	clearStep := func(k, step int) { values[k*steps+step] = catalog.Value{Null: true} }
 	number := len(p.group.lead().rasters) + i
-	return batchPart{
+	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			for step := range steps {
 				clearStep(k, step)
@@ -132,10 +132,10 @@ func (d *dataset) valueSteps(v valueField) int {
 }
 
 // idColumn returns the names of the samples of Spec.IDs.
-func (e *Engine) idColumn(p *Pending) batchPart {
+func (e *Engine) idColumn(p *Pending) batchColumn {
 	field := valueField{name: spec.IDMember, kind: catalog.Text}
 	names := slices.Repeat([]catalog.Value{{Null: true}}, p.batch.Rows)
-	return batchPart{
+	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) (err error) {
 			names[k].Text, err = d.table.NameOf(p.ctx, draw.Row)
 			names[k].Null = false
@@ -166,8 +166,8 @@ func intTensor(name string, numbers []int64, rows int) batch.Tensor {
 
 // sourceColumn returns the number of the source of each row of a mixture, -1 for padding. With batches of one source
 // padding has its number, too: a rank may get no other rows.
-func (e *Engine) sourceColumn(p *Pending) batchPart {
-	return batchPart{members: func() []fieldTensor {
+func (e *Engine) sourceColumn(p *Pending) batchColumn {
+	return batchColumn{members: func() []fieldTensor {
 		padding := int64(-1)
 		if e.spec.Batches == spec.OneSource {
 			padding = int64(p.group.lead().number)
@@ -183,10 +183,10 @@ func (e *Engine) sourceColumn(p *Pending) batchPart {
 }
 
 // windowColumn returns the windows of the rows' assets: y, x, height, width. Windows of padding are -1.
-func (e *Engine) windowColumn(p *Pending) batchPart {
+func (e *Engine) windowColumn(p *Pending) batchColumn {
 	each := 4 * len(p.group.lead().ofViews())
 	windows := slices.Repeat([]int64{-1}, each*p.batch.Rows)
-	return batchPart{
+	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			for i, view := range d.ofViews() {
 				drawn := e.plan.View(draw, i)
@@ -225,7 +225,7 @@ func (e *Engine) beginWindow(ctx context.Context, d *dataset, draw *shuffle.Draw
 }
 
 // geoColumn returns the places of the rows' windows, as they lie in the tensor, and the times of all their steps.
-func (e *Engine) geoColumn(p *Pending) batchPart {
+func (e *Engine) geoColumn(p *Pending) batchColumn {
 	steps := max(p.group.lead().steps, 1)
 	views := len(p.group.lead().ofViews())
 	places := slices.Repeat([]rowPlace{nowhere()}, p.batch.Rows*views) // by row and then view
@@ -238,7 +238,7 @@ func (e *Engine) geoColumn(p *Pending) batchPart {
 			times[k*steps+step] = rows.NoTime
 		}
 	}
-	return batchPart{
+	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			clear(k) // a bad sample before this substitute may have had a place
 			for step := range steps {
@@ -287,8 +287,8 @@ func (e *Engine) placeOf(ctx context.Context, d *dataset, draw *shuffle.Draw) (r
 }
 
 // stepsColumn returns the validity of steps, uint8 (n t): 1 for a step that exists and could be read.
-func (e *Engine) stepsColumn(p *Pending, name string, steps int) batchPart {
-	return batchPart{members: func() []fieldTensor {
+func (e *Engine) stepsColumn(p *Pending, name string, steps int) batchColumn {
+	return batchColumn{members: func() []fieldTensor {
 		tensor := batch.Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, p.batch.Rows*steps)}
 		tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, steps)
 		for place, pos := range p.batch.Positions {

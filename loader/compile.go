@@ -441,7 +441,7 @@ func (e *Engine) describe(g *group, one *batchLayout) {
 	padding := &Pending{engine: e, group: g, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
 		batch: &batch.Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
 	parts := padding.columnsOfBatch()
-	add := func(c batchPart) {
+	add := func(c batchColumn) {
 		for _, m := range c.members() {
 			info := batch.FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}
 			g.infos = append(g.infos, info)

@@ -153,14 +153,14 @@ type leftOut struct {
 // columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and
 // its entry in Engine.columnsOf; if a member of the spec adds it to batches, Spec.extras reserves its name.
 type columnKind struct {
-	reads bool // its rows are read, by batchPart.fill
-	bytes int  // of a row; batchPart.size counts texts, and the layout its own tensors
-	of    func(p *Pending) batchPart
+	reads bool // its rows are read, by batchColumn.fill
+	bytes int  // of a row; batchColumn.size counts texts, and the layout its own tensors
+	of    func(p *Pending) batchColumn
 }
 
-// batchPart is a part of one batch that is not a raster field: a metadata column, shapes, or what Spec adds to
+// batchColumn is a part of one batch that is not a raster field: a metadata column, shapes, or what Spec adds to
 // batches. Functions that a column does not need are nil.
-type batchPart struct {
+type batchColumn struct {
 	// fill reads row k, which is a draw from d.
 	fill func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error
 	// clear makes row k padding: its sample is missing.
@@ -275,7 +275,7 @@ type Pending struct {
 	buf       []byte // bytes of memory
 	batch     *batch.Batch
 	draws     []shuffle.Draw // for each row, the sample that stands there
-	parts     []batchPart    // all of the batch that is not a raster field
+	parts     []batchColumn  // all of the batch that is not a raster field
 	masks     []sync.Once    // for each of layout.rasters: sets the mask to ones
 	masked    []atomic.Bool  // for each of layout.rasters: the mask is in use
 	errs      []rowErrors    // for each row

@@ -38,7 +38,7 @@ func (p *Pending) tensors() error {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
 			size, engine.options.MemoryBytes)
 	}
-	add := func(part batchPart) {
+	add := func(part batchColumn) {
 		for _, m := range part.members() {
 			batch.Tensors = append(batch.Tensors, m.Tensor)
 		}

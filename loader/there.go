@@ -85,8 +85,8 @@ func (p *Pending) lost(k int, err error) error {
 }
 
 // thereColumn returns for each field where it is there.
-func (e *Engine) thereColumn(p *Pending) batchPart {
-	return batchPart{members: func() (out []fieldTensor) {
+func (e *Engine) thereColumn(p *Pending) batchColumn {
+	return batchColumn{members: func() (out []fieldTensor) {
 		lead := p.group.lead()
 		if p.there == nil { // to describe a batch
 			p.expect()

@@ -32,7 +32,7 @@ func (e *Engine) firstRaster(ctx context.Context, d *dataset, draw *shuffle.Draw
 }
 
 // vectorsColumn returns the shapes of all fields: drawn into the memory of the batch, or cut to the windows.
-func (e *Engine) vectorsColumn(p *Pending) batchPart {
+func (e *Engine) vectorsColumn(p *Pending) batchColumn {
 	set := p.group.lead()
 	number := len(set.rasters) + len(set.values)   // of the first field of shapes
 	cuts := make([][]shapes.Cut, len(set.vectors)) // for each field of boxes or polygons by row
@@ -74,7 +74,7 @@ func (e *Engine) vectorsColumn(p *Pending) batchPart {
 		}
 		return err
 	}
-	return batchPart{
+	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			clearRow(k) // a bad sample that this one replaces may have been drawn here
 			asset, win, err := e.firstRaster(p.ctx, d, draw)
