@@ -19,8 +19,7 @@ func (e *Encoder) pfor(at slot, id uint32, more, numbers []byte, width int) {
 func (e *Encoder) planarZigzag(samples []byte, width, row int) {
 	const planes = 1
 	residuals := e.buffer(len(samples))
-	kernel.PlanarResiduals(residuals, samples, width, row)
-	kernel.ZigzagMap(residuals, width)
+	kernel.PlanarZigzag(residuals, samples, width, row)
 	grid := binary.LittleEndian.AppendUint32(nil, uint32(row))
 	grid = binary.LittleEndian.AppendUint32(grid, planes)
 	if e.graph.end == "pfor" {

@@ -3,6 +3,8 @@ package kernel
 import (
 	"bytes"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -161,6 +163,75 @@ func TestResiduals(t *testing.T) {
 			if n := BitsFor(src, width); n < 64 && greatest>>n != 0 || n > 1 && greatest>>(n-1) == 0 {
 				t.Fatalf("%d bits for numbers up to %d", n, greatest)
 			}
+		}
+	})
+}
+
+// TestPlanarZigzag: rows of any length have the residuals of PlanarResiduals, mapped by ZigzagMap, and nothing before or
+// after dst is written.
+func TestPlanarZigzag(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "width")
+		row, rows := rapid.IntRange(1, 150).Draw(t, "row"), rapid.IntRange(1, 4).Draw(t, "rows")
+		n := row * rows * width
+		src := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "src")
+		want := make([]byte, n)
+		PlanarResiduals(want, src, width, row)
+		ZigzagMap(want, width)
+		const beside = 64
+		for off := range 2 {
+			got := bytes.Repeat([]byte{0xa5}, off+n+beside)
+			PlanarZigzag(got[off:off+n], append(make([]byte, off), src...)[off:], width, row)
+			if !bytes.Equal(got[off:off+n], want) {
+				t.Fatalf("rows of %d numbers of %d bytes: other residuals", row, width)
+			}
+			if rest := append(got[:off:off], got[off+n:]...); !bytes.Equal(rest, bytes.Repeat([]byte{0xa5}, off+beside)) {
+				t.Fatal("bytes beside dst are written")
+			}
+		}
+	})
+}
+
+// TestPforBits: a block has as many bits in its body as make it smallest, also by a search of all of them.
+func TestPforBits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "width")
+		block := make([]byte, pforBlock*width)
+		most := rapid.IntRange(0, 8*width).Draw(t, "bits")
+		few := rapid.IntRange(0, 8*width).Draw(t, "few")
+		seed := rapid.Uint64().Draw(t, "seed")
+		r := rand.New(rand.NewPCG(seed, 1))
+		often := r.IntN(pforBlock)
+		for i := range pforBlock {
+			nbits := few
+			if r.IntN(pforBlock) < often {
+				nbits = most
+			}
+			PutLE(block, i, width, r.Uint64()>>(64-nbits))
+		}
+		longest := 0
+		above := func(body int) (n int) {
+			for i := range pforBlock {
+				length := bits.Len64(LE(block, i, width))
+				if longest = max(longest, length); length > body {
+					n++
+				}
+			}
+			return n
+		}
+		_ = above(0)
+		want, wantCount := longest, 0
+		best := longest * pforBlock / 8
+		for body := longest - 1; body >= 0; body-- {
+			n := above(body)
+			size := body*pforBlock/8 + 1 + min(n, pforBitmap) + (n*(longest-body)+7)/8 + exceptionCost*n
+			if n < pforBlock && size < best {
+				best, want, wantCount = size, body, n
+			}
+		}
+		nbits, extra, count := pforBits(block, width)
+		if nbits != want || count != wantCount || count > 0 && extra != longest-want {
+			t.Fatalf("%d bits, %d more for %d numbers; want %d, for %d", nbits, extra, count, want, wantCount)
 		}
 	})
 }

@@ -30,3 +30,9 @@ func pivcoMerge(out, zeros, ones, m []byte) { pivcoMergeGo(out, zeros, ones, m) 
 func pivcoFill(out, in, m []byte, v byte, invert uint64) { pivcoFillGo(out, in, m, v, invert) }
 
 func pivcoFlat(out, m []byte, depth int, symbols []byte) { pivcoFlatGo(out, m, depth, symbols) }
+
+func planarZigzagRow(_, _, _ []byte, _ int) bool { return false }
+
+func union(block []byte) uint64 { return unionGo(block) }
+
+func below(block []byte, width int, mask uint64) int { return belowGo(block, width, mask) }

@@ -3,15 +3,15 @@ package kernel
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Sizes of geozl's pfor: numbers of a block, bytes of a bitmap with a bit for each, and of the lanes side by side.
+// Sizes of geozl's pfor: numbers of a block, and bytes of a bitmap with a bit for each.
 const (
 	pforBlock  = 256
 	pforBitmap = pforBlock / 8
-	pforLanes  = 16
 )
 
 // exceptionCost is how many bytes an exception counts for beside those it takes, because each is put in place by
@@ -33,69 +33,108 @@ func PforBound(n, width int) int {
 func AppendPfor(dst, src []byte, width int) []byte {
 	block := cast.ByWidth(width, appendPforBlock[uint8], appendPforBlock[uint16], appendPforBlock[uint32],
 		appendPforBlock[uint64])
-	for len(src) > 0 {
-		size := min(len(src), width*pforBlock)
-		dst = block(dst, src[:size], width)
-		src = src[size:]
+	size := width * pforBlock
+	for ; len(src) >= size; src = src[size:] {
+		dst = block(dst, src[:size])
+	}
+	if len(src) > 0 {
+		var last [8 * pforBlock]byte
+		copy(last[:], src)
+		dst = block(dst, last[:size])
 	}
 	return dst
 }
 
-func appendPforBlock[T unsigned](dst, src []byte, width int) []byte {
-	var block [pforBlock]T
-	var lengths [65]int // how many numbers have so many bits
-	for i := range len(src) / width {
-		number := LE(src, i, width)
-		block[i] = T(number)
-		lengths[bits.Len64(number)]++
-	}
-	lengths[0] += pforBlock - len(src)/width
-	nbits, extra, count := pforBits(&lengths)
+func appendPforBlock[T unsigned](dst, block []byte) []byte {
+	width := len(block) / pforBlock
+	nbits, extra, count := pforBits(block, width)
 	dst = append(dst, byte(nbits), byte(count))
 	if count > 0 {
-		dst = appendExceptions(dst, &block, nbits, extra, count)
+		dst = appendExceptions(dst, cast.Values[T](block), nbits, extra, count)
 	}
-	return appendPforBody(dst, &block, nbits, width)
+	return appendPforBody(dst, block, nbits, width)
 }
 
-// pforBits returns how many bits of a number go to the body, how many more the longest has, and how many
-// numbers have more.
-func pforBits(lengths *[65]int) (nbits, extra, count int) {
-	longest := 64
-	for longest > 0 && lengths[longest] == 0 {
-		longest--
+// lanesOf has a one in the lowest bit of every number of width bytes of a word.
+func lanesOf(width int) uint64 {
+	if width == 8 {
+		return 1
 	}
+	return ^uint64(0) / (1<<(8*width) - 1)
+}
+
+// pforBits returns how many bits of a number of a block go to the body, how many more the longest has, and how many
+// numbers have more.
+func pforBits(block []byte, width int) (nbits, extra, count int) {
+	bitsSet := union(block)
+	for shift := 32; shift >= 8*width; shift /= 2 {
+		bitsSet |= bitsSet >> shift
+	}
+	lanes := lanesOf(width)
+	longest := bits.Len64(bitsSet & (^uint64(0) >> (64 - 8*width)))
 	best := longest * pforBlock / 8
 	nbits = longest
-	above := 0
 	for body := longest - 1; body >= 0; body-- {
-		if above += lengths[body+1]; above == pforBlock { // a byte has the number of exceptions
+		above := pforBlock - below(block, width, ^(lanes*(1<<body-1)))
+		// A byte has the number of exceptions. With fewer bits in the body, exceptions take at least as much.
+		exceptions := 1 + min(above, pforBitmap) + (above*(longest-body)+7)/8 + exceptionCost*above
+		if above == pforBlock || exceptions >= best {
 			break
 		}
-		size := body*pforBlock/8 + 1 + min(above, pforBitmap) + (above*(longest-body)+7)/8 + exceptionCost*above
-		if size < best {
+		if size := body*pforBlock/8 + exceptions; size < best {
 			best, nbits, extra, count = size, body, longest-body, above
 		}
 	}
 	return nbits, extra, count
 }
 
-// appendExceptions appends how many bits more than nbits an exception has, where the exceptions are, and these bits.
-func appendExceptions[T unsigned](dst []byte, block *[pforBlock]T, nbits, extra, count int) []byte {
-	var positions [pforBlock]byte
-	var bitmap [pforBitmap]byte
-	found := 0
-	for i, number := range block {
-		if bits.Len64(uint64(number)) > nbits {
-			positions[found&(pforBlock-1)] = byte(i)
-			bitmap[i/8] |= 1 << (i % 8)
-			found++
+// unionGo returns the bits that are set in a word of 8 bytes of a block.
+func unionGo(block []byte) (all uint64) {
+	for ; len(block) >= 8; block = block[8:] {
+		all |= binary.LittleEndian.Uint64(block)
+	}
+	return all
+}
+
+// belowGo returns how many numbers of a block have no bit of their part of mask.
+func belowGo(block []byte, width int, mask uint64) int {
+	return cast.ByWidth(width, countBelow[uint8], countBelow[uint16], countBelow[uint32],
+		countBelow[uint64])(block, mask)
+}
+
+func countBelow[T unsigned](block []byte, mask uint64) int {
+	count, upper := 0, T(mask)
+	for _, number := range cast.Values[T](block) {
+		more := count + 1
+		if number&upper != 0 {
+			more = count
 		}
+		count = more
+	}
+	return count
+}
+
+// appendExceptions appends how many bits more than nbits an exception has, where the exceptions are, and these bits.
+func appendExceptions[T unsigned](dst []byte, block []T, nbits, extra, count int) []byte {
+	var positions [pforBlock]byte
+	most, found := T(1)<<nbits-1, 0
+	for i, number := range block {
+		// Without a branch, which would often be foretold wrongly.
+		positions[found&(pforBlock-1)] = byte(i)
+		next := found + 1
+		if number <= most {
+			next = found
+		}
+		found = next
 	}
 	// A list is read faster than a bitmap.
 	if count <= pforBitmap {
 		dst = append(append(dst, byte(extra)|128), positions[:count]...)
 	} else {
+		var bitmap [pforBitmap]byte
+		for _, position := range positions[:count] {
+			bitmap[position/8] |= 1 << (position % 8)
+		}
 		dst = append(append(dst, byte(extra)), bitmap[:]...)
 	}
 	var acc uint64
@@ -116,27 +155,33 @@ func appendExceptions[T unsigned](dst []byte, block *[pforBlock]T, nbits, extra,
 	return dst
 }
 
-// appendPforBody appends the lowest nbits of all numbers, in lanes as geozl's kernel.Pfor reads them.
-func appendPforBody[T unsigned](dst []byte, block *[pforBlock]T, nbits, width int) []byte {
-	wordBits, lanes := 8*width, pforLanes/width
-	var words [pforBlock + pforLanes]T // some more, for the bits of the last number that are not there
-	mask := ^T(0)
-	if nbits < wordBits {
-		mask = 1<<nbits - 1
+// appendPforBody appends the lowest nbits of all numbers, in lanes as geozl's kernel.Pfor reads them: as many lanes as
+// fit in two words of 64 bits, which hold bits that are not written yet.
+func appendPforBody(dst, block []byte, nbits, width int) []byte {
+	wordBits := 8 * width
+	if nbits == wordBits {
+		return append(dst, block...)
 	}
-	for i := 0; i < pforBlock; i += lanes {
-		bit := i / lanes * nbits
-		pos, shift := bit/wordBits*lanes, bit%wordBits
-		for lane, number := range block[i : i+lanes] {
-			number &= mask
-			words[pos+lane] |= number << shift
-			words[pos+lanes+lane] |= number >> (wordBits - shift)
+	ones := lanesOf(width)
+	lowest := func(n int) uint64 { return ones * (1<<n - 1) } // bits of every lane, n < wordBits
+	start, size := len(dst), nbits*pforBlock/8
+	dst = slices.Grow(dst, size)[:start+size]
+	out, mask := dst[start:], lowest(nbits)
+	var a, b uint64 // held bits in every lane
+	held := 0
+	for ; len(block) >= 16 && nbits > 0; block = block[16:] {
+		x, y := binary.LittleEndian.Uint64(block)&mask, binary.LittleEndian.Uint64(block[8:])&mask
+		room := wordBits - held
+		if nbits < room {
+			a, b, held = a|x<<held, b|y<<held, held+nbits
+			continue
 		}
-	}
-	count := nbits * pforBlock / wordBits
-	for _, packed := range words[:count] {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(packed))
-		dst = dst[:len(dst)-8+width]
+		fits := lowest(room)
+		binary.LittleEndian.PutUint64(out, a|x&fits<<held)
+		binary.LittleEndian.PutUint64(out[8:], b|y&fits<<held)
+		out = out[16:]
+		rest := lowest(nbits - room)
+		a, b, held = x>>room&rest, y>>room&rest, nbits-room
 	}
 	return dst
 }

@@ -45,3 +45,35 @@ func planarRows[T unsigned](dst, src []T, row int) {
 		}
 	}
 }
+
+// PlanarZigzag is PlanarResiduals, then ZigzagMap of dst, faster.
+func PlanarZigzag(dst, src []byte, width, row int) {
+	line := row * width
+	if line == 0 {
+		return
+	}
+	first := min(line, len(src))
+	PlanarResiduals(dst[:first], src[:first], width, row)
+	ZigzagMap(dst[:first], width)
+	for pos := line; pos < len(src); pos += line {
+		numbers, above, residuals := src[pos:pos+line], src[pos-line:pos], dst[pos:pos+line]
+		end := line
+		if planarZigzagRow(residuals, numbers, above, width) {
+			end = width
+		}
+		planarZigzagGo(residuals[:end], numbers, above, width)
+	}
+}
+
+// planarZigzagGo does the first numbers of a row after the first one, as many as dst has.
+func planarZigzagGo(dst, src, above []byte, width int) {
+	top := uint(64 - 8*width)
+	for i := range len(dst) / width {
+		v := LE(src, i, width) - LE(above, i, width)
+		if i > 0 {
+			v -= LE(src, i-1, width) - LE(above, i-1, width)
+		}
+		v <<= top // so that the sign is the highest bit
+		PutLE(dst, i, width, (v<<1^uint64(int64(v)>>63))>>top)
+	}
+}
