@@ -27,7 +27,7 @@ const (
 	recodedEntry = 128
 	// recodedPause is how long nothing is kept after memory ran out.
 	recodedPause = time.Minute
-	// recodedAhead bounds the stored bytes of chunks that wait for an idle worker.
+	// recodedAhead bounds the bytes of chunks that wait for an idle worker.
 	recodedAhead = 32 << 20
 )
 
@@ -91,10 +91,12 @@ type segment struct {
 
 // recoding is a chunk that waits to be encoded.
 type recoding struct {
-	key    recodedKey
-	x      *chunk.Index
-	i      int
-	stored []byte
+	key     recodedKey
+	x       *chunk.Index
+	i       int
+	stored  int    // bytes in the file
+	content []byte // its samples or, if decoded is false, its stored bytes
+	decoded bool
 }
 
 // NewRecoded returns an empty cache for at most most bytes, which it charges to the budget as long as nobody waits for
@@ -224,18 +226,29 @@ func (r *Recoded) release(found recodedChunk, used bool) {
 	}
 }
 
-// offer lets an idle worker encode a chunk, unless many wait. It copies the stored bytes.
-func (r *Recoded) offer(key recodedKey, x *chunk.Index, i int, stored []byte) {
-	n := int64(len(stored))
-	r.work.Lock()
-	defer r.work.Unlock()
-	if _, ok := r.asked[key]; ok || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
+// offer lets an idle worker encode a chunk, unless many wait. It copies the content.
+func (r *Recoded) offer(c recoding) {
+	if !r.admit(&c) {
 		return
 	}
-	r.asked[key] = struct{}{}
-	r.bytes += n
-	r.waiting = append(r.waiting, recoding{key, x, i, slices.Clone(stored)})
+	c.content = slices.Clone(c.content)
+	r.work.Lock()
+	defer r.work.Unlock()
+	r.waiting = append(r.waiting, c)
 	r.change.Broadcast() // a Signal could wake Settle alone
+}
+
+// admit reports whether a chunk may wait, and counts it then.
+func (r *Recoded) admit(c *recoding) bool {
+	n := int64(len(c.content))
+	r.work.Lock()
+	defer r.work.Unlock()
+	if _, ok := r.asked[c.key]; ok || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
+		return false
+	}
+	r.asked[c.key] = struct{}{}
+	r.bytes += n
+	return true
 }
 
 // next returns the next chunk to encode. ok is false once r is closed.
@@ -283,7 +296,7 @@ func (r *Recoded) encodeAll() {
 func (r *Recoded) finish(c *recoding) (last bool) {
 	r.work.Lock()
 	defer r.work.Unlock()
-	r.bytes -= int64(len(c.stored))
+	r.bytes -= int64(len(c.content))
 	delete(r.asked, c.key)
 	r.change.Broadcast()
 	return len(r.waiting) == 0
@@ -292,13 +305,16 @@ func (r *Recoded) finish(c *recoding) (last bool) {
 // encode appends the frame of a chunk to dst. It appends nothing if the chunk is damaged, which the readers of its
 // pixels report, or the frame is too large.
 func (c *recoding) encode(d *chunk.Decoder, e chunk.Recoder, dst []byte, samples *[]byte) []byte {
-	n := c.x.DecodedBytes(c.i)
-	if cap(*samples) < n+chunk.Spare {
-		*samples = cast.Aligned(n + chunk.Spare)
-	}
-	decoded := (*samples)[:n]
-	if d.Decode(decoded, c.stored, c.x, c.i) != nil {
-		return dst
+	decoded := c.content
+	if !c.decoded {
+		n := c.x.DecodedBytes(c.i)
+		if cap(*samples) < n+chunk.Spare {
+			*samples = cast.Aligned(n + chunk.Spare)
+		}
+		decoded = (*samples)[:n]
+		if d.Decode(decoded, c.content, c.x, c.i) != nil {
+			return dst
+		}
 	}
 	bands, height, width := c.x.DecodedShape(c.i)
 	number := c.x.DType.Size() / c.x.DType.Components()
@@ -309,7 +325,7 @@ func (c *recoding) encode(d *chunk.Decoder, e chunk.Recoder, dst []byte, samples
 		height *= bands
 	}
 	frame, err := e.Encode(dst, decoded, number, height, row)
-	if err != nil || len(frame)*recodedLeast > len(c.stored)*recodedMost {
+	if err != nil || len(frame)*recodedLeast > c.stored*recodedMost {
 		return dst
 	}
 	return frame

@@ -41,8 +41,12 @@ func TestRecodedIsExact(t *testing.T) {
 		if err := decoder.Decode(want, stored, x, 0); err != nil {
 			t.Fatal(err)
 		}
-		job := recoding{x: x, stored: stored}
+		job := recoding{x: x, stored: n, content: stored}
 		frame := job.encode(decoder, encoder, nil, &scratch)
+		job = recoding{x: x, stored: n, content: want, decoded: true}
+		if other := job.encode(decoder, encoder, nil, &scratch); !bytes.Equal(other, frame) {
+			t.Fatalf("%v: samples and stored bytes have different frames", d)
+		}
 		if frame == nil {
 			return // of a few bytes
 		}

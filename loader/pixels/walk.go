@@ -252,7 +252,7 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 	}
 	w.Clock.Lap(resources.StagePredictor)
 	w.finish(c, samples)
-	w.remember(stored, c)
+	w.remember(stored, c, samples, pixels)
 	return nil
 }
 
@@ -443,14 +443,18 @@ func (w *walk) fromFrame(frame []byte, c *neededChunk) bool {
 	return true
 }
 
-// remember lets an idle worker encode a chunk that was decoded from its stored bytes.
-func (w *walk) remember(stored []byte, c *neededChunk) {
+// remember lets an idle worker encode a chunk whose first pixels were decoded from its stored bytes.
+func (w *walk) remember(stored []byte, c *neededChunk, samples []byte, pixels int) {
 	if !w.recodes() || len(stored) == 0 || w.x.DecodedBytes(c.i) < keptTile || resources.IsLarge(w.x) {
 		return
 	}
 	key := keyOf(w.object, w.x, c.i)
 	if found, known := w.recoded.find(key); !known {
-		w.recoded.offer(key, w.x, c.i, stored)
+		job := recoding{key: key, x: w.x, i: c.i, stored: len(stored), content: stored}
+		if _, height, width := w.x.DecodedShape(c.i); pixels == height*width {
+			job.content, job.decoded = samples, true
+		}
+		w.recoded.offer(job)
 	} else if found.in != nil {
 		w.recoded.release(found, false)
 	}
