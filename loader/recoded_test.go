@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
@@ -139,5 +142,116 @@ func fileChanges(t *testing.T, sampler loader.Sampler, recode bool) {
 		t.Error("the old pixels")
 	} else if want := epochOf(t, open(), 1); !bytes.Equal(fresh, want) {
 		t.Error("pixels of neither file")
+	}
+}
+
+// TestRecodedOnDisk: chunks that memory has no room for go to the cache on disk, exactly, within its quota. They are
+// there for the next engine, also after a kill, and damaged ones, other dtypes and rewritten files yield their pixels.
+func TestRecodedOnDisk(t *testing.T) {
+	const quota = 3 << 20
+	for _, dtype := range []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Uint32, chunk.Int32,
+		chunk.Uint64, chunk.Int64, chunk.Float16, chunk.Float32, chunk.Float64, chunk.Complex64} {
+		if testing.Short() && dtype != chunk.Uint16 && dtype != chunk.Float32 {
+			continue
+		}
+		// Chunks of 64 KiB or more, in batches of less than the memory.
+		side, tile := 512, 256
+		if dtype.Size() > 2 {
+			side, tile = 256, 128
+		}
+		t.Run(dtype.String(), func(t *testing.T) {
+			files, folder := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+			write := func(seed int) {
+				for i := range 4 {
+					smoothOf(t, filepath.Join(files, fmt.Sprintf("%d.tif", i)), dtype, 2, side, tile, i+seed)
+				}
+			}
+			write(1)
+			parsed, err := loader.ParseSpec(fmt.Appendf(nil, `{"source": %q, "batch_size": 4, "shuffle": true}`, files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Each run opens the folder anew, as a program does after another was killed. The memory for chunks is
+			// less than one segment.
+			run := func(recode bool, epochs uint64) (all []byte, counts pixels.RecodedCounts) {
+				var disk diskcache.Ref
+				disk.Set(folder, quota)
+				defer disk.Close()
+				e, err := loader.Open(t.Context(), parsed, loader.Options{Recode: recode, Disk: &disk,
+					MemoryBytes: 12 << 20, Workers: 2, MaxChunkBytes: 1 << 20})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				for epoch := range epochs {
+					all = append(all, epochOf(t, e, epoch)...)
+					if recode {
+						e.Recoded().Settle()
+					}
+				}
+				cached, err := disk.Get()
+				if err != nil || cached.Used() > quota {
+					t.Errorf("%d bytes on disk, %v", cached.Used(), err)
+				}
+				return all, e.Recoded().Counts()
+			}
+			want, _ := run(false, 2)
+			got, counts := run(true, 2)
+			if !bytes.Equal(got, want) || counts.OnDisk == 0 || counts.Used == 0 || counts.Chunks > 0 {
+				t.Fatalf("first run: %+v, the pixels are equal: %t", counts, bytes.Equal(got, want))
+			}
+			if got, counts = run(true, 1); !bytes.Equal(got, want[:len(got)]) || counts.Used == 0 {
+				t.Errorf("second run: %+v, the pixels are equal: %t", counts, bytes.Equal(got, want[:len(got)]))
+			}
+			damage(t, folder)
+			if got, counts = run(true, 1); !bytes.Equal(got, want[:len(got)]) || counts.Used != 0 {
+				t.Errorf("damaged: %+v, the pixels are equal: %t", counts, bytes.Equal(got, want[:len(got)]))
+			}
+			write(9)
+			want, _ = run(false, 1)
+			if got, _ = run(true, 1); !bytes.Equal(got, want) {
+				t.Error("pixels of the old files")
+			}
+		})
+	}
+}
+
+// damage changes a byte of each range in a cache.
+func damage(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Dir(name) == folder {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		content[len(content)/2] ^= 1
+		return os.WriteFile(name, content, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smoothOf writes a TOG of any dtype whose pixels change little from one to the next.
+func smoothOf(t testing.TB, path string, dtype chunk.DType, bands, side, tile, seed int) {
+	t.Helper()
+	size, r := dtype.Size(), rand.New(rand.NewPCG(2, uint64(seed)))
+	samples := make([]byte, size*bands*side*side)
+	for i := range bands * side * side {
+		v := uint64(i%side*seed/7 + i/side%side + r.IntN(4))
+		for k := range size {
+			samples[size*i+k] = byte(v >> (8 * k))
+		}
+	}
+	var b bytes.Buffer
+	if err := tiff.WriteTOG(&b, samples, tiff.TOGOptions{Shape: [3]int{bands, side, side}, DType: dtype,
+		Tile: tile, Level: 1, Predictor: chunk.NoPredictor}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

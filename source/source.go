@@ -88,6 +88,11 @@ type DiskCache interface {
 	Has(object any, r Range) bool
 	// NewRun returns a run that is about to read what stands at a place in its order, or nil if nothing is kept.
 	NewRun(first int64) CacheRun
+	// KeepMade keeps content that was made of an object, nil for a local file, as far as there is room that no range
+	// takes. It reports whether the content is kept. name says of what it was made, and how.
+	KeepMade(object any, name [16]byte, content []byte) bool
+	// Made appends to dst the content that KeepMade has kept. Without one it returns dst.
+	Made(object any, name [16]byte, dst []byte) []byte
 }
 
 // CacheRun tells a DiskCache what a run reads next: see diskcache.Run.

@@ -27,12 +27,15 @@ const (
 	recodedEntry = 128
 	// recodedPause is how long nothing is kept after memory ran out.
 	recodedPause = time.Minute
+	// recodedFile is the size in bytes of the smallest decoded chunk that goes to disk. Opening a file takes about as
+	// long as decoding zstd to half of that.
+	recodedFile = 64 << 10
 	// recodedAhead bounds the bytes of chunks that wait for an idle worker.
 	recodedAhead = 32 << 20
 )
 
-// Recoded keeps chunks of files in a form that decodes fast, from the second time on that they are needed. Idle
-// workers encode them. It keeps the chunks that come first and drops none of them for others: in a random order each
+// Recoded keeps chunks of files in a form that decodes fast, from the second time on that they are needed: in memory,
+// and beyond that in the cache on disk, if there is one. Idle workers encode them. It keeps the chunks that come first and drops none of them for others: in a random order each
 // epoch needs all of them once, so the ones that are kept are as good as any. It is safe for concurrent use, and a nil
 // *Recoded keeps nothing.
 type Recoded struct {
@@ -47,8 +50,10 @@ type Recoded struct {
 	segments []*segment
 	taken    int64 // bytes of segments and entries, charged to the budget
 	counts   RecodedCounts
-	paused   time.Time // until when nothing is kept
+	paused   time.Time // until when memory keeps nothing
+	full     time.Time // until when the disk keeps nothing
 
+	disk  source.DiskCache // where chunks go that memory has no room for; nil: nowhere
 	turns *resources.Turns // of the workers
 	ctx   context.Context  // over once it is closed
 	close context.CancelFunc
@@ -65,6 +70,7 @@ type Recoded struct {
 type RecodedCounts struct {
 	Bytes   int64 // that it takes
 	Chunks  int64 // that it has
+	OnDisk  int64 // chunks that went to disk
 	Used    int64 // times that a chunk was decoded from it
 	Refused int64 // chunks that would take too many bytes
 }
@@ -92,6 +98,8 @@ type segment struct {
 // recoding is a chunk that waits to be encoded.
 type recoding struct {
 	key     recodedKey
+	object  any  // that the cache on disk has of a remote file
+	lasting bool // the disk may keep it
 	x       *chunk.Index
 	i       int
 	stored  int    // bytes in the file
@@ -106,7 +114,8 @@ func NewRecoded(most int64, o *resources.Options) *Recoded {
 		return nil // this program could not decode what it encodes
 	}
 	r := &Recoded{most: most, reserve: procs.Memory() / keptReserve, available: procs.Available,
-		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, turns: o.Turns, asked: map[recodedKey]struct{}{}}
+		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, disk: o.Disk, turns: o.Turns,
+		asked: map[recodedKey]struct{}{}}
 	r.ctx, r.close = context.WithCancel(context.Background())
 	r.change = sync.NewCond(&r.work)
 	r.leave = o.Budget.Join(r)
@@ -214,14 +223,41 @@ func (r *Recoded) find(key recodedKey) (found recodedChunk, known bool) {
 	if found, known = r.chunks[key]; found.in != nil {
 		found.in.readers++
 	}
-	return found, known || time.Now().Before(r.paused)
+	now := time.Now()
+	return found, known || now.Before(r.paused) && (r.disk == nil || now.Before(r.full))
 }
 
-// release ends find. used says that the chunk was decoded from its frame.
+// recall appends to dst the frame of a chunk that the disk has: object as in recoding, decoded as it is in bytes.
+func (r *Recoded) recall(object any, lasting bool, key recodedKey, decoded int, dst []byte) []byte {
+	if r.disk == nil || !lasting || decoded < recodedFile {
+		return dst
+	}
+	return r.disk.Made(object, key.Bytes(), dst)
+}
+
+// toDisk lets the disk keep a frame that memory has no room for.
+func (r *Recoded) toDisk(c *recoding, frame []byte) {
+	if r.disk == nil || !c.lasting || len(frame) == 0 || c.x.DecodedBytes(c.i) < recodedFile {
+		return
+	}
+	kept := r.disk.KeepMade(c.object, c.key.Bytes(), frame)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if kept {
+		r.counts.OnDisk++
+	} else {
+		r.full = time.Now().Add(recodedPause)
+	}
+}
+
+// release ends the use of a frame in memory or of the disk. used says that the chunk was decoded from its frame.
 func (r *Recoded) release(found recodedChunk, used bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if found.in.readers--; used {
+	if found.in != nil {
+		found.in.readers--
+	}
+	if used {
 		r.counts.Used++
 	}
 }
@@ -285,7 +321,11 @@ func (r *Recoded) encodeAll() {
 		if err != nil { // a panic, which may have left the decoder half changed
 			decoder, encoder, frame = chunk.NewDecoder(nil), chunk.NewRecoder(), frame[:0]
 		}
-		r.keep(next.key, frame)
+		kept := r.keep(next.key, frame)
+		if !kept {
+			slot.Rest() // while it waits for the disk
+			r.toDisk(&next, frame)
+		}
 		if r.finish(&next) {
 			slot.Rest()
 		}
@@ -331,8 +371,9 @@ func (c *recoding) encode(d *chunk.Decoder, e chunk.Recoder, dst []byte, samples
 	return frame
 }
 
-// keep stores a frame as far as there is memory. An empty one is of a chunk that is not worth it.
-func (r *Recoded) keep(key recodedKey, frame []byte) {
+// keep stores a frame as far as there is memory, and reports whether there was. An empty one is of a chunk that is not
+// worth it.
+func (r *Recoded) keep(key recodedKey, frame []byte) (kept bool) {
 	unused := int64(0)
 	r.mu.Lock()
 	defer func() {
@@ -344,7 +385,10 @@ func (r *Recoded) keep(key recodedKey, frame []byte) {
 			r.counts.Refused++
 			r.chunks[key] = recodedChunk{}
 		}
-		return
+		return true
+	}
+	if time.Now().Before(r.paused) {
+		return false
 	}
 	const align = 8
 	need := (len(frame) + align - 1) / align * align
@@ -356,14 +400,14 @@ func (r *Recoded) keep(key recodedKey, frame []byte) {
 		size := max(need, pages.Worth)
 		if r.available()-r.reserve < int64(size) || !r.charge(int64(size)) {
 			r.paused = time.Now().Add(recodedPause)
-			return
+			return false
 		}
 		memory, err := newPages(size)
 		if err != nil {
 			unused = int64(size)
 			r.taken -= unused
 			r.paused = time.Now().Add(recodedPause)
-			return
+			return false
 		}
 		last = &segment{memory: memory}
 		r.segments = append(r.segments, last)
@@ -371,13 +415,14 @@ func (r *Recoded) keep(key recodedKey, frame []byte) {
 	place := last.memory.Bytes()[last.used:][:len(frame):len(frame)]
 	if !r.charge(recodedEntry) {
 		r.paused = time.Now().Add(recodedPause)
-		return
+		return false
 	}
 	copy(place, frame)
 	last.used += need
 	last.keys = append(last.keys, key)
 	r.chunks[key] = recodedChunk{last, place}
 	r.counts.Chunks++
+	return true
 }
 
 // charge takes n bytes of the bound and the budget. It needs the lock.

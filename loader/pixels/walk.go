@@ -407,11 +407,18 @@ func (w *walk) recodes() bool {
 // others.
 func (w *walk) recall(ctx context.Context, wants []neededChunk) (rest []neededChunk, err error) {
 	w.frames = frameIndex(w.x)
+	object, lasting := w.onDisk()
 	count := 0
 	for i := range wants {
-		found, _ := w.recoded.find(keyOf(w.object, w.x, wants[i].i))
+		key := keyOf(w.object, w.x, wants[i].i)
+		found, _ := w.recoded.find(key)
 		if found.in == nil {
-			continue
+			w.Clock.Lap(resources.StageOther)
+			w.Stored = w.recoded.recall(object, lasting, key, w.x.DecodedBytes(wants[i].i), w.Stored[:0])
+			w.Clock.Lap(resources.StageRead)
+			if found.frame = w.Stored; len(found.frame) == 0 {
+				continue
+			}
 		}
 		if count == 0 {
 			defer w.takeTurn()()
@@ -430,6 +437,13 @@ func (w *walk) recall(ctx context.Context, wants []neededChunk) (rest []neededCh
 		}
 	}
 	return wants[count:], nil
+}
+
+// onDisk returns the name that the cache on disk has for a remote file, nil for a local one, and whether it may keep
+// what is made of the file: of a remote one only with the rights by which that is read.
+func (w *walk) onDisk() (object any, lasting bool) {
+	object, _ = source.Place(w.file)
+	return object, object != nil || w.version != 0
 }
 
 // fromFrame decodes a chunk from its frame. It reports false if that fails: memory does not keep everything for ever.
@@ -451,6 +465,7 @@ func (w *walk) remember(stored []byte, c *neededChunk, samples []byte, pixels in
 	key := keyOf(w.object, w.x, c.i)
 	if found, known := w.recoded.find(key); !known {
 		job := recoding{key: key, x: w.x, i: c.i, stored: len(stored), content: stored}
+		job.object, job.lasting = w.onDisk()
 		if _, height, width := w.x.DecodedShape(c.i); pixels == height*width {
 			job.content, job.decoded = samples, true
 		}

@@ -50,7 +50,8 @@ type Options struct {
 	CacheBytes int64
 	// Recode keeps chunks that were decoded once in a form that decodes fast, which idle workers encode: from the
 	// second epoch on they take less work. With MemoryBytes they take at most a quarter of it, else an eighth of
-	// the machine's memory or a quarter of Budget, and what others need they give back.
+	// the machine's memory or a quarter of Budget, and what others need they give back. Chunks for which memory has
+	// no room go to Disk.
 	Recode bool
 	// Roots are the directories in which local files must lie. nil allows every file, an empty list
 	// none.

@@ -264,8 +264,8 @@ class Engine(HasToken):
             environment variable CHASKI_CACHE_BYTES has. Only for `load`.
         recode: keep decoded chunks in memory in a form that decodes fast, which idle workers make:
             from the second epoch on, samples take less work. The chunks take at most a quarter of
-            `memory`; without it, an eighth of the machine's, as long as nobody else needs it. Only
-            for `load`.
+            `memory`; without it, an eighth of the machine's, as long as nobody else needs it.
+            Larger ones for which memory has no room go to `cache`. Only for `load`.
         prefetch: batches requested ahead. Without a number, as many as suit the data: 3, and of
             small samples of remote files up to 32, within a quarter of the engine's memory and 256
             MiB.

@@ -167,8 +167,8 @@ func TestResiduals(t *testing.T) {
 	})
 }
 
-// TestPlanarZigzag: rows of any length have the residuals of PlanarResiduals, mapped by ZigzagMap, and nothing before or
-// after dst is written.
+// TestPlanarZigzag: rows of any length have the residuals of PlanarResiduals, mapped by ZigzagMap, and no other byte is
+// written.
 func TestPlanarZigzag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "width")
@@ -185,7 +185,8 @@ func TestPlanarZigzag(t *testing.T) {
 			if !bytes.Equal(got[off:off+n], want) {
 				t.Fatalf("rows of %d numbers of %d bytes: other residuals", row, width)
 			}
-			if rest := append(got[:off:off], got[off+n:]...); !bytes.Equal(rest, bytes.Repeat([]byte{0xa5}, off+beside)) {
+			rest := append(got[:off:off], got[off+n:]...)
+			if !bytes.Equal(rest, bytes.Repeat([]byte{0xa5}, off+beside)) {
 				t.Fatal("bytes beside dst are written")
 			}
 		}

@@ -31,7 +31,8 @@ func planarZigzag64(dst, src, above *byte, n int)
 //go:noescape
 func pforUnion(block *byte, n int) uint64
 
-// pforBelow8 to pforBelow64 return how many numbers of n vectors of 32 bytes, 1 to 64, have no bit of their part of mask.
+// pforBelow8 to pforBelow64 return how many numbers of n vectors of 32 bytes, 1 to 64, have no bit of their part of
+// mask.
 //
 //go:noescape
 func pforBelow8(block *byte, n int, mask uint64) int
