@@ -35,9 +35,9 @@ const (
 )
 
 // Recoded keeps chunks of files in a form that decodes fast, from the second time on that they are needed: in memory,
-// and beyond that in the cache on disk, if there is one. Idle workers encode them. It keeps the chunks that come first and drops none of them for others: in a random order each
-// epoch needs all of them once, so the ones that are kept are as good as any. It is safe for concurrent use, and a nil
-// *Recoded keeps nothing.
+// and beyond that in the cache on disk, if there is one. Idle workers encode them. It keeps the chunks that come first
+// and drops none of them for others: in a random order each epoch needs all of them once, so the ones that are kept are
+// as good as any. It is safe for concurrent use, and a nil *Recoded keeps nothing.
 type Recoded struct {
 	most      int64
 	reserve   int64        // bytes of the machine that stay free
