@@ -117,7 +117,7 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 		r.set("window", "whole chip")
 	}
 	for _, f := range s.Fields {
-		r.set("field "+f.Name, "%s %q normalised %t", f.DType, f.Layout, f.Normalize != nil)
+		r.set("field "+f.Name, "%s %q normalised %t", f.DType, cmp.Or(f.Layout, "default"), f.Normalize != nil)
 	}
 	r.set("shuffle", "%t", s.Shuffle)
 }

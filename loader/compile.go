@@ -380,7 +380,8 @@ func (e *Engine) setShapeClasses() error {
 func (e *Engine) setHash() error {
 	// A moved dataset must keep its hash, so paths are left out. The order's version is part of it,
 	// because a state must not resume in another order.
-	placeless := e.spec.Placeless()
+	written := e.withLayouts()
+	placeless := written.Placeless()
 	for _, v := range e.sets[0].values { // the kinds of the other fields are in the fingerprint
 		if v.fromSpec {
 			placeless.Fields[v.column].Kind = spec.NumberField
@@ -408,8 +409,18 @@ func (e *Engine) setHash() error {
 	for _, d := range e.sets {
 		data.sources = append(data.sources, hashedSource{d.name, d.table.Fingerprint, d.table.N})
 	}
-	e.run, err = partsOf(&e.spec, data)
+	e.run, err = partsOf(&written, data)
 	return err
+}
+
+// withLayouts returns the spec with the layouts that its raster fields have by default, which the data decide.
+func (e *Engine) withLayouts() Spec {
+	out := e.spec
+	out.Fields = slices.Clone(out.Fields)
+	for _, r := range e.groups[0].lead().rasters {
+		out.Fields[r.TableColumn].Layout = r.Layout
+	}
+	return out
 }
 
 // fillsFloats reports whether a raster field fills nodata that older versions kept unless Fill or

@@ -508,8 +508,8 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err := d.filesAsSteps(&compiled, steps); err != nil {
 			return fault.WithFile(err, d.source.Source)
 		}
-		if d.timeless && steps == nil && asset.Index.Times == 0 && compiled.Layout == spec.TimeLayout {
-			compiled.Layout = spec.DefaultLayout
+		if d.timeless && compiled.Layout == spec.TimeLayout {
+			compiled.Layout = ""
 		}
 		field, err := pixels.NewRaster(compiled, i, asset.Index)
 		if err != nil {
@@ -525,8 +525,10 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		lead = cmp.Or(lead, &assets[place])
 		d.remarks(&compiled, &asset)
 		if d.kind.Ground { // each field finds its pixels by its own place
-			if field.Steps = d.sampler.Length; compiled.Still(d.fields) {
-				field.Steps = 0
+			if !compiled.Still(d.fields) {
+				if err := field.SetSteps(d.sampler.Length); err != nil {
+					return rows.InField(compiled.Name, err)
+				}
 			}
 			d.rasters = append(d.rasters, field)
 			continue
@@ -539,12 +541,15 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			asset.Name() != lead.Name() {
 			d.placeless = append(d.placeless, field.Name)
 		}
-		switch field.Steps = 0; {
+		switch {
 		case d.source.Time != nil && compiled.Timeless():
 		case d.source.Time != nil:
-			field.Steps = d.source.Time.Length
+			err = field.SetSteps(d.source.Time.Length)
 		case steps != nil:
-			field.Steps = len(steps.Fields)
+			err = field.SetSteps(len(steps.Fields))
+		}
+		if err != nil {
+			return rows.InField(compiled.Name, err)
 		}
 		d.rasters = append(d.rasters, field)
 	}
@@ -588,7 +593,7 @@ func (d *dataset) compileParts(field *pixels.Raster, stack *catalog.Asset, polic
 }
 
 // filesAsSteps prepares a raster field whose steps of time are files of a sample: the steps that it picks are those
-// files, and its default layout has an axis t.
+// files.
 func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
 	switch {
 	case steps == nil:
@@ -599,9 +604,6 @@ func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
 		return d.table.Single(d.fields, "the steps of a sequence of rows")
 	}
 	f.Times = nil
-	if f.Layout == spec.DefaultLayout {
-		f.Layout = spec.TimeLayout
-	}
 	return nil
 }
 

@@ -162,7 +162,7 @@ type Index struct {
 	BigEndian              bool     // samples are big-endian once decompressed
 	CutEdge                bool     // chunks at the lower edge hold only the rows of the image (strips)
 	CutRight               bool     // chunks at the right edge hold only the columns of the image
-	Times                  int      // steps of time, at least 2; 0 for an image without time
+	Times                  int      // steps of time, at least 1; 0 for an image without an axis of time
 	LowBits                bool     // a sample of fewer than 8 bits must have zeros above them
 	Packed                 int      // bits of a sample as stored, if DType has others; see packed.go
 	Reversed               bool     // stored bytes have their bits reversed (FillOrder 2 of TIFF)
@@ -461,11 +461,11 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "axis order %d does not exist", x.Inner)
 	case x.Bands < 1 || x.Times == 0 && x.Bands > MaxBands:
 		return bad(fault.Corrupt, "%d bands", x.Bands)
-	case x.Times != 0 && (x.Times < 2 || x.Bands%x.Times != 0 || x.StepBands() > MaxBands):
+	case x.Times != 0 && (x.Times < 0 || x.Bands%x.Times != 0 || x.StepBands() > MaxBands):
 		return bad(fault.Corrupt, "%d planes in %d steps of time", x.Bands, x.Times)
 	case x.Bands > MaxPlanes:
 		return bad(fault.Limit, "%d steps of time of %d bands, at most %d in all", x.Times, x.StepBands(), MaxPlanes)
-	case x.Inner > YXB && (x.Times == 0 || x.ChunkB != x.Bands || x.Times == x.Bands):
+	case x.Inner > YXB && (x.Times < 2 || x.ChunkB != x.Bands || x.Times == x.Bands):
 		return bad(fault.Corrupt, "axis order %s in chunks of %d planes, of %d steps of time of %d bands", x.Inner,
 			x.ChunkB, x.Steps(), x.StepBands())
 	case x.Height < 1 || x.Height > MaxSide || x.Width < 1 || x.Width > MaxSide:

@@ -72,13 +72,14 @@ func TestShapesAtTheBounds(t *testing.T) {
 		{chunks(4, 4), chunks(0, 4), fault.Corrupt},
 		{size(64), size(65), fault.Limit},
 		{bands(MaxBands, 0, 1, BYX), bands(MaxBands+1, 0, 1, BYX), fault.Corrupt},
-		{bands(2, 2, 1, BYX), bands(2, 1, 1, BYX), fault.Corrupt},
+		{bands(2, 1, 1, BYX), bands(2, -1, 1, BYX), fault.Corrupt},
 		{bands(4, 2, 1, BYX), bands(5, 2, 1, BYX), fault.Corrupt},
 		{bands(2*MaxBands, 2, 1, BYX), bands(2*MaxBands+2, 2, 1, BYX), fault.Corrupt},
 		{bands(MaxPlanes, MaxPlanes, 1, BYX), bands(MaxPlanes+1, MaxPlanes+1, 1, BYX), fault.Limit},
 		{bands(4, 2, 2, YXB), bands(4, 2, 3, YXB), fault.Corrupt},
 		{bands(4, 2, 4, BTYX), bands(4, 2, 2, BTYX), fault.Corrupt}, // both axes lie in each chunk
 		{bands(4, 2, 4, TYXB), bands(4, 0, 4, TYXB), fault.Corrupt},
+		{bands(4, 2, 4, TYXB), bands(4, 1, 4, TYXB), fault.Corrupt},
 		{bands(4, 2, 4, TYXB), bands(4, 4, 4, TYXB), fault.Corrupt}, // one band has other names
 		{bands(4, 2, 4, TYXB), bands(4, 2, 4, numInner), fault.Corrupt},
 	}, -1, 1<<12)

@@ -99,7 +99,7 @@ func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.I
 	}
 	index := &chunk.Index{DType: d, Codec: chunk.Raw, Predictor: chunk.NoPredictor, CutEdge: true,
 		Height: sizes["y"], Width: sizes["x"], Bands: sizes["t"] * sizes["b"]} // of two numbers below 2^31
-	if sizes["t"] > 1 { // an index with steps of time has two of them at least
+	if slices.Contains(axes, "t") {
 		index.Times = sizes["t"]
 	}
 	if index.Times > 0 && index.Bands > chunk.MaxPlanes {

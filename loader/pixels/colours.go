@@ -58,8 +58,11 @@ func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	if r.keepsDType = table.DType == "native"; r.keepsDType {
 		table.DType = x.DType.String()
 	}
-	r.coded, err = newRaster(table, column, &chunk.Index{DType: chunk.Uint16, Bands: 1, Times: x.Times})
-	return r, err
+	if r.coded, err = newRaster(table, column, &chunk.Index{DType: chunk.Uint16, Bands: 1}); err != nil {
+		return nil, err
+	}
+	r.coded.TimeAxis = r.TimeAxis
+	return r, r.coded.setLayout()
 }
 
 // Coloured reports whether the raster's bands are colours, which become the numbers of a look-up table.

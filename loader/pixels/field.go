@@ -38,6 +38,7 @@ type Raster struct {
 	Views         int // windows of a sample in the tensor; 0 without an axis v
 	Stored        int // how many bands are decoded for each pixel
 	LayoutPattern *pattern.Pattern
+	byDefault     bool // the spec has no layout for the field: its axes follow from the data
 
 	// Parts are the rasters of a stack, compiled; one is nil if the field picks none of its bands. Of other fields it
 	// is empty.
@@ -235,7 +236,8 @@ func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, err
 
 // newRaster is NewRaster of a field without colours.
 func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
-	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0,
+	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0 ||
+		f.Pages == chunk.StepsPages,
 		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants)}
 	if field.palette = x.Classes; f.DType == spec.Auto {
 		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.Physical {
@@ -260,11 +262,8 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		groups[band/together] = true
 	}
 	field.Stored = len(groups) * together
-	var err error
-	if field.TimeSteps > 1 && field.Layout == spec.DefaultLayout {
-		field.Layout = spec.TimeLayout
-	}
-	if field.LayoutPattern, err = pattern.Parse(field.Layout); err != nil {
+	field.byDefault = f.Layout == ""
+	if err := field.setLayout(); err != nil {
 		return nil, err
 	}
 	if err := field.setArithmetic(); err != nil {
@@ -481,6 +480,29 @@ func (r *Raster) Axes(rows int) []einops.Axis {
 		axes = slices.Delete(axes, 1, 2)
 	}
 	return axes
+}
+
+// SetSteps makes the field a sequence of n steps, which is 0 for none.
+func (r *Raster) SetSteps(n int) error {
+	if r.Steps = n; r.coded != nil {
+		r.coded.Steps = n
+		if err := r.coded.setLayout(); err != nil {
+			return err
+		}
+	}
+	return r.setLayout()
+}
+
+// setLayout compiles the layout: the one of the spec, or by default all axes that the tensor has.
+func (r *Raster) setLayout() (err error) {
+	switch {
+	case r.byDefault && r.timed():
+		r.Layout = spec.TimeLayout
+	case r.byDefault:
+		r.Layout = spec.DefaultLayout
+	}
+	r.LayoutPattern, err = pattern.Parse(r.Layout)
+	return err
 }
 
 // timed reports whether the tensor of one window has an axis of time.

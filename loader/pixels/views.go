@@ -8,12 +8,11 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/einops/pattern"
-	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 // SetViews gives the tensor an axis v for n windows of each sample. The steps of the field must be set.
 func (r *Raster) SetViews(n int) (err error) {
-	layout, err := viewLayout(r.Layout, r.timed())
+	layout, err := r.viewLayout()
 	if err != nil {
 		return err
 	}
@@ -32,12 +31,10 @@ var (
 )
 
 // viewLayout returns a layout with an axis v for package einops, for which v and t are factors of one axis.
-func viewLayout(layout string, timed bool) (string, error) {
-	switch layout {
-	case spec.DefaultLayout:
-		layout = "n v b y x"
-	case spec.TimeLayout:
-		layout = "n v t b y x"
+func (r *Raster) viewLayout() (string, error) {
+	layout := r.Layout
+	if r.byDefault {
+		layout = "n v" + strings.TrimPrefix(layout, "n")
 	}
 	left, right, twoSided := strings.Cut(layout, "->")
 	if !twoSided {
@@ -53,7 +50,7 @@ func viewLayout(layout string, timed bool) (string, error) {
 		absent := func(name string) bool { return !slices.Contains(names, name) }
 		left = strings.Join(slices.DeleteFunc(canonical, absent), " ")
 	}
-	if timed {
+	if r.timed() {
 		left = viewSteps.ReplaceAllString(left, "(v t)")
 	}
 	return left + " -> " + right, nil

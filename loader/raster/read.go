@@ -98,7 +98,7 @@ func (s Selection) bounds(axis string, n int) (start, stop int, err error) {
 // ReadOptions say what Read reads, and in which layout.
 type ReadOptions struct {
 	// Layout is an einops pattern. Default "b y x" for one path, "n b y x" for several; "t b y x" and
-	// "n t b y x" for files with steps of time.
+	// "n t b y x" for files with an axis of time, also of one step.
 	Layout string
 	Sizes  map[string]int
 	// N picks paths, T steps of time, B bands, Y rows and X columns. Y and X accept no lists.

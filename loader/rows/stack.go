@@ -158,8 +158,8 @@ func stacked(fields []Field, grid spec.Grid) func(ctx context.Context, row int64
 	}
 }
 
-// newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has steps of time,
-// or lies where the grid has no size in metres.
+// newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has several steps of
+// time, or lies where the grid has no size in metres.
 func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 	lead := &parts[0]
 	index := &chunk.Index{DType: lead.Index.DType, Height: lead.Index.Height, Width: lead.Index.Width, ChunkB: 1,
@@ -167,10 +167,11 @@ func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 	asset := catalog.Asset{URI: lead.URI, Member: lead.Member, Index: index, Place: lead.Place, Parts: parts}
 	for k := range parts {
 		part := &parts[k]
-		if index.Bands += part.Index.DataBands(); part.Index.Times > 0 {
+		if index.Bands += part.Index.DataBands(); part.Index.Times > 1 {
 			return asset, part.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"it has %d steps of time, and the rasters of a stack have none", part.Index.Times))
+				"it has %d steps of time, and the rasters of a stack have one", part.Index.Times))
 		}
+		index.Times = max(index.Times, part.Index.Times)
 		if index.Bands > chunk.MaxBands {
 			return asset, part.Fault(fault.New(fault.Limit, "asset", fault.NoOffset, "the stack has over %d bands",
 				chunk.MaxBands))

@@ -103,9 +103,9 @@ type Field struct {
 	// files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
 	Dims string `json:"dims,omitempty" role:"raster"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
-	// time. Default "n b y x", or "n t b y x" for sequences, also of files, and for several steps. A field
-	// whose layout has no t has one raster for each sequence of rows; "n" is this layout for numbers and strings. All
-	// rows of a sequence must have the same one.
+	// time. Default "n b y x", or "n t b y x" for sequences, for files with an axis of time, also of one step, and
+	// with Times or Pages "steps". A field whose layout has no t has one raster for each sequence of rows; "n" is this
+	// layout for numbers and strings. All rows of a sequence must have the same one.
 	Layout string `json:"layout,omitempty" role:"default,makes,spec"`
 	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty" role:"default,makes,spec"`
@@ -407,7 +407,7 @@ func (f *Field) RasterOnly() string {
 func (f *Field) ForRasters() string {
 	makes := withRole("makes")
 	return cmp.Or(f.RasterOnly(), firstMember(f, func(name string) bool {
-		return slices.Contains(makes, name) && (name != "layout" || f.Layout != DefaultLayout && f.Layout != RowLayout)
+		return slices.Contains(makes, name) && (name != "layout" || f.Layout != RowLayout)
 	}))
 }
 

@@ -147,13 +147,6 @@ func (s Spec) WithDefaults() Spec {
 		if field.Classes != nil {
 			field.Kind = cmp.Or(field.Kind, ClassField)
 		}
-		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
-		if field.Layout == "" && !field.Traits().Metadata {
-			field.Layout = DefaultLayout
-			if s.inTime() && !(s.onGround() && field.Still(s.Fields)) {
-				field.Layout = TimeLayout
-			}
-		}
 	}
 	return s
 }

@@ -201,14 +201,11 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 // The parts of a stack are resampled as for a tensor or, for classes, by the nearest pixel.
 func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first *catalog.Asset, classes bool) (
 	*pixels.Raster, error) {
-	out := spec.Field{Name: f.Name, DType: "float32", Layout: spec.DefaultLayout, Ground: f.Ground, NoData: f.NoData,
+	out := spec.Field{Name: f.Name, DType: "float32", Ground: f.Ground, NoData: f.NoData,
 		Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, ByPosition: f.ByPosition}
 	index := *first.Index
 	if index.DType.Components() > 1 {
 		out.DType = "native"
-	}
-	if index.Times > 0 || len(f.Times) > 0 {
-		out.Layout = spec.TimeLayout
 	}
 	var err error
 	if f.BandNames != nil {

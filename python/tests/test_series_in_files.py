@@ -123,7 +123,7 @@ def test_dims_that_do_not_fit(tmp_path):
 def test_npy_of_one_step(tmp_path):
     x = np.arange(2 * 5 * 6, dtype="uint8").reshape(1, 2, 5, 6)
     np.save(tmp_path / "x.npy", x)
-    assert np.array_equal(chaski.read(tmp_path / "x.npy"), x[0])
+    assert np.array_equal(chaski.read(tmp_path / "x.npy"), x)
     np.save(tmp_path / "x.npy", np.asfortranarray(x))
     with pytest.raises(chaski.UnsupportedError, match="save numpy.ascontiguousarray"):
         chaski.read(tmp_path / "x.npy")

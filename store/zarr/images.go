@@ -109,7 +109,7 @@ func (m *Images) measure() error {
 	if side[1] >= size[1] && side[2] >= size[2] {
 		m.grid.ChunkB = planes
 	}
-	if size[1] > 1 { // an index with steps of time has two of them at least
+	if m.dim[1] >= 0 {
 		m.grid.Times = int(size[1])
 	}
 	m.grid.NoData, m.grid.NoDataBits = m.a.noData()

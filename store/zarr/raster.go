@@ -37,7 +37,7 @@ func newStack(list []*Images) (*Raster, bool) {
 		grid := &images.grid
 		physical = append(physical, grid.Linear(0))
 		alike := grid.Height == index.Height && grid.Width == index.Width && grid.DType == index.DType
-		if grid.Bands != 1 || grid.Times != 0 || !alike || images.n != list[0].n {
+		if grid.Bands != 1 || grid.Times != index.Times || grid.Times > 1 || !alike || images.n != list[0].n {
 			return nil, false
 		}
 		// Bands with other chunks are read in the chunks of the first, which decodes some chunks twice.

@@ -37,7 +37,7 @@ import (
 // (Index.Bits). It must have the shape of the image, with one band, and no nodata. In the flags of an image
 // flag 128 says that its last band is alpha (Index.Alpha).
 //
-// Version 3, of an image with steps of time or with Index.LowBits, which has no mask: between version and
+// Version 3, of an image with an axis of time or with Index.LowBits, which has no mask: between version and
 // flags stand a varint, Index.Times, and two u8, Index.Inner and bits: 1 for LowBits, 2 if Physical follows as in
 // version 4. Flag 1 is not set.
 //

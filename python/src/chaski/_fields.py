@@ -157,9 +157,10 @@ class Field(Argument):
             real dtype; a row whose number the dtype cannot hold is a bad sample. By default numbers
             are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
-            steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
-            several steps. A field whose layout has no t has one raster for each sequence of
-            rows; "n" is this layout for numbers and strings.
+            steps of time. Default "n b y x", or "n t b y x" for sequences, for files with an axis
+            of time, also of one step, and with `times` or pages "steps". A field whose layout has
+            no t has one raster for each sequence of rows; "n" is this layout for numbers and
+            strings.
         sizes: gives the lengths of names in the layout that are not axes.
         normalize: a `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), "mean_std",
             "min_max" or "percentile" (with `stats` of `load`), or False for none whatever `load`

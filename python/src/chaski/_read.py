@@ -175,7 +175,7 @@ def read(
 
     Args:
         path: a file, or several.
-        layout: einops pattern. Default: "b y x", for files with steps of time "t b y x", and for a
+        layout: einops pattern. Default: "b y x", for files with an axis of time "t b y x", and for a
             sequence of several paths with "n" in front.
         n: files: (start, stop) for a slice, a list for picks in its order.
         t: steps of time, likewise.

@@ -1,0 +1,131 @@
+"""An axis of time of one step stays, whichever format has it: against numpy, zarr and h5py."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski import Field, Pixels, RandomWindow, Rows, Time, WholeChip
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+ARRAY = np.random.default_rng(7).integers(1, 99, (1, 3, 20, 24)).astype("uint8")
+
+
+def write_zarr(path: Path, data: np.ndarray, dims: list[str]) -> None:
+    """Writes an array of Zarr 2 in one chunk, as its specification has it."""
+    path.mkdir(parents=True)
+    meta = {"zarr_format": 2, "shape": data.shape, "chunks": data.shape, "dtype": "|u1"}
+    meta |= {"order": "C", "compressor": None, "filters": None, "fill_value": None}
+    (path / ".zarray").write_text(json.dumps(meta))
+    (path / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": dims}))
+    (path / ".".join("0" * data.ndim)).write_bytes(data.tobytes())
+
+
+def write(folder: Path, kind: str) -> tuple[Any, dict[str, Any]]:
+    """Writes the array in a format, and returns a source and the settings of its field."""
+    folder.mkdir()
+    if kind == "npy":
+        np.save(folder / "a.npy", ARRAY)
+        return folder, {}
+    if kind == "pattern":
+        np.save(folder / "a.npy", ARRAY)
+        return folder, {"pattern": "{id}.npy"}
+    if kind == "npz":
+        np.savez(folder / "a.npz", x=ARRAY)
+        return folder, {"pattern": "{id}.npz::x"}
+    if kind == "dims":
+        np.save(folder / "a.npy", np.ascontiguousarray(ARRAY.transpose(0, 2, 3, 1)))
+        return folder, {"dims": "t y x b"}
+    if kind == "catalog":
+        np.save(folder / "a.npy", ARRAY)
+        catalog, name = folder / "a.parquet", folder / "a.npy"
+        subprocess.run([os.environ["CHASKI_BIN"], "index", "-o", catalog, name], check=True)
+        return folder / "a.parquet", {}
+    if kind == "table":
+        np.save(folder / "a.npy", ARRAY)
+        (folder / "a.csv").write_text("path\na.npy\n")
+        return folder / "a.csv", {"column": "path", "kind": "raster"}
+    if kind == "zarr":
+        write_zarr(folder / "a.zarr", ARRAY[None], ["sample", "time", "band", "y", "x"])
+        return folder / "a.zarr", {}
+    if kind == "zarr group":
+        for band in range(3):
+            write_zarr(folder / "a.zarr" / f"b{band}", ARRAY[:, band], ["time", "y", "x"])
+        (folder / "a.zarr" / ".zgroup").write_text('{"zarr_format": 2}')
+        return folder / "a.zarr", {}
+    if kind == "hdf5":
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(folder / "a.h5", "w") as f:
+            f["x"] = ARRAY
+        return folder, {"pattern": "{id}.h5::x", "dims": "t b y x"}
+    if kind == "stack":
+        for band in range(3):
+            np.save(folder / f"a_{band}.npy", ARRAY[:, band : band + 1])
+        return folder, {"patterns": [f"{{id}}_{band}.npy" for band in range(3)]}
+    tifffile = pytest.importorskip("tifffile")
+    pages = {"photometric": "minisblack", "planarconfig": "separate"}
+    tifffile.imwrite(folder / "a.tif", ARRAY[0], **pages)
+    return folder, {"pages": "steps"} if kind == "pages" else {"times": [0]}
+
+
+KINDS = ["npy", "pattern", "npz", "dims", "catalog", "table", "zarr", "zarr group"]
+KINDS += ["hdf5", "stack", "pages"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "times"])
+def test_axis_of_one_step(tmp_path, kind):
+    source, field = write(tmp_path / kind, kind)
+
+    def image(layout: str | None = None, **more: Any) -> np.ndarray:
+        fields = {"x": Field(layout=layout, dtype="native", **field)}
+        with chaski.load(source, fields=fields, batch_size=1, **more) as loader:
+            return np.asarray(next(iter(loader))["x"])
+
+    assert np.array_equal(image(), ARRAY[None])
+    assert np.array_equal(image("n b y x"), ARRAY)  # as somebody said it
+    assert np.array_equal(image("n (t b) y x"), ARRAY)
+    views = image(window=[WholeChip(), WholeChip()])
+    assert np.array_equal(views, np.stack([ARRAY, ARRAY])[None])
+    if "times" not in field and kind != "stack":
+        fields = {"x": Field(times=[0], dtype="native", **field)}
+        with chaski.load(source, fields=fields, batch_size=1) as loader:
+            assert np.array_equal(next(iter(loader))["x"], ARRAY[None])
+
+
+@pytest.mark.parametrize("kind", ["plain", "npy"])
+def test_series_of_one_row(tmp_path, kind):
+    """Sequences of one row have an axis t, also of files without one."""
+    for i in range(2):
+        np.save(tmp_path / f"a_{i}.npy", ARRAY[0] if kind == "plain" else ARRAY)
+    fields = {"x": Field(pattern="{place}_{step}.npy", dtype="native")}
+    series = Rows(time=Time(key="place", order="step", length=1))
+    with chaski.load(tmp_path, fields=fields, batch_size=2, rows=series) as loader:
+        assert np.array_equal(next(iter(loader))["x"], np.stack([ARRAY, ARRAY]))
+
+
+def test_read_of_one_step(tmp_path):
+    np.save(tmp_path / "a.npy", ARRAY)
+    assert np.array_equal(chaski.read(tmp_path / "a.npy"), ARRAY)
+    assert np.array_equal(chaski.read(tmp_path / "a.npy", layout="b y x"), ARRAY[0])
+
+
+@pytest.mark.parametrize("layout", ["n b y x", "n y x b", "n (b y x)"])
+def test_layouts_that_lack_an_axis(tmp_path, layout):
+    """Several steps or views are never put into a layout that does not name their axis."""
+    np.save(tmp_path / "a.npy", np.repeat(ARRAY, 2, 0))
+    fields = {"x": Field(layout=layout)}
+    with pytest.raises(chaski.SpecError, match=r"axis t of length 2 is left out: times=\[0\]"):
+        chaski.load(tmp_path, fields=fields, batch_size=1)
+    np.save(tmp_path / "a.npy", ARRAY[0])
+    views: Any = [RandomWindow(8), RandomWindow(8)]
+    for settings in ({"fields": fields}, {"pixels": Pixels(layout=layout)}):
+        with pytest.raises(chaski.SpecError, match='needs the axis v, as in "n v b y x"'):
+            chaski.load(tmp_path, batch_size=1, window=views, **settings)
