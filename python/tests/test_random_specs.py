@@ -266,8 +266,6 @@ def compare(
         if isinstance(spec.window, chaski.RowWindow) and spec.window.fit == "pad":
             around = beside(world, first_row, box, lead_scale, scale)
             ok, inside = ok & ~around, inside & ~around
-        if x.ndim == 4 and len(x) == 1:  # one step
-            x, ok, inside, sure = x[0], ok[0], inside[0], sure[0]
         dtype = native(world, field) if field.dtype == "native" else np.dtype(field.dtype)
         want, valid = finished(x, ok, inside, field, dtype)
         turned = lambda v: laid_out(worlds.turned(v, turn), field)  # noqa: B023, E731
