@@ -497,6 +497,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	var lead *catalog.Asset
 	for place, i := range columns {
 		compiled, asset := d.fields[i], assets[place]
+		if err := rows.CheckTimes(ctx, d.table, i, &compiled, &asset); err != nil {
+			return err
+		}
 		d.remote = d.remote || asset.Remote() ||
 			slices.ContainsFunc(asset.Parts, func(p catalog.Asset) bool { return p.Remote() })
 		if compiled.BandNames != nil {

@@ -27,6 +27,9 @@ func OfCatalog(t *catalog.Table) *Table {
 			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return t.Asset(ctx, i, row) },
 			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
 			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
+			MostSteps: func(ctx context.Context, enough int) (int, error) {
+				return t.MostSteps(ctx, i, enough)
+			},
 		}
 		if t.Announces() {
 			fields[i].Announce = func(row int64) (over func()) { return t.Announce(i, row) }

@@ -162,6 +162,9 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 	}
 	for k, i := range p.columns {
 		given, before := &p.spec.Fields[i], 0
+		if err := rows.CheckTimes(ctx, p.table, i, given, &first[k]); err != nil {
+			return nil, err
+		}
 		for part, asset := range rastersOf(first[k]) {
 			p.remote = p.remote || asset.Remote()
 			dtype := asset.Index.DType

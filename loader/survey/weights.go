@@ -158,6 +158,9 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	for place, i := range columns {
 		asset, name := assets[place], sp.Fields[i].Name
 		remote = remote || asset.Remote()
+		if err := rows.CheckTimes(ctx, p.table, i, &sp.Fields[i], &asset); err != nil {
+			return false, err
+		}
 		field, err := p.counted(ctx, sp.Fields[i], i, &asset, len(c.Classes) > 0)
 		if err == nil {
 			field.Ratio, err = pixels.NewRatio(assets[0].Index, asset.Index)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import logged
 
 import chaski
 from chaski import Field, Pixels, RandomWindow, Rows, Time, WholeChip
@@ -129,3 +130,52 @@ def test_layouts_that_lack_an_axis(tmp_path, layout):
     for settings in ({"fields": fields}, {"pixels": Pixels(layout=layout)}):
         with pytest.raises(chaski.SpecError, match='needs the axis v, as in "n v b y x"'):
             chaski.load(tmp_path, batch_size=1, window=views, **settings)
+
+
+@pytest.mark.parametrize("kind", ["one", "catalog", "zarr", "hdf5"])
+def test_steps_that_nothing_has(tmp_path, kind):
+    """Where steps are known without opening all files, one that nothing has is an error."""
+    series = np.repeat(ARRAY, 3, 0)
+    field: dict[str, Any] = {}
+    source: Path = tmp_path
+    if kind == "zarr":
+        write_zarr(
+            tmp_path / "a.zarr", np.stack([series] * 2), ["sample", "time", "band", "y", "x"]
+        )
+        source = tmp_path / "a.zarr"
+    elif kind == "hdf5":
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(tmp_path / "a.h5", "w") as f:
+            f["x"] = np.stack([series] * 2)
+        source, field = tmp_path / "a.h5", {"column": "x", "dims": "n t b y x"}
+    else:
+        for i in range(1 if kind == "one" else 3):
+            np.save(tmp_path / f"{i}.npy", series[: 3 - i])
+        if kind == "catalog":
+            source = tmp_path / "a.parquet"
+            files = sorted(tmp_path.glob("*.npy"))
+            subprocess.run([os.environ["CHASKI_BIN"], "index", "-o", source, *files], check=True)
+    fields = {"x": Field(times=[0, 7], dtype="native", **field)}
+    message = "times has 7, a step that no raster of the dataset has: there is steps? 0 to 2"
+    with pytest.raises(chaski.NotFoundError, match=message):
+        chaski.load(source, fields=fields, batch_size=1)
+    with pytest.raises(chaski.NotFoundError, match=message):
+        chaski.stats(source, fields=fields)
+    fields = {"x": Field(times=[2, 0], dtype="native", **field)}
+    with chaski.load(source, fields=fields, batch_size=1, shuffle=False) as loader:
+        for k, batch in enumerate(loader):
+            want = series[[2, 0]].copy()
+            if kind == "catalog" and k > 0:
+                want[0] = 0  # the padding of files with fewer steps
+            assert np.array_equal(batch["x"], want[None])
+
+
+def test_steps_that_files_may_have(tmp_path, caplog):
+    """Not all files of a directory are opened: steps that they lack are padding, and logged."""
+    for i in range(2):
+        np.save(tmp_path / f"{i}.npy", ARRAY)
+    fields = {"x": Field(times=[7], dtype="native")}
+    with chaski.load(tmp_path, fields=fields, batch_size=2) as loader:
+        batch = next(iter(loader))
+    assert not np.asarray(batch["x"]).any() and not np.asarray(batch["steps"]).any()
+    assert "x (1 of the first file)" in logged(caplog, "times picks steps that the first file")

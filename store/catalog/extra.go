@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/text"
@@ -382,6 +383,28 @@ func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 		})
 	}
 	return sizes, fault.WithFile(err, t.src)
+}
+
+// MostSteps returns the largest number of steps of time of a raster field's assets without opening any file, if the
+// table has the index of each, else 0. It stops at the first asset with enough.
+func (t *Table) MostSteps(ctx context.Context, field, enough int) (most int, err error) {
+	raster := &t.fields[field]
+	if len(raster.blobs) == 0 || raster.axes != (chunk.Axes{}) {
+		return 0, nil
+	}
+	for row := int64(0); row < t.n && most < enough; row++ {
+		reader := newRowReader(ctx, raster, row)
+		switch index := reader.index(raster.blobs, t.maxChunk); {
+		case fault.KindOf(reader.err) != 0: // a bad sample
+		case reader.err != nil:
+			return 0, reader.err
+		case index == nil:
+			return 0, nil
+		default:
+			most = max(most, index.Steps())
+		}
+	}
+	return most, nil
 }
 
 // side returns the height or width in a cell, 0 if it is not a possible one.

@@ -1,0 +1,40 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// CheckTimes fails with kind not found if a field picks a step of time that no raster of the dataset has, as far as that
+// is known without opening all files: of one raster, of arrays, whose rows are alike, and of catalogs. first is the
+// raster of the first sample.
+func CheckTimes(ctx context.Context, t *Table, number int, f *spec.Field, first *catalog.Asset) error {
+	field := &t.Fields[number]
+	if len(f.Times) == 0 || field.Steps != nil {
+		return nil
+	}
+	most, last := first.Index.Steps(), slices.Max(f.Times)
+	if last < most {
+		return nil
+	}
+	if t.N > 1 && field.Size == nil {
+		if field.MostSteps == nil {
+			return nil
+		}
+		var err error
+		if most, err = field.MostSteps(ctx, last+1); err != nil || most == 0 || last < most {
+			return err
+		}
+	}
+	there := "step 0 alone"
+	if most > 1 {
+		there = fmt.Sprintf("steps 0 to %d", most-1)
+	}
+	return first.Fault(InField(f.Name, fault.New(fault.NotFound, "times", fault.NoOffset,
+		"times has %d, a step that no raster of the dataset has: there is %s", last, there)))
+}
