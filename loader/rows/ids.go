@@ -184,9 +184,10 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 // How an id names a sample. Lower ones go first: an id that is the key of a sample names no other sample whose path
 // ends in it.
 const (
-	isKey    = iota // it is the key of the sample
-	endsPath        // a path of the sample, or its key, ends in it
-	endsStem        // the same without endings of images
+	isKey      = iota // it is the key of the sample
+	endsPath          // a path of the sample, or its key, ends in it
+	endsStem          // the same without endings of images
+	endsNumber        // the same for a whole number without the zeros in front that the sample's name has
 	noSample
 )
 
@@ -242,6 +243,17 @@ func (l *idList) stem(text string) (int32, bool) {
 	return i, ok
 }
 
+// number returns the id that is a whole number without the zeros in front that a text has: "7" of "007.tif".
+func (l *idList) number(text string) (int32, bool) {
+	text = withoutEnding(text)
+	short := strings.TrimLeft(text, "0")
+	if short == text || strings.Trim(short, "0123456789") != "" {
+		return 0, false
+	}
+	i, ok := l.exact[cmp.Or(short, "0")]
+	return i, ok
+}
+
 // named yields the ids that a text of a sample ends in, from a slash on, the longest first, and how each names the
 // sample whose key is given.
 func (l *idList) named(text, key string) iter.Seq2[int32, uint8] {
@@ -255,6 +267,10 @@ func (l *idList) named(text, key string) iter.Seq2[int32, uint8] {
 			if !ok {
 				how = endsStem
 				i, ok = l.stem(end)
+			}
+			if !ok {
+				how = endsNumber
+				i, ok = l.number(end)
 			}
 			if ok && !yield(i, how) {
 				return
@@ -342,7 +358,18 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 		return fault.New(fault.Limit, "ids", fault.NoOffset, "%d ids of %d samples", len(ids), s.table.N)
 	}
 	list := newIDList(len(ids))
+	integers := false
+	if subset.IDColumn != "" {
+		column, err := s.table.Column(ctx, subset.IDColumn)
+		if err != nil {
+			return err
+		}
+		integers = column.Kind == catalog.Int
+	}
 	for _, id := range ids {
+		if integers {
+			id = wholeNumber(id)
+		}
 		if list.ids = append(list.ids, id); !list.index(int32(len(list.ids) - 1)) {
 			list.ids = list.ids[:len(list.ids)-1]
 		}
@@ -350,8 +377,14 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	if subset.IDColumn != "" {
 		err = scan(ctx, s.table, subset.IDColumn, func(row int64, c *Column, v catalog.Value) error {
 			text := textOf(c.Kind, v)
-			if i, ok := list.exact[text]; ok && !v.Null {
-				list.hit(row, text, i, isKey)
+			i, found := list.exact[text]
+			how := uint8(isKey)
+			if !found {
+				how = endsNumber
+				i, found = list.number(text)
+			}
+			if found && !v.Null {
+				list.hit(row, text, i, how)
 			}
 			return nil
 		})

@@ -184,6 +184,17 @@ func sideOf(ctx context.Context, own func(context.Context, string) (Column, erro
 	return found, nil
 }
 
+// idColumn is the column of patterns that tells samples apart. Datasets without it have the samples' keys there.
+const idColumn = "id"
+
+// keyColumn returns the keys of the samples as a column.
+func (t *Table) keyColumn() Column {
+	return Column{Kind: catalog.Text,
+		Scan: func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+			return t.Keys(ctx, func(row int64, key string) error { return visit(row, catalog.Value{Text: key}) })
+		}}
+}
+
 // match finds the row of the table for each sample.
 func (s *side) match(ctx context.Context, t *Table) error {
 	if n := max(t.N, s.table.Len()); n > math.MaxInt32 {
@@ -193,21 +204,20 @@ func (s *side) match(ctx context.Context, t *Table) error {
 		return err
 	}
 	ours, err := t.Column(ctx, s.On)
+	if fault.KindOf(err) == fault.NotFound && s.On == idColumn {
+		ours, err = t.keyColumn(), nil
+	}
 	if err != nil {
 		return err
 	}
-	list, theirs, err := s.keys(ctx, ours.Kind)
+	list, err := s.keys(ctx, ours.Kind)
 	if err != nil {
 		return err
 	}
 	var clash error
 	err = ours.Scan(ctx, func(row int64, v catalog.Value) error {
 		key := textOf(ours.Kind, v)
-		text := key
-		if theirs == catalog.Int {
-			text = wholeNumber(key)
-		}
-		i, how := list.find(text)
+		i, how := list.find(key)
 		if twin, twice := list.twins[i]; twice && how == endsStem {
 			clash = fault.New(fault.Corrupt, "column "+s.Column, fault.NoOffset, "%q and %q are both the sample %q: "+
 				"leave out one, or match by a column that has the ending, such as path", list.ids[twin], list.ids[i],
@@ -233,15 +243,14 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	return nil
 }
 
-// keys reads the keys of the table, whose numbers are its rows, and their kind: text is of integers if all of it is, in
-// their shortest form, as CSV files have them. Where ours, the keys of samples, are integers, text that is one becomes
-// its number. Two rows with one key are Corrupt.
-func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, catalog.Kind, error) {
-	list, rows, whole := newIDList(int(s.table.Len())), 0, true
+// keys reads the keys of the table, whose numbers are its rows. Where ours, the keys of samples, are integers, text that
+// is one becomes its number. Two rows with one key are Corrupt.
+func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
+	list, rows := newIDList(int(s.table.Len())), 0
 	var twice []string
 	column, err := catalogColumn(ctx, s.table, s.Column)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	err = column.Scan(ctx, func(_ int64, v catalog.Value) error {
 		key := textOf(column.Kind, v)
@@ -251,8 +260,6 @@ func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, catalog.Ki
 		if v.Null {
 			key = ""
 		}
-		_, wrong := strconv.ParseInt(key, 10, 64)
-		whole = whole && (key == "" || wrong == nil && wholeNumber(key) == key)
 		if list.ids = append(list.ids, key); key != "" && !list.index(int32(rows)) && len(twice) < 4 {
 			twice = append(twice, key)
 		}
@@ -263,10 +270,7 @@ func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, catalog.Ki
 		err = fault.New(fault.Corrupt, "column "+s.Column, fault.NoOffset, "several rows have the key %q%s: a table "+
 			"has one row for each key", twice[:min(3, len(twice))], []string{"", ", and there are more"}[len(twice)/4])
 	}
-	if whole {
-		return list, catalog.Int, err
-	}
-	return list, column.Kind, err
+	return list, err
 }
 
 // wholeNumber returns an integer in its shortest form, and other text as it is.

@@ -135,6 +135,16 @@ func (t *Table) nameAsListed(uris *columns.Column) error {
 		return err
 	}
 	below := func(uri string) string { return strings.TrimPrefix(uri, listed.Root) }
+	paths := columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+		c.Text = []byte(below(string(c.Text)))
+		return c
+	})
+	if !t.table.Has(PathColumn) {
+		t.pathed[PathColumn] = paths
+	}
+	if !t.table.Has(FolderColumn) {
+		t.pathed[FolderColumn] = columns.Folders(paths)
+	}
 	fields := make([]Source, len(listed.Patterns))
 	for i, pattern := range listed.Patterns {
 		fields[i].Pattern = withoutDot(pattern)
@@ -144,10 +154,7 @@ func (t *Table) nameAsListed(uris *columns.Column) error {
 		return err
 	}
 	if first < 0 {
-		t.keys = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-			c.Text = []byte(below(string(c.Text)))
-			return c
-		})
+		t.keys = paths
 		return nil
 	}
 	t.nameByPattern(uris, files[first], below)
