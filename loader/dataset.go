@@ -522,17 +522,12 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		d.noteWorker(field, asset)
 		field.Expect(&asset)
 		field.ReadLegend(ctx, d.opener, asset)
-		if err := d.compileParts(field, &asset, policy); err != nil {
+		if err := cmp.Or(d.compileParts(field, &asset, policy), d.setSteps(field, &compiled, steps)); err != nil {
 			return rows.InField(compiled.Name, err)
 		}
 		lead = cmp.Or(lead, &assets[place])
 		d.remarks(&compiled, &asset)
 		if d.kind.Ground { // each field finds its pixels by its own place
-			if !compiled.Still(d.fields) {
-				if err := field.SetSteps(d.sampler.Length); err != nil {
-					return rows.InField(compiled.Name, err)
-				}
-			}
 			d.rasters = append(d.rasters, field)
 			continue
 		}
@@ -544,22 +539,27 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			asset.Name() != lead.Name() {
 			d.placeless = append(d.placeless, field.Name)
 		}
-		switch {
-		case d.source.Time != nil && compiled.Timeless():
-		case d.source.Time != nil:
-			err = field.SetSteps(d.source.Time.Length)
-		case steps != nil:
-			err = field.SetSteps(len(steps.Fields))
-		}
-		if err != nil {
-			return rows.InField(compiled.Name, err)
-		}
 		d.rasters = append(d.rasters, field)
 	}
 	if lead == nil {
 		return d.compileSize(nil)
 	}
 	return d.compileSize(lead.Index)
+}
+
+// setSteps makes a sequence of a raster field f whose steps are rows, scenes, or files of a sample.
+func (d *dataset) setSteps(field *pixels.Raster, f *Field, files *rows.Steps) error {
+	n := 0
+	switch {
+	case d.kind.Ground && !f.Still(d.fields):
+		n = d.sampler.Length
+	case d.kind.Ground, d.source.Time != nil && f.Timeless():
+	case d.source.Time != nil:
+		n = d.source.Time.Length
+	case files != nil:
+		n = len(files.Fields)
+	}
+	return field.SetSteps(n)
 }
 
 // setRatio sets the ratio of a field by the first assets of the source's first field and of its own. With the policy

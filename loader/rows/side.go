@@ -243,8 +243,8 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	return nil
 }
 
-// keys reads the keys of the table, whose numbers are its rows. Where ours, the keys of samples, are integers, text that
-// is one becomes its number. Two rows with one key are Corrupt.
+// keys reads the keys of the table, whose numbers are its rows. Where ours, the keys of samples, are integers, text
+// that is one becomes its number. Two rows with one key are Corrupt.
 func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
 	list, rows := newIDList(int(s.table.Len())), 0
 	var twice []string

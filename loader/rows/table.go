@@ -79,8 +79,8 @@ type Field struct {
 	Size *catalog.Size
 	// Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.
 	Sizes func(ctx context.Context) ([]catalog.Size, error)
-	// MostSteps returns the largest number of steps of time of all rasters, or 0 if the dataset does not know it without
-	// opening files. It may stop at a raster with enough. It is nil if that is never known.
+	// MostSteps returns the largest number of steps of time of all rasters, or 0 if the dataset does not know it
+	// without opening files. It may stop at a raster with enough. It is nil if that is never known.
 	MostSteps func(ctx context.Context, enough int) (int, error)
 	lacks     []bool // the rows without a raster, of a field that may lack; nil of others
 	// Steps are the steps of time, if the rasters are several files in each sample.

@@ -175,8 +175,8 @@ def read(
 
     Args:
         path: a file, or several.
-        layout: einops pattern. Default: "b y x", for files with an axis of time "t b y x", and for a
-            sequence of several paths with "n" in front.
+        layout: einops pattern. Default: "b y x", for files with an axis of time "t b y x", and for
+            a sequence of several paths with "n" in front.
         n: files: (start, stop) for a slice, a list for picks in its order.
         t: steps of time, likewise.
         b: bands, likewise.
