@@ -181,9 +181,13 @@ func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
 		return nil
 	}
 	var names []string
-	err := scan(ctx, s.table, t.On, func(row int64, c *Column, v catalog.Value) error {
+	column, err := s.table.keyColumn(ctx, t.On)
+	if err != nil {
+		return err
+	}
+	err = column.Scan(ctx, func(row int64, v catalog.Value) error {
 		if slices.Contains(some, int(row)) {
-			names = append(names, textOf(c.Kind, v))
+			names = append(names, textOf(column.Kind, v))
 		}
 		return nil
 	})

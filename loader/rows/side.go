@@ -187,12 +187,16 @@ func sideOf(ctx context.Context, own func(context.Context, string) (Column, erro
 // idColumn is the column of patterns that tells samples apart. Datasets without it have the samples' keys there.
 const idColumn = "id"
 
-// keyColumn returns the keys of the samples as a column.
-func (t *Table) keyColumn() Column {
+// keyColumn returns the column by which tables are joined.
+func (t *Table) keyColumn(ctx context.Context, name string) (Column, error) {
+	column, err := t.Column(ctx, name)
+	if name != idColumn || fault.KindOf(err) != fault.NotFound {
+		return column, err
+	}
 	return Column{Kind: catalog.Text,
 		Scan: func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
 			return t.Keys(ctx, func(row int64, key string) error { return visit(row, catalog.Value{Text: key}) })
-		}}
+		}}, nil
 }
 
 // match finds the row of the table for each sample.
@@ -203,10 +207,7 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	if err := budget.Grow(ctx, 4*t.N); err != nil {
 		return err
 	}
-	ours, err := t.Column(ctx, s.On)
-	if fault.KindOf(err) == fault.NotFound && s.On == idColumn {
-		ours, err = t.keyColumn(), nil
-	}
+	ours, err := t.keyColumn(ctx, s.On)
 	if err != nil {
 		return err
 	}

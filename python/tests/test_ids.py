@@ -182,3 +182,127 @@ def test_a_catalog_has_the_parts_and_names_of_its_directory(data, tmp_path, bina
         assert loaded(data, "plain.parquet", rows=rows) == loaded(data, rows=rows)
     rows = chaski.Rows(where=[("kind", "==", "river")])
     assert loaded(tmp_path, "pairs.parquet", rows=rows) == [4, 5, 6, 7]
+
+
+CODES = ["007", "012", "0100", "0003", "000", "0x1", "ab"]
+ABOUT = dict(
+    id="codes",
+    description="d",
+    licenses=["MIT"],
+    title="t",
+    dataset_version="1",
+    tasks=["other"],
+    providers=[{"name": "x"}],
+)
+
+
+@pytest.fixture(scope="module")
+def codes(tmp_path_factory, binary) -> Path:
+    """Images called by codes with zeros in front, in each kind of dataset."""
+    root = tmp_path_factory.mktemp("codes")
+    (root / "images").mkdir()
+    for k, code in enumerate(CODES):
+        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
+        with rasterio.open(root / "images" / f"{code}.tif", "w", **size) as f:
+            f.write(np.full((1, 4, 4), k, np.uint8))
+    for name, given in (("files", []), ("pairs", ["--field=image={id}.tif"])):
+        command = [binary, "index", *given, "-o", f"{name}.parquet", "images"]
+        subprocess.run(command, cwd=root, check=True)
+    paths = [(code, root / "images" / f"{code}.tif") for code in CODES]
+    chaski.pack([{"id": c, "path": p} for c, p in paths], root / "data.tacozip", ABOUT)
+    lines = "".join(f"images/{c}.tif,{c},{int(c) if c.isdigit() else 77}\n" for c in CODES)
+    (root / "table.csv").write_text("path,code,number\n" + lines)
+    return root
+
+
+DATASETS = {
+    "directory": ("images", {"image": chaski.Field()}),
+    "glob": ("images/*.tif", {"image": chaski.Field()}),
+    "pattern": ("images", {"image": chaski.Field(pattern="{id}.tif")}),
+    "catalog": ("files.parquet", {"image": chaski.Field()}),
+    "catalog of pairs": ("pairs.parquet", {"image": chaski.Field()}),
+    "container": ("data.tacozip", {"image": chaski.Field()}),
+    "table": ("table.csv", {"image": chaski.Field(column="path")}),
+}
+
+
+def named(ids: list[Any]) -> list[int]:
+    """The samples that ids name: by their text, else as whole numbers."""
+    found = []
+    for id in map(str, ids):
+        same = [k for k, code in enumerate(CODES) if code == id] or [
+            k for k, code in enumerate(CODES) if code.isdigit() and str(int(code)) == id
+        ]
+        assert len(same) == 1
+        found += same
+    return sorted(found)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("source", list(DATASETS))
+@pytest.mark.parametrize("ids", [["7", "100", "0"], [3, 12], ["0003", "ab", "7"], ["0x1"]])
+def test_whole_numbers_name_codes(codes, tmp_path, source, mixed, ids) -> None:
+    """A whole number names the sample that has zeros in front of it, in lists and tables."""
+    place, fields = DATASETS[source]
+    rows = chaski.Rows(ids=ids)
+    if mixed:
+        mixture = chaski.Mixture({"a": chaski.Source(str(codes / place), rows=rows)})
+        with chaski.load(mixture, fields=fields, batch_size=1, shuffle=False) as loader:
+            got = [int(b["image"][0, 0, 0, 0]) for b in loader]
+    else:
+        got = loaded(codes, place, rows=rows, fields=fields)
+    assert sorted(got) == named(ids)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("n,y\n" + "".join(f"{id},{k}\n" for k, id in enumerate(ids)))
+    on = "code" if source == "table" else "id"
+    want = {named([id])[0]: k for k, id in enumerate(ids)}
+    with chaski.load(
+        codes / place,
+        fields=fields | {"y": "y"},
+        batch_size=9,
+        tables={labels: {"n": on}},
+        rows=chaski.Rows(missing="drop"),
+    ) as loader:
+        (b,) = loader
+        assert dict(zip(b["image"][:, 0, 0, 0].tolist(), b["y"].tolist(), strict=True)) == want
+
+
+@pytest.mark.parametrize("column", ["code", "number"])
+def test_whole_numbers_in_a_column(codes, column) -> None:
+    fields = DATASETS["table"][1]
+    rows = chaski.Rows(ids=["7", "12"], id_column=column)
+    assert loaded(codes, "table.csv", rows=rows, fields=fields) == [0, 1]
+
+
+@pytest.mark.parametrize("source", ["directory", "pattern"])
+def test_whole_numbers_that_name_two(tmp_path, source, binary) -> None:
+    for k, code in enumerate(("07", "007", "7a")):
+        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
+        with rasterio.open(tmp_path / f"{code}.tif", "w", **size) as f:
+            f.write(np.full((1, 4, 4), k, np.uint8))
+    fields = DATASETS[source][1]
+    both = r'"7" names several samples, such as "007(\.tif)?" and "07(\.tif)?"'
+    with pytest.raises(chaski.errors.CorruptError, match=both):
+        loaded(tmp_path, ".", rows=chaski.Rows(ids=["7"]), fields=fields)
+    (tmp_path / "labels.csv").write_text("id,y\n7,1\n")
+    with pytest.raises(chaski.errors.CorruptError, match=both):
+        chaski.load(
+            tmp_path,
+            fields=fields | {"y": "y"},
+            batch_size=1,
+            tables={tmp_path / "labels.csv": "id"},
+        )
+    assert loaded(tmp_path, ".", rows=chaski.Rows(ids=["07"]), fields=fields) == [0]
+
+
+def test_a_catalog_has_the_paths_of_its_directory(codes) -> None:
+    fields = {name: chaski.Field(column=name, kind="text") for name in ("path", "folder", "name")}
+    found = []
+    for place in ("images", "files.parquet", "pairs.parquet"):
+        with chaski.load(
+            codes / place, fields={"image": chaski.Field()} | fields, batch_size=9, shuffle=False
+        ) as loader:
+            (batch,) = loader
+        found.append({name: list(batch[name]) for name in fields})
+    assert found[0]["path"] == sorted(f"{code}.tif" for code in CODES)
+    assert found[0] == found[1] == found[2]

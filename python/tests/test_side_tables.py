@@ -294,7 +294,7 @@ WRONG = {
     ),
     "no key in the table": (wrong([{"id": IDS[0], "y": 1}]), 'no column "name"; there are id, y'),
     "no key in the dataset": (
-        wrong([{"id": IDS[0], "y": 1}], "id"),
+        wrong([{"code": IDS[0], "y": 1}], "code"),
         "listed rasters have no columns",
     ),
     "no column": (wrong([{"name": id, "z": 1} for id in IDS]), "listed rasters have no columns"),
