@@ -886,6 +886,7 @@ func upTo(bound int64, factors ...int) int64 {
 // first one that has any.
 func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kind) error {
 	field := newValueField(f, i, kind)
+	field.packs = field.fromSpec && d.name != "" // of a mixture
 	if field.holds.IsList() && field.classes == nil {
 		count, row := d.selected()
 		// Arrow writes empty lists of a fixed size as lists of one null.
@@ -908,6 +909,9 @@ func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kin
 	return nil
 }
 
+// numeric reports whether a column holds numbers, or lists of them.
+func numeric(k catalog.Kind) bool { return k.Elem() == catalog.Int || k.Elem() == catalog.Float }
+
 // agrees returns an error if the batches of a source differ from the batches of the first one in shape,
 // dtype or kind.
 func (d *dataset) agrees(first *dataset) error {
@@ -922,9 +926,15 @@ func (d *dataset) agrees(first *dataset) error {
 		return err
 	}
 	for i, f := range d.fields {
-		if d.table.Fields[i].Kind != first.table.Fields[i].Kind {
-			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Fields[i].Kind,
-				first.table.Fields[i].Kind)
+		own, other := d.table.Fields[i].Kind, first.table.Fields[i].Kind
+		numbers := numeric(own) && numeric(other) && own.IsList() == other.IsList() && f.Kind != spec.ClassField
+		switch {
+		case own == other || numbers && f.Traits().Casts && f.DType != "native":
+		case numbers:
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s: a dtype of the field, such as "+
+				`"float32", is for both`, f.Name, own, other)
+		default:
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, own, other)
 		}
 	}
 	for i, field := range d.values {

@@ -29,6 +29,7 @@ type valueField struct {
 	kind     catalog.Kind     // Int, Float or Text
 	to       chunk.DType      // of the tensor; Invalid for strings
 	fromSpec bool             // the spec sets the dtype
+	packs    bool             // Text of a value is its element of the tensor: columns of several kinds have one
 	classes  map[string]int64 // the values of strings; nil if the column is not one of classes
 	length   int              // of lists of numbers
 	lists    bool             // strings are lists of strings as JSON
@@ -164,7 +165,11 @@ func (v valueField) read(ctx context.Context, t *rows.Table, row int64) (catalog
 	if err == nil && v.classes != nil {
 		val, err = v.class(val)
 	}
-	if err == nil && v.kind != catalog.Text {
+	if err == nil && v.packs {
+		var element []byte
+		element, err = v.append(nil, val)
+		val.Text = string(element)
+	} else if err == nil && v.kind != catalog.Text {
 		_, err = v.bits(val)
 	}
 	return val, err
@@ -278,7 +283,7 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) batch.Tensor {
 	}
 	tensor.Data = make([]byte, 0, v.to.Size()*len(rows)*v.width())
 	for i, val := range rows {
-		if valid[i] && !val.Null && v.holds.IsList() {
+		if valid[i] && !val.Null && (v.packs || v.holds.IsList()) {
 			tensor.Data = append(tensor.Data, val.Text...)
 			continue
 		}

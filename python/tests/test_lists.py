@@ -310,3 +310,41 @@ def test_several_images_in_a_cell(tmp_path):
             assert sorted(sites) == [0, 1, 2, 3]
             got = np.concatenate([np.asarray(b["x"]) for b in seen])
             assert np.array_equal(got, np.array([series[site] for site in sites]))
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize("field", ["vector", "number"])
+def test_integers_and_floats_in_a_mixture(tmp_path, order, field):
+    """Sources of integers and of floats need a dtype, and are then as numpy casts them."""
+    np.save(tmp_path / "0.npy", np.zeros((1, 4, 4), "uint8"))
+    columns = {
+        "a": {"vector": [[1, 2], [3, 4], [5, 2**40]], "number": [7, 8, 9]},
+        "b": {"vector": [[0.5, 2.25], [3.0, 4.0], [0.1, 5.0]], "number": [0.5, 1.5, -2.0]},
+    }
+    for name, values in columns.items():
+        pq.write_table(
+            pa.table({"path": ["0.npy"] * 3, **values, "row": [0, 1, 2]}),
+            tmp_path / f"{name}.parquet",
+        )
+    mixture = chaski.Mixture(
+        {name: chaski.Source(tmp_path / f"{name}.parquet") for name in order}, until="longest"
+    )
+
+    def load(**options):
+        fields = {"image": chaski.Field(column="path", kind="raster"), "row": "row"}
+        fields |= {"x": chaski.Field(column=field, **options)}
+        return chaski.load(mixture, fields=fields, batch_size=4)
+
+    with pytest.raises(chaski.SpecError, match='a dtype of the field, such as "float32"'):
+        load()
+    for dtype in ("float32", "float64"):
+        seen = set()
+        with load(dtype=dtype) as loader:
+            for batch in nonempty(loader):
+                rows = zip(batch["x"], batch["source"], batch["row"], batch["valid"], strict=True)
+                for got, source, row, valid in rows:
+                    if valid:
+                        want = np.asarray(columns[order[source]][field][row]).astype(dtype)
+                        np.testing.assert_array_equal(got, want)
+                        seen.add(order[source])
+        assert seen == {"a", "b"}
