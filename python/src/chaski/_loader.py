@@ -20,6 +20,7 @@ from chaski._link import Link, refuse_worker
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description
 from chaski._samples import Ids, Samples
+from chaski._scores import Scores
 from chaski._spec import LoadOptions, SpecOptions, policy
 from chaski._walk import Walk
 from chaski._windows import GeoWindow
@@ -306,7 +307,8 @@ class Loader:
         The dict is the same on every rank after the same step, serves any world size, and may be
         kept as JSON: {"version", "spec", "seed", "epoch", "samples", "run"}; "run" has the members
         that the spec hash is computed from. After `reweight` it has "weights", too: where each
-        file lies, and its hash.
+        file lies, and its hash; and with `scores` "scores", the file with the means, which this
+        call writes.
         """
         return self._walk.state()
 
@@ -331,15 +333,15 @@ class Loader:
         weights: Any,
         from_step: int | None = None,
         *,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | None = None,
         each_once: bool = False,
     ) -> None:
         """Draws samples by weight from a step on: hard examples more often, say.
 
         Sample i of the dataset, as "sample" of a batch counts, comes with probability
         weights[i] / sum(weights), independently at each position. All ranks must give the same
-        weights for the same step. Batches of later steps that the engine works on already are
-        asked for anew.
+        weights for the same step, and are compared where torch.distributed is initialised. Batches
+        of later steps that the engine works on already are asked for anew.
 
         Weights from the next step on are written and opened before the call returns. Those of a
         later step are copied, unless the array is not writeable, and a thread writes them:
@@ -349,11 +351,12 @@ class Loader:
         Args:
             weights: a number of at least 0 for each sample, or for each row if all have equally
                 many windows: an array, a tensor, or the path of a .npy file or of a Parquet file
-                of one column, which must not change.
+                of one column, which must not change; or what `scores` returned.
             from_step: the first step with these weights, counted from the start of this epoch;
                 steps of the next epoch begin at `len(loader)`. Default: the next step.
             folder: where the weights are written, by their hash. A resumed run, and servers, read
-                them there, so it must stay. Each file has 4 bytes a weight.
+                them there, so it must stay. Each file has 4 bytes a weight. Default: that of
+                the scores.
             each_once: each sample comes once in an epoch, and weights draw the others: for
                 `Rows(take=...)` of more samples than there are, from the start of an epoch.
 
@@ -362,6 +365,44 @@ class Loader:
                 is of a mixture, or has strata, a `TileWindow` or a `GeoWindow`.
         """
         self._walk.reweight(weights, from_step, folder, each_once)
+
+    @entry
+    def scores(self, folder: str | os.PathLike[str], decay: float = 0.5) -> Scores:
+        """Returns the running mean of the loss of each sample, as weights for `reweight`.
+
+            scores = loader.scores("weights")
+            for batch in loader:
+                scores.add(batch, step(batch["image"], batch["mask"]))
+            loader.reweight(scores)
+
+        `add` takes a loss for each row of a batch. Where torch.distributed is initialised, all
+        ranks call it in every step, and all have the losses of the whole global batch, so that any
+        number of ranks has the same means; elsewhere each has those that it is given.
+        `scores.means` has NaN for samples without a loss, `scores.weights()` the mean of all others
+        there; weights of another form are computed of these.
+
+        Means take 4 bytes a sample. `state_dict` writes them to the folder, by their hash, and
+        names the file; after `load_state_dict` they are those of the state.
+
+        Args:
+            folder: where states keep the means, and `reweight(scores)` the weights.
+            decay: the part of a mean that stays when another loss comes. The default halves the
+                noise that windows and augmentation bring to a loss to 58 % (the square root of (1 -
+                decay) / (1 + decay)), and forgets 7/8 of a loss in three more visits, because a
+                model that trains makes old ones wrong.
+
+        Raises:
+            SpecError: the loader is of a mixture, or has strata or a `GeoWindow`, where "sample" of
+                a batch does not name one sample of all.
+        """
+        self._link.check()
+        windows = self.spec["sampler"]["kind"] == GeoWindow._kind
+        if windows or any(self.spec.get(m) for m in ("sources", "strata")):
+            raise SpecError(
+                'scores: of a Mixture, with strata and of a GeoWindow, "sample" of a batch does '
+                "not name one sample of all"
+            )
+        return self._walk.scores(self._samples.count(), folder, decay)
 
     def report(self) -> str:
         """Returns a table of what training waits for, since the last report or the engine's start.

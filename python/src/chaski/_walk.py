@@ -20,9 +20,19 @@ from chaski._ledger import Ledger
 from chaski._link import Link
 from chaski._plain import count
 from chaski._run import Job, Moves, Run, resting
-from chaski._weights import Change, Changes, at_once, in_background, read, taken, written
+from chaski._scores import Scores
+from chaski._weights import (
+    Change,
+    Changes,
+    at_once,
+    check_ranks,
+    in_background,
+    read,
+    taken,
+    written,
+)
 from chaski.errors import Error, SpecError, UnavailableError
-from chaski.order import State, Ticket, Weights
+from chaski.order import State, Ticket, Weights, local_rows
 
 _log = logging.getLogger("chaski")
 
@@ -49,6 +59,8 @@ class Walk:
         self._samples: int = d.reply.samples
         self._start_state = State(d.reply.spec_hash, link.asked["seed"], 0, 0, run=d.run)
         self._changes = Changes()
+        self._scores: Scores | None = None
+        self._means: tuple[str, str] | None = None  # of the state that was loaded
         self._loop: Callable[[], Loop | None] = lambda: None
         self._run: Run | None = None  # of the last loop; the next one may go on with it
         self._end_run: Callable[[], object] = lambda: None
@@ -170,8 +182,14 @@ class Walk:
         if self._ledger is not None:
             self._ledger.sync()
         epoch, samples = self._at.epoch, min(self._at.step * self._batch_size, self._samples)
-        weights = self._changes.since(epoch, samples)
-        return replace(self._start_state, epoch=epoch, samples=samples, weights=weights).to_dict()
+        scores = self._means if self._scores is None else self._scores.save()
+        return replace(
+            self._start_state,
+            epoch=epoch,
+            samples=samples,
+            weights=self._changes.since(epoch, samples),
+            scores=scores,
+        ).to_dict()
 
     def load(self, state: Mapping[str, Any], strict: bool) -> None:
         """See `chaski.Loader.load_state_dict`."""
@@ -182,6 +200,9 @@ class Walk:
         if note:
             _log.warning("%s", note)
         step = s.step(self._samples, self._batch_size)
+        if self._scores is not None:
+            self._restore(self._scores, s.scores)
+        self._means = s.scores
         self._end_run()  # it may have asked ahead, by other weights
         self._changes.load(s.weights)
         self._move(s.epoch, step, "load_state_dict")
@@ -190,8 +211,26 @@ class Walk:
         if step >= self._steps:
             self._finished()
 
+    def scores(self, samples: int, folder: str | os.PathLike[str], decay: float) -> Scores:
+        """See `chaski.Loader.scores`."""
+        if self._scores is None:
+            link = self._link
+            rows = local_rows(self._batch_size, link.world_size)
+            scores = Scores(samples, folder, decay, rows, link.world_size)
+            self._restore(scores, self._means)
+            self._scores = scores
+        return self._scores
+
+    def _restore(self, scores: Scores, means: tuple[str, str] | None) -> None:
+        """Gives scores the means of a state."""
+        scores.clear() if means is None else scores.load(*means)
+
     def reweight(
-        self, weights: Any, from_step: int | None, folder: str | os.PathLike[str], each_once: bool
+        self,
+        weights: Any,
+        from_step: int | None,
+        folder: str | os.PathLike[str] | None,
+        each_once: bool,
     ) -> None:
         """See `chaski.Loader.reweight`."""
         self._link.check()
@@ -210,12 +249,18 @@ class Walk:
                 f"each_once from step {step} of epoch {epoch}: the samples that came before are "
                 f"not known to it; it begins with an epoch, at from_step={self._steps}"
             )
-        array = read(weights)
+        if isinstance(weights, Scores):
+            folder, weights = folder or weights.folder, weights.weights()
+            weights.flags.writeable = False
+        if folder is None:
+            raise SpecError("folder is None: it must be where the file of the weights lies")
+        array, to = read(weights), folder
+        check_ranks(array, (epoch, first), self._link.world_size)
         if ahead and not isinstance(weights, str | os.PathLike):
             array = taken(array)
 
         def write() -> tuple[str, str]:
-            path, digest = written(array, folder)
+            path, digest = written(array, to)
             self._open(Weights(path, digest, each_once, epoch, first), early=bool(ahead))
             return path, digest
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sys
 import tempfile
 import threading
+import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -144,6 +146,21 @@ def _take(array: Array, out: Array, first: int, last: int) -> None:
         _check(single, piece, begin)
 
 
+def check_ranks(array: Array, place: tuple[int, int], ranks: int) -> None:
+    """Raises on all ranks if one gives other weights, or for another place, if they can meet."""
+    if not ranks_meet(ranks):
+        return
+    crc = 0
+    for first in range(0, array.size, _PIECE):
+        crc = zlib.crc32(np.ascontiguousarray(array[first : first + _PIECE], "<f4").data, crc)
+    given = of_all_ranks(np.array([crc, array.size, *place], np.int64))
+    if wrong := np.flatnonzero((given != given[0]).any(axis=1)).tolist():
+        raise SpecError(
+            f"ranks {wrong} give other weights than rank 0, or from another step: all ranks must "
+            "give the same"
+        )
+
+
 def _check(single: Array, given: Array, first: int) -> None:
     # The least one is NaN if one is.
     if single.min() >= 0 and single.max() < np.inf:
@@ -197,3 +214,24 @@ def write_hashed(
             os.unlink(unfinished)
         raise
     return path, digest.hexdigest()
+
+
+def ranks_meet(ranks: int) -> bool:
+    """Reports whether torch.distributed joins the ranks of a loader."""
+    d = sys.modules.get("torch.distributed")
+    if ranks == 1 or d is None or not (d.is_available() and d.is_initialized()):
+        return False
+    return int(d.get_world_size()) == ranks
+
+
+def of_all_ranks(numbers: Array) -> Array:
+    """Returns int64 arrays of one shape of all ranks, behind a new axis. All ranks call it."""
+    import torch
+    import torch.distributed as dist
+
+    device = "cuda" if "nccl" in dist.get_backend() else "cpu"
+    mine = torch.from_numpy(numbers).to(device)
+    all_of_them = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(all_of_them, mine)
+    joined: Array = torch.stack(all_of_them).cpu().numpy()
+    return joined

@@ -52,6 +52,8 @@ _MIN_BITS = 6
 _SAME_SAMPLES = ("fields", "batch_size", "last", "bad_samples", "augment", "windows")
 _MEMBERS = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
 """What the JSON of a state has, beside "run"."""
+_OPTIONAL = {"run", "weights", "scores"}
+_SCORES = "path", "hash"
 _MAX_DIFFERENCES = 8
 """What a message names at most."""
 # Letters of a value of a state in an error; a message of nine differences fits into 16 KiB.
@@ -298,6 +300,7 @@ class State:
         version: `VERSION`.
         run: what the spec hash is made of, by name; empty in states of before.
         weights: those in force and those to come, by their places; empty without `reweight`.
+        scores: path and SHA-256 of the file with the means of `Loader.scores`, if there are any.
     """
 
     spec: str
@@ -307,6 +310,7 @@ class State:
     version: int = VERSION
     run: Mapping[str, str | int | float | bool] = field(default_factory=dict, hash=False)
     weights: tuple[Weights, ...] = ()
+    scores: tuple[str, str] | None = None
 
     def step(self, n: int, g: int) -> int:
         """Returns the step that follows, for global batches of g over an epoch of n positions.
@@ -389,7 +393,7 @@ class State:
         differences, other_order = self.differences(now)
         if not differences:
             self.step(n, g)
-            return replace(now, epoch=self.epoch, samples=self.samples, weights=self.weights), ""
+            return replace(self, spec=now.spec, run=now.run), ""
         what = "; ".join(map(_cut, differences))
         if strict:
             raise StateError(f"the state is of another run: {what}")
@@ -409,7 +413,8 @@ class State:
             )
         elif samples and samples < self.samples:
             note += f"; the last {self.samples - samples} come again"
-        return replace(now, epoch=epoch, samples=samples, weights=self.weights), note
+        weights, scores = self.weights, self.scores
+        return replace(now, epoch=epoch, samples=samples, weights=weights, scores=scores), note
 
     def _ended(self) -> bool:
         """Returns whether it stands at the end of an epoch of its own run, as far as `run` says."""
@@ -423,7 +428,11 @@ class State:
         out = {name: getattr(self, name) for name in _MEMBERS}
         if self.run:
             out["run"] = dict(self.run)
-        return out | ({"weights": [asdict(w) for w in self.weights]} if self.weights else {})
+        if self.weights:
+            out["weights"] = [asdict(w) for w in self.weights]
+        if self.scores:
+            out["scores"] = dict(zip(_SCORES, self.scores, strict=True))
+        return out
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> State:
@@ -439,7 +448,7 @@ class State:
                 raise StateError(f"the state has no {name!r}")
             if type(d[name]) is not t or (t is int and not -1 << 63 <= d[name] <= _MASK):
                 raise StateError(f"the state's {name!r} is {_told(d[name])}, not {t.__name__}")
-        unknown = sorted(_told(name) for name in set(d) - set(_MEMBERS) - {"run", "weights"})
+        unknown = sorted(_told(name) for name in set(d) - set(_MEMBERS) - _OPTIONAL)
         if unknown:
             raise StateError(f"the state has unknown members [{_cut(', '.join(unknown))}]")
         run = d.get("run", {})
@@ -459,10 +468,18 @@ class State:
             for w in weights
         ):
             raise StateError(f"the state's 'weights' is {_told(weights)}, not weights of reweight")
+        scores = d.get("scores")
+        if scores is not None and not (
+            isinstance(scores, Mapping)
+            and scores.keys() == set(_SCORES)
+            and all(type(v) is str for v in scores.values())
+        ):
+            raise StateError(f"the state's 'scores' is {_told(scores)}, not a path and a hash")
         return cls(
             **{name: d[name] for name in _MEMBERS},
             run=dict(run),
             weights=tuple(Weights(**w) for w in weights),
+            scores=None if scores is None else (scores["path"], scores["hash"]),
         )
 
 

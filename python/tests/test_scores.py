@@ -1,0 +1,188 @@
+"""Running means of losses: against a slow version, over a restart, and with several ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+import chaski
+from chaski import order
+
+ROWS, BATCH, SEED = 200, 12, 3
+Array = npt.NDArray[Any]
+
+
+def load(**options: Any) -> chaski.Loader:
+    table = {"x": np.arange(ROWS)}
+    return chaski.load(table, **{"fields": {"x": "x"}, "batch_size": BATCH, "seed": SEED} | options)
+
+
+def loss_of(batch: Any, step: int) -> Array:
+    """A loss that depends on the sample and the step alone, as a model's would."""
+    return np.asarray(np.sin(np.asarray(batch["sample"]) * 1.7 + step) + 1.5, np.float32)
+
+
+def slowly(batches: list[tuple[Array, Array]], decay: float) -> dict[int, float]:
+    """Returns the means after batches of samples and losses."""
+    means: dict[int, float] = {}
+    for samples, losses in batches:
+        for i in set(samples.tolist()):
+            new = [float(x) for s, x in zip(samples, losses, strict=True) if s == i]
+            mean = sum(new) / len(new)
+            means[i] = mean if i not in means else decay * means[i] + (1 - decay) * mean
+            means[i] = float(np.float32(means[i]))
+    return means
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.9])
+def test_means_are_those_of_a_slow_version(tmp_path: Path, decay: float) -> None:
+    seen = []
+    with load(rows=chaski.Rows(take=2 * ROWS)) as loader:
+        scores = loader.scores(tmp_path, decay)
+        weights = np.zeros(ROWS)
+        weights[:20] = 1  # of a few samples, so that a batch has some twice
+        loader.reweight(weights, folder=tmp_path)
+        for step, batch in enumerate(loader):
+            loss = loss_of(batch, step)
+            scores.add(batch, torch.from_numpy(loss) if step % 2 else loss)
+            seen.append((batch["sample"].copy(), loss))
+        assert loader.scores(tmp_path) is scores
+        means, weights = scores.means, scores.weights()
+    want = slowly(seen, decay)
+    assert len(means) == ROWS and set(want) == set(range(20))
+    assert np.flatnonzero(~np.isnan(means)).tolist() == sorted(want)
+    np.testing.assert_allclose(means[:20], [want[i] for i in range(20)], rtol=1e-6)
+    np.testing.assert_allclose(weights[20:], np.mean(list(want.values())), rtol=1e-6)
+    assert (weights[:20] == means[:20]).all()
+    with pytest.raises(ValueError, match="read-only"):
+        means[0] = 1
+
+
+def test_what_leaves_the_means_as_they_are(tmp_path: Path) -> None:
+    with load() as loader:
+        scores = loader.scores(tmp_path)
+        assert (scores.weights() == 1).all()
+        batch = {"sample": np.array([-1, 3, 4, 5, 6]), "valid": np.array([0, 1, 0, 1, 1])}
+        scores.add(batch, np.array([1, 2, 3, np.nan, np.inf]))
+        assert np.flatnonzero(~np.isnan(scores.means)).tolist() == [3]
+        for loss in (np.ones(4), np.ones((5, 2)), 1.0):
+            with pytest.raises(chaski.SpecError, match="one for each row"):
+                scores.add(batch, loss)
+        with pytest.raises(chaski.SpecError, match="not in"):
+            scores.add({"sample": np.array([ROWS])}, [1.0])
+        with pytest.raises(chaski.SpecError, match="folder is None"):
+            loader.reweight(np.ones(ROWS))
+    with load() as loader, pytest.raises(chaski.SpecError, match="decay is 1"):
+        loader.scores(tmp_path, 1)
+    with chaski.load(
+        chaski.Mixture({"a": {"x": [1, 2]}, "b": {"x": [3]}}), fields={"x": "x"}, batch_size=1
+    ) as loader:
+        with pytest.raises(chaski.SpecError, match="Mixture"):
+            loader.scores(tmp_path)
+
+
+def train(loader: chaski.Loader, scores: Any, steps: int, done: int = 0) -> list[list[int]]:
+    """Trains so many steps, with new weights every 7 of them. Returns the samples."""
+    out: list[list[int]] = []
+    while len(out) < steps:
+        for batch in loader:
+            scores.add(batch, loss_of(batch, done))
+            out.append(batch["sample"].tolist())
+            done += 1
+            if done % 7 == 0:
+                loader.reweight(scores)
+            if len(out) == steps:
+                break
+    return out
+
+
+def test_a_resumed_run_has_the_same_means(tmp_path: Path) -> None:
+    with load() as loader:
+        whole = train(loader, loader.scores(tmp_path / "a"), 40)
+    with load() as loader:
+        first = train(loader, loader.scores(tmp_path / "b"), 25)
+        state = json.dumps(loader.state_dict())
+    assert len(state) <= 1024 + 1024  # the run, and the weights and means
+    for before in (False, True):
+        with load() as loader:
+            scores = loader.scores(tmp_path / "c") if before else None
+            loader.load_state_dict(json.loads(state))
+            assert json.dumps(loader.state_dict()) == state
+            rest = train(loader, scores or loader.scores(tmp_path / "c"), 15, 25)
+        assert first + rest == whole
+    data = bytearray(Path(json.loads(state)["scores"]["path"]).read_bytes())
+    data[-1] ^= 1
+    Path(json.loads(state)["scores"]["path"]).write_bytes(data)
+    with load() as loader:
+        loader.load_state_dict(json.loads(state))
+        with pytest.raises(chaski.StateError, match="other means"):
+            loader.scores(tmp_path)
+    with pytest.raises(chaski.StateError, match="scores"):
+        order.State.from_dict(json.loads(state) | {"scores": {"path": 1}})
+
+
+RANK = """
+import json, os, signal, sys
+import numpy as np, torch.distributed as d
+rank, world, folder, tests = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+sys.path.insert(0, tests)
+from test_scores import BATCH, ROWS, load, train
+d.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
+with load(rank=rank, world_size=world) as loader:
+    scores = loader.scores(folder)
+    samples = train(loader, scores, 40)
+    error = ""
+    try:
+        loader.reweight(np.full(ROWS, 1.0 + (rank == 1)), folder=folder)
+    except Exception as e:
+        error = str(e)
+    out = {"samples": samples, "means": scores.means.tolist(), "error": error}
+    with open(f"{folder}/{rank}.new", "w") as f:
+        json.dump(out, f)
+    os.rename(f"{folder}/{rank}.new", f"{folder}/{rank}.json")
+    signal.pause()  # Gloo may abort a process that leaves while another one still runs
+"""
+
+
+def wait_for(files: list[Path], processes: list[subprocess.Popen[bytes]]) -> None:
+    while not all(f.exists() for f in files):
+        for p in processes:
+            try:
+                p.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            raise AssertionError(f"a rank ended with {p.returncode}")
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_have_the_means_of_all(tmp_path: Path, ranks: int) -> None:
+    with load() as loader:
+        scores = loader.scores(tmp_path / "alone")
+        whole, means = train(loader, scores, 40), scores.means.tolist()
+    env = os.environ | {"GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0"}
+    command = [str(ranks), str(tmp_path), str(Path(__file__).parent)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", RANK, str(r), *command], env=env)
+        for r in range(ranks)
+    ]
+    files = [tmp_path / f"{r}.json" for r in range(ranks)]
+    try:
+        wait_for(files, processes)
+    finally:
+        for p in processes:
+            p.kill()
+            p.wait()
+    for rank, file in enumerate(files):
+        said = json.loads(file.read_text())
+        assert said["samples"] == [step[rank::ranks] or [-1] for step in whole]
+        np.testing.assert_array_equal(said["means"], means)
+        assert "ranks [1] give other weights" in said["error"]
