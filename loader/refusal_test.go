@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -353,7 +354,7 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 	sp := windowSpec()
 	sp.Fields = slices.Clone(sp.Fields)
 	was := openFake(t, sp, chips(37, 4), 1).State()
-	if s, err := steps.ParseState(mustJSON(t, was)); err != nil || s != was {
+	if s, err := steps.ParseState(mustJSON(t, was)); err != nil || !reflect.DeepEqual(s, was) {
 		t.Fatalf("%+v, written and read %+v: %v", was, s, err)
 	}
 	for want, change := range map[string]func(*Spec) *fakeTable{
@@ -425,7 +426,7 @@ func TestStateOfOtherRunGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.Epoch != want.Epoch || b.First != want.First || !slices.Equal(b.Samples, want.Samples) ||
-			more.State() != fresh.State() {
+			!reflect.DeepEqual(more.State(), fresh.State()) {
 			t.Errorf("epoch %d first %d: %v, not %v", b.Epoch, b.First, b.Samples, want.Samples)
 		}
 		want.Release()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -146,6 +147,69 @@ func testSlowWeights(t *testing.T) {
 		t.Errorf("%v, want another hash", err)
 	}
 	samples(start(t.Context(), "3", quick), 2)
+}
+
+// TestStateWithWeights: a loader goes on with the weights of a state, from their places on, and its state has those
+// that still count.
+func TestStateWithWeights(t *testing.T) {
+	e, o := openSlowWeights(t)
+	defer o.Close()
+	defer e.Close()
+	state := e.State()
+	for i, place := range []steps.Change{{Samples: 4}, {Epoch: 1, Samples: 2}} {
+		weights := make([]float32, e.Len())
+		weights[i+5] = 1
+		file := writeWeights(t, weights...)
+		place.Path, place.Hash = file.Path, file.Hash
+		state.Weights = append(state.Weights, place)
+	}
+	state.Scores = &steps.Means{Path: "a", Hash: "b"}
+	text, err := json.Marshal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := steps.ParseState(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLoader(e, LoaderOptions{State: &given, Epochs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var got []int64
+	for range 2 * e.Steps() {
+		b, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, b.Samples...)
+		b.Release()
+		want := 2
+		if len(got) >= int(e.Len())+2 {
+			want = 1
+		}
+		text, err := json.Marshal(l.State())
+		if err != nil || strings.Count(string(text), `"once":false`) != want ||
+			!strings.Contains(string(text), `"scores":{"path":"a","hash":"b"}`) {
+			t.Errorf("after %d samples the state is %s: %v", len(got), text, err)
+		}
+	}
+	for i, sample := range got {
+		position := int64(i) % e.Len()
+		var want int64
+		switch {
+		case i < 4:
+			want = e.Plan().At(0, position).Sample
+		case i < int(e.Len())+2:
+			want = 5
+		default:
+			want = 6
+		}
+		if sample != want {
+			t.Errorf("position %d of epoch %d has sample %d, want %d", position, int64(i)/e.Len(), sample, want)
+		}
+	}
 }
 
 // TestManyWeights: tickets that draw from more files at a time than an engine keeps open get their samples, and all

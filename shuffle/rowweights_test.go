@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/splitmix"
@@ -64,6 +65,38 @@ func TestRowWeights(t *testing.T) {
 			if draw := plan.Draw(ticket, p); draw.Sample != got || draw.Row != got || draw.Position != int64(p) {
 				t.Fatalf("%+v is not of sample %d", draw, got)
 			}
+		}
+	}
+}
+
+// TestRowWeightVectors: samples are those of testdata/order.json.
+func TestRowWeightVectors(t *testing.T) {
+	for _, v := range list[struct {
+		at
+		Each    int64     `json:"each"`
+		Once    bool      `json:"once"`
+		Take    int64     `json:"take"`
+		Weights []float32 `json:"weights"`
+		At      []int64   `json:"at"`
+	}](t, "row_weights") {
+		read := func(_ context.Context, to []byte, first int64) error {
+			for i := range len(to) / 4 {
+				binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(v.Weights[int(first)+i]))
+			}
+			return nil
+		}
+		w, err := NewRowWeights(t.Context(), int64(len(v.Weights)), read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := NewPlan(Spec{Seed: v.Seed, Shuffle: true, Take: v.Take, Source: Source{Dataset: &Dataset{
+			Items: int64(len(v.Weights)), Sampler: Sampler{Kind: RandomWindow{}, H: 1, W: 1, PerItem: v.Each}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := plan.Weigh(t.Context(), steps.StepTicket(v.Epoch, 0, len(v.At), 0, 1), w, v.Once)
+		if err != nil || !slices.Equal(got, v.At) {
+			t.Errorf("seed %d: %v, want %v: %v", v.Seed, got, v.At, err)
 		}
 	}
 }

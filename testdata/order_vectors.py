@@ -879,6 +879,43 @@ def substitutes():
             }  # fmt: skip
 
 
+def row_weights():
+    """Samples drawn by weights of rows, with so many samples each, in epochs of so many positions."""
+    tiny = 2.0**-149  # the least float32
+    for seed, epoch, each, once, take, weights in [
+        (0, 0, 1, False, 0, [1, 2, 3, 4]),
+        (7, 3, 1, False, 40, [0, 0.5, tiny, 0, 2.0**127, 0.25]),
+        (M - 1, 2**33, 3, False, 0, [5, 0, 1, tiny, 0.75]),
+        (5, 1, 1, True, 25, [0, 1, 0, 2.5, 0, 0, 0, 0.125]),
+        (5, 2, 2, True, 25, [0, 1, 0, 3]),
+        (1, 0, 1, False, 0, [i * i % 17 / 8 for i in range(600)]),
+    ]:
+        n = len(weights) * each
+        top, scale = max(map(Fraction, weights)), Fraction(1)
+        while top * scale >= 1:
+            scale /= 2
+        while top * scale < Fraction(1, 2):
+            scale *= 2
+        bits = min(36, 62 - len(bin(len(weights))) + 2)
+        whole = [max(floor(Fraction(w) * scale * 2**bits), 1) if w else 0 for w in weights]
+        positions = range(take or n)
+        first = permute(hashed(seed, 20), (1, epoch), len(positions), positions)
+        at = []
+        for p in positions:
+            if once and first[p] < n:
+                at.append(first[p])
+                continue
+            place, row = below(hashed(seed, 19, epoch, p, 0), sum(whole)), 0
+            while place >= whole[row]:
+                place -= whole[row]
+                row += 1
+            at.append(row * each + below(hashed(seed, 19, epoch, p, 1), each))
+        yield {
+            "seed": seed, "epoch": epoch, "each": each, "once": once, "take": take,
+            "weights": weights, "at": at[:60],
+        }  # fmt: skip
+
+
 def apportion():
     """Totals divided by weights."""
     for total, weights in [
@@ -910,7 +947,7 @@ def main():
         "visits": visits, "mixtures": mixtures,
         "texts": texts, "cells": cells, "transforms": transforms,
         "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
-        "apportion": apportion, "groups": groups,
+        "apportion": apportion, "groups": groups, "row_weights": row_weights,
     }  # fmt: skip
     out = []
     for name, vectors in lists.items():

@@ -34,6 +34,7 @@ case ${1-} in
     CHASKI_SOAK_LEDGER=10000 "$go" test ./loader/ledger ./shuffle -run 'TestSimulatedHistories|TestElasticHistories' \
       -timeout 2h
     CHASKI_SOAK_LEDGER=100 $venv -m pytest -q python/tests/test_ledger.py
+    CHASKI_SOAK_KILLS=${SOAKKILLS:-30} $venv -m pytest -q python/tests/test_scores.py -k killed
     CHASKI_SOAK_KILLS=${SOAKKILLS:-30} tools/trainers.sh python/tests/test_exact_resume.py
     ;;
   hostile)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -232,7 +233,7 @@ func sameBatches(t *testing.T, spec loader.Spec) {
 			}
 			i++
 		}
-		if i != len(want) || i == 0 || l.State() != local.State() {
+		if i != len(want) || i == 0 || !reflect.DeepEqual(l.State(), local.State()) {
 			t.Errorf("%d steps, want %d; state %+v, want %+v", i, len(want), l.State(), local.State())
 		}
 		l.Close()

@@ -148,6 +148,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	// The state moves only now, so a step that failed is not counted as yielded.
 	l.state.Epoch = next.epoch
 	l.state.Samples = min((next.step+1)*int64(l.run.BatchSize), l.run.Samples)
+	l.state.Forget()
 	return batch, nil
 }
 
@@ -173,7 +174,9 @@ func (l *Loader) fill() {
 			return
 		}
 		l.next = cursor{next.epoch, next.step + 1}
-		l.run.Tickets.Add(l.run.Ticket(next.epoch, next.step, l.run.Samples, l.options.Rank, l.options.World))
+		ticket := l.run.Ticket(next.epoch, next.step, l.run.Samples, l.options.Rank, l.options.World)
+		ticket.Weights = l.state.WeightsAt(ticket.Epoch, ticket.First)
+		l.run.Tickets.Add(ticket)
 		l.added++
 	}
 }

@@ -10,7 +10,7 @@ import pytest
 from conftest import nonempty
 
 from chaski import StateError
-from chaski.order import Order, State, Ticket, hash_words, local_rows, steps, window
+from chaski.order import Order, State, Ticket, drawn, hash_words, local_rows, steps, window
 
 VECTORS = json.loads((Path(__file__).resolve().parents[2] / "testdata" / "order.json").read_text())
 
@@ -48,6 +48,13 @@ def test_ticket():
         t = Ticket(v["epoch"], v["first"], v["count"], v["row_start"], v["row_stride"])
         assert t.rows() == len(v["positions"])
         assert t.positions(v["n"]).tolist() == v["positions"]
+
+
+def test_drawn():
+    plain = [v for v in VECTORS["row_weights"] if v["each"] == 1 and not v["once"]]
+    for v in nonempty(plain):
+        weights, positions = np.array(v["weights"], np.float32), np.arange(len(v["at"]))
+        assert drawn(v["seed"], v["epoch"], positions, weights).tolist() == v["at"]
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 63, 64, 65, 1000])

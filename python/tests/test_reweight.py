@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -289,3 +290,36 @@ def test_files_of_weights(tmp_path: Path) -> None:
         assert len(hashes) == 1
         with pytest.raises(chaski.SpecError, match="2 columns, not one"):
             loader.reweight(tmp_path / "two.parquet", folder=tmp_path)
+
+
+def test_several_servers_draw_the_same(tmp_path: Path, binary: str) -> None:
+    """Of two servers, which read the files of weights, and one server less in the end."""
+    (tmp_path / "rows.csv").write_text("x\n" + "\n".join(map(str, range(ROWS))) + "\n")
+    command = [binary, "serve", "--listen", "127.0.0.1:0", "--insecure", "--stop-on-eof"]
+    with contextlib.ExitStack() as stack:
+        servers, targets = [], []
+        for _ in range(2):
+            server = subprocess.Popen(
+                [*command, "--root", tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            stack.enter_context(server)
+            assert server.stdin and server.stdout
+            stack.callback(server.stdin.close)
+            targets.append(json.loads(server.stdout.readline())["listen"])
+            servers.append(server)
+        given: dict[str, Any] = {"fields": {"x": "x"}, "batch_size": BATCH, "seed": SEED}
+        for transport in ("shm", "grpc"):
+            engine = chaski.Engine(transport="auto" if transport == "shm" else "grpc", retries=8)
+            with chaski.connect(targets, tmp_path / "rows.csv", engine=engine, **given) as loader:
+                loader.reweight(WEIGHTS, folder=tmp_path / "weights")
+                loader.reweight(WEIGHTS[::-1], 30, folder=tmp_path / "weights")
+                first = take(loader, 20)
+                if transport == "grpc":
+                    servers[0].kill()
+                loader.load_state_dict(loader.state_dict())
+                rest = take(loader, len(loader))
+            samples = np.concatenate([first, rest]).ravel()
+            want = order.drawn(SEED, 0, np.arange(600), WEIGHTS)
+            assert (samples[:600] == want).all()
+            want = order.drawn(SEED, 0, np.arange(600, ROWS), WEIGHTS[::-1])
+            assert (samples[600:] == want).all()

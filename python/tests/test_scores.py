@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +188,83 @@ def test_ranks_have_the_means_of_all(tmp_path: Path, ranks: int) -> None:
         assert said["samples"] == [step[rank::ranks] or [-1] for step in whole]
         np.testing.assert_array_equal(said["means"], means)
         assert "ranks [1] give other weights" in said["error"]
+
+
+STEPS = 90
+KILLS = int(os.environ.get("CHASKI_SOAK_KILLS", "2"))
+
+
+def chips(folder: Path) -> Path:
+    """Writes 25 chips of random pixels."""
+    folder.mkdir()
+    r = np.random.default_rng(0)
+    for i in range(25):
+        np.save(folder / f"{i:02}.npy", r.integers(0, 255, (1, 12, 12), np.uint8))
+    return folder
+
+
+def trainer(folder: str, views: bool, out: Any) -> None:
+    """Trains to the end from the last state in a folder, and writes a line for each step."""
+    first = chaski.RandomWindow((4, 4), per_asset=8)
+    window = [first, chaski.RandomWindow((6, 6))] if views else first
+    path = Path(folder) / "state.json"
+    with chaski.load(f"{folder}/chips", window=window, batch_size=BATCH, seed=SEED) as loader:
+        scores, done = loader.scores(f"{folder}/weights"), 0
+        if path.exists():
+            saved = json.loads(path.read_text())
+            loader.load_state_dict(saved["loader"])
+            done = saved["done"]
+        while done < STEPS:
+            for batch in loader:
+                crc = 0
+                for name in sorted(batch):
+                    crc = zlib.crc32(np.ascontiguousarray(batch[name]).tobytes(), crc)
+                out.write(f"{done} {batch['sample'].tolist()} {crc}\n")
+                out.flush()
+                scores.add(batch, loss_of(batch, done))
+                done += 1
+                if done % 7 == 0:  # from the next step on, or some steps later
+                    later = batch.step + 5 if done % 2 else None
+                    loader.reweight(scores.weights() ** (done % 3), later, folder=scores.folder)
+                if done % 3 == 0:
+                    new = path.with_suffix(".new")
+                    new.write_text(json.dumps({"loader": loader.state_dict(), "done": done}))
+                    new.replace(path)
+                if done == STEPS:
+                    break
+
+
+TRAINER = """
+import sys
+import zlib
+sys.path.insert(0, sys.argv[1])
+from test_scores import trainer
+trainer(sys.argv[2], sys.argv[3] == "views", sys.stdout)
+"""
+
+
+@pytest.mark.parametrize("windows", ["one", "views"])
+def test_killed_trainers_have_the_same_rows(tmp_path: Path, windows: str) -> None:
+    (tmp_path / "alone").mkdir()
+    chips(tmp_path / "alone" / "chips")
+    chips(tmp_path / "chips")
+    whole = io.StringIO()
+    trainer(str(tmp_path / "alone"), windows == "views", whole)
+    want = whole.getvalue().splitlines()
+    assert len(want) == STEPS and len(set(want)) == STEPS
+    random = np.random.default_rng(5)
+    command = [sys.executable, "-c", TRAINER, str(Path(__file__).parent), str(tmp_path), windows]
+    met: set[int] = set()
+    for kill in range(KILLS + 1):
+        lives = int(random.integers(1, 30)) if kill < KILLS else STEPS + 1
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for n, line in enumerate(process.stdout, 1):
+                step = int(line.split()[0])
+                assert line.rstrip("\n") == want[step], f"after {kill} kills"
+                met.add(step)
+                if n == lives:
+                    process.kill()
+                    break
+        assert process.returncode == (-9 if n == lives else 0)
+    assert met == set(range(STEPS))

@@ -25,6 +25,47 @@ type State struct {
 	// Run holds the input of the spec hash, so another run can name the differences. States of
 	// older versions lack it.
 	Run Parts `json:"run,omitempty"`
+	// Weights are those in force and those to come, in the order of their places. Python's Loader.reweight adds them.
+	Weights []Change `json:"weights,omitempty"`
+	// Scores names the file with the means of Python's Loader.scores. No batch depends on it.
+	Scores *Means `json:"scores,omitempty"`
+}
+
+// Means names a file with a mean for each sample.
+type Means struct {
+	Path string `json:"path"`
+	Hash string `json:"hash"` // SHA-256 of the file, in hexadecimal digits
+}
+
+// Change is weights that draw the samples of a run from a place on.
+type Change struct {
+	Path    string `json:"path"` // as those of Weights
+	Hash    string `json:"hash"`
+	Once    bool   `json:"once"`
+	Epoch   uint64 `json:"epoch"`   // the first epoch with them
+	Samples int64  `json:"samples"` // its first position with them
+}
+
+// holds reports whether c holds at a place.
+func (c Change) holds(epoch uint64, position int64) bool {
+	return c.Epoch < epoch || c.Epoch == epoch && c.Samples <= position
+}
+
+// WeightsAt returns the weights that draw the samples from a position of an epoch on, or nil.
+func (s State) WeightsAt(epoch uint64, position int64) *Weights {
+	for _, c := range slices.Backward(s.Weights) {
+		if c.holds(epoch, position) {
+			return &Weights{Path: c.Path, Hash: c.Hash, Once: c.Once}
+		}
+	}
+	return nil
+}
+
+// Forget drops weights that hold no more where the state stands.
+func (s *State) Forget() {
+	for len(s.Weights) > 1 && s.Weights[1].holds(s.Epoch, s.Samples) {
+		s.Weights = s.Weights[1:]
+	}
 }
 
 // Parts is the input of the spec hash of a run: a JSON object of strings, numbers and booleans, as
@@ -187,7 +228,7 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	differences, otherOrder := s.Differences(now)
 	if len(differences) == 0 {
 		next = now
-		next.Epoch, next.Samples = s.Epoch, s.Samples
+		next.Epoch, next.Samples, next.Weights, next.Scores = s.Epoch, s.Samples, s.Weights, s.Scores
 		_, err = s.Step(n, g)
 		return next, "", err
 	}
@@ -202,6 +243,7 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 		return next, "", fmt.Errorf("state after %d samples", s.Samples)
 	}
 	next = now
+	next.Weights, next.Scores = s.Weights, s.Scores
 	next.Epoch, next.Samples = s.Epoch, s.Samples/int64(g)*int64(g)
 	if s.atEnd() || next.Samples/int64(g) >= Count(n, g, dropLast) {
 		next.Epoch, next.Samples = s.Epoch+1, 0
@@ -242,6 +284,9 @@ func ParseState(b []byte) (State, error) {
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return state, errors.New("state: more follows the JSON value")
+	}
+	if len(state.Weights) == 0 {
+		state.Weights = nil
 	}
 	return state, nil
 }

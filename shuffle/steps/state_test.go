@@ -2,6 +2,7 @@ package steps
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 )
 
@@ -24,7 +25,7 @@ func FuzzState(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := ParseState(text)
-		if err != nil || again != s {
+		if err != nil || !reflect.DeepEqual(again, s) {
 			t.Fatalf("%+v, written and read %+v: %v", s, again, err)
 		}
 		if n < 1 || n > 1<<62 || g < 1 || g > 1<<20 || Count(n, g, drop) == 0 {
