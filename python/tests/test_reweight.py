@@ -323,3 +323,32 @@ def test_several_servers_draw_the_same(tmp_path: Path, binary: str) -> None:
             assert (samples[:600] == want).all()
             want = order.drawn(SEED, 0, np.arange(600, ROWS), WEIGHTS[::-1])
             assert (samples[600:] == want).all()
+
+
+def test_a_column_of_the_table(tmp_path: Path) -> None:
+    chips = []
+    for i in range(6):
+        np.save(tmp_path / f"{i}.npy", np.full((1, 8, 8), i, np.uint8))
+        chips.append(f"{i}.npy,{(0, 9, 0, 0, 5, 2.5)[i]},{'ab'[i % 2]}")
+    (tmp_path / "t.csv").write_text("image,loss,site\n" + "\n".join(chips) + "\n")
+    window = chaski.RandomWindow((4, 4), per_asset=200)
+    field = chaski.Field(column="image", kind="raster")
+    options: dict[str, Any] = {"fields": {"image": field}, "window": window, "batch_size": 60}
+    rows = chaski.Rows(where=[("site", "==", "b")], take=600)  # of 9, 0 and 2.5
+    with chaski.load(
+        tmp_path / "t.csv", rows=rows, pixels=chaski.Pixels(augment="d4"), **options
+    ) as loader:
+        loader.reweight("loss", folder=tmp_path / "w")
+        found = np.concatenate([b["image"][:, 0, 0, 0] for b in loader])
+        assert set(found.tolist()) == {1, 5}
+        # Five standard deviations of 600 draws.
+        assert abs((found == 1).sum() - 600 * 9 / 11.5) < 5 * np.sqrt(600 * 9 * 2.5 / 11.5**2)
+        with pytest.raises(chaski.Error, match="nothing"):
+            loader.reweight("nothing", folder=tmp_path / "w")
+        with pytest.raises(chaski.SpecError, match="one number"):
+            loader.reweight("site", folder=tmp_path / "w")
+    views = [window, chaski.RandomWindow((5, 5))]
+    with chaski.load(tmp_path / "t.csv", **(options | {"window": views})) as loader:
+        loader.reweight("loss", folder=tmp_path / "w")
+        found = np.concatenate([b["sample"] // 200 for b in loader])
+        assert set(found.tolist()) == {1, 4, 5}

@@ -350,8 +350,9 @@ class Loader:
 
         Args:
             weights: a number of at least 0 for each sample, or for each row if all have equally
-                many windows: an array, a tensor, or the path of a .npy file or of a Parquet file
-                of one column, which must not change; or what `scores` returned.
+                many windows: an array, a tensor, the name of a column of the dataset, or the path
+                of a .npy file or of a Parquet file of one column, which must not change; or what
+                `scores` returned.
             from_step: the first step with these weights, counted from the start of this epoch;
                 steps of the next epoch begin at `len(loader)`. Default: the next step.
             folder: where the weights are written, by their hash. A resumed run, and servers, read
@@ -364,6 +365,8 @@ class Loader:
             SpecError: a weight is negative, infinite or not a number, or all are 0; or the loader
                 is of a mixture, or has strata, a `TileWindow` or a `GeoWindow`.
         """
+        if isinstance(weights, str) and not weights.endswith((".npy", ".parquet")):
+            weights = self._samples.column(weights)
         self._walk.reweight(weights, from_step, folder, each_once)
 
     @entry

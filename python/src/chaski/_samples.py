@@ -7,7 +7,10 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import overload
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from chaski._assemble import Batch
 from chaski._link import Link
@@ -18,6 +21,11 @@ from chaski.errors import SpecError, UnavailableError
 from chaski.order import Ticket
 
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
+_OF_WINDOWS = {
+    *("sampler", "windows", "augment", "geo", "take", "bad", "bad_limit"),
+    *("defaults", "stats", "fields", "all_fields"),
+}
+"""Members of a spec that do not say which rows there are."""
 
 
 class Samples:
@@ -91,6 +99,26 @@ class Samples:
             some = Ticket(0, named=tuple(samples[first : first + _MAX_FETCHED]))
             out.extend(self._fetched(some, ids=True)["id"])
         return out
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Returns the values of a column of the dataset, one for each row."""
+        link = self.link
+        link.check()
+        spec = {k: v for k, v in link.asked.items() if k not in _OF_WINDOWS}
+        spec |= {"shuffle": False, "last": "short", "bad_samples": "error"}
+        spec["fields"] = {"column": {"column": name}}
+
+        def ask() -> npt.NDArray[Any]:
+            described = link.describe(spec, 1)
+            rows = range(described.reply.samples)
+            tickets = [
+                Ticket(0, named=tuple(rows[first : first + _MAX_FETCHED]))
+                for first in range(0, len(rows), _MAX_FETCHED)
+            ]
+            with contextlib.closing(link.run(described=described)) as run:
+                return np.concatenate([run.one(Job(1, 0, t))["column"] for t in tickets])
+
+        return link.outlive(ask)
 
 
 class Ids(Sequence[str]):
