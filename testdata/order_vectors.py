@@ -880,7 +880,7 @@ def substitutes():
 
 
 def row_weights():
-    """Samples drawn by weights of rows, with so many samples each, in epochs of so many positions."""
+    """Samples drawn by weights of rows, of which each has so many samples."""
     tiny = 2.0**-149  # the least float32
     for seed, epoch, each, once, take, weights in [
         (0, 0, 1, False, 0, [1, 2, 3, 4]),
