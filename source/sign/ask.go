@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
@@ -122,10 +123,10 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // peer asks a process over a socket, in lines of JSON. It answers one question after the other.
 type peer struct {
-	conn net.Conn
-	in   *bufio.Reader
-	mu   sync.Mutex
-	last int64 // question
+	asking keylock.Locks[struct{}] // held from a question to its answer; it guards the fields below
+	conn   net.Conn
+	in     *bufio.Reader
+	last   int64 // question
 }
 
 // parent returns the signer of the process that started this one. Its first line has the prefixes
@@ -174,11 +175,11 @@ type reply struct {
 }
 
 func (p *peer) ask(ctx context.Context, rule int, uri string) ([]byte, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if ctx.Err() != nil {
+	unlock, err := p.asking.Lock(ctx, struct{}{})
+	if err != nil {
 		return nil, errors.New("those asked before took too long")
 	}
+	defer unlock()
 	end, _ := ctx.Deadline()
 	_ = p.conn.SetDeadline(end)
 	p.last++
