@@ -398,3 +398,32 @@ def test_boxes_in_npz(tmp_path, binary) -> None:
         (b,) = loader
     for k, got in enumerate(nonempty(b["y"].rows())):
         np.testing.assert_allclose(np.asarray(got)[:, :4], boxes[k][:, :4])
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "json"])
+def test_globs_of_tables(data, tmp_path, ending) -> None:
+    """Files of a glob are one table with the columns of their paths, also as a dataset."""
+    rows = [{"id": id, "y": k / 2 if k > 5 else k, "code": f"0{k}"} for k, id in enumerate(IDS)]
+    for part in range(4):
+        folder = tmp_path / f"part{part}"
+        folder.mkdir()
+        written(folder, ending, rows[2 * part : 2 * part + 2])
+    glob = tmp_path / "part*" / f"*.{ending}"
+    fields: Any = {"image": chaski.Field(), "y": "y", "folder": "folder"}
+    fields["code"] = chaski.Field(column="code", kind="text")
+    b = batch(data / "images", fields=fields, tables={glob: "id"})
+    for k in range(N):
+        row = rows[int(b["image"][k, 0, 0, 0])]
+        assert (b["y"][k], b["code"][k]) == (row["y"], row["code"])
+        assert b["folder"][k] == f"part{rows.index(row) // 2}"
+    fields = {"id": chaski.Field(column="id", kind="text"), "y": "y"}
+    b = batch(glob, fields=fields)
+    assert list(b["id"]) == IDS and b["y"].tolist() == [row["y"] for row in rows]
+
+
+def test_globs_of_tables_that_differ(data, tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("id,y\ncrop_000,1\n")
+    (tmp_path / "b.csv").write_text("id,z\ncrop_001,1\n")
+    fields: Any = {"image": chaski.Field(), "y": "y"}
+    with pytest.raises(chaski.CorruptError, match=r"b\.csv.* its columns are id, z, and those of"):
+        batch(data / "images", fields=fields, tables={tmp_path / "*.csv": "id"})

@@ -245,8 +245,8 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 		return t.openParquet(ctx, fields, o)
 	case class.Table() && (source.IsWeb(t.src) || !listing.IsGlob(t.src)):
 		return t.openHeld(ctx, fields, o)
-	case class == magic.Items && t.severalFiles():
-		return t.openFiles(ctx, fields, o)
+	case class.Table() && t.severalFiles(): // Parquet files are above
+		return t.openHeld(ctx, fields, o)
 	}
 	src := t.src
 	if file, array := fileOf(src); magic.Named(file) == magic.NPZ || listing.IsGlob(file) && !source.IsWeb(file) {
@@ -431,44 +431,42 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	return t.pair(ctx, fields, uris, o)
 }
 
-// openHeld opens a CSV file or STAC items.
+// openHeld opens a CSV file or STAC items, or a glob of such files as one table.
 func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error {
-	file, err := t.reader(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
 	fields = t.orOwn(fields)
 	for _, s := range fields { // whose names are columns
 		o.Columns = slices.Concat(o.Columns, column.Names(s.Pattern))
 		o.Texts = slices.Concat(o.Texts, column.Names(s.Pattern))
 	}
-	want := o.wants(fields, magic.Named(source.Name(t.src)).Class == magic.Items)
-	tab, err := columns.OpenText(ctx, file, t.src, want)
+	tab, err := t.readText(ctx, o.wants(fields, magic.Named(source.Name(t.src)).Class == magic.Items))
 	if err != nil {
 		return err
 	}
 	return t.openTable(ctx, tab, fields, "", o)
 }
 
-// openFiles opens the JSON files of a glob as one table.
-func (t *Table) openFiles(ctx context.Context, fields []Source, o Options) error {
+// readText reads the columns that want accepts of a text, or of the files of a glob.
+func (t *Table) readText(ctx context.Context, want func(name string) text.Want) (*columns.Table, error) {
+	if source.IsWeb(t.src) || !listing.IsGlob(t.src) || !t.severalFiles() {
+		file, err := t.reader(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		return columns.OpenText(ctx, file, t.src, want)
+	}
 	files, err := listing.List(ctx, t.src, t.roots, t.opener, listing.AllFiles)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	names := make([]string, len(files.Paths))
 	for i := range names {
 		if names[i], err = t.roots.Allow(files.Path(i)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	t.base, fields = files.Base, t.orOwn(fields)
-	tab, err := columns.OpenFiles(ctx, t.opener, names, files.Paths, o.wants(fields, true))
-	if err != nil {
-		return err
-	}
-	return t.openTable(ctx, tab, fields, "", o)
+	t.base = files.Base
+	return columns.OpenFiles(ctx, t.opener, names, files.Paths, want)
 }
 
 func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) error {

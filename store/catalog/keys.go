@@ -48,16 +48,8 @@ func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 	tab, class := t.table, magic.Named(source.Name(t.src)).Class
 	// A table of text has the columns of the fields alone, and the key must not depend on them.
 	if tab.Files == nil && (class == magic.CSV || class == magic.Items) {
-		uri, err := t.roots.Allow(t.src)
-		if err != nil {
-			return nil, err
-		}
-		file, err := t.opener.Open(ctx, uri)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		tab, err = columns.OpenText(ctx, file, t.src, func(name string) text.Want {
+		var err error
+		tab, err = t.readText(ctx, func(name string) text.Want {
 			if slices.Contains(tab.Names(), name) || class == magic.Items {
 				return text.Written
 			}

@@ -8,6 +8,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,19 +165,40 @@ func separated(in *bufio.Reader) (io.Reader, rune) {
 
 // readCSV reads a CSV file, whose values comma separates, 0 if its first line says so: see Read.
 func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) Want) (*Table, error) {
-	if r.Size() > MaxBytes {
-		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(MaxBytes))
+	read := csvTable{ctx: ctx, want: want}
+	if err := read.all(r, comma); err != nil {
+		return nil, err
 	}
-	var text io.Reader = source.Sequential(ctx, r, 0)
+	return read.table()
+}
+
+// csvTable holds the rows of CSV files with the same columns.
+type csvTable struct {
+	ctx           context.Context
+	want          func(name string) Want
+	names         []string
+	into          []*texts // nil: not wanted
+	rows          int64
+	kept, charged int64             // bytes
+	paths         []string          // the columns of the paths of several files, behind those of the files
+	from          map[string]string // and their values in the rows of a file
+}
+
+// all adds the rows of a file, whose values comma separates, 0 if its first line says so.
+func (t *csvTable) all(r source.Reader, comma rune) error {
+	if r.Size() > MaxBytes {
+		return fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(MaxBytes))
+	}
+	var text io.Reader = source.Sequential(t.ctx, r, 0)
 	if comma == 0 {
 		text, comma = separated(bufio.NewReaderSize(text, 1<<16))
 	}
-	file := &records{ctx: ctx, file: text, what: "a line, or a value in quotes,",
+	file := &records{ctx: t.ctx, file: text, what: "a line, or a value in quotes,",
 		comma: byte(comma)}
 	file.values = &textguard.Values{Separator: byte(comma), Most: parquet.MaxColumns + csvBuffer}
 	in := bufio.NewReaderSize(file, csvBuffer)
 	if err := cmp.Or(utf8Start(in), skipComments(file, in)); err != nil {
-		return nil, err
+		return err
 	}
 	reader := csv.NewReader(in)
 	reader.Comma, reader.ReuseRecord = comma, true
@@ -185,21 +207,43 @@ func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		if errors.Is(err, io.EOF) {
 			err = errors.New("no header line")
 		}
-		return nil, csvError(reader, err)
+		return csvError(reader, err)
 	}
 	reader.TrimLeadingSpace = comma == ',' && unpad(head)
-	names, data, err := columnNames(head, want)
-	if err != nil {
-		return nil, err
+	names, data, err := columnNames(head, t.want)
+	if err == nil {
+		err = t.columns(names)
 	}
-	into := make([]*texts, len(head)) // nil: not wanted
-	for i, name := range names {
-		if want(name) != Skipped {
+	if err != nil {
+		return err
+	}
+	return t.records(reader, file, data)
+}
+
+// columns prepares the columns of the first file. Those of others must be the same.
+func (t *csvTable) columns(names []string) error {
+	own := len(t.names) - len(t.paths)
+	switch {
+	case t.names != nil && !slices.Equal(names, t.names[:own]):
+		return fault.New(fault.Corrupt, "line 1", fault.NoOffset, "its columns are %s, and those of the first file %s",
+			fault.Names(names), fault.Names(t.names[:own]))
+	case t.names != nil:
+		return nil
+	}
+	t.paths = slices.DeleteFunc(t.paths, func(name string) bool { return slices.Contains(names, name) })
+	t.names = slices.Concat(names, t.paths)
+	t.into = make([]*texts, len(t.names))
+	for i, name := range t.names {
+		if t.want(name) != Skipped {
 			column := newTexts()
-			into[i] = &column
+			t.into[i] = &column
 		}
 	}
-	rows, kept, charged := int64(0), int64(0), int64(0)
+	return nil
+}
+
+// records adds the records of a file. data is its first line, if that is no header.
+func (t *csvTable) records(reader *csv.Reader, file *records, data []string) error {
 	for {
 		file.next()
 		rec, err := data, error(nil)
@@ -207,37 +251,49 @@ func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 			rec, err = reader.Read()
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if errors.Is(err, csv.ErrFieldCount) {
 			line, _ := reader.FieldPos(0)
-			return nil, fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
-				"it has %d values for %d columns%s", len(rec), len(names), commentHint(names[0], rec[0]))
+			return fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
+				"it has %d values for %d columns%s", len(rec), len(t.names)-len(t.paths), commentHint(t.names[0], rec[0]))
 		}
 		if err != nil {
-			return nil, csvError(reader, err)
+			return csvError(reader, err)
 		}
-		for i, column := range into {
-			if column != nil {
-				add(column, rec[i])
-				kept += int64(len(rec[i])) + 8
+		for i, column := range t.into {
+			if column == nil {
+				continue
 			}
+			value := t.from[t.names[i]]
+			if i < len(rec) {
+				value = rec[i]
+			}
+			if len(column.data) > math.MaxUint32-len(value) {
+				return fault.New(fault.Limit, "column "+t.names[i], fault.NoOffset, "over %d bytes", int64(math.MaxUint32))
+			}
+			add(column, value)
+			t.kept += int64(len(value)) + 8
 		}
 		// Twice, because a slice that grows is copied into one that is up to twice as long.
-		if growth := 2*kept - charged; growth > 0 {
+		if growth := 2*t.kept - t.charged; growth > 0 {
 			growth = max(growth, csvStep)
-			if err := budget.Grow(ctx, growth); err != nil {
-				return nil, err
+			if err := budget.Grow(t.ctx, growth); err != nil {
+				return err
 			}
-			charged += growth
+			t.charged += growth
 		}
-		rows++
+		t.rows++
 	}
-	columns, err := heldColumns(ctx, names, into, want)
+}
+
+// table returns the table of all files.
+func (t *csvTable) table() (*Table, error) {
+	columns, err := heldColumns(t.ctx, t.names, t.into, t.want)
 	if err != nil {
 		return nil, err
 	}
-	return heldTable(rows, names, columns, "line 1"), nil
+	return heldTable(t.rows, t.names, columns, "line 1"), nil
 }
 
 // unpad takes the blanks behind commas from a line, if each of its values but the first begins with one. In

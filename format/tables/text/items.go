@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -49,24 +50,29 @@ func readItems(ctx context.Context, r source.Reader, want func(name string) Want
 	return read.table()
 }
 
-// ReadFiles is Read of the JSON files names as one table. Its rows have the columns folder, name and path of their
-// file, too, of the path that paths has of it.
+// ReadFiles is Read of several files names, of one format, as one table. CSV files must have the same columns. Rows have
+// the columns folder, name and path of their file, too, of the path that paths has of it.
 func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) Want) (*Table,
 	error) {
-	read, left := newItems(ctx, want), int64(maxItems)
+	objects, lines := newItems(ctx, want), csvTable{ctx: ctx, want: want, paths: []string{"folder", "name", "path"}}
+	isCSV, left := len(names) > 0 && magic.Named(source.Name(names[0])).Class == magic.CSV, int64(maxItems)
 	for i, name := range names {
-		read.from = map[string]json.RawMessage{}
 		file := path.Base(paths[i])
-		for column, text := range map[string]string{"path": paths[i], "folder": string(FolderOf([]byte(paths[i]))),
-			"name": strings.TrimSuffix(file, path.Ext(file))} {
-			read.from[column], _ = json.Marshal(text) // strings have JSON
+		from := map[string]string{"path": paths[i], "folder": string(FolderOf([]byte(paths[i]))),
+			"name": strings.TrimSuffix(file, path.Ext(file))}
+		lines.from, objects.from = from, map[string]json.RawMessage{}
+		for column, text := range from {
+			objects.from[column], _ = json.Marshal(text) // strings have JSON
 		}
 		r, err := o.Open(ctx, name)
 		if err == nil {
-			if left -= r.Size(); left < 0 {
-				err = fault.New(fault.Limit, "items", fault.NoOffset, "files of over %d bytes", int64(maxItems))
-			} else {
-				err = read.all(r)
+			switch left -= r.Size(); {
+			case left < 0:
+				err = fault.New(fault.Limit, "table", fault.NoOffset, "files of over %d bytes", int64(maxItems))
+			case isCSV:
+				err = lines.all(r, separator(source.Name(name)))
+			default:
+				err = objects.all(r)
 			}
 			err = errors.Join(err, r.Close())
 		}
@@ -74,7 +80,10 @@ func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want
 			return nil, fault.WithFile(err, name)
 		}
 	}
-	return read.table()
+	if isCSV {
+		return lines.table()
+	}
+	return objects.table()
 }
 
 func newItems(ctx context.Context, want func(name string) Want) *items {

@@ -24,15 +24,21 @@ type Table struct {
 // Read reads a CSV file or STAC items, as the extension of name says, and its columns as want says, which items
 // heed for Skipped alone.
 func Read(ctx context.Context, r source.Reader, name string, want func(name string) Want) (*Table, error) {
-	switch name = source.Name(name); {
-	case magic.Named(name).Class != magic.CSV:
+	if name = source.Name(name); magic.Named(name).Class != magic.CSV {
 		return readItems(ctx, r, want)
-	case strings.EqualFold(path.Ext(name), ".tsv"):
-		return readCSV(ctx, r, '\t', want)
-	case strings.EqualFold(path.Ext(name), ".txt"):
-		return readCSV(ctx, r, 0, want)
 	}
-	return readCSV(ctx, r, ',', want)
+	return readCSV(ctx, r, separator(name), want)
+}
+
+// separator returns what separates the values of a CSV file by its name, 0 if its first line says so.
+func separator(name string) rune {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".tsv":
+		return '\t'
+	case ".txt":
+		return 0
+	}
+	return ','
 }
 
 // MaxList bounds the elements of a list, which are read for each row: embeddings have some thousand.
