@@ -256,7 +256,8 @@ func (t *csvTable) records(reader *csv.Reader, file *records, data []string) err
 		if errors.Is(err, csv.ErrFieldCount) {
 			line, _ := reader.FieldPos(0)
 			return fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
-				"it has %d values for %d columns%s", len(rec), len(t.names)-len(t.paths), commentHint(t.names[0], rec[0]))
+				"it has %d values for %d columns%s", len(rec), len(t.names)-len(t.paths),
+				commentHint(t.names[0], rec[0]))
 		}
 		if err != nil {
 			return csvError(reader, err)
@@ -270,7 +271,8 @@ func (t *csvTable) records(reader *csv.Reader, file *records, data []string) err
 				value = rec[i]
 			}
 			if len(column.data) > math.MaxUint32-len(value) {
-				return fault.New(fault.Limit, "column "+t.names[i], fault.NoOffset, "over %d bytes", int64(math.MaxUint32))
+				return fault.New(fault.Limit, "column "+t.names[i], fault.NoOffset, "over %d bytes",
+					int64(math.MaxUint32))
 			}
 			add(column, value)
 			t.kept += int64(len(value)) + 8

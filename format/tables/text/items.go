@@ -50,8 +50,8 @@ func readItems(ctx context.Context, r source.Reader, want func(name string) Want
 	return read.table()
 }
 
-// ReadFiles is Read of several files names, of one format, as one table. CSV files must have the same columns. Rows have
-// the columns folder, name and path of their file, too, of the path that paths has of it.
+// ReadFiles is Read of several files names, of one format, as one table. CSV files must have the same columns. Rows
+// have the columns folder, name and path of their file, too, of the path that paths has of it.
 func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) Want) (*Table,
 	error) {
 	objects, lines := newItems(ctx, want), csvTable{ctx: ctx, want: want, paths: []string{"folder", "name", "path"}}
