@@ -12,18 +12,11 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/digest"
-	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/scenes"
-	"github.com/chaski-eo/chaski/loader/shapes"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
-	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // Engine serves the tickets of one spec. It holds the dataset, the compiled fields, and the workers
@@ -62,92 +55,6 @@ type Engine struct {
 	account  *budget.Account // memory that the engine holds of the budget, without batches
 	closing  sync.Once
 	closeErr error
-}
-
-// group is the sources whose samples may stand in one batch, so their tensors have one shape. A spec has one
-// group; with batches of one source each of these is a group, a mixture among them with all of its sources. Where
-// batches have windows of several sizes, each has a group for every size.
-type group struct {
-	sets    []*dataset  // at least one
-	perRow  int         // units of one row of a batch
-	native  []bool      // for each raster field: it may be sent in its native dtype
-	mixed   atomic.Bool // files of a field have several dtypes: no tensor is native
-	columns []columnKind
-	infos   []batch.FieldInfo
-}
-
-// readsColumns reports whether each row has a unit with field -1, which reads the columns.
-func (g *group) readsColumns() bool {
-	return slices.ContainsFunc(g.columns, func(kind columnKind) bool { return kind.reads })
-}
-
-// dataset is one source of a spec that is not a mixture: an open table, and the fields compiled for
-// it.
-type dataset struct {
-	name      string // empty if the spec has one source
-	group     *group // the sources with which it shares batches
-	number    int    // index in Engine.sets
-	source    Source
-	sampler   Sampler            // the source's own or the spec's, with the size of the window
-	kind      spec.SamplerTraits // of the sampler
-	sized     map[int]*dataset   // the dataset for windows of the other sides of Sampler.Sizes
-	views     []*dataset         // with several windows of a sample, the dataset for each: the first one is itself
-	tensors   []*dataset         // the first view of each size, which has tensors of its own
-	tensor    int                // of a view, the index in tensors of the one with its size
-	place     int                // of a view, its place along the axis v of the tensor
-	chip      [2]int             // height and width of the first asset of the first raster field
-	fields    []Field
-	table     *rows.Table
-	rasters   []*pixels.Raster
-	files     fileSteps
-	opaque    []string // raster fields whose files have an alpha band that they do not pick
-	pictures  []string // raster fields of arrays that are taken for pictures by their shape
-	partial   []string // what partial says of the first sample
-	unheld    []string // raster fields with values of nodata that the first file's dtype does not have
-	unplaced  error    // why the first raster of some field is not placed; see catalog.Asset.Unplaced
-	lacking   []string // raster fields that pick steps of time which the first file does not have
-	joint     []string // raster fields whose files have nodata values of all bands together (chunk.Index.Joint)
-	placeless []string // raster fields that the first sample cannot place beside the first one
-	boxed     []string // raster fields for which the catalog has bounds without transforms
-	values    []valueField
-	vectors   []*shapes.Field
-	alignY    int
-	alignX    int
-	opener    source.Opener
-	names     *bandNames
-	steps     int        // of a sequence; 0 without time
-	timeless  bool       // its batches are its own, and its rows are not sequences, as those of other sources may be
-	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
-	remote    bool       // some of its files are not local
-	perWorker int64      // about how many bytes a worker holds after it has read the first sample; -1: unknown
-	sizes     assetSizes // known only if the sampler needs them
-	weights   *rows.Weights
-	coverage  *rows.Weights // of Sampler.MaxNoData, while the dataset is opened
-	limited   [2]int64      // how many windows, or rows, there are without MaxNoData and with it
-	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
-	clock     rowTimes      // for Spec.Geo
-	ground    *scenes.Set   // nil unless windows lie on the ground
-	overviews *lru.Cache[overviewKey, pixels.Levels]
-	badScenes leftOut       // with ground
-	rows      []uint32      // rows that the subset selects; nil for all
-	digest    digest.Digest // of the selected rows and all other data that the order depends on
-	hasDigest bool          // something was written to digest
-}
-
-// assetSizes holds the sizes of the assets in the first raster field: of all or of none.
-type assetSizes struct {
-	each []catalog.Size // one for each row; 0 by 0 for an asset that cannot be read
-	one  *catalog.Size  // of every asset, if all have the same
-}
-
-// overviewKey names an asset.
-type overviewKey struct{ uri, member string }
-
-// leftOut counts scenes that cannot be read, or lie where the maps of windows show nothing, and are left out by the
-// policy for bad samples.
-type leftOut struct {
-	n, of int64
-	first error // of the texts of all errors the first one, so the order of reading does not matter
 }
 
 // columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and
@@ -353,9 +260,6 @@ func outranks(err, other error) bool {
 	return err.Error() < other.Error()
 }
 
-// lead returns the first source of the group. Its fields stand for the fields of the others.
-func (g *group) lead() *dataset { return g.sets[0] }
-
 // set returns the dataset of a draw.
 func (e *Engine) set(draw *shuffle.Draw) *dataset {
 	d := e.leaves[draw.Dataset]
@@ -486,21 +390,4 @@ func (p *Pending) set(k int) *dataset {
 		return p.group.lead()
 	}
 	return p.engine.set(&p.draws[k])
-}
-
-// inOrder visits raster fields and metadata columns in the order of the spec.
-func (g *group) inOrder(e *Engine, raster, value func(i int)) {
-	if e.spec.IDs {
-		return
-	}
-	r, v, values := 0, 0, g.lead().values
-	for i := range spec.RowFields(e.spec.Fields) {
-		if v < len(values) && values[v].column == i {
-			value(v)
-			v++
-			continue
-		}
-		raster(r)
-		r++
-	}
 }

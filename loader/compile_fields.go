@@ -1,0 +1,310 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// firstAssets returns the assets of the first sample, of the raster fields with these numbers. The first must not lack.
+func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string, rs []uint32) ([]catalog.Asset, error) {
+	if len(columns) > 0 && d.fields[columns[0]].MayLack() {
+		return nil, rows.InField(d.fields[columns[0]].Name, fault.New(fault.Unsupported, "missing", fault.NoOffset,
+			"the rasters of one field make the windows, and all fields may lack: give one that each sample has"))
+	}
+	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
+	if err != nil {
+		return nil, d.notPaths(err, columns)
+	}
+	return assets, nil
+}
+
+// compileFields opens the assets of the first sample, and compiles the fields for them.
+func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
+	var columns []int
+	for i, field := range d.fields {
+		kind := d.table.Fields[i].Kind
+		if err := field.CheckKind(kind); err != nil {
+			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
+		}
+		if kind != catalog.Raster {
+			if err := d.addValue(ctx, field, i, kind); err != nil {
+				return rows.InField(field.Name, err)
+			}
+			continue
+		}
+		columns = append(columns, i)
+	}
+	columns = d.lead(columns)
+	assets, err := d.firstAssets(ctx, columns, policy, rs)
+	if err != nil {
+		return err
+	}
+	var lead *catalog.Asset
+	for place, i := range columns {
+		compiled, asset := d.fields[i], assets[place]
+		if err := rows.CheckTimes(ctx, d.table, i, &compiled, &asset); err != nil {
+			return err
+		}
+		d.remote = d.remote || asset.Remote() ||
+			slices.ContainsFunc(asset.Parts, func(p catalog.Asset) bool { return p.Remote() })
+		if compiled.BandNames != nil {
+			if compiled.Bands, err = d.names.pick(ctx, &compiled, asset); err != nil {
+				return rows.InField(compiled.Name, err)
+			}
+		}
+		steps := d.table.Fields[i].Steps
+		if err := d.filesAsSteps(&compiled, steps); err != nil {
+			return fault.WithFile(err, d.source.Source)
+		}
+		if d.timeless && compiled.Layout == spec.TimeLayout {
+			compiled.Layout = ""
+		}
+		field, err := pixels.NewRaster(compiled, i, asset.Index)
+		if err != nil {
+			return asset.Fault(rows.InField(compiled.Name, err))
+		}
+		d.files = append(d.files, steps)
+		d.noteWorker(field, asset)
+		field.Expect(&asset)
+		field.ReadLegend(ctx, d.opener, asset)
+		if err := cmp.Or(d.compileParts(field, &asset, policy), d.setSteps(field, &compiled, steps)); err != nil {
+			return rows.InField(compiled.Name, err)
+		}
+		lead = cmp.Or(lead, &assets[place])
+		d.remarks(&compiled, &asset)
+		if d.kind.Ground { // each field finds its pixels by its own place
+			d.rasters = append(d.rasters, field)
+			continue
+		}
+		if err = d.setRatio(field, lead, &asset, policy); err != nil {
+			return asset.Fault(rows.InField(compiled.Name, err))
+		}
+		// Fields of one file lie together.
+		if field.Ground != spec.IgnoreGround && (lead.Place == nil || asset.Place == nil) &&
+			asset.Name() != lead.Name() {
+			d.placeless = append(d.placeless, field.Name)
+		}
+		d.rasters = append(d.rasters, field)
+	}
+	if lead == nil {
+		return d.compileSize(nil)
+	}
+	return d.compileSize(lead.Index)
+}
+
+// setSteps makes a sequence of a raster field f whose steps are rows, scenes, or files of a sample.
+func (d *dataset) setSteps(field *pixels.Raster, f *Field, files *rows.Steps) error {
+	n := 0
+	switch {
+	case d.kind.Ground && !f.Still(d.fields):
+		n = d.sampler.Length
+	case d.kind.Ground, d.source.Time != nil && f.Timeless():
+	case d.source.Time != nil:
+		n = d.source.Time.Length
+	case files != nil:
+		n = len(files.Fields)
+	}
+	return field.SetSteps(n)
+}
+
+// setRatio sets the ratio of a field by the first assets of the source's first field and of its own. With the policy
+// "error" it fails if the two lie at different places.
+func (d *dataset) setRatio(field *pixels.Raster, lead, own *catalog.Asset, policy string) (err error) {
+	if d.kind.Whole && d.sampler.Views == nil {
+		field.Ratio = pixels.WholeRatio(lead.Index, own.Index)
+	} else if field.Ratio, err = pixels.NewRatio(lead.Index, own.Index); err != nil {
+		return err
+	}
+	if policy == spec.BadError {
+		return field.SameGround(lead, own)
+	}
+	return nil
+}
+
+// compileParts compiles the parts of a field's first stack, and notes those that cover less than it. With the policy
+// "error" it fails if a part lies elsewhere.
+func (d *dataset) compileParts(field *pixels.Raster, stack *catalog.Asset, policy string) error {
+	err := field.CompileParts(stack)
+	if err != nil || d.kind.Ground { // where each part finds its pixels by its own place
+		return err
+	}
+	err = field.EachPart(stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		if said := partial(part, &stack.Parts[k], l); said != "" {
+			d.partial = append(d.partial, said)
+		}
+		return nil
+	})
+	if policy != spec.BadError {
+		return nil
+	}
+	return err
+}
+
+// filesAsSteps prepares a raster field whose steps of time are files of a sample: the steps that it picks are those
+// files.
+func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
+	switch {
+	case steps == nil:
+		return nil
+	case d.kind.Ground:
+		return d.table.Single(d.fields, "windows on the ground")
+	case d.source.Time != nil:
+		return d.table.Single(d.fields, "the steps of a sequence of rows")
+	}
+	f.Times = nil
+	return nil
+}
+
+// addValue compiles field number i, whose column holds values of a kind. All lists of numbers must be as long as the
+// first one that has any.
+func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kind) error {
+	field := newValueField(f, i, kind)
+	field.packs = field.fromSpec && d.name != "" // of a mixture
+	if field.holds.IsList() && field.classes == nil {
+		count, row := d.selected()
+		// Arrow writes empty lists of a fixed size as lists of one null.
+		known := func(element catalog.Value) bool { return !element.Null }
+		found := false
+		for k := int64(0); k < count && !found; k++ {
+			value, err := d.table.Fields[i].Value(ctx, row(k))
+			if err != nil {
+				return err
+			}
+			found = slices.ContainsFunc(value.List, known)
+			field.length = cmp.Or(field.length, len(value.List))
+		}
+		if !found {
+			return fault.WithFile(fault.New(fault.NotFound, "column", fault.NoOffset, "no list has a number"),
+				d.source.Source)
+		}
+	}
+	d.values = append(d.values, field)
+	return nil
+}
+
+// numeric reports whether a column holds numbers, or lists of them.
+func numeric(k catalog.Kind) bool { return k.Elem() == catalog.Int || k.Elem() == catalog.Float }
+
+// agrees returns an error if the batches of a source differ from the batches of the first one in shape,
+// dtype or kind.
+func (d *dataset) agrees(first *dataset) error {
+	if d == first {
+		return nil
+	}
+	if !slices.Equal(d.sampler.Sizes, first.sampler.Sizes) {
+		return fmt.Errorf("windows have the sizes %v, and in the first source %v: a mixture's batches need one size",
+			d.sampler.Sizes, first.sampler.Sizes)
+	}
+	if err := d.sameViews(first); err != nil {
+		return err
+	}
+	for i, f := range d.fields {
+		own, other := d.table.Fields[i].Kind, first.table.Fields[i].Kind
+		numbers := numeric(own) && numeric(other) && own.IsList() == other.IsList() && f.Kind != spec.ClassField
+		switch {
+		case own == other || numbers && f.Traits().Casts && f.DType != "native":
+		case numbers:
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s: a dtype of the field, such as "+
+				`"float32", is for both`, f.Name, own, other)
+		default:
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, own, other)
+		}
+	}
+	for i, field := range d.values {
+		if field.timeless != first.values[i].timeless {
+			return fmt.Errorf("field %q: its layout has no axis t in one source, and one in another", field.name)
+		}
+		if other := first.values[i]; field.width() != other.width() {
+			return fmt.Errorf("field %q has lists of %d numbers, and in the first source of %d", field.name,
+				field.width(), other.width())
+		}
+	}
+	for i, field := range d.vectors {
+		other := first.vectors[i]
+		if field.To != other.To {
+			return fmt.Errorf("field %q is of %s, and in the first source of %s", field.Name, field.To, other.To)
+		}
+		if !slices.Equal(field.Columns, other.Columns) || !slices.Equal(field.More, other.More) {
+			return fmt.Errorf("field %q has the columns %q of %v, and in the first source %q of %v", field.Name,
+				field.Columns, field.More, other.Columns, other.More)
+		}
+		if (field.Ragged() || other.Ragged()) && field.Vector.Kind != other.Vector.Kind {
+			return fmt.Errorf("field %q is of kind %q, and in the first source of kind %q", field.Name,
+				field.Vector.Kind, other.Vector.Kind)
+		}
+	}
+	for i, r := range d.rasters {
+		field, raster := r.Tensor(), first.rasters[i].Tensor()
+		if field.To != raster.To || len(field.Picked) != len(raster.Picked) || field.TimeSteps != raster.TimeSteps ||
+			field.Steps != raster.Steps ||
+			field.H != raster.H || field.W != raster.W {
+			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape, "+
+				"unless its batches are of one source", field.Name, shapeText(field), shapeText(raster))
+		}
+		if err := r.SameOrder(first.rasters[i]); err != nil {
+			return rows.InField(field.Name, err)
+		}
+	}
+	return nil
+}
+
+// notPaths explains an error about a file whose name has no extension, if a member of a field makes it a raster: its
+// column may hold other texts.
+func (d *dataset) notPaths(err error, columns []int) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Kind != fault.NotFound || magic.Named(e.File).Class != 0 {
+		return err
+	}
+	for _, i := range columns {
+		field := &d.fields[i]
+		if member := field.ForRasters(); member != "" && field.Column != "" {
+			err = fault.New(fault.NotFound, "column "+field.Column, fault.NoOffset,
+				"%s is given, which is for rasters, and the column names no file: there is no %q; without %s the "+
+					"column holds strings, and with kind %q their numbers", member, fault.Short(path.Base(e.File)),
+				member, spec.ClassField)
+			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
+		}
+	}
+	return err
+}
+
+// remarks notes what the log says of a field and its first asset.
+func (d *dataset) remarks(field *Field, first *catalog.Asset) {
+	if first.Index.Alpha && field.Bands == nil && field.BandNames == nil {
+		d.opaque = append(d.opaque, field.Name)
+	}
+	if first.TakenForPicture() {
+		x := first.Index
+		d.pictures = append(d.pictures, fmt.Sprintf("%s (%d, %d, %d)", field.Name, x.Height, x.Width, x.Bands))
+	}
+	if n := first.Index.Steps(); len(field.Times) > 0 && slices.Max(field.Times) >= n {
+		d.lacking = append(d.lacking, fmt.Sprintf("%s (%d of the first file)", field.Name, n))
+	}
+	if x := first.Index; x.Joint != "" && x.Mask == nil && field.NoData == nil {
+		d.joint = append(d.joint, field.Name+" ("+x.Joint+")")
+	}
+	for _, value := range slices.Concat(field.NoData...) {
+		num := first.Index.DType.Num()
+		if _, ok := kernel.IntBits(num, float64(value)); first.Index.DType.Integer() && num != kernel.None && !ok {
+			d.unheld = append(d.unheld, fmt.Sprintf("%s (%v in %s)", field.Name, float64(value), first.Index.DType))
+		}
+	}
+	if d.unplaced == nil {
+		d.unplaced = first.Fault(first.Unplaced("geo needs"))
+	}
+	if first.Place != nil && first.Place.Boxed {
+		d.boxed = append(d.boxed, field.Name)
+	}
+}
