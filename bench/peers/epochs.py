@@ -59,7 +59,7 @@ def chaski_epochs(folder: Path, recode: bool, pause: float) -> Iterator[Iterable
     band = {"mean": float(MEAN), "std": float(STD), "count": 1}
     stats = {"image": {"bands": [band] * 6}}
     window = chaski.RandomWindow(SIDE, per_asset=CHIPS // SCENES)
-    more = {"window": window} if folder.name == "windows" else {}
+    more: dict[str, Any] = {"window": window} if folder.name == "windows" else {}
     engine = chaski.Engine(workers=WORKERS, recode=recode, share=False)
     with chaski.load(folder, batch_size=BATCH, shuffle=True, normalize="mean_std", stats=stats,
                      engine=engine, **more) as loader:  # fmt: skip
@@ -109,7 +109,8 @@ def rasterio_epochs(folder: Path, workers: int) -> Iterator[Iterable[Any]]:
         return
     import torch.utils.data as data
 
-    loader = data.DataLoader(samples, batch_size=BATCH, shuffle=True, num_workers=workers,
+    dataset: Any = samples  # of the protocol of torch's datasets
+    loader: Any = data.DataLoader(dataset, batch_size=BATCH, shuffle=True, num_workers=workers,
                              persistent_workers=True)  # fmt: skip
     for _ in range(2):
         yield (sample for batch in loader for sample in batch)

@@ -196,7 +196,7 @@ def test_windows_have_all_members_of_their_kind(schema: Any) -> None:
 
 
 def test_names_of_dtypes_have_the_order_of_the_engine() -> None:
-    source = (Path(__file__).parents[2] / "format" / "chunk" / "dtype.go").read_text()
+    source = (Path(__file__).parents[2] / "format" / "dtype" / "dtype.go").read_text()
     names = dict(re.findall(r'(\w+): +\{"(\w+)"', source))
     constants = re.findall(r"^\t(\w+)$", source, re.MULTILINE)
     assert [names[c] for c in constants if c in names] == _fields.DTYPE_NAMES

@@ -146,11 +146,6 @@ def arrays(path: str, **parts: str) -> list[Sample]:
     ]
 
 
-def one_step(rows: list[Sample]) -> list[Sample]:
-    """Leaves out the axis of time of images that have one step."""
-    return [{**r, "image": r["image"][0] if len(r["image"]) == 1 else r["image"]} for r in rows]
-
-
 def members(pattern: str, image: str, **parts: str) -> list[Sample]:
     """A sample for each file of HDF5."""
     rows = []
@@ -688,7 +683,7 @@ SETS: dict[str, tuple[str, Samples]] = {
             y="trainval/pv_log",
         ),
     ),
-    "ZueriCrop": ("zuericrop", lambda: one_step(arrays("ZueriCrop.hdf5", image="data", mask="gt"))),
+    "ZueriCrop": ("zuericrop", lambda: arrays("ZueriCrop.hdf5", image="data", mask="gt")),
     "CropHarvest": ("cropharvest/features/arrays", lambda: members("*.h5", "array")),
     "Digital Typhoon": ("digital_typhoon/WP/image", lambda: members("*/*.h5", "Infrared")),
     "DL4GAM Alps": ("dl4gam_alps/dataset_large", lambda: members("*/*.nc", "band_data", dem="dem")),
