@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
@@ -90,6 +91,16 @@ func TestRecodedEpochs(t *testing.T) {
 			}
 			if counts := recoded.Recoded().Counts(); counts.Used == 0 || counts.Chunks == 0 || counts.Refused > 0 {
 				t.Errorf("%+v", counts)
+			}
+			for e, share := range map[*loader.Engine]int64{plain: 0, recoded: 13} {
+				plan, err := e.Forecast(t.Context(), dryrun.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, want := plan.Memory.Recoded, min(plan.Total.Bytes*share/10, 24<<20/4)
+				if got > want || share > 0 && got == 0 {
+					t.Errorf("the plan has %d bytes of chunks encoded anew, of %d that are read", got, plan.Total.Bytes)
+				}
 			}
 		})
 	}

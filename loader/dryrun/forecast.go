@@ -104,6 +104,9 @@ type Memory struct {
 	Short int64 `json:"short,omitempty"`
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
+	// Recoded bounds the chunks in a form that decodes fast (resources.Options.Recode): at most 1.3 times the bytes of
+	// the epoch. What finds no room goes to the cache on disk, if there is one.
+	Recoded int64 `json:"recoded,omitempty"`
 	// Worker is the most that one worker holds: the bytes of a run of chunks, a decoded chunk, the
 	// pixels of a resampled window before and after, and what its readers of arrays hold. There are
 	// Workers of them; for remote files Options.Fetchers, and more if Worker is small.
@@ -115,7 +118,7 @@ type Memory struct {
 
 // Total returns the sum in bytes.
 func (m Memory) Total() int64 {
-	return m.Batch*int64(m.Batches) + m.Short + m.Tiles + m.Worker*int64(m.Workers) + m.Catalog
+	return m.Batch*int64(m.Batches) + m.Short + m.Tiles + m.Recoded + m.Worker*int64(m.Workers) + m.Catalog
 }
 
 // Forecast is the expected cost of an epoch.

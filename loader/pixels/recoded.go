@@ -140,6 +140,14 @@ func (r *Recoded) Close() {
 	r.free(0)
 }
 
+// Bound returns how many bytes of memory it takes at most for chunks of stored bytes.
+func (r *Recoded) Bound(stored int64) int64 {
+	if r == nil {
+		return 0
+	}
+	return min(r.most, stored*recodedMost/recodedLeast)
+}
+
 // Counts returns the counts so far.
 func (r *Recoded) Counts() RecodedCounts {
 	if r == nil {
