@@ -57,15 +57,6 @@ func (f *Field) leads(datasets []string) bool {
 // Still reports whether the field, one of some fields, has no axis t in sequences of scenes.
 func (f *Field) Still(fields []Field) bool { return f.Match == "" && !f.leads(Leading(fields)) }
 
-// onGround reports whether the windows of the first source lie on the ground.
-func (s *Spec) onGround() bool {
-	src := s.Root()
-	for len(src.Sources) > 0 {
-		src = src.Sources[0]
-	}
-	return cmp.Or(src.Sampler, &s.Sampler).Kind == GeoWindow
-}
-
 // validateMatches checks Field.Match of some fields, whose sampler is g.
 func validateMatches(g *Sampler, fields []Field) error {
 	for i := range fields {
