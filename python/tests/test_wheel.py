@@ -102,7 +102,9 @@ def test_sources_have_no_engine_and_the_same_description(tmp_path, monkeypatch):
     """They say that they have no engine. All packages are described by the repository's README."""
     monkeypatch.delenv("CHASKI_BIN_FOR_WHEEL", raising=False)
     with tarfile.open(make("sdist", tmp_path / "s", PACKAGE)) as sources:
-        sources.extractall(tmp_path, filter="data")
+        if hasattr(tarfile, "data_filter"):  # of Python 3.10.12, 3.11.4 and newer
+            sources.extraction_filter = tarfile.data_filter
+        sources.extractall(tmp_path)
     (package,) = tmp_path.glob("chaski_eo-*")
     with pytest.raises(RuntimeError, match="CHASKI_BIN_FOR_WHEEL=/path/to/chaski"):
         build(tmp_path / "d", package)
