@@ -30,8 +30,9 @@ quiet_step() { # NAME COMMAND...: its output is printed in one piece
 left_out() { echo "$*" >> "$logs/without"; }
 
 # The tests of Python wait more than they compute. With an equal share of two cores they would end minutes after those of
-# Go, so these give way to them.
-go_lane() {
+# Go, so these give way to them. This lane is a shell of its own: otherwise the processor time of the other one would
+# count as that of the step in which it ends.
+go_lane() (
   step build make build
   step check-go nice make check-go
   step go nice make test-go ${CC_FOUND:+RACED_TOO=1}
@@ -42,7 +43,7 @@ go_lane() {
   fi
   step variants nice make test-variants
   interop
-}
+)
 
 python_lane() {
   quiet_step env make env
