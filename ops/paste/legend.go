@@ -56,11 +56,12 @@ func attributeTable(l chunk.Legend) string {
 
 // colour parses #rrggbb.
 func colour(text string) (rgb [3]byte, err error) {
-	n, err := hex.Decode(rgb[:], []byte(strings.TrimPrefix(text, "#"))[:min(6, max(len(text)-1, 0))])
-	if err != nil || n != 3 || len(text) != len("#rrggbb") || text[0] != '#' {
+	digits, marked := strings.CutPrefix(text, "#")
+	parsed, err := hex.DecodeString(digits)
+	if err != nil || !marked || len(parsed) != len(rgb) {
 		return rgb, fmt.Errorf("palette has %q: a colour must be #rrggbb", text)
 	}
-	return rgb, nil
+	return [3]byte(parsed), nil
 }
 
 // checkLegend checks Classes.

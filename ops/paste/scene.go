@@ -58,25 +58,13 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 	t.Tags = append(t.Tags, tags...)
 	gaps := gaps{ctx: ctx, files: files, scene: &asset, workers: max(workers, 1)}
 	return spooled(t, emit, func(add func(y, rows int, strip []byte) error) error {
-		return inFile(name, Image(o, windows.Read, func(y, rows int, strip []byte) error {
+		return fault.WithFile(Image(o, windows.Read, func(y, rows int, strip []byte) error {
 			if err := gaps.clear(y, rows, strip, o.Argmax); err != nil {
-				return outside{err}
+				return fault.WithFile(err, scene)
 			}
 			return add(y, rows, strip)
-		}))
+		}), name)
 	})
-}
-
-// outside is an error about another file than that of the windows.
-type outside struct{ error }
-
-// inFile names the file of the windows, unless the error is about another one.
-func inFile(name string, err error) error {
-	var other outside
-	if errors.As(err, &other) {
-		return other.error
-	}
-	return fault.WithFile(err, name)
 }
 
 // spooled writes a raster with emit, when fill has added all of its rows. Compressed tiles lie in a temporary file
@@ -91,13 +79,7 @@ func spooled(t tiff.TOGOptions, emit Emit, fill func(add func(y, rows int, strip
 	if err != nil {
 		return err
 	}
-	err = fill(func(_, rows int, strip []byte) error {
-		if err := to.add(0, rows, strip); err != nil {
-			return outside{err}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := fill(func(_, rows int, strip []byte) error { return to.add(0, rows, strip) }); err != nil {
 		return err
 	}
 	return emit(to.to.Write)
@@ -207,10 +189,11 @@ func Ground(in io.Reader, name string, g GroundGrid, o Options, workers int, emi
 		Transform: [6]float64{g.West, g.Resolution, 0, g.North, 0, -g.Resolution}}, workers)
 	return spooled(t, emit, func(add func(y, rows int, strip []byte) error) error {
 		blender := newBlender(&o, add)
-		if err := blender.each(in); err != nil {
-			return inFile(name, err)
+		err := blender.each(in)
+		if err == nil {
+			err = blender.end()
 		}
-		return inFile(name, blender.end())
+		return fault.WithFile(err, name)
 	})
 }
 
