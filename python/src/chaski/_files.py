@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import pathlib
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 """Errors where a system or a network file system cannot sync a folder, pipe or device."""
@@ -70,21 +71,50 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
     name may come without its content; without the sync of the folder, the name may be gone.
     """
     path = absolute_path(os.fspath(path))
-    folder = os.path.dirname(path)
+    folder, name = os.path.split(path)
+    _place(folder, parts, lambda: name, path)
+
+
+def write_hashed(
+    folder: str | os.PathLike[str], parts: Iterable[bytes | memoryview], ending: str
+) -> tuple[str, str]:
+    """Writes a file in a folder as SHA256.ending, as `replace_file` does. Returns path and hash."""
+    folder = absolute_path(os.fspath(folder))
+    os.makedirs(folder, exist_ok=True)
+    digest = hashlib.sha256()
+
+    def hashed() -> Iterator[bytes | memoryview]:
+        for part in parts:
+            digest.update(part)
+            yield part
+
+    path = _place(folder, hashed(), lambda: f"{digest.hexdigest()}.{ending}", folder)
+    return path, digest.hexdigest()
+
+
+def _place(
+    folder: str, parts: Iterable[bytes | memoryview], name: Callable[[], str], shown: str
+) -> str:
+    """Writes a file in a folder, and gives it the name that is known then. Returns its path.
+
+    shown is what errors about the temporary name say in its place.
+    """
     part = os.path.join(folder, f".chaski-{secrets.token_hex(8)}")
     try:
         f = open(part, "xb")
     except OSError as e:
-        e.filename = path  # the user does not know the temporary name
+        e.filename = shown  # the user does not know the temporary name
         raise
     try:
         with f:
             f.writelines(parts)
             f.flush()
             sync(f.fileno())
+        path = os.path.join(folder, name())
         os.replace(part, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
     sync_names(folder)
+    return path

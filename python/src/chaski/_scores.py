@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chaski._files import write_hashed
 from chaski._plain import as_array
-from chaski._weights import Array, of_all_ranks, ranks_meet, write_hashed
+from chaski._weights import Array, of_all_ranks, ranks_meet
 from chaski.errors import SpecError, StateError
 
 _MAGIC = b"CHSKMEAN"
@@ -117,7 +118,7 @@ class Scores:
         if self._file is None:
             head = _MAGIC + len(self).to_bytes(8, "little")
             data = (np.ascontiguousarray(p, "<f4").data.cast("B") for p in self._pieces())
-            self._file = write_hashed(itertools.chain([head], data), self.folder, "means")
+            self._file = write_hashed(self.folder, itertools.chain([head], data), "means")
         return self._file
 
     def load(self, path: str, hashed: str) -> None:

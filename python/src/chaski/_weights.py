@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import sys
-import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterable
@@ -17,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chaski._files import absolute_path
+from chaski._files import write_hashed
 from chaski._plain import as_array, optional
 from chaski.errors import SpecError
 from chaski.order import Weights
@@ -174,7 +171,7 @@ def _check(single: Array, given: Array, first: int) -> None:
 
 def written(array: Array, folder: str | os.PathLike[str]) -> tuple[str, str]:
     """Writes weights below a folder, by their hash. Returns the path and the hash."""
-    return write_hashed(_pieces(array), folder, "weights")
+    return write_hashed(folder, _pieces(array), "weights")
 
 
 def _pieces(array: Array) -> Iterable[Any]:
@@ -186,34 +183,6 @@ def _pieces(array: Array) -> Iterable[Any]:
             single = np.ascontiguousarray(piece, "<f4")
         _check(single, piece, first)
         yield single.data.cast("B")
-
-
-def write_hashed(
-    pieces: Iterable[Any], folder: str | os.PathLike[str], ending: str
-) -> tuple[str, str]:
-    """Writes bytes below a folder as HASH.ending, durably. Returns the path and the hash."""
-    folder = absolute_path(os.fspath(folder))
-    os.makedirs(folder, exist_ok=True)
-    digest = hashlib.sha256()
-    file, unfinished = tempfile.mkstemp(prefix=f".{ending}-", dir=folder)
-    try:
-        with os.fdopen(file, "wb") as out:
-            for data in pieces:
-                digest.update(data)
-                out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        path = os.path.join(folder, f"{digest.hexdigest()}.{ending}")
-        os.replace(unfinished, path)
-        # The entry of the folder is durable, too, before a state names the file.
-        entry = os.open(folder, os.O_RDONLY)
-        os.fsync(entry)
-        os.close(entry)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(unfinished)
-        raise
-    return path, digest.hexdigest()
 
 
 def ranks_meet(ranks: int) -> bool:
