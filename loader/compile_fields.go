@@ -211,15 +211,15 @@ func (d *dataset) agrees(first *dataset) error {
 		return err
 	}
 	for i, f := range d.fields {
-		own, other := d.table.Fields[i].Kind, first.table.Fields[i].Kind
-		numbers := numeric(own) && numeric(other) && own.IsList() == other.IsList() && f.Kind != spec.ClassField
+		here, there := d.table.Fields[i].Kind, first.table.Fields[i].Kind
+		numbers := numeric(here) && numeric(there) && here.IsList() == there.IsList() && f.Kind != spec.ClassField
 		switch {
-		case own == other || numbers && f.Traits().Casts && f.DType != "native":
+		case here == there || numbers && f.Traits().Casts && f.DType != "native":
 		case numbers:
 			return fmt.Errorf("field %q is of kind %s, and in the first source %s: a dtype of the field, such as "+
-				`"float32", is for both`, f.Name, own, other)
+				`"float32", is for both`, f.Name, here, there)
 		default:
-			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, own, other)
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, here, there)
 		}
 	}
 	for i, field := range d.values {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the Go tests in one of four ways. GOFLAGS, CGO_ENABLED and TAGS are those of the Makefile.
+# Runs the Go tests in one of four ways. GOFLAGS, CGO_ENABLED, TAGS and CC_FOUND are those of the Makefile.
 #
 #   tools/go_test.sh all        every case of all packages; with RACED_TOO=1 without packages that `race` tests in full
 #   tools/go_test.sh race       the race detector, with checks that users do not have (build tag invariants)
@@ -14,7 +14,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 short=${SHORT--short}
-cc=$(command -v "$("$go" env CC)" || true)
 
 # A test that hangs is ended after an hour: the slowest package takes a minute on two idle cores, and far longer on busy
 # ones. `make check-go` vets. Without symbol tables, linkers take a quarter less. Tests wait for links, clocks and
@@ -77,7 +76,7 @@ case ${1-} in
   variants)
     read -ra packages <<< "${PACKAGES-${pixels[*]}}"
     run $short -tags "$TAGS,twins" "${packages[@]}"
-    [ -z "$cc" ] || CGO_ENABLED=1 run $short -tags "$TAGS,datadog" "${zstd[@]}"
+    [ -z "${CC_FOUND-}" ] || CGO_ENABLED=1 run $short -tags "$TAGS,datadog" "${zstd[@]}"
     ;;
   arm64) # three minutes of a processor in the emulator
     emulator=()

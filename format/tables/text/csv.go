@@ -222,11 +222,11 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 
 // columns prepares the columns of the first file. Those of others must be the same.
 func (t *csvTable) columns(names []string) error {
-	own := len(t.names) - len(t.paths)
+	inFile := len(t.names) - len(t.paths) // the columns that the first file has
 	switch {
-	case t.names != nil && !slices.Equal(names, t.names[:own]):
+	case t.names != nil && !slices.Equal(names, t.names[:inFile]):
 		return fault.New(fault.Corrupt, "line 1", fault.NoOffset, "its columns are %s, and those of the first file %s",
-			fault.Names(names), fault.Names(t.names[:own]))
+			fault.Names(names), fault.Names(t.names[:inFile]))
 	case t.names != nil:
 		return nil
 	}

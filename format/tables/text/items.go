@@ -55,7 +55,8 @@ func readItems(ctx context.Context, r source.Reader, want func(name string) Want
 func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) Want) (*Table,
 	error) {
 	objects, lines := newItems(ctx, want), csvTable{ctx: ctx, want: want, paths: []string{"folder", "name", "path"}}
-	isCSV, left := len(names) > 0 && magic.Named(source.Name(names[0])).Class == magic.CSV, int64(maxItems)
+	isCSV := len(names) > 0 && magic.Named(source.Name(names[0])).Class == magic.CSV
+	remaining := int64(maxItems) // bytes that further files may have
 	for i, name := range names {
 		file := path.Base(paths[i])
 		from := map[string]string{"path": paths[i], "folder": string(FolderOf([]byte(paths[i]))),
@@ -66,8 +67,8 @@ func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want
 		}
 		r, err := o.Open(ctx, name)
 		if err == nil {
-			switch left -= r.Size(); {
-			case left < 0:
+			switch remaining -= r.Size(); {
+			case remaining < 0:
 				err = fault.New(fault.Limit, "table", fault.NoOffset, "files of over %d bytes", int64(maxItems))
 			case isCSV:
 				err = lines.all(r, separator(source.Name(name)))

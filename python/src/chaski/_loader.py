@@ -356,8 +356,8 @@ class Loader:
             from_step: the first step with these weights, counted from the start of this epoch;
                 steps of the next epoch begin at `len(loader)`. Default: the next step.
             folder: where the weights are written, by their hash. A resumed run, and servers, read
-                them there, so it must stay. Each file has 4 bytes a weight. Default: that of
-                the scores.
+                them there, so it must stay. Each file has 4 bytes a weight. Default: the
+                folder of the scores.
             each_once: each sample comes once in an epoch, and weights draw the others: for
                 `Rows(take=...)` of more samples than there are, from the start of an epoch.
 

@@ -363,7 +363,7 @@ class Loop(Iterator[Batch]):
             raise
 
     def begin_again(self) -> None:
-        """Lets the first batch be that of the place where the loader stands then."""
+        """Drops the run: the next batch follows the place where the loader stands then."""
         run, self._run = self._run, None
         if run is not None:
             run.close()
