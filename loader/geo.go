@@ -145,7 +145,7 @@ func (g *rowPlace) ground(centre crs.Point) {
 	for i, v := range points[0] {
 		g.lonlat[i] = math.Round(v*1e9) / 1e9
 	}
-	transform, unit := &g.transform, system.Definition().Values["unit"]
+	transform, unit := &g.transform, system.Unit()
 	wide, high := unit, unit
 	if system.Geographic() {
 		wide, high = degree(g.lonlat[1])

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/epsg"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -13,7 +13,7 @@ type Geo struct {
 	// EPSG is the code of the CRS, 0 if it is unknown. For a CRS that an ESRI citation or parameters
 	// describe, it is the code of the CRS in package crs that matches them.
 	EPSG int
-	// Parameters describes a projected CRS without a code, as crs.Definition.String does; empty for others, and where
+	// Parameters describes a projected CRS without a code, as epsg.Definition.String does; empty for others, and where
 	// the projection is not known.
 	Parameters string
 	// Transform maps the corner of pixel (row, col) to the ground, like GDAL's geotransform:
@@ -102,11 +102,11 @@ func (g *Geo) IsPoint() bool {
 	return raster == rasterPixelIsPoint
 }
 
-// IsGeographic reports whether the CRS has latitude and longitude. For a code that package crs does not
+// IsGeographic reports whether the CRS has latitude and longitude. For a code that package epsg does not
 // know it goes by the range: EPSG assigned 4000 to 4999 to geographic CRSs.
 func (g *Geo) IsGeographic() bool {
-	if system, ok := crs.ByCode(g.EPSG); ok {
-		return system.Geographic()
+	if projection := epsg.Projection(g.EPSG); projection != "" {
+		return projection == "longlat"
 	}
 	if len(g.entries()) == 0 {
 		return g.EPSG >= 4000 && g.EPSG < 5000

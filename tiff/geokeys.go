@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/epsg"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -49,10 +49,11 @@ func (g *Geo) epsg() int {
 	}
 	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
 		if text, ok := strings.CutPrefix(g.citation(id), "ESRI PE String = "); ok {
-			if c, ok := crs.ByWKT(text); ok && (!c.Geographic() || model != modelProjected) {
-				return c.Code()
+			n := epsg.ByWKT(text)
+			if model == modelProjected && epsg.Projection(n) == "longlat" {
+				return 0
 			}
-			return 0
+			return n
 		}
 	}
 	base := code(keyGeographicCRS)
@@ -66,10 +67,15 @@ func (g *Geo) epsg() int {
 	if !ok || model != modelProjected {
 		return 0
 	}
-	if c, ok := definition.Match(); ok && c.Code() < userDefined {
-		return c.Code()
+	return public(definition.Match())
+}
+
+// public returns a code of EPSG, or 0 for others.
+func public(code int) int {
+	if code >= userDefined {
+		return 0
 	}
-	return 0
+	return code
 }
 
 // parameters returns the parameters of a projected CRS without a code, or "" if one is missing.
@@ -91,8 +97,8 @@ func (g *Geo) parameters() string {
 // or by the name of the datum or the CRS. It returns 0 if none is known.
 func (g *Geo) base() int {
 	if datum, _ := g.key(keyGeodeticDatum); datum != 0 && datum < userDefined {
-		if system, ok := crs.ByDatum(strconv.Itoa(int(datum))); ok {
-			return system.Code()
+		if code := epsg.ByDatum(strconv.Itoa(int(datum))); code != 0 {
+			return code
 		}
 	}
 	name := g.citation(keyGeographicCitation)
@@ -100,26 +106,22 @@ func (g *Geo) base() int {
 		name = after
 	}
 	name, _, _ = strings.Cut(name, "|")
-	if system, ok := crs.ByDatum(name); ok && system.Code() < userDefined {
-		return system.Code()
-	}
-	return 0
+	return public(epsg.ByDatum(name))
 }
 
 // checked returns the code of a projected CRS. If other keys name another geographic CRS or another unit, it
 // returns the code of the CRS that has these, or 0.
 func (g *Geo) checked(code, base int) int {
-	system, ok := crs.ByCode(code)
-	if !ok || system.Geographic() {
+	definition, ok := epsg.ByCode(code)
+	if !ok || definition.Projection == "longlat" {
 		return code
 	}
-	definition := system.Definition()
 	unit, known := g.unit()
-	if (base == 0 || base == definition.Base) && (!known || math.Abs(unit-definition.Values["unit"]) < 1e-9) {
+	if (base == 0 || base == definition.Base) && (!known || math.Abs(unit-definition.Value("unit")) < 1e-9) {
 		return code
 	}
-	if _, ok := crs.ByCode(base); base != 0 && base != definition.Base {
-		if !ok {
+	if base != 0 && base != definition.Base {
+		if epsg.Projection(base) == "" {
 			return code
 		}
 		definition.Base, definition.A = base, 0
@@ -127,10 +129,7 @@ func (g *Geo) checked(code, base int) int {
 	if known {
 		definition.Values["unit"] = unit
 	}
-	if match, ok := definition.Match(); ok && match.Code() < userDefined {
-		return match.Code()
-	}
-	return 0
+	return public(definition.Match())
 }
 
 // unit returns the length of the unit of x and y in metres. known is false if no key says it.
@@ -161,7 +160,7 @@ func (g *Geo) double(id uint16) (float64, bool) {
 	return number, !math.IsNaN(number) && !math.IsInf(number, 0)
 }
 
-// methods maps the values of ProjMethodGeoKey that package crs knows.
+// methods maps the values of ProjMethodGeoKey that package epsg knows.
 var methods = map[uint16]string{
 	1: "tmerc", 3: "omerc_a", 7: "merc", 8: "lcc", 9: "lcc", 10: "laea", 11: "aea", 15: "stere", 16: "sterea",
 	17: "eqc", 22: "poly", 24: "sinu",
@@ -181,7 +180,7 @@ var methodKeys = map[uint16]string{
 }
 
 // definition returns a CRS by the parameters of its projection, on the geographic CRS with code base.
-func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
+func (g *Geo) definition(base int) (d epsg.Definition, ok bool) {
 	d.Base = base
 	if base == 0 {
 		d.Datum = g.citation(keyGeographicCitation)
@@ -226,7 +225,7 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 		}
 	}
 	if d.Canonical(); g.namesWebMercator() {
-		return crs.WebMercator(unit), true
+		return epsg.WebMercator(unit), true
 	}
 	return d, true
 }
@@ -242,7 +241,7 @@ func (g *Geo) namesWebMercator() bool {
 		if name == "" {
 			continue
 		}
-		return crs.NamesWebMercator(name) || slices.ContainsFunc(webMercatorNames, func(known string) bool {
+		return epsg.NamesWebMercator(name) || slices.ContainsFunc(webMercatorNames, func(known string) bool {
 			return strings.EqualFold(name, known)
 		})
 	}

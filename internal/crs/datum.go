@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/chaski-eo/chaski/internal/epsg"
 )
 
 // datumShift shifts longitude and latitude to WGS 84 by way of geocentric coordinates (EPSG methods 9602
@@ -17,15 +19,9 @@ type datumShift struct {
 var wgs84 = newEllipsoid(6378137, 298.257223563)
 
 // datumOf returns the datum of a CRS.
-func datumOf(q *crsLine) *datumShift {
-	text := q.text["wgs"]
-	if base, ok := q.num["on"]; ok && q.kind != "longlat" {
-		parameters, ok := split(find(int(base)))
-		if !ok {
-			return nil
-		}
-		text = parameters.text["wgs"]
-	}
+func datumOf(d *epsg.Definition) *datumShift {
+	base, _ := epsg.ByCode(d.Base)
+	text := base.Shift
 	if text == "" || text == "?" {
 		return nil
 	}
@@ -39,7 +35,7 @@ func datumOf(q *crsLine) *datumShift {
 	}
 	const second = math.Pi / 180 / 3600
 	return &datumShift{
-		own: newEllipsoid(q.a, q.rf), t: [3]float64{shift[0], shift[1], shift[2]},
+		own: newEllipsoid(d.A, d.RF), t: [3]float64{shift[0], shift[1], shift[2]},
 		r: [3]float64{shift[3] * second, shift[4] * second, shift[5] * second}, scale: 1 + shift[6]*1e-6,
 	}
 }

@@ -2,11 +2,7 @@
 // projections, and decides whether a box in one coordinate reference system (CRS) intersects a
 // raster in another.
 //
-// A CRS is known by its EPSG code. systems.txt lists the known ones: 5,600 projected CRSs of the EPSG
-// dataset, 680 of longitude and latitude, and ESRI's projections of the world and of continents
-// (codes 53001 and up). Projections not implemented are Krovak, Cassini-Soldner, azimuthal
-// equidistant, Equal Earth, the New Zealand Map Grid, Bonne and some that one country uses; CRSs
-// whose axes are in other units than degrees or one length are not read either.
+// A CRS is known by its EPSG code. Package epsg lists the known ones.
 //
 // Coordinates are x (east) and y (north), as GDAL has them in rasters, in either order of axes in the
 // EPSG dataset. Longitude and latitude are in degrees on WGS 84. Datums that lie further from it than

@@ -7,46 +7,41 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/epsg"
 )
 
 // Lookup returns the CRS with an EPSG code. Its error has kind unsupported and the code.
-func Lookup(epsg int) (*CRS, error) {
-	system, ok := ByCode(epsg)
+func Lookup(code int) (*CRS, error) {
+	system, ok := ByCode(code)
 	if !ok {
-		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "EPSG:%d is not known", epsg)
+		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "EPSG:%d is not known", code)
 	}
 	return system, nil
 }
 
-// CRS returns the CRS that a definition describes, with code 0: also a CRS without a code, such as the
+// ByDefinition returns the CRS that a definition describes, with code 0: also a CRS without a code, such as the
 // sinusoidal grid of MODIS (a sphere of 6371007.181 m). Its error has kind unsupported.
-func (d *Definition) CRS() (*CRS, error) {
+func ByDefinition(d epsg.Definition) (*CRS, error) {
 	refuse := func(format string, args ...any) (*CRS, error) {
 		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, format, args...)
 	}
-	values := crsLine{kind: d.Projection, a: d.A, rf: d.RF, num: map[string]float64{}, text: map[string]string{}}
 	for name, value := range d.Values {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
 			return refuse("its %s is not finite", name)
 		}
-		values.num[name] = value
 	}
-	base := d.Base
-	if base == 0 && d.Datum != "" {
-		if b, ok := ByDatum(d.Datum); ok {
-			base = b.code
-		}
+	if d.Code = 0; d.Base == 0 && d.Datum != "" {
+		d.Base = epsg.ByDatum(d.Datum)
 	}
-	if b, ok := split(find(base)); ok && values.a == 0 {
-		values.a, values.rf = b.a, b.rf
+	if base, ok := epsg.ByCode(d.Base); ok && d.A == 0 {
+		d.A, d.RF = base.A, base.RF
 	}
-	values.num["on"] = float64(base)
 	// Planets and moons have a radius of 1 km at least, and an ellipsoid of the Earth has a flattening
 	// below 1/10: the series in the flattening would be wrong for others.
-	if !(values.a >= 1e3 && values.a <= 1e9) || values.rf != 0 && !(math.Abs(values.rf) >= 10) {
-		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", values.a, values.rf)
+	if !(d.A >= 1e3 && d.A <= 1e9) || d.RF != 0 && !(math.Abs(d.RF) >= 10) {
+		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", d.A, d.RF)
 	}
-	system := values.crs("")
+	system := build(&d)
 	if system == nil {
 		return refuse("its projection %q is not supported with these parameters", d.Projection)
 	}
@@ -61,22 +56,18 @@ type frame struct {
 }
 
 // frameOf returns the frame of a CRS.
-func frameOf(q *crsLine) (f frame) {
-	f.sphere = q.rf == 0
-	line := find(int(q.number("on", 4326)))
-	if q.kind == "longlat" && q.code != 0 {
-		line = find(q.code)
-	}
-	base, ok := split(line)
+func frameOf(d *epsg.Definition) (f frame) {
+	f.sphere = d.RF == 0
+	base, ok := epsg.ByCode(d.Base)
 	if !ok {
 		return f
 	}
-	for name := range strings.SplitSeq(base.text["datum"], ",") {
+	for name := range strings.SplitSeq(base.Datum, ",") {
 		if _, err := strconv.Atoi(name); err == nil {
 			f.id = name
 		}
 	}
-	f.shift = base.text["wgs"] != "?"
+	f.shift = base.Shift != "?"
 	return f
 }
 

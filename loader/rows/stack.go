@@ -200,7 +200,7 @@ func regrid(a *catalog.Asset, metres float64) error {
 	switch {
 	case !ok:
 		return fail("%v m: its CRS, EPSG:%d, is not known", metres, a.Place.EPSG)
-	case system.Geographic() || system.Definition().Values["unit"] != 1:
+	case system.Geographic() || system.Unit() != 1:
 		return fail("%v m: the coordinates of its CRS, EPSG:%d, are not in metres", metres, a.Place.EPSG)
 	}
 	index := a.Index

@@ -382,7 +382,7 @@ func (s *Set) oneMap(name string) error {
 	switch {
 	case !ok || system.Code() == 0:
 		return fmt.Errorf("spec: sampler: crs is %q: it must be \"utm\" or a known code such as \"EPSG:3035\"", name)
-	case system.Geographic() || system.Definition().Values["unit"] != 1:
+	case system.Geographic() || system.Unit() != 1:
 		return fmt.Errorf("spec: sampler: crs is %q: windows are in metres, and it is not: give \"utm\" or a map in "+
 			"metres", name)
 	}

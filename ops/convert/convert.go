@@ -24,8 +24,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
-	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/epsg"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -408,7 +408,7 @@ func (h *rasterMeta) stack(next *rasterMeta) error {
 	meta, b := &h.meta, &next.meta
 	switch {
 	case meta.EPSG != b.EPSG || meta.HasTransform != b.HasTransform || meta.Transform != b.Transform ||
-		meta.Parameters != "" && b.Parameters != "" && !crs.SameParameters(meta.Parameters, b.Parameters):
+		meta.Parameters != "" && b.Parameters != "" && !epsg.SameParameters(meta.Parameters, b.Parameters):
 		return differs("georeferencing")
 	case !slices.Equal(meta.BandNames, b.BandNames):
 		return differs("names of bands")

@@ -192,7 +192,7 @@ type Meta struct {
 	Blob []byte
 	// EPSG is the code of the CRS, or 0.
 	EPSG int
-	// CRS has the parameters of a CRS without a code, as crs.Definition.String writes them; "" if they are not known.
+	// CRS has the parameters of a CRS without a code, as epsg.Definition.String writes them; "" if they are not known.
 	CRS string
 	// Transform converts pixel corners to coordinates as GDAL's geotransform does:
 	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5]. nil without a place.

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
-	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/epsg"
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -332,7 +332,7 @@ func (b *sidecarNames) addPAM(ctx context.Context, o source.Opener, a *Asset, m 
 		return nil
 	}
 	if pam.SRS != "" {
-		m.EPSG, m.CRS = crs.Described(pam.SRS)
+		m.EPSG, m.CRS = epsg.Described(pam.SRS)
 	}
 	m.Transform = cmp.Or(pam.Transform, m.Transform)
 	bands := a.Index.StepBands()

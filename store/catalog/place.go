@@ -7,13 +7,14 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/epsg"
 )
 
 // Place is where an image lies on the ground.
 type Place struct {
 	// EPSG is the code of the CRS, 0 if it is unknown.
 	EPSG int
-	// CRS has the parameters of a CRS without a code, as crs.Definition.String writes them; "" if they are not known.
+	// CRS has the parameters of a CRS without a code, as epsg.Definition.String writes them; "" if they are not known.
 	CRS string
 	// Corners are the outer corners of the image in units of the CRS: upper left, upper right, lower left and
 	// lower right in the file's order of pixels.
@@ -27,10 +28,10 @@ func NewPlace(epsg int, transform *[6]float64, height, width int) *Place {
 	return (&Meta{EPSG: epsg, Transform: transform}).place(height, width)
 }
 
-// DescribedPlace is NewPlace for a CRS with a name or well-known text: see crs.Described.
+// DescribedPlace is NewPlace for a CRS with a name or well-known text: see epsg.Described.
 func DescribedPlace(text string, transform *[6]float64, height, width int) *Place {
 	m := Meta{Transform: transform}
-	m.EPSG, m.CRS = crs.Described(text)
+	m.EPSG, m.CRS = epsg.Described(text)
 	return m.place(height, width)
 }
 
@@ -179,7 +180,7 @@ func (p *Place) SameCRS(other *Place) bool {
 	case p.EPSG != 0 && other.EPSG != 0:
 		return p.EPSG == other.EPSG
 	case p.CRS != "" && other.CRS != "":
-		return crs.SameParameters(p.CRS, other.CRS)
+		return epsg.SameParameters(p.CRS, other.CRS)
 	case p.EPSG != 0 && other.CRS != "":
 		return crs.MayBe(p.EPSG, other.CRS, p.Corners[:])
 	case p.CRS != "" && other.EPSG != 0:
@@ -238,7 +239,7 @@ func unitOf(epsg int) string {
 	switch {
 	case ok && system.Geographic():
 		return "degrees"
-	case ok && system.Definition().Values["unit"] == 1:
+	case ok && system.Unit() == 1:
 		return "m"
 	}
 	return "units"

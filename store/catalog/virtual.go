@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/vrt"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/epsg"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -104,7 +104,7 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 	if strings.Join(names, "") != "" {
 		a.Names = names
 	}
-	m.EPSG, m.CRS = crs.Described(set.SRS)
+	m.EPSG, m.CRS = epsg.Described(set.SRS)
 	a.CRSName = set.SRS
 	m.Transform = sidecar.Transform(set.Transform)
 	a.Place = m.place(a.Index.Height, a.Index.Width)

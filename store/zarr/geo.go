@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/epsg"
 )
 
 // Place is where an array lies on the ground.
@@ -72,7 +72,7 @@ func epsgOf(attrs jsonObject) int {
 		if ok, err := attrs.get(key, &code); ok && err == nil && code > 0 {
 			return code
 		}
-		if code, _ := crs.Described(attrs.text(key)); code > 0 {
+		if code, _ := epsg.Described(attrs.text(key)); code > 0 {
 			return code
 		}
 	}

@@ -17,7 +17,7 @@ import pyproj
 from pyproj import CRS, Transformer
 
 warnings.filterwarnings("ignore")
-SYSTEMS = Path(__file__).parents[1] / "systems.txt"
+SYSTEMS = Path(__file__).parents[2] / "epsg" / "systems.txt"
 # Systems whose points are drawn more densely: those most rasters are in.
 MANY = {4326, 3857, 32601, 32633, 32660, 32733, 3031, 3413, 3995, 5041, 5042, 3035, 6931, 6932, 6933, 5070, 3577, 2154, 3347, 3034,
         3978, 27700, 2180, 3006, 2193, 28992, 2056, 54008, 54009, 3375, 5880, 2053, 4087}  # fmt: skip

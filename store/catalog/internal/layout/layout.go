@@ -16,7 +16,7 @@ const (
 	Length = "chaski:length"
 
 	EPSG      = "epsg"
-	CRS       = "chaski:crs"    // parameters of a CRS without a code, as crs.Definition.String writes them
+	CRS       = "chaski:crs"    // parameters of a CRS without a code, as epsg.Definition.String writes them
 	Names     = "chaski:bands"  // names that the file gives its bands, a JSON array
 	Beside    = "chaski:beside" // extensions of the files beside a raster, as catalog.Asset.Beside
 	Transform = "transform"     // six numbers, in the order of catalog.Meta.Transform

@@ -1,29 +1,11 @@
 package crs
 
 import (
-	_ "embed"
 	"math"
-	"strconv"
-	"strings"
 	"sync"
-)
 
-// systems has a line for each CRS, in the order of the codes: the code, the projection by PROJ's name, the ellipsoid's
-// semi-major axis and inverse flattening (0 for a sphere), and what differs from its default of
-//
-//	on      code of the CRS of longitude and latitude (4326), 0 for none with a code
-//	pm      prime meridian, in degrees from Greenwich (0)
-//	lon_0, lonc, lat_0, lat_1, lat_2, lat_ts, k_0, x_0, y_0, alpha, gamma   as PROJ has them (0; k_0 is 1)
-//	unit    metres of a unit (1)
-//	axis    wsu: x and y count to the west and south
-//	wgs     the way to WGS 84, of CRSs of longitude and latitude: up to 7 parameters of
-//	        EPSG method 9606, or ? for unknown
-//	datum   EPSG code of the datum, and names of it and of the CRS, as words writes them
-//
-// systems.py makes it.
-//
-//go:embed systems.txt
-var systems string
+	"github.com/chaski-eo/chaski/internal/epsg"
+)
 
 // Point is x and y, or longitude and latitude in degrees.
 type Point [2]float64
@@ -31,7 +13,6 @@ type Point [2]float64
 // CRS is a coordinate reference system. It is safe for use by several goroutines.
 type CRS struct {
 	code  int
-	line  string // of systems
 	p     projection
 	l     *ellipsoid
 	datum *datumShift // nil: WGS 84, or a datum taken to be equal
@@ -53,103 +34,39 @@ type CRS struct {
 var cache sync.Map // code -> *CRS
 
 // ByCode returns the CRS with an EPSG code, or false if the package does not know it.
-func ByCode(epsg int) (*CRS, bool) {
-	if cached, ok := cache.Load(epsg); ok {
+func ByCode(code int) (*CRS, bool) {
+	if cached, ok := cache.Load(code); ok {
 		return cached.(*CRS), true
 	}
-	line := find(epsg)
-	parameters, ok := split(line)
+	definition, ok := epsg.ByCode(code)
 	if !ok {
 		return nil, false
 	}
-	system := parameters.crs(line)
+	system := build(&definition)
 	// Unknown codes are not cached, because files may contain any number.
 	if system != nil {
-		cache.Store(epsg, system)
+		cache.Store(code, system)
 	}
 	return system, system != nil
 }
 
-// find returns the line of a code, or "".
-func find(epsg int) string {
-	pos := strings.Index(systems, "\n"+strconv.Itoa(epsg)+" ")
-	if epsg <= 0 || pos < 0 {
-		return ""
-	}
-	line, _, _ := strings.Cut(systems[pos+1:], "\n")
-	return line
-}
+// ByName returns the CRS with a name, as epsg.ByName reads it.
+func ByName(text string) (*CRS, bool) { return ByCode(epsg.ByName(text)) }
 
-// crsLine has the contents of a line.
-type crsLine struct {
-	code  int
-	kind  string
-	a, rf float64
-	num   map[string]float64
-	text  map[string]string
-}
-
-func split(line string) (q crsLine, ok bool) {
-	words := strings.Fields(line)
-	if len(words) < 3 {
-		return q, false
-	}
-	q = crsLine{kind: words[1], num: map[string]float64{}, text: map[string]string{}}
-	var err error
-	q.code, err = strconv.Atoi(words[0])
-	q.a, q.rf = shape(line)
-	for _, word := range words[3:] {
-		name, value, _ := strings.Cut(word, "=")
-		if number, err := strconv.ParseFloat(value, 64); err == nil && name != "wgs" && name != "datum" {
-			q.num[name] = number
-		} else {
-			q.text[name] = value
-		}
-	}
-	return q, err == nil && q.a > 0
-}
-
-// shape returns the ellipsoid of a line, or zeros if it has none.
-func shape(line string) (a, rf float64) {
-	_, line, _ = strings.Cut(line, " ")
-	_, line, _ = strings.Cut(line, " ")
-	line, _, _ = strings.Cut(line, " ")
-	first, second, _ := strings.Cut(line, ",")
-	a, err1 := strconv.ParseFloat(first, 64)
-	rf, err2 := strconv.ParseFloat(second, 64)
-	if err1 != nil || err2 != nil {
-		return 0, 0
-	}
-	return a, rf
-}
-
-// number returns the parameter with a name, or without if the line does not have it.
-func (q *crsLine) number(name string, without float64) float64 {
-	if value, ok := q.num[name]; ok {
-		return value
-	}
-	return without
-}
-
-// radians returns the angle with a name, or 0 if the line does not have it.
-func (q *crsLine) radians(name string) float64 { return q.number(name, 0) * math.Pi / 180 }
-
-// crs returns the CRS of a line, or nil if it is not supported.
-func (q *crsLine) crs(line string) *CRS {
-	shape := newEllipsoid(q.a, q.rf)
+// build returns the CRS of a definition, or nil if it is not supported.
+func build(d *epsg.Definition) *CRS {
 	system := &CRS{
-		code: q.code, line: line, l: shape, lon0: q.number("lon_0", 0) + q.number("pm", 0),
-		x0: q.number("x_0", 0), y0: q.number("y_0", 0), unit: q.number("unit", 1),
-		sign: 1, reach: 180, south: -90, north: 90,
+		code: d.Code, l: newEllipsoid(d.A, d.RF), lon0: d.Value("lon_0") + d.Value("pm"),
+		x0: d.Value("x_0"), y0: d.Value("y_0"), unit: d.Value("unit"), sign: 1, reach: 180, south: -90, north: 90,
 	}
-	if q.text["axis"] == "wsu" {
+	if d.West {
 		system.sign = -1
 	}
-	if !q.project(system) {
+	if !system.project(d) {
 		return nil
 	}
-	system.datum, system.frame = datumOf(q), frameOf(q)
-	if system.datum != nil && (q.kind == "aea" || q.kind == "cea" || q.kind == "eqc") {
+	system.datum, system.frame = datumOf(d), frameOf(d)
+	if system.datum != nil && (d.Projection == "aea" || d.Projection == "cea" || d.Projection == "eqc") {
 		// A shift maps all longitudes of a pole to one, but these maps draw the pole as a line: the
 		// outline of a box with the pole would cross the map.
 		system.south, system.north = -89.9, 89.9
@@ -167,35 +84,31 @@ func (q *crsLine) crs(line string) *CRS {
 }
 
 // project sets the projection of c and where it is usable. It reports false if the method is not supported.
-func (q *crsLine) project(c *CRS) bool {
+func (c *CRS) project(d *epsg.Definition) bool {
+	radians := func(name string) float64 { return d.Value(name) * math.Pi / 180 }
 	body := c.l
-	scale, phi0 := q.number("k_0", 1), q.radians("lat_0")
-	switch q.kind {
+	scale, phi0 := d.Value("k_0"), radians("lat_0")
+	switch d.Projection {
 	case "longlat":
 		c.p, c.unit, c.wide = longlat{}, math.Pi/180, 360
 	case "tmerc":
 		c.p = newTMerc(body, scale, phi0)
 		c.reach = 60
 	case "merc", "webmerc":
-		mercator := &merc{l: body, radius: body.a * scale, web: q.kind == "webmerc"}
-		if parallel := q.radians("lat_ts"); parallel != 0 {
+		mercator := &merc{l: body, radius: body.a * scale, web: d.Projection == "webmerc"}
+		if parallel := radians("lat_ts"); parallel != 0 {
 			mercator.radius = body.a * body.m(parallel)
 		}
 		c.p, c.south, c.north, c.wide = mercator, -89.9, 89.9, 2*math.Pi*mercator.radius/c.unit
 	case "lcc":
-		phi1 := q.radians("lat_1")
-		phi2 := phi1
-		if _, ok := q.num["lat_2"]; ok {
-			phi2 = q.radians("lat_2")
-		}
-		conic := newLCC(body, scale, phi0, phi1, phi2)
+		conic := newLCC(body, scale, phi0, radians("lat_1"), radians("lat_2"))
 		if c.p = conic; conic.n > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
 		}
 	case "aea":
-		c.p = newAEA(body, phi0, q.radians("lat_1"), q.radians("lat_2"))
+		c.p = newAEA(body, phi0, radians("lat_1"), radians("lat_2"))
 	case "laea":
 		azimuthal := newLAEA(body, phi0)
 		c.p, c.round = azimuthal, azimuthal.polar()
@@ -206,7 +119,7 @@ func (q *crsLine) project(c *CRS) bool {
 			return false
 		}
 		c.round = true
-		if c.p = newStere(body, phi0 < 0, scale, q.radians("lat_ts")); phi0 > 0 {
+		if c.p = newStere(body, phi0 < 0, scale, radians("lat_ts")); phi0 > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
@@ -218,22 +131,17 @@ func (q *crsLine) project(c *CRS) bool {
 		c.p = newSomerc(body, scale, phi0)
 		c.reach, c.south, c.north = 60, -80, 85
 	case "omerc", "omerc_a":
-		alpha := q.radians("alpha")
-		gamma := alpha
-		if _, ok := q.num["gamma"]; ok {
-			gamma = q.radians("gamma")
-		}
-		c.lon0 += q.number("lonc", 0)
-		c.p = newOMerc(body, scale, phi0, alpha, gamma, q.kind == "omerc_a")
+		c.lon0 += d.Value("lonc")
+		c.p = newOMerc(body, scale, phi0, radians("alpha"), radians("gamma"), d.Projection == "omerc_a")
 		c.reach, c.south, c.north = 45, -85, 85
 	case "cea":
 		area := &cea{l: body, k: scale}
-		if parallel := q.radians("lat_ts"); parallel != 0 {
+		if parallel := radians("lat_ts"); parallel != 0 {
 			area.k = body.m(parallel)
 		}
 		c.p, c.wide = area, 2*math.Pi*body.a*area.k/c.unit
 	case "eqc":
-		cylinder := &eqc{l: body, k: body.a * body.m(q.radians("lat_ts"))}
+		cylinder := &eqc{l: body, k: body.a * body.m(radians("lat_ts"))}
 		c.p, c.wide = cylinder, 2*math.Pi*cylinder.k/c.unit
 	case "sinu":
 		c.p = &sinu{l: body}
@@ -253,6 +161,9 @@ func (c *CRS) Code() int { return c.code }
 
 // Geographic reports whether x and y are longitude and latitude in degrees.
 func (c *CRS) Geographic() bool { _, ok := c.p.(longlat); return ok }
+
+// Unit returns the metres of a unit of x and y; of longitude and latitude it is the radians of a degree.
+func (c *CRS) Unit() float64 { return c.unit }
 
 // Near reports whether the datum is taken to be WGS 84.
 func (c *CRS) Near() bool { return c.datum == nil && c.lon0 == 0 }

@@ -1,6 +1,6 @@
-"""Writes systems.txt: the coordinate reference systems that package crs knows, out of PROJ's copy of the EPSG dataset.
+"""Writes systems.txt: the coordinate reference systems that package epsg knows, out of PROJ's copy of the EPSG dataset.
 
-    pip install pyproj && python internal/crs/systems.py > internal/crs/systems.txt
+    pip install pyproj && python internal/epsg/systems.py > internal/epsg/systems.txt
 
 The EPSG dataset is owned by the International Association of Oil & Gas Producers (IOGP, https://epsg.org); its terms of use
 allow parts of it to be passed on. systems.txt says so in its first lines.
@@ -166,7 +166,7 @@ def main():
     for code in WEB_MERCATOR:
         lines[code] = projected("EPSG", 3857, code)
     print(f"# By systems.py, with PROJ {pyproj.proj_version_str}, from the EPSG dataset {pyproj.database.get_database_metadata('EPSG.VERSION')}")
-    print("# (IOGP, https://epsg.org), beside some of ESRI's codes. Lengths are metres, angles degrees. See systems.go.")
+    print("# (IOGP, https://epsg.org), beside some of ESRI's codes. Lengths are metres, angles degrees. See table.go.")
     for code in sorted(lines):
         print(lines[code])
     print(f"{len(lines)} lines, {left} projected CRSs of EPSG left out", file=sys.stderr)
