@@ -76,14 +76,7 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 		return err
 	}
 	for _, v := range d.vectors {
-		if v.Pattern != "" {
-			if v.NeedsPlace() {
-				err = v.Placed(&asset)
-			}
-		} else {
-			_, err = v.Picture(ctx, draw.Row, &asset, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity)
-		}
-		if err != nil {
+		if err := v.Placeable(ctx, draw.Row, &asset); err != nil {
 			return asset.Fault(err)
 		}
 	}

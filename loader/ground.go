@@ -3,7 +3,6 @@ package loader
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +11,11 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/vector"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -137,38 +135,16 @@ func regionOf(ctx context.Context, roi string, e *Engine) (area scenes.Area, err
 			return area, err
 		}
 	}
-	layer, err := vector.Open(ctx, opener, path, vector.Options{Grow: budget.Grow})
-	if err != nil {
+	if area.Parts, area.CRS, err = shapes.Polygons(ctx, opener, path); err != nil {
 		return area, err
 	}
-	defer func() { err = errors.Join(err, layer.Close()) }()
-	if area.CRS = layer.CRS; area.CRS == nil {
+	if area.CRS == nil {
 		return area, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%s does not say which", path)
-	}
-	for row := range layer.Len() {
-		shape, err := layer.Shape(ctx, uint32(row))
-		if err != nil {
-			return area, err
-		}
-		area.Parts = polygons(area.Parts, shape)
 	}
 	if len(area.Parts) == 0 {
 		return area, fault.New(fault.Unsupported, "shapes", fault.NoOffset, "%s has no polygon", path)
 	}
 	return area, nil
-}
-
-// polygons appends the polygons of a shape of package wkb.
-func polygons(list []orb.Polygon, shape orb.Geometry) []orb.Polygon {
-	switch s := shape.(type) {
-	case orb.Polygon:
-		return append(list, s)
-	case orb.Collection:
-		for _, part := range s {
-			list = polygons(list, part)
-		}
-	}
-	return list
 }
 
 // scenes returns the selected rows with the places of their first raster, but for those that are left out.

@@ -59,15 +59,11 @@ func (e *Engine) vectorsColumn(p *Pending) batchColumn {
 			clearField(i, k)
 		}
 	}
-	drawField := func(i, k int, field *shapes.Field, picture func() (*shapes.Picture, error)) error {
-		pic, err := picture()
-		if err != nil {
-			return err
-		}
+	drawField := func(i, k int, field *shapes.Field, pic shapes.Picture) (err error) {
 		if field.Ragged() {
-			cuts[i][k], err = field.Cut(p.ctx, pic, e.options.MemoryBytes)
+			cuts[i][k], err = pic.Cut(p.ctx, e.options.MemoryBytes)
 		} else {
-			err = field.Draw(p.ctx, pic, memory(i, k, 1))
+			err = pic.Draw(p.ctx, memory(i, k, 1))
 		}
 		if err != nil {
 			err = rows.InField(field.Name, err)
@@ -82,9 +78,10 @@ func (e *Engine) vectorsColumn(p *Pending) batchColumn {
 				return err
 			}
 			for i, field := range d.vectors {
-				err := drawField(i, k, field, func() (*shapes.Picture, error) {
-					return field.Picture(p.ctx, draw.Row, &asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
-				})
+				pic, err := field.Picture(p.ctx, draw.Row, &asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
+				if err == nil {
+					err = drawField(i, k, field, pic)
+				}
 				if err == nil {
 					p.noteRead(number+i, k, 0)
 					continue

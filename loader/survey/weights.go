@@ -465,7 +465,7 @@ func (p *weighing) drawStrip(ctx context.Context, row int64, a *catalog.Asset, w
 	out := pixelStrip{p.dtype, make([]byte, n*size), bytes.Repeat([]byte{1}, n)}
 	picture, err := p.shapes.Picture(ctx, row, a, win, win.H, win.W, shuffle.Identity)
 	if err == nil {
-		err = p.shapes.Draw(ctx, picture, out.data)
+		err = picture.Draw(ctx, out.data)
 	}
 	if err != nil {
 		return out, rows.InField(p.head.Field, err)

@@ -1,4 +1,4 @@
-package shapes
+package vectors
 
 import (
 	"context"
@@ -13,41 +13,18 @@ import (
 	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/format/vector/clip"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
-// Cut holds the boxes or polygons of one row of a batch: how many there are is known when they are read.
-type Cut struct {
-	Coords []float32 // BoxWidth of a box, VertexWidth of a vertex
-	Rings  []int32   // of polygons, RingWidth numbers of each ring
-	Values []byte    // an element of each shape
-	More   [][]byte  // the same of each of Vector.Columns
-}
-
-// Bytes returns the bytes of the row.
-func (c *Cut) Bytes() int64 {
-	n := int64(4*len(c.Coords) + 4*len(c.Rings) + len(c.Values))
-	for _, column := range c.More {
-		n += int64(len(column))
-	}
-	return n
-}
-
-// How many numbers there are of each part of a shape.
-const (
-	BoxWidth    = 4 // least x and y, greatest x and y
-	VertexWidth = 2 // x and y
-	RingWidth   = 4 // number of the shape in its row, of the polygon in the shape, of vertices, 1 for a hole
-)
-
-// Cut returns the shapes of a window, cut to it, in the order of the file.
-func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ error) {
+func (p *picture) Cut(ctx context.Context, bound int64) (out shapes.Cut, _ error) {
+	v := p.field
 	convert, ok := p.Pixels()
 	if !ok {
 		return out, p.noInverse()
 	}
 	size := v.To.Size()
-	err := v.visit(ctx, p, func(row uint32, element [8]byte, shape orb.Geometry) error {
+	err := p.visit(ctx, func(row uint32, element [8]byte, shape orb.Geometry) error {
 		shape = eachPoint(shape, func(list []orb.Point) {
 			for i, vertex := range list {
 				list[i] = convert(vertex)
@@ -77,7 +54,7 @@ func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ er
 }
 
 // addMore adds the elements of Vector.Columns of a shape. Where it has no value, they are NaN, or 0 of whole numbers.
-func (v *Field) addMore(c *Cut, columns []*vector.Values, row int) {
+func (v *field) addMore(c *shapes.Cut, columns []*vector.Values, row int) {
 	if c.More == nil {
 		c.More = make([][]byte, len(columns))
 	}
@@ -122,7 +99,7 @@ func polygonsOf(to []orb.Polygon, shape orb.Geometry) (out []orb.Polygon, other 
 }
 
 // addPolygons adds a shape of polygons in pixels, cut to the window, and reports whether anything lies in it.
-func (p *Picture) addPolygons(c *Cut, parts []orb.Polygon, number int) bool {
+func (p *picture) addPolygons(c *shapes.Cut, parts []orb.Polygon, number int) bool {
 	part := 0
 	for _, s := range parts {
 		if rings := clip.Polygon(s, float64(p.Width), float64(p.Height)); len(rings) > 0 {
@@ -134,7 +111,7 @@ func (p *Picture) addPolygons(c *Cut, parts []orb.Polygon, number int) bool {
 }
 
 // addRings adds the rings of a polygon.
-func (p *Picture) addRings(c *Cut, rings []clip.Ring, number, part int) {
+func (p *picture) addRings(c *shapes.Cut, rings []clip.Ring, number, part int) {
 	for _, ring := range rings {
 		hole := int32(0)
 		if ring.Hole {
@@ -157,7 +134,7 @@ func (p *Picture) addRings(c *Cut, rings []clip.Ring, number, part int) {
 }
 
 // addBox adds the box around what of a shape in pixels lies in the window, and reports whether anything does.
-func (p *Picture) addBox(c *Cut, shape orb.Geometry) bool {
+func (p *picture) addBox(c *shapes.Cut, shape orb.Geometry) bool {
 	box := bounds{float32(math.Inf(1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.Inf(-1))}
 	p.grow(&box, shape)
 	if !(box[0] <= box[2]) {
@@ -168,10 +145,10 @@ func (p *Picture) addBox(c *Cut, shape orb.Geometry) bool {
 }
 
 // bounds are the sides of a box: least x and y, greatest x and y.
-type bounds [BoxWidth]float32
+type bounds [shapes.BoxWidth]float32
 
 // grow makes a box hold what of a shape lies in the window.
-func (p *Picture) grow(b *bounds, shape orb.Geometry) {
+func (p *picture) grow(b *bounds, shape orb.Geometry) {
 	width, height := float64(p.Width), float64(p.Height)
 	add := func(at orb.Point) {
 		x, y := p.turnPoint(at)

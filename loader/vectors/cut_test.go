@@ -1,4 +1,4 @@
-package shapes
+package vectors
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/format/vector/rasterize"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -28,17 +29,17 @@ func TestCutRectangles(t *testing.T) {
 		x0, y0 := float64(r.IntN(40)-15), float64(r.IntN(40)-15)
 		x1, y1 := x0+1+float64(r.IntN(20)), y0+1+float64(r.IntN(20))
 		turn := shuffle.Element(r.IntN(8))
-		p := &Picture{Grid: rasterize.Grid{Height: side, Width: side}, turn: turn}
+		p := &picture{Grid: rasterize.Grid{Height: side, Width: side}, turn: turn}
 		lowX, highX := overlap(x0, x1, side)
 		lowY, highY := overlap(y0, y1, side)
 		meets := lowX < highX && lowY < highY
 		shape := rectangle(x0, y0, x1, y1)
 
-		var boxes Cut
+		var boxes shapes.Cut
 		if found := p.addBox(&boxes, shape); found != meets {
 			t.Fatalf("%v: found %t, want %t", shape, found, meets)
 		}
-		var polygons Cut
+		var polygons shapes.Cut
 		if found := p.addPolygons(&polygons, []orb.Polygon{shape}, 0); found != meets {
 			t.Fatalf("%v: found %t, want %t", shape, found, meets)
 		}
@@ -65,8 +66,8 @@ func TestCutRectangles(t *testing.T) {
 		if got := [4]float32{least[0], least[1], most[0], most[1]}; got != want {
 			t.Fatalf("%v, turned by %d: vertices in %v, want %v", shape, turn, got, want)
 		}
-		if rings := polygons.Rings; len(rings) != RingWidth || int(rings[2])*VertexWidth != len(polygons.Coords) ||
-			rings[3] != 0 {
+		if rings := polygons.Rings; len(rings) != shapes.RingWidth || rings[3] != 0 ||
+			int(rings[2])*shapes.VertexWidth != len(polygons.Coords) {
 			t.Fatalf("rings %v of %d numbers", rings, len(polygons.Coords))
 		}
 	}
@@ -75,7 +76,7 @@ func TestCutRectangles(t *testing.T) {
 // TestOtherShapes: points count where a pixel does, lines by what lies inside, and polygons of collections are parts of
 // one shape.
 func TestOtherShapes(t *testing.T) {
-	p := &Picture{Grid: rasterize.Grid{Height: 10, Width: 10}}
+	p := &picture{Grid: rasterize.Grid{Height: 10, Width: 10}}
 	for _, c := range []struct {
 		shape orb.Geometry
 		box   []float32
@@ -87,7 +88,7 @@ func TestOtherShapes(t *testing.T) {
 		{orb.Collection{orb.Point{1, 2}, orb.Point{7, 3}, orb.Point{70, 3}}, []float32{1, 2, 7, 3}},
 		{nil, nil},
 	} {
-		var cut Cut
+		var cut shapes.Cut
 		found := p.addBox(&cut, c.shape)
 		if found != (c.box != nil) || found && [4]float32(cut.Coords) != [4]float32(c.box) {
 			t.Errorf("%v: %v, want %v", c.shape, cut.Coords, c.box)

@@ -1,4 +1,4 @@
-package shapes
+package vectors
 
 import (
 	"context"
@@ -12,10 +12,9 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Draw draws the shapes of a window into a tensor of its pixels, which are 0.
-func (v *Field) Draw(ctx context.Context, p *Picture, dst []byte) error {
-	size := v.To.Size()
-	return v.visit(ctx, p, func(_ uint32, element [8]byte, shape orb.Geometry) error {
+func (p *picture) Draw(ctx context.Context, dst []byte) error {
+	size := p.field.To.Size()
+	return p.visit(ctx, func(_ uint32, element [8]byte, shape orb.Geometry) error {
 		if !p.Spans(shape, func(y, x0, x1 int) { p.fill(dst, element[:size], y, x0, x1) }) {
 			return p.noInverse()
 		}
@@ -24,12 +23,12 @@ func (v *Field) Draw(ctx context.Context, p *Picture, dst []byte) error {
 }
 
 // noInverse returns the error about a transform that has no inverse.
-func (p *Picture) noInverse() error {
+func (p *picture) noInverse() error {
 	return fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", p.Transform)
 }
 
 // near returns the numbers of the shapes that may lie in a window, in the order of the file.
-func (p *Picture) near() []uint32 {
+func (p *picture) near() []uint32 {
 	if p.to == nil {
 		return p.rows
 	}
@@ -39,10 +38,10 @@ func (p *Picture) near() []uint32 {
 
 // visit calls do with the shapes that may lie in a window, in the order of the file and in the CRS of the image. do may
 // change them.
-func (v *Field) visit(ctx context.Context, p *Picture,
+func (p *picture) visit(ctx context.Context,
 	do func(row uint32, element [8]byte, shape orb.Geometry) error) error {
 	for _, row := range p.near() {
-		element, ok, err := v.element(p.file, row)
+		element, ok, err := p.field.element(p.file, row)
 		if err != nil {
 			return err
 		}
@@ -63,15 +62,14 @@ func (v *Field) visit(ctx context.Context, p *Picture,
 	return nil
 }
 
-// Check reads all shapes that lie on an asset in a row.
-func (v *Field) Check(ctx context.Context, row int64, a *catalog.Asset) error {
+func (v *field) Check(ctx context.Context, row int64, a *catalog.Asset) error {
 	h, w := a.Index.Height, a.Index.Width
-	pic, err := v.Picture(ctx, row, a, shuffle.Box{H: h, W: w}, h, w, shuffle.Identity)
+	pic, err := v.picture(ctx, row, a, shuffle.Box{H: h, W: w}, h, w, shuffle.Identity)
 	if err != nil {
 		return a.Fault(err)
 	}
 	if v.Ragged() {
-		if _, err := v.Cut(ctx, pic, math.MaxInt64); err != nil {
+		if _, err := pic.Cut(ctx, math.MaxInt64); err != nil {
 			return a.Fault(rows.InField(v.Name, err))
 		}
 		return nil

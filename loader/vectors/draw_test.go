@@ -1,4 +1,4 @@
-package shapes
+package vectors
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -55,14 +56,14 @@ func geoJSON(list []triangle) string {
 }
 
 // opened opens a field of the shapes of a GeoJSON file.
-func opened(t *testing.T, text string, v spec.Vector) (*Field, error) {
+func opened(t *testing.T, text string, v spec.Vector) (*field, error) {
 	t.Helper()
 	v.Path = filepath.Join(t.TempDir(), "shapes.geojson")
 	if err := os.WriteFile(v.Path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	field, err := Open(t.Context(), spec.Field{Name: "label", Vector: &v}, &rows.Table{}, 0,
-		resources.Options{}.WithDefaults())
+	field := &field{Traits: shapes.Traits{Vector: v, Name: "label"}}
+	err := field.open(t.Context(), &rows.Table{}, 0, resources.Options{}.WithDefaults())
 	if err == nil {
 		field.To = chunk.Uint8
 		t.Cleanup(func() { _ = field.Close() })
@@ -108,7 +109,7 @@ func TestDrawTriangles(t *testing.T) {
 				t.Fatal(err)
 			}
 			dst := make([]byte, n*n)
-			if err := field.Draw(t.Context(), p, dst); err != nil {
+			if err := p.Draw(t.Context(), dst); err != nil {
 				t.Fatal(err)
 			}
 			pixel := metres * float64(size) / float64(n)
@@ -163,7 +164,7 @@ func TestShapesWithoutAPlace(t *testing.T) {
 	boxed := *asset
 	boxed.Place = catalog.NewPlace(4326, &[6]float64{0, 1, 0, 8, 0, -1}, 8, 8)
 	boxed.Place.Boxed = true
-	if err := field.Placed(&boxed); fault.KindOf(err) != fault.Unsupported {
+	if err := field.placed(&boxed); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("an image of which the box is known: %v", err)
 	}
 }
@@ -184,7 +185,8 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s is opened", name)
 		}
 	}
-	_, err := Open(t.Context(), spec.Field{Vector: &spec.Vector{}}, &rows.Table{Array: true}, 0, resources.Options{})
+	_, err := shapes.Open(t.Context(), spec.Field{Vector: &spec.Vector{}}, &rows.Table{Array: true}, 0,
+		resources.Options{})
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("images of an array: %v", err)
 	}

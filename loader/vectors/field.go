@@ -1,7 +1,7 @@
-// Package shapes draws the shapes of a file into windows of rasters, or cuts them to the windows. A Field has the
-// shapes of one file, or of a file for each row. It finds those that lie in a window, converts them to the CRS of the
-// raster, and knows the value that each of them is drawn with. It does not know batches.
-package shapes
+// Package vectors draws the shapes of a file into windows of rasters, or cuts them to the windows. It reads the fields
+// of package shapes: it finds the shapes that lie in a window, converts them to the CRS of the raster, and knows the
+// value that each of them is drawn with. It does not know batches.
+package vectors
 
 import (
 	"cmp"
@@ -19,20 +19,20 @@ import (
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
-// Field is a compiled field of shapes.
-type Field struct {
-	spec.Vector
-	Name string
-	To   chunk.DType   // of the elements
-	More []chunk.DType // of the elements of Vector.Columns
-	crs  *crs.CRS      // of Vector.CRS, or nil
-	one  *file         // nil with Pattern
-	each *shapeFiles   // nil without Pattern
+func init() { shapes.Register(&shapes.Reader{Open: open, Polygons: polygons}) }
 
-	// names are the classes that Open found, sorted, if Vector.Classes has none.
+// field has the shapes of one file, or of a file for each row.
+type field struct {
+	shapes.Traits
+	crs  *crs.CRS    // of Vector.CRS, or nil
+	one  *file       // nil with Pattern
+	each *shapeFiles // nil without Pattern
+
+	// names are the classes that open found, sorted, if Vector.Classes has none.
 	names []string
 }
 
@@ -46,72 +46,76 @@ type file struct {
 	targets sync.Map // from EPSG code to *target
 }
 
-// Open opens a field, whose shapes are drawn on rasters of t, and its file unless there is one for each row. The paths
-// of these are the values of a column of t.
-func Open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resources.Options) (*Field, error) {
-	field := &Field{Vector: *f.Vector, Name: f.Name}
+// open is shapes.Reader.Open.
+func open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resources.Options) (*shapes.Field, error) {
+	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}}
+	if err := field.open(ctx, t, column, o); err != nil {
+		return nil, err
+	}
+	return &shapes.Field{Traits: &field.Traits, Files: field}, nil
+}
+
+// open opens the file of a field, or prepares the reading of a file for each row.
+func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources.Options) error {
 	if t.Array {
-		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}
-	if field.CRS != "" && field.CRS != spec.PixelSpace && field.CRS != spec.ShareSpace {
+	if v.CRS != "" && v.CRS != spec.PixelSpace && v.CRS != spec.ShareSpace {
 		var ok bool
-		if field.crs, ok = crs.ByName(field.CRS); !ok {
-			return nil, fmt.Errorf("vector: crs is %q: it is not known", field.CRS)
+		if v.crs, ok = crs.ByName(v.CRS); !ok {
+			return fmt.Errorf("vector: crs is %q: it is not known", v.CRS)
 		}
 	}
-	if field.Pattern != "" {
-		return field, field.openFiles(ctx, t, column, o)
+	if v.Pattern != "" {
+		return v.openFiles(ctx, t, column, o)
 	}
-	path, err := o.Resolve(field.Path)
+	path, err := o.Resolve(v.Path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	read := field.options(budget.Grow)
+	read := v.options(budget.Grow)
 	layer, err := vector.Open(ctx, o.Opener, path, read)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	field.one = &file{path: field.Path, layer: layer}
+	v.one = &file{path: v.Path, layer: layer}
 	var found survey
 	if err = found.add(layer); err == nil {
-		if err = field.settle(&found); err == nil {
-			err = field.place(field.one)
+		if err = v.settle(&found); err == nil {
+			err = v.place(v.one)
 		}
 	}
-	if err == nil && field.names == nil {
-		err = field.number(field.one)
+	if err == nil && v.names == nil {
+		err = v.number(v.one)
 	}
-	if err == nil && field.one.space == vector.Ground && field.Missing != "" {
-		err = fmt.Errorf("vector: missing is %q: it is for a pattern, or shapes in the pixels of images", field.Missing)
+	if err == nil && v.one.space == vector.Ground && v.Missing != "" {
+		err = fmt.Errorf("vector: missing is %q: it is for a pattern, or shapes in the pixels of images", v.Missing)
 	}
 	if err != nil {
 		_ = layer.Close() // it was only read
-		return nil, fault.WithFile(err, field.Path)
+		return fault.WithFile(err, v.Path)
 	}
-	return field, nil
+	return nil
 }
 
 // options returns how a file of the field is read.
-func (v *Field) options(grow func(context.Context, int64) error) vector.Options {
+func (v *field) options(grow func(context.Context, int64) error) vector.Options {
 	return vector.Options{Column: v.Column, Class: v.Vector.Kind != spec.InstanceVector, Columns: v.Columns,
 		Words: v.Classes != nil, Image: v.Image, Boxes: v.Vector.Kind == spec.BoxVector, OneImage: v.Pattern != "",
 		Grow: grow}
 }
 
-// Close closes the file.
-func (v *Field) Close() error {
+func (v *field) Close() error {
 	if v.one == nil {
 		return nil
 	}
 	return v.one.layer.Close()
 }
 
-// InPixels reports whether the shapes of the one file are in pixels of images.
-func (v *Field) InPixels() bool { return v.one != nil && v.one.space != vector.Ground }
+func (v *field) InPixels() bool { return v.one != nil && v.one.space != vector.Ground }
 
-// Own tells the file of shapes in pixels which images there are: the paths of a column in some rows, nil for all.
-func (v *Field) Own(ctx context.Context, t *rows.Table, column int, some []uint32) error {
+func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint32) error {
 	if !v.InPixels() {
 		return nil
 	}
@@ -140,15 +144,11 @@ func (v *Field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 	return fault.WithFile(err, v.Path)
 }
 
-// Fingerprint names the content of the one file.
-func (v *Field) Fingerprint() string { return v.one.layer.Fingerprint() }
+func (v *field) Fingerprint() string { return v.one.layer.Fingerprint() }
 
-// Names returns the classes that the files of the field have, sorted, if the spec gives none: Number must then be
-// called with the classes of all sources.
-func (v *Field) Names() []string { return v.names }
+func (v *field) Names() []string { return v.names }
 
-// Number sets the classes of the field.
-func (v *Field) Number(classes []string) error {
+func (v *field) Number(classes []string) error {
 	if v.Classes, v.names = classes, nil; v.one == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (v *Field) Number(classes []string) error {
 }
 
 // settle sets the dtypes of elements, and the classes, by what files have.
-func (v *Field) settle(s *survey) (err error) {
+func (v *field) settle(s *survey) (err error) {
 	dtype := v.DType
 	if v.Classes == nil && s.strings && v.Vector.Kind != spec.InstanceVector {
 		v.names = s.classes(v.Unnamed)
@@ -188,7 +188,7 @@ func (v *Field) settle(s *survey) (err error) {
 }
 
 // place finds out where the shapes of a file lie.
-func (v *Field) place(f *file) error {
+func (v *field) place(f *file) error {
 	layer := f.layer
 	switch {
 	case v.CRS == spec.PixelSpace:
@@ -224,7 +224,7 @@ func (v *Field) place(f *file) error {
 }
 
 // number resolves the values of the shapes of a file.
-func (v *Field) number(f *file) error {
+func (v *field) number(f *file) error {
 	values := f.layer.Values
 	switch {
 	case values == nil || v.Vector.Kind == spec.InstanceVector:
@@ -259,14 +259,9 @@ func beyond(layer *vector.Layer) (row uint32, found bool) {
 	return slices.Min(rows), true
 }
 
-// Ragged reports whether the field has boxes or polygons, not pixels.
-func (v *Field) Ragged() bool {
-	return v.Vector.Kind == spec.BoxVector || v.Vector.Kind == spec.PolygonVector
-}
-
 // small returns the default dtype of small numbers: uint8 for masks and, as PyTorch has labels, int64 for boxes and
 // polygons.
-func (v *Field) small() string {
+func (v *field) small() string {
 	if v.Ragged() {
 		return "int64"
 	}
@@ -274,7 +269,7 @@ func (v *Field) small() string {
 }
 
 // element returns the element of the tensor that a shape is drawn with, and false if it is not drawn.
-func (v *Field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
+func (v *field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 	values, number := f.layer.Values, int64(1)
 	switch {
 	case v.Vector.Kind == spec.InstanceVector:
@@ -333,7 +328,7 @@ func (v *Field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 }
 
 // tooLarge returns the error about a value that the dtype cannot hold.
-func (v *Field) tooLarge(row uint32, value any) error {
+func (v *field) tooLarge(row uint32, value any) error {
 	return fault.New(fault.Unsupported, "", fault.NoOffset,
 		"shape %d has %v, which %s cannot hold: give another dtype", row, value, v.To)
 }

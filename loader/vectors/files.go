@@ -1,4 +1,4 @@
-package shapes
+package vectors
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ const (
 )
 
 // openFiles prepares the reading of a file for each row.
-func (v *Field) openFiles(ctx context.Context, t *rows.Table, column int, o resources.Options) (err error) {
+func (v *field) openFiles(ctx context.Context, t *rows.Table, column int, o resources.Options) (err error) {
 	v.each = &shapeFiles{table: t, column: column, opener: o.Opener, large: o.Large(),
 		cache: lru.New[version, *file](keptBytes)}
 	found, err := v.survey(ctx)
@@ -54,7 +54,7 @@ func (v *Field) openFiles(ctx context.Context, t *rows.Table, column int, o reso
 }
 
 // fileOf returns the file of a row, or nil if it has none. A file that has changed is read again.
-func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
+func (v *field) fileOf(ctx context.Context, row int64) (*file, error) {
 	path, err := v.each.table.Fields[v.each.column].Value(ctx, row)
 	if err != nil || path.Null {
 		return nil, err
@@ -87,7 +87,7 @@ func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
 }
 
 // read reads a file to its end, so it need not stay open, and returns the memory that it takes.
-func (v *Field) read(ctx context.Context, r source.Reader, path string) (_ *vector.Layer, bytes int64, err error) {
+func (v *field) read(ctx context.Context, r source.Reader, path string) (_ *vector.Layer, bytes int64, err error) {
 	room := min(grown*min(r.Size(), math.MaxInt64/(2*grown))+smallFile, v.each.large.Size())
 	grow := func(_ context.Context, n int64) error {
 		if bytes += n; bytes > room {

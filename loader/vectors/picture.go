@@ -1,4 +1,4 @@
-package shapes
+package vectors
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/format/vector/rasterize"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -45,50 +46,62 @@ func (f *file) target(epsg int) (*target, error) {
 	return made, nil
 }
 
-// Picture is the grid that shapes are drawn into: a window of an image, in the size of the tensor.
-type Picture struct {
+// picture is a shapes.Picture.
+type picture struct {
 	rasterize.Grid
-	file *file   // nil without shapes
-	to   *target // nil for shapes in pixels
-	turn shuffle.Element
-	rows []uint32 // rows of the shapes of one image, for shapes in pixels
+	field *field
+	file  *file   // nil without shapes
+	to    *target // nil for shapes in pixels
+	turn  shuffle.Element
+	rows  []uint32 // rows of the shapes of one image, for shapes in pixels
 
 	height, width float64 // of the image, for shapes in shares of it; otherwise 0
 }
 
-// Picture returns the grid of a window of an asset in a row. An asset without a known place is unsupported.
-func (v *Field) Picture(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
-	turn shuffle.Element) (*Picture, error) {
-	shapes := v.one
+func (v *field) Picture(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
+	turn shuffle.Element) (shapes.Picture, error) {
+	return v.picture(ctx, row, a, win, h, w, turn)
+}
+
+// picture is Picture.
+func (v *field) picture(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
+	turn shuffle.Element) (*picture, error) {
+	file := v.one
 	if v.each != nil {
 		var err error
-		if shapes, err = v.fileOf(ctx, row); err != nil {
+		if file, err = v.fileOf(ctx, row); err != nil {
 			return nil, err
 		}
 	}
-	if shapes == nil || shapes.space != vector.Ground {
-		return v.inPixels(shapes, a, win, h, w, turn)
+	if file == nil || file.space != vector.Ground {
+		return v.inPixels(file, a, win, h, w, turn)
 	}
-	if err := v.Placed(a); err != nil {
+	if err := v.placed(a); err != nil {
 		return nil, err
 	}
 	grid := rasterize.Grid{Transform: gridOf(a.Place, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
 		AllTouched: v.AllTouched}
-	out := &Picture{Grid: grid, file: shapes, turn: turn}
+	out := &picture{Grid: grid, field: v, file: file, turn: turn}
 	var err error
-	out.to, err = shapes.target(a.Place.EPSG)
+	out.to, err = file.target(a.Place.EPSG)
 	return out, err
 }
 
-// NeedsPlace reports whether the shapes of a file for each image lie on the ground, as far as the name of the files
-// says it.
-func (v *Field) NeedsPlace() bool {
+func (v *field) Placeable(ctx context.Context, row int64, a *catalog.Asset) error {
+	if v.Pattern == "" {
+		_, err := v.picture(ctx, row, a, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity)
+		return err
+	}
+	// The extensions of formats whose shapes lie on the ground, unless the field says otherwise.
 	known := []string{".geojson", ".geojsonl", ".geojsons", ".parquet", ".geoparquet"}
-	return v.CRS != spec.PixelSpace && v.CRS != spec.ShareSpace && slices.Contains(known, path.Ext(v.Pattern))
+	if v.CRS == spec.PixelSpace || v.CRS == spec.ShareSpace || !slices.Contains(known, path.Ext(v.Pattern)) {
+		return nil
+	}
+	return v.placed(a)
 }
 
-// Placed returns an error if an asset does not say where on the ground its pixels lie.
-func (v *Field) Placed(a *catalog.Asset) error {
+// placed returns an error if an asset does not say where on the ground its pixels lie.
+func (v *field) placed(a *catalog.Asset) error {
 	err := a.Unplaced(fmt.Sprintf("the field %q needs", v.Name))
 	if err == nil && a.Place.Boxed {
 		err = fault.New(fault.Unsupported, "place", fault.NoOffset, "the catalog does not say how the image lies, "+
@@ -99,10 +112,10 @@ func (v *Field) Placed(a *catalog.Asset) error {
 
 // inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image. Without a file there
 // are none.
-func (v *Field) inPixels(f *file, a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*Picture, error) {
+func (v *field) inPixels(f *file, a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*picture, error) {
 	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
-	out := &Picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched}, file: f,
-		turn: turn}
+	out := &picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched},
+		field: v, file: f, turn: turn}
 	if f == nil {
 		return out, nil
 	}
@@ -136,7 +149,7 @@ func gridOf(p *catalog.Place, height, width int, win shuffle.Box, h, w int) [6]f
 const cuts = 8
 
 // bounds returns a box, in the CRS of the shapes, that holds the window and a pixel around it.
-func (p *Picture) bounds() (lo, hi crs.Point) {
+func (p *picture) bounds() (lo, hi crs.Point) {
 	var places [(cuts + 1) * (cuts + 1)]crs.Point
 	for i := range places {
 		along := func(k, n int) float64 { return float64(k)/cuts*float64(n+2) - 1 }
@@ -167,7 +180,7 @@ func (p *Picture) bounds() (lo, hi crs.Point) {
 }
 
 // fill writes an element to columns x0 to x1-1 of row y, turned as pixels.Row turns pixels.
-func (p *Picture) fill(dst, element []byte, y, x0, x1 int) {
+func (p *picture) fill(dst, element []byte, y, x0, x1 int) {
 	width, size := p.Width, len(element)
 	if p.turn&shuffle.FlipX != 0 {
 		x0, x1 = width-x1, width-x0
@@ -188,7 +201,7 @@ func (p *Picture) fill(dst, element []byte, y, x0, x1 int) {
 }
 
 // place converts a shape, which it may change, to the CRS of the image.
-func (p *Picture) place(shape orb.Geometry) orb.Geometry {
+func (p *picture) place(shape orb.Geometry) orb.Geometry {
 	if p.to == nil {
 		if p.height == 0 {
 			return shape
@@ -221,7 +234,7 @@ func (p *Picture) place(shape orb.Geometry) orb.Geometry {
 }
 
 // convert converts points to the CRS of the image.
-func (p *Picture) convert(list []orb.Point) {
+func (p *picture) convert(list []orb.Point) {
 	// A few at a time: they need no memory of their own.
 	var some [64]crs.Point
 	for len(list) > 0 {
@@ -259,7 +272,7 @@ func eachPoint(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
 }
 
 // turnPoint turns a point of the window, as pixels.Row turns pixels.
-func (p *Picture) turnPoint(at orb.Point) (x, y float32) {
+func (p *picture) turnPoint(at orb.Point) (x, y float32) {
 	if p.turn&shuffle.FlipX != 0 {
 		at[0] = float64(p.Width) - at[0]
 	}
@@ -273,7 +286,7 @@ func (p *Picture) turnPoint(at orb.Point) (x, y float32) {
 }
 
 // mirrors reports whether the window is turned to its mirror image.
-func (p *Picture) mirrors() bool {
+func (p *picture) mirrors() bool {
 	odd := false
 	for _, flip := range []shuffle.Element{shuffle.FlipX, shuffle.FlipY, shuffle.Transpose} {
 		odd = odd != (p.turn&flip != 0)

@@ -1,4 +1,4 @@
-package shapes
+package vectors
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func (s *survey) add(layer *vector.Layer) error {
 }
 
 // done reports whether more files tell nothing new about a field.
-func (s *survey) done(v *Field) bool {
+func (s *survey) done(v *field) bool {
 	return len(v.Columns) == 0 && (s.plain || s.any && (!s.strings || v.Classes != nil))
 }
 
@@ -82,7 +82,7 @@ func (f *columnSurvey) classes(missing string) []string {
 // survey reads the files of a field as far as its classes and dtypes depend on them: all of them if their strings are
 // to be found or there are more columns, otherwise until one has a value of the column. It leaves out files that are
 // damaged, whose samples are bad.
-func (v *Field) survey(ctx context.Context) (*survey, error) {
+func (v *field) survey(ctx context.Context) (*survey, error) {
 	all := &survey{more: make([]columnSurvey, len(v.Columns))}
 	files := v.each
 	look := func(ctx context.Context, row int64) error {

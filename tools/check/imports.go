@@ -48,11 +48,12 @@ var light = map[string][]string{
 	"grpc/client": {"source", "format/chunk", "format/tables", "format/codec", "tiff", "rumi", "format/picture",
 		"store"},
 	// A program imports the formats that it reads, or loader/formats.
-	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec", kinds},
+	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec", "loader/vectors", kinds},
 	// It is data and checks.
 	"loader/spec": {"source", "format/tables", "tiff", "rumi", "store"},
 	// It reads what a source.Reader gives, and makes no plans for loading.
-	"tiff": {"source/openers", "source/remote", "format/chunk/blob", "format/chunk/runs", "format/tables"},
+	"tiff": {"internal/crs", "source/openers", "source/remote", "format/chunk/blob", "format/chunk/runs",
+		"format/tables"},
 }
 
 // listed is what `go list -json` prints of a package.
