@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/stats/moments"
 )
 
 // Rounds are the rounds of a measurement.
@@ -58,7 +58,7 @@ func newFigure(name, unit string, rounds []float64) Figure {
 		rounds[i] = rounded(v)
 	}
 	sorted := slices.Sorted(slices.Values(rounds))
-	return Figure{Name: name, Unit: unit, Min: sorted[0], Median: rounded(stats.Quantile(0.5, sorted)),
+	return Figure{Name: name, Unit: unit, Min: sorted[0], Median: rounded(moments.Quantile(0.5, sorted)),
 		Max: sorted[len(sorted)-1], Rounds: rounds}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/stats/moments"
 )
 
 // Extent is the range of samples of a survey.
@@ -65,19 +66,19 @@ type Part struct {
 
 // PartField has the statistics of one raster of a field.
 type PartField struct {
-	Name  string       `json:"name"`
-	Bands []string     `json:"bands"` // the band descriptions of the first file; nil if it has none
-	Stats *stats.Field `json:"-"`
-	State []byte       `json:"state"` // Stats as bytes (stats.Field.AppendState), while written or read
+	Name  string         `json:"name"`
+	Bands []string       `json:"bands"` // the band descriptions of the first file; nil if it has none
+	Stats *moments.Field `json:"-"`
+	State []byte         `json:"state"` // Stats as bytes (moments.Field.AppendState), while written or read
 	// Others has the statistics of rasters of other dtypes than the first one, in the order of dtypes; States has their
 	// states.
-	Others []*stats.Field `json:"-"`
-	States [][]byte       `json:"states,omitempty"`
+	Others []*moments.Field `json:"-"`
+	States [][]byte         `json:"states,omitempty"`
 }
 
 // other returns the statistics of a dtype, or nil.
-func (f *PartField) other(dtype chunk.DType) *stats.Field {
-	for _, o := range append([]*stats.Field{f.Stats}, f.Others...) {
+func (f *PartField) other(dtype chunk.DType) *moments.Field {
+	for _, o := range append([]*moments.Field{f.Stats}, f.Others...) {
 		if o.DType() == dtype {
 			return o
 		}
@@ -86,7 +87,7 @@ func (f *PartField) other(dtype chunk.DType) *stats.Field {
 }
 
 // merge adds the samples of o, whose rasters may have other dtypes.
-func (f *PartField) merge(o *stats.Field) error {
+func (f *PartField) merge(o *moments.Field) error {
 	if mine := f.other(o.DType()); mine != nil {
 		return mine.Merge(o)
 	}
@@ -94,7 +95,7 @@ func (f *PartField) merge(o *stats.Field) error {
 		return fault.New(fault.Corrupt, "part", fault.NoOffset, "the field %q has %d bands, and in others %d", f.Name,
 			o.Bands(), f.Stats.Bands())
 	}
-	added, err := stats.NewField(o.DType(), o.Bands())
+	added, err := moments.NewField(o.DType(), o.Bands())
 	if err == nil {
 		err = added.Merge(o)
 	}
@@ -102,7 +103,7 @@ func (f *PartField) merge(o *stats.Field) error {
 		return err
 	}
 	f.Others = append(f.Others, added)
-	slices.SortFunc(f.Others, func(a, b *stats.Field) int { return cmp.Compare(a.DType(), b.DType()) })
+	slices.SortFunc(f.Others, func(a, b *moments.Field) int { return cmp.Compare(a.DType(), b.DType()) })
 	return nil
 }
 
@@ -133,7 +134,7 @@ func MeasureTable(
 	return measure(ctx, sp, o, t, selected, first, count, progress)
 }
 
-// maxPart bounds the JSON of a part, in bytes: the largest state of a field (stats.ParseStates) in base64.
+// maxPart bounds the JSON of a part, in bytes: the largest state of a field (moments.ParseStates) in base64.
 const maxPart = 4 << 30 / 3
 
 // Write writes the part for ReadPart.
@@ -183,7 +184,7 @@ func (p *Part) parse() error {
 	for _, f := range p.Fields {
 		states = append(append(states, f.State), f.States...)
 	}
-	parsed, err := stats.ParseStates(states)
+	parsed, err := moments.ParseStates(states)
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (p *Part) Merge(q *Part) error {
 			return fault.New(fault.Corrupt, "part", fault.NoOffset,
 				"it has the field %q, and others %q, or other bands", added.Name, field.Name)
 		}
-		for _, o := range append([]*stats.Field{added.Stats}, added.Others...) {
+		for _, o := range append([]*moments.Field{added.Stats}, added.Others...) {
 			if err := field.merge(o); err != nil {
 				return err
 			}
@@ -231,7 +232,7 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
 	}
 	for _, field := range p.Fields {
-		report, _ := stats.Joined(append([]*stats.Field{field.Stats}, field.Others...)...) // of as many bands
+		report, _ := moments.Joined(append([]*moments.Field{field.Stats}, field.Others...)...) // of as many bands
 		if len(field.Bands) == len(report.Bands) {
 			for b := range report.Bands {
 				report.Bands[b].Name = field.Bands[b]

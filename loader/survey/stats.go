@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/stats/moments"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -138,14 +139,14 @@ func measure(
 }
 
 // dtypeStats are the accumulators of a raster, by the dtypes of its files.
-type dtypeStats map[chunk.DType]*stats.Field
+type dtypeStats map[chunk.DType]*moments.Field
 
 // of returns the accumulator of a dtype.
-func (d dtypeStats) of(dtype chunk.DType, bands int) (*stats.Field, error) {
+func (d dtypeStats) of(dtype chunk.DType, bands int) (*moments.Field, error) {
 	if f := d[dtype]; f != nil {
 		return f, nil
 	}
-	made, err := stats.NewField(dtype, bands)
+	made, err := moments.NewField(dtype, bands)
 	if err == nil {
 		d[dtype] = made
 	}
@@ -154,8 +155,8 @@ func (d dtypeStats) of(dtype chunk.DType, bands int) (*stats.Field, error) {
 
 // fields returns an empty accumulator for each raster of each field, with the dtype and the number of
 // bands of the first sample that can be read. It also sets remote and rasters.
-func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, error) {
-	var out []*stats.Field
+func (p *pass) fields(ctx context.Context, selected []uint32) ([]*moments.Field, error) {
+	var out []*moments.Field
 	first, err := rows.FirstOf(ctx, p.table, p.spec.Fields, p.columns, p.spec.BadSamples, selected)
 	if err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 			if given.Physical {
 				dtype = chunk.Float32
 			}
-			field, err := stats.NewField(dtype, measuredBands(given, asset.Index))
+			field, err := moments.NewField(dtype, measuredBands(given, asset.Index))
 			if err != nil {
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
@@ -371,7 +372,7 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 
 // tally is a sink that adds the pixels of chunks to a field, without the padding of chunks at the edge.
 type tally struct {
-	field  *stats.Field
+	field  *moments.Field
 	places []int  // the band of the field that each band of the file is; nil: the same
 	times  []int  // the steps of time that the field picks; nil: all
 	line   []byte // scratch: pixels of one band, gathered

@@ -1,4 +1,4 @@
-package stats
+package moments
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // counted counts each value of a type of 8 or 16 bits.
@@ -121,7 +122,7 @@ func (c *counted) merge(a accumulator) {
 }
 
 func (c *counted) measure() known {
-	band := Band{NoData: c.nodata}
+	band := stats.Band{NoData: c.nodata}
 	sums := exactMoments{unit: 0}
 	if c.isFloat() {
 		sums.unit = -133 // bfloat16's smallest number; float16's is 2^-24

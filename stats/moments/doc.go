@@ -1,4 +1,4 @@
-// Package stats measures the samples of rasters by band: count, mean, standard deviation, minimum,
+// Package moments measures the samples of rasters by band: count, mean, standard deviation, minimum,
 // maximum, a histogram of 100 bins, and percentiles, without nodata. It does not read files: each
 // worker feeds decoded samples to a Field of its own, and the Fields of all workers are merged.
 //
@@ -30,4 +30,4 @@
 //
 // A Field can be written as bytes and read in another process (AppendState, ParseState), so
 // parts of a dataset can be measured separately.
-package stats
+package moments

@@ -1,4 +1,4 @@
-package stats_test
+package moments_test
 
 import (
 	"fmt"
@@ -6,14 +6,15 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/stats/moments"
 )
 
 // Two workers measure rows of a band, 0 being nodata; what a model needs follows from both.
 func ExampleField() {
 	nodata := 0.0
-	var workers [2]*stats.Field
+	var workers [2]*moments.Field
 	for i, row := range [][]byte{{1, 2, 0, 3}, {4, 5, 0, 0}} {
-		f, err := stats.NewField(chunk.Uint8, 1)
+		f, err := moments.NewField(chunk.Uint8, 1)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package stats
+package moments
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // Field accumulates the samples of one raster field. It is not safe for concurrent use: each worker
@@ -114,8 +115,8 @@ func (f *Field) Merge(g *Field) error {
 }
 
 // Report returns the statistics so far.
-func (f *Field) Report() FieldReport {
-	report := FieldReport{DType: f.dtype, Bands: make([]Band, len(f.bands))}
+func (f *Field) Report() stats.FieldReport {
+	report := stats.FieldReport{DType: f.dtype, Bands: make([]stats.Band, len(f.bands))}
 	for i, a := range f.bands {
 		samples := a.measure()
 		if report.Bands[i] = samples.report(); len(f.bands) > 1 {

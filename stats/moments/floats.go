@@ -1,4 +1,4 @@
-package stats
+package moments
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // floats measures floats of 32 and 64 bits.
@@ -189,7 +190,7 @@ func (a *floats) moments() *exactMoments {
 }
 
 func (a *floats) measure() known {
-	band := Band{NoData: a.nodata, NaN: a.nan, Inf: a.inf}
+	band := stats.Band{NoData: a.nodata, NaN: a.nan, Inf: a.inf}
 	values := distribution{min: a.min, max: a.max}
 	a.hist.each(func(bin int64, n uint64) {
 		lo, hi := math.Ldexp(float64(bin), a.hist.k), math.Ldexp(float64(bin)+1, a.hist.k)

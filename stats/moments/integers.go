@@ -1,4 +1,4 @@
-package stats
+package moments
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // integers measures integers of 32 and 64 bits. It works on keys, int64 numbers in the order of the
@@ -102,7 +103,7 @@ func (a *integers) merge(acc accumulator) {
 }
 
 func (a *integers) measure() known {
-	band := Band{NoData: a.nodata}
+	band := stats.Band{NoData: a.nodata}
 	moments := exactMoments{n: a.n}
 	moments.sum, moments.squares = a.big()
 	value := func(key int64) float64 { return float64(key) }
@@ -133,7 +134,7 @@ func (a *integers) measure() known {
 		}
 	}
 	if a.n > 0 {
-		band.setRange(a.decimal(a.min), a.decimal(a.max))
+		setRange(&band, a.decimal(a.min), a.decimal(a.max))
 	}
 	return known{band: band, moments: moments, values: values}
 }

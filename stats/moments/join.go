@@ -1,14 +1,16 @@
-package stats
+package moments
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // known has what an accumulator knows of its samples, for its report.
 type known struct {
-	band    Band // its counts, classes and, of integers, its range
+	band    stats.Band // its counts, classes and, of integers, its range
 	moments exactMoments
 	values  distribution
 	// classless says that some of the samples are not counted by value.
@@ -18,11 +20,11 @@ type known struct {
 // Joined returns the statistics of fields whose samples have several types, such as files of uint8 and of uint16. The
 // dtype is the first one's. Count, mean, std, min and max are exact; percentiles are as exact as in the statistics of
 // the types.
-func Joined(fields ...*Field) (FieldReport, error) {
+func Joined(fields ...*Field) (stats.FieldReport, error) {
 	if len(fields) == 1 {
 		return fields[0].Report(), nil
 	}
-	report := FieldReport{DType: fields[0].dtype}
+	report := stats.FieldReport{DType: fields[0].dtype}
 	for _, f := range fields {
 		if len(f.bands) != len(fields[0].bands) {
 			return report, fmt.Errorf("stats: cannot join %d bands with %d", len(f.bands), len(fields[0].bands))
@@ -87,10 +89,10 @@ func (m *exactMoments) join(o *exactMoments) {
 }
 
 // report returns the statistics.
-func (m *known) report() Band {
+func (m *known) report() stats.Band {
 	band := m.band
 	least, greatest := band.Min, band.Max
-	band.fill(&m.moments, &m.values)
+	fill(&band, &m.moments, &m.values)
 	if least != nil { // exact, where a float64 may not be
 		band.Min, band.Max = least, greatest
 	}

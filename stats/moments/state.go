@@ -1,4 +1,4 @@
-package stats
+package moments
 
 import (
 	"encoding/binary"

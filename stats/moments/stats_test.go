@@ -1,4 +1,4 @@
-package stats
+package moments
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/stats"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
@@ -178,7 +179,7 @@ func bytesOf(d chunk.DType, s []uint64) (b []byte) {
 	return b
 }
 
-func measure(t testing.TB, d chunk.DType, nodata *float64, parts ...[]byte) Band {
+func measure(t testing.TB, d chunk.DType, nodata *float64, parts ...[]byte) stats.Band {
 	t.Helper()
 	f, err := NewField(d, 1)
 	if err != nil {
@@ -194,7 +195,7 @@ func measure(t testing.TB, d chunk.DType, nodata *float64, parts ...[]byte) Band
 func near(a, b, tol float64) bool { return a == b || math.Abs(a-b) <= tol }
 
 // check compares a report with the definitions.
-func check(t testing.TB, what string, d chunk.DType, got Band, want slow) {
+func check(t testing.TB, what string, d chunk.DType, got stats.Band, want slow) {
 	t.Helper()
 	n := len(want.values)
 	if got.Count != uint64(n) || got.NoData != want.nodata || got.NaN != want.nan || got.Inf != want.inf {
@@ -240,7 +241,7 @@ func check(t testing.TB, what string, d chunk.DType, got Band, want slow) {
 
 // checkHistogram counts again. A sample closer to an edge than the resolution may be on either side
 // of it.
-func checkHistogram(t testing.TB, what string, got Band, want slow) {
+func checkHistogram(t testing.TB, what string, got stats.Band, want slow) {
 	t.Helper()
 	e, c := got.Histogram.Edges, got.Histogram.Counts
 	if len(e) != 101 || len(c) != 100 || !slices.IsSorted(e) {
@@ -482,7 +483,7 @@ func TestNormalizer(t *testing.T) {
 	f, _ := NewField(chunk.Uint8, 3)
 	f.AddRows(0, []byte{0, 50, 100, 150, 200})
 	f.AddRows(1, []byte{7, 7, 7})
-	r := Report{Fields: map[string]FieldReport{"image": f.Report()}}
+	r := stats.Report{Fields: map[string]stats.FieldReport{"image": f.Report()}}
 	std := math.Sqrt(5000)
 	for _, c := range []struct {
 		kind          string
@@ -490,10 +491,10 @@ func TestNormalizer(t *testing.T) {
 		scale, offset []float64
 		clip          bool
 	}{
-		{MeanStd, []int{1, 0, 0}, []float64{1, 1 / std, 1 / std}, []float64{-7, -100 / std, -100 / std}, false},
-		{MinMax, []int{0, 1}, []float64{1. / 200, 1}, []float64{0, -7}, false},
-		{Percentile, []int{0}, []float64{1. / (197 - 5)}, []float64{-5. / (197 - 5)}, true},
-		{None, nil, nil, nil, false},
+		{stats.MeanStd, []int{1, 0, 0}, []float64{1, 1 / std, 1 / std}, []float64{-7, -100 / std, -100 / std}, false},
+		{stats.MinMax, []int{0, 1}, []float64{1. / 200, 1}, []float64{0, -7}, false},
+		{stats.Percentile, []int{0}, []float64{1. / (197 - 5)}, []float64{-5. / (197 - 5)}, true},
+		{stats.None, nil, nil, nil, false},
 	} {
 		scale, offset, clip, err := r.Normalizer("image", c.kind, c.bands)
 		close := func(a, b []float64) bool {
@@ -511,7 +512,7 @@ func TestNormalizer(t *testing.T) {
 		{"image", []int{2}},
 		{"image", []int(nil)},
 	} {
-		for _, kind := range []string{MeanStd, MinMax, Percentile} {
+		for _, kind := range []string{stats.MeanStd, stats.MinMax, stats.Percentile} {
 			if _, _, _, err := r.Normalizer(bad[0].(string), kind, bad[1].([]int)); err == nil {
 				t.Errorf("%v %s: no error", bad, kind)
 			}
@@ -526,12 +527,13 @@ func TestNormalizer(t *testing.T) {
 func TestReportJSON(t *testing.T) {
 	f, _ := NewField(chunk.Float32, 2)
 	f.AddRows(0, bytesOf(chunk.Float32, samplesOf(chunk.Float32, rand.New(rand.NewPCG(1, 1)), 1000, 3)))
-	r := Report{Version: ReportVersion, Samples: 3, Fields: map[string]FieldReport{"image": f.Report()}}
+	r := stats.Report{Version: stats.ReportVersion, Samples: 3,
+		Fields: map[string]stats.FieldReport{"image": f.Report()}}
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Report
+	var back stats.Report
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -539,8 +541,8 @@ func TestReportJSON(t *testing.T) {
 	if string(b) != string(c) {
 		t.Errorf("%s\n%s", b, c)
 	}
-	s1, o1, _, err1 := r.Normalizer("image", MinMax, []int{0})
-	s2, o2, _, err2 := back.Normalizer("image", MinMax, []int{0})
+	s1, o1, _, err1 := r.Normalizer("image", stats.MinMax, []int{0})
+	s2, o2, _, err2 := back.Normalizer("image", stats.MinMax, []int{0})
 	if err1 != nil || err2 != nil || !slices.Equal(s1, s2) || !slices.Equal(o1, o2) {
 		t.Errorf("%v %v, %v %v", s1, s2, err1, err2)
 	}
@@ -565,7 +567,7 @@ for line in sys.stdin:
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 5))
 	var input strings.Builder
-	var reports []Band
+	var reports []stats.Band
 	var names []string
 	for _, d := range measured {
 		if d == chunk.BFloat16 {
