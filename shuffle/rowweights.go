@@ -72,7 +72,7 @@ func NewRowWeights(ctx context.Context, n int64, read ReadWeights) (*RowWeights,
 	sum := uint64(0)
 	err = each(func(_ int64, piece []byte) {
 		for i := range len(piece) / 4 {
-			sum += w.whole(weightAt(piece, i))
+			sum += w.integer(weightAt(piece, i))
 			if i%weightBlock == weightBlock-1 || i == len(piece)/4-1 {
 				w.sums = append(w.sums, sum)
 			}
@@ -86,8 +86,8 @@ func weightAt(piece []byte, i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(piece[4*i:]))
 }
 
-// whole returns a weight as a whole number, so sums do not depend on their order. The largest has weightBits bits.
-func (w *RowWeights) whole(weight float32) uint64 {
+// integer returns a weight as a whole number, so sums do not depend on their order. The largest has weightBits bits.
+func (w *RowWeights) integer(weight float32) uint64 {
 	if weight == 0 {
 		return 0
 	}
@@ -109,7 +109,7 @@ func (w *RowWeights) at(ctx context.Context, hash uint64, buffer *[4 * weightBlo
 		return 0, err
 	}
 	for i := range int(rows) {
-		if sum += w.whole(weightAt(block, i)); sum > place {
+		if sum += w.integer(weightAt(block, i)); sum > place {
 			return first + int64(i), nil
 		}
 	}

@@ -48,7 +48,7 @@ type Recoded struct {
 	mu       sync.Mutex
 	chunks   map[recodedKey]recodedChunk
 	segments []*segment
-	taken    int64 // bytes of segments and entries, charged to the budget
+	memory   int64 // bytes of segments and entries, charged to the budget
 	counts   RecodedCounts
 	paused   time.Time // until when memory keeps nothing
 	full     time.Time // until when the disk keeps nothing
@@ -62,7 +62,7 @@ type Recoded struct {
 	change  *sync.Cond // of waiting and asked
 	waiting []recoding
 	bytes   int64                   // of waiting
-	asked   map[recodedKey]struct{} // of waiting, and of those that are encoded now
+	pending map[recodedKey]struct{} // of waiting, and of those that are encoded now
 	done    sync.WaitGroup
 }
 
@@ -115,7 +115,7 @@ func NewRecoded(most int64, o *resources.Options) *Recoded {
 	}
 	r := &Recoded{most: most, reserve: procs.Memory() / keptReserve, available: procs.Available,
 		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, disk: o.Disk, turns: o.Turns,
-		asked: map[recodedKey]struct{}{}}
+		pending: map[recodedKey]struct{}{}}
 	r.ctx, r.close = context.WithCancel(context.Background())
 	r.change = sync.NewCond(&r.work)
 	r.leave = o.Budget.Join(r)
@@ -156,7 +156,7 @@ func (r *Recoded) Counts() RecodedCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counts := r.counts
-	counts.Bytes = r.taken
+	counts.Bytes = r.memory
 	return counts
 }
 
@@ -164,7 +164,7 @@ func (r *Recoded) Counts() RecodedCounts {
 func (r *Recoded) Settle() {
 	r.work.Lock()
 	defer r.work.Unlock()
-	for len(r.asked) > 0 && r.ctx.Err() == nil {
+	for len(r.pending) > 0 && r.ctx.Err() == nil {
 		r.change.Wait()
 	}
 }
@@ -287,10 +287,10 @@ func (r *Recoded) admit(c *recoding) bool {
 	n := int64(len(c.content))
 	r.work.Lock()
 	defer r.work.Unlock()
-	if _, ok := r.asked[c.key]; ok || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
+	if _, ok := r.pending[c.key]; ok || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
 		return false
 	}
-	r.asked[c.key] = struct{}{}
+	r.pending[c.key] = struct{}{}
 	r.bytes += n
 	return true
 }
@@ -345,7 +345,7 @@ func (r *Recoded) finish(c *recoding) (last bool) {
 	r.work.Lock()
 	defer r.work.Unlock()
 	r.bytes -= int64(len(c.content))
-	delete(r.asked, c.key)
+	delete(r.pending, c.key)
 	r.change.Broadcast()
 	return len(r.waiting) == 0
 }
@@ -413,7 +413,7 @@ func (r *Recoded) keep(key recodedKey, frame []byte) (kept bool) {
 		memory, err := newPages(size)
 		if err != nil {
 			unused = int64(size)
-			r.taken -= unused
+			r.memory -= unused
 			r.paused = time.Now().Add(recodedPause)
 			return false
 		}
@@ -435,18 +435,18 @@ func (r *Recoded) keep(key recodedKey, frame []byte) (kept bool) {
 
 // charge takes n bytes of the bound and the budget. It needs the lock.
 func (r *Recoded) charge(n int64) bool {
-	if r.taken+n > r.most || !r.budget.TryAcquire(n) {
+	if r.memory+n > r.most || !r.budget.TryAcquire(n) {
 		return false
 	}
-	r.taken += n
+	r.memory += n
 	return true
 }
 
 // free frees segments that no reader uses until all take at most bound bytes, the last ones first.
 func (r *Recoded) free(bound int64) (more bool) {
 	r.mu.Lock()
-	before := r.taken
-	for i := len(r.segments) - 1; i >= 0 && r.taken > bound; i-- {
+	before := r.memory
+	for i := len(r.segments) - 1; i >= 0 && r.memory > bound; i-- {
 		old := r.segments[i]
 		if old.readers > 0 {
 			continue
@@ -455,15 +455,15 @@ func (r *Recoded) free(bound int64) (more bool) {
 			delete(r.chunks, key)
 		}
 		r.counts.Chunks -= int64(len(old.keys))
-		r.taken -= int64(len(old.memory.Bytes()) + recodedEntry*len(old.keys))
+		r.memory -= int64(len(old.memory.Bytes()) + recodedEntry*len(old.keys))
 		old.memory.Free()
 		r.segments = slices.Delete(r.segments, i, i+1)
 	}
 	if len(r.segments) == 0 { // what is left are chunks that are not worth it
 		clear(r.chunks)
-		r.taken = 0
+		r.memory = 0
 	}
-	due, more := before-r.taken, len(r.segments) > 0
+	due, more := before-r.memory, len(r.segments) > 0
 	r.mu.Unlock()
 	r.budget.Release(due)
 	return more

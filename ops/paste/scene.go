@@ -92,7 +92,7 @@ type gaps struct {
 	scene       *catalog.Asset
 	workers     int
 	first, last int    // rows that were read
-	found       []bool // of their pixels: whether a band has one
+	valid       []bool // of their pixels: whether a band has one
 }
 
 // gapBytes is about how much of a scene is read at a time: rows of some tiles of a Sentinel-2 scene.
@@ -115,8 +115,8 @@ func (g *gaps) clear(y, rows int, strip []byte, classes bool) error {
 				return err
 			}
 		}
-		for column, found := range g.found[(y+row-g.first)*x.Width:][:x.Width] {
-			if found {
+		for column, valid := range g.valid[(y+row-g.first)*x.Width:][:x.Width] {
+			if valid {
 				continue
 			}
 			for pos := (row*x.Width + column) * len(nothing); pos < len(strip); pos += plane {
@@ -148,11 +148,11 @@ func (g *gaps) read(y int) error {
 	}
 	defer read.Release()
 	part := (g.last - g.first) * x.Width
-	g.found = slices.Grow(g.found[:0], part)[:part]
+	g.valid = slices.Grow(g.valid[:0], part)[:part]
 	for i := range part {
-		g.found[i] = false
-		for k := i; k < len(read.Valid) && !g.found[i]; k += part {
-			g.found[i] = read.Valid[k] != 0
+		g.valid[i] = false
+		for k := i; k < len(read.Valid) && !g.valid[i]; k += part {
+			g.valid[i] = read.Valid[k] != 0
 		}
 	}
 	return nil

@@ -123,7 +123,7 @@ type opening struct {
 func (f *File) opening(ctx context.Context, leaf, group int, s Scan) *opening {
 	opened := &opening{keep: s.Keep}
 	open := func() (err error) {
-		if s.Keep || f.whole == 0 {
+		if s.Keep || f.oneRead == 0 {
 			opened.chunk, err = f.open(ctx, leaf, group)
 		} else {
 			opened.chunk = chunk{key: pageKey{file: f.number, column: leaf, group: group}}

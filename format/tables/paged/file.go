@@ -15,7 +15,7 @@ type File struct {
 	Cache *Cache
 
 	number  int   // among the files that share the cache
-	whole   int64 // see New
+	oneRead int64 // see New
 	mu      sync.Mutex
 	located map[pageKey]*parquet.Pages // by column and group
 }
@@ -23,7 +23,7 @@ type File struct {
 // New returns a file whose decoded pages are kept in a cache, which other files may share: number tells them apart.
 // Columns of a row group that have up to whole bytes are read in one request, others page by page.
 func New(f *parquet.File, cache *Cache, number int, whole int64) *File {
-	return &File{File: f, Cache: cache, number: number, whole: whole, located: map[pageKey]*parquet.Pages{}}
+	return &File{File: f, Cache: cache, number: number, oneRead: whole, located: map[pageKey]*parquet.Pages{}}
 }
 
 // chunk is a column of a row group whose pages are located.
@@ -61,7 +61,7 @@ func (f *File) open(ctx context.Context, leaf, group int) (chunk, error) {
 
 // locate locates the pages of a column.
 func (f *File) locate(ctx context.Context, c *chunk) (err error) {
-	if c.file, err = f.Buffered(ctx, c.key.group, c.key.column, f.whole); err == nil {
+	if c.file, err = f.Buffered(ctx, c.key.group, c.key.column, f.oneRead); err == nil {
 		c.pages, err = c.file.Pages(ctx, c.key.group, c.key.column)
 	}
 	return err

@@ -179,7 +179,7 @@ type csvTable struct {
 	names         []string
 	into          []*texts // nil: not wanted
 	rows          int64
-	kept, charged int64             // bytes
+	bytes, charge int64             // of the values, and how many of them are charged to the budget
 	paths         []string          // the columns of the paths of several files, behind those of the files
 	from          map[string]string // and their values in the rows of a file
 }
@@ -275,15 +275,15 @@ func (t *csvTable) records(reader *csv.Reader, file *records, data []string) err
 					int64(math.MaxUint32))
 			}
 			add(column, value)
-			t.kept += int64(len(value)) + 8
+			t.bytes += int64(len(value)) + 8
 		}
 		// Twice, because a slice that grows is copied into one that is up to twice as long.
-		if growth := 2*t.kept - t.charged; growth > 0 {
+		if growth := 2*t.bytes - t.charge; growth > 0 {
 			growth = max(growth, csvStep)
 			if err := budget.Grow(t.ctx, growth); err != nil {
 				return err
 			}
-			t.charged += growth
+			t.charge += growth
 		}
 		t.rows++
 	}
