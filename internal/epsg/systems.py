@@ -1,9 +1,10 @@
-"""Writes systems.txt: the coordinate reference systems that package epsg knows, out of PROJ's copy of the EPSG dataset.
+"""Writes systems.txt, the CRSs that package epsg knows, out of PROJ's copy of the EPSG dataset.
 
     pip install pyproj && python internal/epsg/systems.py > internal/epsg/systems.txt
 
-The EPSG dataset is owned by the International Association of Oil & Gas Producers (IOGP, https://epsg.org); its terms of use
-allow parts of it to be passed on. systems.txt says so in its first lines.
+The EPSG dataset is owned by the International Association of Oil & Gas Producers (IOGP,
+https://epsg.org); its terms of use allow parts of it to be passed on. systems.txt says so in its
+first lines.
 """
 
 import re
@@ -19,15 +20,54 @@ from pyproj.transformer import TransformerGroup
 warnings.filterwarnings("ignore")
 
 PROJECTIONS = {
-    "tmerc": "tmerc", "utm": "tmerc", "merc": "merc", "webmerc": "webmerc", "lcc": "lcc", "aea": "aea", "laea": "laea",
-    "stere": "stere", "sterea": "sterea", "omerc": "omerc", "somerc": "somerc", "cea": "cea", "eqc": "eqc", "sinu": "sinu",
-    "moll": "moll", "poly": "poly",
-}  # fmt: skip
+    "tmerc": "tmerc",
+    "utm": "tmerc",
+    "merc": "merc",
+    "webmerc": "webmerc",
+    "lcc": "lcc",
+    "aea": "aea",
+    "laea": "laea",
+    "stere": "stere",
+    "sterea": "sterea",
+    "omerc": "omerc",
+    "somerc": "somerc",
+    "cea": "cea",
+    "eqc": "eqc",
+    "sinu": "sinu",
+    "moll": "moll",
+    "poly": "poly",
+}
 KEYS = ["lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0", "alpha", "gamma"]
-IGNORED = {"proj", "zone", "south", "datum", "ellps", "a", "b", "rf", "R", "f", "units", "to_meter", "no_defs", "type", "pm", "axis", "k",
-           "nadgrids", "wktext", "vunits", "towgs84", "no_uoff"}  # fmt: skip
-# Codes beside EPSG's own: ESRI's world and continental projections, and the old names of web Mercator.
-ESRI = {*range(53001, 53100), *range(54001, 54100), *range(102001, 102200)} - {53021, 54021}  # polyconic maps do not hold the world
+IGNORED = {
+    "proj",
+    "zone",
+    "south",
+    "datum",
+    "ellps",
+    "a",
+    "b",
+    "rf",
+    "R",
+    "f",
+    "units",
+    "to_meter",
+    "no_defs",
+    "type",
+    "pm",
+    "axis",
+    "k",
+    "nadgrids",
+    "wktext",
+    "vunits",
+    "towgs84",
+    "no_uoff",
+}
+# Codes beside EPSG's own: ESRI's world and continental projections, and the old names of web
+# Mercator.
+ESRI = {*range(53001, 53100), *range(54001, 54100), *range(102001, 102200)} - {
+    53021,
+    54021,
+}  # polyconic maps do not hold the world
 WEB_MERCATOR = [900913, 3785, 102100, 102113]
 
 
@@ -48,7 +88,10 @@ def words(name):
 
 
 def shift(code):
-    """Returns the transformation of a datum to WGS 84 as 7 Helmert parameters (EPSG method 9606), "" for none that is known."""
+    """Returns the transformation of a datum to WGS 84 as 7 Helmert parameters (EPSG method 9606).
+
+    It returns "" if none is known.
+    """
     try:
         group = TransformerGroup(f"EPSG:{code}", "EPSG:4326", always_xy=True, allow_ballpark=False)
     except Exception:
@@ -57,7 +100,17 @@ def shift(code):
         text = t.to_proj4() if hasattr(t, "to_proj4") else t.definition
         steps = [s for s in re.split(r"\+?step", text) if s.strip()]
         names = [m.group(1) for s in steps for m in [re.search(r"proj=(\w+)", s)] if m]
-        if "grid" in text or set(names) - {"pipeline", "unitconvert", "axisswap", "cart", "push", "pop", "helmert", "noop", "longlat"}:
+        if "grid" in text or set(names) - {
+            "pipeline",
+            "unitconvert",
+            "axisswap",
+            "cart",
+            "push",
+            "pop",
+            "helmert",
+            "noop",
+            "longlat",
+        }:
             continue
         h = [s for s in steps if "proj=helmert" in s]
         if not h:
@@ -68,7 +121,13 @@ def shift(code):
         sign = -1.0 if "coordinate_frame" in h[0] else 1.0
         if "inv" in h[0].split():
             continue
-        p = [v.get("x", 0), v.get("y", 0), v.get("z", 0), *(sign * v.get(k, 0) for k in ("rx", "ry", "rz")), v.get("s", 0)]
+        p = [
+            v.get("x", 0),
+            v.get("y", 0),
+            v.get("z", 0),
+            *(sign * v.get(k, 0) for k in ("rx", "ry", "rz")),
+            v.get("s", 0),
+        ]
         while p and p[-1] == 0:
             p.pop()
         return ",".join(number(x) for x in p) or "0"
@@ -105,11 +164,20 @@ def projected(authority, code, write):
         p = crs.to_dict()
     except Exception:
         return None
-    if p.get("proj") not in PROJECTIONS or set(p) - IGNORED - set(KEYS) or p.get("axis", "enu") not in ("enu", "wsu", "neu"):
+    if (
+        p.get("proj") not in PROJECTIONS
+        or set(p) - IGNORED - set(KEYS)
+        or p.get("axis", "enu") not in ("enu", "wsu", "neu")
+    ):
         return None
     kind = PROJECTIONS[p["proj"]]
     if p["proj"] == "utm":
-        p |= {"lon_0": 6 * p["zone"] - 183, "k_0": 0.9996, "x_0": 500000, "y_0": 10000000 if "south" in p else 0}
+        p |= {
+            "lon_0": 6 * p["zone"] - 183,
+            "k_0": 0.9996,
+            "x_0": 500000,
+            "y_0": 10000000 if "south" in p else 0,
+        }
     if "k" in p:
         p["k_0"] = p["k"]
     if p["proj"] == "merc" and crs.to_epsg() == 3857 or "nadgrids" in p:
@@ -165,8 +233,12 @@ def main():
             lines[code] = line
     for code in WEB_MERCATOR:
         lines[code] = projected("EPSG", 3857, code)
-    print(f"# By systems.py, with PROJ {pyproj.proj_version_str}, from the EPSG dataset {pyproj.database.get_database_metadata('EPSG.VERSION')}")
-    print("# (IOGP, https://epsg.org), beside some of ESRI's codes. Lengths are metres, angles degrees. See table.go.")
+    version = pyproj.database.get_database_metadata("EPSG.VERSION")
+    print(
+        f"# By systems.py, with PROJ {pyproj.proj_version_str}, from the EPSG dataset {version}\n"
+        "# (IOGP, https://epsg.org), beside some of ESRI's codes. "
+        "Lengths are metres, angles degrees. See table.go."
+    )
     for code in sorted(lines):
         print(lines[code])
     print(f"{len(lines)} lines, {left} projected CRSs of EPSG left out", file=sys.stderr)
