@@ -40,7 +40,9 @@ func cellTable(t *testing.T, cells, side int) (file []byte, pixels [][]byte) {
 	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (1, %d, %d), }", side, side)
 	head = "\x93NUMPY\x01\x00\x76\x00" + head + strings.Repeat(" ", 117-len(head)) + "\n"
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[cellRow](&b, parquet.PageBufferSize(1<<30), parquet.DataPageStatistics(false))
+	// A page ends where a row group does. The writer allocates so many bytes for each column at once.
+	pageEnd := parquet.PageBufferSize(2 * cells * (side*side + len(head)))
+	w := parquet.NewGenericWriter[cellRow](&b, pageEnd, parquet.DataPageStatistics(false))
 	random := rand.NewChaCha8([32]byte{7})
 	for k := range pageCells * cellPages {
 		one := make([]byte, side*side)

@@ -25,8 +25,8 @@ func TestAnnouncedCellStays(t *testing.T) {
 		_, _ = random.Read(rows[i].Cell)
 	}
 	var file bytes.Buffer
-	w := parquet.NewGenericWriter[row](&file, parquet.PageBufferSize(1<<30))
-	for range 2 { // row groups of one page
+	w := parquet.NewGenericWriter[row](&file, parquet.PageBufferSize(1<<20)) // which holds all rows
+	for range 2 {                                                            // row groups of one page
 		if _, err := w.Write(rows); err != nil {
 			t.Fatal(err)
 		}
