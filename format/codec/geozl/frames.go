@@ -26,7 +26,7 @@ func (f frames) Decompress(dst, src []byte, t *chunk.Tile) error {
 const recoderGraph = "planar>zigzag>pfor"
 
 func newRecoder() chunk.Recoder {
-	encoder, err := openzl.NewEncoder(recoderGraph, openzl.EncodeOptions{Geozl: openzl.Geozl19})
+	encoder, err := openzl.NewEncoder(recoderGraph, openzl.EncodeOptions{Geozl: openzl.Geozl19, Fast: true})
 	if err != nil {
 		return nil // the graph is one of the package's
 	}

@@ -2,6 +2,7 @@ package geozl
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,5 +68,37 @@ func TestOriginal(t *testing.T) {
 	t.Logf("%d frames read, %d refused", read, refused)
 	if read < len(files)/2 {
 		t.Errorf("only %d of %d frames are sound", read, len(files))
+	}
+}
+
+// TestFastFrames: frames of a cache hold the same samples as others, and no checksum.
+func TestFastFrames(t *testing.T) {
+	encoder, err := openzl.NewEncoder("planar>zigzag>pfor", openzl.EncodeOptions{Geozl: openzl.Geozl19, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := openzl.NewDecoder(openzl.Options{Custom: Codecs()})
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		width, h, w := 1<<r.IntN(4), 1+r.IntN(40), 1+r.IntN(40)
+		samples := make([]byte, h*w*width)
+		for i := range samples {
+			if i%width == 0 || r.IntN(30) == 0 { // some numbers are long
+				samples[i] = byte(r.Uint32() >> r.IntN(9))
+			}
+		}
+		frame, err := encoder.Encode(nil, samples, width, h, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(samples))
+		if err := decoder.Decompress(got, frame, width); err != nil || !bytes.Equal(got, samples) {
+			t.Fatalf("%d by %d numbers of %d bytes: other samples, %v", h, w, width, err)
+		}
+		// Samples that do not shrink are stored as they are, with checksums.
+		info, err := openzl.Inspect(frame)
+		if err != nil || len(frame) < len(samples) && (info.ContentChecksum || info.ChunkChecksum) {
+			t.Fatalf("checksums: %+v, %v", info, err)
+		}
 	}
 }

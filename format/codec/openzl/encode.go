@@ -55,6 +55,9 @@ type EncodeOptions struct {
 	// figures of PivCo for processors with AVX-512 VBMI2, with AVX2, and others. Best has the default DefaultMaxCost,
 	// auto none.
 	MaxCost float64
+	// Fast is for frames that only this process, or a cache with checksums of its own, keeps. They decode 1.3 times as
+	// fast and are 3 % larger: they carry no checksums, and pfor has fewer numbers that it puts in place one by one.
+	Fast bool
 }
 
 // DefaultMaxCost is the default of EncodeOptions.MaxCost for best: the cost of planar>zigzag>transpose>zstd of
@@ -81,6 +84,8 @@ type Encoder struct {
 	trial []byte
 	pivco *kernel.Pivco
 	loops kernel.PivcoLoops // the processor, for the costs of graphs
+
+	exceptionCost int // see kernel.ExceptionCost
 }
 
 // NewEncoder returns an encoder for a graph, named by its parts in the order in which they are
@@ -102,7 +107,10 @@ type Encoder struct {
 // The error, of kind Unsupported, names the part that is not one of these.
 func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 	o.Level = cmp.Or(o.Level, DefaultLevel)
-	encoder := &Encoder{opt: o, loops: kernel.PivcoHere()}
+	encoder := &Encoder{opt: o, loops: kernel.PivcoHere(), exceptionCost: kernel.ExceptionCost}
+	if o.Fast {
+		encoder.w.bare, encoder.exceptionCost = true, kernel.FastExceptionCost
+	}
 	if encoder.auto = graph == "auto" || graph == "best"; encoder.auto {
 		if graph == "best" && o.MaxCost == 0 {
 			encoder.opt.MaxCost = DefaultMaxCost
@@ -116,9 +124,9 @@ func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 
 // Encode appends to dst a frame of format version 24, or 27 where it has PivCo Huffman. It holds samples,
 // little-endian numbers of width bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several
-// bands may follow each other as further rows. The frame carries both checksums, as frames of the original
-// library do by default. If the graph does not make the samples smaller, the frame stores them as they are. The
-// error, of kind Unsupported, says that the sizes contradict each other, or that the graph does not suit the
+// bands may follow each other as further rows. Without Fast, the frame carries both checksums, as frames of the
+// original library do by default. If the graph does not make the samples smaller, the frame stores them as they
+// are. The error, of kind Unsupported, says that the sizes contradict each other, or that the graph does not suit the
 // samples.
 func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {

@@ -11,7 +11,8 @@ import (
 func (e *Encoder) pfor(at slot, id uint32, more, numbers []byte, width int) {
 	head := binary.LittleEndian.AppendUint64(nil, uint64(len(numbers)/width))
 	head = append(append(head, byte(width)), more...)
-	packed := e.keep(kernel.AppendPfor(e.buffer(kernel.PforBound(len(numbers), width))[:0], numbers, width))
+	packed := e.keep(kernel.AppendPfor(e.buffer(kernel.PforBound(len(numbers), width))[:0], numbers, width,
+		e.exceptionCost))
 	e.store(e.chain(at, id, e.w.header(head...)), packed)
 }
 
@@ -56,7 +57,7 @@ func (e *Encoder) lanes(grid, numbers []byte, width int) {
 	mark := e.used
 	for plane := range width {
 		lane := split[plane*count : (plane+1)*count]
-		packed := e.keep(kernel.AppendPfor(e.buffer(kernel.PforBound(count, 1))[:0], lane, 1))
+		packed := e.keep(kernel.AppendPfor(e.buffer(kernel.PforBound(count, 1))[:0], lane, 1, e.exceptionCost))
 		weights, coded := e.pivcoCode(lane)
 		mode := byte(lanePivco)
 		// pfor decodes faster, so PivCo Huffman needs to be smaller by 1/64 to be worth it, as FSE does.

@@ -39,6 +39,7 @@ type frameWriter struct {
 	nodes  []writtenNode
 	head   []byte // holds the headers of all nodes
 	newest uint32 // format version that the nodes need; 0 for writeVersion
+	bare   bool   // frames carry no checksums
 }
 
 func (w *frameWriter) reset() {
@@ -70,13 +71,19 @@ func (w *frameWriter) varintHeader(v uint64) []byte {
 	return w.header(binary.AppendUvarint(nil, v)...)
 }
 
-// appendTo appends the frame of content, with both checksums, to dst.
+// appendTo appends the frame of content to dst, with both checksums unless frames are bare.
 func (w *frameWriter) appendTo(dst, content []byte) []byte {
 	frame := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, magicBase+max(w.newest, writeVersion))
-	dst = append(dst, 3, 1|2<<4) // both checksums; one output, numeric
+	sums := byte(3) // of the content and of the stored bytes
+	if w.bare {
+		sums = 0
+	}
+	dst = append(dst, sums, 1|2<<4) // one output, numeric
 	dst = binary.AppendUvarint(dst, uint64(len(content))+1)
-	dst = append(dst, byte(xxh3.Hash(dst[frame:])))
+	if !w.bare {
+		dst = append(dst, byte(xxh3.Hash(dst[frame:])))
+	}
 
 	chunk := len(dst)
 	dst = w.appendMap(dst)
@@ -88,8 +95,10 @@ func (w *frameWriter) appendTo(dst, content []byte) []byte {
 	for stream := range w.stored {
 		dst = append(dst, stream...)
 	}
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(content)))
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(dst[chunk:])))
+	if !w.bare {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(content)))
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(dst[chunk:])))
+	}
 	return append(dst, 0)
 }
 

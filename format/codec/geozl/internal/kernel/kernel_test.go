@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -155,6 +156,57 @@ func TestPforBody(t *testing.T) {
 			if want := slowBody(src, width, nbits); !slices.Equal(got, want) {
 				t.Fatalf("width %d, %d bits differ", width, nbits)
 			}
+		}
+	}
+}
+
+// TestPforExceptions: exceptions have their upper bits at their positions, in either form of these, whatever follows
+// the block; positions that do not rise, and bitmaps of another count, are refused.
+func TestPforExceptions(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 3000 {
+		width := 1 << r.IntN(4)
+		nbits := r.IntN(8 * width)
+		extra, count := 1+r.IntN(8*width-nbits), 1+r.IntN(PforBlock-1)
+		positions := r.Perm(PforBlock)[:count]
+		slices.Sort(positions)
+		list := r.IntN(2) == 0
+		head, places := byte(extra), make([]byte, PforBlock/8)
+		if list {
+			head, places = head|128, places[:0]
+		}
+		high := make([]byte, (count*extra+7)/8)
+		body := make([]byte, nbits*PforBlock/8)
+		for i := range body {
+			body[i] = byte(r.Uint32())
+		}
+		want := slowBody(body, width, nbits)
+		for i, position := range positions {
+			if list {
+				places = append(places, byte(position))
+			} else {
+				places[position/8] |= 1 << (position % 8)
+			}
+			for bit := range extra {
+				set := byte(r.IntN(2))
+				high[(i*extra+bit)/8] |= set << ((i*extra + bit) % 8)
+				want[position*width+(nbits+bit)/8] |= set << ((nbits + bit) % 8)
+			}
+		}
+		src := slices.Concat([]byte{byte(nbits), byte(count), head}, places, high, body)
+		got := make([]byte, PforBlock*width)
+		if !Pfor(got, src, width) || !slices.Equal(got, want) {
+			t.Fatalf("width %d, %d + %d bits, %d exceptions, list %v: other numbers", width, nbits, extra, count, list)
+		}
+		if list && count > 1 {
+			src[4] = src[3]
+		} else if !list {
+			src[3+r.IntN(PforBlock/8)] ^= 1 << r.IntN(8)
+		} else {
+			continue
+		}
+		if Pfor(got, src, width) {
+			t.Fatalf("list %v: wrong positions are taken", list)
 		}
 	}
 }

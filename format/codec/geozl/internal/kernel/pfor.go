@@ -14,13 +14,14 @@ const PforBlock = 256
 // the last block are left out. It reports whether src is exactly such blocks.
 func Pfor(dst, src []byte, width int) bool {
 	var last [8 * PforBlock]byte
+	var upper [PforBlock]uint64
 	for len(dst) > 0 {
 		out := last[:width*PforBlock]
 		whole := len(dst) >= len(out)
 		if whole {
 			out = dst[:len(out)]
 		}
-		size := pforOne(out, src, width)
+		size := pforOne(out, src, width, &upper)
 		if size == 0 {
 			return false
 		}
@@ -39,7 +40,7 @@ func Pfor(dst, src []byte, width int) bool {
 // A block is the bits of a number in the body and the number of exceptions. If there are exceptions, these
 // follow: the number of their bits above the body's (the top bit gives the form of the positions),
 // the positions (a bitmap, or a list in rising order), and the bits of the exceptions. Then comes the body.
-func pforOne(dst, src []byte, width int) int {
+func pforOne(dst, src []byte, width int, upper *[PforBlock]uint64) int {
 	if len(src) < 2 {
 		return 0
 	}
@@ -62,86 +63,96 @@ func pforOne(dst, src []byte, width int) int {
 		if extra == 0 || nbits+extra > 8*width || pos > len(src) {
 			return 0
 		}
-		positions, high = src[3:3+size], src[3+size:pos]
+		positions, high = src[3:3+size], src[3+size:]
 	}
 	end := pos + nbits*PforBlock/8
 	if end > len(src) {
 		return 0
 	}
 	pforBody(dst, src[pos:end], width, nbits)
-	if count > 0 && !patch(dst, positions, high, width, nbits, extra, count, list) {
+	if count == 0 {
+		return end
+	}
+	if !list {
+		var all [PforBlock]byte
+		if positions = listOf(positions, &all); len(positions) != count {
+			return 0
+		}
+	} else if !rising(positions) {
 		return 0
 	}
+	unpack(upper[:count], high, extra)
+	patch(dst, positions, upper, width, nbits)
 	return end
 }
 
-// patch adds the upper bits of exceptions, extra bits each, above the lower nbits of the numbers at their
-// positions.
-func patch(dst, positions, high []byte, width, nbits, extra, count int, list bool) bool {
-	if list {
-		for previous, position := range positions[1:] {
-			if position <= positions[previous] {
-				return false
-			}
-		}
-		patchAll(dst, positions, high, width, nbits, extra)
-		return true
-	}
-	// A bitmap becomes a list. More bits than exceptions would read past high.
-	var start [PforBlock]byte
+// listOf returns the positions of the ones of a bitmap, which it writes to all.
+func listOf(bitmap []byte, all *[PforBlock]byte) []byte {
 	found := 0
-	for i := 0; i < len(positions); i += 8 {
-		for word := binary.LittleEndian.Uint64(positions[i:]); word != 0; word &= word - 1 {
-			start[found&(PforBlock-1)] = byte(8*i + bits.TrailingZeros64(word))
+	for i := 0; i < len(bitmap); i += 8 {
+		for word := binary.LittleEndian.Uint64(bitmap[i:]); word != 0; word &= word - 1 {
+			all[found&(PforBlock-1)] = byte(8*i + bits.TrailingZeros64(word))
 			found++
 		}
 	}
-	if found != count {
-		return false
+	return all[:found]
+}
+
+// rising reports whether each position is above the one before it.
+func rising(positions []byte) bool {
+	for previous, position := range positions[1:] {
+		if position <= positions[previous] {
+			return false
+		}
 	}
-	patchAll(dst, start[:found], high, width, nbits, extra)
 	return true
 }
 
-// patchAll adds the upper bits of all exceptions.
-func patchAll(dst, positions, high []byte, width, nbits, extra int) {
+// patch adds the upper bits of exceptions above the lower nbits of the numbers at their positions.
+func patch(dst, positions []byte, upper *[PforBlock]uint64, width, nbits int) {
+	uppers, shift := upper[:len(positions)], nbits&63
 	switch width {
 	case 1:
 		dst = dst[:PforBlock]
-		for exception, position := range positions {
-			dst[position] |= byte(bitsAt(high, exception*extra, extra) << (nbits & 63))
+		for i, position := range positions {
+			dst[position] |= byte(uppers[i] << shift)
 		}
 	case 2:
 		dst = dst[:2*PforBlock]
-		for exception, position := range positions {
-			upper := uint16(bitsAt(high, exception*extra, extra) << (nbits & 63))
+		for i, position := range positions {
 			number := dst[2*int(position) : 2*int(position)+2]
-			binary.LittleEndian.PutUint16(number, binary.LittleEndian.Uint16(number)|upper)
+			binary.LittleEndian.PutUint16(number, binary.LittleEndian.Uint16(number)|uint16(uppers[i]<<shift))
 		}
 	case 4:
 		dst = dst[:4*PforBlock]
-		for exception, position := range positions {
-			upper := uint32(bitsAt(high, exception*extra, extra) << (nbits & 63))
+		for i, position := range positions {
 			number := dst[4*int(position) : 4*int(position)+4]
-			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)|upper)
+			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)|uint32(uppers[i]<<shift))
 		}
 	default:
 		dst = dst[:8*PforBlock]
-		for exception, position := range positions {
-			upper := bitsAt(high, exception*extra, extra) << (nbits & 63)
+		for i, position := range positions {
 			number := dst[8*int(position) : 8*int(position)+8]
-			binary.LittleEndian.PutUint64(number, binary.LittleEndian.Uint64(number)|upper)
+			binary.LittleEndian.PutUint64(number, binary.LittleEndian.Uint64(number)|uppers[i]<<shift)
 		}
 	}
 }
 
-// bitsAt returns n bits, at most 64, from bit pos of b on, lowest first.
-func bitsAt(b []byte, pos, n int) uint64 {
-	// A word from any bit of its first byte on has 57 bits.
-	if offset := pos >> 3; n <= 57 && offset+8 <= len(b) {
-		return binary.LittleEndian.Uint64(b[offset:]) >> (pos & 7) & (1<<(n&63) - 1)
+// unpack fills dst with the first numbers of src, n bits each, at most 64, lowest first.
+func unpack(dst []uint64, src []byte, n int) {
+	pos := 0
+	// A word from any bit of its first byte on has 57 bits. The body follows in src, so words rarely end too late.
+	if n <= 57 {
+		mask := uint64(1)<<n - 1
+		for pos>>3+8 <= len(src) && len(dst) > 0 {
+			dst[0] = binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7) & mask
+			dst, pos = dst[1:], pos+n
+		}
 	}
-	return cursor.BitsAt(b, pos, n)
+	for i := range dst {
+		dst[i] = cursor.BitsAt(src, pos, n)
+		pos += n
+	}
 }
 
 // pforBodyGo fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of a block

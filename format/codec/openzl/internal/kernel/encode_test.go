@@ -221,6 +221,7 @@ func TestPforBits(t *testing.T) {
 			return n
 		}
 		_ = above(0)
+		exceptionCost := rapid.SampledFrom([]int{ExceptionCost, FastExceptionCost}).Draw(t, "cost")
 		want, wantCount := longest, 0
 		best := longest * pforBlock / 8
 		for body := longest - 1; body >= 0; body-- {
@@ -230,7 +231,7 @@ func TestPforBits(t *testing.T) {
 				best, want, wantCount = size, body, n
 			}
 		}
-		nbits, extra, count := pforBits(block, width)
+		nbits, extra, count := pforBits(block, width, exceptionCost)
 		if nbits != want || count != wantCount || count > 0 && extra != longest-want {
 			t.Fatalf("%d bits, %d more for %d numbers; want %d, for %d", nbits, extra, count, want, wantCount)
 		}
