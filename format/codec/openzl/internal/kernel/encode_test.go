@@ -237,3 +237,40 @@ func TestPforBits(t *testing.T) {
 		}
 	})
 }
+
+// TestPforLoops: the loops of this processor find the exceptions, and write the bits, that those in Go do.
+func TestPforLoops(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 2000 {
+		width := 1 << r.IntN(4)
+		nbits := 1 + r.IntN(8*width-1)
+		block := make([]byte, pforBlock*width)
+		for i := range pforBlock {
+			PutLE(block, i, width, r.Uint64()>>r.IntN(64))
+		}
+		lowest := lowestOf(width)
+		var positions [pforBlock]byte
+		var want []byte
+		for i := range pforBlock {
+			if LE(block, i, width)>>nbits != 0 {
+				want = append(want, byte(i))
+			}
+		}
+		positionsAbove(&positions, block, width, ^lowest[nbits])
+		if !bytes.Equal(positions[:len(want)], want) {
+			t.Fatalf("width %d, above %d bits: %v, want %v", width, nbits, positions[:len(want)], want)
+		}
+		var masks, wantMasks aboveMasks
+		above(&masks, block, width, ^lowest[nbits])
+		aboveGo(&wantMasks, block, width, ^lowest[nbits])
+		if masks != wantMasks {
+			t.Fatalf("width %d, above %d bits: masks differ", width, nbits)
+		}
+		got, packed := make([]byte, nbits*pforBlock/8), make([]byte, nbits*pforBlock/8)
+		pack(got, block, lowest, nbits, width)
+		packGo(packed, block, lowest, nbits, width)
+		if !bytes.Equal(got, packed) {
+			t.Fatalf("width %d, %d bits: other bytes", width, nbits)
+		}
+	}
+}

@@ -55,6 +55,13 @@ func (r *rooms) plain(back bool, n int) {
 	for _, w := range []int{1, 2, 4, 8} {
 		src, dst := r.noise(r.src, back, n*w), r.dst.At(back, n*w)
 		Zigzag(dst, src, w)
+		if n == pforBlock {
+			var masks aboveMasks
+			above(&masks, src, w, ^uint64(0))
+			for nbits := 1; nbits < 8*w; nbits++ {
+				pack(r.dst.At(back, nbits*pforBlock/8), src, lowestOf(w), nbits, w)
+			}
+		}
 		if n > 0 {
 			Delta(r.dst.At(back, n*w), r.noise(r.more, back, w), src[w:], w)
 		}

@@ -36,3 +36,11 @@ func planarZigzagRow(_, _, _ []byte, _ int) bool { return false }
 func union(block []byte) uint64 { return unionGo(block) }
 
 func below(block []byte, width int, mask uint64) int { return belowGo(block, width, mask) }
+
+func above(masks *aboveMasks, block []byte, width int, mask uint64) {
+	aboveGo(masks, block, width, mask)
+}
+
+func pack(dst, block []byte, lowest *laneMasks, nbits, width int) {
+	packGo(dst, block, lowest, nbits, width)
+}

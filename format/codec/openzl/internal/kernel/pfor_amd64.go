@@ -46,6 +46,27 @@ func pforBelow32(block *byte, n int, mask uint64) int
 //go:noescape
 func pforBelow64(block *byte, n int, mask uint64) int
 
+// pforAbove8 to pforAbove64 write to masks, for each of n vectors of 32 bytes, at least 1, a bit for each byte: 1 if
+// its number has a bit of its part of mask.
+//
+//go:noescape
+func pforAbove8(masks *uint32, block *byte, n int, mask uint64)
+
+//go:noescape
+func pforAbove16(masks *uint32, block *byte, n int, mask uint64)
+
+//go:noescape
+func pforAbove32(masks *uint32, block *byte, n int, mask uint64)
+
+//go:noescape
+func pforAbove64(masks *uint32, block *byte, n int, mask uint64)
+
+// pforPack writes the lowest nbits of the numbers in n words of 16 bytes, at least 1. lowest has the lowest k bits of
+// each lane at k, up to wordBits.
+//
+//go:noescape
+func pforPack(dst, src *byte, n int, lowest *uint64, nbits, wordBits int)
+
 // vector is how many bytes the loops do at a time.
 const vector = 32
 
@@ -79,4 +100,32 @@ func below(block []byte, width int, mask uint64) int {
 	}
 	loop := cast.ByWidth(width, pforBelow8, pforBelow16, pforBelow32, pforBelow64)
 	return loop(&block[0], len(block)/vector, mask)
+}
+
+// above is aboveGo, faster.
+func above(masks *aboveMasks, block []byte, width int, mask uint64) {
+	if !hasPlanar {
+		aboveGo(masks, block, width, mask)
+		return
+	}
+	first, n := &block[0], len(block)/vector
+	switch width { // a call by a variable would move masks to the heap
+	case 1:
+		pforAbove8(&masks[0], first, n, mask)
+	case 2:
+		pforAbove16(&masks[0], first, n, mask)
+	case 4:
+		pforAbove32(&masks[0], first, n, mask)
+	default:
+		pforAbove64(&masks[0], first, n, mask)
+	}
+}
+
+// pack is packGo, faster.
+func pack(dst, block []byte, lowest *laneMasks, nbits, width int) {
+	if !hasPlanar {
+		packGo(dst, block, lowest, nbits, width)
+		return
+	}
+	pforPack(&dst[0], &block[0], len(block)/16, &lowest[0], nbits, 8*width)
 }

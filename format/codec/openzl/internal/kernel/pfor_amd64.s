@@ -54,6 +54,26 @@ loop:                             \
 	VZEROUPPER                    \
 	RET
 
+// ABOVE is the loop of a pforAbove: n vectors of 32 bytes, at least 1.
+#define ABOVE(equal) \
+	MOVQ         masks+0(FP), DI  \
+	MOVQ         block+8(FP), SI  \
+	MOVQ         n+16(FP), CX     \
+	VPBROADCASTQ mask+24(FP), Y1  \
+	VPXOR        Y3, Y3, Y3       \
+loop:                             \
+	VPAND        (SI), Y1, Y2     \
+	equal        Y2, Y3, Y2       \
+	VPMOVMSKB    Y2, AX           \
+	NOTL         AX               \
+	MOVL         AX, (DI)         \
+	ADDQ         $32, SI          \
+	ADDQ         $4, DI           \
+	DECQ         CX               \
+	JNZ          loop             \
+	VZEROUPPER                    \
+	RET
+
 // func planarZigzag8(dst, src, above *byte, n int)
 TEXT ·planarZigzag8(SB), NOSPLIT, $0-32
 	PLANAR(1, VPSUBB, VPADDB, VPCMPGTB)
@@ -105,3 +125,65 @@ TEXT ·pforBelow32(SB), NOSPLIT, $0-32
 // func pforBelow64(block *byte, n int, mask uint64) int
 TEXT ·pforBelow64(SB), NOSPLIT, $0-32
 	BELOW(VPCMPEQQ, VPSUBQ)
+
+// func pforAbove8(masks *uint32, block *byte, n int, mask uint64)
+TEXT ·pforAbove8(SB), NOSPLIT, $0-32
+	ABOVE(VPCMPEQB)
+
+// func pforAbove16(masks *uint32, block *byte, n int, mask uint64)
+TEXT ·pforAbove16(SB), NOSPLIT, $0-32
+	ABOVE(VPCMPEQW)
+
+// func pforAbove32(masks *uint32, block *byte, n int, mask uint64)
+TEXT ·pforAbove32(SB), NOSPLIT, $0-32
+	ABOVE(VPCMPEQD)
+
+// func pforAbove64(masks *uint32, block *byte, n int, mask uint64)
+TEXT ·pforAbove64(SB), NOSPLIT, $0-32
+	ABOVE(VPCMPEQQ)
+
+// func pforPack(dst, src *byte, n int, lowest *uint64, nbits, wordBits int)
+//
+// X0 holds the bits that are not written yet, R11 of each lane.
+TEXT ·pforPack(SB), NOSPLIT, $0-48
+	MOVQ     dst+0(FP), DI
+	MOVQ     src+8(FP), SI
+	MOVQ     n+16(FP), CX
+	MOVQ     lowest+24(FP), R8
+	MOVQ     nbits+32(FP), R9
+	MOVQ     wordBits+40(FP), R10
+	VMOVDDUP (R8)(R9*8), X1
+	VPXOR    X0, X0, X0
+	XORQ     R11, R11
+
+pack:
+	VPAND  (SI), X1, X2
+	ADDQ   $16, SI
+	VMOVQ  R11, X3
+	MOVQ   R10, R12
+	SUBQ   R11, R12 // the bits that have room
+	CMPQ   R9, R12
+	JGE    full
+	VPSLLQ X3, X2, X2
+	VPOR   X2, X0, X0
+	ADDQ   R9, R11
+	DECQ   CX
+	JNZ    pack
+	RET
+
+full:
+	VMOVDDUP (R8)(R12*8), X5
+	VPAND    X5, X2, X4
+	VPSLLQ   X3, X4, X4
+	VPOR     X4, X0, X0
+	VMOVDQU  X0, (DI)
+	ADDQ     $16, DI
+	MOVQ     R9, R11
+	SUBQ     R12, R11
+	VMOVQ    R12, X3
+	VPSRLQ   X3, X2, X2
+	VMOVDDUP (R8)(R11*8), X5
+	VPAND    X5, X2, X0
+	DECQ     CX
+	JNZ      pack
+	RET

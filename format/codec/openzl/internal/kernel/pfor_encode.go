@@ -36,36 +36,25 @@ func PforBound(n, width int) int {
 // filled up with zeros. A block is coded with as many bits in the body as makes it smallest,
 // counting exceptionCost bytes more for each exception.
 func AppendPfor(dst, src []byte, width, exceptionCost int) []byte {
-	block := cast.ByWidth(width, appendPforBlock[uint8], appendPforBlock[uint16], appendPforBlock[uint32],
-		appendPforBlock[uint64])
 	size := width * pforBlock
 	for ; len(src) >= size; src = src[size:] {
-		dst = block(dst, src[:size], exceptionCost)
+		dst = appendPforBlock(dst, src[:size], width, exceptionCost)
 	}
 	if len(src) > 0 {
 		var last [8 * pforBlock]byte
 		copy(last[:], src)
-		dst = block(dst, last[:size], exceptionCost)
+		dst = appendPforBlock(dst, last[:size], width, exceptionCost)
 	}
 	return dst
 }
 
-func appendPforBlock[T unsigned](dst, block []byte, exceptionCost int) []byte {
-	width := len(block) / pforBlock
+func appendPforBlock(dst, block []byte, width, exceptionCost int) []byte {
 	nbits, extra, count := pforBits(block, width, exceptionCost)
 	dst = append(dst, byte(nbits), byte(count))
 	if count > 0 {
-		dst = appendExceptions(dst, cast.Values[T](block), nbits, extra, count)
+		dst = appendExceptions(dst, block, width, nbits, extra, count)
 	}
 	return appendPforBody(dst, block, nbits, width)
-}
-
-// lanesOf has a one in the lowest bit of every number of width bytes of a word.
-func lanesOf(width int) uint64 {
-	if width == 8 {
-		return 1
-	}
-	return ^uint64(0) / (1<<(8*width) - 1)
 }
 
 // pforBits returns how many bits of a number of a block go to the body, how many more the longest has, and how many
@@ -75,12 +64,12 @@ func pforBits(block []byte, width, exceptionCost int) (nbits, extra, count int) 
 	for shift := 32; shift >= 8*width; shift /= 2 {
 		bitsSet |= bitsSet >> shift
 	}
-	lanes := lanesOf(width)
+	masks := lowestOf(width)
 	longest := bits.Len64(bitsSet & (^uint64(0) >> (64 - 8*width)))
 	best := longest * pforBlock / 8
 	nbits = longest
 	for body := longest - 1; body >= 0; body-- {
-		above := pforBlock - below(block, width, ^(lanes*(1<<body-1)))
+		above := pforBlock - below(block, width, ^masks[body])
 		// A byte has the number of exceptions. With fewer bits in the body, exceptions take at least as much.
 		exceptions := 1 + min(above, pforBitmap) + (above*(longest-body)+7)/8 + exceptionCost*above
 		if above == pforBlock || exceptions >= best {
@@ -119,19 +108,39 @@ func countBelow[T unsigned](block []byte, mask uint64) int {
 	return count
 }
 
-// appendExceptions appends how many bits more than nbits an exception has, where the exceptions are, and these bits.
-func appendExceptions[T unsigned](dst []byte, block []T, nbits, extra, count int) []byte {
-	var positions [pforBlock]byte
-	most, found := T(1)<<nbits-1, 0
-	for i, number := range block {
-		// Without a branch, which would often be foretold wrongly.
-		positions[found&(pforBlock-1)] = byte(i)
-		next := found + 1
-		if number <= most {
-			next = found
+// aboveMasks have a bit for each byte of a block: that of its number's first byte is 1 if the number is an exception. A
+// block has at most 8 bytes a number, and a mask is for 32.
+type aboveMasks = [8 * pforBlock / 32]uint32
+
+// aboveGo fills masks with a bit for each byte of a block: 1 if its number has a bit of its part of mask.
+func aboveGo(masks *aboveMasks, block []byte, width int, mask uint64) {
+	all := ^uint64(0) >> (64 - 8*width) & mask
+	clear(masks[:len(block)/32])
+	for i := range pforBlock {
+		if LE(block, i, width)&all != 0 {
+			masks[i*width/32] |= (1<<width - 1) << (i * width % 32)
 		}
-		found = next
 	}
+}
+
+// positionsAbove writes the positions of the numbers of a block that have a bit of their part of mask.
+func positionsAbove(positions *[pforBlock]byte, block []byte, width int, mask uint64) {
+	var masks aboveMasks
+	above(&masks, block, width, mask)
+	firsts := uint32(1<<32-1) / (1<<width - 1) // the bit of each number's first byte
+	shift, found := bits.TrailingZeros(uint(width)), 0
+	for i, ones := range masks[:len(block)/32] {
+		for ones &= firsts; ones != 0; ones &= ones - 1 {
+			positions[found&(pforBlock-1)] = byte((32*i + bits.TrailingZeros32(ones)) >> shift)
+			found++
+		}
+	}
+}
+
+// appendExceptions appends how many bits more than nbits an exception has, where the exceptions are, and these bits.
+func appendExceptions(dst, block []byte, width, nbits, extra, count int) []byte {
+	var positions [pforBlock]byte
+	positionsAbove(&positions, block, width, ^lowestOf(width)[nbits])
 	// A list is read faster than a bitmap.
 	if count <= pforBitmap {
 		dst = append(append(dst, byte(extra)|128), positions[:count]...)
@@ -145,7 +154,7 @@ func appendExceptions[T unsigned](dst []byte, block []T, nbits, extra, count int
 	var acc uint64
 	held := 0
 	for _, position := range positions[:count] {
-		rest := uint64(block[position]) >> nbits
+		rest := LE(block, int(position), width) >> nbits
 		acc |= rest << held
 		if held += extra; held >= 64 {
 			dst = binary.LittleEndian.AppendUint64(dst, acc)
@@ -160,33 +169,55 @@ func appendExceptions[T unsigned](dst []byte, block []T, nbits, extra, count int
 	return dst
 }
 
-// appendPforBody appends the lowest nbits of all numbers, in lanes as geozl's kernel.Pfor reads them: as many lanes as
-// fit in two words of 64 bits, which hold bits that are not written yet.
+// laneMasks have at k the lowest k bits of every number of a word of 8 bytes.
+type laneMasks = [65]uint64
+
+// lowest has the laneMasks of numbers of 1, 2, 4 and 8 bytes.
+var lowest = func() (all [4]laneMasks) {
+	for i := range all {
+		width := 1 << i
+		ones := ^uint64(0) / (^uint64(0) >> (64 - 8*width)) // the lowest bit of every number
+		for k := range 8*width + 1 {
+			all[i][k] = ones * (^uint64(0) >> (64 - k))
+		}
+	}
+	return all
+}()
+
+func lowestOf(width int) *laneMasks { return &lowest[bits.TrailingZeros(uint(width))&3] }
+
+// appendPforBody appends the lowest nbits of all numbers, in lanes as geozl's kernel.Pfor reads them.
 func appendPforBody(dst, block []byte, nbits, width int) []byte {
-	wordBits := 8 * width
-	if nbits == wordBits {
+	switch nbits {
+	case 0:
+		return dst
+	case 8 * width:
 		return append(dst, block...)
 	}
-	ones := lanesOf(width)
-	lowest := func(n int) uint64 { return ones * (1<<n - 1) } // bits of every lane, n < wordBits
 	start, size := len(dst), nbits*pforBlock/8
 	dst = slices.Grow(dst, size)[:start+size]
-	out, mask := dst[start:], lowest(nbits)
+	pack(dst[start:], block, lowestOf(width), nbits, width)
+	return dst
+}
+
+// packGo fills dst with the lowest nbits of the numbers of a block, less than they have: as many lanes as fit in two
+// words of 64 bits, which hold bits that are not written yet. lowest are the masks of the width.
+func packGo(dst, block []byte, lowest *laneMasks, nbits, width int) {
+	mask := lowest[nbits]
 	var a, b uint64 // held bits in every lane
 	held := 0
-	for ; len(block) >= 16 && nbits > 0; block = block[16:] {
+	for ; len(block) >= 16; block = block[16:] {
 		x, y := binary.LittleEndian.Uint64(block)&mask, binary.LittleEndian.Uint64(block[8:])&mask
-		room := wordBits - held
+		room := 8*width - held
 		if nbits < room {
 			a, b, held = a|x<<held, b|y<<held, held+nbits
 			continue
 		}
-		fits := lowest(room)
-		binary.LittleEndian.PutUint64(out, a|x&fits<<held)
-		binary.LittleEndian.PutUint64(out[8:], b|y&fits<<held)
-		out = out[16:]
-		rest := lowest(nbits - room)
+		fits := lowest[room]
+		binary.LittleEndian.PutUint64(dst, a|x&fits<<held)
+		binary.LittleEndian.PutUint64(dst[8:], b|y&fits<<held)
+		dst = dst[16:]
+		rest := lowest[nbits-room]
 		a, b, held = x>>room&rest, y>>room&rest, nbits-room
 	}
-	return dst
 }
