@@ -10,12 +10,23 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
-// Explain describes the rows of a ticket: the assets, windows and chunks of each, without reading a pixel. Faults of a
-// sample are in its row; its substitute is ExplainDraw of shuffle.Plan.Substitute. Explain returns only errors that no
+// Explain describes the rows of a ticket: the assets, windows and chunks of each, and with weights the probability of the
+// sample, without reading a pixel. Faults of a sample are in its row; its substitute is ExplainDraw of shuffle.Plan.Substitute. Explain returns only errors that no
 // bad-sample policy covers.
 func (e *Engine) Explain(ctx context.Context, t steps.Ticket) ([]dryrun.Row, error) {
 	if _, err := e.check(t); err != nil {
 		return nil, err
+	}
+	var chances []float64
+	if t.Weights != nil {
+		if !e.weighed.begin() {
+			return nil, ErrClosed
+		}
+		var err error
+		t.Samples, chances, err = e.chances(ctx, t)
+		if e.weighed.running.Done(); err != nil {
+			return nil, err
+		}
 	}
 	rows := make([]dryrun.Row, t.Rows())
 	for place := range rows {
@@ -28,6 +39,9 @@ func (e *Engine) Explain(ctx context.Context, t steps.Ticket) ([]dryrun.Row, err
 			return nil, err
 		}
 		row.Row, row.Position = place, rows[place].Position
+		if chances != nil {
+			row.Probability = chances[place]
+		}
 		rows[place] = row
 	}
 	return rows, nil

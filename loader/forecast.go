@@ -287,7 +287,9 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 	if err := turns.Tick(ctx); err != nil { // also for a step without rows of this rank, which reads nothing
 		return nil, err
 	}
-	rows, err := engine.Explain(ctx, engine.spec.Cut().Ticket(o.Epoch, step, engine.samples, o.Rank, o.World))
+	ticket := engine.spec.Cut().Ticket(o.Epoch, step, engine.samples, o.Rank, o.World)
+	ticket.Weights = steps.State{Weights: o.Weights}.WeightsAt(o.Epoch, ticket.First)
+	rows, err := engine.Explain(ctx, ticket)
 	if err != nil || engine.spec.BadSamples != spec.BadReplace {
 		return rows, err
 	}

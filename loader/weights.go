@@ -18,7 +18,8 @@ import (
 )
 
 // rowWeightsMagic begins a file of weights of rows: 8 bytes, their number as uint64, and the weights as float32, all
-// little-endian. Python writes it.
+// little-endian. Python writes it. Its hash is SHA-256 of these 16 bytes and the SHA-256 of each shuffle.WeightPiece
+// weights, which several processors compute.
 const rowWeightsMagic = "CHSKROW1"
 
 // maxOpenWeights is how many files of weights an engine keeps open: those before and after a change, for two clients.
@@ -56,18 +57,44 @@ func (w *weighed) begin() bool {
 
 // weigh draws the samples of a ticket that has weights. The first ticket with weights opens them.
 func (e *Engine) weigh(ctx context.Context, t steps.Ticket) (samples []int64, err error) {
+	err = e.withWeights(ctx, t, func(w *shuffle.RowWeights) error {
+		samples, err = e.plan.Weigh(ctx, t, w, t.Weights.Once)
+		return err
+	})
+	return samples, err
+}
+
+// chances draws the samples of a ticket that has weights, and returns the chance of each in a draw, too.
+func (e *Engine) chances(ctx context.Context, t steps.Ticket) (samples []int64, chances []float64, err error) {
+	err = e.withWeights(ctx, t, func(w *shuffle.RowWeights) error {
+		if samples, err = e.plan.Weigh(ctx, t, w, t.Weights.Once); err != nil {
+			return err
+		}
+		chances = make([]float64, len(samples))
+		for k, sample := range samples {
+			if sample < 0 {
+				continue
+			}
+			if chances[k], err = e.plan.Chance(ctx, sample, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return samples, chances, err
+}
+
+// withWeights calls do with the open weights of a ticket.
+func (e *Engine) withWeights(ctx context.Context, t steps.Ticket, do func(*shuffle.RowWeights) error) error {
 	opened, err := e.weighed.get(ctx, e, t.Weights)
 	if err == nil {
-		samples, err = e.plan.Weigh(ctx, t, opened.RowWeights, t.Weights.Once)
+		err = do(opened.RowWeights)
 		e.weighed.release(opened)
 	}
 	if err != nil && fault.KindOf(err) == 0 && ctx.Err() == nil {
 		err = fault.New(fault.Unsupported, "weights", fault.NoOffset, "%v", err)
 	}
-	if err != nil {
-		return nil, fault.WithFile(err, t.Weights.Path)
-	}
-	return samples, nil
+	return fault.WithFile(err, t.Weights.Path)
 }
 
 // get returns open weights, which the caller releases.
@@ -91,7 +118,7 @@ func (w *weighed) get(ctx context.Context, e *Engine, asked *steps.Weights) (*op
 		return nil, err
 	}
 	opened := &openWeights{hash: asked.Hash, file: file, users: 2}
-	if err = opened.load(ctx); err != nil {
+	if err = opened.load(ctx, e.options.Workers); err != nil {
 		_ = file.Close()
 		return nil, err
 	}
@@ -135,7 +162,7 @@ func (w *weighed) release(o *openWeights) {
 }
 
 // load checks the file and sums its weights.
-func (o *openWeights) load(ctx context.Context) error {
+func (o *openWeights) load(ctx context.Context, workers int) error {
 	var head [16]byte
 	if o.file.Size() < int64(len(head)) {
 		return fault.New(fault.Corrupt, "weights", 0, "%d bytes are no weights of rows", o.file.Size())
@@ -148,21 +175,21 @@ func (o *openWeights) load(ctx context.Context) error {
 		binary.LittleEndian.Uint64(head[8:]) != uint64(n) || o.file.Size() != int64(len(head))+4*n {
 		return fault.New(fault.Corrupt, "weights", 0, "not a file of Loader.reweight")
 	}
-	hasher, hashed := sha256.New(), int64(0)
-	_, _ = hasher.Write(head[:])
+	read := func(ctx context.Context, to []byte, first int64) error {
+		return o.file.ReadAt(ctx, to, int64(len(head))+4*first)
+	}
+	hashes := make([][sha256.Size]byte, (n-1)/shuffle.WeightPiece+1)
 	var err error
-	o.RowWeights, err = shuffle.NewRowWeights(ctx, n, func(ctx context.Context, to []byte, first int64) error {
-		if err := o.file.ReadAt(ctx, to, int64(len(head))+4*first); err != nil {
-			return err
-		}
-		if first == hashed { // of the first walk; afterwards, tickets read at the same time
-			_, _ = hasher.Write(to)
-			hashed += int64(len(to) / 4)
-		}
-		return nil
+	o.RowWeights, err = shuffle.NewRowWeights(ctx, n, workers, read, func(piece int64, weights []byte) {
+		hashes[piece] = sha256.Sum256(weights)
 	})
 	if err != nil {
 		return err
+	}
+	hasher := sha256.New()
+	_, _ = hasher.Write(head[:])
+	for i := range hashes {
+		_, _ = hasher.Write(hashes[i][:])
 	}
 	if want, err := hex.DecodeString(o.hash); err != nil || !bytes.Equal(hasher.Sum(nil), want) {
 		return fault.New(fault.Corrupt, "weights", fault.NoOffset, "other weights than the run was given")

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/splitmix"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 )
@@ -29,56 +32,99 @@ const (
 	weightBlock = 256
 	// weightBits is the bits of the largest whole weight, unless there are over 2^26 weights.
 	weightBits = 36
-	// weightPiece is a whole number of blocks, which is read at a time: 256 KiB.
-	weightPiece = 256 * weightBlock
+	// WeightPiece weights are read at a time: a whole number of blocks, and 1 MiB, which stays in a processor's cache.
+	WeightPiece = 1 << 18
 )
 
-// NewRowWeights reads n weights once for their largest, and once more for their sums. A weight that is negative,
-// infinite or not a number is an error, and so are weights that are all 0.
-func NewRowWeights(ctx context.Context, n int64, read ReadWeights) (*RowWeights, error) {
-	w := &RowWeights{n: n, read: read}
-	largest, buffer := float32(0), make([]byte, 4*min(n, weightPiece))
-	each := func(visit func(first int64, piece []byte)) error {
-		for first := int64(0); first < n; first += weightPiece {
-			piece := buffer[:4*min(n-first, weightPiece)]
-			if err := read(ctx, piece, first); err != nil {
-				return err
-			}
-			visit(first, piece)
-		}
-		return nil
+// NewRowWeights reads n weights once for their largest, and once more for their sums, by some workers at a time. see, if
+// it is not nil, gets each piece of WeightPiece weights of the first walk by its number, from several workers at a time.
+// A weight that is negative, infinite or not a number is an error, and so are weights that are all 0.
+func NewRowWeights(ctx context.Context, n int64, workers int, read ReadWeights,
+	see func(piece int64, weights []byte)) (*RowWeights, error) {
+	w := &RowWeights{n: n, read: read, sums: make([]uint64, (n-1)/weightBlock+1)}
+	pieces := (n-1)/WeightPiece + 1
+	walk := func(visit func(piece int64, weights []byte) error) error {
+		return each.Share(ctx, each.Numbers(pieces), int(min(int64(workers), pieces)),
+			func(ctx context.Context, _ int, numbers iter.Seq[int64]) error {
+				buffer := make([]byte, 4*min(n, WeightPiece))
+				for i := range numbers {
+					weights := buffer[:4*min(n-i*WeightPiece, WeightPiece)]
+					if err := read(ctx, weights, i*WeightPiece); err != nil {
+						return err
+					}
+					if err := visit(i, weights); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 	}
-	wrong := int64(-1)
-	err := each(func(first int64, piece []byte) {
-		for i := range len(piece) / 4 {
-			weight := weightAt(piece, i)
-			if !(weight >= 0 && weight <= math.MaxFloat32) && wrong < 0 {
-				wrong = first + int64(i)
-			}
-			largest = max(largest, weight)
+	largest := make([]float32, pieces)
+	err := walk(func(i int64, weights []byte) (err error) {
+		if see != nil {
+			see(i, weights)
 		}
+		largest[i], err = largestOf(weights, i*WeightPiece)
+		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case wrong >= 0:
-		return nil, fmt.Errorf("the weight of row %d is negative, infinite or not a number", wrong)
-	case largest == 0:
+	}
+	top := slices.Max(largest)
+	if top == 0 {
 		return nil, fmt.Errorf("the weights of all %d rows are 0", n)
 	}
-	_, exponent := math.Frexp(float64(largest))
+	_, exponent := math.Frexp(float64(top))
 	w.scale = math.Ldexp(1, min(weightBits, 62-bits.Len64(uint64(n)))-exponent)
-	w.sums = make([]uint64, 0, (n-1)/weightBlock+1)
-	sum := uint64(0)
-	err = each(func(_ int64, piece []byte) {
-		for i := range len(piece) / 4 {
-			sum += w.integer(weightAt(piece, i))
-			if i%weightBlock == weightBlock-1 || i == len(piece)/4-1 {
-				w.sums = append(w.sums, sum)
-			}
+	if err = walk(w.sum); err != nil {
+		return nil, err
+	}
+	before := uint64(0)
+	for first := 0; first < len(w.sums); first += WeightPiece / weightBlock {
+		piece := w.sums[first:min(first+WeightPiece/weightBlock, len(w.sums))]
+		for i := range piece {
+			piece[i] += before
 		}
-	})
-	return w, err
+		before = piece[len(piece)-1]
+	}
+	return w, nil
+}
+
+// largestOf returns the largest of the weights from number first on.
+func largestOf(weights []byte, first int64) (float32, error) {
+	// Numbers of at least 0 are ordered as their bits are.
+	const valid = 0x7f7fffff
+	top := uint32(0)
+	for i := 0; i+4 <= len(weights); i += 4 {
+		top = max(top, binary.LittleEndian.Uint32(weights[i:]))
+	}
+	if top <= valid {
+		return math.Float32frombits(top), nil
+	}
+	largest := float32(0)
+	for i := range len(weights) / 4 {
+		weight := weightAt(weights, i) // -0 is 0
+		if !(weight >= 0 && weight <= math.MaxFloat32) {
+			return 0, fmt.Errorf("the weight of row %d is negative, infinite or not a number", first+int64(i))
+		}
+		largest = max(largest, weight)
+	}
+	return largest, nil
+}
+
+// sum sets the sums of the blocks of a piece, counted from its begin.
+func (w *RowWeights) sum(piece int64, weights []byte) error {
+	sum := uint64(0)
+	sums := w.sums[piece*(WeightPiece/weightBlock):]
+	for block := 0; len(weights) > 0; block++ {
+		some := weights[:min(4*weightBlock, len(weights))]
+		for i := range len(some) / 4 {
+			sum += w.integer(weightAt(some, i))
+		}
+		sums[block] = sum
+		weights = weights[len(some):]
+	}
+	return nil
 }
 
 // weightAt returns weight i of a piece.
@@ -91,7 +137,7 @@ func (w *RowWeights) integer(weight float32) uint64 {
 	if weight == 0 {
 		return 0
 	}
-	return max(uint64(float64(weight)*w.scale), 1)
+	return max(uint64(int64(float64(weight)*w.scale)), 1) // below 2^62, and int64 is the faster conversion
 }
 
 // at returns the first row whose running sum is over the hash as a share of the sum of all. It reads a block of weights
@@ -120,21 +166,13 @@ func (w *RowWeights) at(ctx context.Context, hash uint64, buffer *[4 * weightBlo
 // of an epoch, or of the items if these have equally many samples. With once, an epoch has each sample once, and what
 // it has more is drawn. The plan must be of one dataset, without visits and places on the ground.
 func (pl *Plan) Weigh(ctx context.Context, t steps.Ticket, w *RowWeights, once bool) ([]int64, error) {
-	lf, each := &pl.leaves[0], int64(1)
-	switch lf.Sampler.Kind.(type) {
-	case *Visits, *Ground:
-		return nil, fmt.Errorf("weights of rows have no use for windows drawn tile by tile, or at places on the ground")
-	}
+	lf := &pl.leaves[0]
+	perWeight, err := pl.samplesOf(w)
 	switch {
-	case len(pl.nodes) > 1:
-		return nil, fmt.Errorf("weights of rows are for one dataset, not for a mixture or strata")
+	case err != nil:
+		return nil, err
 	case len(t.Positions) > 0:
 		return nil, fmt.Errorf("weights of rows, and a ticket that names positions")
-	case w.n == lf.n:
-	case w.n == lf.runs.Items() && lf.n == w.n*lf.runs.Count(0):
-		each = lf.runs.Count(0)
-	default:
-		return nil, fmt.Errorf("%d weights for %d samples of %d rows", w.n, lf.n, lf.runs.Items())
 	}
 	if once && pl.Len() <= lf.n {
 		return nil, fmt.Errorf("an epoch of %d samples has no room for each of %d once and others by weight: take more",
@@ -157,7 +195,39 @@ func (pl *Plan) Weigh(ctx context.Context, t steps.Ticket, w *RowWeights, once b
 		if err != nil {
 			return nil, err
 		}
-		samples[k] = row*each + splitmix.Below64(splitmix.Further(hash, 1), each)
+		samples[k] = row*perWeight + splitmix.Below64(splitmix.Further(hash, 1), perWeight)
 	}
 	return samples, nil
+}
+
+// Chance returns the chance of a sample in each draw by weight.
+func (pl *Plan) Chance(ctx context.Context, sample int64, w *RowWeights) (float64, error) {
+	perWeight, err := pl.samplesOf(w)
+	if err != nil {
+		return 0, err
+	}
+	var weight [4]byte
+	if err := w.read(ctx, weight[:], sample/perWeight); err != nil {
+		return 0, err
+	}
+	whole, sum := w.integer(weightAt(weight[:], 0)), w.sums[len(w.sums)-1]
+	return float64(whole) / float64(sum) / float64(perWeight), nil
+}
+
+// samplesOf returns how many samples each of the weights is for. It fails if the plan cannot be drawn by them.
+func (pl *Plan) samplesOf(w *RowWeights) (int64, error) {
+	lf := &pl.leaves[0]
+	switch lf.Sampler.Kind.(type) {
+	case *Visits, *Ground:
+		return 0, fmt.Errorf("weights of rows have no use for windows drawn tile by tile, or at places on the ground")
+	}
+	switch {
+	case len(pl.nodes) > 1:
+		return 0, fmt.Errorf("weights of rows are for one dataset, not for a mixture or strata")
+	case w.n == lf.n:
+		return 1, nil
+	case w.n == lf.runs.Items() && lf.n == w.n*lf.runs.Count(0):
+		return lf.runs.Count(0), nil
+	}
+	return 0, fmt.Errorf("%d weights for %d samples of %d rows", w.n, lf.n, lf.runs.Items())
 }

@@ -17,7 +17,7 @@ import (
 // TestRowWeights compares draws with a walk over exact fractions of all weights.
 func TestRowWeights(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{1, 2, 255, 256, 257, 1000, weightPiece + 3} {
+	for _, n := range []int{1, 2, 255, 256, 257, 1000, WeightPiece + 3, 2*WeightPiece + weightBlock} {
 		weights := make([]float32, n)
 		for i := range weights {
 			weights[i] = float32(math.Ldexp(random.Float64(), random.IntN(260)-140)) * float32(random.IntN(3))
@@ -29,7 +29,7 @@ func TestRowWeights(t *testing.T) {
 			}
 			return nil
 		}
-		w, err := NewRowWeights(t.Context(), int64(n), read)
+		w, err := NewRowWeights(t.Context(), int64(n), 1+n%3, read, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestRowWeightVectors(t *testing.T) {
 			}
 			return nil
 		}
-		w, err := NewRowWeights(t.Context(), int64(len(v.Weights)), read)
+		w, err := NewRowWeights(t.Context(), int64(len(v.Weights)), 1, read, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestRowWeightVectors(t *testing.T) {
 func TestRowWeightsFail(t *testing.T) {
 	broken, zero := errors.New("broken"), false
 	var fails error
-	w, err := NewRowWeights(t.Context(), 10, func(_ context.Context, to []byte, _ int64) error {
+	w, err := NewRowWeights(t.Context(), 10, 1, func(_ context.Context, to []byte, _ int64) error {
 		for i := range len(to) / 4 {
 			binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(1))
 		}
@@ -113,7 +113,7 @@ func TestRowWeightsFail(t *testing.T) {
 			clear(to)
 		}
 		return fails
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

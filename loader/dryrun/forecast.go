@@ -2,6 +2,7 @@ package dryrun
 
 import (
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -12,6 +13,8 @@ const DefaultSamples = 1 << 17
 type Options struct {
 	// Epoch is the epoch to examine.
 	Epoch uint64
+	// Weights are those of a state, which draw the samples from their places on.
+	Weights []steps.Change
 	// Rank and World: the engine serves this rank alone. Default: the engine serves all rows of
 	// every step, in the order in which a single rank asks for them.
 	Rank, World int

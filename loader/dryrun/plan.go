@@ -18,6 +18,8 @@ type Row struct {
 	// path of its table.
 	Source  string `json:"source,omitempty"`
 	Dataset string `json:"dataset"`
+	// Probability is the chance of the sample in each draw by the weights of the step; 0 without weights.
+	Probability float64 `json:"probability,omitempty"`
 	// ID names the sample: see catalog.Table.ID.
 	ID     string  `json:"id"`
 	Assets []Asset `json:"assets"`

@@ -53,12 +53,26 @@ func (c Change) holds(epoch uint64, position int64) bool {
 
 // WeightsAt returns the weights that draw the samples from a position of an epoch on, or nil.
 func (s State) WeightsAt(epoch uint64, position int64) *Weights {
-	for _, c := range slices.Backward(s.Weights) {
+	if c := s.ChangeAt(epoch, position); c != nil {
+		return &Weights{Path: c.Path, Hash: c.Hash, Once: c.Once}
+	}
+	return nil
+}
+
+// ChangeAt returns the change since which the weights hold that draw the samples from a position of an epoch on, or nil.
+func (s State) ChangeAt(epoch uint64, position int64) *Change {
+	for i, c := range slices.Backward(s.Weights) {
 		if c.holds(epoch, position) {
-			return &Weights{Path: c.Path, Hash: c.Hash, Once: c.Once}
+			return &s.Weights[i]
 		}
 	}
 	return nil
+}
+
+// Forgotten reports whether a position lies before the first weights that a state knows, and others may have held there:
+// a state has no weights from before those in force.
+func (s State) Forgotten(epoch uint64, position int64) bool {
+	return s.ChangeAt(epoch, position) == nil && s.ChangeAt(s.Epoch, s.Samples) != nil
 }
 
 // Forget drops weights that hold no more where the state stands.

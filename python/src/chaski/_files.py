@@ -9,7 +9,10 @@ import os
 import pathlib
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO
 
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 """Errors where a system or a network file system cannot sync a folder, pipe or device."""
@@ -72,7 +75,7 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
     """
     path = absolute_path(os.fspath(path))
     folder, name = os.path.split(path)
-    _place(folder, parts, lambda: name, path)
+    _place(folder, lambda f: f.writelines(parts), lambda: name, path)
 
 
 def write_hashed(
@@ -88,33 +91,94 @@ def write_hashed(
             digest.update(part)
             yield part
 
-    path = _place(folder, hashed(), lambda: f"{digest.hexdigest()}.{ending}", folder)
+    name = _place(
+        folder, lambda f: f.writelines(hashed()), lambda: f"{digest.hexdigest()}.{ending}"
+    )
+    return name, digest.hexdigest()
+
+
+WRITERS = 2
+"""Threads that write the pieces of a file: more do not help where memory is what they wait for."""
+
+
+def write_pieces(
+    folder: str | os.PathLike[str],
+    head: bytes,
+    n: int,
+    size: int,
+    piece: Callable[[int], memoryview],
+    ending: str,
+) -> tuple[str, str]:
+    """Writes a file of n pieces, by several threads, and names it HASH.ending.
+
+    The hash is SHA-256 of the head and of the SHA-256 of each piece. All pieces but the last have
+    size bytes. Returns the path and the hash. `sync_file` waits until both are on the disk.
+    """
+    folder = absolute_path(os.fspath(folder))
+    os.makedirs(folder, exist_ok=True)
+    digest = hashlib.sha256(head)
+
+    def fill(f: IO[bytes]) -> None:
+        f.write(head)
+        f.flush()
+        lock = threading.Lock()
+
+        def one(i: int) -> bytes:
+            data, place = piece(i), len(head) + i * size
+            if hasattr(os, "pwrite"):
+                done = 0
+                while done < len(data):
+                    done += os.pwrite(f.fileno(), data[done:], place + done)
+            else:
+                with lock:
+                    f.seek(place)
+                    f.write(data)
+            return hashlib.sha256(data).digest()
+
+        with ThreadPoolExecutor(WRITERS) as threads:
+            for hashed in threads.map(one, range(n)):
+                digest.update(hashed)
+
+    path = _place(folder, fill, lambda: f"{digest.hexdigest()}.{ending}", durable=False)
     return path, digest.hexdigest()
 
 
+def sync_file(path: str) -> None:
+    """Waits until a file and its name are on the disk."""
+    with open(path, "rb+") as f:
+        sync(f.fileno())
+    sync_names(os.path.dirname(path))
+
+
 def _place(
-    folder: str, parts: Iterable[bytes | memoryview], name: Callable[[], str], shown: str
+    folder: str,
+    fill: Callable[[IO[bytes]], object],
+    name: Callable[[], str],
+    shown: str = "",
+    durable: bool = True,
 ) -> str:
     """Writes a file in a folder, and gives it the name that is known then. Returns its path.
 
-    shown is what errors about the temporary name say in its place.
+    shown is what errors about the temporary name say in its place; default: the folder.
     """
     part = os.path.join(folder, f".chaski-{secrets.token_hex(8)}")
     try:
         f = open(part, "xb")
     except OSError as e:
-        e.filename = shown  # the user does not know the temporary name
+        e.filename = shown or folder  # the user does not know the temporary name
         raise
     try:
         with f:
-            f.writelines(parts)
+            fill(f)
             f.flush()
-            sync(f.fileno())
+            if durable:
+                sync(f.fileno())
         path = os.path.join(folder, name())
         os.replace(part, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
-    sync_names(folder)
+    if durable:
+        sync_names(folder)
     return path

@@ -24,6 +24,7 @@ from chaski._scores import Scores
 from chaski._weights import (
     Change,
     Changes,
+    File,
     at_once,
     check_ranks,
     in_background,
@@ -259,10 +260,10 @@ class Walk:
         if ahead and not isinstance(weights, str | os.PathLike):
             array = taken(array)
 
-        def write() -> tuple[str, str]:
-            path, digest = written(array, to)
-            self._open(Weights(path, digest, each_once, epoch, first), early=bool(ahead))
-            return path, digest
+        def write() -> File:
+            made = written(array, to)
+            self._open(Weights(made.path, made.hash, each_once, epoch, first), early=bool(ahead))
+            return made
 
         file = in_background(write) if ahead else at_once(write())
         self._changes.add(Change(epoch, first, each_once, file))

@@ -9,31 +9,42 @@ import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from chaski._files import write_hashed
+from chaski._files import sync_file, write_pieces
 from chaski._plain import as_array, optional
 from chaski.errors import SpecError
 from chaski.order import Weights
 
 _MAGIC = b"CHSKROW1"
-_PIECE = 1 << 18  # weights that are converted at a time: 1 MiB, which stays in a processor's cache
+_PIECE = 1 << 18  # weights of a piece of the file, which are hashed together: 1 MiB
+_LARGEST = 0x7F7FFFFF  # the bits of the largest float32
 _COPIERS = 2  # threads that copy: more do not help where one has half of the memory's speed
 
 Array = npt.NDArray[Any]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of weights. `on_disk` waits until it would outlive a crash of the machine."""
+
+    path: str
+    hash: str
+    on_disk: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
 class Change:
-    """Weights from a place on. `file` waits for the path and the hash of their file."""
+    """Weights from a place on. `file` waits for their file."""
 
     epoch: int
     samples: int
     once: bool
-    file: Callable[[], tuple[str, str]]
+    file: Callable[[], File]
 
     def weights(self) -> Weights:
         """Returns them once their file is there.
@@ -41,8 +52,13 @@ class Change:
         Raises:
             Error: the file cannot be written, or is refused.
         """
-        path, digest = self.file()
-        return Weights(path, digest, self.once, self.epoch, self.samples)
+        file = self.file()
+        return Weights(file.path, file.hash, self.once, self.epoch, self.samples)
+
+    def kept(self) -> Weights:
+        """Returns them once their file is on the disk, where a state may name it."""
+        self.file().on_disk()
+        return self.weights()
 
 
 class Changes:
@@ -59,7 +75,7 @@ class Changes:
     def load(self, weights: Iterable[Weights]) -> None:
         """Takes the weights of a state."""
         self._all[:] = [
-            Change(w.epoch, w.samples, w.once, at_once((w.path, w.hash))) for w in weights
+            Change(w.epoch, w.samples, w.once, at_once(File(w.path, w.hash))) for w in weights
         ]
 
     def at(self, epoch: int, samples: int) -> Change | None:
@@ -71,12 +87,12 @@ class Changes:
         """Returns the weights that a run needs which goes on at a place."""
         now = self.at(epoch, samples)
         later = [c for c in self._all if (c.epoch, c.samples) > (epoch, samples)]
-        return tuple(c.weights() for c in ([now] if now else []) + later)
+        return tuple(c.kept() for c in ([now] if now else []) + later)
 
 
-def in_background(work: Callable[[], tuple[str, str]]) -> Callable[[], tuple[str, str]]:
+def in_background(work: Callable[[], _T]) -> Callable[[], _T]:
     """Begins work in a thread. Returns what waits for it, and gives its result or error."""
-    future: Future[tuple[str, str]] = Future()
+    future: Future[_T] = Future()
 
     def run() -> None:
         try:
@@ -88,7 +104,7 @@ def in_background(work: Callable[[], tuple[str, str]]) -> Callable[[], tuple[str
     return future.result
 
 
-def at_once(file: tuple[str, str]) -> Callable[[], tuple[str, str]]:
+def at_once(file: File) -> Callable[[], File]:
     """Returns what gives a file that is there."""
     return lambda: file
 
@@ -159,8 +175,10 @@ def check_ranks(array: Array, place: tuple[int, int], ranks: int) -> None:
 
 
 def _check(single: Array, given: Array, first: int) -> None:
-    # The least one is NaN if one is.
-    if single.min() >= 0 and single.max() < np.inf:
+    # Numbers of at least 0 are ordered as their bits are, and all others but -0 lie above.
+    if single.view(np.uint32).max() <= _LARGEST:
+        return
+    if single.min() >= 0 and single.max() < np.inf:  # NaN is neither
         return
     wrong = int(np.flatnonzero(~((single >= 0) & np.isfinite(single)))[0])
     raise SpecError(
@@ -169,20 +187,20 @@ def _check(single: Array, given: Array, first: int) -> None:
     )
 
 
-def written(array: Array, folder: str | os.PathLike[str]) -> tuple[str, str]:
-    """Writes weights below a folder, by their hash. Returns the path and the hash."""
-    return write_hashed(folder, _pieces(array), "weights")
+def written(array: Array, folder: str | os.PathLike[str]) -> File:
+    """Writes weights below a folder, by their hash."""
 
-
-def _pieces(array: Array) -> Iterable[Any]:
-    """Yields the bytes of a file of weights."""
-    yield _MAGIC + array.size.to_bytes(8, "little")
-    for first in range(0, array.size, _PIECE):
-        piece = array[first : first + _PIECE]
+    def piece(i: int) -> memoryview:
+        first = i * _PIECE
+        given = array[first : first + _PIECE]
         with np.errstate(over="ignore"):
-            single = np.ascontiguousarray(piece, "<f4")
-        _check(single, piece, first)
-        yield single.data.cast("B")
+            single = np.ascontiguousarray(given, "<f4")
+        _check(single, given, first)
+        return single.data.cast("B")
+
+    head, n = _MAGIC + array.size.to_bytes(8, "little"), -(-array.size // _PIECE)
+    path, digest = write_pieces(folder, head, n, 4 * _PIECE, piece, "weights")
+    return File(path, digest, in_background(lambda: sync_file(path)))
 
 
 def ranks_meet(ranks: int) -> bool:

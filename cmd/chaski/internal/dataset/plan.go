@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
@@ -12,6 +13,7 @@ import (
 type planFlags struct {
 	run     flags.Run
 	options dryrun.Options
+	state   string
 	all     bool
 }
 
@@ -22,6 +24,7 @@ func NewPlan(env console.Env) *cobra.Command {
 	f.run.Add(cmd)
 	defined := cmd.Flags()
 	f.run.AddJSON(defined)
+	console.Var(defined, &f.state, "state", "")
 	console.Var(defined, &f.options.Epoch, "epoch", 0)
 	console.Var(defined, &f.options.Rank, "rank", 0)
 	console.CountVar(defined, &f.options.World, "world", 1, 1)
@@ -39,6 +42,8 @@ type planReport struct {
 	Fields []string `json:"fields"`
 	*dryrun.Forecast
 	MemoryTotal int64 `json:"memory_total"`
+	// Weights draw the samples of the epoch from their steps on.
+	Weights []*weightsSince `json:"weights,omitempty"`
 	// Cache has the bytes of the epoch and of the next one, with an empty cache before them.
 	Cache []dryrun.CachedEpoch `json:"cache,omitempty"`
 	Exact bool                 `json:"exact"`
@@ -53,6 +58,10 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return err
 	}
 	defer engine.Close()
+	weights, err := f.weights(cmd, engine)
+	if err != nil {
+		return err
+	}
 	// The variable of the quota may be set for all commands: who says how much to examine wants no more.
 	if quota := env.Cache.Quota(); quota > 0 && !cmd.Flags().Changed("sample") {
 		f.options.Cache = diskcache.NewSimulation(quota)
@@ -78,6 +87,31 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	}
 	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine),
 		Forecast:    forecast,
-		MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact(), Cache: cached}
+		MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact(), Cache: cached, Weights: weights}
 	return console.Print(env.Out, r, f.run.JSON)
+}
+
+// weights sets the epoch and the weights of a state, and returns those of the epoch.
+func (f *planFlags) weights(cmd *cobra.Command, e *loader.Engine) (list []*weightsSince, _ error) {
+	if f.state == "" {
+		return nil, nil
+	}
+	state, err := readState(f.state, e)
+	if err != nil {
+		return nil, err
+	}
+	if !cmd.Flags().Changed("epoch") {
+		f.options.Epoch = state.Epoch
+	}
+	epoch, batch := f.options.Epoch, e.Spec().BatchSize
+	f.options.Weights = state.Weights
+	if change := state.ChangeAt(epoch, 0); change != nil {
+		list = append(list, since(change, batch))
+	}
+	for i, c := range state.Weights {
+		if c.Epoch == epoch && c.Samples > 0 {
+			list = append(list, since(&state.Weights[i], batch))
+		}
+	}
+	return list, nil
 }

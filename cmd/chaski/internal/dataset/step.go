@@ -39,11 +39,44 @@ type stepAt struct {
 	Rank   int          `json:"rank"`
 	World  int          `json:"world"`
 	Ticket steps.Ticket `json:"ticket"`
+	// Weights draw the samples of the step; nil: they come in the order of the epoch.
+	Weights *weightsSince `json:"weights,omitempty"`
+}
+
+// weightsSince is weights of samples, and the step with which they begin.
+type weightsSince struct {
+	Path  string `json:"path"`
+	Hash  string `json:"hash"`
+	Once  bool   `json:"once,omitempty"`
+	Epoch uint64 `json:"epoch"`
+	Step  int64  `json:"step"`
+}
+
+// since returns weights of a state for batches of a size.
+func since(c *steps.Change, batch int) *weightsSince {
+	return &weightsSince{Path: c.Path, Hash: c.Hash, Once: c.Once, Epoch: c.Epoch, Step: c.Samples / int64(batch)}
+}
+
+// readState reads a state of a run, which must be one of the engine's.
+func readState(path string, e *loader.Engine) (state steps.State, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return state, console.FileError(path, err)
+	}
+	spec := e.Spec()
+	if state, err = steps.ParseState(data); err == nil {
+		state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.Cut().Drops(), true)
+	}
+	if err != nil {
+		err = fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), path)
+	}
+	return state, err
 }
 
 // at returns the step that the flags name.
 func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	spec, count := e.Spec(), e.Steps()
+	var state steps.State
 	step := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
 	named := fl.Changed("epoch") || fl.Changed("step")
 	if err := checkRank(f.rank, f.world); err != nil {
@@ -55,18 +88,12 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	case f.state != "" && named:
 		return step, console.Usagef("--state and --epoch or --step exclude each other: a state has its own step")
 	case f.state != "":
-		data, err := os.ReadFile(f.state)
-		if err != nil {
-			return step, console.FileError(f.state, err)
+		var err error
+		if state, err = readState(f.state, e); err != nil {
+			return step, err
 		}
-		state, err := steps.ParseState(data)
-		if err == nil {
-			step.Epoch = state.Epoch
-			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.Cut().Drops(), true); err == nil {
-				step.Step, err = state.Step(e.Len(), spec.BatchSize)
-			}
-		}
-		if err != nil {
+		step.Epoch = state.Epoch
+		if step.Step, err = state.Step(e.Len(), spec.BatchSize); err != nil {
 			return step, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
 		}
 		if step.Step >= count && f.back == 0 { // a state at the end of an epoch goes on with the next
@@ -84,6 +111,16 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		return step, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", step.Step, count-1)
 	}
 	step.Ticket = spec.Cut().Ticket(step.Epoch, step.Step, e.Len(), f.rank, f.world)
+	if state.Forgotten(step.Epoch, step.Ticket.First) {
+		first := since(&state.Weights[0], spec.BatchSize)
+		return step, fault.WithFile(fault.New(fault.NotFound, "weights", fault.NoOffset, "they hold from step %d of "+
+			"epoch %d on, and an older state says which held at step %d of epoch %d", first.Step, first.Epoch, step.Step,
+			step.Epoch), f.state)
+	}
+	if change := state.ChangeAt(step.Epoch, step.Ticket.First); change != nil {
+		step.Weights = since(change, spec.BatchSize)
+		step.Ticket.Weights = state.WeightsAt(step.Epoch, step.Ticket.First)
+	}
 	return step, nil
 }
 
