@@ -303,7 +303,7 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	}
 	if e.spec.IDs { // the samples are found, and nothing else of them is read
 		for _, d := range e.sets {
-			d.rasters, d.values, d.vectors = nil, nil, nil
+			d.rasters, d.values, d.vectors, d.views, d.tensors = nil, nil, nil, nil, nil
 		}
 	} else if err := e.addSizes(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -88,10 +89,6 @@ func (d *dataset) compileViews() (planned []shuffle.Sampler, _ error) {
 	if len(d.rasters) == 0 {
 		return nil, fmt.Errorf("spec: several windows of a sample need a raster")
 	}
-	if len(d.vectors) > 0 {
-		return nil, fmt.Errorf("field %q: shapes are drawn in one window, and a sample has %d", d.vectors[0].Name,
-			len(d.sampler.Views)+1)
-	}
 	d.views = []*dataset{d}
 	for i := range d.sampler.Views {
 		view, err := d.ofView(d.sampler.Views[i])
@@ -99,7 +96,11 @@ func (d *dataset) compileViews() (planned []shuffle.Sampler, _ error) {
 			return nil, spec.InWindow(i+1, err)
 		}
 		d.views = append(d.views, view)
-		planned = append(planned, view.sampler.Plan(d.alignY, d.alignX))
+		plan := view.sampler.Plan(d.alignY, d.alignX)
+		if d.kind.Ground {
+			plan.Kind = &shuffle.Beside{Side: d.sideOf(view), Overlap: view.sampler.MinOverlap}
+		}
+		planned = append(planned, plan)
 	}
 	counts := map[*dataset]int{}
 	for _, view := range d.views {
@@ -132,10 +133,28 @@ func (d *dataset) ofView(sampler Sampler) (*dataset, error) {
 	for i, r := range d.rasters {
 		out.rasters[i] = r.Sized(r.H, r.W)
 	}
-	if sampler.Height == 0 {
+	switch first := &d.sampler; {
+	case out.kind.Ground:
+		out.sampler.GeoWindows = first.GeoWindows
+		out.sampler.SizeM, out.sampler.Resolution = sampler.SizeM, sampler.Resolution
+		side, _ := out.sampler.Side()
+		out.sampler.Height, out.sampler.Width = side, side
+		for _, r := range out.rasters {
+			r.SetSize(side, side)
+		}
+		return &out, nil
+	case out.kind.Tiles:
+		out.sampler.TileWindows = first.TileWindows
+		out.sampler.Pool = max(first.Pool, 1) // the first window's pools count
+	case sampler.Height == 0:
 		sampler.Height, sampler.Width = d.chip[0], d.chip[1]
 	}
 	return &out, out.setSize(sampler.Height, sampler.Width)
+}
+
+// sideOf returns the side of a view on the ground in pixels of the first window, which d has.
+func (d *dataset) sideOf(view *dataset) int {
+	return int(math.Round(view.sampler.SizeM / d.sampler.Resolution))
 }
 
 // maxTileBytes bounds the computed bytes of tiles. 1 PiB is more than the memory of a machine, and
@@ -155,7 +174,13 @@ func (d *dataset) tileBytes() int64 {
 // poolBytes returns the decoded bytes of the tiles of all pools that fill at the same time, one for
 // each stratum. It is at most maxTileBytes.
 func (d *dataset) poolBytes() int64 {
-	down, across := d.sampler.Plan(d.alignY, d.alignX).Kind.(*shuffle.Visits).Chunks()
+	down, across := 0, 0
+	for _, view := range d.ofViews() {
+		if visits, ok := view.sampler.Plan(d.alignY, d.alignX).Kind.(*shuffle.Visits); ok {
+			high, wide := visits.Chunks()
+			down, across = max(down, high), max(across, wide)
+		}
+	}
 	return upTo(maxTileBytes, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
 }
 

@@ -95,7 +95,7 @@ type layoutKey struct {
 // batchLayout says where each tensor lies in the memory of a batch.
 type batchLayout struct {
 	rasters []rasterLayout // of all fields, for each size of views: see dataset.layoutOf
-	vectors []int          // for each field of shapes the first byte of its tensor
+	vectors []int          // the first bytes of tensors of shapes: see dataset.vectorOf
 	bytes   int
 }
 

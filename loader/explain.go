@@ -97,13 +97,19 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 	return nil
 }
 
+// explaining returns what describes the reads of a window of a field.
+func (e *Engine) explaining(d *dataset) func(context.Context, *dataset, *shuffle.Draw, int, int, int64) (
+	[]dryrun.Asset, error) {
+	if d.ground != nil {
+		return e.explainGround
+	}
+	return e.explainWindow
+}
+
 // explainRasters adds the reads of the rasters of a draw.
 func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	r *dryrun.Row) (stop bool, _ error) {
-	explain := e.explainWindow
-	if d.ground != nil {
-		explain = e.explainGround
-	}
+	explain := e.explaining(d)
 	for i, step := range d.images() {
 		row := e.rowRead(d, draw, i, step)
 		for number, view := range d.ofViews() {
@@ -149,6 +155,7 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 		left := len(seen)
 		return e.eachScene(ctx, d, draw, field, part, step, func(rd *rasterRead) (bool, error) {
 			asset, err := e.explainRead(ctx, d, field, step, rd)
+			asset.View = draw.View
 			out = append(out, asset)
 			left -= rd.mapping.Cover(seen)
 			return left > 0 || of.BlendsScenes(d.sampler.Mosaic), err

@@ -391,15 +391,16 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		if asset.Row < 0 {
 			continue
 		}
+		view := set.view(asset.View)
 		w.Opens++
 		p.out.Gap = max(p.out.Gap, asset.Gap)
 		w.Needed += int64(len(asset.Chunks))
-		p.noteWorkerMemory(asset, set, len(r.Assets))
+		p.noteWorkerMemory(asset, view, len(r.Assets))
 		p.reader.Share = pixels.Shared{}
-		if p.cache != nil && set.kind.Tiles {
+		switch {
+		case p.cache != nil && view.pooled():
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: asset.Key}
-		}
-		if views != nil {
+		case views != nil:
 			p.reader.Share = pixels.Shared{Tiles: views, Key: asset.Key, Order: viewOrder(asset.View)}
 		}
 		requests, bytes := w.Requests, w.Bytes
@@ -427,6 +428,9 @@ func announced(assets []dryrun.Asset, d *dataset) *pixels.TileCache {
 	}
 	tiles := pixels.NewViewTiles(true)
 	for i := range assets {
+		if d.view(assets[i].View).pooled() {
+			continue
+		}
 		tiles.Plan(viewOrder(assets[i].View), needs(assets[i:i+1]))
 	}
 	return tiles

@@ -36,7 +36,11 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 			return fault.New(fault.Unsupported, "field "+field.Name, fault.NoOffset,
 				"it has steps of time: windows on the ground are for rasters without them")
 		}
-		field.OnGround()
+	}
+	for _, view := range d.ofViews() {
+		for _, field := range view.rasters {
+			field.OnGround()
+		}
 	}
 	list, err := d.scenes(ctx, e)
 	if err != nil {
@@ -75,6 +79,12 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 			"all of them", "source", d.source.Source, "scenes", set.Past)
 	}
 	d.ground, d.steps = set, sampler.Length
+	for _, view := range d.ofViews() {
+		if view != d {
+			side, _ := view.sampler.Side()
+			view.ground, view.steps = set.View(side, view.sampler.Resolution, d.sideOf(view)), d.steps
+		}
+	}
 	to.Kind = set.Ground
 	d.hasDigest = true
 	set.Digest(d.digest)

@@ -48,8 +48,10 @@ func (e *Engine) layout(key layoutKey) (*batchLayout, error) {
 			}
 		}
 	}
-	if err := made.addVectors(lead, key.rows, e.options.MemoryBytes); err != nil {
-		return nil, err
+	for _, sized := range lead.ofSizes() {
+		if err := made.addVectors(sized, key.rows, e.options.MemoryBytes); err != nil {
+			return nil, err
+		}
 	}
 	// A layout is cheap to make again, so all are dropped rather than the oldest looked for.
 	if len(e.layouts) >= maxLayouts*len(e.groups) {
@@ -124,14 +126,14 @@ func (e *Engine) BatchesFit(rows int) (int64, error) {
 	return e.options.MemoryBytes / max(largest, 1), err
 }
 
-// addVectors places the tensors of shapes.
+// addVectors places the tensors of shapes for the windows of a size.
 func (l *batchLayout) addVectors(d *dataset, rows int, bound int64) error {
 	for _, field := range d.vectors {
 		if field.Ragged() { // counted when the batch is complete, as strings are
 			l.vectors = append(l.vectors, l.bytes)
 			continue
 		}
-		size := pixels.BoundedBytes(bound, rows, d.rasters[0].H, d.rasters[0].W, field.To.Size())
+		size := pixels.BoundedBytes(bound, rows, d.windows(), d.rasters[0].H, d.rasters[0].W, field.To.Size())
 		if size < 0 || int64(l.bytes)+size > bound {
 			return pixels.OverMemory(fmt.Sprintf("field %q", field.Name), rows, "", bound)
 		}

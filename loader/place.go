@@ -24,23 +24,29 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 // first: in a sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first one.
 func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
 	if d.sampler.Mosaic != spec.MosaicNone {
-		return d.all(p.Place(draw), f, step)
+		return d.all(p, draw, f, step)
 	}
 	if d.steps == 0 && d.table.Joined == nil {
 		return []int64{draw.Row}
 	}
-	all := d.all(p.Place(draw), f, step)
+	all := d.all(p, draw, f, step)
 	return all[:min(len(all), 1)]
 }
 
 // all returns what sceneRows returns with every mosaic but "none".
-func (d *dataset) all(place shuffle.Place, f *pixels.Raster, step int) []int64 {
+func (d *dataset) all(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
+	place := p.Place(draw)
 	if f.Steps == 0 {
 		return d.of(f, d.ground.Rows(nil, place))
 	}
-	steps := d.ground.Steps(place)
+	first := *draw // whose steps its views have
+	first.View = 0
+	steps := d.view(0).ground.Steps(p.Place(&first))
 	if step >= len(steps) {
 		return nil
+	}
+	if f.Match == "" && draw.View > 0 {
+		return d.of(f, d.ground.At(place, &steps[step]))
 	}
 	if f.Match == "" {
 		return d.of(f, steps[step].Rows)

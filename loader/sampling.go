@@ -12,6 +12,12 @@ func (d *dataset) resamples() bool {
 	return d.kind.Resamples && (d.boxes == nil || d.sampler.Fit == spec.FitResize)
 }
 
+// pooled reports whether chunks of windows come from tiles that workers share: of windows drawn tile by tile, and of
+// views that lie beside them.
+func (d *dataset) pooled() bool {
+	return d.kind.Tiles || d.views != nil && d.views[0].kind.Tiles && d.sampler.MinOverlap > 0
+}
+
 // drawsNoCorner reports whether tickets may not name the corners of windows.
 func (d *dataset) drawsNoCorner() bool {
 	return !d.kind.Corners || len(d.sampler.Sizes) > 0 || d.views != nil

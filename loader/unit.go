@@ -76,10 +76,10 @@ func (u workUnit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row i
 		r.Clock.Lap(resources.StageRead) // of headers, if this is the first time
 		key := d.tileKey(u.field, u.step, rd)
 		switch {
+		case d.pooled():
+			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
 		case d.views != nil:
 			r.Share = pixels.Shared{Tiles: r.ForViews(), Key: key, Order: viewOrder(u.view)}
-		case d.kind.Tiles:
-			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
 		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
 		}
@@ -97,9 +97,13 @@ func viewOrder(view int) int64 { return int64(view) + 1 }
 func (u workUnit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
 	engine, tiles := u.p.engine, r.ForViews()
 	draws := make([]shuffle.Draw, len(d.views))
+	explain := engine.explaining(d)
 	for i, view := range d.views {
 		draws[i] = engine.plan.View(draw, i)
-		assets, err := engine.explainWindow(u.p.ctx, view, &draws[i], u.field, u.step, row)
+		if view.pooled() {
+			continue
+		}
+		assets, err := explain(u.p.ctx, view, &draws[i], u.field, u.step, row)
 		if err != nil {
 			continue // reading it gives the error
 		}
@@ -252,6 +256,10 @@ func (u workUnit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error
 		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
 			mosaic := r.Mosaic(to, d.sampler.Mosaic)
 			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *rasterRead) (bool, error) {
+				if d.views != nil {
+					r.Share = pixels.Shared{Tiles: r.ForViews(), Key: d.tileKey(u.field, u.step, rd),
+						Order: viewOrder(u.view)}
+				}
 				err := mosaic.Add(pending.ctx, rd.raster, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
 					engine.options.MaxChunkBytes)
 				return !mosaic.Full(), err

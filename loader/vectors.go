@@ -31,105 +31,159 @@ func (e *Engine) firstRaster(ctx context.Context, d *dataset, draw *shuffle.Draw
 	return base.Asset, win, base.Fault(err)
 }
 
+// vectorTensor is a field of shapes for the windows of a size. Its windows are numbered by row and then view.
+type vectorTensor struct {
+	name   string
+	number int // of the field
+	field  *shapes.Field
+	sized  *dataset // the first view of the size
+	first  int      // byte of a field that is drawn
+	cuts   []shapes.Cut
+}
+
+// vectorTensors returns the tensors of all fields of shapes, by field and then size.
+func (p *Pending) vectorTensors() (list []*vectorTensor) {
+	lead := p.group.lead()
+	for i, field := range lead.vectors {
+		for _, sized := range lead.ofSizes() {
+			tensor := &vectorTensor{name: sized.tensorName(field.Name), number: i, field: field, sized: sized}
+			if field.Ragged() {
+				tensor.cuts = make([]shapes.Cut, p.batch.Rows*sized.windows())
+			} else if p.buf != nil {
+				tensor.first = p.layout.vectors[sized.vectorOf(i)]
+			}
+			list = append(list, tensor)
+		}
+	}
+	return list
+}
+
+// drawn returns the bytes of n windows of a tensor from one on. To describe a batch, it has none.
+func (p *Pending) drawn(t *vectorTensor, window, n int) []byte {
+	if p.buf == nil {
+		return nil
+	}
+	lead := t.sized.rasters[0]
+	size := lead.H * lead.W * t.field.To.Size()
+	return p.buf[t.first+window*size:][: n*size : n*size]
+}
+
+// clearShapes clears row k of a tensor.
+func (p *Pending) clearShapes(t *vectorTensor, k int) {
+	n := t.sized.windows()
+	if t.field.Ragged() {
+		clear(t.cuts[k*n:][:n])
+		return
+	}
+	clear(p.drawn(t, k*n, n))
+}
+
 // vectorsColumn returns the shapes of all fields: drawn into the memory of the batch, or cut to the windows.
 func (e *Engine) vectorsColumn(p *Pending) batchColumn {
 	set := p.group.lead()
-	number := len(set.rasters) + len(set.values)   // of the first field of shapes
-	cuts := make([][]shapes.Cut, len(set.vectors)) // for each field of boxes or polygons by row
-	for i := range cuts {
-		cuts[i] = make([]shapes.Cut, p.batch.Rows)
-	}
-	// memory returns the bytes of n rows of a field that is drawn. To describe a batch, it has none.
-	memory := func(i, row, n int) []byte {
-		if p.buf == nil {
-			return nil
-		}
-		size := set.rasters[0].H * set.rasters[0].W * set.vectors[i].To.Size()
-		pos := p.layout.vectors[i] + row*size
-		return p.buf[pos:][: n*size : n*size]
-	}
-	clearField := func(i, k int) {
-		cuts[i][k] = shapes.Cut{}
-		if !set.vectors[i].Ragged() {
-			clear(memory(i, k, 1))
-		}
-	}
+	list := p.vectorTensors()
+	number := len(set.rasters) + len(set.values) // of the first field of shapes
 	clearRow := func(k int) {
-		for i := range set.vectors {
-			clearField(i, k)
+		for _, t := range list {
+			p.clearShapes(t, k)
 		}
-	}
-	drawField := func(i, k int, field *shapes.Field, pic shapes.Picture) (err error) {
-		if field.Ragged() {
-			cuts[i][k], err = pic.Cut(p.ctx, e.options.MemoryBytes)
-		} else {
-			err = pic.Draw(p.ctx, memory(i, k, 1))
-		}
-		if err != nil {
-			err = rows.InField(field.Name, err)
-		}
-		return err
 	}
 	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			clearRow(k) // a bad sample that this one replaces may have been drawn here
-			asset, win, err := e.firstRaster(p.ctx, d, draw)
-			if err != nil {
-				return err
+			windows := make([]shapeWindow, len(d.ofViews()))
+			for i, view := range d.ofViews() {
+				drawn := e.plan.View(draw, i)
+				asset, win, err := e.firstRaster(p.ctx, view, &drawn)
+				if err != nil {
+					return err
+				}
+				windows[i] = shapeWindow{view, asset, win, drawn}
 			}
 			for i, field := range d.vectors {
-				pic, err := field.Picture(p.ctx, draw.Row, &asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
-				if err == nil {
-					err = drawField(i, k, field, pic)
-				}
+				err := p.drawShapes(field, list[i*len(d.ofSizes()):][:len(d.ofSizes())], windows, k)
 				if err == nil {
 					p.noteRead(number+i, k, 0)
 					continue
 				}
-				if err = p.lost(k, asset.Fault(err)); err != nil {
+				if err = p.lost(k, windows[0].asset.Fault(err)); err != nil {
 					return err
 				}
-				clearField(i, k)
+				for _, t := range list[i*len(d.ofSizes()):][:len(d.ofSizes())] {
+					p.clearShapes(t, k)
+				}
 			}
 			return nil
 		},
 		clear: clearRow,
 		size: func() (n int64) {
-			for _, list := range cuts {
-				for i := range list {
-					n += list[i].Bytes()
+			for _, t := range list {
+				for i := range t.cuts {
+					n += t.cuts[i].Bytes()
 				}
 			}
 			return n
 		},
-		members: func() []fieldTensor { return p.vectorMembers(cuts, memory) },
+		members: func() (out []fieldTensor) {
+			for _, t := range list {
+				out = append(out, p.vectorMembers(t)...)
+			}
+			return out
+		},
 	}
 }
 
-// vectorMembers returns the tensors of all fields of shapes: what was cut, or what was drawn into memory.
-func (p *Pending) vectorMembers(cuts [][]shapes.Cut, memory func(i, row, n int) []byte) (out []fieldTensor) {
-	set := p.group.lead()
-	for i, field := range set.vectors {
-		if field.Ragged() {
-			for _, t := range cutTensors(field, cuts[i]) {
-				out = append(out, fieldTensor{t, field.Vector.Kind})
-			}
-			continue
+// shapeWindow is a window of a sample that shapes are drawn into.
+type shapeWindow struct {
+	view  *dataset
+	asset catalog.Asset
+	win   shuffle.Box
+	drawn shuffle.Draw
+}
+
+// drawShapes draws the shapes of a field into all windows of row k. sizes are its tensors.
+func (p *Pending) drawShapes(field *shapes.Field, sizes []*vectorTensor, windows []shapeWindow, k int) error {
+	for i := range windows {
+		w := &windows[i]
+		lead, t := w.view.rasters[0], sizes[w.view.tensor]
+		window := k*t.sized.windows() + w.view.place
+		pic, err := field.Picture(p.ctx, w.drawn.Row, &w.asset, w.win, lead.H, lead.W, w.drawn.Transform)
+		switch {
+		case err != nil:
+			return err
+		case field.Ragged():
+			t.cuts[window], err = pic.Cut(p.ctx, p.engine.options.MemoryBytes)
+		default:
+			err = pic.Draw(p.ctx, p.drawn(t, window, 1))
 		}
-		n, lead := p.batch.Rows, set.rasters[0]
-		out = append(out, fieldTensor{batch.Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
-			Data: memory(i, 0, n), Shape: []int64{int64(n), int64(lead.H), int64(lead.W)}}, "vector"})
+		if err != nil {
+			return rows.InField(field.Name, err)
+		}
 	}
-	return out
+	return nil
+}
+
+// vectorMembers returns the tensors of a field of shapes: what was cut, or what was drawn into memory.
+func (p *Pending) vectorMembers(t *vectorTensor) (out []fieldTensor) {
+	if t.field.Ragged() {
+		for _, tensor := range t.cutTensors() {
+			out = append(out, fieldTensor{tensor, t.field.Vector.Kind})
+		}
+		return out
+	}
+	lead := t.sized.rasters[0]
+	shape, axes := t.sized.windowShape(p.batch.Rows)
+	return []fieldTensor{{batch.Tensor{Name: t.name, DType: t.field.To, Axes: append(axes, "y", "x"),
+		Data: p.drawn(t, 0, p.batch.Rows*t.sized.windows()), Shape: append(shape, int64(lead.H), int64(lead.W))},
+		"vector"}}
 }
 
 // cutTensors returns the tensors of a field of boxes or polygons.
-func cutTensors(v *shapes.Field, list []shapes.Cut) []batch.Tensor {
-	n, size := int64(len(list)), v.To.Size()
-	coords, rings := newRagged(v, "", n), newRagged(v, spec.RingsMember, n)
-	values := newRagged(v, spec.VectorValues, n)
-	for i := range list {
-		cut := &list[i]
+func (t *vectorTensor) cutTensors() []batch.Tensor {
+	v, size := t.field, t.field.To.Size()
+	coords, rings, values := t.newRagged(""), t.newRagged(spec.RingsMember), t.newRagged(spec.VectorValues)
+	for i := range t.cuts {
+		cut := &t.cuts[i]
 		for _, x := range cut.Coords {
 			coords.Data = binary.LittleEndian.AppendUint32(coords.Data, math.Float32bits(x))
 		}
@@ -146,33 +200,36 @@ func cutTensors(v *shapes.Field, list []shapes.Cut) []batch.Tensor {
 		out = []batch.Tensor{coords, rings, values}
 	}
 	for i, column := range v.Columns {
-		dtype := v.More[i]
-		more := batch.Tensor{Name: spec.ColumnMember(v.Name, column), Kind: batch.Ragged, DType: dtype,
-			Axes: []string{"n"}, Shape: []int64{n}, Offsets: make([]byte, 8, 8*(n+1))}
-		for row := range list {
-			if list[row].More != nil {
-				more.Data = append(more.Data, list[row].More[i]...)
+		more := t.newRagged(spec.VectorValues)
+		more.Name, more.DType = spec.ColumnMember(t.name, column), v.More[i]
+		for k := range t.cuts {
+			if t.cuts[k].More != nil {
+				more.Data = append(more.Data, t.cuts[k].More[i]...)
 			}
-			more.Offsets = binary.LittleEndian.AppendUint64(more.Offsets, uint64(len(more.Data)/dtype.Size()))
+			more.Offsets = binary.LittleEndian.AppendUint64(more.Offsets, uint64(len(more.Data)/more.DType.Size()))
 		}
 		out = append(out, more)
 	}
 	return out
 }
 
-// newRagged returns one of the tensors of a field of boxes or polygons, for n rows.
-func newRagged(v *shapes.Field, suffix string, n int64) batch.Tensor {
-	tensor := batch.Tensor{Name: v.Name + suffix, Kind: batch.Ragged, DType: chunk.Float32,
-		Offsets: make([]byte, 8, 8*(n+1))}
+// newRagged returns one of the tensors of a field of boxes or polygons, with room for the offsets of all windows.
+func (t *vectorTensor) newRagged(suffix string) batch.Tensor {
+	tensor := batch.Tensor{Name: t.name + suffix, Kind: batch.Ragged, DType: chunk.Float32,
+		Offsets: make([]byte, 8, 8*(len(t.cuts)+1))}
+	tensor.Shape, tensor.Axes = t.sized.windowShape(len(t.cuts) / t.sized.windows())
+	axis, width := "", 0
 	switch {
 	case suffix == spec.VectorValues:
-		tensor.DType, tensor.Axes, tensor.Shape = v.To, []string{"n"}, []int64{n}
+		tensor.DType = t.field.To
+		return tensor
 	case suffix == spec.RingsMember:
-		tensor.DType, tensor.Axes, tensor.Shape = chunk.Int32, []string{"n", "ring"}, []int64{n, shapes.RingWidth}
-	case v.Vector.Kind == spec.BoxVector:
-		tensor.Axes, tensor.Shape = []string{"n", "xyxy"}, []int64{n, shapes.BoxWidth}
+		tensor.DType, axis, width = chunk.Int32, "ring", shapes.RingWidth
+	case t.field.Vector.Kind == spec.BoxVector:
+		axis, width = "xyxy", shapes.BoxWidth
 	default:
-		tensor.Axes, tensor.Shape = []string{"n", "xy"}, []int64{n, shapes.VertexWidth}
+		axis, width = "xy", shapes.VertexWidth
 	}
+	tensor.Axes, tensor.Shape = append(tensor.Axes, axis), append(tensor.Shape, int64(width))
 	return tensor
 }

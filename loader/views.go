@@ -32,6 +32,25 @@ func (d *dataset) viewShape(rows int) ([]int64, []string) {
 	return []int64{int64(rows), int64(len(d.views))}, []string{"n", "v"}
 }
 
+// windows returns how many windows of a sample have the size of d.
+func (d *dataset) windows() int {
+	if d.views == nil {
+		return 1
+	}
+	return d.rasters[0].Views
+}
+
+// windowShape returns the shape and the axes of a tensor with a value for each window of the size of d.
+func (d *dataset) windowShape(rows int) ([]int64, []string) {
+	if d.views == nil {
+		return []int64{int64(rows)}, []string{"n"}
+	}
+	return []int64{int64(rows), int64(d.windows())}, []string{"n", "v"}
+}
+
+// vectorOf returns the index in layout.vectors of the tensor of a field of shapes.
+func (d *dataset) vectorOf(field int) int { return d.tensor*len(d.vectors) + field }
+
 // ofSizes returns the first view of each size, which stands for the tensors of that size.
 func (d *dataset) ofSizes() []*dataset {
 	if d.tensors == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"sort"
 
 	"github.com/chaski-eo/chaski/internal/splitmix"
@@ -118,5 +119,80 @@ func (g *Ground) place(d *Draw) Place {
 	}
 }
 
-// Place returns where the window of a draw of a dataset with the sampler Ground begins.
-func (pl *Plan) Place(d *Draw) Place { return pl.leaves[d.Dataset].Sampler.Kind.(*Ground).place(d) }
+// Place returns where the window of a draw of a dataset with the sampler Ground begins, also of a view.
+func (pl *Plan) Place(d *Draw) Place {
+	lf := &pl.leaves[d.Dataset]
+	ground := lf.Sampler.Kind.(*Ground)
+	first := ground.place(d)
+	if d.View == 0 {
+		return first
+	}
+	return lf.Views[d.View-1].Kind.(*Beside).place(ground, first, d)
+}
+
+// Beside is the sampler of a view of Ground: a window that shares ground with the first one.
+type Beside struct {
+	Side    int     // of the window, in pixels of the first one; at most as large
+	Overlap float64 // the least part of its area that it shares
+}
+
+func (b *Beside) compile(lf *leafDataset) (height, width int, err error) {
+	if !sides(b.Side) || !(b.Overlap >= 0 && b.Overlap <= 1) {
+		err = fmt.Errorf("a view of %d pixels on the ground, which shares %v", b.Side, b.Overlap)
+	}
+	return b.Side, b.Side, cmp.Or(err, lf.each(1))
+}
+
+func (b *Beside) window(*leafDataset, Draw, int, int, *Weights) (Box, bool) {
+	panic("shuffle: Plan.Window of windows on the ground, which Plan.Place gives")
+}
+
+// place returns where a view begins: of the places where its rows and columns share enough, all equally likely, the
+// first one drawn that shares enough and whose middle pixel lies in a cell. If none does, it lies on the middle of the
+// first window. Windows of a grid may reach past the scenes, and so may their views.
+func (b *Beside) place(g *Ground, first Place, d *Draw) Place {
+	side, half := int64(b.Side), int64(b.Side/2)
+	least := max(int64(math.Ceil(b.Overlap*float64(side))), 1) // that rows, and columns, share
+	at := func(hash uint64, from int64) int64 {
+		return from - side + least + splitmix.Below64(hash, int64(g.Side)+side-2*least+1)
+	}
+	for try := range overlapTries {
+		seed := d.viewSeed(try)
+		draw := func(n uint64) uint64 {
+			return splitmix.Hash(seed, domainGround, d.Epoch, uint64(d.Position), n)
+		}
+		place := Place{Map: first.Map, Y: at(draw(3), first.Y), X: at(draw(4), first.X)}
+		box := Box{Y: int(place.Y), X: int(place.X), H: b.Side, W: b.Side}
+		shared := Overlap(box, Box{Y: int(first.Y), X: int(first.X), H: g.Side, W: g.Side})
+		if shared >= b.Overlap && (g.Samples == 0 || g.has(place.Map, place.Y+half, place.X+half)) {
+			return place
+		}
+	}
+	off := int64(g.Side-b.Side) / 2
+	return Place{Map: first.Map, Y: first.Y + off, X: first.X + off}
+}
+
+// has reports whether a pixel of a map lies in a cell.
+func (g *Ground) has(number int, y, x int64) bool {
+	cell := int64(g.Cell)
+	row, column := floorDiv(y, cell), floorDiv(x, cell)
+	i := sort.Search(len(g.Runs), func(i int) bool {
+		run := &g.Runs[i]
+		end := int64(run.X) + int64(run.N)
+		return cmp.Or(cmp.Compare(int(run.Map), number), cmp.Compare(int64(run.Y), row), cmp.Compare(end, column+1)) >= 0
+	})
+	if i == len(g.Runs) {
+		return false
+	}
+	run := &g.Runs[i]
+	return int(run.Map) == number && int64(run.Y) == row && int64(run.X) <= column
+}
+
+// floorDiv returns the greatest whole number that is at most a/b, for b above 0.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

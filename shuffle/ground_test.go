@@ -3,6 +3,8 @@ package shuffle
 import (
 	"math"
 	"testing"
+
+	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
 func groundPlan(t *testing.T, g Ground, shuffled bool) *Plan {
@@ -83,5 +85,76 @@ func TestGroundIsUniform(t *testing.T) {
 	}
 	if moved < n*9/10 {
 		t.Errorf("%d of %d substitutes lie elsewhere", moved, n)
+	}
+}
+
+// TestBeside: views on the ground lie where docs/order.md says, by a walk over all cells.
+func TestBeside(t *testing.T) {
+	type cell struct{ number, y, x int64 }
+	cells := map[cell]bool{}
+	for _, r := range groundRuns {
+		for x := range r.N {
+			cells[cell{int64(r.Map), int64(r.Y), int64(r.X + x)}] = true
+		}
+	}
+	floor := func(a, b int64) int64 { return int64(math.Floor(float64(a) / float64(b))) }
+	shared := func(a, n, b, m int64) int64 { return max(min(a+n, b+m)-max(a, b), 0) }
+	fell := 0
+	for _, samples := range []int64{0, 3000} {
+		views := []Sampler{{Kind: &Beside{Side: 9}}, {Kind: &Beside{Side: 4, Overlap: 0.6}},
+			{Kind: &Beside{Side: 9, Overlap: 0.9}}, {Kind: &Beside{Side: 5, Overlap: 1}}}
+		ground := &Ground{Side: 9, Cell: 2, Samples: samples, Runs: groundRuns, Scene: func(Place) int64 { return 1 }}
+		pl, err := NewPlan(Spec{Seed: 5, Shuffle: true, Source: Source{Dataset: &Dataset{Items: 2, Views: views,
+			Sampler: Sampler{Kind: ground}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p := range pl.Len() {
+			draw := pl.At(3, p)
+			first := pl.Place(&draw)
+			for v := range views {
+				beside := views[v].Kind.(*Beside)
+				side := int64(beside.Side)
+				least := max(int64(math.Ceil(beside.Overlap*float64(side))), 1)
+				var want Place
+				found := false
+				for try := uint64(0); try < 64 && !found; try++ {
+					seed := splitmix.Hash(5, 18, uint64(v+1), try)
+					coord := func(from int64, word uint64) int64 {
+						return from - side + least + splitmix.Below64(splitmix.Hash(seed, 15, 3, uint64(p), word), 9+side-2*least+1)
+					}
+					want = Place{first.Map, coord(first.Y, 3), coord(first.X, 4)}
+					area := shared(want.Y, side, first.Y, 9) * shared(want.X, side, first.X, 9)
+					middle := cell{int64(want.Map), floor(want.Y+side/2, 2), floor(want.X+side/2, 2)}
+					found = float64(area) >= beside.Overlap*float64(side*side) && (samples == 0 || cells[middle])
+				}
+				if !found {
+					fell++
+					want = Place{first.Map, first.Y + (9-side)/2, first.X + (9-side)/2}
+				}
+				drawn := pl.View(&draw, v+1)
+				if got := pl.Place(&drawn); got != want {
+					t.Fatalf("view %d at position %d is at %v, want %v beside %v", v+1, p, got, want, first)
+				}
+			}
+		}
+	}
+	if fell == 0 {
+		t.Error("no view fell back to the middle of its first window")
+	}
+}
+
+// TestViewsThatDoNotGoTogether: a plan refuses views of the wrong kind, or larger than the first window.
+func TestViewsThatDoNotGoTogether(t *testing.T) {
+	ground := &Ground{Side: 9, Cell: 2, Samples: 4, Runs: groundRuns, Scene: func(Place) int64 { return 1 }}
+	for i, kinds := range [][2]Kind{
+		{ground, &Beside{Side: 10}}, {ground, WholeChip{}}, {WholeChip{}, &Beside{Side: 4}}, {ground, &Beside{Side: 4, Overlap: 2}},
+		{WholeChip{}, &Visits{H: 2, W: 2, TileH: 4, TileW: 4, PerVisit: 1, Pool: 1, AlignY: 1, AlignX: 1}},
+	} {
+		_, err := NewPlan(Spec{Source: Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: kinds[0]},
+			Views: []Sampler{{Kind: kinds[1]}}}}})
+		if err == nil {
+			t.Errorf("case %d: there is a plan", i)
+		}
 	}
 }

@@ -43,8 +43,9 @@ type Dataset struct {
 	Series *Series
 	// Sampler says which windows of an item there are.
 	Sampler Sampler
-	// Views are the samplers of further windows of each sample: WholeChip, RandomWindow or Resized. Each has a seed of
-	// its own, and so depends neither on the number of the others nor on their sizes. See Plan.View.
+	// Views are the samplers of further windows of each sample: WholeChip, RandomWindow or Resized, Visits beside
+	// Visits of the same tiles, and Beside beside Ground, alone. Each has a seed of its own, and so depends neither on
+	// the number of the others nor on their sizes. See Plan.View.
 	Views []Sampler
 	// Transforms is the set that a sample's transform is drawn from; 0 for none. Those that swap rows with
 	// columns need square windows: whole chips are the reader's to check.
@@ -224,16 +225,32 @@ func (lf *leafDataset) compile() error {
 func (lf *leafDataset) compileViews() error {
 	for i := range lf.Views {
 		one := leafDataset{Dataset: Dataset{Items: 1, Sampler: lf.Views[i], Transforms: lf.Transforms}}
+		one.Sampler.Runs, _ = EqualRuns(1, 1) // for Visits
 		if err := one.compile(); err != nil {
 			return fmt.Errorf("view %d: %w", i+1, err)
 		}
-		switch lf.Views[i] = one.Sampler; one.Sampler.Kind.(type) {
-		case WholeChip, RandomWindow, *Resized:
-		default:
-			return fmt.Errorf("view %d: %T has no views", i+1, one.Sampler.Kind)
+		if lf.Views[i] = one.Sampler; !lf.shows(one.Sampler.Kind) {
+			return fmt.Errorf("view %d: %T beside %T", i+1, one.Sampler.Kind, lf.Sampler.Kind)
 		}
 	}
 	return nil
+}
+
+// shows reports whether a view may be of a kind.
+func (lf *leafDataset) shows(view Kind) bool {
+	switch view := view.(type) {
+	case WholeChip, RandomWindow, *Resized:
+		_, ground := lf.Sampler.Kind.(*Ground)
+		return !ground
+	case *Visits:
+		first, ok := lf.Sampler.Kind.(*Visits)
+		return ok && first.TileH == view.TileH && first.TileW == view.TileW && first.AlignY == view.AlignY &&
+			first.AlignX == view.AlignX
+	case *Beside:
+		first, ok := lf.Sampler.Kind.(*Ground)
+		return ok && view.Side <= first.Side
+	}
+	return false
 }
 
 // each gives all items as many samples.
@@ -456,6 +473,10 @@ func (d *Draw) viewSeed(try int) uint64 {
 // view returns the window of a view after the first one.
 func (lf *leafDataset) view(d Draw, height, width, try int) Box {
 	one := leafDataset{Dataset: Dataset{Sampler: lf.Views[d.View-1]}}
+	if visits, ok := one.Sampler.Kind.(*Visits); ok {
+		ty, tx := lf.tile(&d, height, width)
+		return visits.At(d.viewSeed(try), d.Epoch, d.Sample, ty, tx, height, width)
+	}
 	d.Seed = d.viewSeed(try)
 	b, _ := one.Sampler.Kind.window(&one, d, height, width, nil)
 	return b

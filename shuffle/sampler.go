@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Kind is a kind of sampler: WholeChip, RandomWindow, WeightedWindow, *Grid, *Resized, *Visits or *Ground.
+// Kind is a kind of sampler: WholeChip, RandomWindow, WeightedWindow, *Grid, *Resized, *Visits, *Ground or, of views,
+// *Beside.
 type Kind interface {
 	// compile checks the kind, sets the samples of a dataset, and returns the sides of its windows.
 	compile(lf *leafDataset) (height, width int, err error)

@@ -89,10 +89,12 @@ func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int)
 	}
 }
 
-// corner returns a corner in tile t on a side of size pixels, each equally likely.
+// corner returns a corner in tile t on a side of size pixels, each equally likely. A window that is too large to begin
+// in the tile, such as a view larger than the first window, has the last corner.
 func corner(hash uint64, t, tile, size, h, align int) int {
-	first := t * (tile / align)
-	return align * (first + splitmix.Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))
+	all := corners(size, h, align)
+	first := min(t*(tile/align), all-1)
+	return align * (first + splitmix.Below(hash, min(tile/align, all-first)))
 }
 
 func (v *Visits) compile(lf *leafDataset) (height, width int, err error) {
@@ -106,6 +108,12 @@ func (v *Visits) compile(lf *leafDataset) (height, width int, err error) {
 }
 
 func (v *Visits) window(lf *leafDataset, d Draw, height, width int, _ *Weights) (Box, bool) {
-	ty, tx := v.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
+	ty, tx := lf.tile(&d, height, width)
 	return v.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
+}
+
+// tile returns the row and column of the tile of a draw of a dataset with the sampler Visits.
+func (lf *leafDataset) tile(d *Draw, height, width int) (ty, tx int) {
+	visits := lf.Sampler.Kind.(*Visits)
+	return visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
 }

@@ -246,18 +246,25 @@ func (d *decoder) dense(out *batch.Tensor, at *tensorPlace) {
 	}
 }
 
-// cells returns how many texts or runs of values a tensor has: one a row, or of text in time one a row and step.
+// cells returns how many texts or runs of values a tensor has: one a row, of text in time one a row and step, and of
+// several windows one a row and view.
 func (d *decoder) cells(out *batch.Tensor, at *tensorPlace) int {
-	if out.Kind != batch.Text || len(out.Shape) < 2 {
-		return d.rows
-	}
-	texts, ok := elements(out.Shape)
-	steps := len(out.Shape) == 2 && len(out.Axes) == 2 && out.Shape[0] == int64(d.rows)
-	if !ok || !steps || texts > d.size {
+	axes := len(out.Axes)
+	switch {
+	case out.Kind == batch.Text && len(out.Shape) == 2 && axes == 2:
+	case out.Kind == batch.Ragged && len(out.Shape) == axes && (axes == 2 || axes == 3) && out.Axes[1] == batch.ViewAxis:
+	case out.Kind == batch.Text && len(out.Shape) > 1, len(out.Shape) > 2:
 		d.fail(tensorPart, at.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0
+	default:
+		return d.rows
 	}
-	return int(texts)
+	count, ok := elements(out.Shape[:2])
+	if !ok || out.Shape[0] != int64(d.rows) || count > d.size {
+		d.fail(tensorPart, at.pos, "values of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
+		return 0
+	}
+	return int(count)
 }
 
 // ragged checks that there is one offset more than there are cells.
@@ -294,13 +301,14 @@ func (d *decoder) runs(t *batch.Tensor, at *tensorPlace) {
 	}
 }
 
-// groups checks that offsets are multiples of the last axis of a ragged tensor of two.
+// groups checks that offsets are multiples of the last axis of a ragged tensor whose values belong together.
 func (d *decoder) groups(t *batch.Tensor, at *tensorPlace) {
-	if len(t.Shape) != 2 {
+	last := len(t.Shape) - 1
+	if last < 1 || last == 1 && len(t.Axes) == 2 && t.Axes[1] == batch.ViewAxis {
 		return
 	}
-	group := uint64(t.Shape[1])
-	if t.Shape[1] < 1 || t.Shape[0] != int64(d.rows) {
+	group := uint64(t.Shape[last])
+	if t.Shape[last] < 1 || t.Shape[0] != int64(d.rows) || last > 2 {
 		d.fail(tensorPart, at.pos, "ragged values of shape %v for %d rows", t.Shape, d.rows)
 		return
 	}

@@ -25,6 +25,9 @@ const (
 	Text                     // UTF-8: see Tensor.Texts
 )
 
+// ViewAxis is the name of the axis of the windows of a sample.
+const ViewAxis = "v"
+
 // Tensor is one member of a batch. Its memory belongs to the batch and is valid until Release.
 type Tensor struct {
 	Name  string
@@ -36,7 +39,8 @@ type Tensor struct {
 	// Offsets are little-endian uint64 offsets into the values, in elements. A ragged tensor has
 	// one more than rows; a text tensor has one more than elements of its shape: (n), or (n, t) for
 	// sequences. The shape of a ragged tensor is (n), or (n, k) if its values belong together by k,
-	// such as the four sides of a box: offsets are multiples of k then.
+	// such as the four sides of a box: offsets are multiples of k then. With several windows of a
+	// sample ViewAxis stands behind n, and there is one offset more than windows, by row and then view.
 	Offsets []byte
 	// Convert is the arithmetic left to the receiver. It is nil if the data are final.
 	Convert *Convert

@@ -94,9 +94,20 @@ type Set struct {
 	Past int
 
 	scenes []Scene
-	side   int
+	side   int     // of a window in its pixels
 	size   float64 // of a pixel
 	length int     // of sequences
+
+	// A Place counts pixels of the first window of a sample: their size, and how many a window has along a side.
+	unit float64
+	span int64
+}
+
+// View returns the set for further windows of each sample, of side pixels of size metres: span pixels of s.
+func (s *Set) View(side int, size float64, span int) *Set {
+	view := *s
+	view.side, view.size, view.span = side, size, int64(span)
+	return &view
 }
 
 const (
@@ -122,7 +133,8 @@ func New(scenes []Scene, o Options) (*Set, error) {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d scenes: windows on the ground see at most %d",
 			len(scenes), maxScenes)
 	}
-	set := &Set{scenes: scenes, side: o.Side, size: o.Resolution, length: o.Length}
+	set := &Set{scenes: scenes, side: o.Side, size: o.Resolution, length: o.Length, unit: o.Resolution,
+		span: int64(o.Side)}
 	prints, err := footprints(scenes, &o)
 	if err != nil {
 		return nil, err
@@ -518,7 +530,7 @@ func (s *Set) Window(p shuffle.Place) warp.Raster {
 	r := s.size
 	return warp.Raster{
 		CRS: s.Maps[p.Map].CRS, Height: s.side, Width: s.side,
-		Transform: [6]float64{float64(p.X) * r, r, 0, -float64(p.Y) * r, 0, -r},
+		Transform: [6]float64{float64(p.X) * s.unit, r, 0, -float64(p.Y) * s.unit, 0, -r},
 	}
 }
 
@@ -530,9 +542,8 @@ func (s *Set) Place(p shuffle.Place) *catalog.Place {
 
 // bound returns the window at a place in units of its map.
 func (s *Set) bound(p shuffle.Place) orb.Bound {
-	coord := func(v int64) float64 { return float64(v) * s.size }
-	side := int64(s.side)
-	return orb.Bound{Min: orb.Point{coord(p.X), coord(-p.Y - side)}, Max: orb.Point{coord(p.X + side), coord(-p.Y)}}
+	coord := func(v int64) float64 { return float64(v) * s.unit }
+	return orb.Bound{Min: orb.Point{coord(p.X), coord(-p.Y - s.span)}, Max: orb.Point{coord(p.X + s.span), coord(-p.Y)}}
 }
 
 // Rows appends the rows of the scenes that the window at a place sees, the preferred ones first.

@@ -44,6 +44,18 @@ func (s *Set) Steps(p shuffle.Place) []Step {
 	return list
 }
 
+// At returns the rows of the scenes of a step of the first window of a sample that a view of it at a place sees.
+func (s *Set) At(p shuffle.Place, step *Step) []int64 {
+	seen := s.inside(p, func(f *mapFootprint) bool { return !f.beside })
+	if value := s.scenes[step.first].Step; value >= 0 {
+		return s.valued(seen, value)
+	}
+	if _, ok := slices.BinarySearch(seen, step.first); ok {
+		return step.Rows
+	}
+	return nil
+}
+
 // SameStep returns the rows of the scenes of some datasets that the window at a place sees and that have the value of
 // one of its steps.
 func (s *Set) SameStep(p shuffle.Place, step *Step, has func(dataset int) bool) []int64 {

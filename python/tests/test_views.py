@@ -299,7 +299,7 @@ def test_bad_samples(data, tmp_path):
         ([R(32), R(32, min_overlap=2)], "window 1: min_overlap is 2: it must be from 0 to 1"),
         ([R(32), R(32, per_asset=2)], "window 1: per_asset is 2"),
         ([R(32), chaski.Grid(32)], 'window 1: its kind is "grid"'),
-        ([chaski.TileWindow(32), R(32)], 'of kind "tile_window"'),
+        ([R(32), chaski.TileWindow(32)], 'its kind is "tile_window"'),
         ([R(sizes=[16, 32]), R(32)], r"sizes is \[16"),
         ([R(32), chaski.WholeChip(max_nodata=0.5, coverage="c")], "window 1: max_nodata is 0.5"),
         ([R(32)] * 65, "65 windows of a sample, at most 64"),

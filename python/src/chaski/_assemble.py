@@ -108,14 +108,17 @@ def row_of(batch: Batch, values: Mapping[str, Any], k: int = 0) -> dict[str, Any
     """Returns the values of row k of a batch, which may be tensors, without the axis n.
 
     Where n is merged with other axes, a value keeps its shape: the batch has one row then. A ragged
-    field gives its elements, a string field a str.
+    field gives its elements, of several views a list of them, a string field a str.
     """
     out = Members()._like(batch)
     out.axes = {k: tuple(a for a in axes if a != "n") for k, axes in batch.axes.items()}
     for name, v in values.items():
         axes = batch.axes.get(name, ("n",))
         if isinstance(v, tuple):  # ragged
-            out[name] = v[1][int(v[0][k]) : int(v[0][k + 1])]
+            each = (len(v[0]) - 1) // len(values["valid"])  # of several views
+            ends = [int(i) for i in v[0][k * each : (k + 1) * each + 1]]
+            lists = [v[1][a:b] for a, b in itertools.pairwise(ends)]
+            out[name] = lists if "v" in axes else lists[0]
         elif isinstance(v, list):  # text
             out[name] = v[k]
         elif "n" in axes:
@@ -413,7 +416,8 @@ def _values(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
     if t.offsets is None:
         return values.reshape(t.shape)
     offsets, values = view(t.offsets, np.dtype("<u8")).copy(), values.copy()
-    shape = t.shape if t.kind == TEXT and len(t.shape) == 2 else (rows,)
+    views = t.kind != TEXT and len(t.shape) == len(t.axes) and t.axes[1:2] == ("v",)
+    shape = t.shape[:2] if views or t.kind == TEXT and len(t.shape) == 2 else (rows,)
     cells = math.prod(shape)
     ends = (0, len(values))
     if shape[0] != rows or len(offsets) != cells + 1 or (offsets[0], offsets[-1]) != ends:
@@ -421,8 +425,8 @@ def _values(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
     if np.any(offsets[1:] < offsets[:-1]):
         raise PayloadError(f"tensor {t.name!r}: offsets fall")
     if t.kind != TEXT:
-        if len(t.shape) == 2:
-            width = t.shape[1]
+        if len(t.shape) == 2 + views:
+            width = t.shape[-1]
             if t.shape[0] != rows or width < 1 or np.any(offsets % np.uint64(width)):
                 raise PayloadError(f"tensor {t.name!r}: offsets do not fit groups of {width}")
             offsets, values = offsets // np.uint64(width), values.reshape(-1, width)

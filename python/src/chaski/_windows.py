@@ -245,6 +245,8 @@ class GeoWindow(Argument):
             window. "auto" (default): fields that are resampled bilinearly or antialiased; others,
             such as labels, are read from the raster itself, because their overviews may hold
             averages. "all" (true) or "none" (false) of the fields.
+        min_overlap: see `RandomWindow`; a window of a list shares at least a pixel. The first one
+            is the largest, and says all but `size_m` and `resolution`.
     """
 
     _kind = "geo_window"
@@ -264,6 +266,7 @@ class GeoWindow(Argument):
     step: str | None = None
     cover: str | None = None
     overviews: Literal["auto", "all", "none"] | bool = "auto"
+    min_overlap: float | None = field(default=None, kw_only=True)
 
 
 Sampler: TypeAlias = (
