@@ -195,6 +195,104 @@ def test_a_run_that_is_stopped_goes_on(scene, windows, tmp_path):
     assert not kept.exists()
 
 
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """Scenes of several sizes, and the windows of all of them."""
+    folder = tmp_path_factory.mktemp("scenes")
+    sides = {"b": (130, 90), "a": (61, 45), "c": (200, 40)}
+    for i, (name, (height, width)) in enumerate(sides.items()):
+        how = {"count": 1, "dtype": "uint8", "height": height, "width": width, "nodata": 0}
+        place = from_origin(500000 + 5000 * i, 4600000, 10, 10)
+        path = folder / f"{name}.tif"
+        with rasterio.open(
+            path, "w", driver="GTiff", crs="EPSG:32630", transform=place, **how
+        ) as f:
+            f.write(np.full((1, height, width), i + 1, np.uint8))
+    paths = [folder / f"{name}.tif" for name in sides]
+    counts = [GRID.count(*s) for s in sides.values()]
+    windows = np.random.default_rng(3).normal(size=(sum(counts), 2, 60, 40)).astype(np.float32)
+    return paths, counts, windows
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_scenes_are_pasted_one_by_one(three, tmp_path, turned):
+    """Each map is the one that its windows alone give, also with batches in any order."""
+    paths, counts, windows = three
+    order = (
+        np.random.default_rng(5).permutation(len(windows)) if turned else np.arange(len(windows))
+    )
+    parts = ((order[i : i + 7], windows[order[i : i + 7]]) for i in range(0, len(windows), 7))
+    chaski.paste(parts, paths, tmp_path / "maps", grid=GRID)
+    first = 0
+    for path, n in zip(paths, counts, strict=True):
+        alone = tmp_path / path.name
+        chaski.paste(windows[first : first + n], path, alone, grid=GRID)
+        assert (tmp_path / "maps" / path.name).read_bytes() == alone.read_bytes()
+        with rasterio.open(path) as scene, rasterio.open(alone) as f:
+            assert (f.transform, f.shape, f.count) == (scene.transform, scene.shape, 2)
+            corner = windows[first][:, 0, 0]  # where no other window lies
+            np.testing.assert_allclose(f.read()[:, 0, 0], corner, atol=1e-6)
+        first += n
+    with chaski.load(paths, window=GRID, shuffle=False, batch_size=1) as loader:
+        assert loader.samples == len(windows)
+        seen = [int(batch["image"].max()) for batch in loader]
+    assert (
+        seen == np.repeat([1, 2, 3], counts).tolist()
+    )  # the windows of the scenes, in their order
+
+
+def test_scenes_go_on_behind_those_that_are_there(three, tmp_path):
+    paths, counts, windows = three
+    chaski.paste(windows, paths, tmp_path / "whole", grid=GRID)
+    kept, out = tmp_path / "maps.part", tmp_path / "maps"
+    how = {"window": GRID, "batch_size": 4, "shuffle": False}
+
+    def parts(loader, last):
+        for batch in loader:
+            yield batch["sample"], windows[batch["sample"]]
+            if batch["sample"][-1] >= last:
+                raise KeyboardInterrupt
+
+    seen = []
+    for last in (2, counts[0] + 1, counts[0] + counts[1] + 2, 10**9):
+        with chaski.load(paths, **how) as loader:
+            done = chaski.pasted(kept)
+            seen.append(done)
+            loader.load_state_dict({**loader.state_dict(), "samples": done // 4 * 4})
+            run = parts(loader, last)
+            if last < len(windows):
+                with pytest.raises(KeyboardInterrupt):
+                    chaski.paste(run, paths, out, grid=GRID, resume=kept)
+                maps = {p.name: p.stat().st_mtime_ns for p in out.glob("*.tif")}
+                assert len(maps) == sum(np.cumsum(counts) <= chaski.pasted(kept))
+            else:
+                chaski.paste(run, paths, out, grid=GRID, resume=kept)
+                assert all((out / name).stat().st_mtime_ns == t for name, t in maps.items())
+    assert seen[:2] == [0, 4]
+    assert sorted(seen) == seen and seen[2] > counts[0] and seen[3] > counts[0] + counts[1]
+    for path in paths:
+        assert (out / path.name).read_bytes() == (tmp_path / "whole" / path.name).read_bytes()
+    assert not kept.exists()
+
+
+def test_a_list_of_scenes_that_is_refused(three, tmp_path):
+    paths, _, windows = three
+
+    def refused(message, scenes=paths, values=windows, **how):
+        with pytest.raises(chaski.Error, match=message):
+            chaski.paste(values, scenes, tmp_path / "maps", grid=GRID, **how)
+
+    refused("scene has .*b.tif.* and .*b.tif.*: the maps of both would be 'b.tif'", [paths[0]] * 2)
+    refused("scene is an empty list", [])
+    refused(r"\d+ of \d+ windows are missing", values=windows[:-1])
+    refused("give the list of its files", [paths[0].parent])
+    (tmp_path / "notes").write_text("mine")
+    refused("must be the folder of several scenes", resume=tmp_path / "notes")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes").write_text("mine")
+    refused("give a folder of its own", resume=tmp_path / "folder")
+
+
 def test_another_file_is_not_resumed(scene, windows, tmp_path):
     kept = tmp_path / "map.part"
 

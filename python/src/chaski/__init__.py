@@ -21,11 +21,12 @@ from chaski._arguments import *  # noqa: F403  (its __all__ is part of the one b
 from chaski._assemble import Batch
 from chaski._bad import BadRows
 from chaski._fields import *  # noqa: F403
+from chaski._kept import pasted
 from chaski._loader import Loader
 from chaski._members import Ragged, polygons
 from chaski._open import connect, load
 from chaski._pack import pack, stac
-from chaski._paste import GroundGrid, paste, pasted
+from chaski._paste import GroundGrid, paste
 from chaski._plot import show
 from chaski._read import info, read
 from chaski._rpc import Connection

@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import itertools
-import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from chaski._calls import entry
 from chaski._command import ask
 from chaski._files import absolute_path, check_folder
+from chaski._kept import Keeps
 from chaski._members import Classes, by_number
 from chaski._plain import absolute, as_array, count, positive
 from chaski._progress import Bar
@@ -72,7 +72,7 @@ MOST_CLASSES = 254
 """The greatest number of a class: 255 is nodata."""
 
 PIECE = 1 << 20
-"""Bytes of windows that are written at a time."""
+"""Bytes of windows on the ground that are given to the command at a time."""
 
 ALIKE = 1e-3
 """The part of a pixel by which corners may be off the grid: coordinates are rounded."""
@@ -81,7 +81,7 @@ ALIKE = 1e-3
 @entry
 def paste(
     predictions: npt.NDArray[Any] | Iterable[Part],
-    scene: str | os.PathLike[str] | None,
+    scene: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
     out: str | os.PathLike[str],
     *,
     grid: Grid | GroundGrid,
@@ -100,6 +100,13 @@ def paste(
         with chaski.load(scene, window=grid, shuffle=False, batch_size=16) as loader:
             parts = ((b["sample"], model(b["image"])) for b in loader)
             chaski.paste(parts, scene, "probability.tif", grid=grid)
+
+    Of a list of scenes, `out` is a folder, which gets a raster for each under its name:
+
+        scenes = sorted(Path("scenes").glob("*.tif"))
+        with chaski.load(scenes, window=grid, shuffle=False, batch_size=16) as loader:
+            parts = ((b["sample"], model(b["image"])) for b in loader)
+            chaski.paste(parts, scenes, "probabilities", grid=grid)
 
     Windows on the ground (`GeoWindow`) go on a grid of their own, one for each map:
 
@@ -120,9 +127,10 @@ def paste(
             padding and left out. With a `GroundGrid`: pairs of a batch's "geo" and an array; rows
             without a place, on other maps and beside the grid are left out. Tensors of torch may be
             on a device, and have a gradient. All are taken as float32.
-        scene: the raster that the windows were cut from; None with a `GroundGrid`. Its nodata is
-            that of the result: NaN, or 255 with `argmax`. So is a prediction of NaN.
-        out: the file to write; one that exists is replaced.
+        scene: the raster that the windows were cut from, or a list of them, as `load` has it; None
+            with a `GroundGrid`. Its nodata is that of the result: NaN, or 255 with `argmax`. So is
+            a prediction of NaN.
+        out: the file to write, or of a list of scenes the folder; files that exist are replaced.
         grid: the sampler that cut the windows; or a `GroundGrid`, whose pixels without a window are
             nodata: NaN, or 255 with `argmax`.
         blend: windows that overlap are weighted by the distance to their edges ("linear"), or
@@ -136,8 +144,8 @@ def paste(
             most of them have.
         max_bytes: the memory that the command may take.
         resume: a file that keeps the windows of a scene until the raster is written, in their
-            order, as a NumPy file that grows. What is in it when a run begins, `pasted` windows,
-            is not needed again.
+            order, as a NumPy file that grows; of a list of scenes a folder. What is in it when a
+            run begins, `pasted` windows, is not needed again.
         timeout: seconds that the engine may take after the last window; None waits for as long as
             it takes.
 
@@ -150,9 +158,13 @@ def paste(
         raise SpecError(f"blend is {blend!r}: it must be linear or mean")
     if timeout is not None:
         positive("timeout", timeout)
-    check_folder(out)
+    several = isinstance(scene, (list, tuple))
     out = absolute_path(os.fspath(out))
-    line = ["paste", f"--blend={blend}", f"--output={out}", f"--max-bytes={max_bytes}"]
+    if several:
+        os.makedirs(out, exist_ok=True)
+    else:
+        check_folder(out)
+    line = ["paste", f"--blend={blend}", f"--max-bytes={max_bytes}"]
     line += ["--argmax"] * bool(argmax) + ["--overviews"] * bool(overviews)
     line += _legend(argmax, classes, palette)
     if isinstance(grid, GroundGrid):
@@ -168,100 +180,105 @@ def paste(
         )
     elif isinstance(grid, Grid) and scene is not None:
         height, width, stride_y, stride_x = grid.sides()
-        line += [f"--like={absolute(scene)}", f"--stride={stride_y}x{stride_x}"]
+        line += [f"--stride={stride_y}x{stride_x}"]
         line += [f"--window={height}x{width}", *["--pad"] * bool(grid.pad)]
-        n = grid.count(*info(scene)["raster"]["shape"][1:])
-        kept = _Kept(resume, (n, height, width)) if resume is not None else None
-        placed = _numbers(predictions, n, (height, width), kept.n if kept else 0)
+        scenes = _scenes(scene, out, grid) if several else [_Scene(scene, out, grid, 0)]
+        _paste_scenes(predictions, scenes, line, (height, width), resume, several, timeout)
+        return
     else:
         raise SpecError(
             f"grid is {grid!r} and scene {scene!r}: grid must be the Grid that cut the windows of "
             "a scene, or a GroundGrid"
         )
     with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
-        if isinstance(grid, GroundGrid):
-            places, shape = _keep(placed, f)
-            if not len(places):
-                raise SpecError(f"no window lies on the grid {grid}")
-            west, _, _, north = grid.bounds
-            numbers = (grid.epsg, west, north, grid.resolution, shape[0], *grid.shape)
-            line.append("--ground=" + ",".join(map(str, numbers)))
-            line.append(f"--window={shape[1]}x{shape[2]}")
-            ask([*line, "-"], _from_the_top(places, shape, f), timeout)
-        elif kept is None:
-            ask([*line, "-"], _in_turn(placed, n, f), timeout)
-        else:
-            with kept:
-                ask([*line, "-"], kept.and_new(_in_turn(placed, n, f, kept.n)), timeout)
-            os.unlink(kept.path)
+        places, shape = _keep(placed, f)
+        if not len(places):
+            raise SpecError(f"no window lies on the grid {grid}")
+        west, _, _, north = grid.bounds
+        numbers = (grid.epsg, west, north, grid.resolution, shape[0], *grid.shape)
+        line.append("--ground=" + ",".join(map(str, numbers)))
+        line += [f"--window={shape[1]}x{shape[2]}", f"--output={out}", "-"]
+        ask(line, _from_the_top(places, shape, f), timeout)
 
 
-@entry
-def pasted(resume: str | os.PathLike[str]) -> int:
-    """Returns how many windows of a scene `paste` has kept in a file, 0 if there is none.
+class _Scene:
+    """A scene, the file of its map, and its windows: `n` from number `first` of all scenes on."""
 
-    A loop goes on behind them, in whole batches:
-
-        with chaski.load(scene, window=grid, shuffle=False, batch_size=16) as loader:
-            done = chaski.pasted("map.part") // 16 * 16
-            loader.load_state_dict({**loader.state_dict(), "samples": done})
-            parts = ((b["sample"], model(b["image"])) for b in loader)
-            chaski.paste(parts, scene, "map.tif", grid=grid, resume="map.part")
-    """
-    if not os.path.exists(resume):
-        return 0
-    with _Kept(resume) as kept:
-        return kept.n
+    def __init__(self, path: Any, out: str, grid: Grid, first: int) -> None:
+        self.path, self.out, self.first = absolute(path), out, first
+        raster = info(path).get("raster")
+        if raster is None:
+            raise SpecError(
+                f"scene is {os.fspath(path)!r}, which is no raster: for a folder give the list of "
+                "its files, as load gets it"
+            )
+        self.n = grid.count(*raster["shape"][1:])
+        self.end = first + self.n
 
 
-class _Kept:
-    """A NumPy file of all windows of a scene, of which the first `n` are there."""
+def _scenes(paths: Sequence[Any], folder: str, grid: Grid) -> list[_Scene]:
+    """Returns the scenes of a list."""
+    scenes: list[_Scene] = []
+    names: dict[str, Any] = {}
+    for path in paths:
+        name = os.path.splitext(os.path.basename(os.fspath(path)))[0] + ".tif"
+        if name in names:
+            raise SpecError(
+                f"scene has {os.fspath(names[name])!r} and {os.fspath(path)!r}: the maps of both "
+                f"would be {name!r}"
+            )
+        names[name] = path
+        first = scenes[-1].end if scenes else 0
+        scenes.append(_Scene(path, os.path.join(folder, name), grid, first))
+    if not scenes:
+        raise SpecError("scene is an empty list: it must have the scenes that load read")
+    return scenes
 
-    def __init__(
-        self, path: str | os.PathLike[str], want: tuple[int, int, int] | None = None
-    ) -> None:
-        self.path = absolute_path(os.fspath(path))
-        self._file = open(self.path, "rb" if want is None else "a+b")
-        self.n, self._head, each = 0, b"", 1
-        self._file.seek(0)
-        if size := os.fstat(self._file.fileno()).st_size:
-            try:
-                np.lib.format.read_magic(self._file)  # type: ignore[no-untyped-call, unused-ignore]
-                read_header = np.lib.format.read_array_header_1_0
-                shape, _, dtype = read_header(self._file)  # type: ignore[no-untyped-call, unused-ignore]
-                (n, *window), sides = shape, shape[2:]
-            except ValueError:
-                n, window, sides, dtype = 0, [], (), None
-            if len(window) != 3 or dtype != "<f4" or want not in (None, (n, *sides)):
-                raise SpecError(
-                    f"resume is {os.fspath(path)!r}, which holds something other than windows of "
-                    "this scene and grid: remove it to begin anew"
-                )
-            head, each = self._file.tell(), 4 * math.prod(window)
-            self.n = (size - head) // each
-            self._file.seek(0)
-            self._head = self._file.read(head)
-        if want is not None:  # a window that was cut is none
-            self._file.truncate(len(self._head) + self.n * each)
 
-    def __enter__(self) -> _Kept:
-        return self
+def _paste_scenes(
+    predictions: Any,
+    scenes: list[_Scene],
+    line: list[str],
+    sides: tuple[int, int],
+    resume: str | os.PathLike[str] | None,
+    several: bool,
+    timeout: float | None,
+) -> None:
+    """Pastes the windows of scenes, one scene after the other."""
+    keeps = None if resume is None else Keeps(resume, several)
+    done = 0 if keeps is None else keeps.n
+    total = scenes[-1].end
+    if done > total:
+        raise SpecError(f"resume is {os.fspath(resume or '')!r}, which holds other windows")
+    placed = _numbers(predictions, total, sides, done)
+    with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
+        windows = _in_turn(placed, total, f, done)
+        for scene in scenes:
+            if scene.end <= done and several:  # its map is there
+                continue
+            words = [*line, f"--like={scene.path}", f"--output={scene.out}", "-"]
+            left = itertools.islice(windows, scene.end - max(done, scene.first))
+            # The last scene meets windows that come twice, too.
+            left = windows if scene is scenes[-1] else left
+            if keeps is None:
+                ask(words, _numpy(left, scene.n), timeout)
+                continue
+            with keeps.of(scene.first, (scene.n, *sides)) as kept:
+                ask(words, kept.and_new(_numpy(left, scene.n)), timeout)
+            keeps.over(scene.first, scene.end)
+    if keeps is not None:
+        keeps.remove()
 
-    def __exit__(self, *error: object) -> None:
-        self._file.close()
 
-    def and_new(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """Yields the windows that are there, then others, which it keeps before."""
-        self._file.seek(0)
-        while piece := self._file.read(PIECE):
-            yield piece
-        head = next(pieces, self._head)
-        if self._head and head != self._head:
-            raise SpecError("predictions have other bands than those that resume holds")
-        for piece in itertools.chain([head] * (not self._head), pieces):
-            self._file.write(piece)
-            self._file.flush()
-            yield piece
+def _numpy(windows: Iterable[npt.NDArray[np.float32]], n: int) -> Iterator[bytes]:
+    """Yields a NumPy file of n windows: its head with the first of these."""
+    for i, window in enumerate(windows):
+        if i == 0:
+            head = io.BytesIO()
+            said = {"descr": "<f4", "fortran_order": False, "shape": (n, *window.shape)}
+            np.lib.format.write_array_header_1_0(head, said)  # type: ignore[no-untyped-call, unused-ignore]
+            yield head.getvalue()
+        yield window.tobytes()
 
 
 def _legend(argmax: bool, classes: Classes | None, palette: Classes | None) -> list[str]:
@@ -283,22 +300,18 @@ def _legend(argmax: bool, classes: Classes | None, palette: Classes | None) -> l
     return flags
 
 
-def _in_turn(placed: Placed, n: int, f: IO[bytes], turn: int = 0) -> Iterator[bytes]:
-    """Yields the head of a NumPy file, then windows in the order of their numbers from turn on.
+def _in_turn(
+    placed: Placed, n: int, f: IO[bytes], turn: int = 0
+) -> Iterator[npt.NDArray[np.float32]]:
+    """Yields windows in the order of their numbers from turn on.
 
     A window that comes before its turn waits in a file, so a loop in order takes no disk.
     """
     waiting: dict[int, int] = {}  # by number: the place of a window in the file
     free: list[int] = []
-    total, first, bar = turn, True, Bar("paste")
+    total, bar = turn, Bar("paste")
     for numbers, windows in placed:
         windows = np.ascontiguousarray(windows, "<f4")
-        if first:
-            first = False
-            head = io.BytesIO()
-            said = {"descr": "<f4", "fortran_order": False, "shape": (n, *windows.shape[1:])}
-            np.lib.format.write_array_header_1_0(head, said)  # type: ignore[no-untyped-call, unused-ignore]
-            yield head.getvalue()
         for number, window in zip(numbers[:, 0].tolist(), windows, strict=True):
             total += 1
             if number != turn:
@@ -306,12 +319,12 @@ def _in_turn(placed: Placed, n: int, f: IO[bytes], turn: int = 0) -> Iterator[by
                 f.seek(waiting[number] * window.nbytes)
                 f.write(window.data)
                 continue
-            yield window.tobytes()
+            yield window
             turn += 1
             while turn in waiting:
                 free.append(waiting.pop(turn))
                 f.seek(free[-1] * window.nbytes)
-                yield f.read(window.nbytes)
+                yield np.frombuffer(f.read(window.nbytes), "<f4").reshape(window.shape)
                 turn += 1
         bar.set(total, n)
     bar.close()
