@@ -212,18 +212,112 @@ def test_blocks_with_other_packages(data, name, labels):
     assert ran
 
 
+def simclr(names: dict) -> float:
+    """The loss of the page's embeddings, view by view: each must find its partner among all."""
+    x, z, n = names["x"].numpy(), names["z"].detach().numpy().astype(np.float64), 4
+    assert np.array_equal(
+        x, names["batch"]["image"].numpy().transpose(1, 0, 2, 3, 4).reshape(x.shape)
+    )
+    losses = []
+    for i in range(2 * n):
+        likeness = {j: z[i] @ z[j] / 0.1 for j in range(2 * n) if j != i}
+        losses.append(np.log(sum(map(np.exp, likeness.values()))) - likeness[(i + n) % (2 * n)])
+    assert np.allclose(np.linalg.norm(z, axis=1), 1)
+    return float(np.mean(losses))
+
+
+def dino(names: dict) -> float:
+    """The loss of what student and teacher said, crop by crop."""
+    batch, crops = names["batch"], names["crops"]
+    want = [batch["image.128"][:, i] for i in range(2)] + [
+        batch["image.48"][:, i] for i in range(6)
+    ]
+    assert all(np.array_equal(a, b) for a, b in zip(crops, want, strict=True))
+    targets = [t.numpy() for t in names["targets"]]
+    said = [s.detach().numpy() for s in names["said"]]
+    assert np.allclose([t.sum(1) for t in targets], 1, atol=1e-5)
+    each = [
+        -np.mean([t @ s for t, s in zip(targets[i], said[j], strict=True)])
+        for i in range(2)
+        for j in range(8)
+        if i != j
+    ]
+    assert len(each) == 14 == len(names["pairs"])
+    return float(np.mean(each))
+
+
+def dates(names: dict) -> float:
+    """The loss of two dates. Each view of each date is a crop of its file, at one place of both."""
+    rasterio = pytest.importorskip("rasterio")
+    batch, found = names["batch"], set()
+    files = []
+    for i in range(4):
+        with rasterio.open(f"chips/{i}.tif") as f:
+            files.append(f.read())
+    for k, place in enumerate(batch["sample"].tolist()):
+        for v in range(2):
+            first, second = batch["image"][k, v].numpy()
+            corners = np.argwhere(files[2 * place][0, :161, :161] == first[0, 0, 0])
+            (corner,) = [
+                (y, x)
+                for y, x in corners.tolist()
+                if np.array_equal(files[2 * place][:, y : y + 96, x : x + 96], first)
+            ]
+            y, x = corner
+            assert np.array_equal(files[2 * place + 1][:, y : y + 96, x : x + 96], second)
+            found.add((k, v, y, x))
+    for k in range(2):
+        (_, _, y0, x0), (_, _, y1, x1) = sorted(f for f in found if f[0] == k)
+        assert (96 - abs(y0 - y1)) * (96 - abs(x0 - x1)) >= 0.5 * 96 * 96
+    a, b = (names[n].detach().numpy().astype(np.float64) for n in ("before", "after"))
+    cosines = [p @ q / np.linalg.norm(p) / np.linalg.norm(q) for p, q in zip(a, b, strict=True)]
+    return float(1 - np.mean(cosines))
+
+
+def grounds(batch: dict, scene: np.ndarray) -> bool:
+    """Reports whether views on the ground are crops of the scene that overlap as the page says."""
+    assert batch["image.96"].shape == (4, 2, 4, 96, 96)
+    assert batch["image.48"].shape == (4, 1, 4, 48, 48)
+    for k in range(4):
+        boxes = []
+        for crop in (*batch["image.96"][k], *batch["image.48"][k]):
+            side = crop.shape[-1]
+            corners = np.argwhere(scene[0] == crop[0, 0, 0]).tolist()
+            at = [
+                c
+                for c in corners
+                if np.array_equal(scene[:, c[0] :][:, :side, c[1] :][..., :side], crop)
+            ]
+            boxes.append(at[0])
+        (y, x), (y1, x1), (y2, x2) = boxes
+        assert (96 - abs(y - y1)) * (96 - abs(x - x1)) >= 0.3 * 96 * 96
+        assert 0 <= y2 - y <= 48 and 0 <= x2 - x <= 48
+    return True
+
+
 def test_self_supervised(data):
-    """Losses are finite numbers of the views that the page speaks of."""
+    """Losses and views are those that a slow computation has."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(1)
     lines = [f"chips/{i}.tif,{i // 2},{2020 + i % 2}" for i in range(4)]
     Path("dates.csv").write_text("\n".join(["path,place,date", *lines]) + "\n")
+    rasterio = pytest.importorskip("rasterio")
+    scene = np.random.default_rng(3).integers(1, 3000, (4, 300, 400), np.uint16)
+    Path("scenes").mkdir()
+    made = {"driver": "GTiff", "height": 300, "width": 400, "crs": "EPSG:32630", "dtype": "uint16"}
+    place = rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)
+    with rasterio.open("scenes/0.tif", "w", count=4, transform=place, **made) as f:
+        f.write(scene)
     names: dict = {}
-    shapes, losses = [], []
+    shapes, judges = [], [simclr, dino, dates]
     for block in nonempty(blocks("docs/self-supervised.md")):
         exec(block, names)
-        if "loss" in names:
-            losses.append(float(names["loss"].detach()))
+        if "ground" in names:
+            assert grounds(names.pop("batch"), scene)
+            del names["ground"]
+        elif "loss" in block:
+            loss = float(names["loss"].detach())
+            assert np.isclose(loss, judges[len(shapes)](names), rtol=1e-4)
             batch = names["batch"]
             shapes.append([tuple(v.shape) for k, v in batch.items() if k.startswith("image")])
     assert shapes == [
@@ -231,7 +325,19 @@ def test_self_supervised(data):
         [(4, 2, 4, 128, 128), (4, 6, 4, 48, 48)],
         [(2, 2, 2, 4, 96, 96)],
     ]
-    assert np.isfinite(losses).all() and len(set(losses)) == 3
+
+
+def classes_of(model, pixels: np.ndarray, stats) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what a model says of a whole scene at once, and where that is clear."""
+    torch = pytest.importorskip("torch")
+    valid = stats[:, stats[0] > 0].astype(np.float64)
+    mean, std = valid.mean(1), valid.std(1)
+    x = (pixels - mean[:, None, None]) / std[:, None, None]
+    with torch.no_grad():
+        scores = model(torch.from_numpy(x).float()[None])[0].softmax(0)
+    top = scores.sort(0).values
+    clear = (top[2] - top[1] > 1e-5).numpy() | (pixels[0] == 0)
+    return np.where(pixels[0] == 0, 255, scores.argmax(0).numpy()), clear
 
 
 def test_predict(data):
@@ -246,6 +352,15 @@ def test_predict(data):
         f.write(pixels)
     with rasterio.open("labels.tif", "w", count=1, dtype="uint8", **made) as f:
         f.write(rng.integers(0, 3, (1, 160, 192), np.uint8))
+    Path("scenes").mkdir()
+    others = {}
+    for name, (height, width) in {"east": (100, 130), "west": (64, 96)}.items():
+        others[name] = rng.integers(0, 99, (4, height, width), np.uint16)
+        here = made | {"height": height, "width": width}
+        with rasterio.open(
+            f"scenes/{name}.tif", "w", count=4, dtype="uint16", nodata=0, **here
+        ) as f:
+            f.write(others[name])
     torch.manual_seed(1)
     model = torch.nn.Conv2d(4, 3, 1)
     names = {"model": model, "stats": chaski.stats("scene.tif")}
@@ -253,14 +368,7 @@ def test_predict(data):
     with contextlib.redirect_stdout(out):
         for block in nonempty(blocks("docs/predict.md")):
             exec(block, names)
-    valid = pixels[:, 20:].reshape(4, -1).astype(np.float64)
-    mean, std = valid.mean(1), valid.std(1)
-    x = (pixels - mean[:, None, None]) / std[:, None, None]
-    with torch.no_grad():
-        scores = model(torch.from_numpy(x).float()[None])[0].softmax(0)
-    want = np.where(pixels[0] == 0, 255, scores.argmax(0).numpy())
-    top = scores.sort(0).values
-    clear = (top[2] - top[1] > 1e-5).numpy() | (pixels[0] == 0)
+    want, clear = classes_of(model, pixels, pixels)
     with rasterio.open("map.tif") as f:
         assert (f.crs, f.transform, f.nodata, f.dtypes) == (made["crs"], place, 255, ("uint8",))
         assert f.colormap(1)[1][:3] == (60, 140, 60)
@@ -275,6 +383,17 @@ def test_predict(data):
     for c, line in nonempty(enumerate(out.getvalue().splitlines())):
         a, b = (want == c) & inside, (truth == c) & inside
         assert abs(float(line.split()[-1]) - (a & b).sum() / (a | b).sum()) < 0.006
+    assert sorted(p.name for p in Path("maps").iterdir()) == ["east.tif", "west.tif"]
+    assert not Path("maps.part").exists()
+    for name, x in nonempty(others.items()):
+        # A pixel counts where all bands are valid.
+        x = np.where((x == 0).any(axis=0), 0, x)
+        want, clear = classes_of(model, x, pixels)
+        with rasterio.open(f"maps/{name}.tif") as f:
+            assert (f.shape, f.transform, f.nodata) == (x.shape[1:], place, 255)
+            said = f.read(1)
+        clear &= x[0] > 0
+        assert np.array_equal(said[clear], want[clear]) and clear.mean() > 0.9
 
 
 def test_training_that_is_stopped(data, tmp_path, forks):
