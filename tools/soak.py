@@ -13,7 +13,8 @@ histories  Every trainer and every engine is a process. Trainers step together, 
            9) or leave at any moment, and others join: the run then resumes from its last state
            with another world size (1 to 8). Meanwhile engines (1 to 3, shared by all trainers) are
            killed and started again. --histories sets the number of such runs; each has its own
-           random spec, and some have bad samples.
+           random spec: some have bad samples, some several windows of each sample, and in some the
+           weights of samples change.
 servers    One trainer uses three engines, one of which is killed during an epoch. The trainer must
            see no error and the same order, and regain its throughput within 2 s.
 steady     One trainer, which writes a ledger, and one engine take --steps steps. After the first
@@ -291,6 +292,9 @@ def fork_server() -> Any:
     return context
 
 
+CHANGES = ((0, 1), (1, 0), (1, 2))
+"""Epochs and steps after which the weights of samples change, three steps later."""
+
 Row = tuple[int, int, int]
 """Position, sample and checksum of a row; the sample is -1 if the row is not valid."""
 
@@ -301,7 +305,11 @@ def rows_of(batch: Any) -> list[Row]:
     for k, position in enumerate(batch["position"].tolist()):
         if position >= 0:
             valid = bool(batch["valid"][k])
-            crc = zlib.crc32(batch["image"][k].tobytes())
+            crc = 0
+            for name in sorted(name for name in batch if name.startswith("image")):
+                crc = zlib.crc32(
+                    batch[name][k].tobytes(), crc
+                )  # views of several sizes are several
             out.append((position, int(batch["sample"][k]) if valid else -1, crc))
     return out
 
@@ -309,8 +317,11 @@ def rows_of(batch: Any) -> list[Row]:
 def trainer(conn: Connection, targets: list[str], options: dict[str, Any], state: Any) -> None:
     """A trainer: it answers every message with the rows of the next step and the state after it.
 
-    It ends at the end of the connection, or when it is killed.
+    After some steps it changes the weights of samples, if its options name a folder for them. It
+    ends at the end of the connection, or when it is killed.
     """
+    options = dict(options)
+    folder = options.pop("weights", None)
     with chaski.connect(targets, **options) as loader:
         if state is not None:
             loader.load_state_dict(state)
@@ -319,6 +330,10 @@ def trainer(conn: Connection, targets: list[str], options: dict[str, Any], state
             while True:
                 for batch in loader:
                     conn.recv()
+                    place = batch.epoch, batch.step
+                    if folder is not None and place in CHANGES:
+                        weights = np.random.default_rng(place).gamma(0.3, size=loader.samples)
+                        loader.reweight(weights, batch.step + 3, folder=folder)
                     conn.send((batch.epoch, batch.step, rows_of(batch), loader.state_dict()))
         except EOFError:
             return
@@ -423,6 +438,13 @@ def sampling(r: random.Random, data: Path) -> dict[str, Any]:
             augment=r.choice([None, "flips", "d4" if size[0] == size[1] else "flip_x"]),
         ),
     }  # fmt: skip
+    if r.random() < 0.4:
+        first = out["window"]
+        near = r.choice([
+            chaski.RandomWindow(size, min_overlap=0.3),
+            chaski.TileWindow(size) if isinstance(first, chaski.TileWindow) else chaski.RandomWindow(size),
+        ])  # fmt: skip
+        out["window"] = [first, near, chaski.ResizedWindow(r.choice([16, size]))]
     if r.random() < 0.5:
         more = chaski.Mixture({"x": data, "y": chaski.Source(data, weight=2)}, until="longest")
         until = r.choice(["shortest", "longest", 70])
@@ -448,7 +470,15 @@ def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, in
         ),
     }
     met = {"generations": 0, "trainers killed": 0, "engines killed": 0, "steps": 0, "again": 0}
-    servers = [Server(folder / f"{number}-{k}", data) for k in range(r.choice([1, 2, 3]))]
+    views = isinstance(options["window"], list)
+    first_window = options["window"][0] if views else options["window"]
+    plain = options["source"] == data and not isinstance(first_window, chaski.TileWindow)
+    changing = folder / f"weights-{number}"
+    changing.mkdir()
+    if plain and r.random() < 0.7:
+        options["weights"] = changing
+    root = "--root", str(changing)
+    servers = [Server(folder / f"{number}-{k}", data, *root) for k in range(r.choice([1, 2, 3]))]
     timers: list[threading.Timer] = []
     try:
         calm = Calm(context, servers[0].target, options, COMMITTED)
@@ -495,6 +525,9 @@ def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, in
         if done != calm.steps:
             raise SoakError(f"history {number}: other steps than in an undisturbed run")
         met["steps"], met["again"] = len(done), sum(told.values()) - len(told)
+        kills = met["trainers killed"] + met["engines killed"]
+        met["kills with views"] = kills if views else 0
+        met["kills with weights"] = kills if "weights" in options else 0
         for epoch in range(COMMITTED):
             seen = [p for (e, _), positions in done.items() if e == epoch for p in positions]
             if sorted(seen) != sorted(p for e, p in calm.rows if e == epoch):

@@ -1,7 +1,8 @@
 """A trainer of each framework is killed within epochs, and goes on with other numbers of ranks.
 
-Every row of every step has the position, the sample and the pixels of an undisturbed run.
-CHASKI_SOAK_KILLS sets how often each trainer is killed: once, if it is not set.
+Every row of every step has the position, the sample and the pixels of an undisturbed run, also with
+several windows of each sample, and with weights of samples that change meanwhile. CHASKI_SOAK_FORMS
+has the forms of runs; without it, only that of one window in the order of the epoch. CHASKI_SOAK_KILLS sets how often each trainer is killed: once, if it is not set.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from forked import Forks, Run
 pytest.importorskip("torch")
 
 import trainers  # noqa: E402
-from trainers import BATCH, EPOCHS, SAVE_EVERY, STEPS  # noqa: E402
+from trainers import BATCH, EPOCHS, SAVE_EVERY, STEPS, WINDOWS  # noqa: E402
 
 import chaski  # noqa: E402
 
@@ -50,26 +51,39 @@ MODULES = {
 Rows = dict[int, tuple[int, str]]  # the sample and the digest of each position
 
 
+FORMS = os.environ.get("CHASKI_SOAK_FORMS", "plain").split()
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def undisturbed(binary: str) -> list[Rows]:
+def undisturbed(form: str, binary: str, tmp_path_factory: pytest.TempPathFactory) -> list[Rows]:
     """The rows of each step of a loop without any framework."""
     steps: list[Rows] = []
-    with chaski.load(trainers.SCENE, **trainers.OPTIONS) as loader:
+    folder = tmp_path_factory.mktemp("weights")
+    with chaski.load(trainers.SCENE, **trainers.options(form)) as loader:
         for _ in range(EPOCHS):
             for batch in loader:
+                if form == "weights" and len(steps) in trainers.CHANGES:
+                    trainers.reweigh(loader, len(steps), folder)
                 digests = [hashlib.sha256(image.tobytes()).hexdigest() for image in batch["image"]]
                 rows = zip(batch["position"], batch["sample"], digests, strict=True)
                 steps.append({int(p): (int(i), digest) for p, i, digest in rows if p >= 0})
     assert len(steps) == STEPS
     assert len({str(rows) for rows in steps}) == STEPS, "an epoch is shuffled like another"
+    often = [sample for rows in steps[13:] for sample, _ in rows.values()]
+    assert (len(set(often)) < 0.75 * WINDOWS) == (form == "weights"), "weights draw the samples"
     return steps
 
 
 class Training:
     """The runs of one trainer in a folder, each from the checkpoint of the one before."""
 
-    def __init__(self, name: str, fork: Forks, folder: Path, rng: random.Random) -> None:
-        self.name, self.fork, self.folder, self.rng = name, fork, folder, rng
+    def __init__(self, name: str, form: str, fork: Forks, folder: Path, rng: random.Random) -> None:
+        self.name, self.form, self.fork, self.folder, self.rng = name, form, fork, folder, rng
         self.worlds: list[int] = []  # of each run
         self.ranks: list[Run] = []
         self.logs: list[Path] = []
@@ -84,7 +98,7 @@ class Training:
         processes = range(1 if self.name == "ray" else world)  # Ray starts workers itself
         commands = [[TESTS / "trainers.py", self.name] for _ in processes]
         self.logs = [self.folder / f"log-{run}-{r}" for r in processes]
-        env = {"RUN": str(run), "WORLD_SIZE": str(world)}
+        env = {"RUN": str(run), "WORLD_SIZE": str(world), "FORM": self.form}
         self.ranks = self.fork.ranks(commands, self.logs, self.folder, **env)
 
     def may_go_to(self, most: int) -> None:
@@ -176,6 +190,7 @@ class Training:
 @pytest.mark.timeout(7200)
 def test_every_row_after_kills(
     name: str,
+    form: str,
     forks: Callable[..., Forks],
     tmp_path: Path,
     undisturbed: list[Rows],
@@ -190,7 +205,7 @@ def test_every_row_after_kills(
     per_epoch = STEPS // EPOCHS
     done = compared = 0
     while done < kills:
-        training = Training(name, fork, tmp_path / str(done), rng)
+        training = Training(name, form, fork, tmp_path / str(done), rng)
         step = per_epoch if kills == 1 else 0  # within the second epoch, or any
         worlds = itertools.cycle(WORLDS)
         try:
@@ -207,4 +222,5 @@ def test_every_row_after_kills(
         compared += training.check(undisturbed)
     module = MODULES[name][-1].split(".")[0]
     with capsys.disabled():
-        print(f"\n{name}, {module} {version(module)}: {done} kills, {compared} rows as undisturbed")
+        said = f"{done} kills, {compared} rows as undisturbed"
+        print(f"\n{name}, {module} {version(module)}, {form}: {said}")

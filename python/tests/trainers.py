@@ -4,8 +4,9 @@
 
 It resumes from the newest checkpoint in its directory, if there is one, and writes the rows of each
 step into rows-RUN-RANK, a line a step. It saves a checkpoint every SAVE_EVERY steps, and goes no
-further than the number of steps in the file "most". RUN, RANK and WORLD_SIZE are environment
-variables.
+further than the number of steps in the file "most". RUN, RANK, WORLD_SIZE and FORM are environment
+variables: the form "views" has two windows of each sample, and in "weights" the weights of samples
+change.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed
 from torch.nn.parallel import DistributedDataParallel
@@ -37,14 +39,33 @@ OPTIONS: dict[str, Any] = {
     "seed": 7,
     "engine": chaski.Engine(workers=1),
 }
+FORM = os.environ.get("FORM", "plain")
+CHANGES = 1, 9, 15
+"""Steps in which weights are given that hold AHEAD steps later."""
+AHEAD = 4  # frameworks ask for a batch or two before the step that takes it
 PAUSE = 0.02  # seconds of a step, so that most kills come within one
 
 FOLDER = Path()
 RANK, WORLD = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def options(form: str) -> dict[str, Any]:
+    """Returns the arguments of a form of runs."""
+    if form != "views":
+        return OPTIONS
+    return OPTIONS | {"window": [OPTIONS["window"], chaski.RandomWindow((48, 32), min_overlap=0.3)]}
+
+
 def dataset() -> chaski.torch.IterableDataset:
-    return chaski.torch.IterableDataset(SCENE, **OPTIONS)
+    return chaski.torch.IterableDataset(SCENE, **options(FORM))
+
+
+def reweigh(loader: chaski.Loader, step: int, folder: Path) -> None:
+    """Gives the weights of a step."""
+    per_epoch = STEPS // EPOCHS
+    weights = np.random.default_rng(step).gamma(0.3, size=loader.samples)
+    ahead = (step // per_epoch - loader.epoch) * per_epoch + step % per_epoch + AHEAD
+    loader.reweight(weights, ahead, folder=folder)
 
 
 def rows_of(batch: dict[str, Any]) -> list[list[Any]]:
@@ -59,7 +80,7 @@ def rows_of(batch: dict[str, Any]) -> list[list[Any]]:
     ]
 
 
-def note(step: int, batch: dict[str, Any]) -> None:
+def note(step: int, batch: dict[str, Any], data: chaski.torch.IterableDataset) -> None:
     """Writes down the rows of a step, in one line that is on the disk before the step goes on."""
     assert step < STEPS, "it goes on after the last step"
     while step >= int((FOLDER / "most").read_text()):
@@ -71,6 +92,8 @@ def note(step: int, batch: dict[str, Any]) -> None:
     os.write(diary, line.encode())
     os.fsync(diary)
     os.close(diary)
+    if FORM == "weights" and step in CHANGES:
+        reweigh(data.loader, step, FOLDER / "weights")
     time.sleep(PAUSE)
 
 
@@ -142,7 +165,7 @@ def plain(
         step = saved["step"]
     while step < STEPS:
         for batch in loader:
-            note(step, batch)
+            note(step, batch, data)
             learn(model, optimizer, batch)
             step += 1
             if step % SAVE_EVERY == 0:
@@ -228,7 +251,7 @@ def fsdp2() -> None:
         step = steps_in(last)
     while step < STEPS:
         for batch in data:
-            note(step, batch)
+            note(step, batch, data)
             learn(model, optimizer, batch)
             step += 1
             if step % SAVE_EVERY == 0:
@@ -251,7 +274,7 @@ def accelerate() -> None:
         step = steps_in(last)
     while step < STEPS:
         for batch in data:
-            note(step, batch)
+            note(step, batch, data)
             accelerator.backward(model(batch["image"]))
             optimizer.step()
             optimizer.zero_grad()
@@ -268,16 +291,17 @@ def transformers() -> None:
     import transformers
     from accelerate.data_loader import DataLoaderShard
 
+    data = dataset()
+
     class Model(Net):
         def forward(self, image: Any, position: Any, sample: Any, **_: Any) -> dict[str, Any]:  # type: ignore[override]
-            note(
-                trainer.state.global_step, {"image": image, "position": position, "sample": sample}
-            )
+            batch = {"image": image, "position": position, "sample": sample}
+            note(trainer.state.global_step, batch, data)
             return {"loss": super().forward(image)}
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self) -> Any:
-            return DataLoaderShard(dataset(), batch_size=None)
+            return DataLoaderShard(data, batch_size=None)
 
     quiet = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
     when = {"num_train_epochs": EPOCHS, "save_strategy": "steps", "save_steps": SAVE_EVERY}
@@ -298,10 +322,11 @@ def lightning() -> None:
             self.net = Net()
 
         def train_dataloader(self) -> Any:
-            return dataset()
+            self.data = dataset()
+            return self.data
 
         def training_step(self, batch: dict[str, Any], _: int) -> torch.Tensor:
-            note(self.global_step, batch)
+            note(self.global_step, batch, self.data)
             return self.net(batch["image"])
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
