@@ -440,10 +440,9 @@ def sampling(r: random.Random, data: Path) -> dict[str, Any]:
     }  # fmt: skip
     if r.random() < 0.4:
         first = out["window"]
-        near = r.choice([
-            chaski.RandomWindow(size, min_overlap=0.3),
-            chaski.TileWindow(size) if isinstance(first, chaski.TileWindow) else chaski.RandomWindow(size),
-        ])  # fmt: skip
+        tiles = isinstance(first, chaski.TileWindow)
+        other = chaski.TileWindow(size) if tiles else chaski.RandomWindow(size)
+        near = r.choice([chaski.RandomWindow(size, min_overlap=0.3), other])
         out["window"] = [first, near, chaski.ResizedWindow(r.choice([16, size]))]
     if r.random() < 0.5:
         more = chaski.Mixture({"x": data, "y": chaski.Source(data, weight=2)}, until="longest")

@@ -328,7 +328,7 @@ def test_several_servers_draw_the_same(tmp_path: Path, binary: str) -> None:
 
 
 def test_explain_and_plan_say_which_weights(tmp_path: Path, binary: str) -> None:
-    """The samples are those that the run gives next, and their probabilities those of the weights."""
+    """The samples are those that come next, their probabilities those of the weights."""
     (tmp_path / "rows.csv").write_text("x\n" + "\n".join(map(str, range(ROWS))) + "\n")
     given: dict[str, Any] = {"fields": {"x": "x"}, "batch_size": BATCH, "seed": SEED}
     later = WEIGHTS[::-1].copy()

@@ -158,9 +158,9 @@ def paste(
         raise SpecError(f"blend is {blend!r}: it must be linear or mean")
     if timeout is not None:
         positive("timeout", timeout)
-    several = isinstance(scene, (list, tuple))
+    several = list(scene) if isinstance(scene, (list, tuple)) else None
     out = absolute_path(os.fspath(out))
-    if several:
+    if several is not None:
         os.makedirs(out, exist_ok=True)
     else:
         check_folder(out)
@@ -182,8 +182,9 @@ def paste(
         height, width, stride_y, stride_x = grid.sides()
         line += [f"--stride={stride_y}x{stride_x}"]
         line += [f"--window={height}x{width}", *["--pad"] * bool(grid.pad)]
-        scenes = _scenes(scene, out, grid) if several else [_Scene(scene, out, grid, 0)]
-        _paste_scenes(predictions, scenes, line, (height, width), resume, several, timeout)
+        scenes = [_Scene(scene, out, grid, 0)] if several is None else _scenes(several, out, grid)
+        sides = height, width
+        _paste_scenes(predictions, scenes, line, sides, resume, several is not None, timeout)
         return
     else:
         raise SpecError(
@@ -257,9 +258,9 @@ def _paste_scenes(
             if scene.end <= done and several:  # its map is there
                 continue
             words = [*line, f"--like={scene.path}", f"--output={scene.out}", "-"]
-            left = itertools.islice(windows, scene.end - max(done, scene.first))
-            # The last scene meets windows that come twice, too.
-            left = windows if scene is scenes[-1] else left
+            left: Iterator[Any] = windows  # the last scene meets windows that come twice, too
+            if scene is not scenes[-1]:
+                left = itertools.islice(windows, scene.end - max(done, scene.first))
             if keeps is None:
                 ask(words, _numpy(left, scene.n), timeout)
                 continue
