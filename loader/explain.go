@@ -10,9 +10,9 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
-// Explain describes the rows of a ticket: the assets, windows and chunks of each, and with weights the probability of the
-// sample, without reading a pixel. Faults of a sample are in its row; its substitute is ExplainDraw of shuffle.Plan.Substitute. Explain returns only errors that no
-// bad-sample policy covers.
+// Explain describes the rows of a ticket: the assets, windows and chunks of each, and with weights the probability of
+// the sample, without reading a pixel. Faults of a sample are in its row; its substitute is ExplainDraw of
+// shuffle.Plan.Substitute. Explain returns only errors that no bad-sample policy covers.
 func (e *Engine) Explain(ctx context.Context, t steps.Ticket) ([]dryrun.Row, error) {
 	if _, err := e.check(t); err != nil {
 		return nil, err

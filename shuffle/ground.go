@@ -179,7 +179,8 @@ func (g *Ground) has(number int, y, x int64) bool {
 	i := sort.Search(len(g.Runs), func(i int) bool {
 		run := &g.Runs[i]
 		end := int64(run.X) + int64(run.N)
-		return cmp.Or(cmp.Compare(int(run.Map), number), cmp.Compare(int64(run.Y), row), cmp.Compare(end, column+1)) >= 0
+		return cmp.Or(cmp.Compare(int(run.Map), number), cmp.Compare(int64(run.Y), row),
+			cmp.Compare(end, column+1)) >= 0
 	})
 	if i == len(g.Runs) {
 		return false

@@ -121,7 +121,8 @@ func TestBeside(t *testing.T) {
 				for try := uint64(0); try < 64 && !found; try++ {
 					seed := splitmix.Hash(5, 18, uint64(v+1), try)
 					coord := func(from int64, word uint64) int64 {
-						return from - side + least + splitmix.Below64(splitmix.Hash(seed, 15, 3, uint64(p), word), 9+side-2*least+1)
+						hash := splitmix.Hash(seed, 15, 3, uint64(p), word)
+						return from - side + least + splitmix.Below64(hash, 9+side-2*least+1)
 					}
 					want = Place{first.Map, coord(first.Y, 3), coord(first.X, 4)}
 					area := shared(want.Y, side, first.Y, 9) * shared(want.X, side, first.X, 9)
@@ -148,7 +149,8 @@ func TestBeside(t *testing.T) {
 func TestViewsThatDoNotGoTogether(t *testing.T) {
 	ground := &Ground{Side: 9, Cell: 2, Samples: 4, Runs: groundRuns, Scene: func(Place) int64 { return 1 }}
 	for i, kinds := range [][2]Kind{
-		{ground, &Beside{Side: 10}}, {ground, WholeChip{}}, {WholeChip{}, &Beside{Side: 4}}, {ground, &Beside{Side: 4, Overlap: 2}},
+		{ground, &Beside{Side: 10}}, {ground, WholeChip{}}, {WholeChip{}, &Beside{Side: 4}},
+		{ground, &Beside{Side: 4, Overlap: 2}},
 		{WholeChip{}, &Visits{H: 2, W: 2, TileH: 4, TileW: 4, PerVisit: 1, Pool: 1, AlignY: 1, AlignX: 1}},
 	} {
 		_, err := NewPlan(Spec{Source: Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: kinds[0]},

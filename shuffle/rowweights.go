@@ -36,9 +36,9 @@ const (
 	WeightPiece = 1 << 18
 )
 
-// NewRowWeights reads n weights once for their largest, and once more for their sums, by some workers at a time. see, if
-// it is not nil, gets each piece of WeightPiece weights of the first walk by its number, from several workers at a time.
-// A weight that is negative, infinite or not a number is an error, and so are weights that are all 0.
+// NewRowWeights reads n weights once for their largest, and once more for their sums, by some workers at a time. see,
+// if it is not nil, gets each piece of WeightPiece weights of the first walk by its number, from several workers at a
+// time. A weight that is negative, infinite or not a number is an error, and so are weights that are all 0.
 func NewRowWeights(ctx context.Context, n int64, workers int, read ReadWeights,
 	see func(piece int64, weights []byte)) (*RowWeights, error) {
 	w := &RowWeights{n: n, read: read, sums: make([]uint64, (n-1)/weightBlock+1)}

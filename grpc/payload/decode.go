@@ -250,9 +250,10 @@ func (d *decoder) dense(out *batch.Tensor, at *tensorPlace) {
 // several windows one a row and view.
 func (d *decoder) cells(out *batch.Tensor, at *tensorPlace) int {
 	axes := len(out.Axes)
+	named := axes == len(out.Shape)
 	switch {
-	case out.Kind == batch.Text && len(out.Shape) == 2 && axes == 2:
-	case out.Kind == batch.Ragged && len(out.Shape) == axes && (axes == 2 || axes == 3) && out.Axes[1] == batch.ViewAxis:
+	case out.Kind == batch.Text && named && axes == 2:
+	case out.Kind == batch.Ragged && named && (axes == 2 || axes == 3) && out.Axes[1] == batch.ViewAxis:
 	case out.Kind == batch.Text && len(out.Shape) > 1, len(out.Shape) > 2:
 		d.fail(tensorPart, at.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0

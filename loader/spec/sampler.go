@@ -41,10 +41,10 @@ type Sampler struct {
 	// Views are further windows of each sample, of the kinds "chip", "random_window" and "resized_window", each with a
 	// draw of its own and a flip of its own. Behind a "tile_window" they may be one, too, which lies in the tile of the
 	// first; behind a "geo_window" all are one, at most as large, and share ground with the first. The rasters are
-	// decoded once for all of them. The tensors of raster fields, and of shapes drawn as pixels, get an axis v: "n v b y
-	// x", and in time "n v t b y x"; boxes and polygons have a list for each window. If sizes differ there is a tensor
-	// for each size, such as "image.224" and "image.96", or "image.224x96". JSON may have a list of windows in place of
-	// the sampler.
+	// decoded once for all of them. The tensors of raster fields, and of shapes drawn as pixels, get an axis v:
+	// "n v b y x", and in time "n v t b y x"; boxes and polygons have a list for each window. If sizes differ there is
+	// a tensor for each size, such as "image.224" and "image.96", or "image.224x96". JSON may have a list of windows in
+	// place of the sampler.
 	Views []Sampler `json:"views,omitempty"`
 	// MinOverlap is the least part of its area, from 0 to 1, that one of Views shares with the first window, or of the
 	// area of the first window if that is smaller. Default: 0; on the ground at least a pixel.

@@ -30,7 +30,9 @@ func (s *Sampler) checkViews(kind *samplerKind) error {
 	case len(s.Sizes) > 0:
 		return wrong("sizes", s.Sizes, "each of several windows has one size")
 	}
-	kinds := kindsThat(func(k *samplerKind) bool { return k.view && !kind.Ground || k == kind && (k.Ground || k.Tiles) })
+	kinds := kindsThat(func(k *samplerKind) bool {
+		return k.view && !kind.Ground || k == kind && (k.Ground || k.Tiles)
+	})
 	for i := range s.Views {
 		view := &s.Views[i]
 		if !slices.Contains(kinds, view.Kind) {
@@ -65,7 +67,8 @@ func (s *Sampler) checkBeside(first *Sampler) error {
 	for name, value := range kind.each(s) {
 		same := func(other any) bool { return reflect.DeepEqual(other, value.Interface()) }
 		if name != "size_m" && name != "resolution" && !slices.ContainsFunc(known[name], same) {
-			return wrong(name, value.Interface(), "the first window says it for all, and there it is %v", known[name][1])
+			return wrong(name, value.Interface(), "the first window says it for all, and there it is %v",
+				known[name][1])
 		}
 	}
 	if s.PerAsset != 0 && s.PerAsset != first.PerAsset {

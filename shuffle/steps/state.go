@@ -59,7 +59,8 @@ func (s State) WeightsAt(epoch uint64, position int64) *Weights {
 	return nil
 }
 
-// ChangeAt returns the change since which the weights hold that draw the samples from a position of an epoch on, or nil.
+// ChangeAt returns the change since which the weights hold that draw the samples from a position of an epoch on, or
+// nil.
 func (s State) ChangeAt(epoch uint64, position int64) *Change {
 	for i, c := range slices.Backward(s.Weights) {
 		if c.holds(epoch, position) {
@@ -69,8 +70,8 @@ func (s State) ChangeAt(epoch uint64, position int64) *Change {
 	return nil
 }
 
-// Forgotten reports whether a position lies before the first weights that a state knows, and others may have held there:
-// a state has no weights from before those in force.
+// Forgotten reports whether a position lies before the first weights that a state knows, and others may have held
+// there: a state has no weights from before those in force.
 func (s State) Forgotten(epoch uint64, position int64) bool {
 	return s.ChangeAt(epoch, position) == nil && s.ChangeAt(s.Epoch, s.Samples) != nil
 }

@@ -114,8 +114,8 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	if state.Forgotten(step.Epoch, step.Ticket.First) {
 		first := since(&state.Weights[0], spec.BatchSize)
 		return step, fault.WithFile(fault.New(fault.NotFound, "weights", fault.NoOffset, "they hold from step %d of "+
-			"epoch %d on, and an older state says which held at step %d of epoch %d", first.Step, first.Epoch, step.Step,
-			step.Epoch), f.state)
+			"epoch %d on, and an older state says which held at step %d of epoch %d", first.Step, first.Epoch,
+			step.Step, step.Epoch), f.state)
 	}
 	if change := state.ChangeAt(step.Epoch, step.Ticket.First); change != nil {
 		step.Weights = since(change, spec.BatchSize)
