@@ -2,10 +2,6 @@ package shuffle
 
 import "github.com/chaski-eo/chaski/internal/splitmix"
 
-// overlapTries bounds the draws of a window that must overlap the first one. Half of them succeed or more, unless the
-// sizes hardly allow the overlap.
-const overlapTries = 64
-
 // Overlapping returns the window of a view that shares at least a part of the smaller window's area with another
 // window, and whether there is one. Of each draw it takes the size, and one of the corners where the two windows meet,
 // all equally likely; it takes the first one that shares enough. If none does, it lays the last one on the middle of
@@ -40,13 +36,3 @@ func (pl *Plan) Overlapping(d *Draw, other Box, share float64, height, width int
 
 // roundUp returns the least multiple of align that is at least n.
 func roundUp(n, align int) int { return (n + align - 1) / align * align }
-
-// Overlap returns the area that two windows share, as a part of the smaller one's.
-func Overlap(a, b Box) float64 {
-	h := min(a.Y+a.H, b.Y+b.H) - max(a.Y, b.Y)
-	w := min(a.X+a.W, b.X+b.W) - max(a.X, b.X)
-	if h <= 0 || w <= 0 {
-		return 0
-	}
-	return float64(h*w) / float64(min(a.H*a.W, b.H*b.W))
-}

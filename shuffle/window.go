@@ -50,3 +50,17 @@ func sides(lengths ...int) bool {
 // corners returns how many corners, in steps of align, a window of size h has on a side of size
 // pixels. A window that does not fit has one corner, 0.
 func corners(size, h, align int) int { return max(size-h, 0)/align + 1 }
+
+// overlapTries bounds the draws of a window that must overlap the first one. Half of them succeed or more, unless the
+// sizes hardly allow the overlap.
+const overlapTries = 64
+
+// Overlap returns the area that two windows share, as a part of the smaller one's.
+func Overlap(a, b Box) float64 {
+	h := min(a.Y+a.H, b.Y+b.H) - max(a.Y, b.Y)
+	w := min(a.X+a.W, b.X+b.W) - max(a.X, b.X)
+	if h <= 0 || w <= 0 {
+		return 0
+	}
+	return float64(h*w) / float64(min(a.H*a.W, b.H*b.W))
+}
