@@ -2,11 +2,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -56,29 +53,12 @@ func Main() {
 		signal.Stop(signals)
 		cancel(console.Interrupt{Signal: s})
 	}()
-	args, in, err := wordsOf(os.Args[1:], os.Stdin)
+	args, in, err := wordsOf(os.Args[1:], os.Stdin, stop(cancel))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaski: standard input has no list of words as JSON:", err)
+		fmt.Fprintln(os.Stderr, "chaski: standard input has no words of the command:", err)
 		os.Exit(console.ExitUsage)
 	}
 	os.Exit(run(ctx, args, console.Env{In: in, Out: os.Stdout, Err: os.Stderr, Version: buildVersion()}))
-}
-
-// wordsOf returns the words of a command line, and its standard input. For "COMMAND @-" the first line of standard
-// input has the words after the command, as JSON. Python passes URIs with secrets this way, because every user of the
-// machine sees the arguments of a process.
-func wordsOf(args []string, in io.Reader) ([]string, io.Reader, error) {
-	if len(args) != 2 || args[1] != "@-" {
-		return args, in, nil
-	}
-	buffered := bufio.NewReader(in)
-	line, err := buffered.ReadBytes('\n')
-	if err != nil {
-		return nil, nil, err
-	}
-	var rest []string
-	err = json.Unmarshal(line, &rest)
-	return append(args[:1:1], rest...), buffered, err
 }
 
 // run runs one command line and returns its exit code.

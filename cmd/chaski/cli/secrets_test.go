@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -149,24 +147,4 @@ func runWithSecret(t *testing.T, cmd *cobra.Command, args []string) (files int) 
 		t.Error(err)
 	}
 	return files
-}
-
-// TestWordsOfStandardInput promises that a program can give the words of a command where no other user sees them.
-func TestWordsOfStandardInput(t *testing.T) {
-	in := strings.NewReader("[\"--\", \"-\", \"a\\nb\"]\nthe rest")
-	args, rest, err := wordsOf([]string{"sql", "@-"}, in)
-	if err != nil || !slices.Equal(args, []string{"sql", "--", "-", "a\nb"}) {
-		t.Fatalf("%q, %v", args, err)
-	}
-	if b, err := io.ReadAll(rest); err != nil || string(b) != "the rest" {
-		t.Errorf("then %q, %v", b, err)
-	}
-	for _, given := range []string{"", "[]", "{}\n", "[1]\n"} {
-		if args, _, err := wordsOf([]string{"sql", "@-"}, strings.NewReader(given)); err == nil {
-			t.Errorf("%q is %q", given, args)
-		}
-	}
-	if args, _, err := wordsOf([]string{"sql", "@-", "a"}, strings.NewReader("")); err != nil || len(args) != 3 {
-		t.Errorf("%q, %v", args, err)
-	}
 }

@@ -9,12 +9,11 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from chaski import _progress, _sign
 from chaski._engine import find_binary, written
-from chaski._secrets import without_secrets
 from chaski.errors import DeadlineError, EngineError, Error, SpecError
 
 Line = Sequence["str | os.PathLike[str]"]
@@ -69,11 +68,10 @@ def _run(
 ) -> tuple[subprocess.CompletedProcess[Any], dict[str, Any]]:
     """Runs a command line, and returns its output as bytes, its text and its error as JSON."""
     words, *rest = [os.fspath(word) for word in line]
-    argv = [find_binary(), words, *rest]
-    if any(without_secrets(word) != word for word in rest):
-        # All users of the machine see the words of a process, but not its standard input.
-        argv[2:] = ["@-"]
-        data = itertools.chain([json.dumps(rest).encode() + b"\n"], data)
+    # All users of the machine see the words of a process, of which a system takes only so many.
+    argv = [find_binary(), words, "@-"]
+    listed = b"".join(os.fsencode(word) + b"\0" for word in rest)
+    data = itertools.chain([b"%d\n" % len(listed), listed], _pieces(data))
     said: list[str] = []
     fault: dict[str, Any] = {}
     answer: list[bytes] = []
@@ -111,15 +109,24 @@ def _run(
 def _feed(stdin: IO[bytes], data: Iterable[bytes | memoryview]) -> None:
     """Writes standard input, as far as the command reads it: one that fails does not read the rest.
 
-    An error of data leaves it open: the command must not take what has come for the whole.
+    It stays open: where it ends, because this process does, the command ends, too.
     """
     for piece in data:
         try:
             stdin.write(piece)
         except OSError:
-            break
+            return
     with contextlib.suppress(OSError):
-        stdin.close()
+        stdin.flush()
+
+
+def _pieces(data: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """Yields the input of a command in pieces, and that they are all: one cut is not the whole."""
+    for piece in data:
+        if size := memoryview(piece).nbytes:
+            yield b"%d\n" % size
+            yield piece
+    yield b"0\n"
 
 
 def _read(stdout: IO[bytes], answer: list[bytes]) -> None:
