@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +21,9 @@ import (
 // matched are the files that the pattern of a field matches.
 type matched struct {
 	pattern *listing.Pattern
-	rows    map[string]int64 // by key: the values of its names, joined by keySeparator
+	keys    []string         // of each file, in the order of rows: the values of its names, joined by keySeparator
+	rows    []int64          // of the files
+	byKey   map[string]int64 // the rows, once index has made it
 	order   []int            // of the values of the pattern, as they stand in keys: as the names of the leading pattern
 	names   []int            // of the names of the leading pattern, those that this one has; nil: all
 }
@@ -35,11 +36,19 @@ func (m *matched) keyOf(values []string) string {
 	if len(values) == 1 {
 		return values[0]
 	}
-	ordered := make([]string, len(values))
-	for i, k := range m.order {
-		ordered[i] = values[k]
+	size := len(values) - 1
+	for _, value := range values {
+		size += len(value)
 	}
-	return strings.Join(ordered, keySeparator)
+	var key strings.Builder
+	key.Grow(size)
+	for i, k := range m.order {
+		if i > 0 {
+			key.WriteString(keySeparator)
+		}
+		key.WriteString(values[k])
+	}
+	return key.String()
 }
 
 // row returns the row of the file of a sample, whose key is of the leading pattern.
@@ -51,7 +60,7 @@ func (m *matched) row(sample string) (row int64, key string, ok bool) {
 		}
 		key = strings.Join(own, keySeparator)
 	}
-	row, ok = m.rows[key]
+	row, ok = m.byKey[key]
 	return row, key, ok
 }
 
@@ -81,7 +90,7 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 		if s.Pattern == "" {
 			continue
 		}
-		files[i], patterns = &matched{pattern: patterns[0], rows: map[string]int64{}}, patterns[1:]
+		files[i], patterns = &matched{pattern: patterns[0]}, patterns[1:]
 		if first < 0 && !s.Beside && !s.Optional && len(files[i].pattern.Names()) == len(all) {
 			first = i
 		}
@@ -151,32 +160,39 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		default:
 			err = t.matches(ctx, source, files[i], uris, len(shared), uris.Rows()/patterns)
 		}
+		// The paths of a listing differ, and so do the keys that a pattern without stars makes of them: those of the
+		// leading files need no index, unless another field lacks one. Folders outside may overlap.
+		once := i == first && t.table == nil && !files[i].pattern.Stars() && !listing.Outside(source.Pattern)
+		if err == nil && !once {
+			err = files[i].index(source)
+		}
 		if err != nil {
 			return err
 		}
 	}
-	incomplete, example, missing := missingPartners(fields, files, first, t.noun())
-	samples := files[first].rows
-	switch {
-	case len(incomplete) > 0 && !o.DropIncomplete:
-		return missing
-	case len(incomplete) > 0:
-		t.dropped, t.example = len(incomplete), example
-		for id := range incomplete {
-			delete(samples, id)
+	lead := files[first]
+	if !paired(fields, files, first) {
+		if err := lead.index(fields[first]); err != nil {
+			return err
 		}
-		if len(samples) == 0 {
+		incomplete, example, missing := missingPartners(fields, files, first, t.noun())
+		if len(incomplete) > 0 && !o.DropIncomplete {
+			return missing
+		}
+		t.dropped, t.example = len(incomplete), example
+		if lead.leaveOut(incomplete); len(lead.keys) == 0 {
 			return fault.New(fault.NotFound, "dataset", fault.NoOffset,
 				"none of %d samples has a file or array for every field", t.dropped)
 		}
 	}
-	ids, err := t.inOrder(ctx, files[first], uris)
-	if err != nil {
-		return err
+	if t.table != nil { // the files of a listing are in the order of their paths
+		if err := lead.sort(ctx, uris); err != nil {
+			return err
+		}
 	}
-	t.n = int64(len(ids))
+	t.n = int64(len(lead.keys))
 	if t.table != nil || t.n < uris.Rows() { // or all files are samples, in order
-		t.order, _ = pickRows(ids, files[first], false)
+		t.order = lead.rows
 	}
 	for i, source := range fields {
 		switch {
@@ -184,8 +200,8 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			t.fields[i].rows = t.order
 		case files[i] != nil:
 			found := 0
-			if t.fields[i].rows, found = pickRows(ids, files[i], source.Beside); found == 0 {
-				return noField(source, fault.NotFound, "none of %d samples has a file %q", len(ids), source.Pattern)
+			if t.fields[i].rows, found = pickRows(lead.keys, files[i], source.Beside); found == 0 {
+				return noField(source, fault.NotFound, "none of %d samples has a file %q", t.n, source.Pattern)
 			}
 		case t.table != nil || t.pathed[source.Column] != nil: // a column has the value of the first field's row
 			t.fields[i].rows = t.order
@@ -193,29 +209,69 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
 	}
+	for _, m := range files { // of which columns keep the patterns
+		if m != nil {
+			m.keys, m.rows, m.byKey = nil, nil, nil
+		}
+	}
 	return t.nameFields(ctx, fields, o)
 }
 
-// inOrder returns the keys of the leading files, in the order of their paths.
-func (t *Table) inOrder(ctx context.Context, m *matched, uris *columns.Column) ([]string, error) {
-	if t.table == nil { // the files of one pattern are listed in the order of their paths
-		ids := make([]string, uris.Rows())
-		for id, row := range m.rows {
-			ids[row] = id
-		}
-		return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), nil
+// index makes byKey. Two files with one key are fault.Corrupt.
+func (m *matched) index(s Source) error {
+	if m.byKey != nil {
+		return nil
 	}
-	ids := slices.Collect(maps.Keys(m.rows))
-	paths := make(map[string]string, len(ids))
-	for _, id := range ids {
-		cell, err := uris.Cell(ctx, m.rows[id])
+	m.byKey = make(map[string]int64, len(m.keys))
+	for i, key := range m.keys {
+		m.byKey[key] = m.rows[i]
+	}
+	if len(m.byKey) == len(m.keys) {
+		return nil
+	}
+	seen := make(map[string]bool, len(m.keys))
+	for _, key := range m.keys {
+		if seen[key] {
+			way := ""
+			if m.pattern.Stars() {
+				way = ": a name in place of *, such as {part}, tells them apart"
+			}
+			return noField(s, fault.Corrupt, "two files of the pattern %q have the id %q%s", s.Pattern, key, way)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// leaveOut removes the files of some keys.
+func (m *matched) leaveOut(keys map[string]bool) {
+	n := 0
+	for i, key := range m.keys {
+		if !keys[key] {
+			m.keys[n], m.rows[n] = key, m.rows[i]
+			n++
+		}
+	}
+	m.keys, m.rows = m.keys[:n], m.rows[:n]
+}
+
+// sort puts the files in the order of their paths uris.
+func (m *matched) sort(ctx context.Context, uris *columns.Column) error {
+	paths, order := make([]string, len(m.keys)), make([]int, len(m.keys))
+	for i, row := range m.rows {
+		cell, err := uris.Cell(ctx, row)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		paths[id] = string(cell.Text)
+		paths[i], order[i] = string(cell.Text), i
 	}
-	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(paths[a], paths[b]) })
-	return ids, nil
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
+	keys, rows := make([]string, len(order)), make([]int64, len(order))
+	for i, k := range order {
+		keys[i], rows[i] = m.keys[k], m.rows[k]
+	}
+	m.keys, m.rows = keys, rows
+	return nil
 }
 
 // withOutside returns a listing that has the files of other folders, too, to which patterns lead, by the names that
@@ -285,9 +341,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 		if !ok {
 			continue
 		}
-		if err := m.add(s, values, int64(len(paths))); err != nil {
-			return err
-		}
+		m.add(values, int64(len(paths)))
 		paths, sizes = append(paths, arrayOf(found.Path(k), s.array)), append(sizes, found.Sizes[k])
 	}
 	if len(paths) == 0 {
@@ -307,7 +361,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 func pickRows(ids []string, m *matched, beside bool) (out []int64, found int) {
 	none := int64(-1)
 	if beside {
-		none = int64(len(m.rows))
+		none = int64(len(m.keys))
 	}
 	out = make([]int64, len(ids))
 	for k, id := range ids {
@@ -322,17 +376,8 @@ func pickRows(ids []string, m *matched, beside bool) (out []int64, found int) {
 }
 
 // add adds the row of a file by what its names stand for.
-func (m *matched) add(s Source, values []string, row int64) error {
-	key := m.keyOf(values)
-	if _, twice := m.rows[key]; twice {
-		way := ""
-		if m.pattern.Stars() {
-			way = ": a name in place of *, such as {part}, tells them apart"
-		}
-		return noField(s, fault.Corrupt, "two files of the pattern %q have the id %q%s", s.Pattern, key, way)
-	}
-	m.rows[key] = row
-	return nil
+func (m *matched) add(values []string, row int64) {
+	m.keys, m.rows = append(m.keys, m.keyOf(values)), append(m.rows, row)
 }
 
 // matches adds the rows of the paths that a field's pattern matches. shared is the length of the directory that all
@@ -340,7 +385,7 @@ func (m *matched) add(s Source, values []string, row int64) error {
 func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int,
 	expected int64) error {
 	var values []string
-	m.rows = make(map[string]int64, expected)
+	m.keys, m.rows = make([]string, 0, expected), make([]int64, 0, expected)
 	err := uris.Scan(ctx, func(row int64, v columns.Cell) error {
 		path := t.below(string(v.Text), shared)
 		if v.Null || t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
@@ -351,12 +396,13 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 		if values, ok, err = m.pattern.Match(path, values[:0]); err != nil || !ok {
 			return inPart(err, fmt.Sprintf("field %q", s.Field))
 		}
-		return m.add(s, values, row)
+		m.add(values, row)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if len(m.rows) == 0 {
+	if len(m.keys) == 0 {
 		if magic.Way(s.Pattern) != "" {
 			return listing.NotRead(s.Pattern)
 		}
@@ -384,6 +430,33 @@ func (t *Table) below(path string, shared int) string {
 		return path[min(shared, len(path)):]
 	}
 	return path
+}
+
+// paired reports whether each leading file has one in each field with a pattern, and those have no others: nothing is
+// missing.
+func paired(fields []Source, files []*matched, first int) bool {
+	for i, m := range files {
+		if m == nil || i == first {
+			continue
+		}
+		used := map[string]bool{} // keys of fields with fewer names than the first
+		found := 0
+		for _, sample := range files[first].keys {
+			_, key, ok := m.row(sample)
+			switch {
+			case !ok && !fields[i].Optional:
+				return false
+			case ok && m.names != nil:
+				used[key] = true
+			case ok:
+				found++
+			}
+		}
+		if !fields[i].Beside && found+len(used) < len(m.keys) {
+			return false
+		}
+	}
+	return true
 }
 
 // missingPartners returns the samples that have no file in some field with a pattern, and the path of the first missing
@@ -419,19 +492,19 @@ func missingPartners(fields []Source, files []*matched, first int, noun string) 
 			}
 		}
 	}
-	for id := range files[first].rows {
+	for _, id := range files[first].keys {
 		visit(id)
 	}
 	for i, m := range files {
 		if m == nil || i == first || fields[i].Beside {
 			continue
 		}
-		for key := range m.rows {
+		for _, key := range m.keys {
 			switch {
 			case used[i] != nil && !used[i][key]:
 				note(first, key, m)
 			case used[i] == nil && !incomplete[key]:
-				if _, ok := files[first].rows[key]; !ok {
+				if _, ok := files[first].byKey[key]; !ok {
 					visit(key)
 				}
 			}
