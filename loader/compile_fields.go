@@ -18,16 +18,21 @@ import (
 )
 
 // firstAssets returns the assets of the first sample, of the raster fields with these numbers. The first must not lack.
-func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string, rs []uint32) ([]catalog.Asset, error) {
+func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string, rs []uint32) ([]rows.First, error) {
 	if len(columns) > 0 && d.fields[columns[0]].MayLack() {
-		return nil, rows.InField(d.fields[columns[0]].Name, fault.New(fault.Unsupported, "missing", fault.NoOffset,
-			"the rasters of one field make the windows, and all fields may lack: give one that each sample has"))
+		return nil, noLead(&d.fields[columns[0]])
 	}
 	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
 	if err != nil {
 		return nil, d.notPaths(err, columns)
 	}
 	return assets, nil
+}
+
+// noLead returns the error about a field that may lack, as all others may.
+func noLead(f *Field) error {
+	return rows.InField(f.Name, fault.New(fault.Unsupported, "missing", fault.NoOffset,
+		"the rasters of one field make the windows, and all fields may lack: give one that each sample has"))
 }
 
 // compileFields opens the assets of the first sample, and compiles the fields for them.
@@ -46,15 +51,15 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		columns = append(columns, i)
 	}
-	columns = d.lead(columns)
+	columns = rows.LeadFirst(d.fields, columns)
 	assets, err := d.firstAssets(ctx, columns, policy, rs)
 	if err != nil {
 		return err
 	}
-	var lead *catalog.Asset
 	for place, i := range columns {
-		compiled, asset := d.fields[i], assets[place]
-		if err := rows.CheckTimes(ctx, d.table, i, &compiled, &asset); err != nil {
+		compiled, asset := d.fields[i], assets[place].Asset
+		count, err := rows.CheckTimes(ctx, d.table, i, &compiled, &asset)
+		if err != nil {
 			return err
 		}
 		d.remote = d.remote || asset.Remote() ||
@@ -82,12 +87,12 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err := cmp.Or(d.compileParts(field, &asset, policy), d.setSteps(field, &compiled, steps)); err != nil {
 			return rows.InField(compiled.Name, err)
 		}
-		lead = cmp.Or(lead, &assets[place])
-		d.remarks(&compiled, &asset)
+		d.remarks(&compiled, &asset, count)
 		if d.kind.Ground { // each field finds its pixels by its own place
 			d.rasters = append(d.rasters, field)
 			continue
 		}
+		lead := d.table.Lead(ctx, columns[0], &assets[0], &assets[place])
 		if err = d.setRatio(field, lead, &asset, policy); err != nil {
 			return asset.Fault(rows.InField(compiled.Name, err))
 		}
@@ -98,10 +103,10 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		d.rasters = append(d.rasters, field)
 	}
-	if lead == nil {
+	if len(assets) == 0 {
 		return d.compileSize(nil)
 	}
-	return d.compileSize(lead.Index)
+	return d.compileSize(assets[0].Index)
 }
 
 // setSteps makes a sequence of a raster field f whose steps are rows, scenes, or files of a sample.
@@ -119,8 +124,8 @@ func (d *dataset) setSteps(field *pixels.Raster, f *Field, files *rows.Steps) er
 	return field.SetSteps(n)
 }
 
-// setRatio sets the ratio of a field by the first assets of the source's first field and of its own. With the policy
-// "error" it fails if the two lie at different places.
+// setRatio sets the ratio of a field by the assets of the source's first field and of its own in one sample. With the
+// policy "error" it fails if the two lie at different places.
 func (d *dataset) setRatio(field *pixels.Raster, lead, own *catalog.Asset, policy string) (err error) {
 	if d.kind.Whole && d.sampler.Views == nil {
 		field.Ratio = pixels.WholeRatio(lead.Index, own.Index)
@@ -280,8 +285,8 @@ func (d *dataset) notPaths(err error, columns []int) error {
 	return err
 }
 
-// remarks notes what the log says of a field and its first asset.
-func (d *dataset) remarks(field *Field, first *catalog.Asset) {
+// remarks notes what the log says of a field and its first asset. count is as CheckTimes returned it.
+func (d *dataset) remarks(field *Field, first *catalog.Asset, count catalog.StepCount) {
 	if first.Index.Alpha && field.Bands == nil && field.BandNames == nil {
 		d.opaque = append(d.opaque, field.Name)
 	}
@@ -290,7 +295,12 @@ func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 		d.pictures = append(d.pictures, fmt.Sprintf("%s (%d, %d, %d)", field.Name, x.Height, x.Width, x.Bands))
 	}
 	if n := first.Index.Steps(); len(field.Times) > 0 && slices.Max(field.Times) >= n {
-		d.lacking = append(d.lacking, fmt.Sprintf("%s (%d of the first file)", field.Name, n))
+		said := fmt.Sprintf("%s (%d of the first file)", field.Name, n)
+		if count.Of > 0 {
+			said = fmt.Sprintf("%s (%d of the first file; %d of %d files lack some)", field.Name, n, count.Lacking,
+				count.Of)
+		}
+		d.lacking = append(d.lacking, said)
 	}
 	if x := first.Index; x.Joint != "" && x.Mask == nil && field.NoData == nil {
 		d.joint = append(d.joint, field.Name+" ("+x.Joint+")")

@@ -277,12 +277,3 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 		}
 	}
 }
-
-// lead puts the first raster field that no sample lacks first: its rasters make the windows.
-func (d *dataset) lead(columns []int) []int {
-	lead := slices.IndexFunc(columns, func(i int) bool { return !d.fields[i].MayLack() })
-	if lead <= 0 {
-		return columns
-	}
-	return slices.Concat(columns[lead:lead+1], columns[:lead], columns[lead+1:])
-}

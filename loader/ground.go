@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/loader/shapes"
@@ -41,6 +42,9 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		for _, field := range view.rasters {
 			field.OnGround()
 		}
+	}
+	if err := d.checkLeads(); err != nil {
+		return err
 	}
 	list, err := d.scenes(ctx, e)
 	if err != nil {
@@ -155,6 +159,20 @@ func regionOf(ctx context.Context, roi string, e *Engine) (area scenes.Area, err
 		return area, fault.New(fault.Unsupported, "shapes", fault.NoOffset, "%s has no polygon", path)
 	}
 	return area, nil
+}
+
+// checkLeads returns an error if one of several datasets has no raster that says where its scenes lie.
+func (d *dataset) checkLeads() error {
+	if d.table.Joined == nil { // compileFields has chosen one
+		return nil
+	}
+	for k := range d.table.Joined.Count() {
+		mine := slices.DeleteFunc(slices.Clone(d.rasters), func(r *pixels.Raster) bool { return !d.holds(r, k) })
+		if len(mine) > 0 && !slices.ContainsFunc(mine, func(r *pixels.Raster) bool { return !r.MayLack() }) {
+			return noLead(&mine[0].Field)
+		}
+	}
+	return nil
 }
 
 // scenes returns the selected rows with the places of their first raster, but for those that are left out.

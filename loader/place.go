@@ -2,6 +2,7 @@ package loader
 
 import (
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -21,19 +22,26 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 }
 
 // sceneRows returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones
-// first: in a sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first one.
+// first: in a sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first scene of the
+// field's datasets, or no row if that one lacks the field.
 func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
-	if d.sampler.Mosaic != spec.MosaicNone {
-		return d.all(p, draw, f, step)
+	var all []int64
+	switch none := d.sampler.Mosaic == spec.MosaicNone; {
+	case none && d.steps == 0 && d.table.Joined == nil:
+		all = []int64{draw.Row}
+	case none:
+		all = d.all(p, draw, f, step)
+		all = all[:min(len(all), 1)]
+	default:
+		all = d.all(p, draw, f, step)
 	}
-	if d.steps == 0 && d.table.Joined == nil {
-		return []int64{draw.Row}
+	if !f.MayLack() {
+		return all
 	}
-	all := d.all(p, draw, f, step)
-	return all[:min(len(all), 1)]
+	return slices.DeleteFunc(all, func(row int64) bool { return d.table.Lacks(f.TableColumn, row) })
 }
 
-// all returns what sceneRows returns with every mosaic but "none".
+// all returns the scenes that sceneRows chooses from: in a sequence those of a step.
 func (d *dataset) all(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
 	place := p.Place(draw)
 	if f.Steps == 0 {
@@ -51,7 +59,7 @@ func (d *dataset) all(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, ste
 	if f.Match == "" {
 		return d.of(f, steps[step].Rows)
 	}
-	has := func(dataset int) bool { return d.holds(f, dataset) }
+	has := func(row int64) bool { return !d.table.Lacks(f.TableColumn, row) }
 	if f.Match == spec.MatchStep {
 		return d.ground.SameStep(place, &steps[step], has)
 	}
@@ -86,19 +94,19 @@ func (d *dataset) holds(f *pixels.Raster, dataset int) bool {
 }
 
 // leads returns the dataset that a row belongs to, and the column of the table with the raster that has the place of
-// the scene.
+// the scene, or -1 if all fields of the dataset may lack.
 func (d *dataset) leads(row int64) (dataset, column int) {
 	joined := d.table.Joined
 	if joined == nil {
-		return 0, d.rasters[0].TableColumn
+		return 0, d.rasters[0].TableColumn // which compileFields has chosen
 	}
 	k, _ := joined.Dataset(row)
 	for _, r := range d.rasters {
-		if joined.Has(r.TableColumn, k) {
+		if joined.Has(r.TableColumn, k) && !r.MayLack() {
 			return k, r.TableColumn
 		}
 	}
-	panic("loader: a dataset of scenes without a field") // openJoined opens those that fields name
+	return k, -1
 }
 
 // rowRead returns the row of the table whose raster of a field is read for a step of a draw, on the ground the row of

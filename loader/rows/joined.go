@@ -46,19 +46,19 @@ func (j *Joined) lead(field int) int {
 	return slices.IndexFunc(j.fields[field], func(column int) bool { return column >= 0 })
 }
 
-// first returns the first rows, among some (nil: all), of the first dataset that has a field: as many as FirstAssets
-// tries.
-func (j *Joined) first(field int, rows []uint32) (mine []uint32) {
-	lead := j.lead(field)
-	for row := j.begins[lead]; row < j.begins[lead+1] && len(mine) < firstTries && rows == nil; row++ {
-		mine = append(mine, uint32(row))
-	}
-	for _, row := range rows {
-		if int64(row) >= j.begins[lead] && int64(row) < j.begins[lead+1] && len(mine) < firstTries {
-			mine = append(mine, row)
+// hasAny reports whether one of some rows (nil: all) is of a dataset that has a field.
+func (j *Joined) hasAny(field int, rows []uint32) bool {
+	if rows == nil {
+		for k := range j.tables {
+			if j.Has(field, k) && j.begins[k] < j.begins[k+1] {
+				return true
+			}
 		}
 	}
-	return mine
+	return slices.ContainsFunc(rows, func(row uint32) bool {
+		k, _ := j.Dataset(int64(row))
+		return j.Has(field, k)
+	})
 }
 
 // table returns the datasets as one table.

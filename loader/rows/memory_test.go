@@ -396,10 +396,17 @@ func checkFirst(t *rapid.T, joined *Joined, owners []int) {
 	for row := uint32(0); int(row) < len(owners); row += 2 {
 		even = append(even, row)
 	}
-	if got := joined.first(1, nil); !slices.Equal(got, all) || joined.lead(1) != 1 {
+	table := &Table{N: int64(len(owners)), Joined: joined}
+	if got := table.having(1, nil); !slices.Equal(got, all) || joined.lead(1) != 1 {
 		t.Fatalf("rows %v with the second field, want %v", got, all)
 	}
-	if got := joined.first(1, even); even != nil && !slices.Equal(got, some) {
+	if joined.hasAny(1, nil) != (all != nil) || even != nil && joined.hasAny(1, even) != (some != nil) {
+		t.Fatalf("rows of the second field: %v, and of %v %v", joined.hasAny(1, nil), even, joined.hasAny(1, even))
+	}
+	if some == nil { // others have the field's form
+		some = all
+	}
+	if got := table.having(1, even); some != nil && even != nil && !slices.Equal(got, some) {
 		t.Fatalf("rows %v of %v with the second field, want %v", got, even, some)
 	}
 }
@@ -407,14 +414,16 @@ func checkFirst(t *rapid.T, joined *Joined, owners []int) {
 // TestFirstRowsAreFew: as many first rows of a dataset are returned as are tried.
 func TestFirstRowsAreFew(t *testing.T) {
 	for _, n := range []int64{firstTries - 1, firstTries, firstTries + 1, 2 * firstTries} {
-		joined := &Joined{begins: []int64{0, n, n + 5}, fields: [][]int{{0, -1}}}
+		of := func(rows int64) *Table { return &Table{N: rows, Fields: make([]Field, 1)} }
+		joined := &Joined{tables: []*Table{of(n), of(5)}, begins: []int64{0, n, n + 5}, fields: [][]int{{0, -1}}}
+		table := &Table{N: n + 5, Joined: joined}
 		all := make([]uint32, n)
 		for i := range all {
 			all[i] = uint32(i)
 		}
 		want := all[:min(n, firstTries)]
-		if !slices.Equal(joined.first(0, nil), want) || !slices.Equal(joined.first(0, all), want) {
-			t.Errorf("of %d rows, %d and %d", n, len(joined.first(0, nil)), len(joined.first(0, all)))
+		if !slices.Equal(table.having(0, nil), want) || !slices.Equal(table.having(0, all), want) {
+			t.Errorf("of %d rows, %d and %d", n, len(table.having(0, nil)), len(table.having(0, all)))
 		}
 	}
 }
@@ -442,7 +451,9 @@ func TestJoinedDatasets(t *testing.T) {
 			if has {
 				columns["c"] = listed{catalog.Int, 0, values[len(values)-n:]}
 			}
-			joined.tables = append(joined.tables, inMemory(n, 100*k, columns))
+			table := inMemory(n, 100*k, columns)
+			table.Fields = make([]Field, 1)
+			joined.tables = append(joined.tables, table)
 			joined.begins = append(joined.begins, int64(len(owners)))
 			joined.fields[0] = append(joined.fields[0], 0)
 			joined.fields[1] = append(joined.fields[1], map[bool]int{true: 0, false: -1}[k == 1])

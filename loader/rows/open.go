@@ -27,8 +27,8 @@ func OfCatalog(t *catalog.Table) *Table {
 			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return t.Asset(ctx, i, row) },
 			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
 			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
-			MostSteps: func(ctx context.Context, enough int) (int, error) {
-				return t.MostSteps(ctx, i, enough)
+			CountSteps: func(ctx context.Context, enough int) (catalog.StepCount, error) {
+				return t.CountSteps(ctx, i, enough)
 			},
 		}
 		if t.Announces() {

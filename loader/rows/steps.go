@@ -12,29 +12,30 @@ import (
 
 // CheckTimes fails with kind not found if a field picks a step of time that no raster of the dataset has, as far as
 // that is known without opening all files: of one raster, of arrays, whose rows are alike, and of catalogs. first is
-// the raster of the first sample.
-func CheckTimes(ctx context.Context, t *Table, number int, f *spec.Field, first *catalog.Asset) error {
+// the raster of the first sample. If that one lacks a step, CheckTimes says how many rasters of a catalog do.
+func CheckTimes(ctx context.Context, t *Table, number int, f *spec.Field, first *catalog.Asset) (
+	count catalog.StepCount, err error) {
 	field := &t.Fields[number]
 	if len(f.Times) == 0 || field.Steps != nil {
-		return nil
+		return count, nil
 	}
 	most, last := first.Index.Steps(), slices.Max(f.Times)
 	if last < most {
-		return nil
+		return count, nil
 	}
 	if t.N > 1 && field.Size == nil {
-		if field.MostSteps == nil {
-			return nil
+		if field.CountSteps == nil {
+			return count, nil
 		}
-		var err error
-		if most, err = field.MostSteps(ctx, last+1); err != nil || most == 0 || last < most {
-			return err
+		count, err = field.CountSteps(ctx, last+1)
+		if most = count.Most; err != nil || most == 0 || last < most {
+			return count, err
 		}
 	}
 	there := "step 0 alone"
 	if most > 1 {
 		there = fmt.Sprintf("steps 0 to %d", most-1)
 	}
-	return first.Fault(InField(f.Name, fault.New(fault.NotFound, "times", fault.NoOffset,
+	return count, first.Fault(InField(f.Name, fault.New(fault.NotFound, "times", fault.NoOffset,
 		"times has %d, a step that no raster of the dataset has: there is %s", last, there)))
 }

@@ -79,10 +79,10 @@ type Field struct {
 	Size *catalog.Size
 	// Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.
 	Sizes func(ctx context.Context) ([]catalog.Size, error)
-	// MostSteps returns the largest number of steps of time of all rasters, or 0 if the dataset does not know it
-	// without opening files. It may stop at a raster with enough. It is nil if that is never known.
-	MostSteps func(ctx context.Context, enough int) (int, error)
-	lacks     []bool // the rows without a raster, of a field that may lack; nil of others
+	// CountSteps counts the steps of time of all rasters, without opening files. It may stop after a raster with
+	// enough. It is nil if they are never known.
+	CountSteps func(ctx context.Context, enough int) (catalog.StepCount, error)
+	lacks      []bool // the rows without a raster, of a field that may lack; nil of others
 	// Steps are the steps of time, if the rasters are several files in each sample.
 	Steps *Steps
 }
@@ -118,11 +118,17 @@ func scan(ctx context.Context, t *Table, column string, visit func(row int64, c 
 // would otherwise be read to its end before the run says so.
 const firstTries = 1000
 
+// First is the raster of a field in the first sample that has it.
+type First struct {
+	catalog.Asset
+	Row int64
+}
+
 // FirstAssets returns the assets of some fields of the first sample, which shows the bands and
 // types that all other samples must have. columns are the numbers of the fields, rows the selected
 // rows (nil for all). Unless policy is spec.BadError, bad samples are passed over, up to
 // firstTries. If no sample can be read, it returns the error of the first.
-func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, rows []uint32) ([]catalog.Asset, error) {
+func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, rows []uint32) ([]First, error) {
 	tries, count := int64(1), t.N
 	if rows != nil {
 		count = int64(len(rows))
@@ -135,14 +141,14 @@ func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, ro
 		if rows != nil {
 			row = int64(rows[row])
 		}
-		assets := make([]catalog.Asset, 0, len(columns))
+		assets := make([]First, 0, len(columns))
 		var err error
 		for _, c := range columns {
 			var a catalog.Asset
 			if a, err = t.Fields[c].Asset(ctx, row); err != nil {
 				break
 			}
-			assets = append(assets, a)
+			assets = append(assets, First{a, row})
 		}
 		if err == nil {
 			return assets, nil
@@ -156,34 +162,33 @@ func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, ro
 	return nil, failed
 }
 
+// LeadFirst puts the first of some raster fields that no sample lacks first: its rasters make the windows.
+func LeadFirst(fields []spec.Field, columns []int) []int {
+	lead := slices.IndexFunc(columns, func(i int) bool { return !fields[i].MayLack() })
+	if lead <= 0 {
+		return columns
+	}
+	return slices.Concat(columns[lead:lead+1], columns[:lead], columns[lead+1:])
+}
+
 // FirstOf returns FirstAssets of some fields of a spec by their numbers. Of several datasets in one table (Joined) each
-// field has the first of its own.
+// field has the first of its own, and one that may lack the first of a sample that has it.
 func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, policy string, rows []uint32) (
-	[]catalog.Asset, error) {
-	mayLack := slices.ContainsFunc(columns, func(c int) bool { return t.Fields[c].lacks != nil })
-	if t.Joined == nil && !mayLack {
+	[]First, error) {
+	if t.Joined == nil && !slices.ContainsFunc(columns, func(c int) bool { return t.Fields[c].lacks != nil }) {
 		assets, err := FirstAssets(ctx, t, columns, policy, rows)
 		if err == nil || policy != spec.BadFill || fault.KindOf(err) == 0 {
 			return assets, err
 		}
 	}
-	var out []catalog.Asset
-	for _, column := range columns {
-		if t.Joined == nil { // no sample need have all fields
-			some := rows
-			if t.Fields[column].lacks != nil {
-				some = t.having(column, rows)
-			}
-			asset, err := FirstAssets(ctx, t, []int{column}, policy, some)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, asset...)
-			continue
-		}
-		some := t.Joined.first(column, rows)
-		if len(some) == 0 {
+	var out []First
+	for _, column := range columns { // no sample need have all fields
+		some := rows
+		switch {
+		case t.Joined != nil && !t.Joined.hasAny(column, rows):
 			return nil, InField(fields[column].Name, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes"))
+		case t.Joined != nil, t.Fields[column].lacks != nil:
+			some = t.having(column, rows)
 		}
 		asset, err := FirstAssets(ctx, t, []int{column}, policy, some)
 		if err != nil {
@@ -194,8 +199,21 @@ func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, 
 	return out, nil
 }
 
-// having returns the first rows, among some (nil: all), that have a field that may lack: as many as FirstAssets tries.
-// Without one it returns rows that are not among them, whose files have the same form, or the rows.
+// Lead returns the raster of the field that makes the windows, whose first raster is given, in the sample of another
+// field's first raster. If it cannot be read there, Lead returns the given one.
+func (t *Table) Lead(ctx context.Context, column int, lead, other *First) *catalog.Asset {
+	if other.Row == lead.Row {
+		return &lead.Asset
+	}
+	asset, err := t.Fields[column].Asset(ctx, other.Row)
+	if err != nil {
+		return &lead.Asset
+	}
+	return &asset
+}
+
+// having returns the first rows, among some (nil: all), that have a field: as many as FirstAssets tries. Without one it
+// returns rows that are not among them, whose files have the same form, or the rows.
 func (t *Table) having(field int, rows []uint32) (mine []uint32) {
 	count := t.N
 	if rows != nil {
@@ -245,14 +263,12 @@ func (t *Table) noteLacking(ctx context.Context, fields []spec.Field) error {
 
 // Lacks reports whether a row has no raster of a field: of a field that may lack, or as it is of a dataset without it.
 func (t *Table) Lacks(field int, row int64) bool {
-	if lacks := t.Fields[field].lacks; lacks != nil {
-		return lacks[row]
+	if j := t.Joined; j != nil {
+		k, below := j.Dataset(row)
+		return !j.Has(field, k) || j.tables[k].Lacks(j.fields[field][k], below)
 	}
-	if t.Joined == nil {
-		return false
-	}
-	k, _ := t.Joined.Dataset(row)
-	return !t.Joined.Has(field, k)
+	lacks := t.Fields[field].lacks
+	return lacks != nil && lacks[row]
 }
 
 // InField adds the field of the spec to an error.

@@ -56,21 +56,28 @@ func (s *Set) At(p shuffle.Place, step *Step) []int64 {
 	return nil
 }
 
-// SameStep returns the rows of the scenes of some datasets that the window at a place sees and that have the value of
-// one of its steps.
-func (s *Set) SameStep(p shuffle.Place, step *Step, has func(dataset int) bool) []int64 {
-	return s.valued(s.inside(p, func(f *mapFootprint) bool { return has(f.dataset) }), s.scenes[step.first].Step)
+// SameStep returns those rows that has reports true for, of the scenes that the window at a place sees and that have
+// the value of one of its steps.
+func (s *Set) SameStep(p shuffle.Place, step *Step, has func(row int64) bool) []int64 {
+	return s.valued(s.having(p, has), s.scenes[step.first].Step)
 }
 
-// Nearest returns the row of the scene of some datasets that the window at a place sees and whose time is nearest to
-// the time of the first scene of one of its steps, at most within microseconds from it, and the rows of the scenes of
-// the same step. Of several that are as near the preferred one counts.
-func (s *Set) Nearest(p shuffle.Place, step *Step, has func(dataset int) bool, within int64) []int64 {
+// having returns the numbers of the scenes that have a pixel of a window and whose rows has reports true for.
+func (s *Set) having(p shuffle.Place, has func(row int64) bool) []int32 {
+	hasScene := func(i int32) bool { return has(s.scenes[i].Row) }
+	seen := s.inside(p, func(f *mapFootprint) bool { return slices.ContainsFunc(f.scenes, hasScene) })
+	return slices.DeleteFunc(seen, func(i int32) bool { return !hasScene(i) })
+}
+
+// Nearest returns, of the scenes that the window at a place sees and whose rows has reports true for, the row of the
+// one whose time is nearest to the time of the first scene of one of its steps, at most within microseconds from it,
+// and the rows of the scenes of the same step. Of several that are as near the preferred one counts.
+func (s *Set) Nearest(p shuffle.Place, step *Step, has func(row int64) bool, within int64) []int64 {
 	first := &s.scenes[step.first]
 	if !first.Timed {
 		return nil
 	}
-	seen := s.inside(p, func(f *mapFootprint) bool { return has(f.dataset) })
+	seen := s.having(p, has)
 	nearest, least := int32(-1), uint64(within)
 	for _, i := range seen {
 		scene := &s.scenes[i]

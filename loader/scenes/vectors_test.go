@@ -212,7 +212,7 @@ func TestSequenceVectors(t *testing.T) {
 					if v.Days > 0 {
 						within = v.Days * 24 * 60 * 60 * 1e6
 					}
-					has := func(dataset int) bool { return dataset == 1 }
+					has := func(row int64) bool { return v.Scenes[row].Dataset == 1 }
 					rows := s.SameStep(p, &got[k], has)
 					if *v.Match == "nearest" {
 						rows = s.Nearest(p, &got[k], has, within)

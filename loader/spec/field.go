@@ -140,8 +140,8 @@ type Field struct {
 	NoData [][]Float `json:"nodata,omitempty" role:"makes,raster"`
 	// Missing says what a sample without a file of Pattern, or with a null in Column, is: "error" (default) refuses the
 	// dataset, or makes the sample bad; "fill" keeps the sample: the field is nodata there, or 0, NaN or "", and
-	// "there.NAME", uint8 (n), says for each field where it is there. Not for the first raster field, whose files make
-	// the windows.
+	// "there.NAME", uint8 (n), says for each field where it is there. Of windows on the ground the scenes count that
+	// have the field. In each dataset one raster field must not lack: its files make the windows.
 	Missing string `json:"missing,omitempty" role:"any"`
 	// Pad lets a window reach past the edge of the asset, with padding there. Without it windows
 	// are moved inside, and assets smaller than the window are an error.
@@ -206,9 +206,6 @@ func (f *Field) MayLack() bool { return f.Missing == MissingFill }
 func (f *Field) validateMissing() error {
 	if f.Missing != "" && f.Missing != MissingError && f.Missing != MissingFill {
 		return wrong("missing", f.Missing, "it must be %q or %q", MissingError, MissingFill)
-	}
-	if f.MayLack() && (f.Scenes != nil || f.Match != "") {
-		return wrong("missing", f.Missing, "it is for columns and patterns, not for scenes")
 	}
 	if f.Fill != nil {
 		fill := float64(*f.Fill)

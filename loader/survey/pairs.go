@@ -97,7 +97,7 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t *row
 	if err != nil {
 		return nil, err
 	}
-	remote := slices.ContainsFunc(first, func(a catalog.Asset) bool { return a.Remote() })
+	remote := slices.ContainsFunc(first, func(a rows.First) bool { return a.Remote() })
 	visits := func(*pixels.Reader) func(context.Context, int64) error {
 		return func(ctx context.Context, i int64) error {
 			if selected != nil {
@@ -123,7 +123,7 @@ func pairColumns(t *rows.Table, sp spec.Spec) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(columns) > 1 {
+	if columns = rows.LeadFirst(sp.Fields, columns); len(columns) > 1 {
 		columns = append(columns[:1], slices.DeleteFunc(columns[1:], func(i int) bool {
 			return sp.Fields[i].Ground == spec.IgnoreGround || !together(t, columns[0], i)
 		})...)

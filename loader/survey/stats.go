@@ -163,10 +163,10 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*moments.Field,
 	}
 	for k, i := range p.columns {
 		given, before := &p.spec.Fields[i], 0
-		if err := rows.CheckTimes(ctx, p.table, i, given, &first[k]); err != nil {
+		if _, err := rows.CheckTimes(ctx, p.table, i, given, &first[k].Asset); err != nil {
 			return nil, err
 		}
-		for part, asset := range rastersOf(first[k]) {
+		for part, asset := range rastersOf(first[k].Asset) {
 			p.remote = p.remote || asset.Remote()
 			dtype := asset.Index.DType
 			if given.Physical {

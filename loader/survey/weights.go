@@ -138,7 +138,8 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		return false, err
 	}
 	if p.table.Joined != nil {
-		return false, errors.New("spec: fields have scenes of several datasets: weights are of the rows of one")
+		return false, errors.New("spec: fields have scenes of several datasets: weights are of the rows of one: " +
+			"give that dataset alone")
 	}
 	if err := p.table.Single(sp.Fields, "weights"); err != nil {
 		return false, err
@@ -150,20 +151,22 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		}
 		return false, fmt.Errorf("count: %q are the raster fields: say whose pixels count", names)
 	}
-	assets, err := rows.FirstAssets(ctx, p.table, columns, sp.BadSamples, nil)
+	columns = rows.LeadFirst(sp.Fields, columns)
+	assets, err := rows.FirstOf(ctx, p.table, sp.Fields, columns, sp.BadSamples, nil)
 	if err != nil {
 		return false, err
 	}
 	alignY, alignX := 1, 1
 	for place, i := range columns {
-		asset, name := assets[place], sp.Fields[i].Name
+		asset, name := assets[place].Asset, sp.Fields[i].Name
 		remote = remote || asset.Remote()
-		if err := rows.CheckTimes(ctx, p.table, i, &sp.Fields[i], &asset); err != nil {
+		if _, err := rows.CheckTimes(ctx, p.table, i, &sp.Fields[i], &asset); err != nil {
 			return false, err
 		}
 		field, err := p.counted(ctx, sp.Fields[i], i, &asset, len(c.Classes) > 0)
 		if err == nil {
-			field.Ratio, err = pixels.NewRatio(assets[0].Index, asset.Index)
+			lead := p.table.Lead(ctx, columns[0], &assets[0], &assets[place])
+			field.Ratio, err = pixels.NewRatio(lead.Index, asset.Index)
 		}
 		if err != nil {
 			return false, asset.Fault(rows.InField(name, err))
@@ -360,6 +363,15 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	if err != nil {
 		return w, err
 	}
+	height, width := lead.Index.Height, lead.Index.Width
+	across := rows.RoundUp(width, p.head.CellWidth) / p.head.CellWidth
+	w = rows.CellCounts{
+		Height: uint32(height), Width: uint32(width),
+		Cells: make([]uint32, across*(rows.RoundUp(height, p.head.CellHeight)/p.head.CellHeight)),
+	}
+	if p.table.Lacks(field.TableColumn, at) {
+		return w, nil // nothing counts
+	}
 	asset, err := p.table.Fields[field.TableColumn].Asset(ctx, at)
 	if err != nil {
 		return w, err
@@ -374,12 +386,6 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	}
 	if err := field.SameGround(&lead, &asset); err != nil {
 		return w, asset.Fault(err)
-	}
-	height, width := lead.Index.Height, lead.Index.Width
-	across := rows.RoundUp(width, p.head.CellWidth) / p.head.CellWidth
-	w = rows.CellCounts{
-		Height: uint32(height), Width: uint32(width),
-		Cells: make([]uint32, across*(rows.RoundUp(height, p.head.CellHeight)/p.head.CellHeight)),
 	}
 	cell := field.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
 	read, each, err := p.reads(ctx, r, at, &asset)

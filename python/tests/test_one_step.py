@@ -180,3 +180,17 @@ def test_steps_that_files_may_have(tmp_path, caplog):
         batch = next(iter(loader))
     assert not np.asarray(batch["x"]).any() and not np.asarray(batch["steps"]).any()
     assert "x (1 of the first file)" in logged(caplog, "times picks steps that the first file")
+
+
+def test_a_catalog_counts_the_files_that_lack_steps(tmp_path, caplog):
+    for i, steps in enumerate((1, 4, 2, 3)):
+        np.save(tmp_path / f"{i}.npy", np.ones((steps, 2, 8, 8), "uint8"))
+    subprocess.run(
+        [os.environ["CHASKI_BIN"], "index", "-o", "a.parquet", "*.npy"], cwd=tmp_path, check=True
+    )
+    fields = {"x": Field(times=[0, 2], dtype="native")}
+    with chaski.load(tmp_path / "a.parquet", fields=fields, batch_size=4, shuffle=False) as loader:
+        (batch,) = loader
+    assert np.asarray(batch["steps"]).tolist() == [[1, 0], [1, 1], [1, 0], [1, 1]]
+    said = logged(caplog, "times picks steps that the first file")
+    assert "x (1 of the first file; 2 of 4 files lack some)" in said

@@ -304,6 +304,9 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 // Listed reports whether the dataset is a listing of files, and not a table.
 func (t *Table) Listed() bool { return t.table == nil }
 
+// Base returns the directory that paths of the dataset are relative to.
+func (t *Table) Base() string { return t.base }
+
 // Halves returns patterns that would pair the images and masks of a directory whose files are samples of their own.
 func (t *Table) Halves() []string { return t.halves }
 
@@ -392,26 +395,38 @@ func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 	return sizes, fault.WithFile(err, t.src)
 }
 
-// MostSteps returns the largest number of steps of time of a raster field's assets without opening any file, if the
-// table has the index of each, else 0. It stops at the first asset with enough.
-func (t *Table) MostSteps(ctx context.Context, field, enough int) (most int, err error) {
+// StepCount says how many steps of time the assets of a field have.
+type StepCount struct {
+	Most        int   // of all assets; 0: unknown
+	Lacking, Of int64 // how many assets, of how many that were counted, have fewer than were asked for
+}
+
+// maxCounted bounds the assets whose steps are counted once one has all: the indexes of 65,536 are parsed in a second.
+const maxCounted = 1 << 16
+
+// CountSteps counts the steps of time of a raster field's assets without opening any file, if the table has the index
+// of each. It stops after maxCounted assets once it has seen one with enough.
+func (t *Table) CountSteps(ctx context.Context, field, enough int) (count StepCount, err error) {
 	raster := &t.fields[field]
 	if len(raster.blobs) == 0 || raster.axes != (chunk.Axes{}) {
-		return 0, nil
+		return count, nil
 	}
-	for row := int64(0); row < t.n && most < enough; row++ {
+	for row := int64(0); row < t.n && (count.Most < enough || count.Of < maxCounted); row++ {
 		reader := newRowReader(ctx, raster, row)
 		switch index := reader.index(raster.blobs, t.maxChunk); {
 		case fault.KindOf(reader.err) != 0: // a bad sample
 		case reader.err != nil:
-			return 0, reader.err
+			return count, reader.err
 		case index == nil:
-			return 0, nil
+			return StepCount{}, nil
 		default:
-			most = max(most, index.Steps())
+			count.Most = max(count.Most, index.Steps())
+			if count.Of++; index.Steps() < enough {
+				count.Lacking++
+			}
 		}
 	}
-	return most, nil
+	return count, nil
 }
 
 // side returns the height or width in a cell, 0 if it is not a possible one.

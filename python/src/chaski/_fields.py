@@ -177,7 +177,8 @@ class Field(Argument):
         missing: says what a sample without a file of `pattern`, or with a null in `column`, is:
             "error" (default) refuses the dataset, or makes the sample bad; "fill" keeps the sample:
             the field is nodata there, or 0, NaN or "", and "there.NAME", uint8 (n), says for each
-            field where it is there. Not for the first raster field, whose files make the windows.
+            field where it is there. Of windows on the ground the scenes count that have the field.
+            In each dataset one raster field must not lack: its files make the windows.
         pad: lets a window reach past the edge of the asset, with padding there. Without it windows
             are moved inside, and assets smaller than the window are an error.
         clip: lets dtype "uint8" make 0 of stored numbers below 0, 255 of those above 255, and 0, or

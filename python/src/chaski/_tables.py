@@ -318,6 +318,13 @@ def _misfit(pa: Any, source: Any) -> str:
     return ""
 
 
+def _nulls(values: list[Any]) -> list[Any]:
+    """Returns values with None for NaN beside strings, as rows of pandas have it."""
+    if not any(isinstance(v, str) for v in values):
+        return values
+    return [None if isinstance(v, float) and v != v else v for v in values]
+
+
 def _texts(source: Any) -> Any:
     """Returns a table with what Arrow knows: strings of paths, and lists of arrays of two axes."""
 
@@ -331,7 +338,7 @@ def _texts(source: Any) -> Any:
 
     if _is_rows(source):
         names = dict.fromkeys(k for row in source for k in row)
-        source = {k: [row.get(k) for row in source] for k in names}
+        source = {k: _nulls([row.get(k) for row in source]) for k in names}
     if isinstance(source, Mapping):
         return {str(k): [text(v) for v in c] if objects(c) else c for k, c in source.items()}
     if type(source).__module__.split(".")[0] == "pandas":

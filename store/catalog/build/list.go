@@ -86,10 +86,14 @@ func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error
 func (l *Listing) list(ctx context.Context) (err error) {
 	if len(l.o.Fields) == 0 {
 		l.files = make([][]namedFile, 1)
-		if l.files[0], err = expand(ctx, l.paths, l.o); err != nil || len(l.paths) != 1 {
+		if l.files[0], err = expand(ctx, l.paths, l.o); err != nil || len(l.files[0]) == 0 {
 			return err
 		}
-		return l.noteListed()
+		root := l.files[0][0].listed // "" if they were listed in several, such as two that the user named
+		if slices.ContainsFunc(l.files[0], func(f namedFile) bool { return f.listed != root }) {
+			root = ""
+		}
+		return l.noteListed(root)
 	}
 	if len(l.paths) != 1 {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
@@ -149,17 +153,20 @@ func (l *Listing) listPairs(ctx context.Context, name, base string) error {
 			l.files[i] = append(l.files[i], file)
 		}
 	}
-	return l.noteListed()
+	return l.noteListed(table.Base())
 }
 
-// noteListed keeps how samples are called in the directory, for their parts of splits and for the columns that names of
-// patterns make.
-func (l *Listing) noteListed() error {
+// noteListed keeps how samples are called in the directory that was listed, "" for none: for their parts of splits and
+// for the columns of paths and of names.
+func (l *Listing) noteListed(root string) error {
+	if root == "" {
+		return nil
+	}
 	base, err := pathname.Abs(l.o.Base)
 	if err != nil {
 		return err
 	}
-	folder := namedFile{path: strings.TrimRight(l.paths[0], "/")}
+	folder := namedFile{path: strings.TrimRight(root, "/")}
 	if err := folder.name(base, l.o.Absolute); err != nil {
 		return err
 	}

@@ -210,6 +210,7 @@ type namedFile struct {
 	etag      string // of an object that was listed
 	member    *Member
 	bytes     int64  // of a file that was listed
+	listed    string // the directory that it was listed in: of a glob the one that the glob begins at
 	field     string // of a catalog of pairs
 }
 
@@ -281,12 +282,12 @@ func eachListed(ctx context.Context, path string, o Options, add func(namedFile)
 			len(files.Paths)), path)
 	}
 	for i, size := range files.Sizes {
-		file := namedFile{path: files.Path(i), bytes: size}
+		file := namedFile{path: files.Path(i), bytes: size, listed: files.Base}
 		if files.Etags != nil {
-			file = namedFile{path: file.path, size: size, etag: files.Etags[i]}
+			file.bytes, file.size, file.etag = 0, size, files.Etags[i]
 		}
 		if ok {
-			file = namedFile{path: source.ArrayName(file.path, array), etag: file.etag}
+			file.path, file.bytes, file.size = source.ArrayName(file.path, array), 0, 0
 		}
 		if err := add(file); err != nil {
 			return err
