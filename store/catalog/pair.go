@@ -170,21 +170,10 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			return err
 		}
 	}
-	lead := files[first]
-	if !paired(fields, files, first) {
-		if err := lead.index(fields[first]); err != nil {
-			return err
-		}
-		incomplete, example, missing := missingPartners(fields, files, first, t.noun())
-		if len(incomplete) > 0 && !o.DropIncomplete {
-			return missing
-		}
-		t.dropped, t.example = len(incomplete), example
-		if lead.leaveOut(incomplete); len(lead.keys) == 0 {
-			return fault.New(fault.NotFound, "dataset", fault.NoOffset,
-				"none of %d samples has a file or array for every field", t.dropped)
-		}
+	if err := t.leaveOutIncomplete(fields, files, first, o); err != nil {
+		return err
 	}
+	lead := files[first]
 	if t.table != nil { // the files of a listing are in the order of their paths
 		if err := lead.sort(ctx, uris); err != nil {
 			return err
@@ -215,6 +204,27 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		}
 	}
 	return t.nameFields(ctx, fields, o)
+}
+
+// leaveOutIncomplete removes the leading files whose samples lack a file in some field, or fails because of them.
+func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int, o Options) error {
+	if paired(fields, files, first) {
+		return nil
+	}
+	lead := files[first]
+	if err := lead.index(fields[first]); err != nil {
+		return err
+	}
+	incomplete, example, missing := missingPartners(fields, files, first, t.noun())
+	if len(incomplete) > 0 && !o.DropIncomplete {
+		return missing
+	}
+	t.dropped, t.example = len(incomplete), example
+	if lead.leaveOut(incomplete); len(lead.keys) == 0 {
+		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
+			"none of %d samples has a file or array for every field", t.dropped)
+	}
+	return nil
 }
 
 // index makes byKey. Two files with one key are fault.Corrupt.
