@@ -32,6 +32,8 @@ const (
 	recodedFile = 64 << 10
 	// recodedAhead bounds the bytes of chunks that wait for an idle worker.
 	recodedAhead = 32 << 20
+	// recodedSpare bounds the bytes of buffers that wait for further chunks: those of 128 tiles of 128 by 128 uint16.
+	recodedSpare = 4 << 20
 )
 
 // Recoded keeps chunks of files in a form that decodes fast, from the second time on that they are needed: in memory,
@@ -62,6 +64,8 @@ type Recoded struct {
 	change  *sync.Cond // of waiting and asked
 	waiting []recoding
 	bytes   int64                   // of waiting
+	spare   [][]byte                // buffers of chunks that are done
+	spared  int                     // bytes of spare
 	pending map[recodedKey]struct{} // of waiting, and of those that are encoded now
 	done    sync.WaitGroup
 }
@@ -272,27 +276,33 @@ func (r *Recoded) release(found recodedChunk, used bool) {
 
 // offer lets an idle worker encode a chunk, unless many wait. It copies the content.
 func (r *Recoded) offer(c recoding) {
-	if !r.admit(&c) {
+	buffer, ok := r.admit(&c)
+	if !ok {
 		return
 	}
-	c.content = slices.Clone(c.content)
+	c.content = append(buffer, c.content...)
 	r.work.Lock()
 	defer r.work.Unlock()
 	r.waiting = append(r.waiting, c)
 	r.change.Broadcast() // a Signal could wake Settle alone
 }
 
-// admit reports whether a chunk may wait, and counts it then.
-func (r *Recoded) admit(c *recoding) bool {
+// admit reports whether a chunk may wait. Then it counts it, and returns an empty buffer for its content, which may be
+// nil.
+func (r *Recoded) admit(c *recoding) (buffer []byte, ok bool) {
 	n := int64(len(c.content))
 	r.work.Lock()
 	defer r.work.Unlock()
-	if _, ok := r.pending[c.key]; ok || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
-		return false
+	if _, waits := r.pending[c.key]; waits || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
+		return nil, false
 	}
 	r.pending[c.key] = struct{}{}
 	r.bytes += n
-	return true
+	if last := len(r.spare) - 1; last >= 0 {
+		buffer, r.spare = r.spare[last], r.spare[:last]
+		r.spared -= cap(buffer)
+	}
+	return buffer[:0], true
 }
 
 // next returns the next chunk to encode. ok is false once r is closed.
@@ -345,6 +355,10 @@ func (r *Recoded) finish(c *recoding) (last bool) {
 	r.work.Lock()
 	defer r.work.Unlock()
 	r.bytes -= int64(len(c.content))
+	if r.spared+cap(c.content) <= recodedSpare {
+		r.spare = append(r.spare, c.content)
+		r.spared += cap(c.content)
+	}
 	delete(r.pending, c.key)
 	r.change.Broadcast()
 	return len(r.waiting) == 0
