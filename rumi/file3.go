@@ -9,10 +9,11 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/rumis"
 )
 
 // Magic begins files of generation 3, which are not TIFFs. Files of earlier generations begin like a BigTIFF.
-const Magic = "RUMI"
+const Magic = rumis.Magic
 
 // Open reads the directories of a TIFF, or of a rumi file of any generation.
 func Open(ctx context.Context, r source.Reader, l ifd.Limits) (*ifd.File, error) {

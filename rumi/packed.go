@@ -8,12 +8,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cursor"
+	"github.com/chaski-eo/chaski/tiff/rumis"
 )
 
 const (
-	blob2Magic = 0x45564F4C // of generation 3, too
-	blob2Head  = 28
-	blob3Head  = 32
+	blob2Head = 28
+	blob3Head = 32
 )
 
 // maxEqualFrames bounds the frames of a blob that stores zero bits per frame because all have one size: the
@@ -134,7 +134,7 @@ func appendPacked(dst []byte, x *chunk.Index, generation int, unit Unit) []byte 
 		least, longest = min(least, frame.Len), max(longest, frame.Len)
 	}
 	width := bits.Len64(uint64(longest - least))
-	dst = appendGrid(dst, x, blob2Magic, generation)
+	dst = appendGrid(dst, x, rumis.Blob2, generation)
 	dst = append(dst, byte(unit))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(least))
 	dst = append(dst, byte(width))

@@ -21,19 +21,38 @@
 package rumi
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/rumis"
 )
 
 const (
-	blobMagic   = 0x333C333C
-	cutMagic    = 0x796D6173 // of rumi-eo 0.12 to 0.14
 	blobVersion = 1
 	blobHead    = 26
 )
+
+func init() {
+	rumis.Open, rumis.Is, rumis.Meta = Open, Is, Meta
+	rumis.Index = func(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, []byte, error) {
+		header, err := HeaderOf(ctx, f, maxChunk)
+		if err != nil {
+			return nil, nil, err
+		}
+		return header.Index(), header.Blob(), nil
+	}
+	rumis.ParseBlob = func(b []byte, maxChunk int) (*chunk.Index, error) {
+		header, err := ParseLimit(b, maxChunk)
+		if err != nil {
+			return nil, err
+		}
+		return header.Index(), nil
+	}
+}
 
 // Header is a parsed header blob. It is immutable and safe for concurrent use.
 type Header struct {
@@ -56,13 +75,7 @@ func newHeader(x chunk.Index, generation int, unit Unit) *Header {
 }
 
 // IsBlob reports whether b begins like a header blob that Parse reads.
-func IsBlob(b []byte) bool {
-	if len(b) < 4 {
-		return false
-	}
-	magic := binary.LittleEndian.Uint32(b)
-	return magic == blobMagic || magic == cutMagic || magic == blob2Magic
-}
+func IsBlob(b []byte) bool { return rumis.IsBlob(b) }
 
 // Parse reads a header blob of any generation, without any I/O. All numbers are little-endian:
 //
@@ -108,13 +121,13 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 		return nil, fault.New(fault.Corrupt, "header blob", off, format, args...)
 	}
 	le := binary.LittleEndian
-	if len(b) >= 4 && le.Uint32(b) == blob2Magic {
+	if len(b) >= 4 && le.Uint32(b) == rumis.Blob2 {
 		return parseEither(b, maxChunk)
 	}
 	if len(b) < blobHead {
 		return bad(0, "%d bytes", len(b))
 	}
-	if magic := le.Uint32(b); magic != blobMagic && magic != cutMagic {
+	if magic := le.Uint32(b); magic != rumis.Blob1 && magic != rumis.BlobCut {
 		return bad(0, "magic %#x", magic)
 	}
 	if version := le.Uint16(b[4:]); version != blobVersion {
@@ -237,7 +250,7 @@ func blobOf(x *chunk.Index, generation int, unit Unit) []byte {
 // below 4 GiB, and every frame be smaller than that.
 func appendBlob(dst []byte, x *chunk.Index) []byte {
 	le := binary.LittleEndian
-	dst = appendGrid(dst, x, blobMagic, 1)
+	dst = appendGrid(dst, x, rumis.Blob1, 1)
 	dst = le.AppendUint32(dst, uint32(x.Ranges[0].Off))
 	for _, frame := range x.Ranges {
 		dst = le.AppendUint32(dst, uint32(frame.Len))

@@ -16,5 +16,6 @@ import (
 	_ "github.com/chaski-eo/chaski/loader/stores/hdf5s"
 	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
 	_ "github.com/chaski-eo/chaski/loader/vectors"
+	_ "github.com/chaski-eo/chaski/rumi"
 	_ "github.com/chaski-eo/chaski/tiff"
 )

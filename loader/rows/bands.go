@@ -7,10 +7,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/rumis"
 )
 
 // showBands gives the readers of rasters the bands that the fields pick as data: see PickedAsData. It is the only place
@@ -97,13 +97,13 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	case format.Class == magic.Picture: // whose bands have no names
 		return nil, nil
 	}
-	parsed, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
+	parsed, err := rumis.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, a.Fault(err)
 	}
 	read := tiff.ReadMeta
-	if rumi.Is(ctx, parsed) {
-		read = rumi.Meta
+	if rumis.Is(ctx, parsed) {
+		read = rumis.Meta
 	}
 	m, err := read(ctx, parsed)
 	return m.BandNames, a.Fault(err)

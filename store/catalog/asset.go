@@ -14,11 +14,11 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/format/chunk/pictures"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/rumis"
 )
 
 // Asset is one raster file of a dataset: where it is and how it is read.
@@ -308,20 +308,19 @@ func readAsset(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk i
 	if axes.Pages != "" {
 		limits.MaxIFDs = tiff.MaxPages
 	}
-	file, err := rumi.Open(ctx, r, limits.IFD())
+	file, err := rumis.Open(ctx, r, limits.IFD())
 	if err != nil {
 		return a, m, err
 	}
 	var geo tiff.Geo
-	if rumi.Is(ctx, file) {
+	if rumis.Is(ctx, file) {
 		m.Format = magic.Rumi
 		// Not from the blob, because it may be one of another generation, too.
-		header, err := rumi.HeaderOf(ctx, file, cmp.Or(maxChunk, chunk.DefaultMaxBytes))
+		a.Index, m.Blob, err = rumis.Index(ctx, file, cmp.Or(maxChunk, chunk.DefaultMaxBytes))
 		if err != nil {
 			return a, m, err
 		}
-		m.Blob, a.Index = header.Blob(), header.Index()
-		tm, err := rumi.Meta(ctx, file)
+		tm, err := rumis.Meta(ctx, file)
 		if err != nil {
 			return a, m, err
 		}
@@ -518,12 +517,8 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 // maxChunk limits a decoded chunk in bytes (0: chunk.DefaultMaxBytes).
 func ParseIndex(data []byte, maxChunk int) (*chunk.Index, error) {
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
-	if rumi.IsBlob(data) {
-		header, err := rumi.ParseLimit(data, maxChunk)
-		if err != nil {
-			return nil, err
-		}
-		return header.Index(), nil
+	if rumis.IsBlob(data) {
+		return rumis.ParseBlob(data, maxChunk)
 	}
 	return blob.Parse(data, maxChunk)
 }
@@ -549,8 +544,8 @@ func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	if FormatOf(ctx, r).Class == magic.Picture {
 		return nil, nil
 	}
-	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
-	if err != nil || rumi.Is(ctx, file) {
+	file, err := rumis.Open(ctx, r, tiff.Limits{}.IFD())
+	if err != nil || rumis.Is(ctx, file) {
 		return nil, err
 	}
 	return tiff.OpenOverviews(ctx, file, x, tiff.Limits{MaxChunk: maxChunk})
@@ -575,7 +570,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 	if FormatOf(ctx, file).Class != magic.Raster {
 		return a, nil, fault.New(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
 	}
-	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
+	f, err := rumis.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return a, nil, err
 	}

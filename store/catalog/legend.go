@@ -7,11 +7,11 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk/pictures"
 	"github.com/chaski-eo/chaski/format/vrt"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/rumis"
 )
 
 // HasLegend reports whether Legend may say something of an array of one band.
@@ -30,7 +30,7 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 	case magic.Picture:
 		legend.Palette = pictures.Palette(ctx, r)
 	case magic.Raster:
-		if file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD()); err == nil {
+		if file, err := rumis.Open(ctx, r, tiff.Limits{}.IFD()); err == nil {
 			if a.Index.Classes {
 				legend.Palette = tiff.Palette(ctx, file)
 			}
