@@ -5,7 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // openingBytes is charged for every opening before it reads anything: the spec as text and as values, which is at most
@@ -28,7 +28,7 @@ func openAccount(ctx context.Context, o *Options, s *Spec) (*budget.Account, err
 	o.CacheBytes = max(1, min(o.CacheBytes, total/cachesShare/n))
 	account, err := o.Budget.Open(ctx, openingBytes+n*o.CacheBytes)
 	if err == nil {
-		if err = turns.Tick(ctx); err != nil { // it may have waited without its turn
+		if err = pace.Tick(ctx); err != nil { // it may have waited without its turn
 			account.Close()
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/textguard"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -339,7 +339,7 @@ func (p *pieces) next() {
 
 // Read implements io.Reader.
 func (p *pieces) Read(b []byte) (int, error) {
-	if err := turns.Tick(p.ctx); err != nil {
+	if err := pace.Tick(p.ctx); err != nil {
 		return 0, err
 	}
 	n, err := p.r.Read(b)

@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -68,7 +69,7 @@ func (o *openings) do(ctx context.Context, v *fileView, key string, local bool, 
 		return nil, err
 	}
 	defer o.leave(key, opening)
-	turns.Rest(ctx) // the opening may need it
+	pace.Rest(ctx) // the opening may need it
 	select {
 	case <-opening.done:
 		return opening.value, opening.err

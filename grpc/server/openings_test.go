@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -224,7 +225,7 @@ func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
 			name, _, _ := strings.Cut(spec.Source, " ")
 			a, err := total.Open(ctx, need[name])
 			if err == nil {
-				err = turns.Tick(ctx)
+				err = pace.Tick(ctx)
 			}
 			a.Close()
 			return &placed{source: spec.Source}, err

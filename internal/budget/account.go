@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Account counts the bytes that one request has charged. It is safe for concurrent use.
@@ -55,7 +55,7 @@ func (a *Account) Grow(ctx context.Context, n int64) error {
 	if n > budget.limit {
 		return a.full(n)
 	}
-	turns.Rest(ctx) // before any wait: those who give memory back may need the processor
+	pace.Rest(ctx) // before any wait: those who give memory back may need the processor
 	a.growing.Lock()
 	defer a.growing.Unlock()
 	waiter := newWaiter(n)

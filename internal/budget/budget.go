@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Flag is the name of the flag that sets the limit, for errors.
@@ -236,7 +236,7 @@ func (b *Budget) wait(ctx context.Context, w *budgetWaiter, patience time.Durati
 	if isClosed(w.ready) {
 		return w.mustFail, nil
 	}
-	turns.Rest(ctx) // those who give memory back may need the processor
+	pace.Rest(ctx) // those who give memory back may need the processor
 	if leave, ok := ctx.Value(waitKey{}).(func()); ok && w.account == nil {
 		leave()
 	}

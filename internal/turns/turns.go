@@ -19,6 +19,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Turns are places that clients take turns to have. Clients are named by keys, which are compared with ==. It is safe
@@ -493,19 +495,11 @@ func (s *Slot) Rest() {
 	}
 }
 
-type slotKey struct{}
-
 // With returns a context whose work is done in a slot, which may be nil.
-func With(ctx context.Context, s *Slot) context.Context { return context.WithValue(ctx, slotKey{}, s) }
+func With(ctx context.Context, s *Slot) context.Context { return pace.With(ctx, s) }
 
 // Of returns the slot of a context, or nil.
 func Of(ctx context.Context) *Slot {
-	s, _ := ctx.Value(slotKey{}).(*Slot)
+	s, _ := pace.Of(ctx).(*Slot)
 	return s
 }
-
-// Tick calls Tick of the slot of ctx.
-func Tick(ctx context.Context) error { return Of(ctx).Tick(ctx) }
-
-// Rest calls Rest of the slot of ctx.
-func Rest(ctx context.Context) { Of(ctx).Rest() }

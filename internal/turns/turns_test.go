@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // left reports whether something is left of clients that are gone.
@@ -398,10 +400,10 @@ func TestSlot(t *testing.T) {
 		}
 		b.Rest()
 		var none *Turns
-		if err := Tick(With(t.Context(), none.Slot("a").Beside())); err != nil {
+		if err := pace.Tick(With(t.Context(), none.Slot("a").Beside())); err != nil {
 			t.Error(err)
 		}
-		Rest(t.Context())
+		pace.Rest(t.Context())
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -30,7 +31,7 @@ func Sweep(
 		}
 	}
 	readers := o.Readers(o.Workers, remote) // sets Turns, which the Readers below must have
-	turns.Rest(ctx)                         // the caller waits here
+	pace.Rest(ctx)                          // the caller waits here
 	client := resources.TurnOf(ctx).Client
 	lent, visits := make([]*Reader, readers), make([]func(ctx context.Context, i int64) error, readers)
 	for w := range readers {

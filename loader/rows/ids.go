@@ -19,7 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -62,7 +62,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs))
 	text.Buffer(nil, maxID)
 	for text.Scan() {
-		if err := turns.Tick(ctx); err != nil {
+		if err := pace.Tick(ctx); err != nil {
 			return nil, err
 		}
 		if id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff")); id != "" {
@@ -99,7 +99,7 @@ func membersOf(ctx context.Context, file, name string, o resources.Options) (ids
 		}
 		for depth := opens(value); depth > 0 && err == nil; depth += opens(value) {
 			value, err = d.Token()
-			err = cmp.Or(err, turns.Tick(ctx))
+			err = cmp.Or(err, pace.Tick(ctx))
 		}
 		if err != nil {
 			break
@@ -124,7 +124,7 @@ func idsOf(ctx context.Context, d *json.Decoder) ([]string, error) {
 	ids := []string{}
 	for d.More() {
 		token, err := d.Token()
-		if err := turns.Tick(ctx); err != nil {
+		if err := pace.Tick(ctx); err != nil {
 			return nil, err
 		}
 		switch id := token.(type) {

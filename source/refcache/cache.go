@@ -16,7 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/invariants"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Options configure a cache.
@@ -116,7 +116,7 @@ func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Contex
 		case <-entry.opened:
 		default:
 			// The turn is given back, since the goroutine that opens it may need it.
-			turns.Rest(ctx)
+			pace.Rest(ctx)
 			select {
 			case <-entry.opened:
 			case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source/refcache"
 )
@@ -35,9 +36,9 @@ func TestWhoWaitsForAnotherHasNoTurn(t *testing.T) {
 		}
 		goOn := make(chan struct{})
 		first := acquire("a", func(ctx context.Context) (int, error) {
-			turns.Rest(ctx) // it reads
+			pace.Rest(ctx) // it reads
 			<-goOn
-			return 1, turns.Tick(ctx)
+			return 1, pace.Tick(ctx)
 		})
 		second := acquire("b", nil)
 		if all.Taken() != 0 {

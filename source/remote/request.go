@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/trace"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
@@ -37,7 +37,7 @@ func (o *Opener) get(ctx context.Context, n objectName, r Range, tag Tag, use fu
 	ctx = openers.WithRoots(ctx, n.roots)
 	place := requestPlace{n.uri, "byte range", r.Off}
 	// The turn is given back, since the server takes longer than one.
-	turns.Rest(ctx)
+	pace.Rest(ctx)
 	return o.try(ctx, host, place, r.Len, func(ctx context.Context, f *requestFlight) error {
 		o.counters.requests.Add(1)
 		ctx, cancel := context.WithCancel(ctx)

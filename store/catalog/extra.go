@@ -19,7 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -279,7 +279,7 @@ func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit fun
 			err = visit(int64(row), cell.Value())
 		}
 		if err == nil && row%4096 == 0 {
-			err = turns.Tick(ctx)
+			err = pace.Tick(ctx)
 		}
 		if err != nil {
 			return column.Kind, fault.WithFile(err, t.src)

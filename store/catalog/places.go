@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -144,7 +144,7 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, suspects []bool) error {
 	for row := range t.n {
 		if row%4096 == 0 {
-			if err := turns.Tick(ctx); err != nil {
+			if err := pace.Tick(ctx); err != nil {
 				return err
 			}
 		}

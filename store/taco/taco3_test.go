@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	_ "github.com/chaski-eo/chaski/rumi" // its header blobs
+	_ "github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Cache keeps the decoded pages of files, and copies of cells that are read soon.
@@ -170,7 +170,7 @@ func (c *Cache) alone(ctx context.Context, key pageKey, found func() bool) (over
 			c.busy[key] = true
 			return func() { c.end(key) }
 		}
-		turns.Rest(ctx) // the worker that reads may wait for the turn that this one would otherwise keep
+		pace.Rest(ctx) // the worker that reads may wait for the turn that this one would otherwise keep
 		c.busyOver.Wait()
 	}
 	return nil

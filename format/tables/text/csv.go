@@ -17,8 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/textguard"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -431,7 +431,7 @@ func (s *records) next() {
 }
 
 func (s *records) Read(p []byte) (int, error) {
-	if err := turns.Tick(s.ctx); err != nil {
+	if err := pace.Tick(s.ctx); err != nil {
 		return 0, err
 	}
 	n, err := s.file.Read(p)

@@ -18,8 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
@@ -284,7 +284,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, patter
 		if err != nil {
 			return err
 		}
-		if err := cmp.Or(turns.Tick(ctx), l.charge(ctx, false)); err != nil {
+		if err := cmp.Or(pace.Tick(ctx), l.charge(ctx, false)); err != nil {
 			return err
 		}
 		if p == dir {

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
@@ -47,7 +48,7 @@ const chargedAtOnce = 1 << 20
 // step comes before the strings of a batch have more bytes, and between pieces of work. It passes the turn on, and
 // charges the strings: the strings of one batch may take 256 MiB. It fails once the context has ended.
 func (ev *Evaluator) step(bytes int) error {
-	if err := turns.Tick(ev.Ctx); err != nil {
+	if err := pace.Tick(ev.Ctx); err != nil {
 		return err
 	}
 	extra := growth*int64(bytes) - ev.stringBytes
@@ -202,7 +203,7 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 	}
 	if parts > 1 {
 		// The turn is passed on, because the other goroutines may need it.
-		turns.Rest(ev.Ctx)
+		pace.Rest(ev.Ctx)
 	}
 	group.Wait()
 	// The error of the first rows is returned, so it does not depend on timing.
@@ -245,7 +246,7 @@ func (ev *Evaluator) search(n *Node, r *vec.Rows, lo, hi, limit int) (*vec.Rows,
 	size := sizeFor(n)
 	defer ev.done()
 	for ; lo < hi && (limit < 0 || out.N < limit); lo += size {
-		if err := turns.Tick(ev.Ctx); err != nil {
+		if err := pace.Tick(ev.Ctx); err != nil {
 			return nil, err
 		}
 		ev.budget.Reset()
@@ -283,7 +284,7 @@ func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 	size := sizeFor(n)
 	defer ev.done()
 	for lo := 0; lo < r.N; lo += size {
-		if err := turns.Tick(ev.Ctx); err != nil {
+		if err := pace.Tick(ev.Ctx); err != nil {
 			return nil, err
 		}
 		ev.budget.Reset()
