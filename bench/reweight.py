@@ -1,9 +1,14 @@
-"""What `Loader.reweight` costs: how long calls wait, their processor time and memory."""
+"""What `Loader.reweight` costs: how long calls wait, their processor time and memory.
+
+Of `state_dict` behind a call it measures the processor time of both, and of the engine, too.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
+import os
 import resource
 import statistics
 import tempfile
@@ -35,13 +40,27 @@ def timed(what: Callable[[], object]) -> tuple[float, float, float]:
     return seconds, cpu, peak() - before
 
 
+def engines() -> float:
+    """Returns the processor time of the processes that this one has started."""
+    seconds = 0.0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            figures = path.read_text().rsplit(")", 1)[1].split()
+            if int(figures[1]) == os.getpid():
+                seconds += (int(figures[11]) + int(figures[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
 def main() -> None:
     """Prints a row for each number of samples and form of the call."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, nargs="+", default=[10**7, 10**8])
     parser.add_argument("--rounds", type=int, default=5)
     o = parser.parse_args()
-    print("samples, call: wait ms (least-greatest), CPU ms, MB; then state_dict: wait ms")
+    print(
+        "samples, call: wait ms (least-greatest), CPU ms, MB; then state_dict: wait ms, CPU ms of "
+        "both, and of the engine"
+    )
     for samples in o.samples:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -51,27 +70,32 @@ def main() -> None:
             with chaski.load(folder, window=window, batch_size=16) as loader:
                 weights = np.random.default_rng(0).random(samples, np.float32)
                 next(iter(loader))
-                calls: dict[str, list[tuple[float, float, float, float]]] = {}
-                for i in range(o.rounds):
+                calls: dict[str, list[tuple[float, ...]]] = {}
+                number = 0
+                for _ in range(o.rounds):
                     for form in ("now", "later", "later, not writeable"):
                         weights.flags.writeable = True
-                        weights[i] = 0  # another file
+                        weights[number] = 0  # another file, which the engine has not open
+                        number += 1
                         weights.flags.writeable = form != "later, not writeable"
                         step = None if form == "now" else len(loader)
+                        before = engines()
                         call = timed(
                             functools.partial(loader.reweight, weights, step, folder=folder / "w")
                         )
-                        wait = timed(loader.state_dict)[0]
-                        calls.setdefault(form, []).append((*call, wait))
+                        state = timed(loader.state_dict)
+                        both = call[1] + state[1]
+                        row = (*call, state[0], both, engines() - before)
+                        calls.setdefault(form, []).append(row)
                         for file in (folder / "w").iterdir():
                             file.unlink()
             for form, rounds in calls.items():
-                waits, cpu, memory, states = zip(*rounds, strict=True)
+                waits, cpu, memory, *behind = zip(*rounds, strict=True)
                 print(
                     f"{samples}, {form}: {1e3 * statistics.median(waits):.0f} "
                     f"({1e3 * min(waits):.0f}-{1e3 * max(waits):.0f}), "
                     f"{1e3 * statistics.median(cpu):.0f}, {max(memory) / 1e6:.0f}; "
-                    f"{1e3 * statistics.median(states):.0f}"
+                    + ", ".join(f"{1e3 * statistics.median(x):.0f}" for x in behind)
                 )
 
 

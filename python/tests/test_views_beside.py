@@ -242,8 +242,8 @@ def test_views_on_the_ground_are_the_windows_alone(data):
             assert np.array_equal(a["image"], c["image.96"][:, 0])
             assert np.array_equal(a["geo.transform"], c["geo.transform"][:, 0])
             assert np.array_equal(a["sample"], c["sample"])
-            for k, (image, t) in enumerate(
-                zip(c["image.96"][:, 1], c["geo.transform"][:, 1], strict=True)
+            for k, (image, t) in nonempty(
+                enumerate(zip(c["image.96"][:, 1], c["geo.transform"][:, 1], strict=True))
             ):
                 with rasterio.open(source.parent / "image0.tif") as left:
                     outline = rasterio.Affine(*t[1:3], t[0], *t[4:6], t[3])
@@ -464,7 +464,7 @@ def test_bad_shapes_are_bad_in_all_views(tmp_path, data):
     assert bad.row == 1 and batch["valid"].all() and batch["there.label"].tolist() == [1, 0, 1]
     for k in range(3):
         for name, numbers in (("64", [0, 2]), ("32", [1])):
-            for i, v in enumerate(numbers):
+            for i, v in nonempty(enumerate(numbers)):
                 y, x, h, w = batch["window"][k, v]
                 want = np.zeros((SIDE, SIDE), np.int64)
                 if k != 1:

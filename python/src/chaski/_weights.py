@@ -7,7 +7,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,7 +22,6 @@ from chaski.order import Weights
 _MAGIC = b"CHSKROW1"
 _PIECE = 1 << 18  # weights of a piece of the file, which are hashed together: 1 MiB
 _LARGEST = 0x7F7FFFFF  # the bits of the largest float32
-_COPIERS = 2  # threads that copy: more do not help where one has half of the memory's speed
 
 Array = npt.NDArray[Any]
 _T = TypeVar("_T")
@@ -140,23 +139,15 @@ def taken(array: Array) -> Array:
     # The base of a view may be written to.
     fixed = array.base is None and not array.flags.writeable
     out = array if fixed else np.empty(array.size, np.float32)
-    share = max(-(-array.size // _COPIERS // _PIECE) * _PIECE, _PIECE)
-    firsts = range(0, array.size, share)
-    with ThreadPoolExecutor(_COPIERS) as threads:
-        for _ in threads.map(lambda i: _take(array, out, i, min(i + share, array.size)), firsts):
-            pass
-    return out
-
-
-def _take(array: Array, out: Array, first: int, last: int) -> None:
-    """Copies weights from first to last to another array, a piece at a time, and checks them."""
-    for begin in range(first, last, _PIECE):
-        piece = array[begin : min(begin + _PIECE, last)]
+    # One thread: where pages are new, two wait for one another longer than they copy.
+    for begin in range(0, array.size, _PIECE):
+        piece = array[begin : begin + _PIECE]
         with np.errstate(over="ignore"):
             single = piece.astype(np.float32, copy=False)
-        if out is not array:
+        if not fixed:
             out[begin : begin + len(piece)] = single
         _check(single, piece, begin)
+    return out
 
 
 def check_ranks(array: Array, place: tuple[int, int], ranks: int) -> None:
