@@ -63,6 +63,30 @@ func sample() *batch.Batch {
 	}
 }
 
+// viewed gives the boxes a shape, and axes behind n.
+func viewed(b *batch.Batch, shape []int64, axes ...string) {
+	b.Tensors[4].Shape, b.Tensors[4].Axes = shape, append([]string{"n"}, axes...)
+}
+
+// TestListsOfViews: a ragged tensor has a list for each window of each row.
+func TestListsOfViews(t *testing.T) {
+	b := sample()
+	viewed(b, []int64{3, 2, 2}, batch.ViewAxis, "xy")
+	b.Tensors[4].Data = make([]byte, 4*8)
+	b.Tensors[4].Offsets = offsetsOf(0, 2, 2, 4, 8, 8, 8)
+	got, err := Decode(encode(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from, to := got.Tensors[4].Row(3); from != 4 || to != 8 {
+		t.Errorf("the list of row 1 in view 1 is %d to %d, want 4 to 8", from, to)
+	}
+	b.Tensors[4].Offsets = offsetsOf(0, 2, 2, 3, 8, 8, 8)
+	if _, err := Decode(encode(t, b)); err == nil {
+		t.Error("a pair is divided between two windows")
+	}
+}
+
 func offsetsOf(v ...uint64) []byte {
 	var b []byte
 	for _, o := range v {
@@ -303,6 +327,12 @@ func TestDecodeRefuses(t *testing.T) {
 		"offsets pass the values": func(b *batch.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 3, 5) },
 		"ragged size overflows":   func(b *batch.Batch) { b.Tensors[4].Offsets = offsetsOf(0, 0, 2, 1<<62) },
 		"ragged in fours":         func(b *batch.Batch) { b.Tensors[4].Shape = []int64{3, 4} },
+		"views without lists":     func(b *batch.Batch) { viewed(b, []int64{3, 2}, "v") },
+		"views of other rows":     func(b *batch.Batch) { viewed(b, []int64{1, 3}, "v") },
+		"views below 0":           func(b *batch.Batch) { viewed(b, []int64{-3, -1}, "v") },
+		"views without end":       func(b *batch.Batch) { viewed(b, []int64{3, 1 << 62}, "v") },
+		"three axes, no views":    func(b *batch.Batch) { viewed(b, []int64{3, 1, 1}, "k", "xyxy") },
+		"views in threes":         func(b *batch.Batch) { viewed(b, []int64{3, 1, 3}, "v", "xyxy") },
 		"scales and bands":        func(b *batch.Batch) { b.Tensors[0].Convert.Scale = []float32{1, 2, 3} },
 		"scales without axis":     func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = -1 },
 		"band axis":               func(b *batch.Batch) { b.Tensors[0].Convert.BandAxis = 3 },

@@ -250,3 +250,25 @@ def test_without_matplotlib(data):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install matplotlib" in done.stdout
+
+
+def test_shapes_of_views(data):
+    """Each view has its own boxes, those of the lists of a batch and of one sample."""
+    views = [chaski.RandomWindow(SIDE // 2, per_asset=4), chaski.RandomWindow(SIDE // 2)]
+    how = {"image": fields(data.root)["image"], "boxes": fields(data.root)["boxes"]}
+    with chaski.load(data.root, window=views, batch_size=20, fields=how) as loader:
+        batch = next(iter(loader))
+        one = loader.sample(int(batch["sample"][0]))
+    lists, drawn = batch["boxes"].rows(), 0
+    for (line, k), source in [
+        ((line, k), batch) for k, line in enumerate(grid(batch.plot(rows=20), 2))
+    ] + [((line, 0), one) for line in grid(one.plot(), 2)]:
+        for v, axes in nonempty(enumerate(line)):
+            want = lists[2 * k + v].tolist() if source is batch else one["boxes"][v].tolist()
+            got = [
+                [p.get_x(), p.get_y(), p.get_x() + p.get_width(), p.get_y() + p.get_height()]
+                for p in axes.patches
+            ]
+            np.testing.assert_allclose(got, want)
+            drawn += len(got)
+    assert drawn > 5

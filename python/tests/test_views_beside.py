@@ -517,3 +517,37 @@ def test_names_of_samples(data):
         with load(data[0], views) as loader:
             names = loader.ids[:]
             assert len(names) == loader.samples and len(set(names)) == N
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        [T(32, visits=4, per_visit=8, tile=TILE), T(32), R(16, min_overlap=0.2)],
+        [G(960, 10, stride_m=480), G(960, 10, min_overlap=0.2), G(320, 10)],
+    ],
+    ids=["tiles", "ground"],
+)
+def test_fetch(data, views):
+    fields = {**FIELDS, "boxes": chaski.Vector(data[0].parent / "shapes.geojson", kind="boxes")}
+    pixels = chaski.Pixels(geo=True)
+    with load(data[0], views, fields=fields, pixels=pixels, shuffle=False) as loader:
+        batch = next(iter(loader))
+        some = loader.fetch(batch["sample"][[5, 1]])
+    for name in nonempty([n for n in batch if n.startswith(("image", "mask", "geo"))]):
+        assert np.array_equal(some[name], batch[name][[5, 1]])
+    for name in nonempty([n for n in batch if n.startswith("boxes")]):
+        each = len(some[name].rows()) // 2
+        want = [batch[name].rows()[k * each + v] for k in (5, 1) for v in range(each)]
+        for a, b in nonempty(zip(some[name].rows(), want, strict=True)):
+            assert np.array_equal(a, b)
+
+
+def test_scenes_are_decoded_once_for_views_that_overlap(data, tmp_path):
+    first = G(960, 10, per_epoch=60)
+    near = G(960, 10, min_overlap=0.8)
+    with (
+        load(data[0], first, pixels=GROUND) as one,
+        load(data[0], [first, near, near], pixels=GROUND) as three,
+    ):
+        chunks = [asked("plan", loader, tmp_path)["total"]["chunks"] for loader in (one, three)]
+    assert chunks[0] < chunks[1] < 1.8 * chunks[0]  # three times as many without

@@ -140,6 +140,10 @@ def as_numpy(v: Any, dtype: str) -> Any:
     """Returns a member as numpy: of tensors, of bits of bfloat16, and of the rows of samples."""
     if isinstance(v, Ragged):
         return Ragged(*(as_numpy(x, "") for x in v))
+    if isinstance(v, list) and v and not isinstance(v[0], str):  # of the views of a sample
+        lists = [as_numpy(x, "") for x in v]
+        ends = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+        return Ragged(ends, np.concatenate(lists))
     v = as_array(v)
     if dtype == "bfloat16" and v.dtype == np.uint16:
         v = (v.astype(np.uint32) << 16).view(np.float32)
@@ -206,7 +210,7 @@ def draw(
                 continue
             for over in above:
                 _overlay(place, over, row, min(step, over.rows.shape[1] - 1), extent)
-            for shape in _shapes(arrays, members, int(shown[row])):
+            for shape in _shapes(arrays, members, int(shown[row]), len(valid), p, step):
                 place.add_patch(shape)
     for (p, step), place in zip(across, places[0], strict=True):
         place.set_title(p.title() + f", step {step}" * (p.rows.shape[1] > 1), fontsize=9)
@@ -276,8 +280,10 @@ def _colour(value: Any, palette: Sequence[str] = ()) -> Any:
     return _show.class_colours(np.array(int(value)), None, palette) / 255
 
 
-def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iterator[Any]:
-    """Yields the boxes and polygons of a row as patches."""
+def _shapes(
+    arrays: Mapping[str, Any], members: Sequence[str], row: int, rows: int, p: _Picture, step: int
+) -> Iterator[Any]:
+    """Yields the boxes and polygons of a row, of the view that a step of a picture shows."""
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
 
@@ -290,14 +296,19 @@ def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iter
     for name in members:
         if f"{name}_values" not in arrays:
             continue
-        values = ragged[f"{name}_values"].rows()[row]
+        lists = ragged[f"{name}_values"].rows()
+        views = len(lists) // rows
+        place = row * views + step * views // p.rows.shape[1]
+        if "." in name and name.rpartition(".")[2] != p.name.rpartition(".")[2]:
+            continue  # of windows of another size
+        values = lists[place]
         if f"{name}_rings" in arrays:
-            for shape, value in zip(polygons(ragged, name)[row], values, strict=True):
+            for shape, value in zip(polygons(ragged, name)[place], values, strict=True):
                 for rings in shape:
                     path = Path.make_compound_path(*(Path([*r, r[0]], closed=True) for r in rings))
                     yield PathPatch(path, fill=False, edgecolor=_colour(value), linewidth=1.5)
         else:
-            for (x0, y0, x1, y1), value in zip(ragged[name].rows()[row], values, strict=True):
+            for (x0, y0, x1, y1), value in zip(ragged[name].rows()[place], values, strict=True):
                 colour = _colour(value)
                 yield Rectangle(
                     (x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor=colour, linewidth=1.5
