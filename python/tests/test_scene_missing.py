@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import nonempty
 
 import chaski
 
@@ -171,7 +172,7 @@ def test_windows(data: Path, tmp_path: Path, way: str, window: dict[str, Any]) -
     options |= {"batch_size": 4, "window": chaski.GeoWindow(160, 10, **window), "pixels": GEO}
     seen: dict[str, list[bool]] = {}
     with chaski.load(place, on_bad="error", seed=3, **options) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             for kind, there in check(b).items():
                 seen.setdefault(kind, []).extend(there)
     assert all(seen["s2"]) and len(seen["s2"]) >= 18
@@ -184,7 +185,7 @@ def test_policies_have_nothing_to_do(data: Path, policy: Any) -> None:
     window = chaski.GeoWindow(160, 10, per_epoch=16)
     options: dict[str, Any] = {"fields": fields("pattern"), "pixels": GEO, "window": window}
     with chaski.load(data, batch_size=4, on_bad=policy, **options) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             check(b)
             assert np.all(b["valid"])
         assert loader.bad.count == 0
@@ -198,18 +199,19 @@ def test_resume_and_ranks(data: Path) -> None:
     with chaski.load(data, **options) as loader:
         whole = [{k: np.array(v) for k, v in b.items() if k in HAS} for b in loader]
     with chaski.load(data, **options) as loader:
-        for _, _b in zip(range(3), loader, strict=False):
-            pass
+        steps = iter(loader)
+        for _ in range(3):
+            next(steps)
         state = loader.state_dict()
     with chaski.load(data, **options) as loader:
         loader.load_state_dict(state)
-        for b, want in zip(loader, whole[3:], strict=True):
+        for b, want in nonempty(zip(loader, whole[3:], strict=True)):
             check(b)
             for kind, image in want.items():
                 np.testing.assert_array_equal(b[kind], image)
     for rank in range(2):
         with chaski.load(data, rank=rank, world_size=2, **options) as loader:
-            for b, want in zip(loader, whole, strict=True):
+            for b, want in nonempty(zip(loader, whole, strict=True)):
                 np.testing.assert_array_equal(b["s1"], want["s1"][rank::2])
 
 
@@ -219,7 +221,7 @@ def test_the_first_field_may_lack(data: Path, order: str) -> None:
     window = chaski.GeoWindow(160, 10, per_epoch=16)
     named = fields("pattern", order)
     with chaski.load(data, fields=named, batch_size=4, window=window, pixels=GEO) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             check(b)
 
 
@@ -231,7 +233,7 @@ def test_one_scene_alone(data: Path) -> None:
     options: dict[str, Any] = {"fields": named, "window": window, "pixels": GEO}
     lacking = 0
     with chaski.load(data / "rows.csv", batch_size=4, **options) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             for k in range(4):
                 scene = str(b["scene"][k])
                 for kind in HAS:
@@ -251,7 +253,7 @@ def test_a_stack_lacks_with_one_of_its_files(data: Path) -> None:
     named = {"s2": fields("pattern")["s2"], "x": stack}
     both = 0
     with chaski.load(data, fields=named, batch_size=4, window=window, pixels=GEO) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             for k in range(4):
                 left, top = corner(b, k)
                 parts = [wanted(kind, left, top, order="ad") for kind in ("s2", "lc")]
@@ -284,7 +286,7 @@ def test_steps_of_a_sequence(tmp_path: Path) -> None:
     window = chaski.GeoWindow(160, 10, per_epoch=8, length=4, order="oldest")
     options: dict[str, Any] = {"fields": named, "window": window, "pixels": GEO}
     with chaski.load(table, batch_size=4, **options) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             assert np.all(b["steps"])
             for k in range(4):
                 left, top = corner(b, k)
@@ -308,7 +310,7 @@ def test_the_nearest_scene_that_has_the_field(tmp_path: Path) -> None:
     joined = optical & chaski.Scenes(series(tmp_path, "y", "bd"), {"s1": radar, "lead": lead})
     window = chaski.GeoWindow(160, 10, per_epoch=8, length=4, order="oldest")
     with chaski.load(joined, batch_size=4, window=window, pixels=GEO) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             for k in range(4):
                 left, top = corner(b, k)
                 cut = np.s_[:, top : top + WINDOW, left : left + WINDOW]
@@ -326,7 +328,7 @@ def test_joined_datasets(data: Path, tmp_path: Path) -> None:
     window = chaski.GeoWindow(160, 10, per_epoch=16)
     options: dict[str, Any] = {"batch_size": 4, "window": window, "pixels": GEO}
     with chaski.load(dem & chaski.Scenes(data, fields("pattern")), **options) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             check(b)
             assert np.all(np.asarray(b["dem"]) == 9)
     # The radar of a itself is on another path, and all else there lacks.
@@ -337,7 +339,7 @@ def test_joined_datasets(data: Path, tmp_path: Path) -> None:
     named = fields("pattern", "s2 s1")
     both = chaski.Scenes(data, named) | chaski.Scenes(other, named)
     with chaski.load(both, **options) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             for k in range(4):
                 left, top = corner(b, k)
                 want, seen = wanted("s1", left, top)
@@ -353,7 +355,7 @@ def test_a_part_that_lacks_a_field(data: Path) -> None:
     window = chaski.GeoWindow(160, 10, per_epoch=8)
     options: dict[str, Any] = {"fields": fields("pattern"), "window": window, "pixels": GEO}
     with chaski.load(data, batch_size=4, rows=chaski.Rows(ids=["d"]), **options) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             check(b)
             assert not np.any(b["there.s1"]) and np.all(np.asarray(b["s1"]) == -1)
 
@@ -387,7 +389,7 @@ def test_windows_in_pixels(data: Path, tmp_path: Path, window: Any, way: str) ->
     pixels = chaski.Pixels(windows=True)
     seen: dict[str, set[str]] = {"s1": set(), "lc": set()}
     with chaski.load(place, fields=named, batch_size=4, window=window, pixels=pixels) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             for k in np.flatnonzero(b["valid"]):
                 scene = str(b["id"][k])
                 for kind in seen:
@@ -419,7 +421,7 @@ def test_weights_count_nothing_of_what_lacks(data: Path, tmp_path: Path, binary:
     pixels = chaski.Pixels(windows=True)
     there, found = 0, []
     with chaski.load(data, fields=named, batch_size=4, window=window, pixels=pixels) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             for k, (y, x, h, w) in enumerate(b["window"]):
                 scene = str(b["id"][k])
                 assert b["there.lc"][k] == (scene in HAS["lc"])
