@@ -74,6 +74,7 @@ type collection struct {
 	more  []*cells // of Options.Columns
 	paths *cells   // of images
 	coco  *coco    // nil for a file that has no member of COCO
+	xbd   *labels  // nil for a file whose features are no list
 	first feature  // of a file of a feature a line
 	begun bool     // see begin
 }
@@ -94,6 +95,13 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 			return nil, fault.New(fault.Corrupt, "JSON", decoder.InputOffset(), "%v", err)
 		}
 		return nil, err
+	}
+	if features.xbd != nil {
+		if !o.OneImage {
+			return nil, fault.New(fault.Unsupported, "JSON", fault.NoOffset, "the file is of one image, as xBD has "+
+				`it: name the files by a pattern, such as "labels/{id}.json"`)
+		}
+		return features.xbd.layer(Pixels, r.Size())
 	}
 	if features.kind != "FeatureCollection" && features.kind != "Feature" {
 		return features.coco.layer(r.Size())
@@ -198,9 +206,10 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 	switch {
 	case c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0 && c.coco == nil:
 		return c.lines(ctx, d)
-	case c.kind != "FeatureCollection" && c.coco == nil:
+	case c.kind != "FeatureCollection" && c.coco == nil && c.xbd == nil:
 		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
-			"annotations as COCO has them", fault.Short(c.kind))
+			"annotations as COCO has them, nor features as xBD has them: boxes of other files go into a CSV with "+
+			"the path of each image", fault.Short(c.kind))
 	}
 	return expect(d, '}')
 }
@@ -258,8 +267,13 @@ func (c *collection) readCRS(d *json.Decoder) error {
 }
 
 func (c *collection) features(ctx context.Context, d *json.Decoder) error {
-	if err := expect(d, '['); err != nil {
+	switch token, err := d.Token(); {
+	case err != nil:
 		return err
+	case token == json.Delim('{') && c.xbd == nil:
+		return c.readXBD(ctx, d)
+	case token != json.Delim('['):
+		return fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where [ must stand", token)
 	}
 	if err := c.begin(ctx); err != nil {
 		return err

@@ -31,6 +31,10 @@ var labelTexts = map[string]string{
 		`<point>5,2</point><point>4,8</point><point>1,2</point></points></object></objects></annotation>`,
 	"turned": `<annotation><object><name>c</name><robndbox><cx>9</cx><cy>8</cy><w>4</w><h>2</h><angle>0.5</angle>` +
 		`</robndbox></object></annotation>`,
+	"xbd": `{"features": {"lng_lat": [{"properties": {}, "wkt": "POLYGON ((-90 14, -91 14, -91 15))"}], "xy": [` +
+		`{"properties": {"subtype": "destroyed", "uid": "u"}, ` +
+		`"wkt": "POLYGON ((1 2, 5 2, 5 9.5, 1 2), (3 3, 4 3, 4 4))"}, {"properties": {}, ` +
+		`"wkt": "MULTIPOLYGON (((1 1, 2 1, 2 2)), ((7 7, 8 7, 8 8)))"}]}, "metadata": {"gsd": 2}}`,
 	"dota": "imagesource:x\ngsd:1\n1 2 5 2 5 9 1 9 plane 1\n1 2 5 2 5 9 1 9 ship 0\n",
 	"yolo": "0 0.5 0.5 0.25 0.5\r\n3 0.1 0.1 0.2 0.2 0.9\n1 0.1 0.1 0.2 0.1 0.2 0.3\n",
 	"csv":  "image_path;x;y;w;h;label;area\na.png;1;2;4;7;boat;2.5\nb.png;;;;;;\n",
@@ -60,6 +64,7 @@ func TestLabels(t *testing.T) {
 		"fair1m": {1, "b", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 8}}},
 		"turned": {1, "c", orb.Bound{Min: orb.Point{6.765409, 6.163566}, Max: orb.Point{11.234591, 9.836434}}},
 		"dota":   {2, "plane", first},
+		"xbd":    {2, "destroyed", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 9.5}}},
 		"yolo":   {3, "", orb.Bound{Min: orb.Point{0.375, 0.25}, Max: orb.Point{0.625, 0.75}}},
 		"csv":    {2, "boat", first},
 		"coco":   {3, "car", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{8, 9}}},

@@ -201,6 +201,7 @@ type idList struct {
 	first []string         // the key of the first of these
 	hits  []idHit
 	other map[int32]string // the key of another sample that an id names as well as its first
+	shown string           // the key of the first sample, for errors
 }
 
 // idHit is a sample that an id names in one way.
@@ -298,6 +299,9 @@ func withoutEnding(name string) string {
 
 // see notes the ids that a text of a sample, its key or the path of a raster, ends in.
 func (l *idList) see(row int64, key, text string) {
+	if row == 0 {
+		l.shown = key
+	}
 	for i, how := range l.named(text, key) {
 		l.hit(row, key, i, how)
 	}
@@ -333,6 +337,10 @@ func (l *idList) check(list string, dropped bool, o resources.Options) error {
 		o.Logger.Warn("ids that name no sample are left out", "ids", list, "missing", len(missing), "of", len(l.ids),
 			"such as", some)
 		return nil
+	}
+	if len(missing) == len(l.ids) {
+		return fault.New(fault.NotFound, "ids", fault.NoOffset, "no id of %s names a sample, such as %s: samples are "+
+			"called like %q", list, some, l.shown)
 	}
 	return fault.New(fault.NotFound, "ids", fault.NoOffset, "%d of %d ids of %s name no sample, such as %s: missing "+
 		"\"drop\" leaves them out", len(missing), len(l.ids), list, some)
@@ -377,6 +385,9 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	if subset.IDColumn != "" {
 		err = scan(ctx, s.table, subset.IDColumn, func(row int64, c *Column, v catalog.Value) error {
 			text := textOf(c.Kind, v)
+			if row == 0 {
+				list.shown = text
+			}
 			i, found := list.exact[text]
 			how := uint8(isKey)
 			if !found {

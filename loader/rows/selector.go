@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
@@ -199,6 +200,11 @@ func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
 			"left", len(left), "such as", fmt.Sprintf("%q", names))
 		s.Meet(slices.Values(left))
 		return nil
+	}
+	if len(left) == 0 {
+		return fault.New(fault.NotFound, "column "+t.Column, fault.NoOffset, "no sample has a row: they have %q like "+
+			"%q, and the table has keys like %q: match by another column of the dataset, such as %s", t.On, names,
+			t.shown, strings.Join(catalog.PathColumns, ", "))
 	}
 	return fault.New(fault.NotFound, "column "+t.Column, fault.NoOffset, "%d of %d samples have no row, such as those "+
 		"whose %q is %q: missing \"drop\" leaves them out", count, count+len(left), t.On, names)

@@ -169,7 +169,8 @@ func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 		part := &parts[k]
 		if index.Bands += part.Index.DataBands(); part.Index.Times > 1 {
 			return asset, part.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"it has %d steps of time, and the rasters of a stack have one", part.Index.Times))
+				"it has %d steps of time, and the rasters of a stack have one: make each a field, and stack their "+
+					"tensors along b", part.Index.Times))
 		}
 		index.Times = max(index.Times, part.Index.Times)
 		if index.Bands > chunk.MaxBands {

@@ -117,6 +117,21 @@ def soda(objects: Objects, image: int) -> str:
     })  # fmt: skip
 
 
+def xbd(objects: Objects, image: int) -> str:
+    def listed(scale: float) -> list[Any]:
+        out = []
+        for k, o in enumerate(objects):
+            corners = (np.array([*o["corners"], o["corners"][0]]) * scale).tolist()
+            ring = ", ".join(f"{x!r} {y!r}" for x, y in corners)
+            values = {"feature_type": "building", "subtype": o["name"], "uid": f"u{k}"}
+            values["difficult"] = o["difficult"]
+            out.append({"properties": values, "wkt": f"POLYGON (({ring}))"})
+        return out
+
+    both = {"lng_lat": listed(0.01), "xy": listed(1)}
+    return json.dumps({"features": both, "metadata": {"img_name": f"im{image}.png"}})
+
+
 def geojson(objects: Objects, image: int) -> str:
     listed = []
     for o in objects:
@@ -197,6 +212,15 @@ def read_soda(text: str) -> list[Any]:
     ]
 
 
+def read_xbd(text: str) -> list[Any]:
+    out = []
+    for o in json.loads(text)["features"]["xy"]:
+        points = o["wkt"].removeprefix("POLYGON ((").removesuffix("))").split(", ")
+        ring = [[float(v) for v in p.split(" ")] for p in points][:-1]
+        out.append((ring, o["properties"]["subtype"], o["properties"]["difficult"]))
+    return out
+
+
 def read_geojson(text: str) -> list[Any]:
     return [
         (
@@ -224,6 +248,7 @@ FORMATS: dict[str, tuple[str, Callable[[Objects, int], str | bytes], Read, dict[
     "yolo named": ("txt", yolo, read_yolo, {"classes": NAMES}),
     "yolo oriented": ("txt", yolo_oriented, read_yolo, {}),
     "soda": ("json", soda, read_soda, {}),
+    "xbd": ("json", xbd, read_xbd, {"columns": ["difficult"]}),
     "geojson": ("geojson", geojson, read_geojson,
                 {"crs": "pixels", "column": "kind", "columns": ["difficult"]}),
     "npy": ("npy", array, read_array, {}),

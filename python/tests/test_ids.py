@@ -118,6 +118,8 @@ def test_what_is_not_there(data, binary, capfd) -> None:
         loaded(data, rows=chaski.Rows(ids=ids))
     assert '["nothing" "a" "b"]' in str(e.value)
     assert loaded(data, rows=chaski.Rows(ids=ids, missing="drop")) == [0]
+    with pytest.raises(chaski.errors.NotFoundError, match="called like .crop/crop_000.tif"):
+        loaded(data, rows=chaski.Rows(ids=["a", "b"]))
     with pytest.raises(chaski.errors.NotFoundError, match="none of its 8 rows"):
         loaded(data, rows=chaski.Rows(ids=["x"], missing="drop"))
 

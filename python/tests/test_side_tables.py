@@ -308,7 +308,7 @@ WRONG = {
     ),
     "an end that names several": (
         wrong([{"name": "", "y": 1}, {"name": "x", "y": 2}]),
-        "8 of 8 samples have no row",
+        'no sample has a row: they have "name" like',
     ),
     "a name twice": (
         wrong(

@@ -140,8 +140,12 @@ def write_arrays(to: Path, arrays: dict[str, Any], rng: np.random.Generator) -> 
 def main(root: Path) -> None:
     """Writes the list."""
     judge.most = MOST
+    lines = LIST.read_text().splitlines(keepends=True)
     with open(LIST, "w") as out:
         for name, (folder, samples) in published.SETS.items():
+            if not (root / folder).is_dir():  # as it was
+                out.writelines(line for line in lines if line.startswith(f"{name}\t"))
+                continue
             os.chdir(root / folder)
             judge.read.clear()
             samples()

@@ -84,6 +84,11 @@ def grandparent(p: Path) -> str:
     return p.parent.parent.name
 
 
+def in_order(times: dict[str, Any]) -> list[str]:
+    """Returns texts in their order, or in that of their numbers."""
+    return sorted(times, key=int if all(t.isdigit() for t in times) else str)
+
+
 def series(pattern: str, names: str, length: int = 0, **parts: Callable[[str], Any]) -> Samples:
     """Series (t, b, y, x), padded to a length.
 
@@ -99,7 +104,7 @@ def series(pattern: str, names: str, length: int = 0, **parts: Callable[[str], A
             found.setdefault(k, {}).setdefault(t, []).append(p)
         rows = []
         for k, d in found.items():
-            x = np.stack([np.concatenate([pixels(p) for p in d[t]]) for t in sorted(d)])
+            x = np.stack([np.concatenate([pixels(p) for p in d[t]]) for t in in_order(d)])
             more = np.zeros((max(0, length - len(x)), *x.shape[1:]))
             rows.append({"image": np.concatenate([x, more])})
             rows[-1] |= {name: part(k) for name, part in parts.items()}
@@ -401,6 +406,113 @@ LANDSAT = [f"SR_B{i}" for i in range(1, 8)]
 OSCD = [f"B{i:02}" for i in range(1, 13)]
 
 # A folder of TorchGeo's tests, and the samples of its files.
+
+
+def flair1() -> list[Sample]:
+    """Images, masks in a folder beside, and a member of each image in a JSON of objects by name."""
+    said = json.loads(seen(Path("flair-1_metadata_aerial.json")).read_text())
+    return samples(
+        "flair_aerial_train/*/*/img/*.tif",
+        mask=lambda p: kept(
+            Path(str(p).replace("aerial", "labels").replace("img", "msk").replace("IMG", "MSK"))
+        ),
+        camera=lambda p: said[p.stem]["camera"],
+    )
+
+
+def listed(pattern: str, path: str, name: Callable[[Path], str], **parts: Part) -> Samples:
+    """The images of a glob whose name is in the first column of a list."""
+
+    def read() -> list[Sample]:
+        lines = seen(Path(path)).read_text().splitlines()
+        chosen = {line.split(",")[0] for line in lines}
+        rows = []
+        for p in files(pattern, every=True):
+            if name(p) in chosen:
+                rows.append({"image": pixels(p), **{k: part(p) for k, part in parts.items()}})
+        return rows
+
+    return read
+
+
+def padded(pattern: str, length: int) -> Samples:
+    """Arrays (t, b, y, x), padded to a length."""
+
+    def read() -> list[Sample]:
+        rows = [np.load(seen(p)) for p in files(pattern)]
+        return [
+            {"image": np.concatenate([x, np.zeros((length - len(x), *x.shape[1:]))])} for x in rows
+        ]
+
+    return read
+
+
+def sen2fire() -> list[Sample]:
+    """Three arrays of a file."""
+    rows = []
+    for p in files("*/*.npz"):
+        x = np.load(seen(p))
+        row = {"image": x["image"], "aerosol": x["aerosol"][None].astype("float32")}
+        rows.append(row | {"mask": x["label"][None]})
+    return rows
+
+
+def fmow() -> list[Sample]:
+    """Images of the class of their folder, and a number of a JSON beside each."""
+
+    def clouds(p: Path) -> np.int64:
+        return np.int64(json.loads(seen(p.with_suffix(".json")).read_text())["cloud_cover"])
+
+    return numbered(samples("*/*/*.jpg", y=grandparent, clouds=clouds), "y")
+
+
+def xbd(p: Path) -> list[list[float]]:
+    """Boxes around the outlines in pixels in JSON of xBD."""
+    path = Path(f"labels/{p.stem}.json")
+    objects = json.loads(seen(path).read_text())["features"]["xy"]
+    return [around([float(v) for v in re.findall(r"[-0-9.]+", o["wkt"])]) for o in objects]
+
+
+def cubes(pattern: str, *names: str, **parts: Part) -> Samples:
+    """Arrays (t, y, x), or (y, x), of files of HDF5, as one band."""
+
+    def read() -> list[Sample]:
+        rows = []
+        for p in files(pattern):
+            with h5py.File(seen(p)) as f:
+                found = [f[n][()] for n in names]
+            row = {
+                ("image", "red", "mask")[k]: x[:, None] if x.ndim == 3 else x[None]
+                for k, x in enumerate(found)
+            }
+            rows.append(row | {k: part(p) for k, part in parts.items()})
+        return rows
+
+    return read
+
+
+def boundaries() -> list[Sample]:
+    """The cubes of AI4Boundaries that a table calls of the part train, with their masks."""
+    train = [r["file_id"] for r in table("sampling.csv") if r["split"] == "train"]
+    mask = beside("images/(.*)_S2_10m_256.nc", r"masks/\1_S2label_10m_256.tif")
+    rows = cubes("sentinel2/images/*/*.nc", "NDVI", mask=mask)()
+    every = files("sentinel2/images/*/*.nc")
+    return [
+        r for p, r in zip(every, rows, strict=True) if p.name[: -len("_S2_10m_256.nc")] in train
+    ]
+
+
+def opaque(p: Path) -> np.ndarray:
+    """The bands before alpha, 0 where that is."""
+    x = pixels(p)
+    return x[:-1] * (x[-1:] > 0)
+
+
+def worldstrat(tile: str) -> np.ndarray:
+    """The fine image of a tile."""
+    return pixels(Path(f"hr_dataset/{tile}/{tile}_ps.tiff"))
+
+
 SETS: dict[str, tuple[str, Samples]] = {
     "EuroSAT": ("eurosat", classes("ds/**/*.tif")),
     "RESISC45": ("resisc45", classes("NWPU-RESISC45/*/*.jpg")),
@@ -764,4 +876,74 @@ SETS: dict[str, tuple[str, Samples]] = {
     "Copernicus-Bench LC100 (classes)": ("copernicus/l2_lc100_s3/lc100_s3", lc100_classes),
     "Copernicus-Bench LC100 (masks)": ("copernicus/l2_lc100_s3/lc100_s3", lc100_masks),
     "BigEarthNet 2": ("bigearthnet/v2", bigearthnet),
+    "SEN12MS-CR": (
+        "sen12mscr",
+        of(
+            "*_s2_cloudy/*/*.tif",
+            s1=beside("s2_cloudy", "s1"),
+            clear=beside("s2_cloudy", "s2"),
+        ),
+    ),
+    "Sen1Floods11": (
+        "sen1floods11/v1.1",
+        listed(
+            "data/flood_events/HandLabeled/S2Hand/*.tif",
+            "splits/flood_handlabeled/flood_train_data.csv",
+            lambda p: p.name.replace("S2Hand", "S1Hand"),
+            s1=beside("S2Hand", "S1Hand"),
+            mask=label("S2Hand", "LabelHand"),
+        ),
+    ),
+    "FLAIR #1": ("flair", flair1),
+    "FLAIR #2": ("flair", padded("flair_sen_train/*/*/sen/*_data.npy", 120)),
+    "OpenEarthMap": (
+        "openearthmap",
+        listed("*/images/*.tif", "train.txt", lambda p: p.name, mask=label("images", "labels")),
+    ),
+    "MARIDA": (
+        "marida",
+        listed(
+            "patches/*/*_[0-9].tif",
+            "splits/train_X.txt",
+            lambda p: p.stem.removeprefix("S2_"),
+            mask=label(".tif", "_cl.tif"),
+        ),
+    ),
+    "DynamicEarthNet": (
+        "dynamicearthnet",
+        of(
+            "planet/*/*/*/PF-SR/*-01.tif",
+            mask=lambda p: kept(
+                next(
+                    Path(f"labels/{p.parts[3]}_{p.parts[1]}").glob(
+                        f"Labels/Raster/*/*-{p.stem.replace('-', '_')}.tif"
+                    )
+                )
+            ),
+        ),
+    ),
+    "WorldStrat": (
+        "worldstrat",
+        series(
+            "lr_dataset/*/L2A/*_data.tiff",
+            r"lr_dataset/(?P<k>[^/]*)/.*-(?P<t>\d+)-L2A",
+            hr=worldstrat,
+        ),
+    ),
+    "Sen2Fire": ("sen2fire", sen2fire),
+    "fMoW": ("fmow/train", fmow),
+    "SpaceNet 7": (
+        "spacenet7/train",
+        of(
+            "*/images/*.tif",
+            opaque,
+            roof=shapes("images/(.*).tif", r"labels/\1_Buildings.geojson", crs="EPSG:3857"),
+        ),
+    ),
+    "xView2 (damage)": ("xbd/train", lambda: boxed("images/*_post_disaster.png", xbd)),
+    "AI4Boundaries": ("ai4boundaries", boundaries),
+    "Sen4AgriNet": (
+        "sen4agrinet/2019",
+        cubes("*/*.nc", "B02/B02", "B05/B05", "labels/labels"),
+    ),
 }
