@@ -9,11 +9,13 @@ import (
 
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // TestTaken: specs of many parts take memory by their length.
 func TestTaken(t *testing.T) {
+	race.SkipCovered(t)
 	for _, array := range []string{"[", `{"fields":[`, `{"where":[`, `{"sources":[`, `{"source":[`,
 		`{"sampler":{"roi":[`,
 		`{"source":"s","batch_size":2,"bbox":[`, `{"stats":{"a":{"bands":[`, `{"split":{"shares":[`} {

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
@@ -72,6 +73,7 @@ func FuzzTIFF(f *testing.F) {
 // TestTaken: GDAL_METADATA of many parts takes memory by its length. It is parsed for the image, for what else it says,
 // and for what a copy keeps of it.
 func TestTaken(t *testing.T) {
+	race.SkipCovered(t)
 	item := "<GDALMetadata><Item name='a' sample='0' role='scale'>"
 	for _, element := range []string{"<GDALMetadata>", "<GDALMetadata><Item name='a'>", item} {
 		for _, text := range taken.XML(element) {

@@ -70,7 +70,7 @@ case ${1-} in
     mapfile -t packages < <(if [ -n "${PACKAGES-}" ]; then tr ' ' '\n' <<< "$PACKAGES"; else concurrent; fi)
     # The detector makes code ten to forty times slower. The compression library shares no memory while it works, so it
     # goes without. Of generic code such as sync.Map the linker keeps the copy of any one package, so no other may.
-    GOGC=400 CGO_ENABLED=1 run $short -race -tags invariants -gcflags=all=-dwarf=false \
+    GOGC=400 CGO_ENABLED=1 run $short -race -tags "$TAGS,invariants" -gcflags=all=-dwarf=false \
       '-gcflags=github.com/klauspost/compress/...=-dwarf=false -race=false' "${packages[@]}"
     ;;
   variants)

@@ -239,6 +239,7 @@ func TestLabelsThatAreWrong(t *testing.T) {
 
 // TestMemoryOfLabels: what a file of labels charges covers what it takes, and a million boxes take some 150 MB.
 func TestMemoryOfLabels(t *testing.T) {
+	race.SkipCovered(t)
 	lines := strings.Builder{}
 	lines.WriteString("image,x1,y1,x2,y2,class\n")
 	n := 1_000_000
@@ -308,6 +309,7 @@ func TestSmallMemoryOfHostileLabels(t *testing.T) {
 
 // TestTaken: labels of many parts take memory by their length.
 func TestTaken(t *testing.T) {
+	race.SkipCovered(t)
 	all := slices.Concat(taken.XML("<annotation>"), taken.XML("<annotation><object>"))
 	feature := `{"type":"FeatureCollection","features":[`
 	for _, array := range []string{"[", feature, `{"type":"Feature","geometry":{"type":"Polygon","coordinates":[`,

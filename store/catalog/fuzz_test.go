@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
@@ -84,6 +85,7 @@ func FuzzCatalog(f *testing.F) {
 
 // TestTaken: tables and items of many parts take memory by their length.
 func TestTaken(t *testing.T) {
+	race.SkipCovered(t)
 	check := func(name, text string) {
 		taken.Check(t, len(text), taken.FactorRows, func() {
 			use(t, name, []byte(text), catalog.Source{Field: "image"})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
@@ -21,6 +22,7 @@ func kinded(t *testing.T, err error) {
 
 // TestTaken: metadata of many values take memory by their length.
 func TestTaken(t *testing.T) {
+	race.SkipCovered(t)
 	for _, array := range []string{"[", `{"attributes":[`, `{"zarr_format":3,"attributes":{"a":[`,
 		`{"metadata":{"a/.zattrs":[`} {
 		for _, text := range taken.JSON(array) {
