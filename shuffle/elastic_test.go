@@ -400,12 +400,12 @@ func (h *history) deliver(epoch uint64, step int64, batch []uint64) {
 // once an epoch, batches are equal bit for bit for any number of ranks, and all ranks agree on
 // steps. CHASKI_SOAK_LEDGER is how many runs.
 func TestElasticHistories(t *testing.T) {
-	jobs, histories := 200, 100
+	jobs, histories := 200, 20
 	switch n, _ := strconv.Atoi(os.Getenv("CHASKI_SOAK_LEDGER")); {
 	case n > 0:
 		jobs, histories = n, 200
 	case testing.Short() || race.Enabled:
-		jobs, histories = 50, 20
+		jobs, histories = 50, 10
 	}
 	r := rand.New(rand.NewPCG(6, 7))
 	kinds := map[string]int{}

@@ -6,7 +6,7 @@
 #   tools/go_test.sh variants   code that build tags choose: no assembly and unsafe, zstd in C
 #   tools/go_test.sh arm64      what computes with pixels, for arm64; elsewhere qemu-user runs it
 #
-# PACKAGES   packages of race and variants in place of their own
+# PACKAGES   packages of race, and of each of the variants, in place of their own
 # SHORT      -short, which tries fewer cases, unless it is set and empty. `all` tries every case
 #
 # The settings below shorten the tests; no result depends on them. Seconds are of a processor.
@@ -28,11 +28,13 @@ export GOGC=200
 # The decoder in C compiles in 11 s; with Go's own -O2 -g in 40.
 export CGO_CFLAGS=${CGO_CFLAGS:--Og}
 
-# Packages with assembly or unsafe and a twin in plain Go, and those that read or write pixels by them.
-pixels=(./format/{chunk,codec/geozl/...,codec/openzl,codec/openzl/internal/kernel} ./einops ./stats ./rumi ./tiff
-  ./store/tiledb/... ./internal/{cast,inflate,kernel,planes,scan} ./grpc/payload)
-# Packages with a twin in C, and those that decode by it.
-zstd=(./format/{chunk,codec/geozl,codec/openzl,tables/parquet} ./internal/zstd ./rumi ./tiff ./store/tiledb/...)
+# Packages with assembly or unsafe and a twin in plain Go, and those that read or write pixels by them. Arrays of TileDB
+# reach them by their filters.
+pixels=(./format/{chunk,codec/geozl/...,codec/openzl,codec/openzl/internal/kernel} ./einops ./stats/moments ./rumi ./tiff
+  ./store/tiledb/filter ./internal/{cast,inflate,kernel,planes,scan} ./grpc/payload)
+# The package with a twin in C, whose tests compare both on whole, broken and hostile frames, and those that read pieces
+# and whole tiles by it. `make soak-go` tests the others.
+zstd=(./format/chunk ./internal/zstd ./tiff)
 
 # concurrent prints the packages that run something beside something else: others have no races. Of those left out, the
 # first ones have a cache or a pool but tests that start nothing; the others link the SDKs of clouds, which compile for
@@ -76,13 +78,14 @@ case ${1-} in
   variants)
     read -ra packages <<< "${PACKAGES-${pixels[*]}}"
     run $short -tags "$TAGS,twins" "${packages[@]}"
-    [ -z "${CC_FOUND-}" ] || CGO_ENABLED=1 run $short -tags "$TAGS,datadog" "${zstd[@]}"
+    read -ra packages <<< "${PACKAGES-${zstd[*]}}"
+    [ -z "${CC_FOUND-}" ] || CGO_ENABLED=1 run $short -tags "$TAGS,datadog" "${packages[@]}"
     ;;
   arm64) # three minutes of a processor in the emulator
     emulator=()
     [ "$(uname -m)" = aarch64 ] ||
       emulator=(-exec "${QEMU:-$(command -v qemu-aarch64-static || echo qemu-aarch64)}")
-    GOARCH=arm64 run $short "${emulator[@]}" "${pixels[@]}" ./format/codec/... ./shuffle
+    GOARCH=arm64 run $short "${emulator[@]}" "${pixels[@]}" ./store/tiledb ./format/codec/... ./shuffle
     ;;
   *)
     sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
