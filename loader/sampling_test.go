@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // fakeColumn is a column of a fakeTable beside its fields.
@@ -596,8 +597,9 @@ func sampledTables() map[string]*fakeTable {
 }
 
 // TestAnySampledBatchAgainstIndexByIndex: batches of random specs agree with a reader that looks up
-// every element.
+// every element. The race detector would follow that reader, which is slow: it has TestSampledRunsAreTheSame.
 func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
+	race.SkipCovered(t)
 	tabs := sampledTables()
 	met := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -37,15 +37,17 @@ pixels=(./format/{chunk,codec/geozl/...,codec/openzl,codec/openzl/internal/kerne
 zstd=(./format/chunk ./internal/zstd ./tiff)
 
 # concurrent prints the packages that run something beside something else: others have no races. Of those left out, the
-# first ones have a cache or a pool but tests that start nothing; the others link the SDKs of clouds, which compile for
-# the race detector in 50 s. `make soak-go` tests them all.
+# first ones have a cache or a pool but tests that start nothing; the next are programs for measurements and tests, and
+# a server that asks servers by what client and server test; the others link the SDKs of clouds, which compile for the
+# race detector in 50 s. `make soak-go` tests them all.
 concurrent() {
   grep -rlE --include='*.go' --exclude-dir='.[a-z]*' \
     '^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants' . |
     xargs -n1 dirname | sort -u | grep -vxF "$(printf '%s\n' \
       ./format/{codec/jpeg,tables/{parquet,query}} ./internal/{accept,crs,lru,procs,reload,trace,zstd,zstd/whole} \
       ./loader/{ledger,resources,shapes,spec,survey} ./proto/chaski/v1 ./store/{catalog/internal/listing,taco/internal/{model,taco2}} \
-      ./tools/testkit/{netsim/far,corpus,counted} \
+      ./tools/testkit/{netsim/far,corpus,counted} ./format/codec/openzl \
+      ./bench ./examples/demo-dataset ./tools/{slowstore,testkit/netsim,testkit/netsim/fakes3} ./grpc/upstream \
       ./cmd/chaski/{cli,internal/{console,container,raster,serve}} ./source/blobsource/s3)"
 }
 

@@ -12,10 +12,12 @@ import (
 	"testing/synctest"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestTooManyParts: each kind of part is bounded, and the bound itself is free.
 func TestTooManyParts(t *testing.T) {
+	race.SkipCovered(t)
 	most := map[string]int{"band": 2}
 	for name, c := range map[string]struct {
 		text string
