@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
@@ -69,6 +70,10 @@ func (s *Server) plan(ctx context.Context, r *chaskiv1.PlanRequest) ([]byte, err
 	}
 	options := dryrun.Options{Epoch: r.GetFirstEpoch(), Rank: int(r.GetRank()), World: int(r.GetWorldSize()),
 		Cache: diskcache.NewSimulation(r.GetCacheBytes())}
+	for _, w := range r.GetWeights() {
+		options.Weights = append(options.Weights, steps.Change{Path: w.GetWeights().GetPath(),
+			Hash: w.GetWeights().GetHash(), Once: w.GetWeights().GetOnce(), Epoch: w.GetEpoch(), Samples: w.GetSamples()})
+	}
 	epochs := []dryrun.CachedEpoch{}
 	for range r.GetEpochs() {
 		forecast, err := engine.Forecast(ctx, options)

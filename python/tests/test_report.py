@@ -70,6 +70,25 @@ def test_ranks(chips):
         assert re.search(r"0 of 2 .*\n +1 of 2 ", first.report())
 
 
+def test_plans_know_weights_that_change(binary, chips, tmp_path):
+    """Three of twelve chips are drawn: a cache has to read these from the store, and no others."""
+    with web(chips) as (url, asked):
+        catalog = tmp_path / "chips.parquet"
+        names = [f"{url}/{i}.tif" for i in range(12)]
+        subprocess.run([binary, "index", "-o", catalog, *names], check=True)
+        size = (DATA / "coast.tif").stat().st_size
+        engine = chaski.Engine(cache=tmp_path / "cache", cache_bytes=20 * size, share=False)
+        with chaski.load(catalog, batch_size=3, seed=1, engine=engine) as loader:
+            loader.reweight([0] * 9 + [1, 1, 1], folder=tmp_path / "weights")
+            del asked[:]
+            seen = {int(i) for batch in loader for i in batch["sample"]}
+            read = sum(n for _, _, n in asked)
+            said = loader.metrics(planned=True)
+            assert seen <= {9, 10, 11} and 0 < read == said["cache"]["from_store"]
+            (planned,) = said["planned"]
+            assert (planned["epoch"], planned["from_store"]) == (0, read)
+
+
 def test_metrics(binary, chips, tmp_path):
     """What the cache was to read from the store, and what the store was asked for."""
     with web(chips) as (url, asked):

@@ -97,7 +97,7 @@ type Ticket struct {
 // Weights names a file with a weight for each sample.
 type Weights struct {
 	Path string `json:"path"`
-	Hash string `json:"hash"` // SHA-256 of the file, in hexadecimal digits
+	Hash string `json:"hash"` // in hexadecimal digits (docs/order.md)
 	Once bool   `json:"once,omitempty"`
 }
 

@@ -1152,7 +1152,7 @@ type RowWeights struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where the server reads it, below one of its roots.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// SHA-256 of the file in hexadecimal digits.
+	// Its hash in hexadecimal digits (docs/order.md).
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	// Each sample comes once in an epoch, and what an epoch has more is drawn by weight.
 	Once          bool `protobuf:"varint,3,opt,name=once,proto3" json:"once,omitempty"`
@@ -2111,7 +2111,9 @@ type PlanRequest struct {
 	Rank      uint32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
 	WorldSize uint32 `protobuf:"varint,5,opt,name=world_size,json=worldSize,proto3" json:"world_size,omitempty"`
 	// What the ranges in the cache may take on disk.
-	CacheBytes    int64 `protobuf:"varint,6,opt,name=cache_bytes,json=cacheBytes,proto3" json:"cache_bytes,omitempty"`
+	CacheBytes int64 `protobuf:"varint,6,opt,name=cache_bytes,json=cacheBytes,proto3" json:"cache_bytes,omitempty"`
+	// Weights that draw the samples, in the order of the places from which on they hold.
+	Weights       []*WeightsSince `protobuf:"bytes,7,rep,name=weights,proto3" json:"weights,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2188,6 +2190,75 @@ func (x *PlanRequest) GetCacheBytes() int64 {
 	return 0
 }
 
+func (x *PlanRequest) GetWeights() []*WeightsSince {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+// WeightsSince is weights of samples from a place of a run on.
+type WeightsSince struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Weights *RowWeights            `protobuf:"bytes,1,opt,name=weights,proto3" json:"weights,omitempty"`
+	Epoch   uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The first position of the epoch with them.
+	Samples       int64 `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WeightsSince) Reset() {
+	*x = WeightsSince{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WeightsSince) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WeightsSince) ProtoMessage() {}
+
+func (x *WeightsSince) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WeightsSince.ProtoReflect.Descriptor instead.
+func (*WeightsSince) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *WeightsSince) GetWeights() *RowWeights {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+func (x *WeightsSince) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *WeightsSince) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
 type PlanReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A list with an object for each epoch: "epoch", and in bytes "from_cache" and "from_store". It is empty if no file is
@@ -2199,7 +2270,7 @@ type PlanReply struct {
 
 func (x *PlanReply) Reset() {
 	*x = PlanReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2282,7 @@ func (x *PlanReply) String() string {
 func (*PlanReply) ProtoMessage() {}
 
 func (x *PlanReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2295,7 @@ func (x *PlanReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReply.ProtoReflect.Descriptor instead.
 func (*PlanReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlanReply) GetJson() []byte {
@@ -2244,7 +2315,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2327,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2340,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportRequest) GetSince() []byte {
@@ -2291,7 +2362,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2374,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2387,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportReply) GetTable() string {
@@ -2344,7 +2415,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +2427,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2634,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\xb2\x01\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xe5\x01\n" +
 	"\vPlanRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x1f\n" +
 	"\vfirst_epoch\x18\x02 \x01(\x04R\n" +
@@ -2573,7 +2644,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"world_size\x18\x05 \x01(\rR\tworldSize\x12\x1f\n" +
 	"\vcache_bytes\x18\x06 \x01(\x03R\n" +
-	"cacheBytes\"\x1f\n" +
+	"cacheBytes\x121\n" +
+	"\aweights\x18\a \x03(\v2\x17.chaski.v1.WeightsSinceR\aweights\"o\n" +
+	"\fWeightsSince\x12/\n" +
+	"\aweights\x18\x01 \x01(\v2\x15.chaski.v1.RowWeightsR\aweights\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
+	"\asamples\x18\x03 \x01(\x03R\asamples\"\x1f\n" +
 	"\tPlanReply\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"%\n" +
 	"\rReportRequest\x12\x14\n" +
@@ -2601,7 +2677,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),        // 1: chaski.v1.Upstream
@@ -2627,12 +2703,13 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*InfoRequest)(nil),     // 21: chaski.v1.InfoRequest
 	(*InfoReply)(nil),       // 22: chaski.v1.InfoReply
 	(*PlanRequest)(nil),     // 23: chaski.v1.PlanRequest
-	(*PlanReply)(nil),       // 24: chaski.v1.PlanReply
-	(*ReportRequest)(nil),   // 25: chaski.v1.ReportRequest
-	(*ReportReply)(nil),     // 26: chaski.v1.ReportReply
-	(*Groups_Level)(nil),    // 27: chaski.v1.Groups.Level
-	nil,                     // 28: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),       // 29: google.protobuf.Any
+	(*WeightsSince)(nil),    // 24: chaski.v1.WeightsSince
+	(*PlanReply)(nil),       // 25: chaski.v1.PlanReply
+	(*ReportRequest)(nil),   // 26: chaski.v1.ReportRequest
+	(*ReportReply)(nil),     // 27: chaski.v1.ReportReply
+	(*Groups_Level)(nil),    // 28: chaski.v1.Groups.Level
+	nil,                     // 29: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),       // 30: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -2642,7 +2719,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	5,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
 	4,  // 5: chaski.v1.DescribeReply.sources:type_name -> chaski.v1.SourceInfo
 	7,  // 6: chaski.v1.SourceInfo.fields:type_name -> chaski.v1.FieldInfo
-	27, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	28, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	10, // 8: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	12, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	9,  // 10: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -2653,26 +2730,28 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 15: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
 	19, // 16: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
 	17, // 17: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
-	29, // 18: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	28, // 19: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	30, // 18: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	29, // 19: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	9,  // 20: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
-	0,  // 21: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	8,  // 22: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	20, // 23: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	21, // 24: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	23, // 25: chaski.v1.Chaski.Plan:input_type -> chaski.v1.PlanRequest
-	25, // 26: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
-	3,  // 27: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	13, // 28: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	13, // 29: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	22, // 30: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	24, // 31: chaski.v1.Chaski.Plan:output_type -> chaski.v1.PlanReply
-	26, // 32: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	24, // 21: chaski.v1.PlanRequest.weights:type_name -> chaski.v1.WeightsSince
+	11, // 22: chaski.v1.WeightsSince.weights:type_name -> chaski.v1.RowWeights
+	0,  // 23: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	8,  // 24: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	20, // 25: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	21, // 26: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	23, // 27: chaski.v1.Chaski.Plan:input_type -> chaski.v1.PlanRequest
+	26, // 28: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
+	3,  // 29: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	13, // 30: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	13, // 31: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	22, // 32: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	25, // 33: chaski.v1.Chaski.Plan:output_type -> chaski.v1.PlanReply
+	27, // 34: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
+	29, // [29:35] is the sub-list for method output_type
+	23, // [23:29] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -2699,7 +2778,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

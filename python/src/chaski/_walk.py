@@ -297,6 +297,14 @@ class Walk:
             rank=link.rank,
             world_size=link.world_size,
             cache_bytes=quota,
+            weights=[
+                pb.WeightsSince(
+                    weights=pb.RowWeights(path=w.path, hash=w.hash, once=w.once),
+                    epoch=w.epoch,
+                    samples=w.samples,
+                )
+                for w in self._changes.known()
+            ],
         )
 
         def ask() -> Any:

@@ -82,6 +82,10 @@ class Changes:
         before = [c for c in self._all if (c.epoch, c.samples) <= (epoch, samples)]
         return before[-1] if before else None
 
+    def known(self) -> list[Weights]:
+        """Returns all weights, also those that hold no more."""
+        return [c.weights() for c in self._all]
+
     def since(self, epoch: int, samples: int) -> tuple[Weights, ...]:
         """Returns the weights that a run needs which goes on at a place."""
         now = self.at(epoch, samples)

@@ -366,20 +366,32 @@ class InfoReply(_message.Message):
     def __init__(self, json: _Optional[bytes] = ...) -> None: ...
 
 class PlanRequest(_message.Message):
-    __slots__ = ("handle", "first_epoch", "epochs", "rank", "world_size", "cache_bytes")
+    __slots__ = ("handle", "first_epoch", "epochs", "rank", "world_size", "cache_bytes", "weights")
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     FIRST_EPOCH_FIELD_NUMBER: _ClassVar[int]
     EPOCHS_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
     CACHE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     handle: str
     first_epoch: int
     epochs: int
     rank: int
     world_size: int
     cache_bytes: int
-    def __init__(self, handle: _Optional[str] = ..., first_epoch: _Optional[int] = ..., epochs: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., cache_bytes: _Optional[int] = ...) -> None: ...
+    weights: _containers.RepeatedCompositeFieldContainer[WeightsSince]
+    def __init__(self, handle: _Optional[str] = ..., first_epoch: _Optional[int] = ..., epochs: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., cache_bytes: _Optional[int] = ..., weights: _Optional[_Iterable[_Union[WeightsSince, _Mapping]]] = ...) -> None: ...
+
+class WeightsSince(_message.Message):
+    __slots__ = ("weights", "epoch", "samples")
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    weights: RowWeights
+    epoch: int
+    samples: int
+    def __init__(self, weights: _Optional[_Union[RowWeights, _Mapping]] = ..., epoch: _Optional[int] = ..., samples: _Optional[int] = ...) -> None: ...
 
 class PlanReply(_message.Message):
     __slots__ = ("json",)
