@@ -71,8 +71,9 @@ func (s *Server) plan(ctx context.Context, r *chaskiv1.PlanRequest) ([]byte, err
 	options := dryrun.Options{Epoch: r.GetFirstEpoch(), Rank: int(r.GetRank()), World: int(r.GetWorldSize()),
 		Cache: diskcache.NewSimulation(r.GetCacheBytes())}
 	for _, w := range r.GetWeights() {
-		options.Weights = append(options.Weights, steps.Change{Path: w.GetWeights().GetPath(),
-			Hash: w.GetWeights().GetHash(), Once: w.GetWeights().GetOnce(), Epoch: w.GetEpoch(), Samples: w.GetSamples()})
+		file := w.GetWeights()
+		options.Weights = append(options.Weights, steps.Change{Path: file.GetPath(), Hash: file.GetHash(),
+			Once: file.GetOnce(), Epoch: w.GetEpoch(), Samples: w.GetSamples()})
 	}
 	epochs := []dryrun.CachedEpoch{}
 	for range r.GetEpochs() {
