@@ -291,17 +291,16 @@ def transformers() -> None:
     import transformers
     from accelerate.data_loader import DataLoaderShard
 
-    data = dataset()
-
     class Model(Net):
         def forward(self, image: Any, position: Any, sample: Any, **_: Any) -> dict[str, Any]:  # type: ignore[override]
             batch = {"image": image, "position": position, "sample": sample}
-            note(trainer.state.global_step, batch, data)
+            note(trainer.state.global_step, batch, trainer.data)
             return {"loss": super().forward(image)}
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self) -> Any:
-            return DataLoaderShard(data, batch_size=None)
+            self.data = dataset()  # after the process group
+            return DataLoaderShard(self.data, batch_size=None)
 
     quiet = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
     when = {"num_train_epochs": EPOCHS, "save_strategy": "steps", "save_steps": SAVE_EVERY}
