@@ -170,6 +170,14 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 			text = string(values.Bytes(row))
 		case tables.Int64:
 			text = strconv.FormatInt(values.Int(row), 10)
+		case tables.Float64: // pandas makes floats of integers in a column with a gap
+			number := values.Float(row)
+			if number == number && number != math.Trunc(number) {
+				return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %v, which is no id: "+
+					"ids are strings or whole numbers", number)
+			} else if number == number {
+				text = strconv.FormatFloat(number+0, 'f', -1, 64)
+			}
 		default:
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, not ids",
 				values.Type())
@@ -319,8 +327,12 @@ func (l *idList) hit(row int64, key string, id int32, how uint8) {
 }
 
 // check returns an error about ids that name no sample, unless they are dropped, or several.
-func (l *idList) check(list string, dropped bool, o resources.Options) error {
-	if err := l.checkNames("write more of the path, or name the column that holds it (id_column)"); err != nil {
+func (l *idList) check(list, column string, dropped bool, o resources.Options) error {
+	way := "write more of the path, or name the column that holds it (id_column)"
+	if column != "" {
+		way = fmt.Sprintf("write it as the column %q has it", column)
+	}
+	if err := l.checkNames(way); err != nil {
 		return err
 	}
 	var missing []string
@@ -366,16 +378,16 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 		return fault.New(fault.Limit, "ids", fault.NoOffset, "%d ids of %d samples", len(ids), s.table.N)
 	}
 	list := newIDList(len(ids))
-	integers := false
+	numbers := false
 	if subset.IDColumn != "" {
 		column, err := s.table.Column(ctx, subset.IDColumn)
 		if err != nil {
 			return err
 		}
-		integers = column.Kind == catalog.Int
+		numbers = numeric(column.Kind)
 	}
 	for _, id := range ids {
-		if integers {
+		if numbers {
 			id = wholeNumber(id)
 		}
 		if list.ids = append(list.ids, id); !list.index(int32(len(list.ids) - 1)) {
@@ -403,7 +415,7 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 		err = s.table.Keys(ctx, func(row int64, key string) error { return s.seeSample(ctx, list, row, key) })
 	}
 	if err == nil {
-		err = list.check(path.Base(subset.IDList), subset.Missing == spec.MissingDrop, s.options)
+		err = list.check(path.Base(subset.IDList), subset.IDColumn, subset.Missing == spec.MissingDrop, s.options)
 	}
 	if err != nil {
 		return err

@@ -247,8 +247,8 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	return nil
 }
 
-// keys reads the keys of the table, whose numbers are its rows. Where ours, the keys of samples, are integers, text
-// that is one becomes its number. Two rows with one key are Corrupt.
+// keys reads the keys of the table, whose numbers are its rows. Where ours, the keys of samples, are numbers, text
+// that is a whole one becomes it. Two rows with one key are Corrupt.
 func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
 	list, rows := newIDList(int(s.table.Len())), 0
 	var twice []string
@@ -258,7 +258,7 @@ func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
 	}
 	err = column.Scan(ctx, func(_ int64, v catalog.Value) error {
 		key := textOf(column.Kind, v)
-		if ours == catalog.Int {
+		if numeric(ours) {
 			key = wholeNumber(key)
 		}
 		if v.Null {
@@ -276,6 +276,9 @@ func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
 	}
 	return list, err
 }
+
+// numeric reports whether a column has numbers: pandas makes floats of integers in a column with a gap.
+func numeric(kind catalog.Kind) bool { return kind == catalog.Int || kind == catalog.Float }
 
 // wholeNumber returns an integer in its shortest form, and other text as it is.
 func wholeNumber(text string) string {

@@ -287,6 +287,42 @@ def test_whole_numbers_in_a_column(codes, column) -> None:
     assert loaded(codes, "table.csv", rows=rows, fields=fields) == [0, 1]
 
 
+@pytest.mark.parametrize("ids", [["007"], [7], ["7", "012"], "list.parquet::n", "list.csv::n"])
+@pytest.mark.parametrize("dataset", ["text", "whole", "gap", "digits"])
+def test_codes_and_numbers_of_tables(codes, tmp_path, monkeypatch, ids, dataset) -> None:
+    """Codes name numbers, also floats that pandas makes of integers, and numbers name codes."""
+    pd = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    found = {
+        "text": ["007", "012", "ab"],
+        "digits": ["007", "012", "13"],
+        "whole": [7, 12, 13],
+        "gap": [7, 12, None],
+    }[dataset]
+    paths = [str(codes / f"images/{code}.tif") for code in CODES[:3]]
+    frame = pd.DataFrame({"path": paths, "code": found})
+    place = "data.csv" if dataset == "digits" else "data.parquet"
+    frame.to_csv(place, index=False) if dataset == "digits" else frame.to_parquet(place)
+    pd.DataFrame({"n": [7.0, None]}).to_parquet("list.parquet")
+    Path("list.csv").write_text("m,n\na,007\n")
+    rows = chaski.Rows(ids=ids, id_column="code")
+    want = [0, 1] if ids == ["7", "012"] else [0]
+    assert loaded(tmp_path, place, rows=rows, fields={"image": "path"}) == want
+    labels = {"list.parquet::n": "list.parquet", "list.csv::n": "list.csv"}.get(str(ids))
+    if labels:
+        rows = chaski.Rows(missing="drop")
+        tables = {labels: {"n": "code"}}
+        assert loaded(tmp_path, place, rows=rows, tables=tables, fields={"image": "path"}) == [0]
+
+
+def test_a_number_that_names_two_codes_of_a_column(codes, tmp_path) -> None:
+    lines = [f"{codes}/images/{c}.tif,{v}" for c, v in zip(CODES[:2], ("007", "07"), strict=True)]
+    (tmp_path / "data.csv").write_text("path,code\n" + "\n".join(lines) + "\n")
+    rows = chaski.Rows(ids=[7], id_column="code")
+    with pytest.raises(chaski.errors.CorruptError, match='write it as the column "code" has it'):
+        loaded(tmp_path, "data.csv", rows=rows, fields={"image": "path"})
+
+
 @pytest.mark.parametrize("source", ["directory", "pattern"])
 def test_whole_numbers_that_name_two(tmp_path, source, binary) -> None:
     for k, code in enumerate(("07", "007", "7a")):
