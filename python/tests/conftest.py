@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import os
+
+# PyTorch's threads spin while they wait, unless they are told not to: beside other work, small
+# networks take five times as much of a processor. OpenMP reads it when it is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # Before gRPC, whose first import decides what it does around a fork (chaski._rpc). Its own handlers
 # let a child read what is for its parent, and hang now and then.
 import chaski  # noqa: F401  # isort: skip
 
 import importlib.util
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,6 +19,8 @@ from typing import TypeVar
 import pytest
 from forked import Forks
 from helpers import FakeEngine, serve
+
+from chaski import _engine
 
 # Processes of other tests, and tests that run beside these, are not of the same job.
 os.environ["CHASKI_JOB"] = f"test-{os.getpid()}"
@@ -75,3 +82,15 @@ def binary() -> str:
         pytest.skip(f"no engine at {path}: run make build, or set CHASKI_BIN")
     os.environ["CHASKI_BIN"] = path
     return path
+
+
+@pytest.fixture(scope="module")
+def one_engine(binary: str) -> Iterator[None]:
+    """Keeps an engine for the tests of a module, which otherwise start one for each load.
+
+    An engine takes as much time to start as most tests. Loads with other limits, or of a test that
+    sets variables, start their own. Modules whose tests look at engines do without.
+    """
+    held = _engine.Held(share=True)
+    yield
+    held.release()

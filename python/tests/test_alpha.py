@@ -20,7 +20,7 @@ shutil = pytest.importorskip("rasterio.shutil")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 pytestmark = [
-    pytest.mark.usefixtures("binary"),
+    pytest.mark.usefixtures("one_engine"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NodataShadowWarning"),
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),

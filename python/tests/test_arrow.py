@@ -17,6 +17,8 @@ from conftest import nonempty
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -16,7 +16,10 @@ import chaski
 from chaski import Field, Pixels
 
 rasterio = pytest.importorskip("rasterio")
-pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
+    pytest.mark.usefixtures("one_engine"),
+]
 
 N, SIDE = 4, 32
 ABOUT = {

@@ -16,7 +16,7 @@ import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 pytestmark = [
-    pytest.mark.usefixtures("binary"),
+    pytest.mark.usefixtures("one_engine"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NodataShadowWarning"),
 ]

@@ -13,7 +13,7 @@ from patience import logged
 
 import chaski
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 Image = pytest.importorskip("PIL.Image")

@@ -15,7 +15,7 @@ from test_access import serving
 import chaski
 
 pytestmark = [
-    pytest.mark.usefixtures("binary"),
+    pytest.mark.usefixtures("one_engine"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
 ]
 rasterio = pytest.importorskip("rasterio")

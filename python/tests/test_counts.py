@@ -15,7 +15,7 @@ import chaski
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 from rasterio.warp import transform  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 SIDE, CELL = 32, 8
 
 

@@ -16,6 +16,8 @@ import imitate  # noqa: E402
 import judge  # noqa: E402
 import published  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 CALLS = published.calls()
 
 

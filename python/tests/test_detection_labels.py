@@ -20,7 +20,7 @@ rasterio = pytest.importorskip("rasterio")
 features = pytest.importorskip("rasterio.features")
 
 pytestmark = [
-    pytest.mark.usefixtures("binary"),
+    pytest.mark.usefixtures("one_engine"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
 ]
 

@@ -12,6 +12,8 @@ from conftest import nonempty
 import chaski
 from chaski import Field
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
 
 N, H, W = 6, 24, 40

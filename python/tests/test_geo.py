@@ -18,6 +18,9 @@ from conftest import nonempty  # noqa: E402
 from patience import logged  # noqa: E402
 from rasterio.warp import transform as convert  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+
 H, W = 60, 80
 # The CRS, the upper left corner and the size of a pixel of each chip; the last one has no place.
 CHIPS: list[tuple[Any, ...]] = [

@@ -15,6 +15,8 @@ from patience import logged
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 DATA = Path(__file__).parents[2] / "testdata" / "hdf5"
 EXPECTED = json.loads((DATA / "expected.json").read_text())
 

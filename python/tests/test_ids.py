@@ -15,6 +15,8 @@ from conftest import nonempty
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 
 NAMES = [f"{kind}/{kind}_{i:03}" for kind in ("crop", "river") for i in range(4)]

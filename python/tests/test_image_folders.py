@@ -12,7 +12,7 @@ import pytest
 
 import chaski
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 Image = pytest.importorskip("PIL.Image")
 N, SIDE = 12, 16
 

@@ -17,7 +17,7 @@ rasterio = pytest.importorskip("rasterio")
 pytest.importorskip("pyarrow")
 
 pytestmark = [
-    pytest.mark.usefixtures("binary"),
+    pytest.mark.usefixtures("one_engine"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
 ]
 

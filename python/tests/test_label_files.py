@@ -20,7 +20,7 @@ rasterio = pytest.importorskip("rasterio")
 warp = pytest.importorskip("rasterio.warp")
 features = pytest.importorskip("rasterio.features")
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 N, SIZE = 6, 64
 NAMES = ["house", "tank", "mast"]

@@ -19,7 +19,7 @@ from chaski import Field
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 N = 500
 CLASSES = ["Forest", "Crops", "Water", "Urban"]
 CODES = [30, 10, -20]

@@ -10,7 +10,7 @@ import pytest
 
 import chaski
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 rasterio = pytest.importorskip("rasterio")
 N, SIDE = 4, 32
 

@@ -18,7 +18,7 @@ import chaski
 
 rasterio = pytest.importorskip("rasterio")
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 N, HEIGHT, WIDTH, CELL = 5, 112, 141, 8
 KINDS = ["nodata", "mask", "alpha", "said", "nan"]

@@ -13,6 +13,8 @@ from conftest import nonempty
 import chaski
 from chaski import Field, Pixels
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 
 SIDE = 24

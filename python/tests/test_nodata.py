@@ -13,6 +13,8 @@ from patience import logged
 import chaski
 from chaski import Field, Pixels
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 
 N, H, W = 4, 40, 48

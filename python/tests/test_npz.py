@@ -15,7 +15,7 @@ from helpers import web
 import chaski
 from chaski import Field, RandomWindow
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import chaski
 
 HOW = ["grpc", "shm"]
 pytestmark = [
-    pytest.mark.usefixtures("binary"),
+    pytest.mark.usefixtures("one_engine"),
     pytest.mark.parametrize("transport", HOW),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
 ]

@@ -16,7 +16,7 @@ from patience import logged
 import chaski
 from chaski import Field, Pixels, RandomWindow, Rows, Time, WholeChip
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 ARRAY = np.random.default_rng(7).integers(1, 99, (1, 3, 20, 24)).astype("uint8")
 

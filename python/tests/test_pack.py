@@ -7,6 +7,8 @@ import pytest
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 pa = pytest.importorskip("pyarrow")
 
 ABOUT = {

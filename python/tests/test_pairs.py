@@ -13,6 +13,8 @@ from test_real import serve
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 N = 7
 FIELDS = {
     "image": "images/{id}.tif",

@@ -12,6 +12,8 @@ import pytest
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 
 ABOUT = {

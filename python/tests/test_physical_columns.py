@@ -14,6 +14,8 @@ from test_physical import rows
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 
 SIDE, STORED = 32, 7  # the stored value of missing pixels

@@ -45,7 +45,7 @@ WORLDS = range(max(1, SPECS // IN_WORLD))
 ONLY = os.environ.get("CHASKI_RANDOM_WORLD"), os.environ.get("CHASKI_RANDOM_SPEC")
 REFUSED = 0.2  # the largest share of specs that may be refused
 DRAWN = {"specs": 0, "refused": 0}
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 # What is refused, and the way that the error names.
 REFUSALS = [

@@ -15,6 +15,8 @@ from conftest import nonempty
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow to write tables")
 

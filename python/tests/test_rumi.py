@@ -17,6 +17,8 @@ import chaski
 from chaski import rumi
 from chaski.errors import SpecError
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 RASTER = Path(__file__).resolve().parents[2] / "testdata" / "raster"
 WRITTEN = RASTER / "rumi-new" / "written"
 

@@ -21,7 +21,7 @@ RASTER = Path(__file__).resolve().parents[2] / "testdata" / "raster" / "rumi-3"
 ROWS = [json.loads(line) for line in (RASTER / "manifest.jsonl").read_text().splitlines()]
 UNITS = [r for r in ROWS if r["path"].startswith("unit-")]
 PLAIN = [r for r in ROWS if r["dtype"] in ("uint8", "uint16", "int64", "float32", "complex128")]
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 
 def whole(row: dict) -> np.ndarray:

@@ -19,6 +19,8 @@ from reference.sampling import Dataset, Groups, Mixture, Plan, Runs, Source
 import chaski
 from chaski.order import Order, Ticket, window
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = json.loads((ROOT / "testdata" / "order.json").read_text())
 

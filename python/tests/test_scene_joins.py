@@ -13,6 +13,8 @@ from conftest import nonempty
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 
 X, Y = 5e5, 4.6e6

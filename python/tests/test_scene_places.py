@@ -16,6 +16,8 @@ import chaski
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 from rasterio.warp import transform as convert  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 SIDE = 16
 
 

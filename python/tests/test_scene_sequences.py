@@ -18,6 +18,9 @@ rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and t
 from conftest import nonempty  # noqa: E402
 from rasterio.windows import from_bounds  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+
 X, Y, SIDE = 5e5, 4.6e6, 64  # the corner of the first scene, and the pixels of a side
 # Offset in pixels across and down, time, and clouds. The second and third are tiles of one pass, 32
 # pixels of which overlap.

@@ -15,6 +15,8 @@ from reference.sampling import share_of_cell
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 warp = pytest.importorskip("rasterio.warp")
 

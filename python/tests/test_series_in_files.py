@@ -16,7 +16,7 @@ from patience import logged
 import chaski
 from chaski import Field, RandomWindow
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 
 def command(*args: Any) -> dict[str, Any]:

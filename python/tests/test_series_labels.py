@@ -11,7 +11,7 @@ import pytest
 import chaski
 from chaski import Field
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 ROWS = [("p", 3, 7.5), ("q", 1, 2.0), ("p", 1, 7.5), ("p", 2, 7.5), ("r", 4, float("nan"))]
 
 

@@ -14,6 +14,8 @@ from conftest import nonempty
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 
 ABOUT = dict(

@@ -25,7 +25,7 @@ import chaski
 from chaski._spec import build_spec, paths
 from chaski.order import Order
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 N, H, W, NODATA, TILE = 12, 96, 112, 7, 32
 HOW = [{"engine": chaski.Engine(transport="grpc")}, {}]

@@ -14,6 +14,8 @@ import pytest
 import chaski
 from chaski import Field
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write scenes")
 N = 5
 

@@ -19,6 +19,8 @@ from patience import logged  # noqa: E402
 from rasterio.enums import Resampling  # noqa: E402
 from rasterio.warp import reproject  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 SIDE = 1200  # metres
 # Name, size of a pixel, bands, how far its corner is moved to the south-east, and the CRS.
 BANDS = [("B02", 10, 1, 0), ("B05", 20, 2, 0), ("B01", 60, 1, 0), ("PAN", 15, 1, -7.5)]

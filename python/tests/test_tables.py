@@ -20,7 +20,7 @@ from test_real import N, chips  # noqa: F401
 import chaski
 from chaski._tables import Files
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 SRC = Path(__file__).parents[1] / "src"
 
 

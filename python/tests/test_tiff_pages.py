@@ -19,7 +19,7 @@ from chaski import Field, RandomWindow
 
 tifffile = pytest.importorskip("tifffile")
 rasterio = pytest.importorskip("rasterio")
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 NATIVE: dict[str, Any] = {"dtype": "native"}
 

@@ -18,7 +18,7 @@ import chaski
 rasterio = pytest.importorskip("rasterio")
 pq = pytest.importorskip("pyarrow.parquet")
 
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 N, SIZE = 6, 64
 

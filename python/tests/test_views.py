@@ -13,7 +13,7 @@ import chaski
 from chaski.order import hash_words, window
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 SIDE, N = 96, 9
 VIEW = 18  # the domain of views in docs/order.md

@@ -20,7 +20,7 @@ from chaski import Field, GeoWindow, Pixels
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 shutil = pytest.importorskip("rasterio.shutil")
 pytestmark = [
-    pytest.mark.usefixtures("binary"),
+    pytest.mark.usefixtures("one_engine"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NodataShadowWarning"),
 ]

@@ -14,6 +14,8 @@ from conftest import nonempty
 import chaski
 from chaski import Field, ResizedWindow
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 SIZES = [(40, 50), (41, 47), (24, 20), (12, 70), (13, 9), (64, 64)]
 H, W = 24, 20

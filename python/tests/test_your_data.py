@@ -16,6 +16,8 @@ import pytest
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
 tifffile = pytest.importorskip("tifffile", reason="needs tifffile to write pages")
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow to write tables")

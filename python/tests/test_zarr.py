@@ -14,6 +14,8 @@ import pytest
 
 import chaski
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "zarr.md").read_text()
 BLOCKS = re.findall(r"```(bash|python)\n(.*?)```\n", PAGE, re.DOTALL)

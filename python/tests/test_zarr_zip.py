@@ -20,7 +20,7 @@ from chaski import Field
 
 STORES = Path(__file__).resolve().parents[2] / "testdata/stores"
 VALUES: dict[str, dict[str, list[str]]] = json.loads((STORES / "values.json").read_text())
-pytestmark = pytest.mark.usefixtures("binary")
+pytestmark = pytest.mark.usefixtures("one_engine")
 NATIVE: dict[str, Any] = {"dtype": "native"}
 
 
