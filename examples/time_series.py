@@ -22,7 +22,6 @@ import chaski.torch
 import numpy as np
 import torch
 import torch.nn.functional as F
-from chaski import rumi
 from torch import nn
 
 CROPS = ("grass", "maize", "wheat")  # in the order of their values in a batch
@@ -54,9 +53,8 @@ def write_series(folder: Path) -> None:
             red = soil * (1500 - 1200 * green)
             infrared = soil * (1800 + 2400 * green)
             image = np.stack([red, infrared]).astype(np.uint16)
-            path = f"images/{field:03}-{day}.rumi"
-            tiles, layout = rumi.tile(image, 16)
-            rumi.write(folder / path, tiles, layout, graph="zstd")
+            path = f"images/{field:03}-{day}.npy"
+            np.save(folder / path, image)
             rows.append([path, field, day, day.timetuple().tm_yday, crop])
     with open(folder / "series.csv", "w", newline="") as f:
         csv.writer(f).writerows([["image", "field", "date", "day", "crop"], *rows])
