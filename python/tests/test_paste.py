@@ -275,6 +275,42 @@ def test_scenes_go_on_behind_those_that_are_there(three, tmp_path):
     assert not kept.exists()
 
 
+KILLED = """
+import os, signal, sys
+import numpy as np, chaski
+paths, (last, folder) = sys.argv[1:4], sys.argv[4:]
+windows = np.load(folder + "/windows.npy", mmap_mode="r")
+grid, kept = chaski.Grid((60, 40), overlap=(20, 10)), folder + "/maps.part"
+with chaski.load(paths, window=grid, batch_size=4, shuffle=False) as loader:
+    done = chaski.pasted(kept)
+    print(done, flush=True)
+    loader.load_state_dict({**loader.state_dict(), "samples": done // 4 * 4})
+    def parts():
+        for batch in loader:
+            yield batch["sample"], windows[batch["sample"]]
+            if batch["sample"][-1] >= int(last):
+                os.kill(os.getpid(), signal.SIGKILL)
+    chaski.paste(parts(), paths, folder + "/maps", grid=grid, resume=kept)
+"""
+
+
+def test_scenes_after_kills(three, tmp_path):
+    paths, counts, windows = three
+    np.save(tmp_path / "windows.npy", windows)
+    begun = []
+    for last in (3, counts[0] + 2, counts[0] + counts[1] + 1, len(windows) - 5, 10**9):
+        words = [sys.executable, "-c", KILLED, *map(str, paths), str(last), str(tmp_path)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == (0 if last > len(windows) else -9), done.stderr
+        begun.append(int(done.stdout))
+    assert begun == sorted(begun) and begun[0] == 0 and begun[-1] > sum(counts[:2])
+    chaski.paste(windows, paths, tmp_path / "whole", grid=GRID)
+    for path in paths:
+        want = (tmp_path / "whole" / path.name).read_bytes()
+        assert (tmp_path / "maps" / path.name).read_bytes() == want
+    assert not (tmp_path / "maps.part").exists()
+
+
 def test_a_list_of_scenes_that_is_refused(three, tmp_path):
     paths, _, windows = three
 
