@@ -115,22 +115,24 @@ def source(root: Path, way: str, tmp: Path) -> tuple[Any, str]:
     return root / {"table": "rows.csv", "items": "items.json"}[way], "column"
 
 
-def wanted(kind: str, left: int, top: int, order: str = "abcd") -> tuple[Array, Array]:
+def wanted(
+    kind: str, left: int, top: int, order: str = "abcd", side: int = WINDOW
+) -> tuple[Array, Array]:
     """Returns a field's window, and where a scene that has the field covers it."""
-    full = np.full((BANDS[kind], WINDOW, WINDOW), FILL[kind], values(kind, "a").dtype)
-    seen = np.zeros((WINDOW, WINDOW), bool)
+    full = np.full((BANDS[kind], side, side), FILL[kind], values(kind, "a").dtype)
+    seen = np.zeros((side, side), bool)
     for scene in order:
         if scene not in HAS[kind]:
             continue
         image, (x, y) = values(kind, scene), SCENES[scene]
-        rows, cols = np.mgrid[top - y : top - y + WINDOW, left - x : left - x + WINDOW]
+        rows, cols = np.mgrid[top - y : top - y + side, left - x : left - x + side]
         new = (rows >= 0) & (rows < SIDE) & (cols >= 0) & (cols < SIDE) & ~seen
         full[:, new] = image[:, rows[new], cols[new]]
         seen |= new
     return full, seen
 
 
-def corner(b: Any, k: int) -> tuple[int, int]:
+def corner(b: Any, *k: int) -> tuple[int, int]:
     t = b["geo"]["transform"][k]
     return round((t[0] - X) / 10), round((Y - t[3]) / 10)
 
@@ -242,6 +244,24 @@ def test_one_scene_alone(data: Path) -> None:
                     assert b[f"there.{kind}"][k] == (scene in HAS[kind])
                     lacking += scene not in HAS[kind]
     assert lacking > 10
+
+
+@pytest.mark.usefixtures("binary")
+def test_several_windows_of_a_sample(data: Path) -> None:
+    windows = [chaski.GeoWindow(160, 10, per_epoch=24), chaski.GeoWindow(80, 10)]
+    options: dict[str, Any] = {"fields": fields("pattern"), "window": windows, "pixels": GEO}
+    lacking = 0
+    with chaski.load(data, batch_size=4, **options) as loader:
+        for b in nonempty(loader):
+            for k in range(4):
+                for view, side in enumerate((16, 8)):
+                    for kind in HAS:
+                        want, seen = wanted(kind, *corner(b, k, view), side=side)
+                        np.testing.assert_array_equal(b[f"{kind}.{side}"][k, 0], want)
+                        ok = np.broadcast_to(seen, want.shape)
+                        np.testing.assert_array_equal(b[f"{kind}_ok.{side}"][k, 0], ok)
+                        lacking += not seen.any()
+    assert lacking > 5
 
 
 @pytest.mark.usefixtures("binary")

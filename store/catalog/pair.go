@@ -525,7 +525,10 @@ func missingPartners(fields []Source, files []*matched, first int, noun string) 
 	}
 	example = files[where].path(which, names)
 	way := `: missing "drop" leaves out the samples that lack one`
-	if fields[where].Beside {
+	switch {
+	case where != first && !fields[where].Beside:
+		way += `, and missing "fill" of the field keeps them`
+	case fields[where].Beside:
 		way = `: missing "empty" takes samples without a file as samples without shapes`
 	}
 	return incomplete, example, noField(fields[where], fault.NotFound,

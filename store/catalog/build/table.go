@@ -168,7 +168,9 @@ func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, ta
 			if lacks[row] = true; l.o.DropIncomplete {
 				return nil
 			}
-			return fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", field, row), fault.NoOffset, "no path")
+			return fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", field, row), fault.NoOffset,
+				"no path: drop_missing (--drop-missing) leaves out such rows, and a run without a catalog keeps them "+
+					"by missing \"fill\" of the field")
 		}
 		files[row].path = listing.Resolve(folder, string(cell.Text))
 		return files[row].name(base, l.o.Absolute)
