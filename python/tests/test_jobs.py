@@ -113,7 +113,13 @@ def test_killed_command(
 def test_tries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, tries: int) -> None:
     """What a network says is tried again, and what a file says is not."""
     script, log = tmp_path / "chaski", tmp_path / "log"
-    script.write_text(f'#!/bin/sh\necho "$@" >>"{log}"\necho "chaski: x: {said}" >&2\nexit 1\n')
+    script.write_text(
+        "#!/bin/sh\n"
+        "read -r size\n"  # of the words, which are on standard input
+        "words=$(head -c $size | tr '\\000' ' ')\n"
+        f'echo "$1 ${{words% }}" >>"{log}"\n'
+        f'echo "chaski: x: {said}" >&2\nexit 1\n'
+    )
     script.chmod(0o755)
     monkeypatch.setenv("CHASKI_BIN", str(script))
     with pytest.raises(EngineError, match=f"1 shards failed; the first: shard 0: x: {said}"):
