@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // copied is a scene of TestGeoWindowCopies: n by n pixels of 10 m, from pixel (y, x) of the map on.
@@ -49,13 +50,13 @@ func TestGeoWindowCopies(t *testing.T) {
 				}
 			}
 			place := [6]float64{float64(west+c.x) * 10, 10, 0, float64(north-c.y) * 10, 0, -10}
-			o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16,
+			o := tog.Options{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16,
 				Geo: tiff.Geo{EPSG: 32630, Transform: place, HasTransform: true}}
 			if nodata {
 				o.NoData = "0"
 			}
 			var b bytes.Buffer
-			if err := tiff.WriteTOG(&b, c.pix, o); err != nil {
+			if err := tog.Write(&b, c.pix, o); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".tif")), b.Bytes(), 0o666); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // TestGeoWindowBlends: with mean and median a pixel is that of all scenes in which it is valid, and all of them are
@@ -33,10 +34,10 @@ func TestGeoWindowBlends(t *testing.T) {
 		for k := range pix {
 			pix[k] = byte(value(i, k%n, k/n))
 		}
-		o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, NoData: "0",
+		o := tog.Options{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, NoData: "0",
 			Geo: tiff.Geo{EPSG: 32719, Transform: [6]float64{300000, 20, 0, 7e6, 0, -20}, HasTransform: true}}
 		var b bytes.Buffer
-		if err := tiff.WriteTOG(&b, pix, o); err != nil {
+		if err := tog.Write(&b, pix, o); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".tif"), b.Bytes(), 0o666); err != nil {

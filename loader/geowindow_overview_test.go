@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -48,16 +49,16 @@ func pyramid(t *testing.T, masks, from, to int) []byte {
 		return pix, mask
 	}
 	pix, mask := level(from)
-	o := tiff.TOGOptions{Shape: [3]int{1, pyramidSide >> from, pyramidSide >> from}, DType: chunk.Uint8,
+	o := tog.Options{Shape: [3]int{1, pyramidSide >> from, pyramidSide >> from}, DType: chunk.Uint8,
 		Tile: 16, Mask: mask,
 		Geo: tiff.Geo{EPSG: 32630, Transform: [6]float64{pyramidWest, 10, 0, pyramidNorth, 0, -10}, HasTransform: true}}
 	for k := from + 1; k <= to; k++ {
-		v := tiff.Overview{Height: pyramidSide >> k, Width: pyramidSide >> k}
+		v := tog.Overview{Height: pyramidSide >> k, Width: pyramidSide >> k}
 		v.Pixels, v.Mask = level(k)
 		o.Overviews = append(o.Overviews, v)
 	}
 	var b bytes.Buffer
-	if err := tiff.WriteTOG(&b, pix, o); err != nil {
+	if err := tog.Write(&b, pix, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -85,10 +86,10 @@ func TestGeoWindowPick(t *testing.T) {
 				pix[k] = 0
 			}
 		}
-		o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, NoData: "0",
+		o := tog.Options{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, NoData: "0",
 			Geo: tiff.Geo{EPSG: 32719, Transform: [6]float64{300000, 20, 0, 7e6, 0, -20}, HasTransform: true}}
 		var b bytes.Buffer
-		if err := tiff.WriteTOG(&b, pix, o); err != nil {
+		if err := tog.Write(&b, pix, o); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {

@@ -19,18 +19,19 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // writePlaced writes a raster of 64 by 64 pixels, which lies at x, y if epsg is not 0.
 func writePlaced(t *testing.T, path string, epsg int, x, y, size float64) {
 	t.Helper()
 	const n = 64
-	o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16}
+	o := tog.Options{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16}
 	if epsg != 0 {
 		o.Geo = tiff.Geo{EPSG: epsg, Transform: [6]float64{x, size, 0, y, 0, -size}, HasTransform: true}
 	}
 	var b bytes.Buffer
-	if err := tiff.WriteTOG(&b, make([]byte, n*n), o); err != nil {
+	if err := tog.Write(&b, make([]byte, n*n), o); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

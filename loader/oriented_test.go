@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -224,14 +225,14 @@ func TestCatalogsWithBoundsAlone(t *testing.T) {
 func writeLAEA(t *testing.T, path string, lat, lon float64) {
 	t.Helper()
 	const n, user = 32, 32767
-	o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, Geo: tiff.Geo{HasTransform: true,
+	o := tog.Options{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, Geo: tiff.Geo{HasTransform: true,
 		Transform: [6]float64{4000000, 10, 0, 3000000, 0, -10},
 		// GeoTIFF 1.1, section 7: model, raster type, geographic CRS, projected CRS, projection, method, unit, centre.
 		GeoKeys: []uint16{1, 1, 0, 9, 1024, 0, 1, 1, 1025, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, user, 3074, 0, 1,
 			user, 3075, 0, 1, 10, 3076, 0, 1, 9001, 3088, 34736, 1, 0, 3089, 34736, 1, 1},
 		GeoDoubles: []float64{lon, lat}}}
 	var b bytes.Buffer
-	if err := tiff.WriteTOG(&b, make([]byte, n*n), o); err != nil {
+	if err := tog.Write(&b, make([]byte, n*n), o); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
@@ -47,7 +47,7 @@ func smoothTOG(t testing.TB, path string, bands, side, tile, seed int) {
 		pixels[2*i], pixels[2*i+1] = byte(v), byte(v>>8)
 	}
 	var b bytes.Buffer
-	if err := tiff.WriteTOG(&b, pixels, tiff.TOGOptions{Shape: [3]int{bands, side, side}, DType: chunk.Uint16,
+	if err := tog.Write(&b, pixels, tog.Options{Shape: [3]int{bands, side, side}, DType: chunk.Uint16,
 		Tile: tile, Level: 1, Predictor: chunk.Horizontal}); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func smoothOf(t testing.TB, path string, dtype chunk.DType, bands, side, tile, s
 		}
 	}
 	var b bytes.Buffer
-	if err := tiff.WriteTOG(&b, samples, tiff.TOGOptions{Shape: [3]int{bands, side, side}, DType: dtype,
+	if err := tog.Write(&b, samples, tog.Options{Shape: [3]int{bands, side, side}, DType: dtype,
 		Tile: tile, Level: 1, Predictor: chunk.NoPredictor}); err != nil {
 		t.Fatal(err)
 	}

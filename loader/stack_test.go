@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -30,7 +31,7 @@ type scene struct {
 
 func (s scene) write(t *testing.T, path string) {
 	t.Helper()
-	o := tiff.TOGOptions{Shape: [3]int{s.bands, s.n, s.n}, DType: chunk.Uint16, Tile: 16, NoData: "7"}
+	o := tog.Options{Shape: [3]int{s.bands, s.n, s.n}, DType: chunk.Uint16, Tile: 16, NoData: "7"}
 	if s.epsg != 0 {
 		o.Geo = tiff.Geo{EPSG: s.epsg, HasTransform: true,
 			Transform: [6]float64{5e5 + s.off, s.size, 0, 4e6 - s.off, 0, -s.size}}
@@ -40,7 +41,7 @@ func (s scene) write(t *testing.T, path string) {
 		v := s.value(k/(s.n*s.n), k/s.n%s.n, k%s.n)
 		data.Write(binary.LittleEndian.AppendUint16(nil, v))
 	}
-	if err := tiff.WriteTOG(&b, data.Bytes(), o); err != nil {
+	if err := tog.Write(&b, data.Bytes(), o); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // vectorFiles is the folder of the files that format/vector/testdata/shapes.py writes.
@@ -25,10 +26,10 @@ const vectorFiles = "../format/vector/testdata"
 // writeRaster writes a square raster of one band of bytes, which lies at the ground.
 func writeRaster(t *testing.T, path string, pixels []byte, n, epsg int, transform [6]float64) {
 	t.Helper()
-	o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16,
+	o := tog.Options{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16,
 		Geo: tiff.Geo{EPSG: epsg, Transform: transform, HasTransform: true}}
 	var b bytes.Buffer
-	if err := tiff.WriteTOG(&b, pixels, o); err != nil {
+	if err := tog.Write(&b, pixels, o); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

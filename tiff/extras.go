@@ -17,12 +17,12 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Extras is the metadata of the first image of a file, in a form that WriteTOG takes.
+// Extras is the metadata of the first image of a file, in a form that package tog takes.
 type Extras struct {
 	// Tags holds the tags that mean the same in any file: strings, resolution, colour table, colour
 	// profile, georeferencing with ground control points, rational polynomial coefficients.
 	Tags []ifd.Field
-	// Photometric, WhiteIsZero and ExtraSamples mean what they mean in TOGOptions.
+	// Photometric, WhiteIsZero and ExtraSamples mean what they mean in tog.Options.
 	Photometric  uint16
 	WhiteIsZero  bool
 	ExtraSamples []uint16
@@ -51,13 +51,21 @@ var keptTags = []uint16{
 	50844, 50908, 50909, // RPCCoefficient, RSID, GEO_METADATA
 }
 
+// LayoutTags are the tags of an image that tog.Options other than Tags write.
+var LayoutTags = []uint16{
+	ifd.TagNewSubfileType, ifd.TagImageWidth, ifd.TagImageLength, ifd.TagBitsPerSample, ifd.TagCompression,
+	ifd.TagPhotometric, ifd.TagSamplesPerPixel, ifd.TagPlanarConfig, ifd.TagPredictor, ifd.TagTileWidth,
+	ifd.TagTileLength, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagExtraSamples, ifd.TagSampleFormat,
+	ifd.TagGDALMetadata, ifd.TagGDALNoData,
+}
+
 // storageTags describe how samples are stored, or are in other fields of Meta and Extras.
 var storageTags = append([]uint16{
 	255, ifd.TagFillOrder, ifd.TagStripOffsets, ifd.TagRowsPerStrip, ifd.TagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
 	ifd.TagYCbCrCoefficients, ifd.TagYCbCrSubSampling, 531, ifd.TagReferenceBlackWhite, // 531 is YCbCrPositioning
 	ifd.TagJPEGTables, ifd.TagLercParameters,
-}, written...)
+}, LayoutTags...)
 
 // tagNames names tags that are not kept, for messages.
 var tagNames = map[uint16]string{ifd.TagSubIFDs: "SubIFDs", 34665: "EXIF", 34853: "GPS", 40965: "Interoperability",
@@ -156,7 +164,7 @@ func (e *Extras) colours(tags *parser) {
 		e.WhiteIsZero = true
 	case p == photometricPalette && hasPalette, p == photometricRGB, p == photometricCMYK,
 		p == photometricYCbCr:
-		if bands >= uint64(coloursOf(uint16(p))) {
+		if bands >= uint64(Colours(uint16(p))) {
 			if e.Photometric = uint16(p); p == photometricYCbCr {
 				e.Photometric = photometricRGB // which its samples become
 			}
@@ -164,7 +172,7 @@ func (e *Extras) colours(tags *parser) {
 	case p != photometricBlackIsZero:
 		e.Unknown = append(e.Unknown, fmt.Sprintf("PhotometricInterpretation %d", p))
 	}
-	if v := tags.Value(ifd.TagExtraSamples); v.IsInt() && uint64(v.Len())+uint64(coloursOf(e.Photometric)) == bands {
+	if v := tags.Value(ifd.TagExtraSamples); v.IsInt() && uint64(v.Len())+uint64(Colours(e.Photometric)) == bands {
 		e.ExtraSamples = v.Shorts()
 	}
 }

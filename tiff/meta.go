@@ -245,8 +245,8 @@ func attr(e xml.StartElement, name string) string {
 	return ""
 }
 
-// ghostKey begins GDAL's structural metadata, which follows the header.
-const ghostKey = "GDAL_STRUCTURAL_METADATA_SIZE="
+// StructureKey begins GDAL's structural metadata, which follows the header.
+const StructureKey = "GDAL_STRUCTURAL_METADATA_SIZE="
 
 // ghost returns the lines of the ghost area as far as they look like KEY=VALUE. It ignores the size that
 // the area states.
@@ -255,7 +255,7 @@ func ghost(f *ifd.File) map[string]string {
 	if f.Big {
 		data = f.Head[min(16, len(f.Head)):]
 	}
-	if !bytes.HasPrefix(data, []byte(ghostKey)) {
+	if !bytes.HasPrefix(data, []byte(StructureKey)) {
 		return nil
 	}
 	items := map[string]string{}

@@ -32,7 +32,7 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -62,7 +62,7 @@ func writeLarge(t *testing.T, path string) {
 		pixels[i] = byte(random.Uint32() & 3)
 	}
 	var b bytes.Buffer
-	err := tiff.WriteTOG(&b, pixels, tiff.TOGOptions{Shape: [3]int{1, side, side}, DType: chunk.Uint16, Tile: side,
+	err := tog.Write(&b, pixels, tog.Options{Shape: [3]int{1, side, side}, DType: chunk.Uint16, Tile: side,
 		Level: 1, Predictor: chunk.NoPredictor})
 	if err != nil {
 		t.Fatal(err)

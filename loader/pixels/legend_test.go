@@ -21,8 +21,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	_ "github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
@@ -48,11 +48,11 @@ func TestNamesInFiles(t *testing.T) {
 		check(catalog.Asset{URI: filepath.Join(dir, f.Path), Index: index}, f.Bands)
 	}
 	var named, plain bytes.Buffer
-	o := tiff.TOGOptions{Shape: [3]int{2, 1, 1}, DType: chunk.Uint8}
+	o := tog.Options{Shape: [3]int{2, 1, 1}, DType: chunk.Uint8}
 	for w, metadata := range map[*bytes.Buffer]string{&plain: "", &named: `<GDALMetadata>
 		<Item name="DESCRIPTION" sample="1" role="description">B08</Item></GDALMetadata>`} {
 		o.GDALMetadata = metadata
-		if err := tiff.WriteTOG(w, make([]byte, 2), o); err != nil {
+		if err := tog.Write(w, make([]byte, 2), o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,26 +115,26 @@ func TestLegendsOfFiles(t *testing.T) {
 		</PAMRasterBand><PAMRasterBand band="1">%s</PAMRasterBand></PAMDataset>`
 	const colours = `<ColorTable><Entry c1="0" c2="16" c3="255" c4="255"/></ColorTable>`
 	const categories = `<CategoryNames><Category>sand</Category></CategoryNames>`
-	write := func(o tiff.TOGOptions) string {
+	write := func(o tog.Options) string {
 		var b bytes.Buffer
-		if err := tiff.WriteTOG(&b, make([]byte, o.Shape[0]*o.DType.Size()), o); err != nil {
+		if err := tog.Write(&b, make([]byte, o.Shape[0]*o.DType.Size()), o); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
 	entries := make([]uint16, 3*256) // all reds, all greens, all blues
 	entries[1], entries[256+2], entries[512+2] = 0xffff, 0x8000, 0x10ff
-	palette := write(tiff.TOGOptions{Shape: [3]int{1, 1, 1}, DType: chunk.Uint8, Photometric: 3,
+	palette := write(tog.Options{Shape: [3]int{1, 1, 1}, DType: chunk.Uint8, Photometric: 3,
 		Tags:         []ifd.Field{ifd.Shorts(ifd.TagColorMap, entries...)},
 		GDALMetadata: `<GDALMetadata><Item name="RAT" sample="0" role="rat">` + table + `</Item></GDALMetadata>`})
-	plain := write(tiff.TOGOptions{Shape: [3]int{1, 1, 1}, DType: chunk.Uint8})
+	plain := write(tog.Options{Shape: [3]int{1, 1, 1}, DType: chunk.Uint8})
 	dir := folder.Of(t, "palette.tif="+palette, "gone.tif="+palette, "a.png="+string(paletted(t)), "plain.tif="+plain,
 		"named.tif="+palette, "named.tif.aux.xml="+fmt.Sprintf(beside, categories),
 		"painted.tif="+palette, "painted.tif.aux.xml="+fmt.Sprintf(beside, colours),
 		"beside.tif="+plain, "beside.tif.aux.xml="+fmt.Sprintf(beside, colours+categories),
-		"two.tif="+write(tiff.TOGOptions{Shape: [3]int{2, 1, 1}, DType: chunk.Uint8}),
+		"two.tif="+write(tog.Options{Shape: [3]int{2, 1, 1}, DType: chunk.Uint8}),
 		"two.tif.aux.xml="+fmt.Sprintf(beside, colours+categories),
-		"float.tif="+write(tiff.TOGOptions{Shape: [3]int{1, 1, 1}, DType: chunk.Float32}),
+		"float.tif="+write(tog.Options{Shape: [3]int{1, 1, 1}, DType: chunk.Float32}),
 		"float.tif.aux.xml="+fmt.Sprintf(beside, colours+categories),
 		`a.vrt=<VRTDataset rasterXSize="1" rasterYSize="1"><VRTRasterBand dataType="Byte" band="1">`+colours+categories+
 			`<SimpleSource><SourceFilename relativeToVRT="1">plain.tif</SourceFilename><SourceBand>1</SourceBand>

@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
@@ -158,7 +158,7 @@ func TestWrongOverviewsBeside(t *testing.T) {
 	}
 	plain := file("plain.tif.ovr")
 	var square bytes.Buffer
-	if err := tiff.WriteTOG(&square, make([]byte, 2*39*39*2), tiff.TOGOptions{Shape: [3]int{2, 39, 39},
+	if err := tog.Write(&square, make([]byte, 2*39*39*2), tog.Options{Shape: [3]int{2, 39, 39},
 		DType: chunk.Uint16, Tile: 16}); err != nil {
 		t.Fatal(err)
 	}

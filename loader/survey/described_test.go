@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog/build"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // writeDescribed writes a raster whose band k is full of values[k], and is described by names[k].
@@ -27,8 +27,8 @@ func writeDescribed(t *testing.T, path string, names []string, values ...byte) {
 		pixels = append(pixels, bytes.Repeat([]byte{v}, n*n)...)
 	}
 	var b bytes.Buffer
-	o := tiff.TOGOptions{Shape: [3]int{len(values), n, n}, DType: chunk.Uint8, Tile: n, BandNames: names}
-	if err := tiff.WriteTOG(&b, pixels, o); err != nil {
+	o := tog.Options{Shape: [3]int{len(values), n, n}, DType: chunk.Uint8, Tile: n, BandNames: names}
+	if err := tog.Write(&b, pixels, o); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {

@@ -32,6 +32,7 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // Formats for Options.Format.
@@ -220,8 +221,8 @@ type outputImage struct {
 	times   int
 	shape   [3]int // bands, height, width
 	dtype   chunk.DType
-	mask    []byte          // of a TOG, as tiff.TOGOptions.Mask
-	reduced []tiff.Overview // of a TOG
+	mask    []byte         // of a TOG, as tog.Options.Mask
+	reduced []tog.Overview // of a TOG
 }
 
 // write writes an image in the format o.Format.
@@ -237,7 +238,7 @@ func (o *Options) write(ctx context.Context, w io.Writer, im *outputImage) error
 	}
 	switch o.Format {
 	case TOG:
-		return tiff.WriteTOG(w, im.pixels, o.togOptions(ctx, im))
+		return tog.Write(w, im.pixels, o.togOptions(ctx, im))
 	case Rumi:
 		geo := im.geo()
 		layout.Geo, layout.Tags = &geo, im.tags()
@@ -275,8 +276,8 @@ func (o *Options) fits(im *outputImage) error {
 }
 
 // togOptions returns the options of a TOG for an image.
-func (o *Options) togOptions(ctx context.Context, im *outputImage) tiff.TOGOptions {
-	options := tiff.TOGOptions{
+func (o *Options) togOptions(ctx context.Context, im *outputImage) tog.Options {
+	options := tog.Options{
 		Shape: im.shape, DType: im.dtype, Tile: o.Tile, Level: o.Level, Geo: im.geo(), NoData: im.meta.NoData,
 		BandNames: im.meta.BandNames, Workers: o.Workers, Mask: im.mask, Overviews: im.reduced,
 		Photometric: im.extras.Photometric, WhiteIsZero: im.extras.WhiteIsZero, ExtraSamples: im.extras.ExtraSamples,

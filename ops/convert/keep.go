@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // rasterMeta is what a raster holds besides the pixels of its full image.
@@ -256,8 +257,8 @@ func (o *Options) keep(h *rasterMeta) ([]string, error) {
 // readOverviews decodes the overviews of the file at path. MaxBytes bounds them together with the image, which
 // takes used bytes, because all are in memory at once.
 func (o *Options) readOverviews(ctx context.Context, path string, overviews []*chunk.Index,
-	used int) ([]tiff.Overview, error) {
-	var out []tiff.Overview
+	used int) ([]tog.Overview, error) {
+	var out []tog.Overview
 	for _, index := range overviews {
 		plain := *index
 		plain.Mask = nil
@@ -269,7 +270,7 @@ func (o *Options) readOverviews(ctx context.Context, path string, overviews []*c
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, tiff.Overview{Height: index.Height, Width: index.Width, Pixels: array.Data, Mask: mask})
+		out = append(out, tog.Overview{Height: index.Height, Width: index.Width, Pixels: array.Data, Mask: mask})
 		used += len(array.Data) + len(mask)
 	}
 	return out, nil
@@ -306,7 +307,7 @@ func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta
 	return h.meta, err
 }
 
-// ReadPlace reads where the raster file at path lies, for a TOG of the same pixels: Geo and Tags of tiff.TOGOptions.
+// ReadPlace reads where the raster file at path lies, for a TOG of the same pixels: Geo and Tags of tog.Options.
 // The tags are the rational polynomial coefficients and, of a raster without a transform, its ground control points.
 func ReadPlace(ctx context.Context, path string, opener source.Opener) (tiff.Geo, []ifd.Field, error) {
 	h, err := describe(ctx, path, opener)

@@ -11,11 +11,12 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // legend writes the colours of classes as the colour table of the file, and their names as an attribute table in
 // GDAL_METADATA, as GDAL does since 3.12. Numbers without a colour are black.
-func (o *Options) legend(t *tiff.TOGOptions) {
+func (o *Options) legend(t *tog.Options) {
 	if colours := o.Classes.Palette; len(colours) > 0 {
 		var table [3][1 << 8]uint16
 		for i, text := range colours {

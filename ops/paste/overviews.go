@@ -5,12 +5,12 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // pyramid writes the strips of an image, and its overviews, each half as wide and high as the level before it.
 type pyramid struct {
-	to     *tiff.TOGWriter
+	to     *tog.Writer
 	bands  int
 	dtype  chunk.DType
 	levels []level // the image first
@@ -24,8 +24,8 @@ type level struct {
 }
 
 // newPyramid returns a pyramid for the image and the overviews of the options.
-func newPyramid(o tiff.TOGOptions, spool tiff.Spool) (*pyramid, error) {
-	to, err := tiff.NewTOGWriter(o, spool)
+func newPyramid(o tog.Options, spool tog.Spool) (*pyramid, error) {
+	to, err := tog.NewWriter(o, spool)
 	if err != nil {
 		return nil, err
 	}

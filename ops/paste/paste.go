@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // Blend says how to combine windows that overlap.
@@ -271,8 +272,8 @@ func (o *Options) bytes() float64 {
 }
 
 // togOptions returns how the image is written.
-func (o *Options) togOptions(geo tiff.Geo, workers int) tiff.TOGOptions {
-	options := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo,
+func (o *Options) togOptions(geo tiff.Geo, workers int) tog.Options {
+	options := tog.Options{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo,
 		Workers: max(workers, 1), NoData: "nan"}
 	if o.Argmax {
 		options.Shape[0], options.DType, options.NoData = 1, chunk.Uint8, strconv.Itoa(noClass)
@@ -280,7 +281,7 @@ func (o *Options) togOptions(geo tiff.Geo, workers int) tiff.TOGOptions {
 	}
 	for h, w := o.Height, o.Width; o.Overviews && max(h, w) > stripRows; {
 		h, w = (h+1)/2, (w+1)/2
-		options.Overviews = append(options.Overviews, tiff.Overview{Height: h, Width: w})
+		options.Overviews = append(options.Overviews, tog.Overview{Height: h, Width: w})
 	}
 	return options
 }

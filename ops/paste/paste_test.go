@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 func options(h, w, wh, ww, sy, sx int, pad bool) Options {
@@ -147,7 +148,7 @@ func TestWriteTOG(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	err = tiff.WriteTOG(&b, image, o.togOptions(tiff.Geo{
+	err = tog.Write(&b, image, o.togOptions(tiff.Geo{
 		EPSG: 32618, HasTransform: true,
 		Transform: [6]float64{5e5, 10, 0, 4e6, 0, -10},
 	}, 1))

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // Emit writes a raster: write, which it calls once, writes the bytes of the file.
@@ -69,7 +70,7 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 
 // spooled writes a raster with emit, when fill has added all of its rows. Compressed tiles lie in a temporary file
 // until then.
-func spooled(t tiff.TOGOptions, emit Emit, fill func(add func(y, rows int, strip []byte) error) error) error {
+func spooled(t tog.Options, emit Emit, fill func(add func(y, rows int, strip []byte) error) error) error {
 	spool, release, err := durable.Scratch()
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/array"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // writeChips writes TOGs of random uint16 samples of a shape. It returns their pixels, sorted by
@@ -26,7 +26,7 @@ func writeChips(t *testing.T, dir string, n int, shape [3]int) (pixels [][]byte)
 			data[k] = byte(rnd.UintN(256))
 		}
 		var b bytes.Buffer
-		err := tiff.WriteTOG(&b, data, tiff.TOGOptions{Shape: shape, DType: chunk.Uint16, Tile: 32, Level: 1})
+		err := tog.Write(&b, data, tog.Options{Shape: shape, DType: chunk.Uint16, Tile: 32, Level: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

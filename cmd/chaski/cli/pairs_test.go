@@ -11,16 +11,17 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // coastPairs writes images and masks, and returns their folder. What is wrong with each pair is its name.
 func coastPairs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	write := func(name string, n int, o tiff.TOGOptions) {
+	write := func(name string, n int, o tog.Options) {
 		o.Shape, o.DType, o.Tile = [3]int{1, n, n}, chunk.Uint8, 64
 		var b bytes.Buffer
-		if err := tiff.WriteTOG(&b, make([]byte, n*n), o); err != nil {
+		if err := tog.Write(&b, make([]byte, n*n), o); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, name+".tif")
@@ -31,12 +32,12 @@ func coastPairs(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	geo := func(epsg int, x, y, size float64) (o tiff.TOGOptions) {
+	geo := func(epsg int, x, y, size float64) (o tog.Options) {
 		o.Geo = tiff.Geo{EPSG: epsg, Transform: [6]float64{x, size, 0, y, 0, -size}, HasTransform: true}
 		return o
 	}
-	here, no := geo(32630, 5e5, 4.6e6, 10), tiff.TOGOptions{}
-	for name, o := range map[string]tiff.TOGOptions{"aligned": here, "east640m": here, "lonlat": here, "noplace": no} {
+	here, no := geo(32630, 5e5, 4.6e6, 10), tog.Options{}
+	for name, o := range map[string]tog.Options{"aligned": here, "east640m": here, "lonlat": here, "noplace": no} {
 		write("images/"+name, 128, o)
 	}
 	write("masks/aligned", 128, here)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
 // Chip returns a TOG of uint16 noise, which hardly compresses, with shape (bands, side, side). Each
@@ -17,7 +17,7 @@ func Chip(seed uint64, bands, side, tile int) []byte {
 		pixels[i] = byte(r.Uint32())
 	}
 	var b bytes.Buffer
-	err := tiff.WriteTOG(&b, pixels, tiff.TOGOptions{
+	err := tog.Write(&b, pixels, tog.Options{
 		Shape: [3]int{bands, side, side}, DType: chunk.Uint16, Tile: tile, Level: 1, Predictor: chunk.NoPredictor,
 	})
 	if err != nil {

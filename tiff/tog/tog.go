@@ -1,4 +1,5 @@
-package tiff
+// Package tog writes TACO optimized GeoTIFFs (TOG), and COGs of the same layout.
+package tog
 
 import (
 	"bytes"
@@ -17,11 +18,12 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// TOGOptions are the options of WriteTOG. A zero field means its default, if it has one.
-type TOGOptions struct {
+// Options are the options of Write. A zero field means its default, if it has one.
+type Options struct {
 	Shape [3]int      // bands, height, width
 	DType chunk.DType // any that TIFF has
 
@@ -29,7 +31,7 @@ type TOGOptions struct {
 	Level     int             // zstd level, 1 to 22, as in openzl.EncodeOptions. Default 13
 	Predictor chunk.Predictor // default as GDAL's PREDICTOR=YES: 2 for integers, 3 for float32 and float64, else 1
 
-	Geo       Geo      // georeferencing; the zero Geo for none
+	Geo       tiff.Geo // georeferencing; the zero Geo for none
 	NoData    string   // GDAL_NODATA, as a string; empty for none
 	BandNames []string // one per band, empty names are left out; nil for none
 
@@ -38,7 +40,7 @@ type TOGOptions struct {
 	GDALMetadata string
 
 	Workers int // tiles compressed concurrently; the file does not depend on it. Default 1
-	// Progress, if not nil, is called after every compressed tile, by one goroutine at a time. WriteTOG
+	// Progress, if not nil, is called after every compressed tile, by one goroutine at a time. Write
 	// stops at its error and returns it.
 	Progress func(done, total int) error
 
@@ -65,7 +67,7 @@ type Overview struct {
 	Mask          []byte // in the form of the image's mask; nil for none
 }
 
-func (o TOGOptions) withDefaults() TOGOptions {
+func (o Options) withDefaults() Options {
 	o.Tile = cmp.Or(o.Tile, 512)
 	o.Level = cmp.Or(o.Level, 13)
 	if o.Predictor == 0 {
@@ -73,10 +75,10 @@ func (o TOGOptions) withDefaults() TOGOptions {
 	}
 	o.Photometric = cmp.Or(o.Photometric, 1)
 	if o.GDALMetadata == "" {
-		o.GDALMetadata = FormatGDALMetadata(DescriptionItems(o.BandNames))
+		o.GDALMetadata = tiff.FormatGDALMetadata(tiff.DescriptionItems(o.BandNames))
 	}
 	if o.ExtraSamples == nil {
-		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-coloursOf(o.Photometric)))
+		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-tiff.Colours(o.Photometric)))
 	}
 	return o
 }
@@ -92,9 +94,9 @@ func defaultPredictor(d chunk.DType) chunk.Predictor {
 }
 
 // validate checks options whose defaults are filled in.
-func (o *TOGOptions) validate() error {
+func (o *Options) validate() error {
 	b, h, w := o.Shape[0], o.Shape[1], o.Shape[2]
-	format, _ := FormatOf(o.DType)
+	format, _ := tiff.FormatOf(o.DType)
 	float := o.DType == chunk.Float16 || o.DType == chunk.Float32 || o.DType == chunk.Float64
 	switch {
 	case format == 0:
@@ -112,7 +114,7 @@ func (o *TOGOptions) validate() error {
 		return fmt.Errorf("tog: predictor %d for %v samples", o.Predictor, o.DType)
 	case o.BandNames != nil && len(o.BandNames) != b:
 		return fmt.Errorf("tog: %d names for %d bands", len(o.BandNames), b)
-	case len(o.ExtraSamples) != max(0, b-coloursOf(o.Photometric)):
+	case len(o.ExtraSamples) != max(0, b-tiff.Colours(o.Photometric)):
 		return fmt.Errorf("tog: %d extra samples for %d bands", len(o.ExtraSamples), b)
 	}
 	for i, overview := range o.Overviews {
@@ -123,7 +125,7 @@ func (o *TOGOptions) validate() error {
 		h, w = overview.Height, overview.Width
 	}
 	for i, field := range o.Tags {
-		if slices.Contains(written, field.Tag) || slices.ContainsFunc(o.Tags[:i],
+		if slices.Contains(tiff.LayoutTags, field.Tag) || slices.ContainsFunc(o.Tags[:i],
 			func(g ifd.Field) bool { return g.Tag == field.Tag }) {
 			return fmt.Errorf("tog: tag %d is written twice", field.Tag)
 		}
@@ -131,21 +133,13 @@ func (o *TOGOptions) validate() error {
 	return nil
 }
 
-// written are the tags that options other than Tags write.
-var written = []uint16{
-	ifd.TagNewSubfileType, ifd.TagImageWidth, ifd.TagImageLength, ifd.TagBitsPerSample, ifd.TagCompression,
-	ifd.TagPhotometric, ifd.TagSamplesPerPixel, ifd.TagPlanarConfig, ifd.TagPredictor, ifd.TagTileWidth,
-	ifd.TagTileLength, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagExtraSamples, ifd.TagSampleFormat,
-	ifd.TagGDALMetadata, ifd.TagGDALNoData,
-}
-
-// WriteTOG writes an image as a TACO optimized GeoTIFF, laid out as GDAL's COG driver does with
+// Write writes an image as a TACO optimized GeoTIFF, laid out as GDAL's COG driver does with
 // INTERLEAVE=TILE, COMPRESS=ZSTD, BIGTIFF=YES and OVERVIEWS=NONE, or with the overviews of the options.
 // pixels are little-endian samples of shape (bands, height, width) in C order. Tiles at the edges are
 // padded with zeros. All compressed tiles are in memory at once, because the directories, which hold
 // their offsets, precede them in the file.
-func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
-	t, err := NewTOGWriter(o, nil)
+func Write(w io.Writer, pixels []byte, o Options) error {
+	t, err := NewWriter(o, nil)
 	if err != nil {
 		return err
 	}
@@ -169,10 +163,10 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	return t.Write(w)
 }
 
-// TOGWriter writes a file as WriteTOG does, of pixels that come in strips. Its memory does not grow with the image
+// Writer writes a file as Write does, of pixels that come in strips. Its memory does not grow with the image
 // if it has a spool.
-type TOGWriter struct {
-	o      TOGOptions
+type Writer struct {
+	o      Options
 	layers []maskedLayer
 	spool  Spool
 
@@ -187,19 +181,19 @@ type Spool interface {
 	io.ReaderAt
 }
 
-// NewTOGWriter returns a writer of an image with the overviews of the options, of which only the sides count: pixels
+// NewWriter returns a writer of an image with the overviews of the options, of which only the sides count: pixels
 // come by Add. There are no masks. Without a spool the compressed tiles are held in memory.
-func NewTOGWriter(o TOGOptions, spool Spool) (*TOGWriter, error) {
+func NewWriter(o Options, spool Spool) (*Writer, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &TOGWriter{o: o, layers: o.layers(), spool: spool}, nil
+	return &Writer{o: o, layers: o.layers(), spool: spool}, nil
 }
 
 // Add compresses the next rows of the image, or of overview level-1. pixels are samples of shape (bands, rows, width)
 // in C order: a whole number of rows of tiles, fewer only at the lower end. Strips of other levels may come between.
-func (t *TOGWriter) Add(level int, pixels []byte) error {
+func (t *Writer) Add(level int, pixels []byte) error {
 	l := &t.layers[level]
 	x := l.image.x
 	row := x.Bands * x.Width * x.DType.Size()
@@ -218,7 +212,7 @@ func (t *TOGWriter) Add(level int, pixels []byte) error {
 }
 
 // Write writes the file, once all rows have come.
-func (t *TOGWriter) Write(w io.Writer) error {
+func (t *Writer) Write(w io.Writer) error {
 	var parts []*imagePart // in the order of their directories
 	for i, l := range t.layers {
 		if l.rows != l.image.x.Height {
@@ -274,6 +268,16 @@ func (t *TOGWriter) Write(w io.Writer) error {
 	})
 }
 
+// Values of tags.
+const (
+	compressionZstd     = 50000
+	compressionDeflate  = 8
+	photometricInverted = 0 // white is zero
+	photometricMask     = 4
+	subfileReduced      = 1 // bits of NewSubfileType
+	subfileMask         = 4
+)
+
 const (
 	// The ghost area promises these, so readers can find a tile's end without TileByteCounts.
 	leader  = 4 // before a tile: its size as uint32
@@ -303,12 +307,12 @@ type maskedLayer struct {
 }
 
 // levels returns the full image, then the overviews.
-func (o *TOGOptions) levels(pixels []byte) []Overview {
+func (o *Options) levels(pixels []byte) []Overview {
 	return append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
 }
 
 // layers returns the layers of all levels, without masks.
-func (o *TOGOptions) layers() []maskedLayer {
+func (o *Options) layers() []maskedLayer {
 	var layers []maskedLayer
 	for i, overview := range o.levels(nil) {
 		reduced := uint32(0)
@@ -323,7 +327,7 @@ func (o *TOGOptions) layers() []maskedLayer {
 }
 
 // mask returns the part of the mask of an image.
-func (o *TOGOptions) mask(image *imagePart) *imagePart {
+func (o *Options) mask(image *imagePart) *imagePart {
 	x := *image.x
 	x.Bands, x.DType, x.Codec, x.Predictor, x.Bits = 1, chunk.Uint8, chunk.Deflate, chunk.NoPredictor, true
 	return newPart(&x, image.subfile|subfileMask)
@@ -387,7 +391,7 @@ func (p *imagePart) jobs(from strip) []job {
 }
 
 // compress fills in tiles. total is how many the file has.
-func (t *TOGWriter) compress(jobs []job, total int) error {
+func (t *Writer) compress(jobs []job, total int) error {
 	work := func(_ context.Context, _ int, mine iter.Seq[job]) error {
 		c := compressor{level: t.o.Level, row: make([]byte, t.o.Tile*t.o.DType.Size())}
 		for j := range mine {
@@ -408,7 +412,7 @@ func (t *TOGWriter) compress(jobs []job, total int) error {
 }
 
 // keep keeps a compressed tile, whose memory is used again, and reports progress, with done rising.
-func (t *TOGWriter) keep(to *kept, tile []byte, total int) error {
+func (t *Writer) keep(to *kept, tile []byte, total int) error {
 	to.length = len(tile)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -491,7 +495,7 @@ func ghostArea(bands int) []byte {
 	lines := "LAYOUT=IFDS_BEFORE_DATA\nBLOCK_ORDER=ROW_MAJOR\nBLOCK_LEADER=SIZE_AS_UINT4\n" +
 		"BLOCK_TRAILER=LAST_4_BYTES_REPEATED\n" + interleave +
 		"KNOWN_INCOMPATIBLE_EDITION=NO\n " // the space leaves room for YES
-	area := fmt.Appendf(nil, "%s%06d bytes\n%s", ghostKey, len(lines), lines)
+	area := fmt.Appendf(nil, "%s%06d bytes\n%s", tiff.StructureKey, len(lines), lines)
 	if len(area)%2 == 1 {
 		area = append(area, 0)
 	}
@@ -499,15 +503,15 @@ func ghostArea(bands int) []byte {
 }
 
 // fields returns the tags of a part in the order in which GDAL stores their values.
-func (p *imagePart) fields(o *TOGOptions) []ifd.Field {
+func (p *imagePart) fields(o *Options) []ifd.Field {
 	index := p.x
-	format, bits := FormatOf(index.DType)
-	codec, photometric, planar := uint16(compZstd), o.Photometric, uint16(2)
+	format, bits := tiff.FormatOf(index.DType)
+	codec, photometric, planar := uint16(compressionZstd), o.Photometric, uint16(2)
 	if o.WhiteIsZero {
-		photometric = photometricWhiteIsZero
+		photometric = photometricInverted
 	}
 	if index.Bits {
-		bits, codec, photometric, planar = 1, compDeflate, photometricMask, 1
+		bits, codec, photometric, planar = 1, compressionDeflate, photometricMask, 1
 	}
 	var fields []ifd.Field
 	if p.subfile != 0 {

@@ -1,4 +1,4 @@
-package tiff
+package tog
 
 import (
 	"bytes"
@@ -10,25 +10,35 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
+func decode(file []byte) (*tiff.Image, []byte, error) {
+	img, err := tiff.Open(context.Background(), &corpus.Mem{B: file}, tiff.Limits{MaxChunk: 64 << 20})
+	if err != nil {
+		return nil, nil, err
+	}
+	pix, err := whole.Image(img.Index, file, 64<<20)
+	return img, pix, err
+}
+
 // optionsOf returns the options that write an image like the given one.
-func optionsOf(img *Image) TOGOptions {
+func optionsOf(img *tiff.Image) Options {
 	x, m := img.Index, img.Meta
-	o := TOGOptions{
+	o := Options{
 		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, Tile: x.ChunkH, Level: 3, Predictor: x.Predictor,
 		Geo: m.Geo, NoData: m.NoData, BandNames: m.BandNames, Photometric: m.Photometric, ExtraSamples: m.ExtraSamples,
 	}
 	return o
 }
 
-// TestWriteTOGAgainstGDAL: a TOG written again has the bytes of GDAL's up to the first tile, except
+// TestWriteAgainstGDAL: a TOG written again has the bytes of GDAL's up to the first tile, except
 // for the offsets and sizes of the tiles, and the tiles hold the same samples, with their padding.
-func TestWriteTOGAgainstGDAL(t *testing.T) {
+func TestWriteAgainstGDAL(t *testing.T) {
 	race.SkipCovered(t)
 	n := 0
 	for _, f := range corpus.Of(corpus.Files(t), "tiff") {
@@ -43,7 +53,7 @@ func TestWriteTOGAgainstGDAL(t *testing.T) {
 				t.Fatal(err)
 			}
 			var w bytes.Buffer
-			if err := WriteTOG(&w, pix, optionsOf(img)); err != nil {
+			if err := Write(&w, pix, optionsOf(img)); err != nil {
 				t.Fatal(err)
 			}
 			ours := w.Bytes()
@@ -109,19 +119,19 @@ func sameTiles(t *testing.T, x *chunk.Index, xf []byte, y *chunk.Index, yf []byt
 func checkStructure(t *testing.T, file []byte) {
 	t.Helper()
 	le := binary.LittleEndian
-	if !bytes.HasPrefix(file[16:], []byte(ghostKey)) {
+	if !bytes.HasPrefix(file[16:], []byte(tiff.StructureKey)) {
 		t.Fatal("no ghost area")
 	}
 	var size int
-	for _, c := range file[16+len(ghostKey):][:6] {
+	for _, c := range file[16+len(tiff.StructureKey):][:6] {
 		size = 10*size + int(c-'0')
 	}
-	body := file[16+len(ghostKey)+len("000000 bytes\n"):][:size]
+	body := file[16+len(tiff.StructureKey)+len("000000 bytes\n"):][:size]
 	if !bytes.HasPrefix(body, []byte("LAYOUT=IFDS_BEFORE_DATA\n")) ||
 		!bytes.HasSuffix(body, []byte("KNOWN_INCOMPATIBLE_EDITION=NO\n ")) {
 		t.Errorf("ghost area %q", body)
 	}
-	img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
+	img, err := tiff.Open(context.Background(), &corpus.Mem{B: file}, tiff.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +159,7 @@ func checkStructure(t *testing.T, file []byte) {
 }
 
 // randomImage returns pixels that compress somewhat.
-func randomImage(o TOGOptions) []byte {
+func randomImage(o Options) []byte {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	pix := make([]byte, o.Shape[0]*o.Shape[1]*o.Shape[2]*o.DType.Size())
 	for i := range pix {
@@ -158,13 +168,13 @@ func randomImage(o TOGOptions) []byte {
 	return pix
 }
 
-func TestWriteTOGEveryType(t *testing.T) {
+func TestWriteEveryType(t *testing.T) {
 	for d := chunk.Uint8; d.Valid(); d++ {
-		if format, _ := FormatOf(d); format == 0 {
+		if format, _ := tiff.FormatOf(d); format == 0 {
 			continue
 		}
 		for p := chunk.Predictor(0); p <= chunk.FloatingPoint; p++ {
-			o := TOGOptions{Shape: [3]int{3, 50, 37}, DType: d, Tile: 32, Level: 1, Predictor: p}
+			o := Options{Shape: [3]int{3, 50, 37}, DType: d, Tile: 32, Level: 1, Predictor: p}
 			full := o.withDefaults()
 			if full.validate() != nil {
 				if p < chunk.Horizontal {
@@ -174,11 +184,11 @@ func TestWriteTOGEveryType(t *testing.T) {
 			}
 			pix := randomImage(o)
 			var w bytes.Buffer
-			if err := WriteTOG(&w, pix, o); err != nil {
+			if err := Write(&w, pix, o); err != nil {
 				t.Fatal(err)
 			}
 			checkStructure(t, w.Bytes())
-			img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{})
+			img, err := tiff.Open(context.Background(), &corpus.Mem{B: w.Bytes()}, tiff.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,17 +200,17 @@ func TestWriteTOGEveryType(t *testing.T) {
 	}
 }
 
-func TestWriteTOGKeepsTheMetadata(t *testing.T) {
-	o := TOGOptions{
+func TestWriteKeepsTheMetadata(t *testing.T) {
+	o := Options{
 		Shape: [3]int{2, 20, 20}, DType: chunk.Int64, Tile: 16, NoData: "-9223372036854775808",
 		BandNames: []string{`B02 & <x> "y" &amp;`, "ünïcode"},
-		Geo:       Geo{EPSG: 4326, HasTransform: true, Transform: [6]float64{1, .1, .02, 2, .03, -.1}},
+		Geo:       tiff.Geo{EPSG: 4326, HasTransform: true, Transform: [6]float64{1, .1, .02, 2, .03, -.1}},
 	}
 	var w bytes.Buffer
-	if err := WriteTOG(&w, randomImage(o), o); err != nil {
+	if err := Write(&w, randomImage(o), o); err != nil {
 		t.Fatal(err)
 	}
-	img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{})
+	img, err := tiff.Open(context.Background(), &corpus.Mem{B: w.Bytes()}, tiff.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,35 +226,35 @@ func TestWriteTOGKeepsTheMetadata(t *testing.T) {
 	}
 }
 
-func TestWriteTOGRefuses(t *testing.T) {
-	good := TOGOptions{Shape: [3]int{2, 20, 20}, DType: chunk.Uint16, Tile: 16}
+func TestWriteRefuses(t *testing.T) {
+	good := Options{Shape: [3]int{2, 20, 20}, DType: chunk.Uint16, Tile: 16}
 	pix := randomImage(good)
-	if err := WriteTOG(io.Discard, pix, good); err != nil {
+	if err := Write(io.Discard, pix, good); err != nil {
 		t.Fatal(err)
 	}
-	for name, edit := range map[string]func(*TOGOptions){
-		"shape":         func(o *TOGOptions) { o.Shape[0] = 3 },
-		"no bands":      func(o *TOGOptions) { o.Shape = [3]int{0, 20, 20} },
-		"negative":      func(o *TOGOptions) { o.Shape = [3]int{2, -20, -20} },
-		"type":          func(o *TOGOptions) { o.DType = chunk.BFloat16 },
-		"tile":          func(o *TOGOptions) { o.Tile = 24 },
-		"level":         func(o *TOGOptions) { o.Level = 23 },
-		"predictor":     func(o *TOGOptions) { o.Predictor = chunk.FloatingPoint },
-		"names":         func(o *TOGOptions) { o.BandNames = []string{"a"} },
-		"extra samples": func(o *TOGOptions) { o.ExtraSamples = []uint16{0, 0} },
+	for name, edit := range map[string]func(*Options){
+		"shape":         func(o *Options) { o.Shape[0] = 3 },
+		"no bands":      func(o *Options) { o.Shape = [3]int{0, 20, 20} },
+		"negative":      func(o *Options) { o.Shape = [3]int{2, -20, -20} },
+		"type":          func(o *Options) { o.DType = chunk.BFloat16 },
+		"tile":          func(o *Options) { o.Tile = 24 },
+		"level":         func(o *Options) { o.Level = 23 },
+		"predictor":     func(o *Options) { o.Predictor = chunk.FloatingPoint },
+		"names":         func(o *Options) { o.BandNames = []string{"a"} },
+		"extra samples": func(o *Options) { o.ExtraSamples = []uint16{0, 0} },
 	} {
 		o := good
 		edit(&o)
-		if err := WriteTOG(io.Discard, pix, o); err == nil {
+		if err := Write(io.Discard, pix, o); err == nil {
 			t.Errorf("%s: written", name)
 		}
 	}
 }
 
-// TestWriteTOGWorkers: the bytes do not depend on the number of workers, and an error of Progress
+// TestWriteWorkers: the bytes do not depend on the number of workers, and an error of Progress
 // ends the work.
-func TestWriteTOGWorkers(t *testing.T) {
-	o := TOGOptions{Shape: [3]int{3, 100, 120}, DType: chunk.Uint16, Tile: 16}
+func TestWriteWorkers(t *testing.T) {
+	o := Options{Shape: [3]int{3, 100, 120}, DType: chunk.Uint16, Tile: 16}
 	pix := randomImage(o)
 	var want []byte
 	for _, n := range []int{0, 1, 2, 9, 1000} {
@@ -257,7 +267,7 @@ func TestWriteTOGWorkers(t *testing.T) {
 			}
 			return nil
 		}
-		if err := WriteTOG(&w, pix, o); err != nil {
+		if err := Write(&w, pix, o); err != nil {
 			t.Fatal(err)
 		}
 		if want == nil {
@@ -275,8 +285,22 @@ func TestWriteTOGWorkers(t *testing.T) {
 		return nil
 	}
 	var w bytes.Buffer
-	if err := WriteTOG(&w, pix, o); !errors.Is(err, stop) || w.Len() != 0 {
+	if err := Write(&w, pix, o); !errors.Is(err, stop) || w.Len() != 0 {
 		t.Errorf("%v, %d bytes written", err, w.Len())
+	}
+}
+
+// TestWideImage: a width that needs a LONG is written and read.
+func TestWideImage(t *testing.T) {
+	race.SkipCovered(t)
+	var w bytes.Buffer
+	o := Options{Shape: [3]int{1, 1, 70000}, DType: chunk.Uint8, Tile: 512, Level: 1}
+	if err := Write(&w, randomImage(o), o); err != nil {
+		t.Fatal(err)
+	}
+	img, err := tiff.Open(context.Background(), &corpus.Mem{B: w.Bytes()}, tiff.Limits{})
+	if err != nil || img.Index.Width != 70000 {
+		t.Error(err)
 	}
 }
 
@@ -290,22 +314,22 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 
 func (f *file) ReadAt(p []byte, off int64) (int, error) { return copy(p, f.b[off:]), nil }
 
-// TestTOGWriter: strips of all levels, in any turn, make the file that WriteTOG makes of whole images, with and without
+// TestWriter: strips of all levels, in any turn, make the file that Write makes of whole images, with and without
 // a spool.
-func TestTOGWriter(t *testing.T) {
-	o := TOGOptions{Shape: [3]int{3, 100, 70}, DType: chunk.Uint16, Tile: 16, Level: 1, Workers: 3}
-	half := TOGOptions{Shape: [3]int{3, 50, 35}, DType: chunk.Uint16}
+func TestWriter(t *testing.T) {
+	o := Options{Shape: [3]int{3, 100, 70}, DType: chunk.Uint16, Tile: 16, Level: 1, Workers: 3}
+	half := Options{Shape: [3]int{3, 50, 35}, DType: chunk.Uint16}
 	levels := []struct {
 		h, w   int
 		pixels []byte
 	}{{100, 70, randomImage(o)}, {50, 35, randomImage(half)}}
 	o.Overviews = []Overview{{Height: 50, Width: 35, Pixels: levels[1].pixels}}
 	var want bytes.Buffer
-	if err := WriteTOG(&want, levels[0].pixels, o); err != nil {
+	if err := Write(&want, levels[0].pixels, o); err != nil {
 		t.Fatal(err)
 	}
 	for _, spool := range []Spool{nil, &file{}} {
-		w, err := NewTOGWriter(o, spool)
+		w, err := NewWriter(o, spool)
 		if err != nil {
 			t.Fatal(err)
 		}

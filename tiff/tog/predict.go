@@ -1,4 +1,4 @@
-package tiff
+package tog
 
 import (
 	"encoding/binary"
