@@ -1,4 +1,5 @@
 """Print what GDAL makes of TIFF files: one JSON object, by path."""
+
 import hashlib
 import json
 import sys
