@@ -201,15 +201,15 @@ const (
 
 // idList finds the samples that a list of ids names.
 type idList struct {
-	ids   []string
-	exact map[string]int32 // the number of an id
-	stems map[string]int32 // of one that has the ending of an image, without it
-	twins map[int32]int32  // another id of the same stem
-	best  []uint8          // how each id names its samples
-	first []string         // the key of the first of these
-	hits  []idHit
-	other map[int32]string // the key of another sample that an id names as well as its first
-	shown string           // the key of the first sample, for errors
+	ids     []string
+	exact   map[string]int32 // the number of an id
+	stems   map[string]int32 // of one that has the ending of an image, without it
+	twins   map[int32]int32  // another id of the same stem
+	best    []uint8          // how each id names its samples
+	first   []string         // the key of the first of these
+	hits    []idHit
+	other   map[int32]string // the key of another sample that an id names as well as its first
+	example string           // the key of the first sample, for errors
 }
 
 // idHit is a sample that an id names in one way.
@@ -308,7 +308,7 @@ func withoutEnding(name string) string {
 // see notes the ids that a text of a sample, its key or the path of a raster, ends in.
 func (l *idList) see(row int64, key, text string) {
 	if row == 0 {
-		l.shown = key
+		l.example = key
 	}
 	for i, how := range l.named(text, key) {
 		l.hit(row, key, i, how)
@@ -352,7 +352,7 @@ func (l *idList) check(list, column string, dropped bool, o resources.Options) e
 	}
 	if len(missing) == len(l.ids) {
 		return fault.New(fault.NotFound, "ids", fault.NoOffset, "no id of %s names a sample, such as %s: samples are "+
-			"called like %q", list, some, l.shown)
+			"called like %q", list, some, l.example)
 	}
 	return fault.New(fault.NotFound, "ids", fault.NoOffset, "%d of %d ids of %s name no sample, such as %s: missing "+
 		"\"drop\" leaves them out", len(missing), len(l.ids), list, some)
@@ -398,7 +398,7 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 		err = scan(ctx, s.table, subset.IDColumn, func(row int64, c *Column, v catalog.Value) error {
 			text := textOf(c.Kind, v)
 			if row == 0 {
-				list.shown = text
+				list.example = text
 			}
 			i, found := list.exact[text]
 			how := uint8(isKey)

@@ -204,7 +204,7 @@ func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
 	if len(left) == 0 {
 		return fault.New(fault.NotFound, "column "+t.Column, fault.NoOffset, "no sample has a row: they have %q like "+
 			"%q, and the table has keys like %q: match by another column of the dataset, such as %s", t.On, names,
-			t.shown, strings.Join(catalog.PathColumns, ", "))
+			t.example, strings.Join(catalog.PathColumns, ", "))
 	}
 	return fault.New(fault.NotFound, "column "+t.Column, fault.NoOffset, "%d of %d samples have no row, such as those "+
 		"whose %q is %q: missing \"drop\" leaves them out", count, count+len(left), t.On, names)

@@ -236,7 +236,7 @@ func (s *side) match(ctx context.Context, t *Table) error {
 		return err
 	}
 	if i := slices.IndexFunc(list.ids, func(key string) bool { return key != "" }); i >= 0 {
-		s.shown = list.ids[i]
+		s.example = list.ids[i]
 	}
 	s.row = slices.Repeat([]int32{-1}, int(t.N))
 	for _, hit := range list.hits {

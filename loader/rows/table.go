@@ -63,8 +63,8 @@ type Table struct {
 // Match says which rows of a table belong to the samples of a dataset.
 type Match struct {
 	spec.SideTable
-	row   []int32 // for each sample, -1 without one
-	shown string  // the first key of the table, for errors
+	row     []int32 // for each sample, -1 without one
+	example string  // the first key of the table, for errors
 }
 
 // Field is what a field of the spec has in each row of a Table.

@@ -81,7 +81,7 @@ type Stats struct {
 }
 
 type folderCounts struct {
-	hitBytes, storeBytes, storedBytes, hits, misses, refused, evicted, damaged, failed, shared, time atomic.Int64
+	hitBytes, storeBytes, storedBytes, hits, misses, refusals, evicted, damaged, failed, shared, time atomic.Int64
 }
 
 // since counts the time since begin.
@@ -327,7 +327,7 @@ func (f *Folder) Stats() Stats {
 	counts := &f.stats
 	return Stats{
 		HitBytes: counts.hitBytes.Load(), StoreBytes: counts.storeBytes.Load(), StoredBytes: counts.storedBytes.Load(),
-		Hits: counts.hits.Load(), Misses: counts.misses.Load(), Refused: counts.refused.Load(),
+		Hits: counts.hits.Load(), Misses: counts.misses.Load(), Refused: counts.refusals.Load(),
 		Evicted: counts.evicted.Load(), Damaged: counts.damaged.Load(), Failed: counts.failed.Load(),
 		Shared: counts.shared.Load(), Time: time.Duration(counts.time.Load()),
 	}
@@ -467,7 +467,7 @@ func (f *Folder) store(o Object, p []byte, span Span) error {
 		return err
 	}
 	if span.len() > maxRange || !f.reserve(stored{o, span}) {
-		f.stats.refused.Add(1)
+		f.stats.refusals.Add(1)
 		return nil
 	}
 	made := false
