@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from sides import processor_seconds
 
-CHIPS, SCENES, EDGE, SIDE, BATCH, WORKERS = 256, 4, 1792, 256, 16, 2
+CHIPS, SCENES, EDGE, SIDE, BATCH, WORKERS = 1024, 4, 1792, 256, 16, 2
+PAUSE = 0.1  # seconds of a step of training after each batch of the first epoch
 MEAN, STD = np.float32(1000), np.float32(500)
 GDAL = {"64 MB": "64", "GDAL's cache": ""}  # GDAL_CACHEMAX; "" is 5 % of the memory
 
@@ -118,9 +119,9 @@ def rasterio_epochs(folder: Path, workers: int) -> Iterator[Iterable[Any]]:
 
 WAYS: dict[str, Callable[[Path], Iterator[Iterable[Any]]]] = {
     "chaski": lambda f: chaski_epochs(f, False, 0),
-    "chaski, with pauses": lambda f: chaski_epochs(f, False, 0.3),
+    "chaski, with pauses": lambda f: chaski_epochs(f, False, PAUSE),
     "recode": lambda f: chaski_epochs(f, True, 0),
-    "recode, with pauses": lambda f: chaski_epochs(f, True, 0.3),
+    "recode, with pauses": lambda f: chaski_epochs(f, True, PAUSE),
 }
 for cache in GDAL:
     WAYS[f"rasterio, DataLoader, {cache}"] = lambda f: rasterio_epochs(f, WORKERS)
@@ -163,6 +164,8 @@ def main() -> None:
     p.add_argument("--scene", type=Path, required=True)
     p.add_argument("--work", type=Path, required=True)
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--shapes", nargs="*", default=["chips", "windows"])
+    p.add_argument("--ways", nargs="*", default=list(WAYS), metavar="WAY", help=", ".join(WAYS))
     p.add_argument("--one", help=argparse.SUPPRESS)
     o = p.parse_args()
     if o.one:
@@ -170,8 +173,8 @@ def main() -> None:
         return
     if not (o.work / "windows").exists():
         write(o.work, o.scene)
-    for shape in ("chips", "windows"):
-        times: dict[str, list[Any]] = {way: [] for way in WAYS}
+    for shape in o.shapes:
+        times: dict[str, list[Any]] = {way: [] for way in o.ways}
         for _ in range(o.rounds):
             for way, found in times.items():
                 env = dict(os.environ)
@@ -185,7 +188,7 @@ def main() -> None:
         print("|---|---|---|---|---|")
         base = times["rasterio, DataLoader, 64 MB"]
         for way, found in times.items():
-            plain = times["chaski, with pauses" if way.endswith("pauses") else "chaski"]
+            plain = times.get("chaski, with pauses" if way.endswith("pauses") else "chaski", found)
             first, second = ([f[k][0] for f in found] for k in range(2))
             cells = [spread(first, 2), spread(over(found, plain, 0), 2)]
             cells += [spread(second, 2), spread(over(base, found, 1), 1)]
