@@ -96,6 +96,46 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// TestOutlinesOfXBD promises the outer outlines of WKT in all its forms, and that a text that is cut or no polygon is
+// an error: an object is never left out.
+func TestOutlinesOfXBD(t *testing.T) {
+	square, corner := orb.Ring{{1, 1}, {5, 1}, {5, 5}, {1, 5}, {1, 1}}, orb.Ring{{7, 7}, {8, 7}, {8, 8}, {7, 7}}
+	const text, hole, other = "1 1, 5 1, 5 5, 1 5, 1 1", "2 2, 3 2, 3 3, 2 2", "7 7, 8 7, 8 8, 7 7"
+	both := orb.Collection{orb.Polygon{square}, orb.Polygon{corner}}
+	for wkt, want := range map[string]orb.Geometry{
+		"POLYGON ((" + text + "))":                                               orb.Polygon{square},
+		"polygon((" + text + ",(" + hole + "))":                                  nil, // the outline has no end
+		" Polygon ( ( " + text + " ) , ( " + hole + " ) ) ":                      orb.Polygon{square},
+		"POLYGON Z ((1 1 9, 5 1 9, 5 5 9, 1 5 9, 1 1 9))":                        orb.Polygon{square},
+		"MULTIPOLYGON(((" + text + "),(" + hole + ")),((" + other + ")))":        both,
+		"MULTIPOLYGON ( ( (" + text + "), (" + hole + ") ) , ((" + other + ")))": both,
+		"POLYGON (" + text + ")":                                                 nil,
+		"POLYGON ((" + text + ")":                                                nil,
+		"POLYGON ((" + text + ")) and more":                                      nil,
+		"POLYGON":                                                                nil,
+		"LINESTRING (" + text + ")":                                              nil,
+		"POLYGON ((1 1, 5 1))":                                                   nil,
+		"POLYGON ((1 1, nan 1, 5 5, 1 1))":                                       nil,
+	} {
+		layer, err := openLabel(t, `{"features": {"xy": [{"properties": {}, "wkt": "`+wkt+`"}]}}`,
+			Options{OneImage: true})
+		if err != nil {
+			if want != nil || fault.KindOf(err) == 0 {
+				t.Errorf("%s: %v", wkt, err)
+			}
+			continue
+		}
+		if shape, err := layer.Shape(t.Context(), 0); err != nil || want == nil || !orb.Equal(shape, want) {
+			t.Errorf("%s: %v, %v, want %v", wkt, shape, err, want)
+		}
+	}
+	layer, err := openLabel(t, `{"features": {"xy": [{"properties": {}, "wkt": "POLYGON EMPTY"}]}}`,
+		Options{OneImage: true})
+	if err != nil || layer.Len() != 1 {
+		t.Errorf("an empty polygon: %v", err)
+	}
+}
+
 func abs(x float64) float64 { return max(x, -x) }
 
 // TestLabelColumns promises the values of other columns than the class, of the kind that they have in the file.

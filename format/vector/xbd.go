@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
+
+	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/wkb"
 )
 
 // subtypeColumn is the damage of a building in xBD. Files of before the disaster have none.
@@ -70,42 +72,38 @@ func (l *labels) addXBD(ctx context.Context, properties json.RawMessage, wkt str
 }
 
 // wkt adds the outer outlines of a polygon or multipolygon of WKT, as the masks of xView2 have them: without its
-// holes. Each begins behind two opening brackets, and a hole behind one.
-func (l *labels) wkt(wkt string) (coordForm, error) {
-	word, rest, _ := strings.Cut(strings.TrimSpace(wkt), "(")
-	kind, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(word)), " ")
-	if kind != "POLYGON" && kind != "MULTIPOLYGON" {
-		return noForm, fault.New(fault.Unsupported, "wkt", fault.NoOffset, "it is %s, and no polygon",
-			fault.Short(wkt))
+// holes.
+func (l *labels) wkt(text string) (coordForm, error) {
+	binary, err := wkb.AppendText(nil, text)
+	if err != nil {
+		return noForm, err
+	}
+	shape, err := wkb.Geometry(binary)
+	if err != nil {
+		return noForm, err
+	}
+	parts, several := shape.(orb.Collection)
+	if !several {
+		parts = orb.Collection{shape}
 	}
 	form := noForm
-	for rest = "(" + rest; ; {
-		_, after, found := strings.Cut(rest, "((")
-		if !found {
-			return form, nil
+	for _, part := range parts {
+		polygon, ok := part.(orb.Polygon)
+		if !ok {
+			return noForm, fault.New(fault.Unsupported, "wkt", fault.NoOffset, "it is %s, and no polygon",
+				fault.Short(text))
 		}
-		text, more, closed := strings.Cut(strings.TrimLeft(after, "( "), ")")
-		if !closed {
-			return noForm, fault.New(fault.Corrupt, "wkt", fault.NoOffset, "%s has no end", fault.Short(wkt))
+		if len(polygon) == 0 {
+			continue
 		}
 		var outline []float64
-		for point := range strings.SplitSeq(text, ",") {
-			coords := strings.Fields(point)
-			if len(coords) < 2 {
-				return noForm, fault.New(fault.Corrupt, "wkt", fault.NoOffset, "%s is no point", fault.Short(point))
-			}
-			for _, coord := range coords[:2] {
-				x, err := parseNumber(coord)
-				if err != nil {
-					return noForm, fault.New(fault.Corrupt, "wkt", fault.NoOffset, "%s is no number",
-						fault.Short(coord))
-				}
-				outline = append(outline, x)
-			}
+		for _, point := range polygon[0] {
+			outline = append(outline, point[0], point[1])
 		}
 		if err := l.polygon(outline...); err != nil {
 			return noForm, err
 		}
-		form, rest = polygonForm, more
+		form = polygonForm
 	}
+	return form, nil
 }
