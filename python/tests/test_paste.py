@@ -329,6 +329,56 @@ def test_a_list_of_scenes_that_is_refused(three, tmp_path):
     refused("give a folder of its own", resume=tmp_path / "folder")
 
 
+def test_other_scenes_are_not_resumed(three, tmp_path):
+    """Nor the same in another order, on another grid or without the maps that were there."""
+    paths, counts, windows = three
+    kept, out = tmp_path / "maps.part", tmp_path / "maps"
+    chaski.paste(windows, paths, tmp_path / "whole", grid=GRID)
+    whole = {p.name: p.read_bytes() for p in (tmp_path / "whole").iterdir()}
+
+    def stopped():
+        for i in range(counts[0] + 1):
+            yield np.array([i]), windows[i : i + 1]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        chaski.paste(stopped(), paths, out, grid=GRID, resume=kept)
+    done = chaski.pasted(kept)
+    assert done == counts[0] + 1 and [p.name for p in out.iterdir()] == ["b.tif"]
+    for message, scenes, folder, grid in (
+        ("windows of other scenes", [paths[1], paths[0], paths[2]], out, GRID),
+        ("windows of other scenes", paths[:2], out, GRID),
+        ("windows of other scenes", paths, out, chaski.Grid((60, 40), overlap=(20, 9))),
+        ("out has no map '.*b.tif'", paths, tmp_path / "elsewhere", GRID),
+    ):
+        with pytest.raises(chaski.SpecError, match=message):
+            chaski.paste(windows, scenes, folder, grid=grid, resume=kept)
+        assert chaski.pasted(kept) == done
+    chaski.paste(windows, paths, out, grid=GRID, resume=kept)
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == whole
+    assert not kept.exists()
+
+
+def test_maps_are_not_removed(scene, three, windows, tmp_path):
+    """What keeps windows is removed at the end, so it must not be what is written."""
+    paths, _, all_windows = three
+    (tmp_path / "link").symlink_to(tmp_path / "maps")
+    for values, scenes, out, kept in (
+        (all_windows, paths, "maps", "maps"),
+        (all_windows, paths, "maps", "link"),
+        (windows, scene, "map.tif", "map.tif"),
+    ):
+        with pytest.raises(chaski.SpecError, match="resume and out are both"):
+            chaski.paste(values, scenes, tmp_path / out, grid=GRID, resume=tmp_path / kept)
+    inside = tmp_path / "maps.part" / "maps"
+    with pytest.raises(chaski.SpecError, match="give a folder of its own"):
+        chaski.paste(all_windows, paths, inside, grid=GRID, resume=inside.parent)
+    with pytest.raises(chaski.Error, match="the command reads: it would be replaced"):
+        chaski.paste(all_windows, paths, paths[0].parent, grid=GRID)
+    with pytest.raises(chaski.SpecError, match="zero byte"):
+        chaski.paste(windows, scene, tmp_path / "map.tif", grid=GRID, classes=["a\0b"], argmax=True)
+
+
 def test_another_file_is_not_resumed(scene, windows, tmp_path):
     kept = tmp_path / "map.part"
 

@@ -70,6 +70,9 @@ def _run(
     words, *rest = [os.fspath(word) for word in line]
     # All users of the machine see the words of a process, of which a system takes only so many.
     argv = [find_binary(), words, "@-"]
+    for word in rest:
+        if "\0" in word:
+            raise SpecError(f"{word!r} has a zero byte, which no name and no value may have")
     listed = b"".join(os.fsencode(word) + b"\0" for word in rest)
     data = itertools.chain([b"%d\n" % len(listed), listed], _pieces(data))
     said: list[str] = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,6 +17,9 @@ from chaski.errors import SpecError
 
 PIECE = 1 << 20
 """Bytes of windows that are read at a time."""
+
+NAME = re.compile(r"([0-9]+)-([0-9a-f]+)\.npy")
+"""The name of a file of windows in a folder: the number of the first, the hash of the scenes."""
 
 
 @entry
@@ -38,40 +43,57 @@ class Keeps:
     """The file that keeps the windows of a scene, or of several scenes a folder.
 
     In a folder is the file of the scene that is being pasted, called by the number of its first
-    window. The file of the next scene takes its place when its map is there, also if it is empty.
+    window and the hash of the list of scenes. The file of the next scene takes its place when its
+    map is there, also if it is empty.
     """
 
-    def __init__(self, path: str | os.PathLike[str], several: bool | None = None) -> None:
-        """Looks what is there. several says which of the two it must be; None takes either."""
-        self._given, self._path = os.fspath(path), absolute_path(os.fspath(path))
+    def __init__(
+        self, path: str | os.PathLike[str], several: bool | None = None, hashed: str = ""
+    ) -> None:
+        """Looks what is there.
+
+        Args:
+            path: the file or folder.
+            several: which of the two it must be; None takes either.
+            hashed: the hash of several scenes; that of another list is refused.
+        """
+        self.given, self._path = os.fspath(path), absolute_path(os.fspath(path))
         is_folder, exists = os.path.isdir(self._path), os.path.exists(self._path)
         if several is not None and exists and is_folder != several:
             want = "the folder of several scenes" if several else "the file of one scene"
-            raise SpecError(f"resume is {self._given!r}: it must be {want}")
-        self._several = is_folder if several is None else several
+            raise SpecError(f"resume is {self.given!r}: it must be {want}")
+        self._several, self._hash = is_folder if several is None else several, hashed
         if several:
             os.makedirs(self._path, exist_ok=True)
         self.n = 0
         if self._several:
-            numbers = [self._number(name) for name in os.listdir(self._path)]
-            first = max(numbers, default=0)
-            exists = bool(numbers)
-            self.n = first
+            found = [self._found(name) for name in os.listdir(self._path)]
+            exists = bool(found)
+            self.n, self._hash = max(found, default=(0, hashed))
         if exists:
             with Kept(self._file(self.n)) as kept:
                 self.n += kept.n
 
-    def _number(self, name: str) -> int:
-        number = name.removesuffix(".npy")
-        if not number.isdecimal():
+    def _found(self, name: str) -> tuple[int, str]:
+        """Returns the number and the hash in the name of a file."""
+        m = NAME.fullmatch(name)
+        if not m:
             raise SpecError(
-                f"resume is {self._given!r}, which holds {name!r}, and no windows: give a folder "
+                f"resume is {self.given!r}, which holds {name!r}, and no windows: give a folder "
                 "of its own"
             )
-        return int(number)
+        if self._hash not in ("", m[2]):
+            raise SpecError(
+                f"resume is {self.given!r}, which holds windows of other scenes, or of these in "
+                "another order or another grid: give those that it began with, or remove it to "
+                "begin anew"
+            )
+        return int(m[1]), m[2]
 
     def _file(self, first: int) -> str:
-        return os.path.join(self._path, f"{first}.npy") if self._several else self._path
+        if not self._several:
+            return self._path
+        return os.path.join(self._path, f"{first}-{self._hash}.npy")
 
     def of(self, first: int, want: tuple[int, int, int]) -> Kept:
         """Returns the windows of a scene, from a number of all scenes on."""
@@ -89,9 +111,10 @@ class Keeps:
         if not self._several:
             os.unlink(self._path)
             return
-        for name in os.listdir(self._path):
+        for name in filter(NAME.fullmatch, os.listdir(self._path)):
             os.unlink(os.path.join(self._path, name))
-        os.rmdir(self._path)
+        with contextlib.suppress(OSError):  # with files of others it stays
+            os.rmdir(self._path)
 
 
 class Kept:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import io
 import itertools
 import os
@@ -144,8 +145,8 @@ def paste(
             most of them have.
         max_bytes: the memory that the command may take.
         resume: a file that keeps the windows of a scene until the raster is written, in their
-            order, as a NumPy file that grows; of a list of scenes a folder. What is in it when a
-            run begins, `pasted` windows, is not needed again.
+            order, as a NumPy file that grows; of a list of scenes a folder of its own, for that
+            list and grid. What is in it when a run begins, `pasted` windows, is not needed again.
         timeout: seconds that the engine may take after the last window; None waits for as long as
             it takes.
 
@@ -160,6 +161,10 @@ def paste(
         positive("timeout", timeout)
     several = list(scene) if isinstance(scene, (list, tuple)) else None
     out = absolute_path(os.fspath(out))
+    if resume is not None and os.path.realpath(absolute_path(os.fspath(resume))) == (
+        os.path.realpath(out)
+    ):
+        raise SpecError(f"resume and out are both {out!r}: resume is removed when out is there")
     if several is not None:
         os.makedirs(out, exist_ok=True)
     else:
@@ -184,7 +189,10 @@ def paste(
         line += [f"--window={height}x{width}", *["--pad"] * bool(grid.pad)]
         scenes = [_Scene(scene, out, grid, 0)] if several is None else _scenes(several, out, grid)
         sides = height, width
-        _paste_scenes(predictions, scenes, line, sides, resume, several is not None, timeout)
+        keeps = None
+        if resume is not None:
+            keeps = Keeps(resume, several is not None, _hash(scenes, grid))
+        _paste_scenes(predictions, scenes, line, sides, keeps, several is not None, timeout)
         return
     else:
         raise SpecError(
@@ -236,26 +244,36 @@ def _scenes(paths: Sequence[Any], folder: str, grid: Grid) -> list[_Scene]:
     return scenes
 
 
+def _hash(scenes: Sequence[_Scene], grid: Grid) -> str:
+    """Returns what tells scenes, in their order, and the windows of a grid in them from others."""
+    listed = [(os.path.basename(scene.out), scene.n) for scene in scenes]
+    return hashlib.sha256(repr((listed, grid.sides(), bool(grid.pad))).encode()).hexdigest()[:16]
+
+
 def _paste_scenes(
     predictions: Any,
     scenes: list[_Scene],
     line: list[str],
     sides: tuple[int, int],
-    resume: str | os.PathLike[str] | None,
+    keeps: Keeps | None,
     several: bool,
     timeout: float | None,
 ) -> None:
     """Pastes the windows of scenes, one scene after the other."""
-    keeps = None if resume is None else Keeps(resume, several)
     done = 0 if keeps is None else keeps.n
     total = scenes[-1].end
-    if done > total:
-        raise SpecError(f"resume is {os.fspath(resume or '')!r}, which holds other windows")
+    if keeps is not None and done > total:
+        raise SpecError(f"resume is {keeps.given!r}, which holds other windows")
     placed = _numbers(predictions, total, sides, done)
     with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
         windows = _in_turn(placed, total, f, done)
         for scene in scenes:
-            if scene.end <= done and several:  # its map is there
+            if keeps is not None and several and scene.end <= done:
+                if not os.path.exists(scene.out):
+                    raise SpecError(
+                        f"out has no map {scene.out!r}, which was there for {keeps.given!r}: give "
+                        " the folder that it began with, or remove resume to begin anew"
+                    )
                 continue
             words = [*line, f"--like={scene.path}", f"--output={scene.out}", "-"]
             left: Iterator[Any] = windows  # the last scene meets windows that come twice, too
