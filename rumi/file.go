@@ -9,42 +9,29 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/rumis"
 )
 
 // Compression is the value of the Compression tag of rumi files.
-const Compression = 60000
+const Compression = rumis.Compression
 
 // Is reports whether an open file claims to be a rumi file: by Compression 60000 (generation 1), by the
 // tags of generation 2, or by the first bytes of generation 3.
-func Is(ctx context.Context, f *ifd.File) bool { return generationOf(ctx, f) > 0 }
-
-// generationOf returns the generation of a rumi file, 0 for another TIFF.
-func generationOf(ctx context.Context, f *ifd.File) int {
-	switch {
-	case is3(f):
-		return 3
-	case is2(f):
-		return 2
-	}
-	tags := f.Tags(ctx, &f.Dirs[0])
-	if tags.Uint(ifd.TagCompression, 0) == Compression {
-		return 1
-	}
-	return 0
-}
+func Is(ctx context.Context, f *ifd.File) bool { return rumis.Is(ctx, f) }
 
 // Meta reads the metadata of a rumi file: its georeferencing and, in generation 3, the names of its bands.
 // A file of generation 2 or 3 has a matrix and keys even without georeferencing; the result then has neither.
 func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
 	meta, err := tiff.ReadMeta(ctx, f)
-	if err != nil || !is2(f) && !is3(f) {
+	generation := rumis.Generation(ctx, f)
+	if err != nil || generation < 2 {
 		return meta, err
 	}
 	meta.Compression, meta.Planar = Compression, 2
 	if keys := meta.GeoKeys; len(keys) < 8 || keys[7] == 0 { // the first key is the model type
 		meta.Geo = tiff.Geo{}
 	}
-	if is3(f) {
+	if generation == 3 {
 		trailer, err := TrailerOf(ctx, f)
 		if err != nil {
 			return meta, err
@@ -82,7 +69,7 @@ func HeaderOf(ctx context.Context, f *ifd.File, maxChunk int) (*Header, error) {
 }
 
 func indexOf(ctx context.Context, f *ifd.File) (x *chunk.Index, generation int, unit Unit, err error) {
-	switch generation = generationOf(ctx, f); generation {
+	switch generation = rumis.Generation(ctx, f); generation {
 	case 3:
 		x, unit, _, err = index3(ctx, f)
 	case 2:

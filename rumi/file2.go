@@ -8,17 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// is2 reports whether an open TIFF looks like a file of generation 2: a BigTIFF with tiles and a
-// matrix, and without a word on compression. Other TIFFs that leave out Compression because the samples
-// are not compressed have PhotometricInterpretation, which TIFF demands of every image.
-func is2(f *ifd.File) bool {
-	directory := &f.Dirs[0]
-	return !is3(f) && f.Big && directory.Find(ifd.TagCompression) == nil && directory.Find(ifd.TagPhotometric) == nil &&
-		directory.Find(ifd.TagTileOffsets) != nil && directory.Find(ifd.TagTransformation) != nil &&
-		directory.Find(ifd.TagGeoKeys) != nil
-}
-
-// index2 reads the directory of a file that is2.
+// index2 reads the directory of a file of generation 2.
 func index2(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, error) {
 	directory := &f.Dirs[0]
 	tags := profile{f.Tags(ctx, directory)}

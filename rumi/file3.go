@@ -41,10 +41,7 @@ func header3(head []byte) (uint64, error) {
 	return dirAt, nil
 }
 
-// is3 reports whether an open file is of generation 3.
-func is3(f *ifd.File) bool { return len(f.Head) >= len(Magic) && string(f.Head[:len(Magic)]) == Magic }
-
-// index3 reads the directory and the trailer of a file that is3.
+// index3 reads the directory and the trailer of a file of generation 3.
 func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, error) {
 	tags := profile{f.Tags(ctx, &f.Dirs[0])}
 	if !oneDirectory(f) {

@@ -37,7 +37,7 @@ const (
 )
 
 func init() {
-	rumis.Open, rumis.Is, rumis.Meta = Open, Is, Meta
+	rumis.Open, rumis.Meta = Open, Meta
 	rumis.Index = func(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, []byte, error) {
 		header, err := HeaderOf(ctx, f, maxChunk)
 		if err != nil {
