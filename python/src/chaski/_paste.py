@@ -272,7 +272,7 @@ def _paste_scenes(
                 if not os.path.exists(scene.out):
                     raise SpecError(
                         f"out has no map {scene.out!r}, which was there for {keeps.given!r}: give "
-                        " the folder that it began with, or remove resume to begin anew"
+                        "the folder that it began with, or remove resume to begin anew"
                     )
                 continue
             words = [*line, f"--like={scene.path}", f"--output={scene.out}", "-"]
