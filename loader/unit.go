@@ -40,7 +40,8 @@ func (u workUnit) do(r *pixels.Reader) error {
 // exists reports whether there is anything to read for the field.
 func (u workUnit) exists(d *dataset, draw *shuffle.Draw) bool {
 	if d.ground != nil {
-		return len(d.sceneRows(u.p.engine.plan, draw, d.rasters[u.field], u.step)) > 0
+		plan := u.p.engine.plan
+		return d.ground.HasPixel(plan.Place(draw), d.sceneRows(plan, draw, d.rasters[u.field], u.step))
 	}
 	return u.p.engine.rowRead(d, draw, u.field, u.step) >= 0
 }

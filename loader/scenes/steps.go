@@ -109,6 +109,16 @@ func (s *Set) valued(seen []int32, value int64) (rows []int64) {
 	return rows
 }
 
+// HasPixel reports whether one of some scenes, by their rows, has a pixel of the window at a place, as Steps has it:
+// where no scene at all has one, those that share a side with the window have.
+func (s *Set) HasPixel(p shuffle.Place, rows []int64) bool {
+	seen := s.inside(p, nil)
+	if len(seen) == 0 {
+		return len(rows) > 0
+	}
+	return slices.ContainsFunc(seen, func(i int32) bool { return slices.Contains(rows, s.scenes[i].Row) })
+}
+
 // inside returns the numbers of the scenes that have a pixel of a window, in their order. keep is as for covering.
 func (s *Set) inside(p shuffle.Place, keep func(*mapFootprint) bool) []int32 {
 	return s.within(s.Maps[p.Map], s.bound(p).Pad(-beside*s.size), keep)
