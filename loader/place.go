@@ -23,14 +23,14 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 
 // sceneRows returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones
 // first: in a sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first scene of the
-// field's datasets, or no row if that one lacks the field.
+// field's datasets that has a pixel of the window, or no row if that one lacks the field.
 func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
 	var all []int64
 	switch none := d.sampler.Mosaic == spec.MosaicNone; {
 	case none && d.steps == 0 && d.table.Joined == nil:
 		all = []int64{draw.Row}
 	case none:
-		all = d.all(p, draw, f, step)
+		all = d.ground.WithPixels(p.Place(draw), slices.Clone(d.all(p, draw, f, step)))
 		all = all[:min(len(all), 1)]
 	default:
 		all = d.all(p, draw, f, step)

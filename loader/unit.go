@@ -2,6 +2,7 @@ package loader
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -41,7 +42,8 @@ func (u workUnit) do(r *pixels.Reader) error {
 func (u workUnit) exists(d *dataset, draw *shuffle.Draw) bool {
 	if d.ground != nil {
 		plan := u.p.engine.plan
-		return d.ground.HasPixel(plan.Place(draw), d.sceneRows(plan, draw, d.rasters[u.field], u.step))
+		rows := slices.Clone(d.sceneRows(plan, draw, d.rasters[u.field], u.step))
+		return len(d.ground.WithPixels(plan.Place(draw), rows)) > 0
 	}
 	return u.p.engine.rowRead(d, draw, u.field, u.step) >= 0
 }

@@ -109,14 +109,22 @@ func (s *Set) valued(seen []int32, value int64) (rows []int64) {
 	return rows
 }
 
-// HasPixel reports whether one of some scenes, by their rows, has a pixel of the window at a place, as Steps has it:
-// where no scene at all has one, those that share a side with the window have.
-func (s *Set) HasPixel(p shuffle.Place, rows []int64) bool {
+// WithPixels returns those of the rows of some scenes that have a pixel of the window at a place. As with Steps, where
+// no scene at all has one, it returns all of them, which share a side with the window.
+func (s *Set) WithPixels(p shuffle.Place, rows []int64) []int64 {
 	seen := s.inside(p, nil)
 	if len(seen) == 0 {
-		return len(rows) > 0
+		return rows
 	}
-	return slices.ContainsFunc(seen, func(i int32) bool { return slices.Contains(rows, s.scenes[i].Row) })
+	sorted := make([]int64, len(seen))
+	for k, i := range seen {
+		sorted[k] = s.scenes[i].Row
+	}
+	slices.Sort(sorted)
+	return slices.DeleteFunc(rows, func(row int64) bool {
+		_, found := slices.BinarySearch(sorted, row)
+		return !found
+	})
 }
 
 // inside returns the numbers of the scenes that have a pixel of a window, in their order. keep is as for covering.

@@ -110,6 +110,35 @@ def test_where_both_or_either_lie(folders: dict[str, Path], cover: str, window: 
         assert len(seen) == len(want)
 
 
+def test_one_scene_of_a_window_has_its_pixels(tmp_path: Path) -> None:
+    """Not the first scene, if that only shares a side with the window: two lie side by side."""
+    for k, (name, left, width) in enumerate((("a/x", 16, 64), ("b/p", 16, 32), ("b/q", 48, 32))):
+        path = tmp_path / f"{name}.tif"
+        path.parent.mkdir(exist_ok=True)
+        place = rasterio.transform.from_origin(5e5 + 10 * left, 4.6e6, 10, 10)
+        profile: dict[str, Any] = dict(count=1, height=32, width=width, dtype="uint8")
+        with rasterio.open(path, "w", "GTiff", crs="EPSG:32630", transform=place, **profile) as f:
+            f.write(np.full((1, 32, width), k + 1, np.uint8))
+    a, b = (
+        chaski.Scenes(tmp_path / name, {name: chaski.Field(pattern="{id}.tif", dtype="uint8")})
+        for name in "ab"
+    )
+    window = chaski.GeoWindow(160, 10, stride_m=160, mosaic="none")
+    seen = set()
+    geo = chaski.Pixels(geo=True)
+    with chaski.load(a & b, batch_size=4, window=window, pixels=geo) as loader:
+        for batch in nonempty(loader):
+            for k in np.flatnonzero(batch["valid"]):
+                left = round((batch["geo"]["transform"][k][0] - 5e5) / 10)
+                if 16 <= left <= 64:  # others reach past the scenes
+                    want = 2 if left < 48 else 3
+                    where = round((4.6e6 - batch["geo"]["transform"][k][3]) / 10)
+                    rows = slice(max(0, -where), max(0, 32 - where))
+                    assert np.all(batch["b"][k][:, rows] == want), left
+                    seen.add(left)
+    assert {16, 32, 48, 64} <= seen
+
+
 def test_one_field_of_both(folders: dict[str, Path], tmp_path: Path) -> None:
     """A field of both datasets is filled from the first one, and else from the second."""
     other = tmp_path / "other"
