@@ -345,14 +345,18 @@ def test_other_scenes_are_not_resumed(three, tmp_path):
         chaski.paste(stopped(), paths, out, grid=GRID, resume=kept)
     done = chaski.pasted(kept)
     assert done == counts[0] + 1 and [p.name for p in out.iterdir()] == ["b.tif"]
-    for message, scenes, folder, grid in (
-        ("windows of other scenes", [paths[1], paths[0], paths[2]], out, GRID),
-        ("windows of other scenes", paths[:2], out, GRID),
-        ("windows of other scenes", paths, out, chaski.Grid((60, 40), overlap=(20, 9))),
-        ("out has no map '.*b.tif'", paths, tmp_path / "elsewhere", GRID),
+    other = "windows of other scenes"
+    for message, scenes, folder, how in (
+        (other, [paths[1], paths[0], paths[2]], out, {}),
+        (other, paths[:2], out, {}),
+        (other, paths, out, {"grid": chaski.Grid((60, 40), overlap=(20, 9))}),
+        (other, paths, out, {"argmax": True}),
+        (other, paths, out, {"argmax": True, "classes": ["sea", "land"]}),
+        (other, paths, out, {"blend": "mean"}),
+        ("out has no map '.*b.tif'", paths, tmp_path / "elsewhere", {}),
     ):
         with pytest.raises(chaski.SpecError, match=message):
-            chaski.paste(windows, scenes, folder, grid=grid, resume=kept)
+            chaski.paste(windows, scenes, folder, resume=kept, **{"grid": GRID, **how})
         assert chaski.pasted(kept) == done
     chaski.paste(windows, paths, out, grid=GRID, resume=kept)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == whole
@@ -373,8 +377,16 @@ def test_maps_are_not_removed(scene, three, windows, tmp_path):
     inside = tmp_path / "maps.part" / "maps"
     with pytest.raises(chaski.SpecError, match="give a folder of its own"):
         chaski.paste(all_windows, paths, inside, grid=GRID, resume=inside.parent)
-    with pytest.raises(chaski.Error, match="the command reads: it would be replaced"):
-        chaski.paste(all_windows, paths, paths[0].parent, grid=GRID)
+    later = tmp_path / "later"
+    later.mkdir()
+    (later / "c.tif").symlink_to(paths[2])
+    before = [p.read_bytes() for p in paths]
+    for folder in (paths[0].parent, later):
+        with pytest.raises(chaski.SpecError, match="would replace a scene: out must be another"):
+            chaski.paste(iter([]), paths, folder, grid=GRID)
+    assert [p.read_bytes() for p in paths] == before
+    with pytest.raises(chaski.SpecError, match="for a list of scenes it must be a folder"):
+        chaski.paste(all_windows, paths, paths[0], grid=GRID)
     with pytest.raises(chaski.SpecError, match="zero byte"):
         chaski.paste(windows, scene, tmp_path / "map.tif", grid=GRID, classes=["a\0b"], argmax=True)
 

@@ -85,8 +85,8 @@ class Keeps:
         if self._hash not in ("", m[2]):
             raise SpecError(
                 f"resume is {self.given!r}, which holds windows of other scenes, or of these in "
-                "another order or another grid: give those that it began with, or remove it to "
-                "begin anew"
+                "another order, on another grid or for other maps: give what it began with, or "
+                "remove it to begin anew"
             )
         return int(m[1]), m[2]
 

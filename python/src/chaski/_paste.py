@@ -165,13 +165,15 @@ def paste(
         os.path.realpath(out)
     ):
         raise SpecError(f"resume and out are both {out!r}: resume is removed when out is there")
-    if several is not None:
-        os.makedirs(out, exist_ok=True)
-    else:
+    if several is None:
         check_folder(out)
-    line = ["paste", f"--blend={blend}", f"--max-bytes={max_bytes}"]
-    line += ["--argmax"] * bool(argmax) + ["--overviews"] * bool(overviews)
-    line += _legend(argmax, classes, palette)
+    elif os.path.isfile(out):
+        raise SpecError(f"out is the file {out!r}: for a list of scenes it must be a folder")
+    else:
+        os.makedirs(out, exist_ok=True)
+    how = [f"--blend={blend}", *["--argmax"] * bool(argmax), *["--overviews"] * bool(overviews)]
+    how += _legend(argmax, classes, palette)
+    line = ["paste", f"--max-bytes={max_bytes}", *how]
     if isinstance(grid, GroundGrid):
         if resume is not None:
             raise SpecError("resume is for the windows of a scene, and grid is a GroundGrid")
@@ -191,7 +193,7 @@ def paste(
         sides = height, width
         keeps = None
         if resume is not None:
-            keeps = Keeps(resume, several is not None, _hash(scenes, grid))
+            keeps = Keeps(resume, several is not None, _hash(scenes, grid, how))
         _paste_scenes(predictions, scenes, line, sides, keeps, several is not None, timeout)
         return
     else:
@@ -241,13 +243,23 @@ def _scenes(paths: Sequence[Any], folder: str, grid: Grid) -> list[_Scene]:
         scenes.append(_Scene(path, os.path.join(folder, name), grid, first))
     if not scenes:
         raise SpecError("scene is an empty list: it must have the scenes that load read")
+    read = {os.path.realpath(scene.path) for scene in scenes}
+    for scene in scenes:
+        if os.path.realpath(scene.out) in read:
+            raise SpecError(
+                f"the map {scene.out!r} would replace a scene: out must be another folder"
+            )
     return scenes
 
 
-def _hash(scenes: Sequence[_Scene], grid: Grid) -> str:
-    """Returns what tells scenes, in their order, and the windows of a grid in them from others."""
+def _hash(scenes: Sequence[_Scene], grid: Grid, how: Sequence[str]) -> str:
+    """Returns what tells the maps of scenes, in their order, by the windows of a grid from others.
+
+    how are the words that say how a map is made.
+    """
     listed = [(os.path.basename(scene.out), scene.n) for scene in scenes]
-    return hashlib.sha256(repr((listed, grid.sides(), bool(grid.pad))).encode()).hexdigest()[:16]
+    said = repr((listed, grid.sides(), bool(grid.pad), how))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def _paste_scenes(
