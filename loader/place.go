@@ -41,7 +41,7 @@ func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raste
 	return slices.DeleteFunc(all, func(row int64) bool { return d.table.Lacks(f.TableColumn, row) })
 }
 
-// all returns the scenes that sceneRows chooses from: in a sequence those of a step.
+// all returns the scenes that sceneRows chooses from: in a sequence the scenes of a step.
 func (d *dataset) all(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
 	place := p.Place(draw)
 	if f.Steps == 0 {

@@ -14,8 +14,8 @@ import (
 // subtypeColumn is the damage of a building in xBD. Files of before the disaster have none.
 const subtypeColumn = "subtype"
 
-// readXBD reads the features of a file of xBD, the data set of xView2: lists of objects by the space that they lie in,
-// of which "xy" has pixels. The shape of each is WKT.
+// readXBD reads the features of a file of xBD, the data set of xView2: lists of objects by the space that they lie in;
+// "xy" has pixels. The shape of each is WKT.
 func (c *collection) readXBD(ctx context.Context, d *json.Decoder) error {
 	c.xbd = newLabels(c.o, "xBD's JSON")
 	c.xbd.classIs(subtypeColumn)

@@ -13,7 +13,7 @@ const DefaultSamples = 1 << 17
 type Options struct {
 	// Epoch is the epoch to examine.
 	Epoch uint64
-	// Weights are those of a state, which draw the samples from their places on.
+	// Weights of a state draw the samples from their places on.
 	Weights []steps.Change
 	// Rank and World: the engine serves this rank alone. Default: the engine serves all rows of
 	// every step, in the order in which a single rank asks for them.

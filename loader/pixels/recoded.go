@@ -32,7 +32,7 @@ const (
 	recodedFile = 64 << 10
 	// recodedAhead bounds the bytes of chunks that wait for an idle worker.
 	recodedAhead = 32 << 20
-	// recodedSpare bounds the bytes of buffers that wait for further chunks: those of 128 tiles of 128 by 128 uint16.
+	// recodedSpare bounds the bytes of buffers that wait for further chunks: 128 tiles of 128 by 128 uint16.
 	recodedSpare = 4 << 20
 )
 

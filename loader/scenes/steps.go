@@ -109,8 +109,8 @@ func (s *Set) valued(seen []int32, value int64) (rows []int64) {
 	return rows
 }
 
-// WithPixels returns those of the rows of some scenes that have a pixel of the window at a place. As with Steps, where
-// no scene at all has one, it returns all of them, which share a side with the window.
+// WithPixels returns the rows of the scenes, out of some, that have a pixel of the window at a place. As with Steps,
+// where no scene at all has one, it returns all of them, which share a side with the window.
 func (s *Set) WithPixels(p shuffle.Place, rows []int64) []int64 {
 	seen := s.inside(p, nil)
 	if len(seen) == 0 {

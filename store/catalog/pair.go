@@ -160,8 +160,8 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		default:
 			err = t.matches(ctx, source, files[i], uris, len(shared), uris.Rows()/patterns)
 		}
-		// The paths of a listing differ, and so do the keys that a pattern without stars makes of them: those of the
-		// leading files need no index, unless another field lacks one. Folders outside may overlap.
+		// The paths of a listing differ, and so do the keys that a pattern without stars makes of them: the keys of
+		// the leading files need no index, unless another field lacks one. Folders outside may overlap.
 		once := i == first && t.table == nil && !files[i].pattern.Stars() && !listing.Outside(source.Pattern)
 		if err == nil && !once {
 			err = files[i].index(source)
@@ -198,7 +198,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
 	}
-	for _, m := range files { // of which columns keep the patterns
+	for _, m := range files { // columns keep their patterns
 		if m != nil {
 			m.keys, m.rows, m.byKey = nil, nil, nil
 		}

@@ -181,8 +181,8 @@ type Spool interface {
 	io.ReaderAt
 }
 
-// NewWriter returns a writer of an image with the overviews of the options, of which only the sides count: pixels
-// come by Add. There are no masks. Without a spool the compressed tiles are held in memory.
+// NewWriter returns a writer of an image with the overviews of the options. Only their sides count: pixels come by
+// Add. There are no masks. Without a spool the compressed tiles are held in memory.
 func NewWriter(o Options, spool Spool) (*Writer, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

@@ -19,8 +19,8 @@ const maxWords = 1 << 30
 
 // wordsOf returns the words of a command line, and its standard input. A program such as Python runs "COMMAND @-":
 // standard input then has a piece with the words after the command, each with a zero byte behind it, and after it the
-// pieces of the command's own input. Every user of the machine sees the arguments of a process, of which systems take
-// only so many, but not its standard input. ended is called if the program ends before the command.
+// pieces of the command's own input. Every user of the machine sees the arguments of a process, and systems take only
+// so many of them; nobody sees its standard input. ended is called if the program ends before the command.
 func wordsOf(args []string, in io.Reader, ended func()) ([]string, io.Reader, error) {
 	if len(args) != 2 || args[1] != "@-" {
 		return args, in, nil

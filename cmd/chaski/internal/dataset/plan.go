@@ -91,7 +91,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	return console.Print(env.Out, r, f.run.JSON)
 }
 
-// weights sets the epoch and the weights of a state, and returns those of the epoch.
+// weights sets the epoch and the weights of a state, and returns the weights of the epoch.
 func (f *planFlags) weights(cmd *cobra.Command, e *loader.Engine) (list []*weightsSince, _ error) {
 	if f.state == "" {
 		return nil, nil

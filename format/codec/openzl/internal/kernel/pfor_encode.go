@@ -108,8 +108,8 @@ func countBelow[T unsigned](block []byte, mask uint64) int {
 	return count
 }
 
-// aboveMasks have a bit for each byte of a block: that of its number's first byte is 1 if the number is an exception. A
-// block has at most 8 bytes a number, and a mask is for 32.
+// aboveMasks have a bit for each byte of a block: 1 if the byte belongs to an exception. A block has at most 8 bytes a
+// number, and a mask is for 32.
 type aboveMasks = [8 * pforBlock / 32]uint32
 
 // aboveGo fills masks with a bit for each byte of a block: 1 if its number has a bit of its part of mask.
