@@ -363,6 +363,31 @@ def test_other_scenes_are_not_resumed(three, tmp_path):
     assert not kept.exists()
 
 
+@pytest.mark.parametrize("scenes", [2, 3])
+def test_a_map_that_only_lacks_its_writing(three, tmp_path, scenes):
+    """A run may be killed when it has all windows of a scene, also the last, and not its map."""
+    paths, counts, windows = three
+    kept, out, end = tmp_path / "maps.part", tmp_path / "maps", sum(counts[:scenes])
+    chaski.paste(windows, paths, tmp_path / "whole", grid=GRID)
+
+    def stopped():
+        for i in range(end - 1):
+            yield np.array([i]), windows[i : i + 1]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        chaski.paste(stopped(), paths, out, grid=GRID, resume=kept)
+    (part,) = kept.iterdir()
+    with open(part, "ab") as f:
+        f.write(windows[end - 1].tobytes())
+    assert chaski.pasted(kept) == end
+    rest = ((np.array([i]), windows[i : i + 1]) for i in range(end, len(windows)))
+    chaski.paste(rest, paths, out, grid=GRID, resume=kept)
+    for path in paths:
+        assert (out / path.name).read_bytes() == (tmp_path / "whole" / path.name).read_bytes()
+    assert not kept.exists()
+
+
 def test_maps_are_not_removed(scene, three, windows, tmp_path):
     """What keeps windows is removed at the end, so it must not be what is written."""
     paths, _, all_windows = three

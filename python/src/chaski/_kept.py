@@ -65,13 +65,15 @@ class Keeps:
         self._several, self._hash = is_folder if several is None else several, hashed
         if several:
             os.makedirs(self._path, exist_ok=True)
-        self.n = 0
+        self.first = 0
+        """The first window of the scene that is being pasted: maps of those before are there."""
         if self._several:
             found = [self._found(name) for name in os.listdir(self._path)]
             exists = bool(found)
-            self.n, self._hash = max(found, default=(0, hashed))
+            self.first, self._hash = max(found, default=(0, hashed))
+        self.n = self.first
         if exists:
-            with Kept(self._file(self.n)) as kept:
+            with Kept(self._file(self.first)) as kept:
                 self.n += kept.n
 
     def _found(self, name: str) -> tuple[int, str]:

@@ -280,7 +280,7 @@ def _paste_scenes(
     with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
         windows = _in_turn(placed, total, f, done)
         for scene in scenes:
-            if keeps is not None and several and scene.end <= done:
+            if keeps is not None and several and scene.end <= keeps.first:
                 if not os.path.exists(scene.out):
                     raise SpecError(
                         f"out has no map {scene.out!r}, which was there for {keeps.given!r}: give "
