@@ -184,7 +184,8 @@ func (e *Engine) sourceColumn(p *Pending) batchColumn {
 
 // windowColumn returns the windows of the rows' assets: y, x, height, width. Windows of padding are -1.
 func (e *Engine) windowColumn(p *Pending) batchColumn {
-	each := 4 * len(p.group.lead().ofViews())
+	views := len(p.group.lead().ofViews())
+	each := 4 * views
 	windows := slices.Repeat([]int64{-1}, each*p.batch.Rows)
 	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
@@ -207,7 +208,7 @@ func (e *Engine) windowColumn(p *Pending) batchColumn {
 		},
 		members: func() []fieldTensor {
 			tensor := intTensor(spec.WindowMember, windows, p.batch.Rows)
-			tensor.Shape, tensor.Axes = p.group.lead().viewShape(p.batch.Rows)
+			tensor.Shape, tensor.Axes = p.group.lead().viewShape(p.batch.Rows, views)
 			tensor.Axes, tensor.Shape = append(tensor.Axes, "yxhw"), append(tensor.Shape, 4)
 			return []fieldTensor{{tensor, catalog.Int.String()}}
 		},
@@ -258,7 +259,7 @@ func (e *Engine) geoColumn(p *Pending) batchColumn {
 		members: func() (out []fieldTensor) {
 			timeTensor := intTensor(spec.GeoTime, times, p.batch.Rows)
 			timeTensor.Shape, timeTensor.Axes = stepShape(p.batch.Rows, p.group.lead().steps)
-			shape, axes := p.group.lead().viewShape(p.batch.Rows)
+			shape, axes := p.group.lead().viewShape(p.batch.Rows, views)
 			for _, tensor := range append(geoMembers(places, shape, axes), timeTensor) {
 				kind := catalog.Float
 				if tensor.DType == chunk.Int64 {

@@ -30,7 +30,7 @@ func (d *dataset) sceneRows(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raste
 	case none && d.steps == 0 && d.table.Joined == nil:
 		all = []int64{draw.Row}
 	case none:
-		all = d.ground.WithPixels(p.Place(draw), slices.Clone(d.all(p, draw, f, step)))
+		all = d.ground.WithPixels(p.Place(draw), d.all(p, draw, f, step))
 		all = all[:min(len(all), 1)]
 	default:
 		all = d.all(p, draw, f, step)

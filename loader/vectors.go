@@ -101,7 +101,9 @@ func (e *Engine) vectorsColumn(p *Pending) batchColumn {
 				windows[i] = shapeWindow{view, asset, win, drawn}
 			}
 			for i, field := range d.vectors {
-				err := p.drawShapes(field, list[i*len(d.ofSizes()):][:len(d.ofSizes())], windows, k)
+				n := len(d.ofSizes())
+				sizes := list[i*n:][:n]
+				err := p.drawShapes(field, sizes, windows, k)
 				if err == nil {
 					p.noteRead(number+i, k, 0)
 					continue
@@ -109,7 +111,7 @@ func (e *Engine) vectorsColumn(p *Pending) batchColumn {
 				if err = p.lost(k, windows[0].asset.Fault(err)); err != nil {
 					return err
 				}
-				for _, t := range list[i*len(d.ofSizes()):][:len(d.ofSizes())] {
+				for _, t := range sizes {
 					p.clearShapes(t, k)
 				}
 			}
@@ -172,7 +174,7 @@ func (p *Pending) vectorMembers(t *vectorTensor) (out []fieldTensor) {
 		return out
 	}
 	lead := t.sized.rasters[0]
-	shape, axes := t.sized.windowShape(p.batch.Rows)
+	shape, axes := t.sized.viewShape(p.batch.Rows, t.sized.windows())
 	return []fieldTensor{{batch.Tensor{Name: t.name, DType: t.field.To, Axes: append(axes, "y", "x"),
 		Data: p.drawn(t, 0, p.batch.Rows*t.sized.windows()), Shape: append(shape, int64(lead.H), int64(lead.W))},
 		"vector"}}
@@ -217,7 +219,8 @@ func (t *vectorTensor) cutTensors() []batch.Tensor {
 func (t *vectorTensor) newRagged(suffix string) batch.Tensor {
 	tensor := batch.Tensor{Name: t.name + suffix, Kind: batch.Ragged, DType: chunk.Float32,
 		Offsets: make([]byte, 8, 8*(len(t.cuts)+1))}
-	tensor.Shape, tensor.Axes = t.sized.windowShape(len(t.cuts) / t.sized.windows())
+	n := t.sized.windows()
+	tensor.Shape, tensor.Axes = t.sized.viewShape(len(t.cuts)/n, n)
 	axis, width := "", 0
 	switch {
 	case suffix == spec.VectorValues:

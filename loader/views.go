@@ -24,12 +24,12 @@ func (d *dataset) view(i int) *dataset {
 	return d.views[i]
 }
 
-// viewShape returns the shape and the axes of a tensor with a value for each window of each row.
-func (d *dataset) viewShape(rows int) ([]int64, []string) {
+// viewShape returns the shape and the axes of a tensor with a value for each of n windows of each row.
+func (d *dataset) viewShape(rows, n int) ([]int64, []string) {
 	if d.views == nil {
 		return []int64{int64(rows)}, []string{"n"}
 	}
-	return []int64{int64(rows), int64(len(d.views))}, []string{"n", "v"}
+	return []int64{int64(rows), int64(n)}, []string{"n", "v"}
 }
 
 // windows returns how many windows of a sample have the size of d.
@@ -38,14 +38,6 @@ func (d *dataset) windows() int {
 		return 1
 	}
 	return d.rasters[0].Views
-}
-
-// windowShape returns the shape and the axes of a tensor with a value for each window of the size of d.
-func (d *dataset) windowShape(rows int) ([]int64, []string) {
-	if d.views == nil {
-		return []int64{int64(rows)}, []string{"n"}
-	}
-	return []int64{int64(rows), int64(d.windows())}, []string{"n", "v"}
 }
 
 // vectorOf returns the index in layout.vectors of the tensor of a field of shapes.

@@ -113,9 +113,9 @@ func TestBeside(t *testing.T) {
 			draw := pl.At(3, p)
 			first := pl.Place(&draw)
 			for v := range views {
-				beside := views[v].Kind.(*Beside)
-				side := int64(beside.Side)
-				least := max(int64(math.Ceil(beside.Overlap*float64(side))), 1)
+				second := views[v].Kind.(*Beside)
+				side := int64(second.Side)
+				least := max(int64(math.Ceil(second.Overlap*float64(side))), 1)
 				var want Place
 				found := false
 				for try := uint64(0); try < 64 && !found; try++ {
@@ -127,7 +127,7 @@ func TestBeside(t *testing.T) {
 					want = Place{first.Map, coord(first.Y, 3), coord(first.X, 4)}
 					area := shared(want.Y, side, first.Y, 9) * shared(want.X, side, first.X, 9)
 					middle := cell{int64(want.Map), floor(want.Y+side/2, 2), floor(want.X+side/2, 2)}
-					found = float64(area) >= beside.Overlap*float64(side*side) && (samples == 0 || cells[middle])
+					found = float64(area) >= second.Overlap*float64(side*side) && (samples == 0 || cells[middle])
 				}
 				if !found {
 					fell++

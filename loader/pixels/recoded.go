@@ -61,7 +61,7 @@ type Recoded struct {
 	close context.CancelFunc
 
 	work    sync.Mutex // guards what follows, and is never held together with mu
-	change  *sync.Cond // of waiting and asked
+	change  *sync.Cond // of waiting and pending
 	waiting []recoding
 	bytes   int64                   // of waiting
 	spare   [][]byte                // buffers of chunks that are done

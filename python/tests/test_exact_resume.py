@@ -2,7 +2,7 @@
 
 Every row of every step has the position, the sample and the pixels of an undisturbed run, also with
 several windows of each sample, and with weights of samples that change meanwhile. CHASKI_SOAK_FORMS
-has the forms of runs; without it, only that of one window in the order of the epoch.
+has the forms of runs; without it, only the form with one window in the order of the epoch.
 CHASKI_SOAK_KILLS sets how often each trainer is killed: once, if it is not set.
 """
 

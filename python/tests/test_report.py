@@ -70,14 +70,22 @@ def test_ranks(chips):
         assert re.search(r"0 of 2 .*\n +1 of 2 ", first.report())
 
 
+IMAGE = (DATA / "coast.tif").stat().st_size
+"""Bytes of a chip."""
+
+
+def cached(binary, url, folder, images):
+    """Returns a catalog of twelve chips, and an engine whose cache has room for some images."""
+    catalog = folder / "chips.parquet"
+    names = [f"{url}/{i}.tif" for i in range(12)]
+    subprocess.run([binary, "index", "-o", catalog, *names], check=True)
+    return catalog, chaski.Engine(cache=folder / "cache", cache_bytes=images * IMAGE, share=False)
+
+
 def test_plans_know_weights_that_change(binary, chips, tmp_path):
     """Three of twelve chips are drawn: a cache has to read these from the store, and no others."""
     with web(chips) as (url, asked):
-        catalog = tmp_path / "chips.parquet"
-        names = [f"{url}/{i}.tif" for i in range(12)]
-        subprocess.run([binary, "index", "-o", catalog, *names], check=True)
-        size = (DATA / "coast.tif").stat().st_size
-        engine = chaski.Engine(cache=tmp_path / "cache", cache_bytes=20 * size, share=False)
+        catalog, engine = cached(binary, url, tmp_path, 20)
         with chaski.load(catalog, batch_size=3, seed=1, engine=engine) as loader:
             loader.reweight([0] * 9 + [1, 1, 1], folder=tmp_path / "weights")
             del asked[:]
@@ -92,11 +100,7 @@ def test_plans_know_weights_that_change(binary, chips, tmp_path):
 def test_metrics(binary, chips, tmp_path):
     """What the cache was to read from the store, and what the store was asked for."""
     with web(chips) as (url, asked):
-        catalog = tmp_path / "chips.parquet"
-        names = [f"{url}/{i}.tif" for i in range(12)]
-        subprocess.run([binary, "index", "-o", catalog, *names], check=True)
-        size = (DATA / "coast.tif").stat().st_size
-        engine = chaski.Engine(cache=tmp_path / "cache", cache_bytes=5 * size, share=False)
+        catalog, engine = cached(binary, url, tmp_path, 5)
         with chaski.load(catalog, batch_size=3, shuffle=True, seed=1, engine=engine) as loader:
             loader.set_epoch(4)
             assert loader.metrics(planned=True)["planned"] == []
@@ -113,7 +117,7 @@ def test_metrics(binary, chips, tmp_path):
             cache, planned = said["cache"], said["planned"]
             assert cache["from_store"] == sum(n for _, _, n in asked) > 0
             assert planned == [{"epoch": 4, "from_cache": 0, "from_store": cache["from_store"]}]
-            assert 0 < cache["used"] <= cache["quota"] == 5 * size
+            assert 0 < cache["used"] <= cache["quota"] == 5 * IMAGE
             next(iter(loader))
             first, second = loader.metrics(planned=True)["planned"]
             assert [first] == planned

@@ -422,7 +422,7 @@ def test_windows_in_pixels(data: Path, tmp_path: Path, window: Any, way: str) ->
 
 
 def test_weights_count_nothing_of_what_lacks(data: Path, tmp_path: Path, binary: str) -> None:
-    """Windows lie about pixels of a class; those of scenes without a mask lie anywhere."""
+    """Windows lie about pixels of a class; in a scene without a mask they lie anywhere."""
     named = {**fields("pattern", "lc s1 s2"), "id": chaski.Field(column="id", kind="text")}
     with chaski.load(data, fields=named, batch_size=1) as loader:
         (tmp_path / "spec.json").write_text(json.dumps(loader.spec))

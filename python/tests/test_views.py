@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import nonempty
+from resumed import epochs, equal, goes_on
 
 import chaski
 from chaski.order import hash_words, window
@@ -50,10 +51,6 @@ def load(source: Path, views, **how):
     return chaski.load(source, window=views, **how)
 
 
-def epochs(loader, n: int) -> list:
-    return [batch for _ in range(n) for batch in loader]
-
-
 def crop(x: np.ndarray, box, scale: int = 1) -> np.ndarray:
     y, x0, h, w = (int(v) // scale for v in box)
     return x[..., y : y + h, x0 : x0 + w]
@@ -63,10 +60,6 @@ def turns(x: np.ndarray) -> list[np.ndarray]:
     """Returns the eight symmetries of an image, in the order of their numbers."""
     flipped = [x, x[..., ::-1], x[..., ::-1, :], x[..., ::-1, ::-1]]
     return flipped + [np.swapaxes(f, -1, -2) for f in flipped]
-
-
-def equal(a: dict, b: dict) -> bool:
-    return a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
 
 
 def test_crops_of_images_and_masks(data):
@@ -205,15 +198,7 @@ def test_resume_ranks_and_fetch(data):
     how = {"pixels": dataclasses.replace(NATIVE, augment="flips")}
     with load(data[0], views, **how) as loader:
         want = epochs(loader, 2)
-    for stop in (1, 4):
-        with load(data[0], views, **how) as loader, load(data[0], views, **how) as again:
-            run = iter(loader)
-            for _ in range(stop):
-                next(run)
-            again.load_state_dict(loader.state_dict())
-            rest = epochs(again, 2)
-        assert len(rest) == len(want) - stop
-        assert all(equal(a, b) for a, b in zip(rest, want[stop:], strict=True))
+    goes_on(lambda: load(data[0], views, **how), want, (1, 4))
     for rank in range(3):
         with load(data[0], views, rank=rank, world_size=3, **how) as loader:
             for a, b in zip(epochs(loader, 2), want, strict=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import nonempty
+from resumed import epochs, equal, goes_on
 
 import chaski
 from chaski.order import below, hash_words
@@ -73,24 +74,11 @@ def load(source: Path, views, **how):
     )
 
 
-def equal(a: dict, b: dict) -> bool:
-    def same(x, y) -> bool:
-        if isinstance(x, chaski.Ragged):
-            return same(x.offsets, y.offsets) and same(x.values, y.values)
-        return np.array_equal(x, y)
-
-    return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
-
-
 def asked(command: str, loader, folder: Path) -> dict:
     """Returns what a command prints of the run."""
     (folder / "spec.json").write_text(json.dumps(loader.spec))
     line = [os.environ["CHASKI_BIN"], command, "--json", str(folder / "spec.json")]
     return json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
-
-
-def epochs(loader, n: int = 1) -> list:
-    return [batch for _ in range(n) for batch in loader]
 
 
 def crop(x: np.ndarray, box, scene: int, scale: int = 1) -> np.ndarray:
@@ -312,15 +300,7 @@ def test_resume_ranks_and_explain(data, views, tmp_path):
     with load(data[0], views, **how) as loader:
         want = epochs(loader, 2)
         assert len(want) == 2 * 8
-    for stop in (1, 5):
-        with load(data[0], views, **how) as loader, load(data[0], views, **how) as again:
-            run = iter(loader)
-            for _ in range(stop):
-                next(run)
-            again.load_state_dict(loader.state_dict())
-            rest = epochs(again, 2)
-        assert len(rest) == len(want) - stop
-        assert all(equal(a, b) for a, b in zip(rest, want[stop:], strict=True))
+    goes_on(lambda: load(data[0], views, **how), want, (1, 5))
     for rank in range(3):
         with load(data[0], views, rank=rank, world_size=3, **how) as loader:
             for a, b in nonempty(zip(epochs(loader, 2), want, strict=True)):

@@ -51,10 +51,10 @@ func TestWordsOfStandardInput(t *testing.T) {
 
 // TestCutStandardInput promises that the input of a command whose program has died never looks whole.
 func TestCutStandardInput(t *testing.T) {
-	for _, given := range []string{"", "3\na\x00", "2\nab", "-2\n", "x\n", "5", "99999999999\na\x00",
+	for _, text := range []string{"", "3\na\x00", "2\nab", "-2\n", "x\n", "5", "99999999999\na\x00",
 		strings.Repeat("0", 1<<13)} {
-		if args, _, err := wordsOf([]string{"sql", "@-"}, strings.NewReader(given), nil); err == nil {
-			t.Errorf("%.20q is %q", given, args)
+		if args, _, err := wordsOf([]string{"sql", "@-"}, strings.NewReader(text), nil); err == nil {
+			t.Errorf("%.20q is %q", text, args)
 		}
 	}
 	whole := piecesOf([]string{"a"}, "bcd", "e")

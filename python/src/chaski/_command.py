@@ -68,7 +68,7 @@ def _run(
 ) -> tuple[subprocess.CompletedProcess[Any], dict[str, Any]]:
     """Runs a command line, and returns its output as bytes, its text and its error as JSON."""
     words, *rest = [os.fspath(word) for word in line]
-    # All users of the machine see the words of a process, of which a system takes only so many.
+    # All users of the machine see the words of a process, and a system takes only so many words.
     argv = [find_binary(), words, "@-"]
     for word in rest:
         if "\0" in word:

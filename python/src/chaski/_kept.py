@@ -55,7 +55,7 @@ class Keeps:
         Args:
             path: the file or folder.
             several: which of the two it must be; None takes either.
-            hashed: the hash of several scenes; that of another list is refused.
+            hashed: the hash of a list of scenes; a folder with another hash is refused.
         """
         self.given, self._path = os.fspath(path), absolute_path(os.fspath(path))
         is_folder, exists = os.path.isdir(self._path), os.path.exists(self._path)
@@ -120,7 +120,7 @@ class Keeps:
 
 
 class Kept:
-    """A NumPy file of all windows of a scene, of which the first `n` are there."""
+    """A NumPy file for all windows of a scene. The first `n` windows are in it."""
 
     def __init__(
         self, path: str | os.PathLike[str], want: tuple[int, int, int] | None = None
@@ -146,7 +146,7 @@ class Kept:
             self.n = (size - head) // each
             self._file.seek(0)
             self._head = self._file.read(head)
-        if want is not None:  # a window that was cut is none
+        if want is not None:  # a window that was cut does not count
             self._file.truncate(len(self._head) + self.n * each)
 
     def __enter__(self) -> Kept:

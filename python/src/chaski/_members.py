@@ -32,7 +32,7 @@ class Ragged(NamedTuple):
     """A field whose rows have different lengths: row k is `values[offsets[k]:offsets[k + 1]]`.
 
     In batches of `chaski.torch` both are tensors. With v windows of each sample there is a row for
-    each window, as in `batch["image"].flatten(0, 1)`: those of sample k begin at k * v.
+    each window, as in `batch["image"].flatten(0, 1)`: the windows of sample k begin at k * v.
 
     Attributes:
         offsets: int64, rows + 1.

@@ -194,7 +194,7 @@ def paste(
         keeps = None
         if resume is not None:
             keeps = Keeps(resume, several is not None, _hash(scenes, grid, how))
-        _paste_scenes(predictions, scenes, line, sides, keeps, several is not None, timeout)
+        _paste_scenes(predictions, scenes, line, sides, keeps, timeout)
         return
     else:
         raise SpecError(
@@ -268,7 +268,6 @@ def _paste_scenes(
     line: list[str],
     sides: tuple[int, int],
     keeps: Keeps | None,
-    several: bool,
     timeout: float | None,
 ) -> None:
     """Pastes the windows of scenes, one scene after the other."""
@@ -280,7 +279,7 @@ def _paste_scenes(
     with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
         windows = _in_turn(placed, total, f, done)
         for scene in scenes:
-            if keeps is not None and several and scene.end <= keeps.first:
+            if keeps is not None and scene.end <= keeps.first:
                 if not os.path.exists(scene.out):
                     raise SpecError(
                         f"out has no map {scene.out!r}, which was there for {keeps.given!r}: give "
