@@ -32,7 +32,6 @@ func (d *dataset) compileBoxes(ctx context.Context, _ *Engine, _ *shuffle.Sample
 	if d.boxes, err = rows.Bounds(ctx, d.table, d.sampler.BoxColumns()); err != nil {
 		return fault.WithFile(err, d.source.Source)
 	}
-	d.hasDigest = true
 	for i := range d.boxes {
 		for _, v := range d.boxes[i] {
 			d.digest.Number(math.Float64bits(v))

@@ -303,7 +303,7 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	}
 	if e.spec.IDs { // the samples are found, and nothing else of them is read
 		for _, d := range e.sets {
-			d.rasters, d.values, d.vectors, d.views, d.tensors = nil, nil, nil, nil, nil
+			d.rasters, d.values, d.vectors, d.views = nil, nil, nil, nil
 		}
 	} else if err := e.addSizes(); err != nil {
 		return err
@@ -435,11 +435,11 @@ func (e *Engine) fillsFloats() bool {
 // digest returns a hash of the data, beyond the fingerprints, that the order depends on: selected
 // rows, weights, sizes, boxes. It is empty if the order depends on nothing else.
 func (e *Engine) digest() string {
-	hasher, chosen := digest.New(), false
+	hasher, chosen, none := digest.New(), false, digest.New().Sum()
 	for _, set := range e.sets {
 		sum := set.digest.Sum()
 		_, _ = hasher.Write(sum[:])
-		chosen = chosen || set.hasDigest
+		chosen = chosen || sum != none
 	}
 	if !chosen {
 		return ""

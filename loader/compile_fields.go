@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -87,7 +86,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err := cmp.Or(d.compileParts(field, &asset, policy), d.setSteps(field, &compiled, steps)); err != nil {
 			return rows.InField(compiled.Name, err)
 		}
-		d.remarks(&compiled, &asset, count)
+		d.remarks.add(&compiled, &asset, count)
 		if d.kind.Ground { // each field finds its pixels by its own place
 			d.rasters = append(d.rasters, field)
 			continue
@@ -99,7 +98,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		// Fields of one file lie together.
 		if field.Ground != spec.IgnoreGround && (lead.Place == nil || asset.Place == nil) &&
 			asset.Name() != lead.Name() {
-			d.placeless = append(d.placeless, field.Name)
+			d.remarks.placeless = append(d.remarks.placeless, field.Name)
 		}
 		d.rasters = append(d.rasters, field)
 	}
@@ -147,7 +146,7 @@ func (d *dataset) compileParts(field *pixels.Raster, stack *catalog.Asset, polic
 	}
 	err = field.EachPart(stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		if said := partial(part, &stack.Parts[k], l); said != "" {
-			d.partial = append(d.partial, said)
+			d.remarks.partial = append(d.remarks.partial, said)
 		}
 		return nil
 	})
@@ -283,38 +282,4 @@ func (d *dataset) notPaths(err error, columns []int) error {
 		}
 	}
 	return err
-}
-
-// remarks notes what the log says of a field and its first asset. count is as CheckTimes returned it.
-func (d *dataset) remarks(field *Field, first *catalog.Asset, count catalog.StepCount) {
-	if first.Index.Alpha && field.Bands == nil && field.BandNames == nil {
-		d.opaque = append(d.opaque, field.Name)
-	}
-	if first.TakenForPicture() {
-		x := first.Index
-		d.pictures = append(d.pictures, fmt.Sprintf("%s (%d, %d, %d)", field.Name, x.Height, x.Width, x.Bands))
-	}
-	if n := first.Index.Steps(); len(field.Times) > 0 && slices.Max(field.Times) >= n {
-		said := fmt.Sprintf("%s (%d of the first file)", field.Name, n)
-		if count.Of > 0 {
-			said = fmt.Sprintf("%s (%d of the first file; %d of %d files lack some)", field.Name, n, count.Lacking,
-				count.Of)
-		}
-		d.lacking = append(d.lacking, said)
-	}
-	if x := first.Index; x.Joint != "" && x.Mask == nil && field.NoData == nil {
-		d.joint = append(d.joint, field.Name+" ("+x.Joint+")")
-	}
-	for _, value := range slices.Concat(field.NoData...) {
-		num := first.Index.DType.Num()
-		if _, ok := kernel.IntBits(num, float64(value)); first.Index.DType.Integer() && num != kernel.None && !ok {
-			d.unheld = append(d.unheld, fmt.Sprintf("%s (%v in %s)", field.Name, float64(value), first.Index.DType))
-		}
-	}
-	if d.unplaced == nil {
-		d.unplaced = first.Fault(first.Unplaced("geo needs"))
-	}
-	if first.Place != nil && first.Place.Boxed {
-		d.boxed = append(d.boxed, field.Name)
-	}
 }

@@ -27,6 +27,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {
 		return empty, err
 	}
+	d.remarks.log(e, d)
 	if err := d.checkGround(ctx, e); err != nil {
 		return empty, err
 	}
@@ -245,7 +246,7 @@ func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source
 	var err error
 	switch {
 	case !counts:
-	case d.coverage != nil:
+	case d.limited.by != nil:
 		err = d.limitGrid(ctx, sampler, items, row)
 	case d.sizes.one != nil && items > 0: // no loop over the items, which may be millions
 		sampler.Runs, err = shuffle.EqualRuns(items, count(0))
@@ -257,7 +258,6 @@ func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source
 
 // digestRows adds rows, under a name, to the digest of the data.
 func (d *dataset) digestRows(what string, rows []uint32) {
-	d.hasDigest = true
 	d.digest.Record([]byte(what))
 	// Otherwise two lists could be joined into the bytes of one.
 	d.digest.Number(uint64(len(rows)))
@@ -268,7 +268,6 @@ func (d *dataset) digestRows(what string, rows []uint32) {
 
 // digestSeries adds the rows of all sequences to the digest of the data.
 func (d *dataset) digestSeries(s *shuffle.Series) {
-	d.hasDigest = true
 	rows := make([]int64, s.Length())
 	for i := range s.Len() {
 		s.Rows(i, rows)

@@ -70,10 +70,9 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 	if err != nil {
 		return nil, err
 	}
-	d.hasDigest = true
 	_, _ = d.digest.Write(counts.Hash[:])
 	if d.kind.DropsWindows {
-		d.coverage = counts
+		d.limited.by = counts
 		return d.rows, nil
 	}
 	if d.kind.ByCoverage {
@@ -84,25 +83,25 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 	if d.rows, err = counts.Covered(ctx, &planned, n, row); err != nil {
 		return nil, fault.WithFile(err, d.sampler.Coverage)
 	}
-	d.limited = [2]int64{n, int64(len(d.rows))}
+	d.limited = limited{all: n, left: int64(len(d.rows))}
 	return d.rows, nil
 }
 
 // limitGrid sets the windows of a grid that Sampler.MaxNoData leaves.
 func (d *dataset) limitGrid(ctx context.Context, to *shuffle.Sampler, items int64, row func(i int64) int64) error {
-	all, err := d.coverage.LimitGrid(ctx, to, items, func(i int64) (int64, int, int) {
+	all, err := d.limited.by.LimitGrid(ctx, to, items, func(i int64) (int64, int, int) {
 		size := d.sizes.of(row(i))
 		return row(i), int(size.Height), int(size.Width)
 	})
-	d.limited[0] += all
-	d.limited[1] += int64(len(to.Windows))
+	d.limited.all += all
+	d.limited.left += int64(len(to.Windows))
 	return fault.WithFile(err, d.sampler.Coverage)
 }
 
 // tellLimited logs how many windows, or rows, Sampler.MaxNoData leaves out. It is an error if none is left.
 func (d *dataset) tellLimited(e *Engine) error {
-	d.coverage = nil // it is needed no more
-	what, all, left := "samples", d.limited[0], d.limited[1]
+	d.limited.by = nil // it is needed no more
+	what, all, left := "samples", d.limited.all, d.limited.left
 	if d.kind.DropsWindows {
 		what = "windows"
 	}
@@ -123,7 +122,6 @@ func (d *dataset) compileWeights(ctx context.Context, e *Engine, _ *shuffle.Samp
 	if d.weights, err = rows.OpenWeights(ctx, d.sampler.Weights, e.options, d.table); err != nil {
 		return err
 	}
-	d.hasDigest = true
 	_, _ = d.digest.Write(d.weights.Hash[:])
 	return nil
 }

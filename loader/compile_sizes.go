@@ -89,13 +89,13 @@ func (d *dataset) compileViews() (planned []shuffle.Sampler, _ error) {
 	if len(d.rasters) == 0 {
 		return nil, fmt.Errorf("spec: several windows of a sample need a raster")
 	}
-	d.views = []*dataset{d}
+	d.views = &views{all: []*dataset{d}}
 	for i := range d.sampler.Views {
 		view, err := d.ofView(d.sampler.Views[i])
 		if err != nil {
 			return nil, spec.InWindow(i+1, err)
 		}
-		d.views = append(d.views, view)
+		d.views.all = append(d.views.all, view)
 		plan := view.sampler.Plan(d.alignY, d.alignX)
 		if d.kind.Ground {
 			plan.Kind = &shuffle.Beside{Side: d.sideOf(view), Overlap: view.sampler.MinOverlap}
@@ -103,21 +103,21 @@ func (d *dataset) compileViews() (planned []shuffle.Sampler, _ error) {
 		planned = append(planned, plan)
 	}
 	counts := map[*dataset]int{}
-	for _, view := range d.views {
+	for _, view := range d.views.all {
 		size := shuffle.Box{H: view.sampler.Height, W: view.sampler.Width}
 		same := func(o *dataset) bool { return o.sampler.Height == size.H && o.sampler.Width == size.W }
-		if view.tensor = slices.IndexFunc(d.tensors, same); view.tensor < 0 {
-			view.tensor = len(d.tensors)
-			d.tensors = append(d.tensors, view)
+		if view.tensor = slices.IndexFunc(d.views.sizes, same); view.tensor < 0 {
+			view.tensor = len(d.views.sizes)
+			d.views.sizes = append(d.views.sizes, view)
 		}
-		lead := d.tensors[view.tensor]
+		lead := d.views.sizes[view.tensor]
 		view.place = counts[lead]
 		counts[lead]++
 	}
-	for _, view := range d.views {
-		view.views, view.tensors = d.views, d.tensors
+	for _, view := range d.views.all {
+		view.views = d.views
 		for _, raster := range view.rasters {
-			if err := raster.SetViews(counts[d.tensors[view.tensor]]); err != nil {
+			if err := raster.SetViews(counts[d.views.sizes[view.tensor]]); err != nil {
 				return nil, rows.InField(raster.Name, err)
 			}
 		}

@@ -43,24 +43,15 @@ type dataset struct {
 	sampler   Sampler            // the source's own or the spec's, with the size of the window
 	kind      spec.SamplerTraits // of the sampler
 	sized     map[int]*dataset   // the dataset for windows of the other sides of Sampler.Sizes
-	views     []*dataset         // with several windows of a sample, the dataset for each: the first one is itself
-	tensors   []*dataset         // the first view of each size, which has tensors of its own
-	tensor    int                // of a view, the index in tensors of the one with its size
+	views     *views             // with several windows of a sample
+	tensor    int                // of a view, the index in views.sizes of the one with its size
 	place     int                // of a view, its place along the axis v of the tensor
 	chip      [2]int             // height and width of the first asset of the first raster field
 	fields    []Field
 	table     *rows.Table
 	rasters   []*pixels.Raster
 	files     fileSteps
-	opaque    []string // raster fields whose files have an alpha band that they do not pick
-	pictures  []string // raster fields of arrays that are taken for pictures by their shape
-	partial   []string // what partial says of the first sample
-	unheld    []string // raster fields with values of nodata that the first file's dtype does not have
-	unplaced  error    // why the first raster of some field is not placed; see catalog.Asset.Unplaced
-	lacking   []string // raster fields that pick steps of time which the first file does not have
-	joint     []string // raster fields whose files have nodata values of all bands together (chunk.Index.Joint)
-	placeless []string // raster fields that the first sample cannot place beside the first one
-	boxed     []string // raster fields for which the catalog has bounds without transforms
+	remarks   remarks
 	values    []valueField
 	vectors   []*shapes.Field
 	alignY    int
@@ -74,16 +65,36 @@ type dataset struct {
 	perWorker int64      // about how many bytes a worker holds after it has read the first sample; -1: unknown
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
-	coverage  *rows.Weights // of Sampler.MaxNoData, while the dataset is opened
-	limited   [2]int64      // how many windows, or rows, there are without MaxNoData and with it
-	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
-	clock     rowTimes      // for Spec.Geo
-	ground    *scenes.Set   // nil unless windows lie on the ground
+	limited   limited
+	boxes     [][4]float64 // left, top, width and height for each row; nil unless windows are boxes of rows
+	clock     rowTimes     // for Spec.Geo
+	ground    *scenes.Set  // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	badScenes leftOut       // with ground
 	rows      []uint32      // rows that the subset selects; nil for all
 	digest    digest.Digest // of the selected rows and all other data that the order depends on
-	hasDigest bool          // something was written to digest
+}
+
+// views are the several windows that a sample may have. Each is a dataset of its own with another sampler, as windows
+// of another size are. All views of a field are one unit of work, which decodes the chunks that several of them need
+// once.
+type views struct {
+	all   []*dataset // for each window of a sample, in order
+	sizes []*dataset // the first view of each size, which has tensors of its own
+}
+
+// remarks is what the log says of a source once it is open, by its first sample.
+type remarks struct {
+	of        [][]string // for each of remarkKinds, the raster fields that it holds for
+	placeless []string   // raster fields that the first sample cannot place beside the first one
+	partial   []string   // what partial says
+	unplaced  error      // why the first raster of some field is not placed; see catalog.Asset.Unplaced
+}
+
+// limited counts the windows, or rows, that Sampler.MaxNoData leaves.
+type limited struct {
+	by        *rows.Weights // the counts of valid pixels, while the dataset is opened
+	all, left int64         // without MaxNoData and with it
 }
 
 // assetSizes holds the sizes of the assets in the first raster field: of all or of none.

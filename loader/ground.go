@@ -90,7 +90,6 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		}
 	}
 	to.Kind = set.Ground
-	d.hasDigest = true
 	set.Digest(d.digest)
 	return nil
 }
@@ -184,7 +183,7 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	}
 	list := make([]scenes.Scene, count)
 	d.badScenes.of = count
-	var mu sync.Mutex // guards d.left
+	var mu sync.Mutex // guards d.badScenes
 	// At least 4, because reading a header is mostly waiting.
 	err := each.Of(ctx, count, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		number, lead := d.leads(row(i))
@@ -348,44 +347,8 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 
 // checkGround compares the places of the rasters of all selected rows, where a catalog knows them. It logs how many
 // rows are misplaced. With the policy "error" the first of them is its error, because the run would meet it anyway, but
-// hours later. It also logs that the first sample has rasters without a place, which therefore cannot be compared.
+// hours later.
 func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
-	if len(d.placeless) > 0 {
-		e.options.Logger.Info("rasters without a place on the ground are paired by their sizes alone", "source",
-			d.source.Source, "fields", d.placeless)
-	}
-	if len(d.opaque) > 0 {
-		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor "+
-			"unless bands picks it, as data", "source", d.source.Source, "fields", d.opaque)
-	}
-	if len(d.pictures) > 0 {
-		e.options.Logger.Warn("arrays of these shapes are taken for pictures (y, x, b): dims of a field says "+
-			`otherwise, as dims="b y x"`, "source", d.source.Source, "fields", d.pictures)
-	}
-	if len(d.partial) > 0 {
-		e.warnPartial(d, d.partial...)
-	}
-	if len(d.unheld) > 0 {
-		e.options.Logger.Warn("no pixel equals these values of nodata, which the files' dtype does not have", "source",
-			d.source.Source, "fields", d.unheld)
-	}
-	if e.spec.Geo && d.unplaced != nil {
-		e.options.Logger.Warn("members of geo are NaN where the place of a raster is not known", "source",
-			d.source.Source, "first", fault.Line(d.unplaced))
-	}
-	if len(d.joint) > 0 {
-		e.options.Logger.Warn("the files have nodata values of all bands together (NODATA_VALUES, or a transparent "+
-			"colour): such pixels are read as valid ones; 'gdal_translate -mask mask IN OUT.tif' makes a mask of them",
-			"source", d.source.Source, "fields", d.joint)
-	}
-	if len(d.lacking) > 0 {
-		e.options.Logger.Warn("times picks steps that the first file does not have: steps that a file lacks are "+
-			"padding, and \"steps\" of a batch is 0 there", "source", d.source.Source, "fields", d.lacking)
-	}
-	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.kind.Ground) {
-		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+
-			"'chaski index' makes a catalog with transforms", "source", d.source.Source, "fields", d.boxed)
-	}
 	if len(d.rasters) < 2 || d.table.Misplaced == nil || d.kind.Ground {
 		return nil
 	}

@@ -15,7 +15,7 @@ func (d *dataset) resamples() bool {
 // pooled reports whether chunks of windows come from tiles that workers share: of windows drawn tile by tile, and of
 // views that lie beside them.
 func (d *dataset) pooled() bool {
-	return d.kind.Tiles || d.views != nil && d.views[0].kind.Tiles && d.sampler.MinOverlap > 0
+	return d.kind.Tiles || d.views != nil && d.views.all[0].kind.Tiles && d.sampler.MinOverlap > 0
 }
 
 // drawsNoCorner reports whether tickets may not name the corners of windows.

@@ -385,9 +385,9 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 	imageThere, there bool, k int, b *batch.Batch, view *dataset) {
 	t.Helper()
 	suffix := ""
-	if h, w := view.sampler.Height, view.sampler.Width; len(view.tensors) > 1 && h == w {
+	if h, w := view.sampler.Height, view.sampler.Width; len(view.ofSizes()) > 1 && h == w {
 		suffix = fmt.Sprintf(".%d", h)
-	} else if len(view.tensors) > 1 {
+	} else if len(view.ofSizes()) > 1 {
 		suffix = fmt.Sprintf(".%dx%d", h, w)
 	}
 	img, val, mask := b.Tensor("image"+suffix), b.Tensor("image_valid"+suffix), b.Tensor("mask"+suffix)

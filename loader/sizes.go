@@ -62,7 +62,6 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine) error {
 // digestSizes adds the sizes of all assets to the digest of the data, because the order of these
 // samplers depends on them.
 func (d *dataset) digestSizes(ctx context.Context) error {
-	d.hasDigest = true
 	for row := range d.table.N {
 		size := d.sizes.of(row)
 		d.digest.Number(uint64(uint32(size.Height)) | uint64(uint32(size.Width))<<32)

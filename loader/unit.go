@@ -99,9 +99,9 @@ func viewOrder(view int) int64 { return int64(view) + 1 }
 // views decodes all windows of a raster field of a sample. What is needed twice is announced, and then decoded once.
 func (u workUnit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
 	engine, tiles := u.p.engine, r.ForViews()
-	draws := make([]shuffle.Draw, len(d.views))
+	draws := make([]shuffle.Draw, len(d.views.all))
 	explain := engine.explaining(d)
-	for i, view := range d.views {
+	for i, view := range d.views.all {
 		draws[i] = engine.plan.View(draw, i)
 		if view.pooled() {
 			continue
@@ -114,7 +114,7 @@ func (u workUnit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row in
 		tiles.Plan(viewOrder(i), chunks)
 		defer tiles.Forget(viewOrder(i), chunks)
 	}
-	for i, view := range d.views {
+	for i, view := range d.views.all {
 		u.view = i
 		if err := u.window(r, view, &draws[i], row); err != nil {
 			return err

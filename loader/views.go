@@ -5,15 +5,12 @@ import (
 	"slices"
 )
 
-// A sample may have several windows, its views. Each is a dataset of its own with another sampler, as windows of
-// another size are. All views of a field are one unit of work, which decodes the chunks that several of them need once.
-
 // ofViews returns the dataset for each window of a sample.
 func (d *dataset) ofViews() []*dataset {
 	if d.views == nil {
 		return []*dataset{d}
 	}
-	return d.views
+	return d.views.all
 }
 
 // view returns the dataset for window number i of a sample.
@@ -21,7 +18,7 @@ func (d *dataset) view(i int) *dataset {
 	if d.views == nil {
 		return d
 	}
-	return d.views[i]
+	return d.views.all[i]
 }
 
 // viewShape returns the shape and the axes of a tensor with a value for each of n windows of each row.
@@ -45,10 +42,10 @@ func (d *dataset) vectorOf(field int) int { return d.tensor*len(d.vectors) + fie
 
 // ofSizes returns the first view of each size, which stands for the tensors of that size.
 func (d *dataset) ofSizes() []*dataset {
-	if d.tensors == nil {
+	if d.views == nil {
 		return []*dataset{d}
 	}
-	return d.tensors
+	return d.views.sizes
 }
 
 // layoutOf returns the index in layout.rasters of the tensor of a field.
@@ -58,7 +55,7 @@ func (d *dataset) layoutOf(field int) int { return d.tensor*len(d.rasters) + fie
 // the size.
 func (d *dataset) tensorName(name string) string {
 	switch {
-	case name == "" || len(d.tensors) < 2:
+	case name == "" || d.views == nil || len(d.views.sizes) < 2:
 		return name
 	case d.sampler.Height == d.sampler.Width:
 		return fmt.Sprintf("%s.%d", name, d.sampler.Height)
@@ -71,9 +68,9 @@ func (d *dataset) sameViews(first *dataset) error {
 	same := func(a, b *dataset) bool {
 		return a.sampler.Height == b.sampler.Height && a.sampler.Width == b.sampler.Width
 	}
-	if slices.EqualFunc(d.views, first.views, same) {
+	if d.views == first.views || slices.EqualFunc(d.ofViews(), first.ofViews(), same) {
 		return nil
 	}
 	return fmt.Errorf("samples have %d windows, and in the first source %d, or windows of other sizes: a mixture's "+
-		"batches need the same", max(len(d.views), 1), max(len(first.views), 1))
+		"batches need the same", len(d.ofViews()), len(first.ofViews()))
 }

@@ -57,7 +57,7 @@ func (d *dataset) overlapping(p *shuffle.Plan, draw *shuffle.Draw, share float64
 	pad bool) (shuffle.Box, error) {
 	lead := *draw
 	lead.View = 0
-	first, err := d.views[0].window(p, &lead, height, width, pad)
+	first, err := d.views.all[0].window(p, &lead, height, width, pad)
 	if err != nil {
 		return first, err
 	}
