@@ -19,6 +19,7 @@ from pathlib import Path
 import chaski
 import numpy as np
 
+FORMS = "now", "later, first", "later", "later, not writeable", "later, scores"
 ITEMS = 100  # chips, of which each has so many windows that there are as many samples as asked for
 
 
@@ -67,21 +68,25 @@ def main() -> None:
             for i in range(ITEMS):
                 np.save(folder / f"{i:03}.npy", np.zeros((1, 8, 8), np.uint8))
             window = chaski.RandomWindow((4, 4), per_asset=samples // ITEMS)
-            with chaski.load(folder, window=window, batch_size=16) as loader:
-                weights = np.random.default_rng(0).random(samples, np.float32)
-                next(iter(loader))
-                calls: dict[str, list[tuple[float, ...]]] = {}
-                number = 0
-                for _ in range(o.rounds):
-                    for form in ("now", "later", "later, not writeable"):
+            weights = np.random.default_rng(0).random(samples, np.float32)
+            calls: dict[str, list[tuple[float, ...]]] = {}
+            number = 0
+            for _ in range(o.rounds):
+                with chaski.load(folder, window=window, batch_size=16) as loader:
+                    batch = next(iter(loader))
+                    for form in FORMS:
                         weights.flags.writeable = True
                         weights[number] = 0  # another file, which the engine has not open
                         number += 1
                         weights.flags.writeable = form != "later, not writeable"
                         step = None if form == "now" else len(loader)
+                        given: object = weights
+                        if form == "later, scores":
+                            given = loader.scores(folder / "w")
+                            given.add(batch, np.full(len(batch["sample"]), number))
                         before = engines()
                         call = timed(
-                            functools.partial(loader.reweight, weights, step, folder=folder / "w")
+                            functools.partial(loader.reweight, given, step, folder=folder / "w")
                         )
                         state = timed(loader.state_dict)
                         both = call[1] + state[1]

@@ -256,6 +256,64 @@ def test_weights_of_a_later_step_are_written_in_a_thread(
     ).all()
 
 
+def test_copies_of_weights_share_their_memory_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, go = _walk.written, threading.Event()
+    arrays = []
+
+    def late(array: Array, folder: Any) -> Any:
+        arrays.append(array)
+        assert go.wait(600)
+        return write(array, folder)
+
+    monkeypatch.setattr(_walk, "written", late)
+    later = WEIGHTS[::-1].copy()
+    with load() as loader:
+        weights = WEIGHTS.copy()
+        loader.reweight(weights, 10, folder=tmp_path)
+        weights[:] = later  # while the first are not written
+        loader.reweight(weights, 20, folder=tmp_path)
+        weights[:] = 0
+        go.set()
+        loader.state_dict()
+        weights[:] = WEIGHTS * 2
+        loader.reweight(weights, 30, folder=tmp_path)
+        weights[:] = 0
+        loader.state_dict()
+        mine = later.copy()
+        mine.flags.writeable = False  # not copied, and not memory for others, whatever it becomes
+        loader.reweight(mine, 40, folder=tmp_path)
+        loader.state_dict()
+        mine.flags.writeable = True
+        loader.reweight(weights + 1, 45, folder=tmp_path)
+        loader.state_dict()
+        samples = take(loader, len(loader)).ravel()
+    assert (mine == later).all() and arrays[3] is mine
+    assert not np.shares_memory(arrays[0], arrays[1])
+    assert any(np.shares_memory(arrays[2], a) for a in arrays[:2])
+    places = zip((10, 20, 30, 40), (WEIGHTS, later, WEIGHTS, later), strict=True)
+    for step, held in places:
+        positions = np.arange(step * BATCH, min(step + 10, 45) * BATCH)
+        assert (samples[positions] == order.drawn(SEED, 0, positions, held)).all()
+
+
+def test_what_is_known_is_refused_by_the_call(tmp_path: Path) -> None:
+    fixed = np.zeros(ROWS, np.float32)
+    fixed.flags.writeable = False
+    with load() as loader:
+        for weights in (np.zeros(ROWS), -np.zeros(ROWS), np.zeros(ROWS, bool), fixed):
+            with pytest.raises(chaski.SpecError, match="all 1000 rows are 0"):
+                loader.reweight(weights, 3, folder=tmp_path)
+        with pytest.raises(chaski.SpecError, match="1000 samples has no room for each of 1000"):
+            loader.reweight(WEIGHTS, len(loader), folder=tmp_path, each_once=True)
+        assert "weights" not in loader.state_dict()
+    with load(rows=chaski.Rows(take=900)) as loader:
+        with pytest.raises(chaski.SpecError, match="900 samples has no room for each of 1000"):
+            loader.reweight(WEIGHTS, len(loader), folder=tmp_path, each_once=True)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_thread_that_cannot_write(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with load() as loader:

@@ -69,6 +69,31 @@ def test_means_are_those_of_a_slow_version(tmp_path: Path, decay: float) -> None
         means[0] = 1
 
 
+@pytest.mark.parametrize("step", [None, 2])
+def test_the_means_of_the_call_count(tmp_path: Path, step: int | None) -> None:
+    """Negative means, and those that are all 0, are refused; later losses change no weights."""
+    samples = {"sample": np.arange(0, ROWS, 2)}
+    with load() as loader:
+        scores = loader.scores(tmp_path, 0)
+        for low, message in ((0.0, "200 samples have a mean of 0"), (-0.5, "a mean of -0.5")):
+            scores.add(samples, np.full(ROWS // 2, low))
+            with pytest.raises(chaski.SpecError, match=message):
+                loader.reweight(scores, step)
+            assert "weights" not in loader.state_dict()
+        losses = np.arange(1, ROWS // 2 + 1, dtype=np.float32)
+        scores.add(samples, losses)
+        for _ in range(2):
+            loader.reweight(scores, step)
+            scores.add(samples, np.ones(ROWS // 2))
+            loader.state_dict()
+            scores.add(samples, losses)
+        drawn = np.concatenate([b["sample"] for b in loader])[BATCH * (step or 0) :]
+    want = np.full(ROWS, losses.mean())
+    want[::2] = losses
+    first = BATCH * (step or 0)
+    assert (drawn == order.drawn(SEED, 0, np.arange(first, ROWS), want)).all()
+
+
 def test_what_leaves_the_means_as_they_are(tmp_path: Path) -> None:
     with load() as loader:
         scores = loader.scores(tmp_path)

@@ -344,9 +344,9 @@ class Loader:
         of later steps that the engine works on already are asked for anew.
 
         Weights from the next step on are written and opened before the call returns. Those of a
-        later step are copied, unless the array is not writeable, and a thread writes them:
-        `state_dict`, and the loop where it asks for the first batch with them, wait for it, and
-        raise its errors.
+        later step are copied, unless the array is not writeable, into memory that the loader keeps
+        for the next call, and a thread writes them: `state_dict`, and the loop where it asks for
+        the first batch with them, wait for it, and raise its errors.
 
         Args:
             weights: a number of at least 0 for each sample, or for each row if all have equally
@@ -367,7 +367,8 @@ class Loader:
         """
         if isinstance(weights, str) and not weights.endswith((".npy", ".parquet")):
             weights = self._samples.column(weights)
-        self._walk.reweight(weights, from_step, folder, each_once)
+        samples = self._samples.count() if each_once else 0
+        self._walk.reweight(weights, from_step, folder, each_once, samples)
 
     @entry
     def scores(self, folder: str | os.PathLike[str], decay: float = 0.5) -> Scores:

@@ -102,22 +102,29 @@ class Scores:
 
     def weights(self) -> npt.NDArray[np.float32]:
         """Returns a weight for each sample: its mean, or the mean of all where no loss came yet."""
-        total, seen = 0.0, 0
-        for piece in self._pieces():
-            known = piece[~np.isnan(piece)]
-            total, seen = total + float(known.sum(dtype=np.float64)), seen + known.size
-        out: npt.NDArray[np.float32] = self._means.copy()
-        out[np.isnan(out)] = total / seen if seen else 1
-        return out
+        return weights_of(self._means.copy())
 
-    def _pieces(self) -> Iterator[Array]:
-        return (self._means[i : i + _PIECE] for i in range(0, len(self), _PIECE))
+    def copy_to(self, out: Array) -> None:
+        """Copies the means, of which `weights_of` makes weights.
+
+        Raises:
+            SpecError: they cannot be weights: one is negative, or all are 0.
+        """
+        low = high = np.float32(np.nan)  # of no means
+        for first in range(0, len(self), _PIECE):
+            piece = out[first : first + _PIECE]
+            np.copyto(piece, self._means[first : first + _PIECE])
+            low, high = np.fmin(low, np.fmin.reduce(piece)), np.fmax(high, np.fmax.reduce(piece))
+        if low < 0:
+            raise SpecError(f"a mean of {low} is no weight: make weights of at least 0 of them")
+        if high == 0:
+            raise SpecError(f"all {len(self)} samples have a mean of 0: one must be above it")
 
     def save(self) -> tuple[str, str]:
         """Writes the means below the folder, unless that is done. Returns the path and the hash."""
         if self._file is None:
             head = _MAGIC + len(self).to_bytes(8, "little")
-            data = (np.ascontiguousarray(p, "<f4").data.cast("B") for p in self._pieces())
+            data = (np.ascontiguousarray(p, "<f4").data.cast("B") for p in _pieces(self._means))
             self._file = write_hashed(self.folder, itertools.chain([head], data), "means")
         return self._file
 
@@ -142,3 +149,18 @@ class Scores:
         """Forgets all losses."""
         self._means.fill(np.nan)
         self._file = None
+
+
+def weights_of(means: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Returns means, in which samples without a loss have got the mean of all others, or 1."""
+    total, seen = 0.0, 0
+    for piece in _pieces(means):
+        known = piece[~np.isnan(piece)]
+        total, seen = total + float(known.sum(dtype=np.float64)), seen + known.size
+    for piece in _pieces(means):
+        piece[np.isnan(piece)] = total / seen if seen else 1
+    return means
+
+
+def _pieces(means: npt.NDArray[np.float32]) -> Iterator[npt.NDArray[np.float32]]:
+    return (means[i : i + _PIECE] for i in range(0, len(means), _PIECE))

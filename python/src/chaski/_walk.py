@@ -20,16 +20,17 @@ from chaski._ledger import Ledger
 from chaski._link import Link
 from chaski._plain import count
 from chaski._run import Job, Moves, Run, resting
-from chaski._scores import Scores
+from chaski._scores import Scores, weights_of
 from chaski._weights import (
+    Array,
     Change,
     Changes,
+    Copies,
     File,
     at_once,
     check_ranks,
     in_background,
     read,
-    taken,
     written,
 )
 from chaski.errors import Error, SpecError, UnavailableError
@@ -59,7 +60,7 @@ class Walk:
         self._batch_size: int = link.asked["batch_size"]
         self._samples: int = d.reply.samples
         self._start_state = State(d.reply.spec_hash, link.asked["seed"], 0, 0, run=d.run)
-        self._changes = Changes()
+        self._changes, self._copies = Changes(), Copies()
         self._scores: Scores | None = None
         self._means: tuple[str, str] | None = None  # of the state that was loaded
         self._loop: Callable[[], Loop | None] = lambda: None
@@ -232,9 +233,15 @@ class Walk:
         from_step: int | None,
         folder: str | os.PathLike[str] | None,
         each_once: bool,
+        samples: int,
     ) -> None:
-        """See `chaski.Loader.reweight`."""
+        """See `chaski.Loader.reweight`. With each_once, the dataset has so many samples."""
         self._link.check()
+        if each_once and self._samples <= samples:
+            raise SpecError(
+                f"each_once: an epoch of {self._samples} samples has no room for each of {samples} "
+                "once and others by weight: take more, with Rows(take=...)"
+            )
         at = self._at
         epoch, now = self._next_place() if self._loop() is None else (at.epoch, at.step)
         step = now if from_step is None else count("from_step", from_step, 0)
@@ -251,17 +258,15 @@ class Walk:
                 f"not known to it; it begins with an epoch, at from_step={self._steps}"
             )
         if isinstance(weights, Scores):
-            folder, weights = folder or weights.folder, weights.weights()
-            weights.flags.writeable = False
+            folder = folder or weights.folder
         if folder is None:
             raise SpecError("folder is None: it must be where the file of the weights lies")
-        array, to = read(weights), folder
-        check_ranks(array, (epoch, first), self._link.world_size)
-        if ahead and not isinstance(weights, str | os.PathLike):
-            array = taken(array)
+        array, room = self._fixed(weights, (epoch, first), bool(ahead))
 
-        def write() -> File:
-            made = written(array, to)
+        def write(to: str | os.PathLike[str] = folder) -> File:
+            made = written(weights_of(array) if isinstance(weights, Scores) else array, to)
+            if room is not None:
+                self._copies.give_back(room)
             self._open(Weights(made.path, made.hash, each_once, epoch, first), early=bool(ahead))
             return made
 
@@ -272,6 +277,25 @@ class Walk:
             if (loop := self._loop()) is not None:
                 loop.begin_again()
             self._end_run()
+
+    def _fixed(
+        self, weights: Any, place: tuple[int, int], keep: bool
+    ) -> tuple[Array, Array | None]:
+        """Returns weights, or means, and the memory of their copy if there is one.
+
+        With keep, the caller of `reweight` may change its array afterwards.
+        """
+        if isinstance(weights, Scores):
+            room = self._copies.room(len(weights))
+            weights.copy_to(room)
+            check_ranks(room, place, self._link.world_size)
+            return room, room
+        given = read(weights)
+        check_ranks(given, place, self._link.world_size)
+        if not keep or isinstance(weights, str | os.PathLike):
+            return given, None
+        array = self._copies.take(given)
+        return array, None if array is given else array
 
     def _open(self, weights: Weights, early: bool) -> None:
         """Has the engine open weights; early is for a thread, beside the loop."""

@@ -134,24 +134,45 @@ def read(weights: Any) -> Array:
     return array
 
 
-def taken(array: Array) -> Array:
-    """Returns weights that the caller cannot change: a copy, unless nobody can write to them.
+class Copies:
+    """Copies of weights that the caller may change. The memory of one is kept for the next.
 
-    Raises:
-        SpecError: a weight is negative, infinite or not a number.
+    The kernel may take ten times as long to find new memory as a copy takes, where it is used.
     """
-    # The base of a view may be written to.
-    fixed = array.base is None and not array.flags.writeable
-    out = array if fixed else np.empty(array.size, np.float32)
-    # One thread: where pages are new, two wait for one another longer than they copy.
-    for begin in range(0, array.size, _PIECE):
-        piece = array[begin : begin + _PIECE]
-        with np.errstate(over="ignore"):
-            single = piece.astype(np.float32, copy=False)
-        if not fixed:
-            out[begin : begin + len(piece)] = single
-        _check(single, piece, begin)
-    return out
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+
+    def take(self, array: Array) -> Array:
+        """Returns weights that the caller cannot change: a copy, unless nobody can write to them.
+
+        Raises:
+            SpecError: a weight is negative, infinite or not a number, or all are 0.
+        """
+        # The base of a view may be written to.
+        fixed = array.base is None and not array.flags.writeable
+        out = array if fixed else self.room(array.size)
+        largest = 0.0
+        # One thread: where pages are new, two wait for one another longer than they copy.
+        for begin in range(0, array.size, _PIECE):
+            piece = array[begin : begin + _PIECE]
+            with np.errstate(over="ignore"):
+                single = piece.astype(np.float32, copy=False)
+            if not fixed:
+                out[begin : begin + len(piece)] = single
+            largest = max(largest, _check(single, piece, begin))
+        if not largest:
+            raise SpecError(f"the weights of all {array.size} rows are 0: one must be above it")
+        return out
+
+    def room(self, n: int) -> Array:
+        """Returns memory for n weights, as float32."""
+        kept = self._kept.pop() if self._kept else None
+        return kept if kept is not None and kept.size == n else np.empty(n, np.float32)
+
+    def give_back(self, room: Array) -> None:
+        """Keeps memory of `room`, or a copy of `take`, for the next one."""
+        self._kept[:] = [room]
 
 
 def check_ranks(array: Array, place: tuple[int, int], ranks: int) -> None:
@@ -169,12 +190,14 @@ def check_ranks(array: Array, place: tuple[int, int], ranks: int) -> None:
         )
 
 
-def _check(single: Array, given: Array, first: int) -> None:
+def _check(single: Array, given: Array, first: int) -> float:
+    """Returns the largest weight."""
     # Numbers of at least 0 are ordered as their bits are, and all others but -0 lie above.
-    if single.view(np.uint32).max() <= _LARGEST:
-        return
-    if single.min() >= 0 and single.max() < np.inf:  # NaN is neither
-        return
+    if (top := single.view(np.uint32).max()) <= _LARGEST:
+        return float(top.view(np.float32))
+    largest = single.max()
+    if single.min() >= 0 and largest < np.inf:  # NaN is neither
+        return float(largest)
     wrong = int(np.flatnonzero(~((single >= 0) & np.isfinite(single)))[0])
     raise SpecError(
         f"the weight of row {first + wrong} is {given[wrong]}: it must be a finite number of at "
