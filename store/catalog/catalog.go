@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -86,23 +86,23 @@ type Options struct {
 
 // wants returns how the columns of a text table are read: as fields and conditions need them. Each asset of STAC items
 // has two names.
-func (o Options) wants(fields []Source, items bool) func(name string) text.Want {
+func (o Options) wants(fields []Source, items bool) func(name string) texts.Want {
 	names := slices.Clone(o.Columns)
 	for _, s := range fields {
 		names = append(names, s.columnName(), s.Blob, fileName(s.Field))
 	}
-	want := map[string]text.Want{}
+	want := map[string]texts.Want{}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	for _, name := range names {
-		if want[name] = text.Values; items {
-			want[text.AssetColumn(name)] = text.Values
+		if want[name] = texts.Values; items {
+			want[texts.AssetColumn(name)] = texts.Values
 		}
 	}
 	for _, s := range fields {
 		if s.Kind == Text {
-			want[s.columnName()] = text.Words
+			want[s.columnName()] = texts.Words
 			if s.Strings {
-				want[s.columnName()] = text.Written
+				want[s.columnName()] = texts.Written
 			}
 		}
 	}
@@ -111,17 +111,17 @@ func (o Options) wants(fields []Source, items bool) func(name string) text.Want 
 	}
 	for _, name := range o.Texts {
 		if !numbers(name) {
-			want[name] = text.Written
+			want[name] = texts.Written
 		}
 	}
 	for _, name := range o.Codes {
 		if !numbers(name) {
-			want[name] = max(want[name], text.Words)
+			want[name] = max(want[name], texts.Words)
 		}
 	}
-	return func(name string) text.Want {
-		if o.AllColumns && want[name] == text.Skipped {
-			return text.Typed
+	return func(name string) texts.Want {
+		if o.AllColumns && want[name] == texts.Skipped {
+			return texts.Typed
 		}
 		return want[name]
 	}
@@ -446,7 +446,7 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 }
 
 // readText reads the columns that want accepts of a text, or of the files of a glob.
-func (t *Table) readText(ctx context.Context, want func(name string) text.Want) (*columns.Table, error) {
+func (t *Table) readText(ctx context.Context, want func(name string) texts.Want) (*columns.Table, error) {
 	if source.IsWeb(t.src) || !listing.IsGlob(t.src) || !t.severalFiles() {
 		file, err := t.reader(ctx)
 		if err != nil {

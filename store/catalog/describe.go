@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
@@ -36,7 +36,7 @@ func IsTable(uri string) bool { return magic.Named(source.Name(uri)).Class.Table
 
 // DescribeCSV reads a CSV file, whose name says what separates its values. It does not close r.
 func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
-	held, err := columns.OpenText(ctx, r, name, func(string) text.Want { return text.Values })
+	held, err := columns.OpenText(ctx, r, name, func(string) texts.Want { return texts.Values })
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/source"
@@ -243,7 +243,7 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 	column, err := t.table.AnyColumn(name)
 	if err != nil {
 		// The asset of a STAC item, by its name.
-		if asset, aerr := t.table.Column(text.AssetColumn(name)); aerr == nil {
+		if asset, aerr := t.table.Column(texts.AssetColumn(name)); aerr == nil {
 			return asset, nil
 		}
 	}

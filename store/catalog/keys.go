@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
@@ -49,11 +49,11 @@ func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 	// A table of text has the columns of the fields alone, and the key must not depend on them.
 	if tab.Files == nil && (class == magic.CSV || class == magic.Items) {
 		var err error
-		tab, err = t.readText(ctx, func(name string) text.Want {
+		tab, err = t.readText(ctx, func(name string) texts.Want {
 			if slices.Contains(tab.Names(), name) || class == magic.Items {
-				return text.Written
+				return texts.Written
 			}
-			return text.Skipped // also numbers of columns, which would say that there is no header
+			return texts.Skipped // also numbers of columns, which would say that there is no header
 		})
 		if err != nil {
 			return nil, err

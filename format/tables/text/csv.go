@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/textguard"
@@ -36,43 +37,28 @@ const csvBuffer = 1 << 16
 // csvStep is how many bytes of values are charged at a time.
 const csvStep = 1 << 20
 
-// MaxBytes bounds a CSV file, which is read into memory, in bytes.
-const MaxBytes = 4 << 30
-
-// texts are the values of a column as they are written. A file has less than 4 GiB, so 32 bits hold an offset.
-type texts struct {
+// cells are the values of a column, as texts. A file has less than 4 GiB, so 32 bits hold an offset.
+type cells struct {
 	data []byte
 	offs []uint32 // text i is data[offs[i]:offs[i+1]]
 	null []bool   // nil: no row is null
 }
 
-func newTexts() texts { return texts{offs: []uint32{0}} }
+func newCells() cells { return cells{offs: []uint32{0}} }
 
-func (t *texts) len() int { return len(t.offs) - 1 }
+func (t *cells) len() int { return len(t.offs) - 1 }
 
-func (t *texts) at(row int) string { return string(t.data[t.offs[row]:t.offs[row+1]]) }
+func (t *cells) at(row int) string { return string(t.data[t.offs[row]:t.offs[row+1]]) }
 
-func add[T ~string | ~[]byte](t *texts, text T) {
+func add[T ~string | ~[]byte](t *cells, text T) {
 	t.data = append(t.data, text...)
 	t.offs = append(t.offs, uint32(len(t.data)))
 }
 
 // strings returns the column of the texts themselves.
-func (t *texts) strings() *tables.Vector {
+func (t *cells) strings() *tables.Vector {
 	return tables.NewBytes(tables.Type{Kind: tables.String}, t.data, t.offs, t.null)
 }
-
-// Want says how values that a text file has as strings are read.
-type Want uint8
-
-// Ways to read a column.
-const (
-	Skipped Want = iota // not at all
-	Values              // as numbers or booleans, if all of them are
-	Typed               // as Values, but strings if one is a code
-	Words               // as numbers, if all of them are of 64 bits and none is a code
-	Written             // as strings
-)
 
 // utf8Start skips a byte order mark, and refuses other encodings than UTF-8.
 func utf8Start(in *bufio.Reader) error {
@@ -164,7 +150,8 @@ func separated(in *bufio.Reader) (io.Reader, rune) {
 }
 
 // readCSV reads a CSV file, whose values comma separates, 0 if its first line says so: see Read.
-func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) Want) (*Table, error) {
+func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) texts.Want) (*texts.Table,
+	error) {
 	read := csvTable{ctx: ctx, want: want}
 	if err := read.all(r, comma); err != nil {
 		return nil, err
@@ -175,9 +162,9 @@ func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 // csvTable holds the rows of CSV files with the same columns.
 type csvTable struct {
 	ctx           context.Context
-	want          func(name string) Want
+	want          func(name string) texts.Want
 	names         []string
-	into          []*texts // nil: not wanted
+	into          []*cells // nil: not wanted
 	rows          int64
 	bytes, charge int64             // of the values, and how many of them are charged to the budget
 	paths         []string          // the columns of the paths of several files, behind those of the files
@@ -186,8 +173,8 @@ type csvTable struct {
 
 // all adds the rows of a file, whose values comma separates, 0 if its first line says so.
 func (t *csvTable) all(r source.Reader, comma rune) error {
-	if r.Size() > MaxBytes {
-		return fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(MaxBytes))
+	if r.Size() > texts.MaxBytes {
+		return fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(texts.MaxBytes))
 	}
 	var text io.Reader = source.Sequential(t.ctx, r, 0)
 	if comma == 0 {
@@ -232,10 +219,10 @@ func (t *csvTable) columns(names []string) error {
 	}
 	t.paths = slices.DeleteFunc(t.paths, func(name string) bool { return slices.Contains(names, name) })
 	t.names = slices.Concat(names, t.paths)
-	t.into = make([]*texts, len(t.names))
+	t.into = make([]*cells, len(t.names))
 	for i, name := range t.names {
-		if t.want(name) != Skipped {
-			column := newTexts()
+		if t.want(name) != texts.Skipped {
+			column := newCells()
 			t.into[i] = &column
 		}
 	}
@@ -290,7 +277,7 @@ func (t *csvTable) records(reader *csv.Reader, file *records, data []string) err
 }
 
 // table returns the table of all files.
-func (t *csvTable) table() (*Table, error) {
+func (t *csvTable) table() (*texts.Table, error) {
 	columns, err := heldColumns(t.ctx, t.names, t.into, t.want)
 	if err != nil {
 		return nil, err
@@ -311,17 +298,17 @@ func unpad(line []string) bool {
 }
 
 // heldColumns returns columns of texts by their names as want says. Those that are nil are left out.
-func heldColumns(ctx context.Context, names []string, from []*texts, want func(name string) Want) (map[string]held,
-	error) {
+func heldColumns(ctx context.Context, names []string, from []*cells, want func(name string) texts.Want) (
+	map[string]held, error) {
 	columns := map[string]held{}
 	for i, column := range from {
 		var err error
 		switch name := names[i]; {
 		case column == nil:
-		case want(name) == Written:
+		case want(name) == texts.Written:
 			columns[name] = held{values: column.strings()}
 		default:
-			if columns[name], err = infer(ctx, column, want(name)); err != nil {
+			if columns[name], err = infer(ctx, column.strings(), want(name)); err != nil {
 				return nil, err
 			}
 		}
@@ -330,7 +317,7 @@ func heldColumns(ctx context.Context, names []string, from []*texts, want func(n
 }
 
 // columnNames returns the names of the columns and, if the first line is no header, that line.
-func columnNames(head []string, want func(name string) Want) (names, data []string, err error) {
+func columnNames(head []string, want func(name string) texts.Want) (names, data []string, err error) {
 	if len(head) <= parquet.MaxColumns && hasNoHeader(head, want) {
 		return numbers(len(head)), head, nil
 	}
@@ -343,7 +330,7 @@ const noColumn = "\x00"
 
 // hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and the line
 // has neither the name of another one that is wanted, nor the numbers from 0 on as names.
-func hasNoHeader(head []string, want func(name string) Want) bool {
+func hasNoHeader(head []string, want func(name string) texts.Want) bool {
 	wanted := func(name string) bool { return want(name) != want(noColumn) }
 	if !slices.ContainsFunc(numbers(len(head)), wanted) {
 		return false

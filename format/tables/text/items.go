@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -39,7 +40,7 @@ const cellBytes = 2 * 9
 // they are numbers, strings, booleans or lists of these: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax,
 // the properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
 // timestamps. A property that an item lacks is null.
-func readItems(ctx context.Context, r source.Reader, want func(name string) Want) (*Table, error) {
+func readItems(ctx context.Context, r source.Reader, want func(name string) texts.Want) (*texts.Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
@@ -52,14 +53,14 @@ func readItems(ctx context.Context, r source.Reader, want func(name string) Want
 
 // ReadFiles is Read of several files names, of one format, as one table. CSV files must have the same columns. Rows
 // have the columns folder, name and path of their file, too, of the path that paths has of it.
-func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) Want) (*Table,
-	error) {
+func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) texts.Want) (
+	*texts.Table, error) {
 	objects, lines := newItems(ctx, want), csvTable{ctx: ctx, want: want, paths: []string{"folder", "name", "path"}}
 	isCSV := len(names) > 0 && magic.Named(source.Name(names[0])).Class == magic.CSV
 	remaining := int64(maxItems) // bytes that further files may have
 	for i, name := range names {
 		file := path.Base(paths[i])
-		from := map[string]string{"path": paths[i], "folder": string(FolderOf([]byte(paths[i]))),
+		from := map[string]string{"path": paths[i], "folder": string(texts.FolderOf([]byte(paths[i]))),
 			"name": strings.TrimSuffix(file, path.Ext(file))}
 		lines.from, objects.from = from, map[string]json.RawMessage{}
 		for column, text := range from {
@@ -87,7 +88,7 @@ func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want
 	return objects.table()
 }
 
-func newItems(ctx context.Context, want func(name string) Want) *items {
+func newItems(ctx context.Context, want func(name string) texts.Want) *items {
 	return &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
 }
 
@@ -127,7 +128,7 @@ func itemsError(d *json.Decoder, err error) error {
 type items struct {
 	ctx     context.Context
 	file    *records
-	want    func(name string) Want
+	want    func(name string) texts.Want
 	n       int64
 	columns map[string]*itemColumn
 	from    map[string]json.RawMessage // columns of the file among several
@@ -135,7 +136,7 @@ type items struct {
 
 // itemColumn holds the values of a column as texts.
 type itemColumn struct {
-	texts
+	cells
 	strings, numbers bool // it has some
 
 	list   *itemColumn // the elements of its lists; nil: it has none
@@ -238,7 +239,7 @@ func (in *items) tuples(name string, raw json.RawMessage, part string, at int64)
 		var tuple json.RawMessage
 		var elements []json.RawMessage
 		err = decoder.Decode(&tuple)
-		if err != nil || n == MaxList || bytes.Count(tuple, []byte{','}) > maxTupleCommas ||
+		if err != nil || n == texts.MaxList || bytes.Count(tuple, []byte{','}) > maxTupleCommas ||
 			json.Unmarshal(tuple, &elements) != nil || len(elements) > maxTuple ||
 			n > 0 && len(elements) != len(columns) {
 			return nil
@@ -280,9 +281,6 @@ func (in *items) element(data []byte, at int64) error {
 	}
 	return in.add(&it, at)
 }
-
-// AssetColumn returns the name of the column of the paths of an asset, in STAC items and in STAC-GeoParquet.
-func AssetColumn(asset string) string { return "assets." + asset + ".href" }
 
 // noEnd makes the end of the file inside of an object an error.
 func noEnd(err error) error {
@@ -333,7 +331,7 @@ func (in *items) add(it *item, at int64) error {
 		}
 	}
 	for name, a := range it.Assets {
-		values[AssetColumn(name)] = a.Href
+		values[texts.AssetColumn(name)] = a.Href
 	}
 	return in.row(it.BBox, values, part, at)
 }
@@ -386,7 +384,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	c := in.columns[name]
 	if c == nil {
 		switch {
-		case in.want(name) == Skipped:
+		case in.want(name) == texts.Skipped:
 			return nil
 		case len(in.columns) == maxItemColumns:
 			return fault.New(fault.Limit, part, at, "over %d properties and assets", maxItemColumns)
@@ -394,7 +392,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 		if err := budget.Grow(in.ctx, cellBytes*(in.n-1)); err != nil {
 			return err
 		}
-		c = &itemColumn{texts: newTexts()}
+		c = &itemColumn{cells: newCells()}
 		in.columns[name] = c
 	}
 	c.fill(in.n - 1)
@@ -407,13 +405,13 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 // addList adds the list of a row, which is null beside values that are no lists.
 func (c *itemColumn) addList(ctx context.Context, row int64, raw json.RawMessage) error {
 	if c.list == nil {
-		c.list = &itemColumn{texts: newTexts()}
+		c.list = &itemColumn{cells: newCells()}
 	}
 	before, decoder := c.list.len(), json.NewDecoder(bytes.NewReader(raw))
 	_, err := decoder.Token()
 	for n := 0; err == nil && decoder.More(); n++ {
 		var element json.RawMessage
-		if err = decoder.Decode(&element); err != nil || element[0] == '[' || n == MaxList {
+		if err = decoder.Decode(&element); err != nil || element[0] == '[' || n == texts.MaxList {
 			c.nested = true
 			break
 		}
@@ -452,7 +450,7 @@ func (c *itemColumn) add(ctx context.Context, raw json.RawMessage) error {
 	default:
 		c.numbers = true
 	}
-	add(&c.texts, text)
+	add(&c.cells, text)
 	c.null = append(c.null, false)
 	return budget.Grow(ctx, 2*int64(len(text)))
 }
@@ -460,13 +458,13 @@ func (c *itemColumn) add(ctx context.Context, raw json.RawMessage) error {
 // fill adds nulls up to row n.
 func (c *itemColumn) fill(n int64) {
 	for int64(c.len()) < n {
-		add(&c.texts, "")
+		add(&c.cells, "")
 		c.null = append(c.null, true)
 	}
 }
 
 // table makes the columns.
-func (in *items) table() (*Table, error) {
+func (in *items) table() (*texts.Table, error) {
 	columns := map[string]held{}
 	for name, c := range in.columns {
 		if c.nested && !c.strings && !c.numbers {
@@ -485,17 +483,17 @@ func (c *itemColumn) column(ctx context.Context) (held, error) {
 	switch {
 	case c.strings:
 	case c.numbers || c.list == nil:
-		return infer(ctx, &c.texts, Values)
+		return infer(ctx, c.cells.strings(), texts.Values)
 	default:
 		return c.lists(ctx)
 	}
 	if !c.numbers {
-		times, err := timesOf(ctx, &c.texts)
+		times, err := timesOf(ctx, &c.cells)
 		if times != nil || err != nil {
 			return held{values: times}, err
 		}
 	}
-	return held{values: c.texts.strings()}, nil
+	return held{values: c.cells.strings()}, nil
 }
 
 // lists returns the column of the lists.
@@ -516,11 +514,11 @@ func (c *itemColumn) lists(ctx context.Context) (held, error) {
 }
 
 // timesOf makes a column of timestamps of their strings, nil if a string is not a timestamp.
-func timesOf(ctx context.Context, t *texts) (*tables.Vector, error) {
+func timesOf(ctx context.Context, t *cells) (*tables.Vector, error) {
 	times := make([]int64, t.len())
 	for row := range times {
-		if err := contextErr(ctx, row); err != nil {
-			return nil, err
+		if row%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		if t.null[row] {
 			continue

@@ -3,27 +3,22 @@
 package text
 
 import (
-	"bytes"
 	"context"
 	"path"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Table has the columns of a text that were wanted.
-type Table struct {
-	*tables.Table
-	Names []string // of all columns of the text
-	Part  string   // of the text that names the columns, for errors
-}
+func init() { texts.Read, texts.ReadFiles = Read, ReadFiles }
 
 // Read reads a CSV file or STAC items, as the extension of name says, and its columns as want says, which items
 // heed for Skipped alone.
-func Read(ctx context.Context, r source.Reader, name string, want func(name string) Want) (*Table, error) {
+func Read(ctx context.Context, r source.Reader, name string, want func(name string) texts.Want) (*texts.Table, error) {
 	if name = source.Name(name); magic.Named(name).Class != magic.CSV {
 		return readItems(ctx, r, want)
 	}
@@ -41,17 +36,20 @@ func separator(name string) rune {
 	return ','
 }
 
-// MaxList bounds the elements of a list, which are read for each row: embeddings have some thousand.
-const MaxList = 1 << 16
-
 // held is a column in memory, or what is wrong with one of integers, which whoever uses it is told.
 type held struct {
 	values *tables.Vector
 	wrong  error
 }
 
+// infer returns the column that strings show.
+func infer(ctx context.Context, column *tables.Vector, want texts.Want) (held, error) {
+	values, err := texts.Infer(ctx, column, want)
+	return held{values, err}, ctx.Err()
+}
+
 // heldTable returns the table of n rows of the columns by their names. A wanted one has values.
-func heldTable(n int64, names []string, columns map[string]held, part string) *Table {
+func heldTable(n int64, names []string, columns map[string]held, part string) *texts.Table {
 	var cols []tables.Column
 	for _, name := range names {
 		column, wanted := columns[name]
@@ -67,17 +65,5 @@ func heldTable(n int64, names []string, columns map[string]held, part string) *T
 		column := columns[cols[i].Name]
 		return column.values, fault.WithPart(column.wrong, "column "+cols[i].Name, fault.NoOffset)
 	})
-	return &Table{Table: values, Names: names, Part: part}
-}
-
-// FolderOf returns the part of a path between its last two slashes. The query of a URL may have slashes, too.
-func FolderOf(path []byte) []byte {
-	if bytes.HasPrefix(path, []byte("http://")) || bytes.HasPrefix(path, []byte("https://")) {
-		path, _, _ = bytes.Cut(path, []byte{'?'})
-	}
-	pos := bytes.LastIndexByte(path, '/')
-	if pos < 0 {
-		return nil
-	}
-	return path[bytes.LastIndexByte(path[:pos], '/')+1 : pos]
+	return &texts.Table{Table: values, Names: names, Part: part}
 }

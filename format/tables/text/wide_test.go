@@ -13,14 +13,15 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // read reads a table of which the bytes are b.
-func read(ctx context.Context, ext string, b []byte) (*text.Table, error) {
-	return text.Read(ctx, source.Memory(b), ext, func(string) text.Want { return text.Values })
+func read(ctx context.Context, ext string, b []byte) (*texts.Table, error) {
+	return text.Read(ctx, source.Memory(b), ext, func(string) texts.Want { return texts.Values })
 }
 
 // wide returns a CSV file of n columns and one row.

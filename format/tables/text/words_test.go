@@ -10,17 +10,18 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/source"
 )
 
 // valuesOf reads the column "y" of a text as want says, and returns its values as fmt prints them, and their kind.
-func valuesOf(t *testing.T, name, content string, want text.Want) (out []string, holds tables.Kind, err error) {
+func valuesOf(t *testing.T, name, content string, want texts.Want) (out []string, holds tables.Kind, err error) {
 	t.Helper()
-	tab, err := text.Read(t.Context(), source.Memory([]byte(content)), name, func(name string) text.Want {
+	tab, err := text.Read(t.Context(), source.Memory([]byte(content)), name, func(name string) texts.Want {
 		if name == "y" {
 			return want
 		}
-		return text.Skipped
+		return texts.Skipped
 	})
 	if err != nil {
 		return nil, 0, err
@@ -72,9 +73,9 @@ func TestWordsOfCSV(t *testing.T) {
 		{values: "#1 #2", kind: tables.String},
 	} {
 		values := strings.Fields(c.values)
-		wanted := text.Values
+		wanted := texts.Values
 		if c.asText {
-			wanted = text.Words
+			wanted = texts.Words
 		}
 		var lines, items strings.Builder
 		for _, v := range values {
@@ -102,7 +103,7 @@ func TestWordsOfCSV(t *testing.T) {
 		}
 	}
 	// A column that nothing asks for hides no other one.
-	if got, _, err := valuesOf(t, "/t.csv", "x,y\n"+large+",7\n", text.Values); err != nil || got[0] != "7" {
+	if got, _, err := valuesOf(t, "/t.csv", "x,y\n"+large+",7\n", texts.Values); err != nil || got[0] != "7" {
 		t.Error(got, err)
 	}
 }
@@ -134,7 +135,7 @@ func TestCommentsAndEncodings(t *testing.T) {
 		encoded(binary.BigEndian, ""):                     "it is UTF-16: save it as UTF-8",
 		"# " + strings.Repeat("x", 17<<20) + "\n" + table: "over 16777216 bytes",
 	} {
-		got, _, err := valuesOf(t, "/t.csv", content, text.Values)
+		got, _, err := valuesOf(t, "/t.csv", content, texts.Values)
 		switch {
 		case want == "" && (err != nil || strings.Join(got, " ") != "1 2"):
 			t.Errorf("%.40q: %v, %v", content, got, err)
@@ -143,7 +144,7 @@ func TestCommentsAndEncodings(t *testing.T) {
 		}
 	}
 	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe"} {
-		got, _, err := valuesOf(t, "/t.jsonl", mark+`{"file_name": "a", "y": 1}`, text.Values)
+		got, _, err := valuesOf(t, "/t.jsonl", mark+`{"file_name": "a", "y": 1}`, texts.Values)
 		if mark == "\xff\xfe" != strings.Contains(fmt.Sprint(err), "UTF-16") || err == nil && got[0] != "1" {
 			t.Errorf("%q: %v, %v", mark, got, err)
 		}

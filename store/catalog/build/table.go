@@ -14,7 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/encode"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/rowkey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -144,7 +144,7 @@ func pathColumn(tab *columns.Table, s catalog.Source, taken map[string]bool) (*c
 	name := cmp.Or(s.Column, s.Field)
 	column, err := tab.Column(name)
 	if err != nil {
-		asset := text.AssetColumn(name) // of a STAC item
+		asset := texts.AssetColumn(name) // of a STAC item
 		found, aerr := tab.Column(asset)
 		if aerr != nil {
 			return nil, fault.WithPart(err, fmt.Sprintf("field %q", s.Field), fault.NoOffset)

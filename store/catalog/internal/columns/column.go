@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/paged"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/pace"
 )
 
@@ -208,7 +208,7 @@ func Pick(c *Column, at []int64) *Column {
 // of "eurosat/forest/1.tif", "" of "1.tif".
 func Folders(paths *Column) *Column {
 	return Map(paths, func(_ int64, c Cell) Cell {
-		c.Text = text.FolderOf(c.Text)
+		c.Text = texts.FolderOf(c.Text)
 		return c
 	})
 }

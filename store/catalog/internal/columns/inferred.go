@@ -6,19 +6,19 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
 )
 
 // Inferred returns a column of strings as a text file would have it: numbers, if all strings are. Others stay as they
 // are, without a copy in memory.
-func Inferred(ctx context.Context, c *Column, want text.Want) (*Column, error) {
-	if want == text.Skipped || want == text.Written {
+func Inferred(ctx context.Context, c *Column, want texts.Want) (*Column, error) {
+	if want == texts.Skipped || want == texts.Written {
 		return c, nil
 	}
 	values, err := Vector(ctx, c)
 	if err == nil {
-		values, err = text.Infer(ctx, values, want)
+		values, err = texts.Infer(ctx, values, want)
 	}
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func Vector(ctx context.Context, c *Column) (*tables.Vector, error) {
 		case c.Kind == column.Float:
 			floats = append(floats, cell.Float)
 			return nil
-		case len(data)+len(cell.Text) > text.MaxBytes:
-			return fault.New(fault.Limit, "column", fault.NoOffset, "over %d bytes", int64(text.MaxBytes))
+		case len(data)+len(cell.Text) > texts.MaxBytes:
+			return fault.New(fault.Limit, "column", fault.NoOffset, "over %d bytes", int64(texts.MaxBytes))
 		case !cell.Null:
 			data = append(data, cell.Text...)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/pace"
 )
 
@@ -83,7 +83,7 @@ func (l *leaf) listAt(ctx context.Context, row int64) (Cell, error) {
 	list := []Cell{}
 	null, err := l.List(ctx, l.number, row, func(v *parquet.Values, i int) error {
 		cell, err := l.cellOf(v, i, row)
-		if list = append(list, cell); err == nil && len(list) > text.MaxList {
+		if list = append(list, cell); err == nil && len(list) > texts.MaxList {
 			err = TooLong(l.part(row))
 		}
 		return err

@@ -7,12 +7,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 )
 
-// TooLong returns the error for a list of more than text.MaxList elements.
+// TooLong returns the error for a list of more than texts.MaxList elements.
 func TooLong(part string) error {
-	return fault.New(fault.Limit, part, fault.NoOffset, "a list of over %d elements", text.MaxList)
+	return fault.New(fault.Limit, part, fault.NoOffset, "a list of over %d elements", texts.MaxList)
 }
 
 // Transform returns the six numbers of a row of a column of lists, or nil if it has others. c may be nil.

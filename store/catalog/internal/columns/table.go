@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
-	"github.com/chaski-eo/chaski/format/tables/text"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -313,11 +313,11 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 	if class == magic.Parquet {
 		t, err = OpenParquet(ctx, file, cacheBytes)
 	} else {
-		t, err = OpenText(ctx, file, name, func(name string) text.Want {
+		t, err = OpenText(ctx, file, name, func(name string) texts.Want {
 			if slices.Contains(raw, name) {
-				return text.Written
+				return texts.Written
 			}
-			return text.Values
+			return texts.Values
 		})
 	}
 	if err == nil {
@@ -332,19 +332,19 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 	return t, nil
 }
 
-// OpenText reads a text, as its extension says: see text.Read.
-func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) text.Want) (*Table, error) {
-	return inMemory(text.Read(ctx, r, name, want))
+// OpenText reads a text, as its extension says: see texts.Read.
+func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) texts.Want) (*Table, error) {
+	return inMemory(texts.Read(ctx, r, name, want))
 }
 
-// OpenFiles is OpenText of several files: see text.ReadFiles.
-func OpenFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) text.Want) (*Table,
+// OpenFiles is OpenText of several files: see texts.ReadFiles.
+func OpenFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) texts.Want) (*Table,
 	error) {
-	return inMemory(text.ReadFiles(ctx, o, names, paths, want))
+	return inMemory(texts.ReadFiles(ctx, o, names, paths, want))
 }
 
 // inMemory returns a table in memory.
-func inMemory(read *text.Table, err error) (*Table, error) {
+func inMemory(read *texts.Table, err error) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
-package text
+package texts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,14 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 )
 
-// Infer returns a column of strings as a text has it: numbers or booleans, if all strings are and want allows it.
-// Values that are null must have no bytes.
-func Infer(ctx context.Context, values *tables.Vector, want Want) (*tables.Vector, error) {
-	data, offs := values.Raw()
-	out, err := infer(ctx, &texts{data: data, offs: offs}, want)
-	return out.values, cmp.Or(err, out.wrong)
-}
-
 // contextErr returns the error of ctx, for which it looks at every 4096th row: parsing so many values takes less than 1
 // ms.
 func contextErr(ctx context.Context, row int) error {
@@ -29,26 +20,31 @@ func contextErr(ctx context.Context, row int) error {
 	return nil
 }
 
-// infer makes a column of the narrowest kind that holds all values. Whole numbers are an error about the column if one
-// has over 64 bits: as floats they would be other ones.
-func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
-	rows := t.len()
+// Infer returns a column of strings as a text has it: numbers or booleans, if all strings are and want allows it. Nulls
+// must have no bytes. Whole numbers are an error about the column if one has over 64 bits: as floats they would be
+// other ones. All other errors are of ctx.
+func Infer(ctx context.Context, column *tables.Vector, want Want) (*tables.Vector, error) {
+	rows, nulls := column.Len(), []bool(nil)
+	asStrings := func() *tables.Vector {
+		data, offs := column.Raw()
+		return tables.NewBytes(tables.Type{Kind: tables.String}, data, offs, nulls)
+	}
 	isInt, isFloat, isBool, found, large := true, true, want <= Typed, false, -1
 	for row := range rows {
 		if err := contextErr(ctx, row); err != nil {
-			return out, err
+			return nil, err
 		}
-		text := t.at(row)
+		text := string(column.Bytes(row))
 		if text == "" {
-			if t.null == nil {
-				t.null = make([]bool, rows)
+			if nulls == nil {
+				nulls = make([]bool, rows)
 			}
-			t.null[row] = true
+			nulls[row] = true
 			continue
 		}
 		found = true
 		if want != Values && isCode(text) {
-			return held{values: t.strings()}, nil
+			return asStrings(), nil
 		}
 		if isInt {
 			_, err := strconv.ParseInt(text, 10, 64)
@@ -65,30 +61,30 @@ func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
 	switch {
 	case !found || large >= 0 && isInt && want == Words:
 	case large >= 0 && isInt:
-		return held{wrong: fault.New(fault.Unsupported, "row "+strconv.Itoa(large), fault.NoOffset,
-			"%s is no integer of 64 bits, as others in the column are", fault.Short(t.at(large)))}, nil
+		return nil, fault.New(fault.Unsupported, "row "+strconv.Itoa(large), fault.NoOffset,
+			"%s is no integer of 64 bits, as others in the column are", fault.Short(string(column.Bytes(large))))
 	case isInt:
-		ints, err := parsed(ctx, t, func(text string) int64 {
+		ints, err := parsed(ctx, column, func(text string) int64 {
 			x, _ := strconv.ParseInt(text, 10, 64)
 			return x
 		})
-		return held{values: tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, t.null)}, err
+		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, nulls), err
 	case isFloat:
-		floats, err := parsed(ctx, t, func(text string) float64 {
+		floats, err := parsed(ctx, column, func(text string) float64 {
 			x, _ := parseNumber(text)
 			return x
 		})
-		return held{values: tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, t.null)}, err
+		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, nulls), err
 	case isBool:
-		truths, err := parsed(ctx, t, func(text string) int64 {
+		truths, err := parsed(ctx, column, func(text string) int64 {
 			if strings.EqualFold(text, "true") {
 				return 1
 			}
 			return 0
 		})
-		return held{values: tables.NewInts(tables.Type{Kind: tables.Bool}, truths, t.null)}, err
+		return tables.NewInts(tables.Type{Kind: tables.Bool}, truths, nulls), err
 	}
-	return held{values: t.strings()}, nil
+	return asStrings(), nil
 }
 
 // isCode reports whether a text that may be a number loses what it says as one: a whole number with a zero in front, as
@@ -106,13 +102,13 @@ func isCode(text string) bool {
 var booleans = []string{"True", "False", "true", "false", "TRUE", "FALSE"}
 
 // parsed returns the number in each text.
-func parsed[T int64 | float64](ctx context.Context, t *texts, parse func(text string) T) ([]T, error) {
-	out := make([]T, t.len())
+func parsed[T int64 | float64](ctx context.Context, column *tables.Vector, parse func(text string) T) ([]T, error) {
+	out := make([]T, column.Len())
 	for row := range out {
 		if err := contextErr(ctx, row); err != nil {
 			return nil, err
 		}
-		out[row] = parse(t.at(row))
+		out[row] = parse(string(column.Bytes(row)))
 	}
 	return out, nil
 }
