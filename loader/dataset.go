@@ -66,9 +66,9 @@ type dataset struct {
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
 	limited   limited
-	boxes     [][4]float64 // left, top, width and height for each row; nil unless windows are boxes of rows
-	clock     rowTimes     // for Spec.Geo
-	ground    *scenes.Set  // nil unless windows lie on the ground
+	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
+	clock     rowTimes      // for Spec.Geo
+	ground    scenes.Finder // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	badScenes leftOut       // with ground
 	rows      []uint32      // rows that the subset selects; nil for all

@@ -82,7 +82,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		e.options.Logger.Warn("scenes reach past the latitudes of UTM, where windows end: give another crs to have "+
 			"all of them", "source", d.source.Source, "scenes", set.Past)
 	}
-	d.ground, d.steps = set, sampler.Length
+	d.ground, d.steps = set.Finder, sampler.Length
 	for _, view := range d.ofViews() {
 		if view != d {
 			side, _ := view.sampler.Side()

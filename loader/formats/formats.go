@@ -13,6 +13,7 @@ import (
 	_ "github.com/chaski-eo/chaski/format/tables/query" // SQL in conditions
 	_ "github.com/chaski-eo/chaski/format/tables/text"  // CSV and JSON
 	_ "github.com/chaski-eo/chaski/loader/containers"
+	_ "github.com/chaski-eo/chaski/loader/ground" // windows on the ground
 	_ "github.com/chaski-eo/chaski/loader/stores/cube"
 	_ "github.com/chaski-eo/chaski/loader/stores/hdf5s"
 	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"

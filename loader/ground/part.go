@@ -1,4 +1,4 @@
-package scenes
+package ground
 
 import (
 	"math"
@@ -6,16 +6,8 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/scenes"
 )
-
-// Part is a part of a split of the ground: squares of longitude and latitude belong to it, and others to other parts.
-// Windows of two parts do not overlap, and have a margin between them.
-type Part struct {
-	Size   float64 // side of a square in degrees
-	Margin float64 // metres of the map
-	// Has reports whether the square that holds a point belongs to the part. Longitudes are -180 to 180.
-	Has func(lon, lat float64) bool
-}
 
 const (
 	// maxSquares bounds the squares that are drawn on a map: each takes some 0.1 ms.
@@ -31,33 +23,33 @@ const (
 
 // reach returns how many cells around the cell of its middle a window and half the margin touch, and 2 more: a cell
 // belongs to a square by its centre, and squares are not parallel to the sides of cells.
-func (p *Part) reach(o *Options, cell int) int {
-	half := float64(o.Side/2) + math.Ceil(p.Margin/2/o.Resolution)
+func reach(o *scenes.Options, cell int) int {
+	half := float64(o.Side/2) + math.Ceil(o.Part.Margin/2/o.Resolution)
 	return int(math.Ceil(half/float64(cell))) + 2
 }
 
 // ofPart returns the cells whose windows belong to the part: all cells up to reach from the cell of the window's middle
 // lie in its squares. Cells have pixels a side; those that are looked at have fine, which is the same for random
 // windows.
-func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
-	part, half := o.Part, 0
+func (m *Map) ofPart(all cells, pixels, fine int, o *scenes.Options) (cells, error) {
+	half := 0
 	if o.Stride > 0 { // a cell is the corner of its window
 		half = o.Side / 2
 	}
 	middle := func(c int) int { return floor(float64(c*pixels+half) / float64(fine)) }
-	size, reach := float64(fine)*o.Resolution, part.reach(o, fine)
+	size, around := float64(fine)*o.Resolution, reach(o, fine)
 	bound := all.bound()
-	only := &cellBox{middle(bound.y0) - reach, middle(bound.x0) - reach, middle(bound.y1-1) + reach + 1,
-		middle(bound.x1-1) + reach + 1}
+	only := &cellBox{middle(bound.y0) - around, middle(bound.x0) - around, middle(bound.y1-1) + around + 1,
+		middle(bound.x1-1) + around + 1}
 	if max(-only.y0, -only.x0, only.y1, only.x1) >= 1<<28 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "cells of %v m are too small for the scenes",
 			size)
 	}
-	list, err := m.squares(&lattice{size: size, only: only}, float64(reach)*size, o)
+	list, err := m.squares(&lattice{size: size, only: only}, float64(around)*size, o)
 	if err != nil {
 		return nil, err
 	}
-	region := joined(list).shrunk(int32(reach))
+	region := joined(list).shrunk(int32(around))
 	if half == 0 {
 		return all.both(region), nil
 	}
@@ -73,7 +65,7 @@ func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
 }
 
 // squares returns the cells of l whose centres lie in squares of the part, up to pad metres around the footprints.
-func (m *Map) squares(l *lattice, pad float64, o *Options) (list []span, _ error) {
+func (m *Map) squares(l *lattice, pad float64, o *scenes.Options) (list []span, _ error) {
 	part := o.Part
 	around := m.around(pad)
 	lat := min(max(-around.Min[1], around.Max[1]), 89) * math.Pi / 180

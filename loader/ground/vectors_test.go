@@ -1,4 +1,4 @@
-package scenes
+package ground
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -46,14 +47,14 @@ type vectorOptions struct {
 	Scenes     []sceneVector
 }
 
-func (v *vectorOptions) scene(i int) Scene {
+func (v *vectorOptions) scene(i int) scenes.Scene {
 	s := &v.Scenes[i]
-	return Scene{Row: int64(i), Name: "scene", Dataset: s.Dataset,
+	return scenes.Scene{Row: int64(i), Name: "scene", Dataset: s.Dataset,
 		Place: *catalog.NewPlace(v.EPSG, &s.Transform, s.Height, s.Width)}
 }
 
-func (v *vectorOptions) options() Options {
-	return Options{Side: v.Side, Resolution: v.Resolution, CRS: fmt.Sprint("EPSG:", v.EPSG)}
+func (v *vectorOptions) options() scenes.Options {
+	return scenes.Options{Side: v.Side, Resolution: v.Resolution, CRS: fmt.Sprint("EPSG:", v.EPSG)}
 }
 
 // TestSceneVectors: cells, windows and the scenes that they see are those of testdata/order.json.
@@ -70,7 +71,7 @@ func TestSceneVectors(t *testing.T) {
 	}](t, "ground_scenes") {
 		o := v.options()
 		o.Stride, o.Edge = v.Stride, v.Edge
-		var list []Scene
+		var list []scenes.Scene
 		for k := range v.Scenes {
 			list = append(list, v.scene(k))
 			if v.Cover == "all" {
@@ -124,17 +125,17 @@ func (r *rule) UnmarshalJSON(b []byte) error {
 }
 
 // sorted sorts scenes by a rule (nil for none), those without a value last, as package loader does.
-func (v *vectorOptions) sorted(list []Scene, r *rule) {
+func (v *vectorOptions) sorted(list []scenes.Scene, r *rule) {
 	if r == nil {
 		return
 	}
-	of := func(s Scene) *int64 {
+	of := func(s scenes.Scene) *int64 {
 		if r.column == "time" {
 			return v.Scenes[s.Row].Time
 		}
 		return v.Scenes[s.Row].Clouds
 	}
-	slices.SortStableFunc(list, func(a, b Scene) int {
+	slices.SortStableFunc(list, func(a, b scenes.Scene) int {
 		x, y := of(a), of(b)
 		switch {
 		case x == nil && y == nil:
@@ -162,7 +163,7 @@ func TestSequenceVectors(t *testing.T) {
 		Days        int64 `json:"match_days"`
 		At          []json.RawMessage
 	}](t, "scene_sequences") {
-		var list []Scene
+		var list []scenes.Scene
 		for k, from := range v.Scenes {
 			s := v.scene(k)
 			if s.Step = -1; from.Step != nil {
@@ -180,10 +181,10 @@ func TestSequenceVectors(t *testing.T) {
 		}
 		if v.Order != nil {
 			stand := slices.Clone(list)
-			slices.SortFunc(stand, func(a, b Scene) int { return cmp.Compare(a.Row, b.Row) })
+			slices.SortFunc(stand, func(a, b scenes.Scene) int { return cmp.Compare(a.Row, b.Row) })
 			v.sorted(stand, v.Order)
 			for k := range list {
-				list[k].Rank = slices.IndexFunc(stand, func(s Scene) bool { return s.Row == list[k].Row })
+				list[k].Rank = slices.IndexFunc(stand, func(s scenes.Scene) bool { return s.Row == list[k].Row })
 			}
 		}
 		o := v.options()

@@ -1,4 +1,4 @@
-package scenes
+package ground
 
 import (
 	"cmp"
@@ -16,53 +16,10 @@ import (
 	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/crs/warp"
+	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-// Scene is a raster that windows may see. Name is for errors.
-type Scene struct {
-	Row   int64
-	Name  string
-	Place catalog.Place
-	// Dataset is the number of the dataset that the scene is of.
-	Dataset int
-	// Step is the same for the scenes of one step of a sequence; negative for a step of its own. Rank orders steps by
-	// the first scene of each; equal ones stay in the order of the scenes.
-	Step int64
-	Rank int
-	// Beside says that the scene's dataset has no steps of sequences: fields take its scenes by the scenes of others.
-	Beside bool
-	// Time is in microseconds, if the scene is Timed. It is for Nearest only.
-	Time  int64
-	Timed bool
-}
-
-// Area is polygons in a CRS.
-type Area struct {
-	CRS   *crs.CRS
-	Parts []orb.Polygon
-}
-
-// Options say which windows there are.
-type Options struct {
-	Side       int     // of a window in pixels
-	Resolution float64 // side of a pixel in metres
-	Stride     int     // of a grid in pixels; 0 for random windows
-	Edge       bool    // random windows may reach past the scenes
-	Samples    int64   // random windows of an epoch; 0: as many as fit side by side
-	CRS        string  // "utm", or "EPSG:" and a code
-	Within     []Area  // middles of random windows lie in each of them, and windows of a grid touch each
-	Part       *Part   // windows lie in it with all their pixels; nil for all
-	Length     int     // of sequences; 0 without steps
-	All        int     // windows lie where each of so many datasets has scenes; 0: where any of them has
-	// Bad decides what becomes of a scene whose place is not known well enough, or that the maps cannot show: New goes
-	// on without it, or fails with the error that Bad returns. Default: New fails with err.
-	Bad func(s *Scene, err error) error
-}
-
-// UTM is the value of Options.CRS that makes a map of each zone of UTM.
-const UTM = "utm"
 
 // Map is one CRS in which windows lie.
 type Map struct {
@@ -93,7 +50,7 @@ type Set struct {
 	// Past counts the scenes that reach past the latitudes of UTM: windows end there.
 	Past int
 
-	scenes []Scene
+	scenes []scenes.Scene
 	side   int     // of a window in its pixels
 	size   float64 // of a pixel
 	length int     // of sequences
@@ -103,8 +60,8 @@ type Set struct {
 	span int64
 }
 
-// View returns the set for further windows of each sample, of side pixels of size metres: span pixels of s.
-func (s *Set) View(side int, size float64, span int) *Set {
+// View implements scenes.Finder.
+func (s *Set) View(side int, size float64, span int) scenes.Finder {
 	view := *s
 	view.side, view.size, view.span = side, size, int64(span)
 	return &view
@@ -126,16 +83,26 @@ const (
 	beside = 3. / 8
 )
 
+func init() {
+	scenes.New = func(list []scenes.Scene, o scenes.Options) (*scenes.Set, error) {
+		set, err := New(list, o)
+		if err != nil {
+			return nil, err
+		}
+		return &scenes.Set{Ground: set.Ground, Past: set.Past, Finder: set}, nil
+	}
+}
+
 // New returns the set of some scenes. Those that come first are preferred. It fails with kind unsupported if the place
 // of one is known too roughly, and with kind not found if no window fits.
-func New(scenes []Scene, o Options) (*Set, error) {
-	if len(scenes) > maxScenes {
+func New(list []scenes.Scene, o scenes.Options) (*Set, error) {
+	if len(list) > maxScenes {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d scenes: windows on the ground see at most %d",
-			len(scenes), maxScenes)
+			len(list), maxScenes)
 	}
-	set := &Set{scenes: scenes, side: o.Side, size: o.Resolution, length: o.Length, unit: o.Resolution,
+	set := &Set{scenes: list, side: o.Side, size: o.Resolution, length: o.Length, unit: o.Resolution,
 		span: int64(o.Side)}
-	prints, err := footprints(scenes, &o)
+	prints, err := footprints(list, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -154,14 +121,14 @@ func New(scenes []Scene, o Options) (*Set, error) {
 			4*maxSpans)
 	}
 	for i, m := range set.Maps {
-		list, err := m.cells(ground.Cell, &o)
-		if err == nil && o.Part != nil && len(list) > 0 {
-			list, err = m.ofPart(list, ground.Cell, fine, &o)
+		found, err := m.cells(ground.Cell, &o)
+		if err == nil && o.Part != nil && len(found) > 0 {
+			found, err = m.ofPart(found, ground.Cell, fine, &o)
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, line := range list {
+		for _, line := range found {
 			run := shuffle.CellRun{Map: int32(i), Y: line.y, X: line.x0, N: line.x1 - line.x0}
 			ground.Runs = append(ground.Runs, run)
 		}
@@ -178,7 +145,7 @@ func New(scenes []Scene, o Options) (*Set, error) {
 }
 
 // nothingFits returns the error about a set without windows.
-func nothingFits(o *Options) error {
+func nothingFits(o *scenes.Options) error {
 	what := "no scene lies within bounds and roi"
 	if !o.Edge && o.Stride == 0 {
 		what = fmt.Sprintf("no window of %v m fits into the scenes within bounds and roi: "+
@@ -206,14 +173,14 @@ type sceneFootprint struct {
 }
 
 // footprints returns the places of the scenes of each dataset, each once.
-func footprints(scenes []Scene, o *Options) (list []sceneFootprint, _ error) {
+func footprints(all []scenes.Scene, o *scenes.Options) (list []sceneFootprint, _ error) {
 	type key struct {
 		place   catalog.Place
 		dataset int
 	}
 	known := map[key]int{}
 	var prints []sceneFootprint
-	for i, scene := range scenes {
+	for i, scene := range all {
 		place := key{scene.Place, scene.Dataset}
 		number, ok := known[place]
 		if !ok {
@@ -228,7 +195,7 @@ func footprints(scenes []Scene, o *Options) (list []sceneFootprint, _ error) {
 		err := footprint.locate()
 		if err == nil {
 			list = append(list, *footprint)
-		} else if err = o.bad(scenes, footprint, err); err != nil {
+		} else if err = bad(o, all, footprint, err); err != nil {
 			return nil, err
 		}
 	}
@@ -236,13 +203,13 @@ func footprints(scenes []Scene, o *Options) (list []sceneFootprint, _ error) {
 }
 
 // bad decides about the scenes of a footprint that has an error.
-func (o *Options) bad(scenes []Scene, f *sceneFootprint, err error) error {
+func bad(o *scenes.Options, all []scenes.Scene, f *sceneFootprint, err error) error {
 	for _, i := range f.scenes {
-		named := fault.WithFile(err, scenes[i].Name)
+		named := fault.WithFile(err, all[i].Name)
 		if o.Bad == nil {
 			return named
 		}
-		if err := o.Bad(&scenes[i], named); err != nil {
+		if err := o.Bad(&all[i], named); err != nil {
 			return err
 		}
 	}
@@ -274,13 +241,13 @@ func (f *sceneFootprint) locate() error {
 }
 
 // makeMaps makes the maps, and puts the footprints on them: on all that show it, or on none if one cannot.
-func (s *Set) makeMaps(prints []sceneFootprint, o *Options) error {
-	if o.CRS == UTM {
+func (s *Set) makeMaps(prints []sceneFootprint, o *scenes.Options) error {
+	if o.CRS == scenes.UTM {
 		kept := make([]sceneFootprint, 0, len(prints))
 		for i := range prints {
 			some, every := prints[i].pastUTM()
 			if every {
-				if err := o.bad(s.scenes, &prints[i], errPastUTM(&prints[i].place)); err != nil {
+				if err := bad(o, s.scenes, &prints[i], errPastUTM(&prints[i].place)); err != nil {
 					return err
 				}
 				continue
@@ -305,7 +272,7 @@ func (s *Set) makeMaps(prints []sceneFootprint, o *Options) error {
 				placed[k] = pieces
 				continue
 			}
-			if err := o.bad(s.scenes, footprint, err); err != nil {
+			if err := bad(o, s.scenes, footprint, err); err != nil {
 				return err
 			}
 			clear(placed)
@@ -376,7 +343,7 @@ func (s *Set) zones(prints []sceneFootprint) {
 		}
 		system, ok := crs.ByCode(code + zone)
 		if !ok {
-			panic(fmt.Sprintf("scenes: EPSG:%d is not known", code+zone))
+			panic(fmt.Sprintf("ground: EPSG:%d is not known", code+zone))
 		}
 		west := float64(6*zone - 186)
 		strip := orb.Bound{Min: orb.Point{west, lo}, Max: orb.Point{west + 6, hi}}
@@ -442,7 +409,7 @@ func (s *Set) spans(cell float64) float64 {
 }
 
 // cells returns the cells of the map, of pixels a side.
-func (m *Map) cells(pixels int, o *Options) (cells, error) {
+func (m *Map) cells(pixels int, o *scenes.Options) (cells, error) {
 	grid := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
 	var found, before cells
 	for dataset := range max(o.All, 1) {
@@ -472,9 +439,9 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 	}
 	var list []span
 	areas, used := o.Within, 0
-	if o.CRS == UTM {
+	if o.CRS == scenes.UTM {
 		used = 1
-		areas = append([]Area{{CRS: wgs84, Parts: []orb.Polygon{m.outline()}}}, areas...)
+		areas = append([]scenes.Area{{CRS: wgs84, Parts: []orb.Polygon{m.outline()}}}, areas...)
 	}
 	for i, area := range areas {
 		if len(found) == 0 {
@@ -515,7 +482,7 @@ func (m *Map) outline() orb.Polygon {
 }
 
 // near returns the longitudes and latitudes around the footprints that decide about cells.
-func (m *Map) near(o *Options) orb.Bound {
+func (m *Map) near(o *scenes.Options) orb.Bound {
 	// A cell of a grid is touched by a footprint at one end and by a polygon at the other, at most its diagonal away:
 	// a degree of longitude has 11 km at 84 degrees.
 	deg := 0.1 + 1.5*float64(o.Stride)*o.Resolution/11_000
@@ -525,7 +492,7 @@ func (m *Map) near(o *Options) orb.Bound {
 // floor returns the greatest int that is not above v.
 func floor(v float64) int { return int(math.Floor(v)) }
 
-// Window returns where the window at a place lies.
+// Window implements scenes.Finder.
 func (s *Set) Window(p shuffle.Place) warp.Raster {
 	r := s.size
 	return warp.Raster{
@@ -534,7 +501,7 @@ func (s *Set) Window(p shuffle.Place) warp.Raster {
 	}
 }
 
-// Place returns where the window at a place lies, as assets say it.
+// Place implements scenes.Finder.
 func (s *Set) Place(p shuffle.Place) *catalog.Place {
 	w := s.Window(p)
 	return catalog.NewPlace(w.CRS.Code(), &w.Transform, w.Height, w.Width)
@@ -546,7 +513,7 @@ func (s *Set) bound(p shuffle.Place) orb.Bound {
 	return orb.Bound{Min: orb.Point{coord(p.X), coord(-p.Y - s.span)}, Max: orb.Point{coord(p.X + s.span), coord(-p.Y)}}
 }
 
-// Rows appends the rows of the scenes that the window at a place sees, the preferred ones first.
+// Rows implements scenes.Finder.
 func (s *Set) Rows(rows []int64, p shuffle.Place) []int64 {
 	for _, i := range s.covering(p, nil) {
 		rows = append(rows, s.scenes[i].Row)
@@ -604,7 +571,7 @@ func (s *Set) first(p shuffle.Place) int64 {
 	return s.scenes[list[0]].Row
 }
 
-// Digest writes the bytes that identify the windows and their scenes.
+// Digest implements scenes.Finder.
 func (s *Set) Digest(w io.Writer) {
 	var b []byte
 	number := func(v int64) { b = binary.LittleEndian.AppendUint64(b, uint64(v)) }

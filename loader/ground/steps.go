@@ -1,24 +1,16 @@
-package scenes
+package ground
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// Step is a step of the sequence of a window.
-type Step struct {
-	Rows []int64 // of its scenes, the preferred ones first
-
-	first int32 // the number of its first scene
-}
-
-// Steps returns the steps of the sequence in the window at a place, at most Options.Length, made of scenes that are
-// not Beside. A scene that lies beside the window and shares a side with it has none of its pixels. It is a step only
-// if all scenes are like this.
-func (s *Set) Steps(p shuffle.Place) []Step {
-	var list []Step
+// Steps implements scenes.Finder.
+func (s *Set) Steps(p shuffle.Place) []scenes.Step {
+	var list []scenes.Step
 	places := map[int64]int{} // the place in list by Scene.Step
 	leads := func(f *mapFootprint) bool { return !f.beside }
 	seen := s.inside(p, leads)
@@ -33,33 +25,32 @@ func (s *Set) Steps(p shuffle.Place) []Step {
 				continue // a scene of a step of the list may follow
 			}
 			step = len(list)
-			list = append(list, Step{first: i})
+			list = append(list, scenes.Step{First: i})
 			places[scene.Step] = step
 		}
 		list[step].Rows = append(list[step].Rows, scene.Row)
 	}
-	slices.SortStableFunc(list, func(a, b Step) int {
-		return cmp.Compare(s.scenes[a.first].Rank, s.scenes[b.first].Rank)
+	slices.SortStableFunc(list, func(a, b scenes.Step) int {
+		return cmp.Compare(s.scenes[a.First].Rank, s.scenes[b.First].Rank)
 	})
 	return list
 }
 
-// At returns the rows of the scenes of a step of the first window of a sample that a view of it at a place sees.
-func (s *Set) At(p shuffle.Place, step *Step) []int64 {
+// At implements scenes.Finder.
+func (s *Set) At(p shuffle.Place, step *scenes.Step) []int64 {
 	seen := s.inside(p, func(f *mapFootprint) bool { return !f.beside })
-	if value := s.scenes[step.first].Step; value >= 0 {
+	if value := s.scenes[step.First].Step; value >= 0 {
 		return s.valued(seen, value)
 	}
-	if _, ok := slices.BinarySearch(seen, step.first); ok {
+	if _, ok := slices.BinarySearch(seen, step.First); ok {
 		return step.Rows
 	}
 	return nil
 }
 
-// SameStep returns those rows that has reports true for, of the scenes that the window at a place sees and that have
-// the value of one of its steps.
-func (s *Set) SameStep(p shuffle.Place, step *Step, has func(row int64) bool) []int64 {
-	return s.valued(s.having(p, has), s.scenes[step.first].Step)
+// SameStep implements scenes.Finder.
+func (s *Set) SameStep(p shuffle.Place, step *scenes.Step, has func(row int64) bool) []int64 {
+	return s.valued(s.having(p, has), s.scenes[step.First].Step)
 }
 
 // having returns the numbers of the scenes that have a pixel of a window and whose rows has reports true for.
@@ -69,11 +60,9 @@ func (s *Set) having(p shuffle.Place, has func(row int64) bool) []int32 {
 	return slices.DeleteFunc(seen, func(i int32) bool { return !hasScene(i) })
 }
 
-// Nearest returns, of the scenes that the window at a place sees and whose rows has reports true for, the row of the
-// one whose time is nearest to the time of the first scene of one of its steps, at most within microseconds from it,
-// and the rows of the scenes of the same step. Of several that are as near the preferred one counts.
-func (s *Set) Nearest(p shuffle.Place, step *Step, has func(row int64) bool, within int64) []int64 {
-	first := &s.scenes[step.first]
+// Nearest implements scenes.Finder.
+func (s *Set) Nearest(p shuffle.Place, step *scenes.Step, has func(row int64) bool, within int64) []int64 {
+	first := &s.scenes[step.First]
 	if !first.Timed {
 		return nil
 	}
@@ -109,8 +98,7 @@ func (s *Set) valued(seen []int32, value int64) (rows []int64) {
 	return rows
 }
 
-// WithPixels returns the rows of the scenes, out of some, that have a pixel of the window at a place. As with Steps,
-// where no scene at all has one, it returns all of them, which share a side with the window.
+// WithPixels implements scenes.Finder.
 func (s *Set) WithPixels(p shuffle.Place, rows []int64) []int64 {
 	seen := s.inside(p, nil)
 	if len(seen) == 0 {

@@ -1,4 +1,4 @@
-package scenes
+package ground
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -92,7 +93,7 @@ func TestPartsDoNotOverlap(t *testing.T) {
 	if testing.Short() {
 		rounds = 3
 	}
-	places := [][]Scene{{
+	places := [][]scenes.Scene{{
 		sceneAt(0, 32630, 740000, 4620000, 10, 2400, 2000), sceneAt(1, 32631, 242000, 4620000, 20, 1200, 1000),
 		sceneAt(2, 4326, -0.1, 41.6, 1e-4, 2500, 2500),
 	}, { // 180 degrees east and west, in the south
@@ -106,9 +107,9 @@ func TestPartsDoNotOverlap(t *testing.T) {
 	for round := range rounds {
 		large := places[round/3%len(places)]
 		cut := split{rnd.Uint64(), 0.03 + 0.05*rnd.Float64()}
-		o := Options{Side: 16 + rnd.IntN(60), Resolution: 10, Edge: round%3 == 0}
-		if o.CRS = []string{UTM, "EPSG:3035", "EPSG:3857", UTM}[round%4]; round/3%len(places) > 0 {
-			o.CRS = UTM
+		o := scenes.Options{Side: 16 + rnd.IntN(60), Resolution: 10, Edge: round%3 == 0}
+		if o.CRS = []string{scenes.UTM, "EPSG:3035", "EPSG:3857", scenes.UTM}[round%4]; round/3%len(places) > 0 {
+			o.CRS = scenes.UTM
 		}
 		if round%2 == 1 {
 			o.Stride, o.Edge = 1+rnd.IntN(o.Side), false
@@ -117,7 +118,7 @@ func TestPartsDoNotOverlap(t *testing.T) {
 		var sets [2]*Set
 		var windows [2][]shuffle.Place
 		for k := range sets {
-			o.Part = &Part{Size: cut.size, Margin: margin, Has: func(lon, lat float64) bool {
+			o.Part = &scenes.Part{Size: cut.size, Margin: margin, Has: func(lon, lat float64) bool {
 				return cut.part(lon, lat) == k
 			}}
 			s, err := New(large, o)
@@ -156,9 +157,10 @@ func TestPartsDoNotOverlap(t *testing.T) {
 // TestSmallSquares: squares of a split in which no window fits are errors that say so.
 func TestSmallSquares(t *testing.T) {
 	for _, size := range []float64{1e-9, 1e-5, 1e-3, 5e-3} {
-		o := Options{Side: 64, Resolution: 10, CRS: UTM, Part: &Part{Size: size, Has: func(lon, _ float64) bool {
+		o := scenes.Options{Side: 64, Resolution: 10, CRS: scenes.UTM}
+		o.Part = &scenes.Part{Size: size, Has: func(lon, _ float64) bool {
 			return math.Mod(math.Floor(lon/size), 2) == 0
-		}}}
+		}}
 		if s, err := New(world, o); err == nil {
 			t.Errorf("%v degrees: %d cells", size, s.Ground.Cells())
 		}

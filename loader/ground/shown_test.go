@@ -1,4 +1,4 @@
-package scenes
+package ground
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/loader/scenes"
 )
 
 // TestNoSceneIsLost: a scene that a map cannot show as it is (it folds there, or lies past the latitudes of UTM) beside
@@ -14,15 +15,15 @@ import (
 // area, which the maps with equal areas and a count of pixels by their latitudes say.
 func TestNoSceneIsLost(t *testing.T) {
 	const r = 20_000.
-	good := Scene{Row: 0, Name: "good", Place: sceneAt(0, 4326, 2, 55, 0.1, 80, 80).Place}
-	scene := func(epsg int, x, y, size float64, h, w int) Scene {
+	good := scenes.Scene{Row: 0, Name: "good", Place: sceneAt(0, 4326, 2, 55, 0.1, 80, 80).Place}
+	scene := func(epsg int, x, y, size float64, h, w int) scenes.Scene {
 		s := sceneAt(1, epsg, x, y, size, h, w)
 		s.Name = "other"
 		return s
 	}
 	const globe = 510.07e12 // m²
 	for name, c := range map[string]struct {
-		scene Scene
+		scene scenes.Scene
 		crs   string
 		area  float64 // of the two together; 0: the other one is not shown
 	}{
@@ -35,13 +36,13 @@ func TestNoSceneIsLost(t *testing.T) {
 		"small, beside its middle": {scene(4326, 83.2, 30, 0.01, 100, 100), "EPSG:5070", 0},
 		"small, at the antipode":   {scene(4326, -170.5, -51.5, 0.01, 100, 100), "EPSG:3035", 0},
 		"small, around it":         {scene(4326, -170.8, -51.3, 0.01, 100, 100), "EPSG:3035", 0},
-		"past UTM":                 {scene(3413, 0, -2e5, 100, 1000, 1000), UTM, 0},
-		"past UTM in the south":    {scene(3031, 1e5, -2e5, 100, 1000, 1000), UTM, 0},
+		"past UTM":                 {scene(3413, 0, -2e5, 100, 1000, 1000), scenes.UTM, 0},
+		"past UTM in the south":    {scene(3031, 1e5, -2e5, 100, 1000, 1000), scenes.UTM, 0},
 		"half the world":           {scene(4326, -180, 90, 0.5, 180, 720), "EPSG:3035", globe / 2},
 		"world, equal areas":       {scene(4326, -180, 90, 0.5, 360, 720), "EPSG:6933", globe},
 	} {
-		o := Options{Side: 8, Resolution: r, CRS: c.crs, Edge: true}
-		list := []Scene{good, c.scene}
+		o := scenes.Options{Side: 8, Resolution: r, CRS: c.crs, Edge: true}
+		list := []scenes.Scene{good, c.scene}
 		s, err := New(list, o)
 		if c.area > 0 {
 			if err != nil {
@@ -55,7 +56,7 @@ func TestNoSceneIsLost(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		left := 0
-		o.Bad = func(s *Scene, err error) error {
+		o.Bad = func(s *scenes.Scene, err error) error {
 			if left++; s.Name != "other" || fault.KindOf(err) != fault.Unsupported {
 				t.Errorf("%s: %s: %v", name, s.Name, err)
 			}
@@ -74,9 +75,9 @@ func TestNoSceneIsLost(t *testing.T) {
 
 // TestPastUTM: scenes of which a part lies past the latitudes of UTM are counted, and the rest of them has windows.
 func TestPastUTM(t *testing.T) {
-	list := []Scene{sceneAt(0, 4326, 12, 85, 0.01, 300, 200), sceneAt(1, 4326, 12, -79, 0.01, 300, 200),
+	list := []scenes.Scene{sceneAt(0, 4326, 12, 85, 0.01, 300, 200), sceneAt(1, 4326, 12, -79, 0.01, 300, 200),
 		sceneAt(2, 4326, 12, 50, 0.01, 100, 100)}
-	s, err := New(list, Options{Side: 8, Resolution: 1000, CRS: UTM, Edge: true})
+	s, err := New(list, scenes.Options{Side: 8, Resolution: 1000, CRS: scenes.UTM, Edge: true})
 	if err != nil {
 		t.Fatal(err)
 	}
