@@ -19,6 +19,7 @@ type lookahead struct {
 	samples int64 // of an epoch
 	steps   int64 // of an epoch
 	batch   int64
+	repeats bool // also samples in the order of the epoch read ranges several times
 	// look returns a function that announces the reads of a step, for the rows that a ticket has of each batch (see
 	// Engine.lookAhead), or nil if it is of no use to announce them.
 	look func(ctx context.Context, of steps.Ticket, expect expect) (announceStep, error)
@@ -70,16 +71,7 @@ func (l *lookahead) close() {
 
 // note tells the run of a ticket that the ticket begins. It returns nil if the ticket is of none.
 func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
-	if l == nil || len(t.Positions) > 0 || t.First%l.batch != 0 {
-		return nil
-	}
-	if t.Weights != nil { // the dry run does not know which samples they draw
-		l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool {
-			if r.turn == turn {
-				r.end()
-			}
-			return r.turn == turn
-		})
+	if l == nil || len(t.Positions) > 0 || t.First%l.batch != 0 || t.Weights == nil && !l.repeats {
 		return nil
 	}
 	step := int64(t.Epoch)*l.steps + t.First/l.batch
@@ -110,11 +102,12 @@ func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
 }
 
 // find returns the run that a ticket goes on, of its stream or of one that has ended: often each epoch has a stream of
-// its own. again says that the ticket was asked for before. The run of a stream that jumps ends.
+// its own. again says that the ticket was asked for before. The run of a stream that jumps ends, or that draws by other
+// weights.
 func (l *lookahead) find(t steps.Ticket, turn resources.Turn, step int64) (found *runAhead, again bool) {
 	l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool { return r.ctx.Err() != nil })
 	for _, known := range l.runs {
-		if known.of.RowStart != t.RowStart || known.of.RowStride != t.RowStride {
+		if !known.follows(t) {
 			continue
 		}
 		if step == known.step+1 && (found == nil || known.turn == turn) {
@@ -125,11 +118,22 @@ func (l *lookahead) find(t steps.Ticket, turn resources.Turn, step int64) (found
 		}
 	}
 	for _, r := range l.runs {
-		if r.turn == turn && r != found && r.of.RowStart == t.RowStart && r.of.RowStride == t.RowStride {
+		if r.turn == turn && r != found && r.sameRows(t) {
 			r.end()
 		}
 	}
 	return found, false
+}
+
+// sameRows reports whether a ticket has the rows of the run.
+func (r *runAhead) sameRows(t steps.Ticket) bool {
+	return r.of.RowStart == t.RowStart && r.of.RowStride == t.RowStride
+}
+
+// follows reports whether a ticket has the rows of the run, drawn by the same weights.
+func (r *runAhead) follows(t steps.Ticket) bool {
+	a, b := r.of.Weights, t.Weights
+	return r.sameRows(t) && (a == nil) == (b == nil) && (a == nil || a.Hash == b.Hash && a.Once == b.Once)
 }
 
 // endTicket says that a ticket has read all that it will.

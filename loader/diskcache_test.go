@@ -2,10 +2,14 @@ package loader_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +40,7 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 			{"name": "a", "source": "CATALOG", "weight": 3, "where": [{"sql": "uri < 'CHIPS/0060'"}]},
 			{"name": "b", "source": "CATALOG", "weight": 1, "where": [{"sql": "uri >= 'CHIPS/0060'"}]}],
 			"until": "longest"}`,
+		"drawn by weights": `{}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "windows" {
@@ -88,8 +93,12 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	}
 	const epochs = 3
 	var want [epochs][]byte
-	var state *steps.State
 	without := open()
+	begin := without.State()
+	if name == "drawn by weights" {
+		begin.Weights = weightsOfChips(t, images)
+	}
+	state := &begin
 	for k := range want {
 		want[k], state = epochBytes(t, without, uint64(k), state)
 	}
@@ -97,11 +106,11 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	quota := b.bytes / 3
 	b.disk.Set(t.TempDir(), quota)
 	engine, simulation := open(), diskcache.NewSimulation(quota)
-	state = nil
+	state = &begin
 	for k := range want {
 		missed, found := simulation.MissedBytes, simulation.HitBytes
 		_, err := engine.Forecast(t.Context(),
-			dryrun.Options{Epoch: uint64(k), Samples: -1, Cache: simulation})
+			dryrun.Options{Epoch: uint64(k), Samples: -1, Cache: simulation, Weights: begin.Weights})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,6 +149,21 @@ func runBesideForecast(t *testing.T, name, text string) (over string) {
 	}
 	t.Logf("%+v", disk.Stats())
 	return over
+}
+
+// weightsOfChips returns weights from the start of a run on, as docs/order.md says.
+func weightsOfChips(t *testing.T, n int) []steps.Change {
+	data := binary.LittleEndian.AppendUint64([]byte("CHSKROW1"), uint64(n))
+	for i := range n {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(i*i%7)))
+	}
+	piece := sha256.Sum256(data[16:])
+	hash := sha256.Sum256(append(data[:16:16], piece[:]...))
+	path := filepath.Join(t.TempDir(), "chips.weights")
+	if err := writeFile(path, string(data)); err != nil {
+		t.Fatal(err)
+	}
+	return []steps.Change{{Path: path, Hash: hex.EncodeToString(hash[:])}}
 }
 
 // TestDiskCacheBreaksInARun: a run goes on with the right batches when its cache is gone, with a file in its place, as

@@ -19,12 +19,11 @@ func (e *Engine) Explain(ctx context.Context, t steps.Ticket) ([]dryrun.Row, err
 	}
 	var chances []float64
 	if t.Weights != nil {
-		if !e.weighed.begin() {
-			return nil, ErrClosed
-		}
-		var err error
-		t.Samples, chances, err = e.chances(ctx, t)
-		if e.weighed.running.Done(); err != nil {
+		err := e.weighed.use(func() (err error) {
+			t.Samples, chances, err = e.chances(ctx, t)
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -69,7 +69,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 			allHit, allMissed := o.Cache.Found()
 			run.out.Cached = dryrun.CachedEpoch{Epoch: o.Epoch, Cache: allHit - hit, Store: allMissed - missed}
 		}()
-		if foresees, err = e.foresees(ctx); err != nil {
+		if foresees, err = e.foresees(ctx, len(o.Weights) > 0); err != nil {
 			return nil, err
 		}
 		end := o.Cache.Place(e.samples, o.Epoch+1, 0)
@@ -522,10 +522,13 @@ func (p *dryRun) scaled(all, early dryrun.Work, factor float64) dryrun.Work {
 
 // announcing returns what announces the reads of a step, or nil.
 func (e *Engine) announcing(ctx context.Context, of steps.Ticket, expect expect) (announceStep, error) {
-	if foresees, err := e.foresees(ctx); !foresees || err != nil {
+	dry := e.newDryRun(dryrun.Options{Rank: of.RowStart, World: of.RowStride})
+	if foresees, err := e.foresees(ctx, of.Weights != nil); !foresees || err != nil {
 		return nil, err
 	}
-	dry := e.newDryRun(dryrun.Options{Rank: of.RowStart, World: of.RowStride})
+	if w := of.Weights; w != nil {
+		dry.options.Weights = []steps.Change{{Path: w.Path, Hash: w.Hash, Once: w.Once}}
+	}
 	dry.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
 		at := place(e.samples, dry.options.Epoch, position)
 		for _, run := range runs {
@@ -538,24 +541,24 @@ func (e *Engine) announcing(ctx context.Context, of steps.Ticket, expect expect)
 	}, nil
 }
 
-// repeats reports whether an epoch may read a range several times. Otherwise the first ranges that a cache has are as
-// good as any others.
-func (e *Engine) repeats() bool {
+// repeats reports whether an epoch may read a range several times, whose samples come in order or are drawn by weights.
+// Otherwise the first ranges that a cache has are as good as any others.
+func (e *Engine) repeats(drawn bool) bool {
 	different := int64(0)
 	for i := range e.leaves {
 		different += e.plan.DatasetLen(i)
 	}
 	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
 		once := d.sampler.PerAsset == 1 && !d.kind.Tiles
-		again := d.steps > 0 || d.weights != nil || e.samples > different
+		again := drawn || d.steps > 0 || d.weights != nil || e.samples > different
 		return d.remote && (again || !once)
 	})
 }
 
 // foresees reports whether a cache on disk is told what is read next: if ranges are read several times in an epoch, and
 // a catalog knows the files, so looking ahead takes no requests. The first samples stand for all.
-func (e *Engine) foresees(ctx context.Context) (bool, error) {
-	if !e.repeats() {
+func (e *Engine) foresees(ctx context.Context, drawn bool) (bool, error) {
+	if !e.repeats(drawn) {
 		return false, nil
 	}
 	known := true

@@ -55,11 +55,11 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 
 // lookAhead lets the engine say to the cache on disk what is read next, if it has one and that helps.
 func (e *Engine) lookAhead() {
-	if e.options.Disk == nil || !e.repeats() {
+	if e.options.Disk == nil || !e.repeats(true) {
 		return
 	}
 	ahead := &lookahead{cache: e.options.Disk, samples: e.samples, steps: e.Steps(), batch: int64(e.spec.BatchSize),
-		look: e.announcing, work: e.done.Go, log: e.options.Logger}
+		repeats: e.repeats(false), look: e.announcing, work: e.done.Go, log: e.options.Logger}
 	ahead.ctx, ahead.stop = context.WithCancel(context.Background())
 	e.ahead = ahead
 }

@@ -27,14 +27,8 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 		if pending.group, err = e.check(t); err == nil {
 			err = pending.lay()
 		}
-		switch {
-		case err != nil:
-		case t.Weights == nil:
+		if pending.drawing = t.Weights != nil; err == nil && !pending.drawing {
 			pending.announced = e.announce(t)
-		default:
-			if pending.drawing = e.weighed.begin(); !pending.drawing {
-				err = ErrClosed
-			}
 		}
 		return err
 	})
@@ -43,16 +37,11 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 		pending.finish(err)
 		return pending
 	}
-	weighs := pending.drawing // which the queue guards from here on
-	put := e.queue.put(pending)
-	switch {
-	case put && weighs:
-		go pending.weigh()
-	case weighs:
-		e.weighed.running.Done()
-	}
-	if !put {
+	draws := pending.drawing // which the queue guards from here on
+	if !e.queue.put(pending) {
 		pending.finish(ErrClosed)
+	} else if draws {
+		go pending.weigh()
 	}
 	return pending
 }
@@ -60,21 +49,26 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 // weigh draws the samples of a ticket in the queue, and lets the queue take it.
 func (p *Pending) weigh() {
 	e := p.engine
-	defer e.weighed.running.Done()
 	defer context.AfterFunc(p.ctx, e.queue.poke)() // a slow file holds up no ticket that is cancelled
-	ticket := p.ticket
-	var announced []func()
-	err := crash.Call(func() (err error) {
-		if ticket.Samples, err = e.weigh(p.ctx, p.ticket); err == nil {
-			announced = e.announce(ticket)
+	err := e.weighed.use(func() error {
+		ticket := p.ticket
+		var announced []func()
+		err := crash.Call(func() (err error) {
+			if ticket.Samples, err = e.weigh(p.ctx, p.ticket); err == nil {
+				announced = e.announce(ticket)
+			}
+			return err
+		})
+		crash.Report(e.options.Logger, err)
+		if !e.queue.weighed(p, ticket.Samples, announced, err) {
+			for _, over := range announced {
+				over()
+			}
 		}
-		return err
+		return nil
 	})
-	crash.Report(e.options.Logger, err)
-	if !e.queue.weighed(p, ticket.Samples, announced, err) {
-		for _, over := range announced {
-			over()
-		}
+	if err != nil {
+		e.queue.weighed(p, nil, nil, err)
 	}
 }
 

@@ -29,7 +29,7 @@ const maxOpenWeights = 4
 // files may be slow, and Start never blocks.
 type weighed struct {
 	opening keylock.Locks[string] // by hash: one ticket opens a file, the others find it open
-	running sync.WaitGroup        // goroutines that draw
+	running sync.WaitGroup        // calls of use
 
 	// mu guards the fields below, and is not held while a file is opened, read or closed.
 	mu     sync.Mutex
@@ -45,14 +45,19 @@ type openWeights struct {
 	*shuffle.RowWeights
 }
 
-// begin counts a goroutine that draws. It reports false if the engine is closed.
-func (w *weighed) begin() bool {
+// use calls do, which draws by weights, and lets close wait for it. It fails with ErrClosed once the engine is closed.
+func (w *weighed) use(do func() error) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.closed {
+	closed := w.closed
+	if !closed {
 		w.running.Add(1)
 	}
-	return !w.closed
+	w.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	defer w.running.Done()
+	return do()
 }
 
 // weigh draws the samples of a ticket that has weights. The first ticket with weights opens them.
@@ -197,7 +202,7 @@ func (o *openWeights) load(ctx context.Context, workers int) error {
 	return nil
 }
 
-// close waits for the goroutines that draw, and closes the files.
+// close waits for the calls of use, and closes the files.
 func (w *weighed) close() {
 	w.mu.Lock()
 	w.closed = true
