@@ -58,6 +58,10 @@ func (r *Reader) source(ctx context.Context, a catalog.Asset, bands []int, box c
 		r.below.recoded = r.recoded
 		r.below.SetClock(r.Clock)
 	}
+	r.below.Share = Shared{} // a pool has room for the chunks of the virtual raster, which it shares
+	if r.Share.Tiles != nil && r.Share.Order > 0 {
+		r.below.Share = Shared{Tiles: r.Share.Tiles, Key: TileKey{Source: a.Source}, Order: r.Share.Order}
+	}
 	d, window := a.Index.DType, shuffle.Box{Y: box.Y0, X: box.X0, H: box.Y1 - box.Y0, W: box.X1 - box.X0}
 	stored := &Converters{Base: einops.Convert{From: d, To: d}, Nodata: true}
 	err := r.below.Planes(ctx, a, bands, window, stored, d.Size())

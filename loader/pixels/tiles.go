@@ -78,7 +78,10 @@ type TileKey struct {
 	Row         int64 // of the dataset
 	Level       int   // 0 for the raster itself, else 1 more than the number of the overview
 	Chunk       int   // in the index of the asset or of its mask
-	Mask        bool  // the chunk is one of the mask
+	// Source is of a source of a virtual raster, else 0: catalog.Asset.Source. The chunk is one of the source then, and
+	// all other numbers are 0.
+	Source uint64
+	Mask   bool // the chunk is one of the mask
 }
 
 // tile is a chunk that is decoded or being decoded. The reader that decodes it writes Samples and
@@ -210,9 +213,10 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 			return t, false
 		case t.place == nil: // others copy from it
 			return nil, false
-		case c.keeper != nil:
+		case c.stays(key):
 			rows = allRows // windows come back to it: it is decoded for the last time
-		default:
+		}
+		if c.keeper == nil {
 			memory = t.Samples
 		}
 		c.drop(t)
@@ -220,7 +224,7 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	next := int64(0) // a chunk of a pool evicts any other
 	if order > 0 {
 		var needed int
-		if next, needed = c.next(key); next == unplanned && (c.keeper == nil || n < keptTile) {
+		if next, needed = c.next(key); next == unplanned && (!c.stays(key) || n < keptTile) {
 			return nil, false
 		}
 		rows = max(rows, needed)
@@ -253,6 +257,10 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	c.Held += int64(n)
 	return t, true
 }
+
+// stays reports whether a tile stays that no planned window needs. Sources of virtual rasters are not announced, so
+// their tiles stay as long as those that are announced leave room.
+func (c *TileCache) stays(key TileKey) bool { return c.keeper != nil || key.Source != 0 && !c.reuses }
 
 // spare returns a tile of n bytes that no window needs and whose memory another may take, or nil. It needs the lock.
 func (c *TileCache) spare(n int) *tile {
@@ -387,7 +395,7 @@ func (c *TileCache) Put(t *tile) {
 		c.lose(t)
 		return
 	}
-	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned && c.keeper == nil {
+	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned && !c.stays(t.key) {
 		t.place = c.Used.PushBack(t) // its memory is for the next tile
 		if c.reuses {
 			delete(c.By, t.key) // what a sample decodes does not depend on the one before

@@ -1,12 +1,15 @@
 package pixels
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -81,6 +84,64 @@ func TestVirtualRastersOfGDAL(t *testing.T) {
 		}
 	}
 	r.GiveBack()
+}
+
+// TestSourcesShareTiles: what a worker decodes of a source of a virtual raster, another has as a tile, with the pixels
+// of the file itself; also where a window needs more rows of it, and beside a cache that has no room.
+func TestSourcesShareTiles(t *testing.T) {
+	file := filepath.Join(corpus.Testdata(t), "demo", "coast.tif")
+	o := resources.Options{}.WithDefaults()
+	defer o.CloseOpener()
+	plain, _, err := catalog.OpenAsset(t.Context(), o.Opener, file, o.MaxChunkBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.vrt")
+	text := fmt.Sprintf(`<VRTDataset rasterXSize="%d" rasterYSize="%d"><VRTRasterBand dataType="UInt16" band="1">
+		<SimpleSource><SourceFilename>%s</SourceFilename><SourceBand>1</SourceBand></SimpleSource></VRTRasterBand>
+		</VRTDataset>`, plain.Index.Width, plain.Index.Height, file)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown, _, err := catalog.OpenAsset(t.Context(), o.Opener, path, o.MaxChunkBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Converters{Base: einops.Convert{From: plain.Index.DType, To: plain.Index.DType}}
+	read := func(a catalog.Asset, win shuffle.Box, tiles *TileCache) (samples string, chunks int64) {
+		var stages resources.Stages
+		r := BorrowReader(o) // of another worker
+		defer r.GiveBack()
+		r.SetClock(stages.Clock())
+		r.Share = Shared{Tiles: tiles, Order: 1}
+		if tiles == nil {
+			r.Share = Shared{}
+		}
+		if err := r.Planes(t.Context(), a, []int{0}, win, c, a.Index.DType.Size()); err != nil {
+			t.Fatal(err)
+		}
+		chunks, _ = stages.Decoded()
+		return corpus.SHA256(r.Resample.In), chunks
+	}
+	for _, bound := range []int64{1 << 30, 1} {
+		tiles := NewPlannedTiles(bound, budget.New(1<<31, nil))
+		for i, win := range []shuffle.Box{{H: 20, W: 90}, {Y: 2, H: 20, W: 90}, {Y: 5, X: 9, H: 90, W: 70},
+			{Y: 5, H: 90, W: 90}, {Y: 3, X: 4, H: 20, W: 70}} {
+			want, _ := read(plain, win, nil)
+			alone, most := read(shown, win, nil)
+			got, chunks := read(shown, win, tiles)
+			if got != want || alone != want {
+				t.Errorf("window %d: other samples than of the file", i)
+			}
+			if shares := bound > 1 && i >= 2; (chunks < most) != shares {
+				t.Errorf("window %d, at most %d bytes: %d chunks are decoded, %d alone", i, bound, chunks, most)
+			}
+		}
+		if len(tiles.By) > 0 != (bound > 1) || tiles.Held > bound {
+			t.Errorf("%d tiles take %d of %d bytes", len(tiles.By), tiles.Held, bound)
+		}
+		tiles.Close()
+	}
 }
 
 // TestNaNWithoutAMask: NaN is nodata of floats where the converters say so, unless a mask says what is missing.

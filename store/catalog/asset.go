@@ -74,6 +74,9 @@ type Asset struct {
 	// Axes is what the field said of the file's axes, as far as it counts in Index.
 	Axes chunk.Axes
 
+	// Source is a number that no other source of a virtual raster has, as long as the process runs; 0 for other assets.
+	Source uint64
+
 	// Bytes are all bytes of the raster, from Offset on, if OpenSmall read them with its header,
 	// else nil. They are shared and must not be changed.
 	Bytes []byte

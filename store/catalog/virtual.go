@@ -229,7 +229,7 @@ type virtualSource struct {
 	file int
 }
 
-var virtuals atomic.Uint64 // how many were opened
+var virtuals atomic.Uint64 // how many of them and of their sources were opened
 
 // source opens a source.
 func (v *virtual) source(ctx context.Context, file int) (Asset, error) {
@@ -262,6 +262,7 @@ func (v *virtual) source(ctx context.Context, file int) (Asset, error) {
 	chain := context.WithValue(ctx, chainKey{}, v.chain)
 	a, _, err := openWith(chain, v.opener, uri, chunk.Axes{AsStored: true}, v.maxChunk)
 	if err == nil {
+		a.Source = virtuals.Add(1)
 		sources.Add(key, a, indexCost(a))
 	}
 	return a, err
