@@ -59,7 +59,8 @@ func separator(head []byte) rune {
 // beginsCSV reports whether a text begins with names that are separated.
 func beginsCSV(head []byte) bool {
 	words, headed := firstWords(head)
-	return separator(head) != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head)
+	return separator(head) != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) &&
+		!beginsList(head)
 }
 
 // table are the columns of a CSV that are read.

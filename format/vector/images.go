@@ -2,21 +2,41 @@ package vector
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
-// images finds the shapes of an image by its path. It does not change after it is made.
+// images finds the shapes of an image by its path.
 type images struct {
-	values *Values    // the column with the paths
-	order  []uint32   // the codes of the paths, sorted by these from their ends
-	rows   [][]uint32 // for each code its shapes
-	owners []owner    // for each code the image that it names, after Layer.Own; nil before
+	values *Values          // the column with the paths
+	exact  *spelling        // as the column has them
+	loose  func() *spelling // without the endings of images, with slashes in place of the separators of Windows
+	rows   [][]uint32       // for each code its shapes
+	owners []owner          // for each code the image that it names, after Layer.Own; nil before
+}
+
+// spelling has the paths of a column in one form.
+type spelling struct {
+	names []string // by code
+	order []uint32 // the codes, sorted by the names from their ends
+}
+
+// newSpelling returns the spelling of names.
+func newSpelling(names []string) *spelling {
+	s := &spelling{names: names, order: make([]uint32, len(names))}
+	for code := range names {
+		s.order[code] = uint32(code)
+	}
+	slices.SortFunc(s.order, func(a, b uint32) int { return fromEnds(names[a], names[b]) })
+	return s
 }
 
 // owner is an image that a path in the column names.
@@ -35,11 +55,14 @@ func newImages(column string, values *Values) (*images, error) {
 		return nil, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
 			"it has numbers, but images are found by their paths")
 	}
-	found := &images{values: values, rows: make([][]uint32, len(values.Names))}
-	for code := range values.Names {
-		found.order = append(found.order, uint32(code))
-	}
-	slices.SortFunc(found.order, func(a, b uint32) int { return fromEnds(values.Names[a], values.Names[b]) })
+	found := &images{values: values, rows: make([][]uint32, len(values.Names)), exact: newSpelling(values.Names)}
+	found.loose = sync.OnceValue(func() *spelling {
+		names := make([]string, len(values.Names))
+		for code, name := range values.Names {
+			names[code] = magic.WithoutEnding(strings.ReplaceAll(name, `\`, "/"))
+		}
+		return newSpelling(names)
+	})
 	for row, code := range values.Codes {
 		if !values.Null(row) {
 			found.rows[code] = append(found.rows[code], uint32(row))
@@ -49,9 +72,9 @@ func newImages(column string, values *Values) (*images, error) {
 }
 
 // OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one that the file
-// names, in the column Options.Image or as its format does, with the most of the last parts of the path. It is not
-// found if the file names no image or, as Own has seen, another one. All shapes of a file that names no images
-// are of any image.
+// names, in the column Options.Image or as its format does, with the most of the last parts of the path; if none has
+// the last part, endings of images do not count. It is not found if the file names no image or, as Own has seen,
+// another one. All shapes of a file that names no images are of any image.
 func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	if l.images == nil { // a file of one image
 		rows := make([]uint32, l.n)
@@ -62,7 +85,7 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	}
 	code, parts, err := l.images.find(uri)
 	if err == nil && l.images.owners != nil && parts < l.images.owners[code].parts {
-		err = notNamed(uri)
+		err = l.images.notNamed(uri)
 	}
 	if err != nil {
 		return nil, err
@@ -70,18 +93,20 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	return l.images.rows[code], nil
 }
 
-// Own notes which images there are, by their paths. If a path in the column names two of them alike, it is unsupported.
-func (l *Layer) Own(uris iter.Seq2[string, error]) error {
+// Own notes which images there are, by their paths, and returns how many of them the file names. If a path in the
+// column names two of them alike, it is unsupported.
+func (l *Layer) Own(uris iter.Seq2[string, error]) (named int, err error) {
 	known := l.images
 	owners := make([]owner, len(known.rows))
 	for uri, err := range uris {
 		if err != nil {
-			return err
+			return named, err
 		}
 		code, parts, err := known.find(uri)
 		if err != nil {
 			continue // reading the image says so
 		}
+		named++
 		switch one := &owners[code]; {
 		case parts > one.parts:
 			*one = owner{uri: uri, parts: parts}
@@ -91,46 +116,72 @@ func (l *Layer) Own(uris iter.Seq2[string, error]) error {
 	}
 	for code, one := range owners {
 		if one.second != "" {
-			return fault.New(fault.Unsupported, "images", fault.NoOffset,
+			return named, fault.New(fault.Unsupported, "images", fault.NoOffset,
 				"%q may be %s or %s: write paths that tell them apart into the column, such as %q",
 				known.values.Names[code], one.uri, one.second, one.uri)
 		}
 	}
 	known.owners = owners
-	return nil
+	return named, nil
 }
 
-func notNamed(uri string) error {
-	return fault.New(fault.NotFound, "images", fault.NoOffset, "no shape names %q", path.Base(uri))
+// NamesImages returns the first image that the file names, or "".
+func (l *Layer) NamesImages() string {
+	if l.images == nil || len(l.images.values.Names) == 0 {
+		return ""
+	}
+	return l.images.values.Names[0]
 }
+
+func (known *images) notNamed(uri string) error {
+	example := ""
+	if len(known.values.Names) > 0 {
+		example = fmt.Sprintf("; the file has names such as %q", fault.Short(known.values.Names[0]))
+	}
+	return fault.New(fault.NotFound, "images", fault.NoOffset, "no shape names %q%s", path.Base(uri), example)
+}
+
+// exactParts is above how many parts a path has: a name with its ending is nearer than any without.
+const exactParts = 1 << 20
 
 // find returns the code of the path in the column that has the most of the last parts of the path of an image, and how
-// many.
-func (known *images) find(uri string) (found uint32, largest int, err error) {
+// near it is: the number of these parts, and exactParts if the ending is one.
+func (known *images) find(uri string) (code uint32, parts int, err error) {
 	if source.IsWeb(uri) {
 		uri, _, _ = strings.Cut(uri, "?") // a signature
 	}
-	pos, _ := slices.BinarySearchFunc(known.order, uri, func(code uint32, uri string) int {
-		return fromEnds(known.values.Names[code], uri)
+	code, parts, several := known.exact.nearest(uri)
+	if parts > 0 {
+		parts += exactParts
+	} else {
+		code, parts, several = known.loose().nearest(magic.WithoutEnding(uri))
+	}
+	switch {
+	case parts == 0:
+		err = known.notNamed(uri)
+	case several:
+		err = fault.New(fault.Unsupported, "images", fault.NoOffset, "several names of the column may be %q: write "+
+			"paths that tell them apart into it, such as this one", uri)
+	}
+	return code, parts, err
+}
+
+// nearest returns the code of the name that has the most of the last parts of a path, how many, and whether several
+// names have as many.
+func (s *spelling) nearest(uri string) (found uint32, largest int, several bool) {
+	pos, _ := slices.BinarySearchFunc(s.order, uri, func(code uint32, uri string) int {
+		return fromEnds(s.names[code], uri)
 	})
 	// Paths with the same last parts follow each other, so two with the most are beside each other at pos.
-	several := false
-	for _, code := range known.order[max(0, pos-2):min(pos+2, len(known.order))] {
-		switch parts := common(uri, known.values.Names[code]); {
+	for _, code := range s.order[max(0, pos-2):min(pos+2, len(s.order))] {
+		switch parts := common(uri, s.names[code]); {
 		case parts > largest:
 			found, largest, several = code, parts, false
 		case parts == largest:
 			several = true
 		}
 	}
-	switch {
-	case largest == 0:
-		err = notNamed(uri)
-	case several:
-		err = fault.New(fault.Unsupported, "images", fault.NoOffset, "several names of the column may be %q: write "+
-			"paths that tell them apart into it, such as this one", uri)
-	}
-	return found, largest, err
+	return found, largest, several
 }
 
 // fromEnds compares two paths from their ends, as if each began with a slash.

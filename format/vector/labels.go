@@ -308,6 +308,18 @@ func (l *labels) far() (row uint32, x float64, found bool) {
 	return row, l.coords[pos], true
 }
 
+// likeShares reports whether all coordinates are from 0 to 1, and not all of them whole numbers.
+func (l *labels) likeShares() bool {
+	between := false
+	for _, x := range l.coords {
+		if !(x >= 0 && x <= 1) {
+			return false
+		}
+		between = between || x != math.Trunc(x)
+	}
+	return between
+}
+
 // maxPiece and maxLine bound one part of a text in bytes, which its parser holds as a whole: an object of JSON, in
 // which a polygon of 100,000 vertices has 4 MB; and a line, or a tag of XML. A tag of attributes 15 times.
 const (

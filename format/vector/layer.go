@@ -211,5 +211,11 @@ func (l *Layer) Far() (row uint32, x float64, found bool) {
 	return 0, 0, false
 }
 
+// LikeShares reports whether all coordinates of a file of labels are from 0 to 1, and not all of them whole numbers.
+func (l *Layer) LikeShares() bool {
+	objects, ok := l.shapes.(*labels)
+	return ok && objects.likeShares()
+}
+
 // Close closes the file.
 func (l *Layer) Close() error { return l.shapes.Close() }

@@ -17,12 +17,15 @@ import (
 // maxDepth bounds elements inside others: labels have five.
 const maxDepth = 32
 
-func init() { register(labelFormat{"VOC XML", beginsXML, readVOC, Pixels, false}) }
+func init() { register(labelFormat{"VOC XML", beginsVOC, readVOC, Pixels, false}) }
 
 // beginsXML reports whether a file is XML.
 func beginsXML(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
 }
+
+// beginsVOC reports whether a file is XML of one image.
+func beginsVOC(head []byte) bool { return beginsXML(head) && !beginsCVAT(head) }
 
 // readVOC reads the objects of Pascal VOC, and of XML like it: a box, or the oriented box that FAIR1M, DIOR-R and
 // roLabelImg write.

@@ -264,3 +264,12 @@ func Way(name string) string {
 
 // gdalNouns are parts of the names of formats of rasters, which GDAL reads.
 var gdalNouns = []string{"image", "raster", "grid", "GRIB", "FITS", "NITF"}
+
+// WithoutEnding returns a path without the ending of an image.
+func WithoutEnding(name string) string {
+	if class := Named(name).Class; !class.Pixels() && !class.Store() {
+		return name
+	}
+	name = strings.TrimSuffix(name, ".zip") // NAME.zarr.zip
+	return strings.TrimSuffix(name, path.Ext(name))
+}

@@ -226,6 +226,17 @@ func newIDList(n int) *idList {
 		other: map[int32]string{}}
 }
 
+// indexed returns a list of ids, each once.
+func indexed(ids []string) *idList {
+	list := newIDList(len(ids))
+	for _, id := range ids {
+		if list.ids = append(list.ids, id); !list.index(int32(len(list.ids) - 1)) {
+			list.ids = list.ids[:len(list.ids)-1]
+		}
+	}
+	return list
+}
+
 // index makes an id of the list one that samples are named by, unless another one is the same.
 func (l *idList) index(i int32) bool {
 	id := l.ids[i]
@@ -233,7 +244,7 @@ func (l *idList) index(i int32) bool {
 		return false
 	}
 	l.exact[id] = i
-	if stem := withoutEnding(id); stem != id {
+	if stem := magic.WithoutEnding(id); stem != id {
 		if twin, twice := l.stems[stem]; twice {
 			l.twins[i] = twin
 		}
@@ -244,7 +255,7 @@ func (l *idList) index(i int32) bool {
 
 // stem returns the id that is the same as a text but for the endings of images.
 func (l *idList) stem(text string) (int32, bool) {
-	text = withoutEnding(text)
+	text = magic.WithoutEnding(text)
 	if i, ok := l.exact[text]; ok {
 		return i, true
 	}
@@ -254,7 +265,7 @@ func (l *idList) stem(text string) (int32, bool) {
 
 // number returns the id that is a whole number without the zeros in front that a text has: "7" of "007.tif".
 func (l *idList) number(text string) (int32, bool) {
-	text = withoutEnding(text)
+	text = magic.WithoutEnding(text)
 	short := strings.TrimLeft(text, "0")
 	if short == text || strings.Trim(short, "0123456789") != "" {
 		return 0, false
@@ -294,15 +305,6 @@ func (l *idList) find(text string) (int32, uint8) {
 		return i, how
 	}
 	return 0, noSample
-}
-
-// withoutEnding returns a path without the ending of an image.
-func withoutEnding(name string) string {
-	if class := magic.Named(name).Class; !class.Pixels() && !class.Store() {
-		return name
-	}
-	name = strings.TrimSuffix(name, ".zip") // NAME.zarr.zip
-	return strings.TrimSuffix(name, path.Ext(name))
 }
 
 // see notes the ids that a text of a sample, its key or the path of a raster, ends in.
@@ -351,8 +353,12 @@ func (l *idList) check(list, column string, dropped bool, o resources.Options) e
 		return nil
 	}
 	if len(missing) == len(l.ids) {
+		columns := ""
+		if strings.EqualFold(path.Ext(list), ".txt") && strings.ContainsAny(missing[0], ",;\t ") {
+			columns = fmt.Sprintf("; if its lines have columns, name one, as in %s::0", list)
+		}
 		return fault.New(fault.NotFound, "ids", fault.NoOffset, "no id of %s names a sample, such as %s: samples are "+
-			"called like %q", list, some, l.example)
+			"called like %q%s", list, some, l.example, columns)
 	}
 	return fault.New(fault.NotFound, "ids", fault.NoOffset, "%d of %d ids of %s name no sample, such as %s: missing "+
 		"\"drop\" leaves them out", len(missing), len(l.ids), list, some)
@@ -377,42 +383,11 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	if len(ids) > math.MaxInt32 || s.table.N > math.MaxInt32 {
 		return fault.New(fault.Limit, "ids", fault.NoOffset, "%d ids of %d samples", len(ids), s.table.N)
 	}
-	list := newIDList(len(ids))
-	numbers := false
+	var list *idList
 	if subset.IDColumn != "" {
-		column, err := s.table.Column(ctx, subset.IDColumn)
-		if err != nil {
-			return err
-		}
-		numbers = numeric(column.Kind)
-	}
-	for _, id := range ids {
-		if numbers {
-			id = wholeNumber(id)
-		}
-		if list.ids = append(list.ids, id); !list.index(int32(len(list.ids) - 1)) {
-			list.ids = list.ids[:len(list.ids)-1]
-		}
-	}
-	if subset.IDColumn != "" {
-		err = scan(ctx, s.table, subset.IDColumn, func(row int64, c *Column, v catalog.Value) error {
-			text := textOf(c.Kind, v)
-			if row == 0 {
-				list.example = text
-			}
-			i, found := list.exact[text]
-			how := uint8(isKey)
-			if !found {
-				how = endsNumber
-				i, found = list.number(text)
-			}
-			if found && !v.Null {
-				list.hit(row, text, i, how)
-			}
-			return nil
-		})
+		list, err = s.inColumn(ctx, ids, subset.IDColumn)
 	} else {
-		err = s.table.Keys(ctx, func(row int64, key string) error { return s.seeSample(ctx, list, row, key) })
+		list, err = s.ofSamples(ctx, ids)
 	}
 	if err == nil {
 		err = list.check(path.Base(subset.IDList), subset.IDColumn, subset.Missing == spec.MissingDrop, s.options)
@@ -430,21 +405,100 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	return nil
 }
 
-// seeSample notes the ids that name a sample: by its key, and by the paths of its rasters.
-func (s *Selector) seeSample(ctx context.Context, list *idList, row int64, key string) error {
-	list.see(row, key, key)
-	for i := range s.table.Fields {
-		field := &s.table.Fields[i]
-		if field.Kind != catalog.Raster || field.Value == nil || s.table.Array {
-			continue
-		}
-		file, err := field.Value(ctx, row)
-		if err != nil {
-			return err
-		}
-		if file.Text != "" && file.Text != key {
-			list.see(row, key, file.Text)
+// inColumn returns the ids with the samples that have them in a column.
+func (s *Selector) inColumn(ctx context.Context, ids []string, name string) (*idList, error) {
+	column, err := s.table.Column(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if numeric(column.Kind) {
+		for i := range ids {
+			ids[i] = wholeNumber(ids[i])
 		}
 	}
-	return ctx.Err()
+	list := indexed(ids)
+	return list, scan(ctx, s.table, name, func(row int64, c *Column, v catalog.Value) error {
+		text := textOf(c.Kind, v)
+		if row == 0 {
+			list.example = text
+		}
+		i, found := list.exact[text]
+		how := uint8(isKey)
+		if !found {
+			how = endsNumber
+			i, found = list.number(text)
+		}
+		if found && !v.Null {
+			list.hit(row, text, i, how)
+		}
+		return nil
+	})
+}
+
+// ofSamples returns the ids with the samples that they name by their keys and the paths of their rasters. If no id
+// names one, the ids may have been written on another machine: they are looked for as moved returns them, also in the
+// folders above the dataset.
+func (s *Selector) ofSamples(ctx context.Context, ids []string) (*idList, error) {
+	list, err := s.see(ctx, ids, false)
+	for cut := 0; err == nil && len(ids) > 0 && len(list.hits) == 0; cut++ {
+		elsewhere := moved(ids, cut)
+		if elsewhere == nil {
+			break
+		}
+		var other *idList
+		if other, err = s.see(ctx, elsewhere, true); err == nil && len(other.hits) > 0 {
+			list = other
+		}
+	}
+	return list, err
+}
+
+// moved returns ids with slashes in place of the separators of Windows, and without the first folders, which all of
+// them must share. Of those that are shared one remains, so that val/1 does not become train/1. It returns nil if there
+// are not so many.
+func moved(ids []string, cut int) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = path.Clean(strings.ReplaceAll(id, `\`, "/"))
+	}
+	for range cut {
+		folder, _, _ := strings.Cut(out[0], "/")
+		for i, id := range out {
+			first, rest, within := strings.Cut(id, "/")
+			if !within || first != folder || !strings.Contains(rest, "/") {
+				return nil
+			}
+			out[i] = rest
+		}
+	}
+	return out
+}
+
+// see returns the ids with the samples that they name by their keys, by the paths that the dataset has for their
+// rasters and, with whole, by the whole paths of these.
+func (s *Selector) see(ctx context.Context, ids []string, whole bool) (*idList, error) {
+	list := indexed(ids)
+	return list, s.table.Keys(ctx, func(row int64, key string) error {
+		list.see(row, key, key)
+		for i := range s.table.Fields {
+			field := &s.table.Fields[i]
+			if field.Kind != catalog.Raster || field.Value == nil || s.table.Array {
+				continue
+			}
+			file, err := field.Value(ctx, row)
+			if err != nil {
+				return err
+			}
+			if file.Text != "" && file.Text != key {
+				list.see(row, key, file.Text)
+			}
+			if !whole || file.Text == "" {
+				continue
+			}
+			if asset, err := field.Asset(ctx, row); err == nil {
+				list.see(row, key, cmp.Or(asset.Member, asset.URI))
+			}
+		}
+		return ctx.Err()
+	})
 }

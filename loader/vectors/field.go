@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"sync"
@@ -32,6 +33,8 @@ type field struct {
 	one  *file       // nil with Pattern
 	each *shapeFiles // nil without Pattern
 
+	logger *slog.Logger
+
 	// names are the classes that open found, sorted, if Vector.Classes has none.
 	names []string
 }
@@ -48,7 +51,7 @@ type file struct {
 
 // open is shapes.Reader.Open.
 func open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resources.Options) (*shapes.Field, error) {
-	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}}
+	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}, logger: o.Logger}
 	if err := field.open(ctx, t, column, o); err != nil {
 		return nil, err
 	}
@@ -123,7 +126,8 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 	if some != nil {
 		count = int64(len(some))
 	}
-	err := v.one.layer.Own(func(yield func(string, error) bool) {
+	first := ""
+	named, err := v.one.layer.Own(func(yield func(string, error) bool) {
 		for i := range count {
 			row := i
 			if some != nil {
@@ -136,11 +140,15 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 			if value.Null && err == nil {
 				continue
 			}
-			if !yield(value.Text, err) {
+			if first = cmp.Or(first, value.Text); !yield(value.Text, err) {
 				return
 			}
 		}
 	})
+	if example := v.one.layer.NamesImages(); err == nil && named == 0 && first != "" && example != "" {
+		v.logger.Warn("no image has shapes: the file of the field names others", "field", v.Name, "file", v.Path,
+			"names", example, "images", first)
+	}
 	return fault.WithFile(err, v.Path)
 }
 
@@ -205,6 +213,10 @@ func (v *field) place(f *file) error {
 			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), fault.NoOffset, "it has the coordinate %v, "+
 				"and shares of an image are from 0 to 1: say crs=%q if they are pixels", x, spec.PixelSpace)
 		}
+	}
+	if f.space == vector.Pixels && v.CRS == "" && layer.LikeShares() {
+		return fault.New(fault.Unsupported, "shapes", fault.NoOffset, "all coordinates are from 0 to 1: say crs=%q if "+
+			"they are shares of the image, or crs=%q", spec.ShareSpace, spec.PixelSpace)
 	}
 	if f.space != vector.Ground {
 		if v.crs != nil {

@@ -535,6 +535,53 @@ def test_csv_for_all_images(tmp_path, head, shares):
         assert values == [classes.index(n) + 1 for _, n in mine]
 
 
+@pytest.mark.parametrize("name", ["im{}", "im{}.jpg", "images\\im{}.png", "d:\\set\\im{}.tif"])
+def test_names_of_images_as_other_programs_write_them(tmp_path, name):
+    """Names without their endings, with others, and with the separators of Windows."""
+    images(tmp_path)
+    lines = ["ImageID,LabelName,XMin,XMax,YMin,YMax"]
+    lines += [f"{name.format(i)},car,0.{i},0.9,0.25,0.5" for i in range(N)]
+    (tmp_path / "boxes.csv").write_text("\n".join(lines) + "\n")
+    vector = chaski.Vector(tmp_path / "boxes.csv", kind="boxes", crs="shares")
+    with load(tmp_path, {"boxes": vector}, batch_size=N, shuffle=False) as loader:
+        (batch,) = loader
+    want = [[[i / 10 * WIDTH, HEIGHT / 4, 0.9 * WIDTH, HEIGHT / 2]] for i in range(N)]
+    assert np.allclose(np.stack(batch["boxes"].rows()), want)
+    with pytest.raises(chaski.UnsupportedError, match='say crs="shares"'):
+        chaski.load(
+            tmp_path / "images/*.png",
+            batch_size=N,
+            fields={"image": chaski.Field(), "y": chaski.Vector(tmp_path / "boxes.csv")},
+        )
+
+
+def test_a_file_that_names_no_image(tmp_path, caplog):
+    images(tmp_path)
+    (tmp_path / "boxes.csv").write_text("image,x,y,w,h\nother.png,1,2,3,4\n")
+    for missing in (None, "empty"):
+        vector = chaski.Vector(tmp_path / "boxes.csv", kind="boxes", missing=missing)
+        with load(tmp_path, {"boxes": vector}, batch_size=N, shuffle=False) as loader:
+            if missing is None:
+                with pytest.raises(chaski.NotFoundError, match=r'names such as "other\.png"'):
+                    next(iter(loader))
+    (said,) = [r.getMessage() for r in caplog.records if "missing" not in r.getMessage()][-1:]
+    assert "no image has shapes" in said and "other.png" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("tasks.json", '[{"id": 1, "data": {"image": "im0.png"}}]', "Label Studio exports"),
+        ("cvat.xml", '<?xml version="1.0"?>\n<annotations></annotations>', "CVAT exports"),
+    ],
+)
+def test_exports_that_are_not_read_say_the_way(tmp_path, name, text, says):
+    images(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(chaski.UnsupportedError, match=f"{says} it, which is not read: export COCO"):
+        load(tmp_path, {"y": chaski.Vector(tmp_path / name, kind="boxes")}, batch_size=1)
+
+
 def test_classes_of_a_mixture(tmp_path):
     """Classes that are found are those of all sources, so that a name has one number."""
     vectors = {}

@@ -96,6 +96,35 @@ def test_lists(data, tmp_path, binary, form, kind) -> None:
     assert got == sorted(PICKED)
 
 
+MOVED = {
+    "absolute": lambda root, name: str(root / f"images/{name}.tif"),
+    "absolute elsewhere": lambda _, name: f"/home/me/set/images/{name}.tif",
+    "Windows": lambda _, name: name.replace("/", "\\") + ".tif",
+    "a drive": lambda _, name: "C:\\set\\images\\" + name.replace("/", "\\") + ".png",
+    "from above": lambda _, name: f"./images/{name}.tif",
+}
+
+
+@pytest.mark.parametrize("moved", MOVED.values(), ids=list(MOVED))
+@pytest.mark.parametrize("source", ["images", "images/**/*.tif", "table.csv"])
+def test_lists_of_other_machines(data, binary, moved, source) -> None:
+    """Folders that all ids share need not be those of the dataset, but for the last."""
+    rows = chaski.Rows(ids=[moved(data, NAMES[k]) for k in PICKED])
+    fields = {"image": "path"} if source == "table.csv" else None
+    assert loaded(data, source, rows=rows, fields=fields) == sorted(PICKED)
+    rows = chaski.Rows(ids=[f"/home/me/set/val/{n.split('/')[1]}.tif" for n in NAMES])
+    with pytest.raises(chaski.errors.NotFoundError, match="no id of"):
+        loaded(data, source, rows=rows, fields=fields)
+
+
+def test_a_list_of_columns_names_the_way(data, tmp_path, binary) -> None:
+    file = tmp_path / "pairs.txt"
+    file.write_text("".join(f"images/{NAMES[k]}.tif masks/{NAMES[k]}.png\n" for k in PICKED))
+    with pytest.raises(chaski.errors.NotFoundError, match=r"as in pairs\.txt::0"):
+        loaded(data, rows=chaski.Rows(ids=file))
+    assert loaded(data, rows=chaski.Rows(ids=f"{file}::0")) == sorted(PICKED)
+
+
 def test_names_of_pairs(data, binary) -> None:
     """A list may name the mask, or what {id} stands for."""
     fields = {"image": "images/{id}.tif", "mask": chaski.Field(pattern="masks/{id}.png")}

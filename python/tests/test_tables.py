@@ -376,6 +376,25 @@ def test_texts_that_are_taken_for_paths(tmp_path, end):
         assert list(next(iter(loader))["note"]) == ["St. Louis, 3.5 m", "lake"]
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff", "# made by hand, in Excel\n"])
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["csv", "txt"])
+def test_what_is_between_values(tmp_path, end, between, mark):
+    """As the first line has it: programs write semicolons where the comma is decimal."""
+    rasterio = pytest.importorskip("rasterio")
+    for i in range(3):
+        with rasterio.open(tmp_path / f"{i}.tif", "w", "GTiff", 4, 4, 1, dtype="uint8") as f:
+            f.write(np.full((1, 4, 4), i, np.uint8))
+    lines = [("path", "score", "note")] + [(f"{i}.tif", f"{i}.5", f"a{i}") for i in (2, 0, 1)]
+    path = tmp_path / f"t.{end}"
+    path.write_text(mark + "".join(between.join(line) + "\r\n" for line in lines), newline="")
+    fields = {"image": "path", "score": "score", "note": "note"}
+    with chaski.load(path, batch_size=3, shuffle=False, fields=fields) as loader:
+        (batch,) = loader
+    assert batch["image"][:, 0, 0, 0].tolist() == [2, 0, 1]
+    assert batch["score"].tolist() == [2.5, 0.5, 1.5] and list(batch["note"]) == ["a2", "a0", "a1"]
+
+
 def test_text_stays_text(tmp_path):
     """Codes that look like numbers are strings where strings are asked for."""
     rasterio = pytest.importorskip("rasterio")

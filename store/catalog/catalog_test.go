@@ -436,8 +436,8 @@ func TestCSVErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,b\n1,2\n3\n":     "line 3: it has 1 values for 2 columns: corrupt",
 		"a,b\n1,2\n\n3,4,5": "line 4: it has 3 values for 2 columns: corrupt",
-		"a;b\n1;2\n": "no column \"a\"; there are a;b: columns must be separated by commas or, in a .tsv file, by " +
-			"tabs: not found",
+		"a|b\n1|2\n": "no column \"a\"; there are a|b: columns must be separated by commas, semicolons or tabs, in a " +
+			".tsv file by tabs: not found",
 	} {
 		folder.Write(t, path, text)
 		_, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "a"}}, catalog.Options{})

@@ -60,10 +60,13 @@ func (t *cells) strings() *tables.Vector {
 	return tables.NewBytes(tables.Type{Kind: tables.String}, t.data, t.offs, t.null)
 }
 
+// utf8Mark is the byte order mark of UTF-8.
+const utf8Mark = "\xef\xbb\xbf"
+
 // utf8Start skips a byte order mark, and refuses other encodings than UTF-8.
 func utf8Start(in *bufio.Reader) error {
 	start, _ := in.Peek(4)
-	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) {
+	if bytes.HasPrefix(start, []byte(utf8Mark)) {
 		_, err := in.Discard(3)
 		return err
 	}
@@ -75,11 +78,11 @@ func utf8Start(in *bufio.Reader) error {
 	return nil
 }
 
-// skipComments skips the lines before the header that are comments: "#" alone, or "# " and text.
+// skipComments skips the lines before the header that are comments.
 func skipComments(file *records, in *bufio.Reader) error {
 	for {
 		start, _ := in.Peek(2)
-		if len(start) == 0 || start[0] != '#' || len(start) == 2 && !bytes.Contains([]byte(" \t\r\n#!"), start[1:]) {
+		if !isComment(start) {
 			return nil
 		}
 		for more := true; more; {
@@ -136,20 +139,35 @@ func (w *words) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// separated returns a text, and what separates the values of its first line: a tab, a comma, or else blanks, in whose
-// place it then has tabs.
-func separated(in *bufio.Reader) (io.Reader, rune) {
+// separated returns a text, and what separates the values of its first line that is no comment: a comma, or else a tab
+// or a semicolon. A text of words without them has blanks between values, in whose place it then has tabs.
+func separated(in *bufio.Reader, isWords bool) (io.Reader, rune) {
 	start, _ := in.Peek(1 << 16)
-	line, _, _ := bytes.Cut(start, []byte{'\n'})
-	for _, comma := range []byte{'\t', ','} {
-		if bytes.IndexByte(line, comma) >= 0 {
-			return in, rune(comma)
+	line, rest, more := bytes.Cut(bytes.TrimPrefix(start, []byte(utf8Mark)), []byte{'\n'})
+	for more && isComment(line) {
+		line, rest, more = bytes.Cut(rest, []byte{'\n'})
+	}
+	order := ",\t;"
+	if isWords {
+		order = "\t,;"
+	}
+	for _, comma := range order {
+		if bytes.ContainsRune(line, comma) {
+			return in, comma
 		}
 	}
-	return &words{in: in}, '\t'
+	if isWords {
+		return &words{in: in}, '\t'
+	}
+	return in, ','
 }
 
-// readCSV reads a CSV file, whose values comma separates, 0 if its first line says so: see Read.
+// isComment reports whether a line before the header is a comment: "#" alone, or "# " and text.
+func isComment(start []byte) bool {
+	return len(start) > 0 && start[0] == '#' && (len(start) == 1 || bytes.IndexByte([]byte(" \t\r\n#!"), start[1]) >= 0)
+}
+
+// readCSV reads a CSV file, whose values comma separates, if its first line does not say otherwise: see separator.
 func readCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) texts.Want) (*texts.Table,
 	error) {
 	read := csvTable{ctx: ctx, want: want}
@@ -171,14 +189,14 @@ type csvTable struct {
 	from          map[string]string // and their values in the rows of a file
 }
 
-// all adds the rows of a file, whose values comma separates, 0 if its first line says so.
+// all adds the rows of a file, whose values comma separates, if its first line does not say otherwise.
 func (t *csvTable) all(r source.Reader, comma rune) error {
 	if r.Size() > texts.MaxBytes {
 		return fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(texts.MaxBytes))
 	}
 	var text io.Reader = source.Sequential(t.ctx, r, 0)
-	if comma == 0 {
-		text, comma = separated(bufio.NewReaderSize(text, 1<<16))
+	if comma != '\t' {
+		text, comma = separated(bufio.NewReaderSize(text, 1<<16), comma == 0)
 	}
 	file := &records{ctx: t.ctx, file: text, what: "a line, or a value in quotes,",
 		comma: byte(comma)}
@@ -196,7 +214,7 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 		}
 		return csvError(reader, err)
 	}
-	reader.TrimLeadingSpace = comma == ',' && unpad(head)
+	reader.TrimLeadingSpace = comma != '\t' && unpad(head)
 	names, data, err := columnNames(head, t.want)
 	if err == nil {
 		err = t.columns(names)

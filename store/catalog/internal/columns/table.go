@@ -264,8 +264,8 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 			"holds objects, or lists of lists or objects")
 	}
 	hint := ""
-	if len(t.names) == 1 && strings.ContainsAny(t.names[0], ";\t") {
-		hint = ": columns must be separated by commas or, in a .tsv file, by tabs"
+	if len(t.names) == 1 && strings.ContainsAny(t.names[0], "|,;\t") {
+		hint = ": columns must be separated by commas, semicolons or tabs, in a .tsv file by tabs"
 	}
 	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s%s", name,
 		fault.Names(t.names), hint)
