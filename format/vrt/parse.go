@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/vrt/classes"
 	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
@@ -42,7 +43,7 @@ type Band struct {
 	DType  chunk.DType `xml:"-"`
 	Name   string      `xml:"Description"`
 	Colour string      `xml:"ColorInterp"` // the colour interpretation of GDAL; "" for none
-	Classes
+	classes.Classes
 	NoData     string   `xml:"NoDataValue"` // what pixels without a source are; "" for 0
 	HideNoData bool     `xml:"-"`           // such pixels hold data
 	Scale      *float64 `xml:"Scale"`

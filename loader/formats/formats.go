@@ -19,5 +19,6 @@ import (
 	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
 	_ "github.com/chaski-eo/chaski/loader/vectors"
 	_ "github.com/chaski-eo/chaski/rumi"
+	_ "github.com/chaski-eo/chaski/store/catalog/virtual" // VRT
 	_ "github.com/chaski-eo/chaski/tiff"
 )

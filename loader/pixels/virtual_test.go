@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	_ "github.com/chaski-eo/chaski/store/catalog/virtual"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 

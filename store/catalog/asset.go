@@ -209,7 +209,7 @@ type Meta struct {
 // Bounds returns the smallest box (minx, miny, maxx, maxy) in units of the CRS that holds an image of height by width
 // pixels, or false without a transform, or with a corner beyond the largest float64.
 func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
-	place := m.place(height, width)
+	place := m.Place(height, width)
 	if place == nil {
 		return b, false
 	}
@@ -271,7 +271,9 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	switch {
 	case err != nil:
 	case FormatOf(ctx, reader) == magic.VRT:
-		a, m, err = openVirtual(ctx, o, reader, uri, maxChunk)
+		if err = errVirtualPart; !opensOne(o) && !source.IsPart(uri) {
+			a, m, err = OpenVirtual(ctx, o, reader, uri, maxChunk)
+		}
 		whole = nil
 	default:
 		a, m, err = readAsset(ctx, reader, axes, maxChunk)
@@ -350,7 +352,7 @@ func readAsset(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk i
 		t := geo.Transform
 		m.Transform = &t
 	}
-	a.Place = m.place(a.Index.Height, a.Index.Width)
+	a.Place = m.Place(a.Index.Height, a.Index.Width)
 	return a, m, nil
 }
 
@@ -526,14 +528,14 @@ func ParseIndex(data []byte, maxChunk int) (*chunk.Index, error) {
 	return blob.Parse(data, maxChunk)
 }
 
-// indexCost is about the memory of a parsed index in bytes.
-func indexCost(a Asset) int64 {
+// Cost is about the memory of the parsed index in bytes.
+func (a *Asset) Cost() int64 {
 	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64 + int64(cap(a.Bytes)) + a.storeBytes
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16
 	}
 	if v := virtualOf(a.Index); v != nil {
-		n += v.cost
+		n += v.Cost()
 	}
 	return n
 }

@@ -295,7 +295,7 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 		}
 	}
 	m.apart, a.Beside = a.MaskFile != nil && m.Blob != nil, files.extensions()
-	a.Place = m.place(x.Height, x.Width)
+	a.Place = m.Place(x.Height, x.Width)
 	return nil
 }
 
@@ -386,13 +386,13 @@ func addNoData(x *chunk.Index, texts []string) error {
 	}
 	last, lastBits := of(len(texts) - 1)
 	x.NoData, x.NoDataBits = value, bits
-	setLast(x, last, lastBits)
+	SetLastNoData(x, last, lastBits)
 	return nil
 }
 
-// setLast sets the nodata value of an image's alpha band, which may be read as data. nil: there is
+// SetLastNoData sets the nodata value of an image's alpha band, which may be read as data. nil: there is
 // no such value.
-func setLast(x *chunk.Index, value *float64, bits *uint64) {
+func SetLastNoData(x *chunk.Index, value *float64, bits *uint64) {
 	if !x.Alpha || noDataKey(value, bits) == noDataKey(x.NoData, x.NoDataBits) {
 		return
 	}

@@ -698,7 +698,7 @@ func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 	if err != nil {
 		return Asset{}, err
 	}
-	t.assets.Add(key, asset, indexCost(asset))
+	t.assets.Add(key, asset, asset.Cost())
 	return asset, nil
 }
 

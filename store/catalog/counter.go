@@ -97,7 +97,7 @@ func (c *PageCounter) Read(ctx context.Context, field int, row int64) (requests,
 	}
 	reads, err := f.cells.bytes.Count(ctx, c.pages, key.row)
 	if err == nil {
-		c.assets.Add(key, struct{}{}, indexCost(first)-int64(cap(first.Bytes))+reads.Cell)
+		c.assets.Add(key, struct{}{}, first.Cost()-int64(cap(first.Bytes))+reads.Cell)
 	}
 	return reads.Requests, reads.Bytes, err
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/pictures"
-	"github.com/chaski-eo/chaski/format/vrt"
+	"github.com/chaski-eo/chaski/format/vrt/classes"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
@@ -23,7 +23,7 @@ func (a *Asset) HasLegend() bool {
 // counts before. A legend is for people: what cannot be read says nothing.
 func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) chunk.Legend {
 	if v := virtualOf(a.Index); v != nil {
-		return v.bands[0].Legend()
+		return v.Legend()
 	}
 	var legend chunk.Legend
 	switch FormatOf(ctx, r).Class {
@@ -35,7 +35,7 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 				legend.Palette = tiff.Palette(ctx, file)
 			}
 			tags := file.Tags(ctx, &file.Dirs[0])
-			legend.Names = vrt.FileClasses(ctx, tags.Value(ifd.TagGDALMetadata).Text()).Legend().Names
+			legend.Names = classes.OfFile(ctx, tags.Value(ifd.TagGDALMetadata).Text()).Legend().Names
 		}
 	}
 	if a.hasBeside(pamExt) {
@@ -51,7 +51,7 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 }
 
 // classesBeside returns what NAME.aux.xml says of the classes of band 1.
-func (a *Asset) classesBeside(ctx context.Context, o source.Opener) *vrt.Classes {
+func (a *Asset) classesBeside(ctx context.Context, o source.Opener) *classes.Classes {
 	if data, err := readBeside(ctx, o, a.URI+pamExt, sidecar.MaxPAM); err == nil {
 		if pam, err := sidecar.ParsePAM(ctx, data); err == nil {
 			for i := range pam.Bands {
@@ -61,5 +61,5 @@ func (a *Asset) classesBeside(ctx context.Context, o source.Opener) *vrt.Classes
 			}
 		}
 	}
-	return &vrt.Classes{}
+	return &classes.Classes{}
 }

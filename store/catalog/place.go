@@ -25,14 +25,14 @@ type Place struct {
 
 // NewPlace returns where an image of height by width pixels with a transform lies, nil without a transform.
 func NewPlace(epsg int, transform *[6]float64, height, width int) *Place {
-	return (&Meta{EPSG: epsg, Transform: transform}).place(height, width)
+	return (&Meta{EPSG: epsg, Transform: transform}).Place(height, width)
 }
 
 // DescribedPlace is NewPlace for a CRS with a name or well-known text: see epsg.Described.
 func DescribedPlace(text string, transform *[6]float64, height, width int) *Place {
 	m := Meta{Transform: transform}
 	m.EPSG, m.CRS = epsg.Described(text)
-	return m.place(height, width)
+	return m.Place(height, width)
 }
 
 // Transform returns what converts pixel corners of the image, which has height by width pixels, to coordinates: see
@@ -45,8 +45,8 @@ func (p *Place) Transform(height, width int) [6]float64 {
 	}
 }
 
-// place returns where an image of height by width pixels lies, nil without a transform.
-func (m *Meta) place(height, width int) *Place {
+// Place returns where an image of height by width pixels lies, nil without a transform.
+func (m *Meta) Place(height, width int) *Place {
 	if m.Transform == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 // placed returns an asset of h by w pixels with a transform.
 func placed(epsg, h, w int, t [6]float64) *Asset {
 	m := Meta{EPSG: epsg, Transform: &t}
-	return &Asset{URI: "a.tif", Index: &chunk.Index{Height: h, Width: w}, Place: m.place(h, w)}
+	return &Asset{URI: "a.tif", Index: &chunk.Index{Height: h, Width: w}, Place: m.Place(h, w)}
 }
 
 // north is the transform of a north-up raster.

@@ -41,7 +41,7 @@ func (r *rowReader) place(f *fieldColumns, height, width int) *Place {
 		return box
 	}
 	// The bounds count where they differ, because other programs write transforms in another order of numbers.
-	place := meta.place(height, width)
+	place := meta.Place(height, width)
 	if place != nil && box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
 		return box
 	}

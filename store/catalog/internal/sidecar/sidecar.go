@@ -21,7 +21,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/vrt"
+	"github.com/chaski-eo/chaski/format/vrt/classes"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -47,7 +47,7 @@ type Band struct {
 	Scale       string `xml:"Scale"`
 	Offset      string `xml:"Offset"`
 	Colour      string `xml:"ColorInterp"`
-	vrt.Classes
+	classes.Classes
 }
 
 // Number returns the number of the band, from 1, or 0 for none.

@@ -1,4 +1,4 @@
-package vrt_test
+package classes_test
 
 import (
 	"encoding/xml"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/vrt"
+	"github.com/chaski-eo/chaski/format/vrt/classes"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
@@ -43,7 +43,7 @@ func TestLegendOfHostileFiles(t *testing.T) {
 		table(named, []string{"1e300", "", "a"}, []string{"0.5", "", "b"}, []string{"1"}):           nil,
 		table(nil, usual): nil,
 	} {
-		var c vrt.Classes
+		var c classes.Classes
 		if err := xml.Unmarshal([]byte("<a>"+text+"</a>"), &c); err != nil {
 			t.Fatalf("%.80s: %v", text, err)
 		}
@@ -51,7 +51,7 @@ func TestLegendOfHostileFiles(t *testing.T) {
 			t.Errorf("%.200s: %.200q, want %.200q", text, got, want)
 		}
 	}
-	var c vrt.Classes
+	var c classes.Classes
 	entries := strings.Repeat(`<Entry c1="300" c2="-4" c3="x"/>`, chunk.MaxClasses+9)
 	names := strings.Repeat("<Category>a</Category>", chunk.MaxClasses+9)
 	text := "<a><ColorTable>" + entries + "</ColorTable><CategoryNames>" + names + "</CategoryNames></a>"
@@ -93,7 +93,7 @@ func TestFileClasses(t *testing.T) {
 		"":                                     nil,
 		written(rows + strings.Repeat(" ", 4<<20)): nil,
 	} {
-		if got := vrt.FileClasses(t.Context(), text).Legend().Names; !slices.Equal(got, want) {
+		if got := classes.OfFile(t.Context(), text).Legend().Names; !slices.Equal(got, want) {
 			t.Errorf("%.600s: %q, want %q", text, got, want)
 		}
 	}
@@ -103,7 +103,7 @@ func TestFileClasses(t *testing.T) {
 func TestClassesTaken(t *testing.T) {
 	for _, element := range []string{"<GDALMetadata>", "<GDALMetadata><GDALRasterAttributeTable>"} {
 		for _, text := range taken.XML(element) {
-			taken.Check(t, len(text), taken.FactorXML, func() { vrt.FileClasses(t.Context(), text) })
+			taken.Check(t, len(text), taken.FactorXML, func() { classes.OfFile(t.Context(), text) })
 		}
 	}
 }
@@ -112,7 +112,7 @@ func FuzzFileClasses(f *testing.F) {
 	f.Add(written(table([][2]string{{"Value", "5"}, {"Class", "2"}}, []string{"2", "wood"}, []string{"9", "field"})))
 	f.Fuzz(func(t *testing.T, text string) {
 		taken.Check(t, len(text), taken.FactorXML, func() {
-			if names := vrt.FileClasses(t.Context(), text).Legend().Names; len(names) > chunk.MaxClasses {
+			if names := classes.OfFile(t.Context(), text).Legend().Names; len(names) > chunk.MaxClasses {
 				t.Fatalf("%d names", len(names))
 			}
 		})

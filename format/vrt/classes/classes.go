@@ -1,4 +1,5 @@
-package vrt
+// Package classes reads what GDAL writes of the classes of a band: colours and names.
+package classes
 
 import (
 	"cmp"
@@ -41,9 +42,9 @@ func (c *Classes) Legend() chunk.Legend {
 	return chunk.Legend{Palette: chunk.Colours(c.Colours), Names: names}
 }
 
-// FileClasses returns what the GDAL_METADATA of a TIFF says of the classes of its first band: since 3.12, GDAL writes
+// OfFile returns what the GDAL_METADATA of a TIFF says of the classes of its first band: since 3.12, GDAL writes
 // the attribute table there, and not into NAME.aux.xml. What is not XML says nothing.
-func FileClasses(ctx context.Context, metadata string) *Classes {
+func OfFile(ctx context.Context, metadata string) *Classes {
 	var in firstBand
 	if len(metadata) > maxMetadata {
 		return &Classes{}

@@ -1,0 +1,24 @@
+package catalog_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+)
+
+// TestWithoutVirtual promises that a program without package virtual is told what to import.
+func TestWithoutVirtual(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus.Testdata(t), "vrt", "*.vrt"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	_, _, err = catalog.OpenAsset(t.Context(), new(openers.Files), files[0], 0)
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "/store/catalog/virtual,") {
+		t.Error(err)
+	}
+}
