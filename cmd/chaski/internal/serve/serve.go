@@ -24,7 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/internal/procs"
-	"github.com/chaski-eo/chaski/internal/trace"
+	"github.com/chaski-eo/chaski/internal/trace/export"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -56,7 +56,7 @@ func NewServe(env console.Env) *cobra.Command {
 	}, func(cmd *cobra.Command, _ []string) error {
 		// Goroutines that send need places of their own while others compute.
 		procs.Spare()
-		return trace.During(cmd.Context(), func(ctx context.Context) error { return f.run(ctx, env) })
+		return export.During(cmd.Context(), func(ctx context.Context) error { return f.run(ctx, env) })
 	})
 	f.add(cmd.Flags())
 	return cmd
