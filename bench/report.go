@@ -14,8 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/stats/moments"
 )
@@ -125,7 +123,7 @@ func (w *waitRounds) add(all waits) {
 		ms[i] = float64(d) / 1e6
 	}
 	slices.Sort(ms)
-	quantile := func(fraction float64) float64 { return stat.Quantile(fraction, stat.Empirical, ms, nil) }
+	quantile := func(fraction float64) float64 { return ms[int(math.Ceil(fraction*float64(len(ms))))-1] }
 	w.p50, w.p99, w.max = append(w.p50, quantile(0.5)), append(w.p99, quantile(0.99)), append(w.max, ms[len(ms)-1])
 }
 

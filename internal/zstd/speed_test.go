@@ -15,7 +15,6 @@ import (
 
 	ddzstd "github.com/DataDog/zstd"
 	"golang.org/x/sys/unix"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/internal/zstd/whole"
@@ -169,8 +168,7 @@ func compareSpeed(t *testing.T, name string, tiles [][]byte, rounds int) {
 	fmt.Printf("%-14s | stored %.2f | own %5.0f MB/s | libzstd %5.0f MB/s | least times %.2f | "+
 		"median %.2f (%.2f – %.2f)\n",
 		name, float64(stored)/float64(size*len(tiles)), rate(sum[0]), rate(sum[1]), sum[1]/sum[0],
-		stat.Quantile(0.5, stat.Empirical, ratios, nil), stat.Quantile(0.05, stat.Empirical, ratios, nil),
-		stat.Quantile(0.95, stat.Empirical, ratios, nil))
+		ratios[len(ratios)/2], ratios[len(ratios)/20], ratios[len(ratios)*19/20])
 }
 
 // threadTime returns the seconds of processor time of this thread, which other processes do not lengthen.

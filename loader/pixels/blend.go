@@ -94,6 +94,6 @@ func (b *blend) of(i int) (float32, bool) {
 	if count == 0 {
 		return 0, false
 	}
-	slices.Sort(b.sorted) // not with gonum, for which float32s of each pixel would be copied and an infinity make NaN
+	slices.Sort(b.sorted)
 	return float32((float64(b.sorted[(count-1)/2]) + float64(b.sorted[count/2])) / 2), true
 }

@@ -54,8 +54,8 @@ func split(v float64) (mantissa int64, exponent int) {
 	return mantissa, exponent
 }
 
-// meanStd returns Σx/n and sqrt((nΣx²-(Σx)²)/n²), rounded once. n must not be 0. Not with
-// gonum, whose sums are rounded on the way: they would not merge to the same bits in any order.
+// meanStd returns Σx/n and sqrt((nΣx²-(Σx)²)/n²), rounded once, because sums that
+// are rounded on the way do not merge to the same bits in any order. n must not be 0.
 func (m *exactMoments) meanStd() (mean, std float64) {
 	n := new(big.Int).SetUint64(m.n)
 	mean, _ = scaled(new(big.Rat).SetFrac(&m.sum, n), m.unit).Float64()

@@ -1,17 +1,15 @@
 package moments
 
-import (
-	"slices"
-
-	"gonum.org/v1/gonum/stat"
-)
+import "math"
 
 // Quantile returns the value at a fraction of sorted values, interpolated linearly between the two nearest ranks, as
 // numpy.quantile does by default. There must be at least one value, and all must be finite.
 func Quantile(fraction float64, sorted []float64) float64 {
-	// stat.LinInterp takes value i, counted from 1, as the one at i/n. With no weight for the first value, it is the
-	// one at (i-1)/(n-1).
-	weights := slices.Repeat([]float64{1}, len(sorted))
-	weights[0] = 0
-	return stat.Quantile(fraction, stat.LinInterp, sorted, weights)
+	rank := fraction * float64(len(sorted)-1)
+	above := int(math.Ceil(rank))
+	if above == 0 {
+		return sorted[0]
+	}
+	part := float64(above) - rank // of the value below; conversions keep processors from fusing products and sums
+	return float64(part*sorted[above-1]) + float64((1-part)*sorted[above])
 }

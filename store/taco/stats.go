@@ -140,8 +140,7 @@ func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, e
 	return values, nil
 }
 
-// moments pool a value over rows. Not with gonum, which needs all values at once: a file of some KiB may state tens of
-// millions of them.
+// moments pool a value over rows, without a list of them: a file of some KiB may state tens of millions.
 type moments struct {
 	weight, mean float64 // Σw, Σwx/Σw
 	squares      float64 // Σws² + Σw(x − mean)²
