@@ -82,8 +82,6 @@ def write_hashed(
     folder: str | os.PathLike[str], parts: Iterable[bytes | memoryview], ending: str
 ) -> tuple[str, str]:
     """Writes a file in a folder as SHA256.ending, as `replace_file` does. Returns path and hash."""
-    folder = absolute_path(os.fspath(folder))
-    os.makedirs(folder, exist_ok=True)
     digest = hashlib.sha256()
 
     def hashed() -> Iterator[bytes | memoryview]:
@@ -91,10 +89,21 @@ def write_hashed(
             digest.update(part)
             yield part
 
-    name = _place(
-        folder, lambda f: f.writelines(hashed()), lambda: f"{digest.hexdigest()}.{ending}"
-    )
-    return name, digest.hexdigest()
+    return _place_hashed(folder, lambda f: f.writelines(hashed()), digest, ending)
+
+
+def _place_hashed(
+    folder: str | os.PathLike[str],
+    fill: Callable[[IO[bytes]], None],
+    digest: hashlib._Hash,
+    ending: str,
+    durable: bool = True,
+) -> tuple[str, str]:
+    """Makes the folder, and in it the file HASH.ending. fill writes it and updates the digest."""
+    folder = absolute_path(os.fspath(folder))
+    os.makedirs(folder, exist_ok=True)
+    path = _place(folder, fill, lambda: f"{digest.hexdigest()}.{ending}", durable=durable)
+    return path, digest.hexdigest()
 
 
 WRITERS = 2
@@ -114,8 +123,6 @@ def write_pieces(
     The hash is SHA-256 of the head and of the SHA-256 of each piece. All pieces but the last have
     size bytes. Returns the path and the hash. `sync_file` waits until both are on the disk.
     """
-    folder = absolute_path(os.fspath(folder))
-    os.makedirs(folder, exist_ok=True)
     digest = hashlib.sha256(head)
 
     def fill(f: IO[bytes]) -> None:
@@ -139,8 +146,7 @@ def write_pieces(
             for hashed in threads.map(one, range(n)):
                 digest.update(hashed)
 
-    path = _place(folder, fill, lambda: f"{digest.hexdigest()}.{ending}", durable=False)
-    return path, digest.hexdigest()
+    return _place_hashed(folder, fill, digest, ending, durable=False)
 
 
 def sync_file(path: str) -> None:
