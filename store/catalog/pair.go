@@ -208,19 +208,23 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 
 // leaveOutIncomplete removes the leading files whose samples lack a file in some field, or fails because of them.
 func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int, o Options) error {
-	if paired(fields, files, first) {
+	found := partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
+	others := found.ofLead()
+	if found.missing == 0 && len(others) == 0 {
 		return nil
 	}
 	lead := files[first]
 	if err := lead.index(fields[first]); err != nil {
 		return err
 	}
-	incomplete, example, missing := missingPartners(fields, files, first, t.noun())
-	if len(incomplete) > 0 && !o.DropIncomplete {
-		return missing
+	if found.ofOthers(others); found.missing == 0 {
+		return nil
 	}
-	t.dropped, t.example = len(incomplete), example
-	if lead.leaveOut(incomplete); len(lead.keys) == 0 {
+	if !o.DropIncomplete {
+		return found.fault(t.noun())
+	}
+	t.dropped, t.example = len(found.incomplete), found.example()
+	if lead.leaveOut(found.incomplete); len(lead.keys) == 0 {
 		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
 			"none of %d samples has a file or array for every field", t.dropped)
 	}
@@ -442,97 +446,105 @@ func (t *Table) below(path string, shared int) string {
 	return path
 }
 
-// paired reports whether each leading file has one in each field with a pattern, and those have no others: nothing is
-// missing.
-func paired(fields []Source, files []*matched, first int) bool {
-	for i, m := range files {
-		if m == nil || i == first {
+// partners finds the samples that have no file in some field with a pattern. Of these it names the first field that
+// lacks one, and there the first sample.
+type partners struct {
+	fields []Source
+	files  []*matched // by field
+	first  int        // the field whose files are samples
+
+	used       []map[string]bool // keys of the files that samples have, of fields with fewer names than the first
+	incomplete map[string]bool
+	missing    int // files
+	// The first one: the field that lacks it, the key of the sample, and the names whose values the key has.
+	where int
+	which string
+	names []string
+}
+
+// note counts a missing file: of a sample in a field. from has the key of the sample.
+func (p *partners) note(field int, key string, from *matched) {
+	if p.missing++; p.missing == 1 || field < p.where || field == p.where && key < p.which {
+		p.where, p.which, p.names = field, key, from.keyNames()
+	}
+	p.incomplete[key] = true
+}
+
+// ofLead looks for the partners of the leading files. It returns the fields that have further files. Files beside
+// rasters make no samples of their own.
+func (p *partners) ofLead() (others []int) {
+	p.used = make([]map[string]bool, len(p.files))
+	for i, m := range p.files {
+		if m == nil || i == p.first {
 			continue
 		}
-		used := map[string]bool{} // keys of fields with fewer names than the first
+		if m.names != nil {
+			p.used[i] = map[string]bool{}
+		}
 		found := 0
-		for _, sample := range files[first].keys {
-			_, key, ok := m.row(sample)
-			switch {
-			case !ok && !fields[i].Optional:
-				return false
-			case ok && m.names != nil:
-				used[key] = true
-			case ok:
+		for _, key := range p.files[p.first].keys {
+			if p.visit(i, key) {
 				found++
 			}
 		}
-		if !fields[i].Beside && found+len(used) < len(m.keys) {
-			return false
+		if m.names != nil {
+			found = len(p.used[i])
+		}
+		if !p.fields[i].Beside && found < len(m.keys) {
+			others = append(others, i)
 		}
 	}
-	return true
+	return others
 }
 
-// missingPartners returns the samples that have no file in some field with a pattern, and the path of the first missing
-// file, with the error for it: of the first field that lacks one, and there the first sample. Files beside rasters make
-// no samples of their own.
-func missingPartners(fields []Source, files []*matched, first int, noun string) (incomplete map[string]bool,
-	example string, _ error) {
-	incomplete = map[string]bool{}
-	missing, where, which := 0, -1, ""
-	var names []string                          // whose values which has
-	used := make([]map[string]bool, len(files)) // keys of fields with fewer names than the first
-	for i, m := range files {
-		if m != nil && m.names != nil {
-			used[i] = map[string]bool{}
-		}
+// visit looks for the file of a sample in a field.
+func (p *partners) visit(field int, sample string) bool {
+	_, key, ok := p.files[field].row(sample)
+	switch {
+	case !ok && !p.fields[field].Optional:
+		p.note(field, sample, p.files[p.first])
+	case ok && p.used[field] != nil:
+		p.used[field][key] = true
 	}
-	note := func(field int, id string, of *matched) {
-		missing++
-		incomplete[id] = true
-		if where < 0 || field < where || field == where && id < which {
-			where, which, names = field, id, of.keyNames()
-		}
-	}
-	visit := func(id string) {
-		for j, m := range files {
-			if m == nil || fields[j].Optional {
-				continue
-			}
-			if _, key, ok := m.row(id); !ok {
-				note(j, id, files[first])
-			} else if used[j] != nil {
-				used[j][key] = true
-			}
-		}
-	}
-	for _, id := range files[first].keys {
-		visit(id)
-	}
-	for i, m := range files {
-		if m == nil || i == first || fields[i].Beside {
-			continue
-		}
-		for _, key := range m.keys {
+	return ok
+}
+
+// ofOthers looks for the partners of further files of some fields. The leading field has an index.
+func (p *partners) ofOthers(others []int) {
+	for _, i := range others {
+		for _, key := range p.files[i].keys {
 			switch {
-			case used[i] != nil && !used[i][key]:
-				note(first, key, m)
-			case used[i] == nil && !incomplete[key]:
-				if _, ok := files[first].byKey[key]; !ok {
-					visit(key)
+			case p.used[i] != nil && !p.used[i][key]:
+				p.note(p.first, key, p.files[i])
+			case p.used[i] == nil && !p.incomplete[key]:
+				if _, ok := p.files[p.first].byKey[key]; ok {
+					continue
+				}
+				for j, m := range p.files {
+					if m != nil {
+						p.visit(j, key)
+					}
 				}
 			}
 		}
 	}
-	if missing == 0 {
-		return nil, "", nil
-	}
-	example = files[where].path(which, names)
+}
+
+// example returns the path of the missing file.
+func (p *partners) example() string { return p.files[p.where].path(p.which, p.names) }
+
+// fault returns the error for the missing file.
+func (p *partners) fault(noun string) error {
+	field := p.fields[p.where]
 	way := `: missing "drop" leaves out the samples that lack one`
 	switch {
-	case where != first && !fields[where].Beside:
-		way += `, and missing "fill" of the field keeps them`
-	case fields[where].Beside:
+	case field.Beside:
 		way = `: missing "empty" takes samples without a file as samples without shapes`
+	case p.where != p.first:
+		way += `, and missing "fill" of the field keeps them`
 	}
-	return incomplete, example, noField(fields[where], fault.NotFound,
-		"no %s %s for the id %q; %d %[1]ss are missing in all%[5]s", noun, example, which, missing, way)
+	return noField(field, fault.NotFound, "no %s %s for the id %q; %d %[1]ss are missing in all%[5]s", noun,
+		p.example(), p.which, p.missing, way)
 }
 
 // keyNames returns the names whose values keys have.
