@@ -24,7 +24,7 @@ NAME = re.compile(r"([0-9]+)-([0-9a-f]+)\.npy")
 
 @entry
 def pasted(resume: str | os.PathLike[str]) -> int:
-    """Returns how many windows `paste` has kept in a file, 0 if there is none.
+    """Returns how many windows `paste` has kept in a folder, 0 if there is none.
 
     A loop goes on behind them, in whole batches:
 
@@ -40,39 +40,33 @@ def pasted(resume: str | os.PathLike[str]) -> int:
 
 
 class Keeps:
-    """The file that keeps the windows of a scene, or of several scenes a folder.
+    """The folder that keeps the windows of a scene, or of several.
 
-    In a folder is the file of the scene that is being pasted, called by the number of its first
-    window and the hash of the list of scenes. The file of the next scene takes its place when its
-    map is there, also if it is empty.
+    In it is the file of the scene that is being pasted, called by the number of its first window
+    and the hash of the scenes. The file of the next scene takes its place when its map is there,
+    also if it is empty.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], several: bool | None = None, hashed: str = ""
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], hashed: str = "") -> None:
         """Looks what is there.
 
         Args:
-            path: the file or folder.
-            several: which of the two it must be; None takes either.
-            hashed: the hash of a list of scenes; a folder with another hash is refused.
+            path: the folder.
+            hashed: the hash of scenes, for which the folder is made; one with another hash is
+                refused. Default: any is taken.
         """
         self.given, self._path = os.fspath(path), absolute_path(os.fspath(path))
-        is_folder, exists = os.path.isdir(self._path), os.path.exists(self._path)
-        if several is not None and exists and is_folder != several:
-            want = "the folder of several scenes" if several else "the file of one scene"
-            raise SpecError(f"resume is {self.given!r}: it must be {want}")
-        self._several, self._hash = is_folder if several is None else several, hashed
-        if several:
+        if os.path.exists(self._path) and not os.path.isdir(self._path):
+            raise SpecError(f"resume is the file {self.given!r}: it must be a folder")
+        if hashed:
             os.makedirs(self._path, exist_ok=True)
-        self.first = 0
+        self._hash = hashed
+        names = os.listdir(self._path) if os.path.exists(self._path) else []
+        found = [self._found(name) for name in names]
+        self.first, self._hash = max(found, default=(0, hashed))
         """The first window of the scene that is being pasted: maps of those before are there."""
-        if self._several:
-            found = [self._found(name) for name in os.listdir(self._path)]
-            exists = bool(found)
-            self.first, self._hash = max(found, default=(0, hashed))
         self.n = self.first
-        if exists:
+        if found:
             with Kept(self._file(self.first)) as kept:
                 self.n += kept.n
 
@@ -93,8 +87,6 @@ class Keeps:
         return int(m[1]), m[2]
 
     def _file(self, first: int) -> str:
-        if not self._several:
-            return self._path
         return os.path.join(self._path, f"{first}-{self._hash}.npy")
 
     def of(self, first: int, want: tuple[int, int, int]) -> Kept:
@@ -103,16 +95,12 @@ class Keeps:
 
     def over(self, first: int, end: int) -> None:
         """Notes that the map of a scene is there."""
-        if self._several:
-            with open(self._file(end), "ab"):
-                pass
-            os.unlink(self._file(first))
+        with open(self._file(end), "ab"):
+            pass
+        os.unlink(self._file(first))
 
     def remove(self) -> None:
         """Removes them: all maps are there."""
-        if not self._several:
-            os.unlink(self._path)
-            return
         for name in filter(NAME.fullmatch, os.listdir(self._path)):
             os.unlink(os.path.join(self._path, name))
         with contextlib.suppress(OSError):  # with files of others it stays

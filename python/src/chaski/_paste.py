@@ -144,9 +144,9 @@ def paste(
         overviews: write smaller versions for maps too: of four pixels the mean, or the class that
             most of them have.
         max_bytes: the memory that the command may take.
-        resume: a file that keeps the windows of a scene until the raster is written, in their
-            order, as a NumPy file that grows; of a list of scenes a folder of its own, for that
-            list and grid. What is in it when a run begins, `pasted` windows, is not needed again.
+        resume: a folder of its own that keeps the windows of a scene until its raster is written,
+            in their order, for these scenes, `grid`, `blend`, `argmax`, `classes`, `palette` and
+            `overviews`. What is in it when a run begins, `pasted` windows, is not needed again.
         timeout: seconds that the engine may take after the last window; None waits for as long as
             it takes.
 
@@ -193,7 +193,7 @@ def paste(
         sides = height, width
         keeps = None
         if resume is not None:
-            keeps = Keeps(resume, several is not None, _hash(scenes, grid, how))
+            keeps = Keeps(resume, _hash(scenes, grid, how))
         _paste_scenes(predictions, scenes, line, sides, keeps, timeout)
         return
     else:
@@ -257,7 +257,7 @@ def _hash(scenes: Sequence[_Scene], grid: Grid, how: Sequence[str]) -> str:
 
     how are the words that say how a map is made.
     """
-    listed = [(os.path.basename(scene.out), scene.n) for scene in scenes]
+    listed = [(os.path.basename(scene.path), scene.n) for scene in scenes]
     said = repr((listed, grid.sides(), bool(grid.pad), how))
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
