@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/splitmix"
@@ -69,34 +70,81 @@ func TestRowWeights(t *testing.T) {
 	}
 }
 
+// rowWeights returns weights that lie in memory.
+func rowWeights(t *testing.T, weights []float32) *RowWeights {
+	t.Helper()
+	w, err := NewRowWeights(t.Context(), int64(len(weights)), 1, func(_ context.Context, to []byte, first int64) error {
+		for i := range len(to) / 4 {
+			binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(weights[int(first)+i]))
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// rowsOf returns the plan of a dataset of rows with so many samples each.
+func rowsOf(t *testing.T, seed uint64, rows int, each, take int64) *Plan {
+	return mustPlan(t, Spec{Seed: seed, Shuffle: true, Take: take, Source: Source{Dataset: &Dataset{
+		Items: int64(rows), Sampler: Sampler{Kind: RandomWindow{}, H: 1, W: 1, PerItem: each}}}})
+}
+
 // TestRowWeightVectors: samples are those of testdata/order.json.
 func TestRowWeightVectors(t *testing.T) {
 	for _, v := range list[struct {
-		at
-		Each    int64     `json:"each"`
-		Once    bool      `json:"once"`
-		Take    int64     `json:"take"`
-		Weights []float32 `json:"weights"`
-		At      []int64   `json:"at"`
+		Seed, Epoch uint64
+		Each        int64
+		Once        bool
+		Take        int64
+		Weights     []float32
+		At          []int64
 	}](t, "row_weights") {
-		read := func(_ context.Context, to []byte, first int64) error {
-			for i := range len(to) / 4 {
-				binary.LittleEndian.PutUint32(to[4*i:], math.Float32bits(v.Weights[int(first)+i]))
-			}
-			return nil
-		}
-		w, err := NewRowWeights(t.Context(), int64(len(v.Weights)), 1, read, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := NewPlan(Spec{Seed: v.Seed, Shuffle: true, Take: v.Take, Source: Source{Dataset: &Dataset{
-			Items: int64(len(v.Weights)), Sampler: Sampler{Kind: RandomWindow{}, H: 1, W: 1, PerItem: v.Each}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := plan.Weigh(t.Context(), steps.StepTicket(v.Epoch, 0, len(v.At), 0, 1), w, v.Once)
+		plan, ticket := rowsOf(t, v.Seed, len(v.Weights), v.Each, v.Take), steps.StepTicket(v.Epoch, 0, len(v.At), 0, 1)
+		got, err := plan.Weigh(t.Context(), ticket, rowWeights(t, v.Weights), v.Once)
 		if err != nil || !slices.Equal(got, v.At) {
 			t.Errorf("seed %d: %v, want %v: %v", v.Seed, got, v.At, err)
+		}
+	}
+}
+
+// TestChangedWeightVectors: the weights of a state draw the samples of testdata/order.json, for two ranks.
+func TestChangedWeightVectors(t *testing.T) {
+	type change struct {
+		Epoch   uint64
+		Samples int64
+		Once    bool
+		Weights []float32
+	}
+	for _, v := range list[struct {
+		Seed    uint64
+		Rows    int
+		Each    int64
+		Take    int64
+		Changes []change
+		At      [][3]int64
+	}](t, "changed_weights") {
+		plan, state := rowsOf(t, v.Seed, v.Rows, v.Each, v.Take), steps.State{}
+		opened := map[string]*RowWeights{}
+		for i, c := range v.Changes {
+			name := strconv.Itoa(i)
+			opened[name] = rowWeights(t, c.Weights)
+			state.Weights = append(state.Weights,
+				steps.Change{Hash: name, Once: c.Once, Epoch: c.Epoch, Samples: c.Samples})
+		}
+		for _, at := range v.At {
+			ticket := steps.StepTicket(uint64(at[0]), at[1]/2, 2, int(at[1]%2), 2)
+			if held := state.WeightsAt(ticket.Epoch, ticket.First); held != nil {
+				var err error
+				ticket.Samples, err = plan.Weigh(t.Context(), ticket, opened[held.Hash], held.Once)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := plan.Draw(ticket, 0).Sample; got != at[2] {
+				t.Errorf("seed %d: sample %d at position %d of epoch %d, want %d", v.Seed, got, at[1], at[0], at[2])
+			}
 		}
 	}
 }

@@ -197,6 +197,94 @@ func TestWeightedVectors(t *testing.T) {
 	}
 }
 
+// TestViewVectors: windows of views, and their transforms, are those of testdata/order.json.
+func TestViewVectors(t *testing.T) {
+	fell := 0
+	for _, v := range list[struct {
+		at
+		View       int     `json:"view"`
+		FirstH     int     `json:"first_h"`
+		FirstW     int     `json:"first_w"`
+		Kind       []any   `json:"kind"`
+		MinOverlap float64 `json:"min_overlap"`
+		First, Box [4]int
+		Try        int
+		Element    int
+	}](t, "views") {
+		h, w := int(v.Kind[1].(float64)), int(v.Kind[2].(float64))
+		sampler := Sampler{Kind: RandomWindow{}, H: h, W: w, AlignY: v.AlignY, AlignX: v.AlignX}
+		if v.Kind[0] == "resized" {
+			sampler.Kind = &Resized{h, w, v.Kind[3].(float64), v.Kind[4].(float64), v.Kind[5].(float64),
+				v.Kind[6].(bool), v.AlignY, v.AlignX}
+		}
+		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{
+			Items: 1 << 30, Views: slices.Repeat([]Sampler{sampler}, v.View), Transforms: Flips,
+			Sampler: Sampler{Kind: RandomWindow{}, H: v.FirstH, W: v.FirstW, AlignY: v.AlignY, AlignX: v.AlignX},
+		}}})
+		draw := pl.At(v.Epoch, v.P)
+		first, _ := pl.Window(&draw, v.Height, v.Width, nil)
+		view, ok := pl.View(&draw, v.View), true
+		box, _ := pl.Window(&view, v.Height, v.Width, nil)
+		if v.MinOverlap > 0 {
+			box, ok = pl.Overlapping(&view, first, v.MinOverlap, v.Height, v.Width)
+		}
+		got := [4]int{box.Y, box.X, box.H, box.W}
+		if [4]int{first.Y, first.X, first.H, first.W} != v.First || got != v.Box || int(view.Transform) != v.Element {
+			t.Errorf("%+v: the windows are %v and %v, the transform is %v", v, first, box, view.Transform)
+		}
+		if v.Try < 0 {
+			fell++
+		} else if !ok {
+			t.Errorf("%+v: try %d shares enough", v, v.Try)
+		}
+	}
+	if fell == 0 {
+		t.Error("no view lies on the middle of its first window because no try shares enough")
+	}
+}
+
+// TestGroundViewVectors: views on the ground are those of testdata/order.json.
+func TestGroundViewVectors(t *testing.T) {
+	fell := 0
+	for _, v := range list[struct {
+		Seed, Epoch uint64
+		P           int64
+		View        int
+		Side, Cell  int
+		ViewSide    int     `json:"view_side"`
+		MinOverlap  float64 `json:"min_overlap"`
+		Grid        bool
+		Runs        [][4]int32
+		Map         int
+		First       [2]int64
+		Try         int
+		Y, X        int64
+	}](t, "ground_views") {
+		g := &Ground{Side: v.Side, Cell: v.Cell, Samples: 1 << 50, Scene: func(Place) int64 { return 0 }}
+		if v.Grid {
+			g.Samples = 0
+		}
+		for _, r := range v.Runs {
+			g.Runs = append(g.Runs, CellRun{r[0], r[1], r[2], r[3]})
+		}
+		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{Items: 1,
+			Sampler: Sampler{Kind: g},
+			Views:   slices.Repeat([]Sampler{{Kind: &Beside{v.ViewSide, v.MinOverlap}}}, v.View)}}})
+		draw := pl.At(v.Epoch, v.P)
+		view := pl.View(&draw, v.View)
+		first, second := pl.Place(&draw), pl.Place(&view)
+		if first != (Place{v.Map, v.First[0], v.First[1]}) || second != (Place{v.Map, v.Y, v.X}) {
+			t.Errorf("%+v: the windows are at %v and %v", v, first, second)
+		}
+		if v.Try < 0 {
+			fell++
+		}
+	}
+	if fell == 0 {
+		t.Error("no view lies on the middle of its first window because no try shares enough")
+	}
+}
+
 func TestGroundVectors(t *testing.T) {
 	for _, v := range list[struct {
 		Seed, Epoch uint64
@@ -231,17 +319,21 @@ func TestVisitVectors(t *testing.T) {
 		Pool     int        `json:"pool"`
 		Items    [][3]int   `json:"items"`
 		At       [][7]int64 `json:"at"`
+		View     [2]int     `json:"view"`
+		ViewAt   [][2]int   `json:"view_at"`
 	}](t, "visits") {
 		runs, err := NewRuns(int64(len(v.Items)), func(i int64) int64 { return int64(v.Items[i][2]) })
 		if err != nil {
 			t.Fatal(err)
 		}
+		first := Visits{
+			H: v.H, W: v.W, TileH: v.TileH, TileW: v.TileW, PerVisit: v.PerVisit,
+			Pool: v.Pool, AlignY: v.AlignY, AlignX: v.AlignX,
+		}
+		second := first
+		second.H, second.W = v.View[0], v.View[1]
 		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{
-			Items: int64(len(v.Items)),
-			Sampler: Sampler{Runs: runs, Kind: &Visits{
-				H: v.H, W: v.W, TileH: v.TileH, TileW: v.TileW, PerVisit: v.PerVisit,
-				Pool: v.Pool, AlignY: v.AlignY, AlignX: v.AlignX,
-			}},
+			Items: int64(len(v.Items)), Sampler: Sampler{Runs: runs, Kind: &first}, Views: []Sampler{{Kind: &second}},
 		}}})
 		if pl.Len() != int64(len(v.At)) {
 			t.Fatalf("%d samples, want %d", pl.Len(), len(v.At))
@@ -255,6 +347,11 @@ func TestVisitVectors(t *testing.T) {
 			got := [7]int64{d.Sample, d.Item, d.Sub, int64(ty), int64(tx), int64(b.Y), int64(b.X)}
 			if got != want {
 				t.Errorf("pool %d, position %d: %v, want %v", v.Pool, p, got, want)
+			}
+			view := pl.View(&d, 1)
+			b, _ = pl.Window(&view, size[0], size[1], nil)
+			if want := (Box{Y: v.ViewAt[p][0], X: v.ViewAt[p][1], H: v.View[0], W: v.View[1]}); b != want {
+				t.Errorf("pool %d, position %d: the view is %v, want %v", v.Pool, p, b, want)
 			}
 		}
 	}

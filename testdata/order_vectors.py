@@ -220,6 +220,136 @@ def resized():
             }  # fmt: skip
 
 
+def pixels(y, x, h, w):
+    """The pixels of a window."""
+    return {(i, j) for i in range(y, y + h) for j in range(x, x + w)}
+
+
+def meeting(size, h, a, from_, length):
+    """The corners on a side where a window meets length pixels from from_ on."""
+    starts = corner_list(size, h, a)
+    met = [y for y in starts if y + h > from_ and y < from_ + length]
+    # Between two corners of coarse chunks may lie a window that no other one meets.
+    return met or [min([y for y in starts if y + h > from_], default=starts[-1])]
+
+
+def views():
+    """Windows of views, and their transforms, of views of the random and the resized window.
+
+    "try" is the number of the try that counts, and -1 if none did.
+    """
+    plain, resize = ("random", 16, 16), ("resized", 24, 12, 0.2, 1.0, 4 / 3, True)
+    elements = [0, 1, 2, 3]
+    for height, width, first_h, first_w, ay, ax, kind, least in [
+        (60, 50, 24, 24, 1, 1, plain, 0),
+        (61, 47, 24, 24, 2, 4, plain, 0),
+        (60, 50, 24, 24, 1, 1, resize, 0),
+        (60, 50, 24, 24, 1, 1, plain, 0.5),
+        (60, 50, 10, 20, 1, 1, resize, 0.3),
+        (64, 64, 16, 16, 8, 8, plain, 0.25),
+        (80, 70, 8, 8, 1, 1, ("random", 30, 20), 1),
+        (50, 50, 4, 4, 1, 1, plain, 0.9),
+        (60, 50, 24, 24, 1, 1, ("random", 40, 3), 1),
+        (12, 80, 16, 16, 1, 1, plain, 0.7),
+    ]:
+        for seed, epoch, p, view in [
+            (0, 0, 0, 1),
+            (3, 1, 17, 1),
+            (3, 1, 17, 2),
+            (M - 1, 2**33, 9, 7),
+        ]:
+            f = window(seed, epoch, p, height, width, first_h, first_w, ay, ax)
+            own, h, w, y, x, found = 0, 0, 0, 0, 0, -1
+            for t in range(64):
+                own = hashed(seed, 18, view, t)
+                h, w = kind[1:3]
+                if kind[0] == "resized":
+                    h, w = resized_size(own, epoch, p, height, width, *kind[1:], ay, ax)
+                if not least:
+                    y, x = window(own, epoch, p, height, width, h, w, ay, ax)
+                    found = t
+                    break
+                ys = meeting(height, h, ay, f[0], first_h)
+                xs = meeting(width, w, ax, f[1], first_w)
+                y = ys[below(hashed(own, 2, epoch, p, 2), len(ys))]
+                x = xs[below(hashed(own, 2, epoch, p, 3), len(xs))]
+                shared = len(pixels(*f, first_h, first_w) & pixels(y, x, h, w))
+                if Fraction(shared, min(first_h * first_w, h * w)) >= Fraction(least):
+                    found = t
+                    break
+            else:
+                y = middle(f[0], first_h, height, h, ay)
+                x = middle(f[1], first_w, width, w, ax)
+            own = hashed(seed, 18, view, 0)
+            yield {
+                "seed": seed, "epoch": epoch, "p": p, "view": view, "height": height,
+                "width": width, "first_h": first_h, "first_w": first_w, "align_y": ay,
+                "align_x": ax, "kind": kind, "min_overlap": least, "elements": elements,
+                "first": [*f, first_h, first_w], "try": found, "box": [y, x, h, w],
+                "element": elements[below(hashed(own, 12, epoch, p), len(elements))],
+            }  # fmt: skip
+
+
+def middle(from_, length, size, h, a):
+    """The corner of a window on the middle of another one, as far as there is one."""
+    want = max(from_ + int(Fraction(length - h, 2)), 0)  # int cuts towards 0
+    return max(c for c in corner_list(size, h, a) if c <= want)
+
+
+def ground_views():
+    """Views of windows on the ground."""
+    runs = [[0, -5, -3, 4], [0, -5, 9, 1], [0, 7, 100, 30], [2, -(2**20), 5, 1000]]
+    cells = {(m, y, x + i) for m, y, x, n in runs for i in range(n)}
+    for side, cell, own_side, least, grid in [
+        (32, 16, 32, 0.5, False),
+        (32, 16, 8, 0, False),
+        (33, 2, 20, 0.75, False),
+        (9, 2, 9, 0.9, False),
+        (9, 2, 5, 1, False),
+        (101, 1, 3, 0, False),
+        (16, 16, 7, 0.4, True),
+    ]:
+        for seed, epoch, p, view in [(0, 0, 0, 1), (3, 1, 17, 2), (3, 1, 18, 1), (9, 2**33, 5, 3)]:
+            listed = sorted(cells)
+            if grid:
+                m, y, x = listed[order(seed, epoch, len(listed), [p])[0]]
+                y, x = y * cell, x * cell
+            else:
+                m, y, x = listed[below(hashed(seed, 15, epoch, p, 0), len(listed))]
+                y = y * cell + below(hashed(seed, 15, epoch, p, 1), cell) - side // 2
+                x = x * cell + below(hashed(seed, 15, epoch, p, 2), cell) - side // 2
+            must = max(ceil(Fraction(least) * own_side), 1)
+            for t in range(64):
+                own = hashed(seed, 18, view, t)
+                rows, columns = (
+                    [
+                        c
+                        for c in range(f - own_side, f + side)
+                        if shared(c, own_side, f, side) >= must
+                    ]
+                    for f in (y, x)
+                )
+                vy = rows[below(hashed(own, 15, epoch, p, 3), len(rows))]
+                vx = columns[below(hashed(own, 15, epoch, p, 4), len(columns))]
+                area = shared(vy, own_side, y, side) * shared(vx, own_side, x, side)
+                held = (m, (vy + own_side // 2) // cell, (vx + own_side // 2) // cell) in cells
+                if area >= Fraction(least) * own_side**2 and (grid or held):
+                    found = t
+                    break
+            else:
+                found, vy, vx = -1, y + (side - own_side) // 2, x + (side - own_side) // 2
+            yield {
+                "seed": seed, "epoch": epoch, "p": p, "view": view, "side": side, "cell": cell,
+                "view_side": own_side, "min_overlap": least, "grid": grid, "runs": runs, "map": m,
+                "first": [y, x], "try": found, "y": vy, "x": vx,
+            }  # fmt: skip
+
+
+def shared(a, n, b, m):
+    """How many of n numbers from a on are among m numbers from b on."""
+    return len(range(max(a, b), min(a + n, b + m)))
+
+
 def clamp(pixel, size, h, a):
     """The last corner that a window about the pixel may have."""
     want = pixel - h // 2
@@ -583,16 +713,29 @@ def tiles_of(height, width, h, w, th, tw, ay, ax):
 
 
 def visits():
-    """Epochs of the tile-aware order."""
-    for seed, epoch, h, w, th, tw, k, pool, ay, ax, items in [
-        (1, 0, 8, 8, 16, 16, 3, 2, 1, 1, [(40, 40, 9), (16, 20, 1), (8, 8, 1), (30, 50, 4)]),
-        (2, 5, 24, 40, 16, 32, 2, 4, 2, 4, [(60, 100, 5), (61, 99, 3), (20, 20, 2)]),
-        (3, 1, 4, 4, 4, 4, 4, 100, 1, 1, [(9, 9, 2), (9, 9, 2)]),
+    """Epochs of the tile-aware order, with the corners of a second, smaller or larger window."""
+    for seed, epoch, h, w, th, tw, k, pool, ay, ax, items, view in [
+        (
+            1,
+            0,
+            8,
+            8,
+            16,
+            16,
+            3,
+            2,
+            1,
+            1,
+            [(40, 40, 9), (16, 20, 1), (8, 8, 1), (30, 50, 4)],
+            (5, 8),
+        ),
+        (2, 5, 24, 40, 16, 32, 2, 4, 2, 4, [(60, 100, 5), (61, 99, 3), (20, 20, 2)], (32, 20)),
+        (3, 1, 4, 4, 4, 4, 4, 100, 1, 1, [(9, 9, 2), (9, 9, 2)], (7, 9)),
     ]:
         tiles = [tiles_of(a, b, h, w, th, tw, ay, ax) for a, b, _ in items]
         visit_list = [(i, v) for i, (_, _, n) in enumerate(items) for v in range(n)]
         permuted = order(seed, epoch, len(visit_list), range(len(visit_list)))
-        at = []
+        at, view_at = [], []
         for number, first in enumerate(range(0, len(permuted), pool)):
             n = len(permuted[first : first + pool]) * k
             of_pool = [(v, j) for v in permuted[first : first + pool] for j in range(k)]
@@ -608,10 +751,28 @@ def visits():
                 y = ys[below(hashed(seed, 11, epoch, sample, 0), len(ys))]
                 x = xs[below(hashed(seed, 11, epoch, sample, 1), len(xs))]
                 at.append([sample, item, v, *tile, y, x])
+                own = hashed(seed, 18, 1, 0)
+                corner = [
+                    tile_corners(size, side, t, part, a)
+                    for size, side, t, part, a in zip(
+                        items[item], view, tile, (th, tw), (ay, ax), strict=False
+                    )
+                ]
+                view_at.append([
+                    cs[below(hashed(own, 11, epoch, sample, i), len(cs))]
+                    for i, cs in enumerate(corner)
+                ])  # fmt: skip
         yield {
             "seed": seed, "epoch": epoch, "h": h, "w": w, "tile_h": th, "tile_w": tw,
             "per_visit": k, "pool": pool, "align_y": ay, "align_x": ax, "items": items, "at": at,
+            "view": view, "view_at": view_at,
         }  # fmt: skip
+
+
+def tile_corners(size, side, t, tile, a):
+    """The corners of a view on a side in tile t; the last one if the view cannot begin there."""
+    starts = corner_list(size, side, a)
+    return [y for y in starts if y // tile == t] or starts[-1:]
 
 
 class Stream:
@@ -879,8 +1040,30 @@ def substitutes():
             }  # fmt: skip
 
 
+def by_weight(seed, epoch, each, once, take, weights, positions):
+    """The samples at positions, drawn by weights of rows, of which each has so many samples."""
+    n = len(weights) * each
+    top, scale = max(map(Fraction, weights)), Fraction(1)
+    while top * scale >= 1:
+        scale /= 2
+    while top * scale < Fraction(1, 2):
+        scale *= 2
+    bits = min(36, 62 - len(bin(len(weights))) + 2)
+    whole = [max(floor(Fraction(w) * scale * 2**bits), 1) if w else 0 for w in weights]
+    first = permute(hashed(seed, 20), (1, epoch), take or n, range(take or n))
+    for p in positions:
+        if once and first[p] < n:
+            yield first[p]
+            continue
+        place, row = below(hashed(seed, 19, epoch, p, 0), sum(whole)), 0
+        while place >= whole[row]:
+            place -= whole[row]
+            row += 1
+        yield row * each + below(hashed(seed, 19, epoch, p, 1), each)
+
+
 def row_weights():
-    """Samples drawn by weights of rows, of which each has so many samples."""
+    """Samples drawn by weights of rows."""
     tiny = 2.0**-149  # the least float32
     for seed, epoch, each, once, take, weights in [
         (0, 0, 1, False, 0, [1, 2, 3, 4]),
@@ -890,29 +1073,49 @@ def row_weights():
         (5, 2, 2, True, 25, [0, 1, 0, 3]),
         (1, 0, 1, False, 0, [i * i % 17 / 8 for i in range(600)]),
     ]:
-        n = len(weights) * each
-        top, scale = max(map(Fraction, weights)), Fraction(1)
-        while top * scale >= 1:
-            scale /= 2
-        while top * scale < Fraction(1, 2):
-            scale *= 2
-        bits = min(36, 62 - len(bin(len(weights))) + 2)
-        whole = [max(floor(Fraction(w) * scale * 2**bits), 1) if w else 0 for w in weights]
-        positions = range(take or n)
-        first = permute(hashed(seed, 20), (1, epoch), len(positions), positions)
-        at = []
-        for p in positions:
-            if once and first[p] < n:
-                at.append(first[p])
-                continue
-            place, row = below(hashed(seed, 19, epoch, p, 0), sum(whole)), 0
-            while place >= whole[row]:
-                place -= whole[row]
-                row += 1
-            at.append(row * each + below(hashed(seed, 19, epoch, p, 1), each))
+        positions = range(min(take or len(weights) * each, 60))
         yield {
             "seed": seed, "epoch": epoch, "each": each, "once": once, "take": take,
-            "weights": weights, "at": at[:60],
+            "weights": weights,
+            "at": list(by_weight(seed, epoch, each, once, take, weights, positions)),
+        }  # fmt: skip
+
+
+def taken(seed, epoch, n, take, p):
+    """The sample at a position of an epoch of a given length, of a dataset of n samples."""
+    place = (epoch * take + p) % M
+    return order(seed, place // n, n, [place % n])[0]
+
+
+def changed_weights():
+    """Epochs of a run whose weights change: the last ones before or at a position hold there.
+
+    They are of rows, or of as many samples as an epoch has without take.
+    """
+    some, others = [0, 1, 0.5, 0, 4, 0.25, 3, 1], [2, 0, 0, 0, 0, 0, 0, 1]
+    for seed, rows, each, take, changes in [
+        (3, 8, 1, 0, [(0, 4, False, some), (1, 2, False, others)]),
+        (3, 8, 3, 0, [(0, 6, False, some), (0, 18, False, others), (2, 0, False, some)]),
+        (M - 1, 8, 1, 13, [(1, 0, True, others), (2, 0, False, some), (2, 12, False, others)]),
+        (9, 4, 2, 11, [(0, 8, False, some), (1, 0, True, others[4:]), (1, 4, True, some[:4])]),
+    ]:
+        n = rows * each
+        at = []
+        for epoch in [0, 1, 2, 2**40]:
+            for p in range(take or n):
+                held = [c for c in changes if c[:2] <= (epoch, p)]
+                if held:
+                    _, _, once, weights = held[-1]
+                    per = n // len(weights)
+                    (sample,) = by_weight(seed, epoch, per, once, take, weights, [p])
+                else:
+                    sample = taken(seed, epoch, n, take or n, p)
+                at.append([epoch, p, sample])
+        yield {
+            "seed": seed, "rows": rows, "each": each, "take": take, "at": at,
+            "changes": [
+                {"epoch": e, "samples": s, "once": o, "weights": w} for e, s, o, w in changes
+            ],
         }  # fmt: skip
 
 
@@ -948,6 +1151,7 @@ def main():
         "texts": texts, "cells": cells, "transforms": transforms,
         "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
         "apportion": apportion, "groups": groups, "row_weights": row_weights,
+        "changed_weights": changed_weights, "views": views, "ground_views": ground_views,
     }  # fmt: skip
     out = []
     for name, vectors in lists.items():

@@ -57,6 +57,23 @@ def test_drawn():
         assert drawn(v["seed"], v["epoch"], positions, weights).tolist() == v["at"]
 
 
+def test_weights_that_change():
+    """Positions before the first weights, and those behind, have the samples of the vectors."""
+    plain = [
+        v
+        for v in VECTORS["changed_weights"]
+        if v["each"] == 1 and not v["take"] and not any(c["once"] for c in v["changes"])
+    ]
+    for v in nonempty(plain):
+        for epoch, p, sample in nonempty(v["at"]):
+            held = [c for c in v["changes"] if (c["epoch"], c["samples"]) <= (epoch, p)]
+            if held:
+                weights = np.array(held[-1]["weights"], np.float32)
+                assert drawn(v["seed"], epoch, np.array([p]), weights).tolist() == [sample]
+            else:
+                assert Order(v["seed"], epoch, v["rows"]).at(p) == sample
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 63, 64, 65, 1000])
 def test_order_is_a_permutation(n):
     o = Order(7, 3, n)
