@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,12 +38,18 @@ type Files struct {
 
 // cachedFile is an open file, either unused or in use by one reader.
 type cachedFile struct {
-	f     *os.File
+	f     content
 	size  int64
 	mtime time.Time
-	was   os.FileInfo // when it was opened
+	was   state // when it was opened
 	owner *Files
 	path  string
+}
+
+// content is the bytes of an open file.
+type content interface {
+	io.ReaderAt
+	io.Closer
 }
 
 // Open implements Opener. It also opens parts of local files (/vsizip/, /vsisubfile/). A path that is not a regular
@@ -73,18 +78,19 @@ func (s *Files) open(ctx context.Context, p source.Path) (source.Reader, error) 
 			return nil, err
 		}
 	}
-	var f *os.File
+	var f content
+	var now state
+	var failed error
 	err := WithDescriptor(ctx, func() (err error) {
-		f, err = s.roots.openFile(path) // does not wait for the writer of a named pipe, which is refused below
+		f, now, failed, err = s.roots.openContent(path)
 		return err
 	})
 	if err != nil {
 		return nil, fault.WithFile(systemError(err), uri)
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	if err = failed; err == nil && !now.regular() {
 		what := "not a regular file"
-		if info.IsDir() {
+		if now.directory() {
 			what = "it is a directory"
 		}
 		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), uri)
@@ -92,7 +98,7 @@ func (s *Files) open(ctx context.Context, p source.Path) (source.Reader, error) 
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &cachedFile{f: f, size: info.Size(), mtime: info.ModTime(), was: info, owner: s, path: path}, nil
+	return &cachedFile{f: f, size: now.bytes(), mtime: now.modified(), was: now, owner: s, path: path}, nil
 }
 
 // Missing reports whether a system call failed because no file has the name. Names that are too
@@ -178,8 +184,8 @@ func (s *Files) Close() error {
 // unchanged reports whether an unused file is still the one that its path names, with the same size
 // and time. It needs no roots: the answer is about a file that was opened below them.
 func (f *cachedFile) unchanged() bool {
-	st, err := os.Stat(f.path)
-	return err == nil && os.SameFile(st, f.was) && st.Size() == f.size && st.ModTime().Equal(f.mtime)
+	now, err := stateNow(f.path)
+	return err == nil && now.same(&f.was)
 }
 
 func (f *cachedFile) Size() int64 { return f.size }

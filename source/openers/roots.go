@@ -304,6 +304,25 @@ func (r *Roots) openFile(path string) (*os.File, error) {
 	return f, rootError(err, path)
 }
 
+// openContent opens a local file or directory for reading, without waiting for the writer of a named pipe. failed is
+// why its state is not known.
+func (r *Roots) openContent(path string) (f content, now state, failed, err error) {
+	if r.Bounded() {
+		file, err := r.openFile(path)
+		if err != nil {
+			return nil, now, nil, err
+		}
+		now, failed = stateOfFile(file)
+		return file, now, failed, nil
+	}
+	file, err := openHandle(path)
+	if err != nil {
+		return nil, now, nil, err
+	}
+	now, failed = file.stat()
+	return file, now, failed, nil
+}
+
 // openBelow opens an absolute path by os.Root.
 func (r *Roots) openBelow(path string) (*os.File, error) {
 	root, name, err := r.root(path)

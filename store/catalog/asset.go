@@ -268,15 +268,17 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 			reader = &memoryReader{bytes: whole, size: n, etag: source.ETag(r)}
 		}
 	}
-	switch {
-	case err != nil:
-	case FormatOf(ctx, reader) == magic.VRT:
-		if err = errVirtualPart; !opensOne(o) && !source.IsPart(uri) {
+	if err == nil {
+		m.Format = FormatOf(ctx, reader)
+		switch {
+		case m.Format != magic.VRT:
+			a, m, err = readFormat(ctx, reader, m.Format, axes, maxChunk)
+		case opensOne(o) || source.IsPart(uri):
+			whole, err = nil, errVirtualPart
+		default:
+			whole = nil
 			a, m, err = OpenVirtual(ctx, o, reader, uri, maxChunk)
 		}
-		whole = nil
-	default:
-		a, m, err = readAsset(ctx, reader, axes, maxChunk)
 	}
 	err = NotRaster(ctx, o, uri, reader, err)
 	a.URI, a.ETag, a.Bytes = uri, source.ETag(r), whole
@@ -295,9 +297,15 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	return a, m, nil
 }
 
-func readAsset(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (a Asset, m Meta, err error) {
+func readAsset(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (Asset, Meta, error) {
+	return readFormat(ctx, r, FormatOf(ctx, r), axes, maxChunk)
+}
+
+// readFormat is readAsset of a file of this format.
+func readFormat(ctx context.Context, r source.Reader, format *magic.Format, axes chunk.Axes, maxChunk int) (a Asset,
+	m Meta, err error) {
 	m.Size, a.Size = r.Size(), r.Size()
-	if m.Format = FormatOf(ctx, r); m.Format == magic.VRT {
+	if m.Format = format; m.Format == magic.VRT {
 		return a, m, errVirtualPart
 	}
 	if m.Format.Class == magic.Picture {

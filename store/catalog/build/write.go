@@ -144,6 +144,9 @@ func noRasters(paths []string) error {
 
 // rowOf reads a file, and makes its row.
 func rowOf(ctx context.Context, file *namedFile, o Options) (rowio.Row, error) {
+	if file.member == nil && !catalog.IsStore(file.path) {
+		return readRow(ctx, *file, o) // has the time of the opened file
+	}
 	// Before the file is read, so a file that changes meanwhile differs from its row.
 	mtime := mtimeOf(file.path)
 	r, err := readRow(ctx, *file, o)
@@ -199,8 +202,13 @@ func mtimeOf(path string) *string {
 	if err != nil {
 		return nil
 	}
-	t := st.ModTime().UTC().Format(time.RFC3339Nano)
-	return &t
+	return timeOf(st.ModTime())
+}
+
+// timeOf returns a time as a row has it.
+func timeOf(t time.Time) *string {
+	s := t.UTC().Format(time.RFC3339Nano)
+	return &s
 }
 
 // namedFile is a file and its URI in the catalog.
@@ -380,6 +388,9 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	row := rowio.Row{
 		URI: f.uri, Bands: int32(index.StepBands()), Height: int32(index.Height), Width: int32(index.Width),
 		DType: index.DType.String(), NoData: index.NoData, Size: meta.Size,
+	}
+	if !asset.MTime.IsZero() { // of a local file
+		row.MTime = timeOf(asset.MTime)
 	}
 	if f.member != nil {
 		row.Offset, row.Length = &f.member.Offset, &f.member.Length
