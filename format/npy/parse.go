@@ -86,6 +86,9 @@ func Parse(at func(off int64, n int) ([]byte, error)) (a Array, err error) {
 		return a, err
 	}
 	found := members(string(text))
+	if found == nil && strings.Contains(string(text), "'descr': [") {
+		return bad(fault.Unsupported, begin, "it is a structured array: save each of its fields as an array")
+	}
 	if found == nil {
 		return bad(fault.Corrupt, begin, "%.200q is not a header", text)
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
@@ -61,11 +62,16 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 	}
 	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs))
 	text.Buffer(nil, maxID)
-	for text.Scan() {
+	for number := 1; text.Scan(); number++ {
 		if err := pace.Tick(ctx); err != nil {
 			return nil, err
 		}
-		if id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff")); id != "" {
+		id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff"))
+		if !utf8.ValidString(id) || strings.Contains(id, "\x00") {
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "ids", fault.NoOffset, "line %d is no text in "+
+				"UTF-8: save the list as lines of UTF-8, .csv, .parquet or .json", number), file)
+		}
+		if id != "" {
 			ids = append(ids, id)
 		}
 	}

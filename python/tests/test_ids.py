@@ -117,6 +117,16 @@ def test_lists_of_other_machines(data, binary, moved, source) -> None:
         loaded(data, source, rows=rows, fields=fields)
 
 
+@pytest.mark.parametrize("name", ["ids.txt", "index.npy"])
+def test_a_list_that_is_no_text(data, tmp_path, binary, name) -> None:
+    path = tmp_path / name
+    path.write_text("crop_000\ncrop_001\n", encoding="utf-16")
+    if name == "index.npy":
+        np.save(path, np.arange(3))
+    with pytest.raises(chaski.UnsupportedError, match="line 1 is no text in UTF-8"):
+        loaded(data, rows=chaski.Rows(ids=path))
+
+
 def test_a_list_of_columns_names_the_way(data, tmp_path, binary) -> None:
     file = tmp_path / "pairs.txt"
     file.write_text("".join(f"images/{NAMES[k]}.tif masks/{NAMES[k]}.png\n" for k in PICKED))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,33 @@ def test_what_does_not_agree(scenes, binary) -> None:
     ):
         with pytest.raises(chaski.errors.Error, match=re.escape(message)):
             chaski.load(scenes, fields=fields, batch_size=1).close()
+
+
+@pytest.mark.parametrize("form", ["directory", "catalog"])
+@pytest.mark.parametrize("missing", [None, "fill"])
+def test_masks_beside_images_are_no_images(tmp_path, binary, missing, form) -> None:
+    """{id}.tif matches a_mask.tif, too: it is the mask of a."""
+    names = ["a.tif", "a_mask.tif", "b.tif", "b_mask.tif"] + ["c.tif"] * bool(missing)
+    for value, name in enumerate(names):
+        write(tmp_path / "set" / name, value)
+    patterns = {"image": "{id}.tif", "mask": "{id}_mask.tif"}
+    fields = {"image": patterns["image"]}
+    fields["mask"] = chaski.Field(pattern=patterns["mask"], missing=missing)
+    source = tmp_path / "set"
+    if form == "catalog":
+        source = tmp_path / "set.parquet"
+        subprocess.run([binary, "index", "-o", source, tmp_path / "set"], check=True)
+    with chaski.load(source, fields=fields, batch_size=9, shuffle=False) as loader:
+        (batch,) = loader
+    images = [0, 2] + [4] * bool(missing)
+    assert batch["image"][:, 0, 0, 0].tolist() == images
+    assert batch["mask"][:, 0, 0, 0].tolist()[:2] == [1, 3]
+    if missing:
+        assert batch["there.mask"].tolist() == [1, 1, 0]
+
+
+def test_a_link_to_nothing_is_named(tmp_path, binary) -> None:
+    write(tmp_path / "a.tif", 1)
+    (tmp_path / "b.tif").symlink_to("nowhere.tif")
+    with pytest.raises(chaski.NotFoundError, match=r"b\.tif: file"):
+        chaski.load(tmp_path, batch_size=1)

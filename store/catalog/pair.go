@@ -26,6 +26,7 @@ type matched struct {
 	byKey   map[string]int64 // the rows, once index has made it
 	order   []int            // of the values of the pattern, as they stand in keys: as the names of the leading pattern
 	names   []int            // of the names of the leading pattern, those that this one has; nil: all
+	beside  bool             // the files are not rasters of the dataset, and have rows of their own
 }
 
 // keySeparator joins the values of several names: no value has a slash.
@@ -90,7 +91,7 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 		if s.Pattern == "" {
 			continue
 		}
-		files[i], patterns = &matched{pattern: patterns[0]}, patterns[1:]
+		files[i], patterns = &matched{pattern: patterns[0], beside: s.Beside}, patterns[1:]
 		if first < 0 && !s.Beside && !s.Optional && len(files[i].pattern.Names()) == len(all) {
 			first = i
 		}
@@ -170,10 +171,13 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			return err
 		}
 	}
+	lead := files[first]
+	if err := lead.leaveOutTaken(fields[first], files); err != nil {
+		return err
+	}
 	if err := t.leaveOutIncomplete(fields, files, first, o); err != nil {
 		return err
 	}
-	lead := files[first]
 	if t.table != nil { // the files of a listing are in the order of their paths
 		if err := lead.sort(ctx, uris); err != nil {
 			return err
@@ -257,9 +261,61 @@ func (m *matched) index(s Source) error {
 	return nil
 }
 
+// leaveOutTaken removes the leading files that are files of other samples, and whose own samples lack a file: with
+// {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, not an image whose mask would be a_mask_mask.tif.
+func (m *matched) leaveOutTaken(leading Source, files []*matched) error {
+	var others []*matched
+	for _, other := range files {
+		if other != nil && other != m {
+			others = append(others, other)
+		}
+	}
+	// own returns a sample's file of a field, -1 if it has none.
+	own := func(other *matched, key string) int64 {
+		if row, _, ok := other.row(key); ok {
+			return row
+		}
+		return -1
+	}
+	var lacking []int
+	for i, key := range m.keys {
+		lacks := func(other *matched) bool { return own(other, key) < 0 }
+		if slices.ContainsFunc(others, lacks) {
+			lacking = append(lacking, i)
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	if err := m.index(leading); err != nil {
+		return err
+	}
+	owned := map[int64]bool{}
+	others = slices.DeleteFunc(others, func(other *matched) bool { return other.beside })
+	for _, other := range others {
+		for i, key := range other.keys {
+			if _, ok := m.byKey[key]; ok || other.names != nil {
+				owned[other.rows[i]] = true
+			}
+		}
+	}
+	taken := map[string]bool{}
+	for _, i := range lacking {
+		isOwn := func(other *matched) bool { return own(other, m.keys[i]) == m.rows[i] }
+		if owned[m.rows[i]] && !slices.ContainsFunc(others, isOwn) {
+			taken[m.keys[i]] = true
+		}
+	}
+	m.leaveOut(taken)
+	return nil
+}
+
 // leaveOut removes the files of some keys.
 func (m *matched) leaveOut(keys map[string]bool) {
 	n := 0
+	for key := range keys {
+		delete(m.byKey, key)
+	}
 	for i, key := range m.keys {
 		if !keys[key] {
 			m.keys[n], m.rows[n] = key, m.rows[i]

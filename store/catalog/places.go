@@ -83,7 +83,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 		}
 	}
 	for _, row := range rows {
-		if !suspects[row] {
+		if !suspects[row] || firstField.lacks(int64(row)) || otherField.lacks(int64(row)) {
 			continue
 		}
 		firstAsset, err := t.placed(ctx, firstField, int64(row))
@@ -148,6 +148,9 @@ func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, susp
 				return err
 			}
 		}
+		if first.lacks(row) || other.lacks(row) {
+			continue
+		}
 		firstPlace, err := columns.Transform(ctx, first.transform, first.tableRow(row))
 		if err != nil {
 			return err
@@ -178,6 +181,9 @@ func (t *Table) placed(ctx context.Context, f *fieldColumns, row int64) (Asset, 
 	}
 	return asset, reader.err
 }
+
+// lacks reports whether a sample has no file of the field.
+func (f *fieldColumns) lacks(sample int64) bool { return f.tableRow(sample) < 0 }
 
 // placed reports whether the table has places and sizes of the field's rasters.
 func (f *fieldColumns) placed() bool {

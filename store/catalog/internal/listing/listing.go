@@ -267,7 +267,7 @@ func evalSymlinks(path string, r *openers.Roots) (string, error) {
 }
 
 func notFound(err error) error {
-	if fault.KindOf(err) == fault.Limit {
+	if at, ok := errors.AsType[*fault.Error](err); ok && (at.File != "" || at.Kind == fault.Limit) {
 		return err
 	}
 	if openers.Missing(err) {
