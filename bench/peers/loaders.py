@@ -92,6 +92,32 @@ def rasterio_reader(job: Job) -> Read:
     return read
 
 
+def pillow_reader(_: Job) -> Read:
+    """Pillow, whole pictures."""
+    pictures = package("PIL.Image")
+
+    def read(path: str, _: tuple[int, int] | None) -> Image:
+        with pictures.open(path) as picture:
+            return np.moveaxis(np.asarray(picture), -1, 0)
+
+    return read
+
+
+def cells_reader(job: Job) -> Read:
+    """GDAL on the bytes of a cell. A path is the number of its row."""
+    memory = package("rasterio").MemoryFile
+    parquet = package("pyarrow.parquet")
+    column = functools.cache(
+        lambda: parquet.read_table(f"{job.place}/all.parquet", memory_map=True)["image"]
+    )
+
+    def read(path: str, _: tuple[int, int] | None) -> Image:
+        with memory(column()[int(path)].as_py()) as file, file.open() as d:
+            return np.asarray(d.read())
+
+    return read
+
+
 def tifffile_reader(_: Job) -> Read:
     """Tifffile and imagecodecs, whole files."""
     tifffile = package("tifffile")
@@ -135,6 +161,7 @@ def rumi1_reader(job: Job) -> Read:
 
 READERS: dict[str, Callable[[Job], Read]] = {
     "rasterio": rasterio_reader,
+    "pillow": pillow_reader,
     "tifffile": tifffile_reader,
     "rumi": rumi_reader,
     "rumi1": rumi1_reader,
@@ -143,8 +170,25 @@ READERS: dict[str, Callable[[Job], Read]] = {
 
 def with_reader(job: Job) -> Any:
     """Returns a DataLoader over a function that reads one file at a time."""
-    files, read = job.files(), READERS[job.loader](job)
-    return data_loader(job, Items(job, lambda k, at: read(files[k], at)))
+    return data_loader(job, items_of(job, READERS[job.loader]))
+
+
+def items_of(job: Job, reader: Callable[[Job], Read]) -> Items:
+    """Returns the samples as a reader reads them, or GDAL's of the cells of a table."""
+    if job.format == "cells":
+        files, reader = [str(k) for k in range(job.of.images)], cells_reader
+    else:
+        files = job.files()
+    read = reader(job)
+    return Items(job, lambda k, at: read(files[k], at))
+
+
+def with_loop(job: Job) -> Iterator[Any]:
+    """Rasterio in this process, without a DataLoader."""
+    torch, items = package("torch"), items_of(job, rasterio_reader)
+    for order in orders(job):
+        for picked in np.split(order, len(order) // job.batch):
+            yield torch.stack([items[int(i)] for i in picked])
 
 
 def with_tacoreader(job: Job) -> Any:
@@ -383,9 +427,9 @@ def chaski_dataset(job: Job) -> Any:
         options["target"] = serve(job.folder, workers, memory_of(job))
         engine = chaski.Engine(share=False)
     else:
-        engine = chaski.Engine(
-            workers=workers, transport=transport, share=False, memory=memory_of(job)
-        )
+        more: dict[str, Any] = {} if job.large else {"memory": memory_of(job)}
+        more["recode"] = job.loader == "chaski-recode"
+        engine = chaski.Engine(workers=workers, transport=transport, share=False, **more)
     name = {"taco": "all.tacozip", "cells": "all.parquet"}.get(job.format, "")
     name = name or (CATALOG if job.url else "*" + Path(job.files()[0]).suffix)
     return package("chaski.torch").IterableDataset(
@@ -444,7 +488,8 @@ def with_chaski(job: Job) -> Iterator[Any]:
 
 
 LOADERS: dict[str, Callable[[Job], Iterable[Any]]] = {
-    "chaski": with_chaski,
+    **dict.fromkeys(("chaski", "chaski-recode"), with_chaski),
+    "loop": with_loop,
     **dict.fromkeys(READERS, with_reader),
     "rumi-many": with_rumi_many,
     "mds": with_mds,

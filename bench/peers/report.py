@@ -12,10 +12,19 @@ from shapes import BASELINE
 
 Row = dict[str, Any]
 
+CPU = "cpu_s_per_sample"
+
+# By processor time: loaders with the same memory for tiles, and with what each takes by default.
+PAIRS = {
+    "chaski": ("rasterio", "pillow"),
+    "chaski-large": ("rasterio-large", "rasterio-loop"),
+    "chaski-recode": ("rasterio",),
+}
+
 # Figures of a round; each row has the least, median and most of its rounds.
 FIGURES = (
     "samples_per_s",
-    "cpu_s_per_sample",  # of all processes
+    CPU,  # of all processes
     "wait_p50_s",  # of the consumer for a batch
     "wait_p99_s",
     "first_batch_s",  # from making the loader, after importing PyTorch
@@ -46,6 +55,14 @@ def summarise(rows: list[Row]) -> None:
             row[name] = spread([r[name] for r in row["rounds"] if r.get(name)])
         pairs = zip(row["rounds"], base, strict=bool(base))
         row["ratio"] = spread([r["samples_per_s"] / b["samples_per_s"] for r, b in pairs])
+    by_name = {r["peer"]: r["rounds"] for r in rows if r["status"] == "ok"}
+    for row in rows:
+        if against := PAIRS.get(row["peer"]) if row["status"] == "ok" else None:
+            row["against"] = {
+                peer: spread([b[CPU] / r[CPU] for r, b in zip(row["rounds"], other, strict=True)])
+                for peer in against
+                if (other := by_name.get(peer)) and all(CPU in r for r in row["rounds"] + other)
+            }
 
 
 def ranked(rows: list[Row]) -> list[Row]:
@@ -99,11 +116,28 @@ def markdown(result: dict[str, Any]) -> str:
         "thread, without a loader.",
         "",
     ]
+    lines += [*pairs(result["shapes"]), ""]
     about = {row["peer"]: row for shape in result["shapes"] for row in shape["rows"]}
     lines += [f"- {name}: {row['about']} ({row['format']})" for name, row in about.items()]
     for shape in result["shapes"]:
         lines += table(shape)
     return "\n".join(lines) + "\n"
+
+
+def pairs(shapes: list[dict[str, Any]]) -> list[str]:
+    """Returns how many times less processor time chaski takes than other loaders."""
+    heads = [(own, other) for own, others in PAIRS.items() for other in others]
+    lines = [
+        "How many times the processor time of chaski others take for a sample, round by round:",
+        "",
+        "| shape | " + " | ".join(f"{own} : {other}" for own, other in heads) + " |",
+        "|---" * (len(heads) + 1) + "|",
+    ]
+    for shape in shapes:
+        found = {row["peer"]: row.get("against") or {} for row in shape["rows"]}
+        cells = [full(found.get(own, {}).get(other), 2) for own, other in heads]
+        lines.append(f"| {' | '.join([shape['shape']['name'], *cells])} |")
+    return lines
 
 
 def table(shape: dict[str, Any]) -> list[str]:

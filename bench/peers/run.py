@@ -114,7 +114,8 @@ class Workload:
         job["shape"] = dataclasses.asdict(self.shape)
         job = {"workers": self.options.workers, "seconds": self.options.seconds} | job
         if peer is not None:
-            job |= {"format": peer.format, "loader": peer.loader, "transport": peer.transport}
+            job |= {"format": peer.form(self.shape), "loader": peer.loader}
+            job |= {"transport": peer.transport, "large": peer.large, "pause": peer.pause}
         python = self.interpreter(job.get("format", ""), job.get("loader", ""))
         out = self.run(python.path, "-W", "ignore", str(SCRIPT), json.dumps(job), timeout=timeout)
         line = (out.splitlines() or [""])[-1]
@@ -181,7 +182,7 @@ class Workload:
     def write(self, form: str) -> None:
         """Writes a format, unless it exists or no peer needs it."""
         if form in self.made["bytes"] or not any(
-            p.format == form and reads(p, self.shape) for p in self.options.peers
+            p.form(self.shape) == form and not p.hindrance(self.shape) for p in self.options.peers
         ):
             return
         python = self.interpreter(form, "")
@@ -197,11 +198,11 @@ class Workload:
 
     def check(self, peer: Peer) -> None:
         """Lets a peer yield an epoch and compares it with the samples that were written."""
-        for trait in sorted(self.shape.traits & peer.cannot.keys()):
-            raise Absent("cannot", f"{trait}: {peer.cannot[trait]}")
-        if peer.format in self.absent:
-            raise self.absent[peer.format]
-        missing = self.interpreter(peer.format, peer.loader).missing
+        if why := peer.hindrance(self.shape):
+            raise Absent("cannot", why)
+        if (form := peer.form(self.shape)) in self.absent:
+            raise self.absent[form]
+        missing = self.interpreter(form, peer.loader).missing
         if peer.name in missing:
             raise Absent("missing", missing[peer.name])
         if peer.loader:  # the engine alone is the engine of a peer with Python, which is checked
@@ -231,7 +232,7 @@ class Workload:
         timeout = 120 + 6 * self.options.seconds
         figures = {"load": load_average()}
         seconds = min(self.options.seconds, 2)
-        alone = peer.decodes and not self.shape.traits
+        alone = peer.decodes and not self.shape.traits - {"raster"} and not self.shape.form
         if peer.loader:
             figures |= self.at_store("one", peer, timeout=timeout)
             if alone:
@@ -287,24 +288,20 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def reads(peer: Peer, shape: Shape) -> bool:
-    """Reports whether the peer can load the shape."""
-    return not shape.traits & peer.cannot.keys()
-
-
 def measure_shape(options: argparse.Namespace, shape: Shape) -> dict[str, Any]:
     """Makes the samples of a shape, checks every peer on them, and measures in turns."""
     work = Workload(options, shape)
     peers: list[Peer] = options.peers
     tell(shape, "cutting samples")
     work.prepare()
-    for form in dict.fromkeys(p.format for p in peers):
+    for form in dict.fromkeys(p.form(shape) for p in peers):
         tell(shape, f"writing {form}")
         work.write(form)
     rows: list[dict[str, Any]] = []
     for peer in peers:
         tell(shape, f"checking {peer.name}")
-        row: dict[str, Any] = {"peer": peer.name, "about": peer.about, "format": peer.format}
+        row: dict[str, Any] = {"peer": peer.name, "about": peer.about}
+        row["format"] = peer.form(shape)
         rows.append(row | {"status": "ok", "rounds": [None] * options.rounds})
         try:
             work.check(peer)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import json
 import math
 import os
@@ -24,8 +25,9 @@ from shapes import Shape
 Image = npt.NDArray[Any]  # (bands, y, x)
 Numbers = npt.NDArray[np.float64]
 
+FILES = (".tif", ".rumi", ".tar", ".vrt", ".jpg", ".png")
+
 CACHE = 64  # MB of decoded tiles that a process may keep, as chaski's engine has by default
-os.environ.setdefault("GDAL_CACHEMAX", str(CACHE))
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Job:
     loader: str = ""
     transport: str = "auto"
     url: str = ""  # of a server with the folder, for shapes behind a link
+    large: bool = False  # the memory that the loader takes by default
+    pause: float | None = None  # of a first epoch that is not measured, after each batch
     workers: int = 1
     seconds: float = 1.0
     packages: tuple[str, ...] = ()  # for the verb versions
@@ -80,7 +84,7 @@ class Job:
     def files(self) -> list[str]:
         """Returns the files of the format as paths or URLs, in the order of their images."""
         folder = self.folder / self.format
-        found = sorted(p.name for p in folder.glob("*") if p.suffix in (".tif", ".rumi", ".tar"))
+        found = sorted(p.name for p in folder.glob("*") if p.suffix in FILES)
         if not found:
             raise FileNotFoundError(f"{self.format} is not made")
         return [f"{self.place}/{name}" for name in found]
@@ -175,7 +179,30 @@ def mirrored(image: Image, side: int) -> Image:
 def images(job: Job) -> Iterator[Image]:
     """Yields the images of a shape, the same ones in every call and on every machine."""
     scene = np.load(job.folder / "scene.npy")
-    yield from (scenes if job.of.windows else chips)(job.of, scene)
+    change = {"sparse": holed, "jpeg": lossy}.get(job.of.form, lambda image: image)
+    yield from map(change, (scenes if job.of.windows else chips)(job.of, scene))
+
+
+def holed(image: Image) -> Image:
+    """Returns an image whose tiles of 256 are zero like the dark squares of a chessboard."""
+    out: Image = image.copy()
+    for y in range(0, out.shape[1], 256):
+        for x in range(256 - y % 512, out.shape[2], 512):
+            out[:, y : y + 256, x : x + 256] = 0
+    return out
+
+
+def lossy(image: Image) -> Image:
+    """Returns the pixels that Pillow decodes of an image's JPEG."""
+    opened = package("PIL.Image").open(io.BytesIO(picture(image, "JPEG")))
+    return np.asarray(np.moveaxis(np.asarray(opened), -1, 0))
+
+
+def picture(image: Image, form: str) -> bytes:
+    """Returns an image of three bands as a picture by Pillow, with its default options."""
+    out = io.BytesIO()
+    package("PIL.Image").fromarray(np.moveaxis(image, 0, -1)).save(out, form)
+    return out.getvalue()
 
 
 def chips(shape: Shape, scene: Image) -> Iterator[Image]:
@@ -224,8 +251,11 @@ def weights(shape: Shape) -> Numbers:
 
 
 def tolerance(shape: Shape) -> float:
-    """Returns how much signatures may differ: by float32 rounding, but less than by one pixel."""
-    return 1e-5 * shape.side * math.sqrt(shape.bands)
+    """Returns how much signatures may differ: by float32 rounding, but less than by one pixel.
+
+    Decoders of JPEG differ by 1 in some pixels. Another sample is off by about side * sqrt(bands).
+    """
+    return (0.05 if shape.form == "jpeg" else 1e-5) * shape.side * math.sqrt(shape.bands)
 
 
 def signatures_of(job: Job, where: npt.NDArray[np.int64]) -> Numbers:
@@ -290,21 +320,80 @@ def togs(job: Job, interleave: str = "TILE") -> Iterator[bytes]:
         "OVERVIEWS": "NONE",
     }
     for i, image in enumerate(images(job)):
-        profile = {
-            "driver": "GTiff",
-            "height": image.shape[1],
-            "width": image.shape[2],
-            "count": image.shape[0],
-            "dtype": image.dtype,
-            "crs": "EPSG:32618",
-            "transform": rasterio.transform.from_origin(*corner(job.of, i), PIXEL, PIXEL),
-        }
+        profile = profile_of(image, *corner(job.of, i))
         with rasterio.MemoryFile() as m, rasterio.MemoryFile() as cog:
             with m.open(**profile) as d:
                 d.write(image)
             with m.open() as d:
                 copy(d, cog.name, driver="COG", **options)
             yield bytes(cog.read())
+
+
+def profile_of(image: Image, west: int, north: int) -> dict[str, Any]:
+    """Returns how rasterio opens a GeoTIFF for an image."""
+    return {
+        "driver": "GTiff",
+        "height": image.shape[1],
+        "width": image.shape[2],
+        "count": image.shape[0],
+        "dtype": image.dtype,
+        "crs": "EPSG:32618",
+        "transform": package("rasterio").transform.from_origin(west, north, PIXEL, PIXEL),
+    }
+
+
+def write_tiffs(job: Job, out: Path) -> None:
+    """Writes GeoTIFFs: uncompressed in tiles or in strips, or with absent tiles."""
+    tiles: dict[str, Any] = {"tiled": True, "blockxsize": job.of.tile, "blockysize": job.of.tile}
+    tiles["interleave"] = "band"
+    zstd = {"compress": "zstd", "zstd_level": 13, "predictor": 2}
+    options: dict[str, Any] = {"raw": tiles, "strips": {}, "sparse": tiles | zstd}[job.format]
+    for i, image in enumerate(images(job)):
+        profile = profile_of(image, *corner(job.of, i)) | options
+        sparse = {"sparse_ok": True} if job.format == "sparse" else {}
+        with package("rasterio").open(out / f"{i:05d}.tif", "w", **profile, **sparse) as d:
+            d.write(image)
+
+
+def write_vrts(job: Job, out: Path) -> None:
+    """Writes each image as four GeoTIFFs, and the virtual raster that joins them."""
+    (out / "parts").mkdir()
+    kinds, half = {"uint8": "Byte", "uint16": "UInt16"}, job.of.scene // 2
+    options: dict[str, Any] = {"tiled": True, "blockxsize": job.of.tile, "blockysize": job.of.tile}
+    options |= {"interleave": "band", "compress": "zstd", "zstd_level": 13, "predictor": 2}
+    for i, image in enumerate(images(job)):
+        west, north = corner(job.of, i)
+        sources = []
+        for y in (0, half):
+            for x in (0, half):
+                name, part = f"parts/{i:05d}-{y}-{x}.tif", image[:, y : y + half, x : x + half]
+                profile = profile_of(part, west + x * PIXEL, north - y * PIXEL) | options
+                with package("rasterio").open(out / name, "w", **profile) as d:
+                    d.write(part)
+                size = f'xSize="{half}" ySize="{half}"'
+                sources.append(
+                    f'<SimpleSource><SourceFilename relativeToVRT="1">{name}</SourceFilename>'
+                    f'<SourceBand>BAND</SourceBand><SrcRect xOff="0" yOff="0" {size}/>'
+                    f'<DstRect xOff="{x}" yOff="{y}" {size}/></SimpleSource>'
+                )
+        bands = (
+            f'<VRTRasterBand dataType="{kinds[job.of.dtype]}" band="{band}">'
+            + "".join(sources).replace("BAND", str(band))
+            + "</VRTRasterBand>"
+            for band in range(1, job.of.bands + 1)
+        )
+        (out / f"{i:05d}.vrt").write_text(
+            f'<VRTDataset rasterXSize="{job.of.scene}" rasterYSize="{job.of.scene}">'
+            f"<SRS>EPSG:32618</SRS><GeoTransform>{west}, {PIXEL}, 0, {north}, 0, -{PIXEL}"
+            f"</GeoTransform>{''.join(bands)}</VRTDataset>"
+        )
+
+
+def write_pictures(job: Job, out: Path) -> None:
+    """Writes JPEG or PNG files."""
+    form, suffix = {"jpeg": ("JPEG", "jpg"), "png": ("PNG", "png")}[job.format]
+    for i, image in enumerate(chips(job.of, np.load(job.folder / "scene.npy"))):
+        (out / f"{i:05d}.{suffix}").write_bytes(picture(image, form))
 
 
 def write_togs(job: Job, out: Path) -> None:
@@ -466,6 +555,9 @@ WRITERS: dict[str, Callable[[Job, Path], None]] = {
     "webdataset": write_webdataset,
     "taco": write_taco,
     "cells": write_cells,
+    "vrt": write_vrts,
+    **dict.fromkeys(("raw", "strips", "sparse"), write_tiffs),
+    **dict.fromkeys(("jpeg", "png"), write_pictures),
 }
 
 

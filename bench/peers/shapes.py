@@ -24,6 +24,7 @@ class Shape:
     batch: int  # samples of a batch
     scene: int = 0  # pixels of a file along y and x; 0: a file is a sample
     files: str = ""  # the name of the directory of its samples; "": its own name
+    form: str = ""  # the format that readers of any file read instead of "tog"
     delay: int = 0  # milliseconds of a request to a store; 0: files are local
     rate: int = 0  # MB a second of the link to the store
     late: int = 0  # every so many requests one is 2 s late; 0: none
@@ -36,7 +37,9 @@ class Shape:
     @property
     def traits(self) -> set[str]:
         """What not every peer can do."""
-        return {name for name, on in (("windows", self.windows), ("store", self.delay)) if on}
+        traits = {"windows": self.windows, "store": self.delay}
+        traits["raster"] = self.form not in ("jpeg", "png")
+        return {name for name, on in traits.items() if on}
 
     @property
     def local(self) -> Shape:
@@ -76,6 +79,8 @@ class Shape:
     def __str__(self) -> str:
         sample = f"({self.bands}, {self.side}, {self.side}) {self.dtype}"
         rest = f"tiles of {self.tile}, batches of {self.batch}"
+        if self.form:
+            rest = f"{FORMS[self.form]}, batches of {self.batch}"
         if self.delay:
             rest += f", from a store at {self.delay} ms x {self.rate} MB/s"
         if self.late:
@@ -118,11 +123,35 @@ def behind(delay: int, rate: int) -> list[Shape]:
     return [*found, dataclasses.replace(found[0], name=f"store-{delay}ms-late", late=100)]
 
 
+# Forms of files that only some loaders read.
+FORMS = {
+    "vrt": "virtual rasters of four files each, tiles of 256",
+    "raw": "uncompressed, tiles of 256",
+    "strips": "uncompressed, as GDAL writes without options",
+    "sparse": "zstd, half of the tiles absent",
+    "cog": "COGs, zstd, bands interleaved by pixel, tiles of 512",
+    "cells": "GeoTIFFs in the cells of a Parquet table",
+    "jpeg": "JPEG pictures",
+    "png": "PNG pictures",
+}
+
+
+def formed(form: str) -> Shape:
+    """Returns the shape of a form: 1,024 windows, or 512 files."""
+    side = 512 if form in ("jpeg", "png") else 256
+    if side == 512 or form == "cells":
+        bands, dtype = (3, "uint8") if side == 512 else (6, "uint16")
+        return Shape(form, "s2", bands, side, dtype, 128, 512, 512, 32, form=form)
+    tile = 512 if form == "cog" else 256
+    return Shape(form, "s2", 6, side, "uint16", tile, 4, 1024, 32, 2048, form=form)
+
+
 # In the order in which they are measured. Their files decode to 100 to 450 MB: more than caches of
 # decoded tiles hold, and little enough for the page cache.
 SHAPES = [
     CHIPS,
     windows("windows", "s2", 6, 256, "uint16", 256, 6, 2048),
+    *map(formed, FORMS),
     chips("s2-13x256", "s2", 13, 256, "uint16", 64, 192, 16),
     chips("s2-13x512", "s2", 13, 512, "uint16", 256, 64, 8),
     chips("s2-6x512", "s2", 6, 512, "uint16", 512, 128, 16),
@@ -155,13 +184,28 @@ class Peer:
     loader: str = ""  # a key of LOADERS in peers.py; "" for the engine alone
     transport: str = "auto"  # of chaski's batches
     decodes: bool = False  # its decoding is also measured alone
+    large: bool = False  # it has the memory that it takes by default, not 64 MB for tiles
+    pause: float | None = None  # of a first epoch that is not measured: seconds after each batch
     cannot: dict[str, str] = field(default_factory=dict)  # traits of shapes, and why
+
+    def form(self, shape: Shape) -> str:
+        """Returns the format that it reads of a shape."""
+        return shape.form if shape.form and self.loader in ANY else self.format
+
+    def hindrance(self, shape: Shape) -> str:
+        """Returns why it cannot load a shape, or nothing."""
+        for trait in sorted(shape.traits & self.cannot.keys()):
+            return f"{trait}: {self.cannot[trait]}"
+        other = shape.form and self.form(shape) != shape.form
+        return f"its files are no {shape.form}" if other else ""
 
 
 BASELINE = "rasterio"  # ratios compare with this peer
 
 WHOLE = {"windows": "its shards hold whole samples"}
 FAR = {"store": "its server stands beside the data, not behind the link"}
+LATER = {"store": "a store is measured in the first epoch"}
+ANY = ("chaski", "chaski-recode", "rasterio", "loop", "pillow")  # loaders that read every form
 OWN_CLOCK = {"store": "its own clock starts after the first batches"}
 FILES = {"store": "reads local files"}
 
@@ -194,7 +238,46 @@ PEERS = [
         decodes=True,
         cannot=OWN_CLOCK,
     ),
+    Peer(
+        "chaski-large",
+        "chaski with the memory that it takes by default, from the second epoch",
+        "tog",
+        "chaski",
+        large=True,
+        pause=0,
+        cannot=LATER,
+    ),
+    Peer(
+        "chaski-recode",
+        "chaski with recode, the second epoch after one with 0.1 s of training a batch",
+        "tog",
+        "chaski-recode",
+        large=True,
+        pause=0.1,
+        cannot=LATER,
+    ),
     Peer("rasterio", "rasterio (GDAL) and a DataLoader", "tog", "rasterio", decodes=True),
+    Peer(
+        "rasterio-large",
+        "the same with GDAL's default cache, from the second epoch",
+        "tog",
+        "rasterio",
+        large=True,
+        pause=0,
+        cannot=LATER,
+    ),
+    Peer(
+        "rasterio-loop",
+        "rasterio in a plain loop, GDAL's default cache, from the second epoch",
+        "tog",
+        "loop",
+        large=True,
+        pause=0,
+        cannot=LATER,
+    ),
+    Peer(
+        "pillow", "Pillow and a DataLoader", "tog", "pillow", cannot={"raster": "it reads pictures"}
+    ),
     Peer("torchgeo", "TorchGeo's RasterDataset and a DataLoader", "tog", "torchgeo"),
     Peer(
         "tacoreader",

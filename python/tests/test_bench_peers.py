@@ -21,6 +21,7 @@ import link  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
+import samples  # noqa: E402
 import shapes  # noqa: E402
 
 PEERS = ["chaski", "chaski-load", "rasterio"]
@@ -41,9 +42,38 @@ def test_shapes_have_whole_batches_and_tiles():
     assert {(s.delay, s.rate) for s in stored} == {(30, 30), (100, 20)}
     assert {s.local for s in stored} == set(shapes.STORED.values())
     assert shapes.STORED[""] in shapes.SHAPES  # its files are there already
-    assert {t for p in shapes.PEERS for t in p.cannot} == {"windows", "store"}
+    assert {t for p in shapes.PEERS for t in p.cannot} == {"windows", "store", "raster"}
     assert shapes.BASELINE in {p.name for p in shapes.PEERS}
     assert all((ROOT / "testdata" / stand_in).is_file() for _, stand_in in shapes.IMAGERY.values())
+
+
+@pytest.mark.parametrize("form", shapes.FORMS)
+def test_files_of_a_form_hold_the_images(tmp_path, form):
+    rasterio = pytest.importorskip("rasterio")
+    if form == "cells":
+        parquet = pytest.importorskip("pyarrow.parquet")
+    shape = dataclasses.replace(shapes.formed(form), images=2)
+    shape = dataclasses.replace(shape, **({"scene": 1024} if shape.windows else {"side": 256}))
+    scene = np.random.default_rng(0).integers(0, 200, (shape.bands, 640, 640), dtype=shape.dtype)
+    if form == "jpeg":  # of whose noise decoders make different pixels
+        y, x = np.mgrid[:640, :640]
+        scene = np.stack([y // 4 + x // 8, 200 - x // 4, x // 4 + 9]).astype(shape.dtype)
+    np.save(tmp_path / "scene.npy", scene)
+    job = samples.Job("make", folder=tmp_path, shape=shape, format=form)
+    samples.make(job)
+    if form == "cells":
+        cells = parquet.read_table(tmp_path / form / "all.parquet")["image"].to_pylist()
+        opened = [rasterio.MemoryFile(cell).open() for cell in cells]
+    else:
+        opened = [rasterio.open(name) for name in job.files()]
+    images = list(samples.images(job))
+    assert len(opened) == len(images) == 2
+    for file, image in nonempty(zip(opened, images, strict=True)):
+        found = file.read().astype(int)
+        assert np.abs(found - image).max() <= (4 if form == "jpeg" else 0), form
+    hindered = {p.name: bool(p.hindrance(shape)) for p in shapes.PEERS}
+    assert not hindered["chaski"] and not hindered["rasterio"] and hindered["zarr"]
+    assert hindered["pillow"] == (form not in ("jpeg", "png"))
 
 
 def test_a_window_needs_the_tiles_that_it_touches():
