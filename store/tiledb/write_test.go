@@ -374,6 +374,9 @@ func FuzzSchema(f *testing.F) {
 			}
 			return
 		}
+		if s.version() != Version { // append writes that format alone, for fingerprints
+			return
+		}
 		again, err := parseSchema(s.append(nil), 1<<20)
 		if err != nil || fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", s) {
 			t.Fatalf("%v: %+v, want %+v", err, again, s)
