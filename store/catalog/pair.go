@@ -87,12 +87,16 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 		}
 	}
 	files, first = make([]*matched, len(fields)), -1
+	lacking := -1 // a field that has all names, but may lack
 	for i, s := range fields {
 		if s.Pattern == "" {
 			continue
 		}
 		files[i], patterns = &matched{pattern: patterns[0], beside: s.Beside}, patterns[1:]
-		if first < 0 && !s.Beside && !s.Optional && len(files[i].pattern.Names()) == len(all) {
+		switch full := !s.Beside && len(files[i].pattern.Names()) == len(all); {
+		case full && s.Optional:
+			lacking = i
+		case full && first < 0:
 			first = i
 		}
 	}
@@ -104,6 +108,9 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 		i := slices.IndexFunc(fields, func(s Source) bool { return s.Beside })
 		return nil, -1, noField(fields[i], fault.NotFound, "{%s} of its pattern %q is from a raster field's pattern, "+
 			"and there is none: give the image one, such as \"{%[1]s}.tif\"", all[0], fields[i].Pattern)
+	case first < 0 && lacking >= 0:
+		return nil, -1, noField(fields[lacking], fault.Unsupported, "the files of one field are the samples, and "+
+			"all fields that have the names {%s} may lack: give one that each sample has", strings.Join(all, "}, {"))
 	case first < 0:
 		return nil, -1, fault.New(fault.NotFound, "patterns", fault.NoOffset, "no field of files has all of the names "+
 			"{%s}: each file of such a field is a sample, and * stands for text that need not agree",
