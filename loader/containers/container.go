@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/format/tables/geometries"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -346,7 +346,7 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 	values, err := c.level0.Column(ctx, name)
 	for row := 0; err == nil && row < len(c.rows); row++ {
 		var lon, lat float64
-		if lon, lat, err = spacetime.Centroid(values, int(c.rows[row])); err != nil {
+		if lon, lat, err = geometries.Centroid(values, int(c.rows[row])); err != nil {
 			err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
 			break
 		}

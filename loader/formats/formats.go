@@ -10,6 +10,7 @@ import (
 	_ "github.com/chaski-eo/chaski/format/codec/webp"
 	_ "github.com/chaski-eo/chaski/format/codec/xz"
 	_ "github.com/chaski-eo/chaski/format/picture"
+	_ "github.com/chaski-eo/chaski/format/tables/geometries"
 	_ "github.com/chaski-eo/chaski/format/tables/query" // SQL in conditions
 	_ "github.com/chaski-eo/chaski/format/tables/text"  // CSV and JSON
 	_ "github.com/chaski-eo/chaski/loader/containers"

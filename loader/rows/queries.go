@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -273,7 +274,7 @@ func (s *Selector) inBounds(ctx context.Context, f spacetime.Filter) ([]int, err
 			return nil
 		}
 		meets := (*crs.Region).Meets
-		if f.Rule == spacetime.Within {
+		if f.Rule == column.Within {
 			meets = (*crs.Region).Holds
 		}
 		if meets(regions[v.Int], box[0], box[1], box[2], box[3]) {
@@ -372,7 +373,7 @@ func Filter(c *spec.Condition) (spacetime.Filter, error) {
 	if box == nil {
 		filter.Time = c.Column
 	} else if filter.Geometry = c.Column; c.Within {
-		filter.Rule = spacetime.Within
+		filter.Rule = column.Within
 	}
 	return filter, err
 }

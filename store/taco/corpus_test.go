@@ -214,7 +214,7 @@ func TestFilters(t *testing.T) {
 			box := mustBox(t, c.BBox...)
 			f.Box, f.Geometry = &box, c.Column
 			if strings.HasSuffix(c.Op, "Within") {
-				f.Rule = spacetime.Within
+				f.Rule = column.Within
 			}
 		case "filter_datetime whole days", "filter_datetime instants":
 			if strings.Contains(c.Range, "T") != strings.HasSuffix(c.Op, "instants") {

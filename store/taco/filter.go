@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
+	_ "github.com/chaski-eo/chaski/format/tables/geometries" // of samples
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/crs"

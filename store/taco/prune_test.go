@@ -273,7 +273,7 @@ func TestPrunedAnswersAreTheUnpruned(t *testing.T) {
 				sides[2] -= 360 // across the antimeridian
 			}
 			box := mustBox(t, sides[:]...)
-			places += samePruned(t, path, spacetime.Filter{Box: &box, Rule: spacetime.Rule(rng.IntN(2))})
+			places += samePruned(t, path, spacetime.Filter{Box: &box, Rule: column.Rule(rng.IntN(2))})
 			// a box of UTM zone 32, whose region is not a rectangle of longitudes and latitudes
 			x, y := 1e5+8e5*rng.Float64(), 9e6*rng.Float64()
 			utm, err := crs.NewBox([4]float64{x, y, x + 2e5, y + 1e6}, 32632)

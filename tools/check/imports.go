@@ -49,7 +49,7 @@ var light = map[string][]string{
 		"store"},
 	// A program imports the formats that it reads, or loader/formats.
 	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec", "format/tables/text",
-		"rumi", "loader/ground", "loader/vectors", "store/catalog/virtual", kinds},
+		"format/tables/wkb", "rumi", "loader/ground", "loader/vectors", "store/catalog/virtual", kinds},
 	// It is data and checks.
 	"loader/spec": {"source", "format/tables", "tiff", "rumi", "store"},
 	// It reads what a source.Reader gives, and makes no plans for loading.

@@ -12,24 +12,14 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/crs"
-)
-
-// Rule decides when a geometry matches a box.
-type Rule = wkb.Rule
-
-// Rules.
-const (
-	Intersects = wkb.Intersects // they have a point in common
-	Within     = wkb.Within     // the geometry does not leave the box, and does not only touch it
 )
 
 // Filter is a condition on the place and time of samples. Both must hold for the same row of Level.
 // A sample of level 0 matches if a row of Level below it does.
 type Filter struct {
 	Box  *crs.Box // nil: anywhere
-	Rule Rule
+	Rule column.Rule
 	// Geometry names the column of geometries (well-known binary, strings, or structs of lon and lat). Default: the
 	// first of istac:geometry, stac:geometry, spatial:geometry, stac:centroid, istac:centroid, spatial:centroid, and in
 	// TACO 3 for rows without a geometry the centroid. Geometries are in longitude and latitude, unless the table says
@@ -200,84 +190,13 @@ func scaled(n, unit int64) int64 {
 	return n * unit
 }
 
-// boxRows keeps the rows whose geometry in column i matches the box. rows are in ascending order.
+// boxRows keeps the rows whose geometry lies in the box.
 func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
-	column := t.Columns()[i]
-	switch column.Type.Kind {
-	case tables.Null:
-		return nil, nil
-	case tables.Binary, tables.String, tables.Struct:
-	default:
-		return nil, fault.New(fault.Unsupported, "column "+column.Name, fault.NoOffset,
-			"geometries of type %v, want binary or strings", column.Type)
-	}
-	place, err := wkb.NewPlace(*f.Box)
-	if err != nil {
-		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
-	}
-	// Rows that are kept overwrite rows that were read, so they need no memory of their own.
-	keep := rows[:0]
-	match := func(row int, geometry []byte, system position) error {
-		ok, err := place.Match(geometry, f.Rule, system)
-		if err != nil {
-			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
-		}
-		if ok {
-			keep = append(keep, row)
-		}
-		return nil
-	}
-	var binary []byte
-	if column.Type.Kind == tables.Struct { // points of lon and lat
-		values, err := t.At(ctx, i)
-		for k := 0; k < len(rows) && err == nil; k++ {
-			row := rows[k]
-			var lon, lat float64
-			if lon, lat, err = Centroid(values, row); err == nil && !math.IsNaN(lon) && !math.IsNaN(lat) {
-				binary = wkb.AppendPoint(binary[:0], lon, lat)
-				err = match(row, binary, nil)
-			}
-		}
-		return keep, err
-	}
-	systems, err := systemsOf(ctx, t, column.Name)
-	if err != nil {
-		return nil, err
-	}
-	err = t.Scan(ctx, i, rows, f.Keep, func(row int, geometry []byte) error {
-		system, err := systems.of(row)
-		if err != nil {
-			return err
-		}
-		if column.Type.Kind == tables.String {
-			if binary, err = wkb.AppendText(binary[:0], string(geometry)); err != nil {
-				return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
-			}
-			geometry = binary
-		}
-		return match(row, geometry, system)
-	})
-	return keep, err
+	return InBox(ctx, f, rows, t, i)
 }
 
-// Centroid returns the point in a row of a column: well-known binary, or as in TACO 3 a struct of lon and lat. Null
-// gives NaN.
-func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
-	typ := v.Type()
-	switch {
-	case v.Null(row):
-		return math.NaN(), math.NaN(), nil
-	case typ.Kind == tables.Binary:
-		return wkb.Point(v.Bytes(row))
-	case typ.Kind == tables.Struct && len(typ.Fields) == 2 && typ.Fields[0].Name == "lon" &&
-		typ.Fields[1].Name == "lat" && typ.Fields[0].Type.Kind == tables.Float64 &&
-		typ.Fields[1].Type.Kind == tables.Float64:
-		values, vector := v.Field(0), v.Field(1)
-		if values.Null(row) || vector.Null(row) {
-			return math.NaN(), math.NaN(), nil
-		}
-		return values.Float(row), vector.Float(row), nil
-	}
-	return 0, 0, fault.New(fault.Unsupported, "", fault.NoOffset,
-		"holds values of type %v, not well-known binary or structs of lon and lat", typ)
+// InBox keeps the rows whose geometry in column i matches the box, as package format/tables/geometries does. rows
+// ascend. Without that package it is an error: fault.Unsupported.
+var InBox = func(ctx context.Context, f *Filter, rows []int, t *tables.Table, i int) ([]int, error) {
+	return nil, fault.NotImported("bbox", "reads columns of geometries", "format/tables/geometries")
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/crs"
 )
 
@@ -36,7 +37,7 @@ func TestPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for rule, want := range map[Rule]any{Intersects: c[3], Within: c[4]} {
+		for rule, want := range map[column.Rule]any{column.Intersects: c[3], column.Within: c[4]} {
 			if got, err := p.Match(g, rule, nil); got != want || err != nil {
 				t.Errorf("%s in %v of EPSG:%v, rule %d: %v, %v, want %v", c[0], c[1], c[2], rule, got, err, want)
 			}

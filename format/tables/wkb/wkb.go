@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/crs"
 )
 
@@ -66,7 +67,7 @@ func (p *Place) Meets(b Box) bool {
 // Match reports whether a geometry matches the place. to converts a position of the geometry to longitude and latitude;
 // nil if it has them already. An empty geometry matches nothing. Bytes that are not a geometry are fault.Corrupt, other
 // types of geometry fault.Unsupported. It does not allocate.
-func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
+func (p *Place) Match(wkb []byte, rule column.Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
 	if to == nil && len(p.Regions) == 0 {
 		point, apartAll := false, true
 		for _, box := range p.Boxes {
@@ -86,7 +87,7 @@ func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat flo
 	if err := r.each(0, func(kind uint32, size int) error { return compared.single(&r, kind, size) }); err != nil {
 		return false, err
 	}
-	if rule == Within {
+	if rule == column.Within {
 		return compared.inside && !compared.outside, nil
 	}
 	return compared.hit, nil
@@ -112,16 +113,6 @@ func (b Box) inside(x, y float64) bool {
 	return x > b.MinX && x < b.MaxX && y > b.MinY && y < b.MaxY
 }
 
-// Rule says when a geometry matches a box.
-type Rule uint8
-
-const (
-	// Intersects: the two have a point in common.
-	Intersects Rule = iota
-	// Within: all points of the geometry lie in the box, and one lies inside, off the edge.
-	Within
-)
-
 // maxDepth bounds collections inside collections, because the reader recurses.
 const maxDepth = 32
 
@@ -137,13 +128,13 @@ const (
 )
 
 // matchPoint is a fast path for the geometry that most tables hold: a little-endian point of two coordinates.
-func matchPoint(w []byte, b Box, rule Rule) (match, ok bool) {
+func matchPoint(w []byte, b Box, rule column.Rule) (match, ok bool) {
 	if len(w) != 21 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != point {
 		return false, false
 	}
 	x := math.Float64frombits(binary.LittleEndian.Uint64(w[5:]))
 	y := math.Float64frombits(binary.LittleEndian.Uint64(w[13:]))
-	if rule == Within {
+	if rule == column.Within {
 		return b.inside(x, y), true
 	}
 	return b.contains(x, y), true

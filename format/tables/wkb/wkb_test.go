@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
@@ -117,7 +118,7 @@ func TestRules(t *testing.T) {
 		{"with z and m", (&enc{order: binary.BigEndian, dims: 4}).polygon(rect(11, 1, 12, 2)).b, false, false},
 		{"EWKB with SRID and Z", ewkb(xy{5, 5}), true, true},
 	} {
-		for rule, want := range map[Rule]bool{Intersects: c.intersects, Within: c.within} {
+		for rule, want := range map[column.Rule]bool{column.Intersects: c.intersects, column.Within: c.within} {
 			if got, err := Match(c.wkb, box, rule); got != want || err != nil {
 				t.Errorf("%s, rule %d: %v, %v, want %v", c.name, rule, got, err, want)
 			}
@@ -192,7 +193,7 @@ func TestAgainstOrientations(t *testing.T) {
 		ring = append(ring, ring[0])
 		box := NewBox(rng.Float64()*20-10, rng.Float64()*20-10, rng.Float64()*20-10, rng.Float64()*20-10)
 		want := slowIntersects(ring, box)
-		got, err := Match(polygonOf(ring), box, Intersects)
+		got, err := Match(polygonOf(ring), box, column.Intersects)
 		if err != nil || got != want {
 			t.Fatalf("%v in %v: %v, %v, want %v", ring, box, got, err, want)
 		}
@@ -200,8 +201,8 @@ func TestAgainstOrientations(t *testing.T) {
 			hits++
 		}
 		// The same without the shortcut for polygons of one ring.
-		if got, err := Match(le().head(multiPolygon).count(1).with(polygonOf(ring)), box, Intersects); err != nil ||
-			got != want {
+		several := le().head(multiPolygon).count(1).with(polygonOf(ring))
+		if got, err := Match(several, box, column.Intersects); err != nil || got != want {
 			t.Fatalf("as one of several: %v, %v, want %v", got, err, want)
 		}
 	}
@@ -225,7 +226,7 @@ func TestBadGeometries(t *testing.T) {
 		"a curve": {le().head(8).b, fault.Unsupported}, "type 0": {le().head(0).b, fault.Unsupported},
 		"too deep": {deep, fault.Limit}, "rings past the end": {le().head(polygon).count(1 << 30).b, fault.Corrupt},
 	} {
-		if _, err := Match(c.b, NewBox(0, 0, 1, 1), Intersects); fault.KindOf(err) != c.kind {
+		if _, err := Match(c.b, NewBox(0, 0, 1, 1), column.Intersects); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
 		}
 	}
@@ -236,7 +237,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	box := NewBox(0, 0, 10, 10)
 	if n := testing.AllocsPerRun(100, func() {
 		for _, b := range g {
-			if ok, err := Match(b, box, Intersects); !ok || err != nil {
+			if ok, err := Match(b, box, column.Intersects); !ok || err != nil {
 				t.Error(ok, err)
 			}
 		}
@@ -258,8 +259,8 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, x0, y0, x1, y1 float64) {
 		box := NewBox(x0, y0, x1, y1)
-		hit, err := Match(b, box, Intersects)
-		in, err2 := Match(b, box, Within)
+		hit, err := Match(b, box, column.Intersects)
+		in, err2 := Match(b, box, column.Within)
 		if (err == nil) != (err2 == nil) && !apart(b, box) {
 			t.Fatal(err, err2)
 		}
@@ -329,7 +330,7 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hit, err := Match(empty, NewBox(-1e9, -1e9, 1e9, 1e9), Intersects); hit || err != nil {
+	if hit, err := Match(empty, NewBox(-1e9, -1e9, 1e9, 1e9), column.Intersects); hit || err != nil {
 		t.Errorf("an empty point: %v, %v", hit, err)
 	}
 	for text, kind := range map[string]fault.Kind{"": fault.Unsupported,
@@ -364,13 +365,13 @@ func FuzzText(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := Match(b, NewBox(0, 0, 1, 1), Within); err != nil {
+		if _, err := Match(b, NewBox(0, 0, 1, 1), column.Within); err != nil {
 			t.Fatalf("%q: %x: %v", s, b, err)
 		}
 	})
 }
 
 // Match compares a geometry with a box.
-func Match(wkb []byte, b Box, rule Rule) (bool, error) {
+func Match(wkb []byte, b Box, rule column.Rule) (bool, error) {
 	return (&Place{Boxes: []Box{b}}).Match(wkb, rule, nil)
 }

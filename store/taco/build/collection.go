@@ -17,7 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/format/tables/geometries"
 	"github.com/chaski-eo/chaski/internal/yamljson"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -454,7 +454,7 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 	}
 	box := []float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for i := range values.Len() {
-		x, y, err := spacetime.Centroid(values, i)
+		x, y, err := geometries.Centroid(values, i)
 		if err != nil || !(math.Abs(x) <= 180 && math.Abs(y) <= 90) {
 			// A point beyond the globe would stretch the box, and no point does not say where the sample is.
 			continue

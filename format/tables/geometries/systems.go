@@ -1,4 +1,4 @@
-package spacetime
+package geometries
 
 import (
 	"context"
