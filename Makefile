@@ -67,7 +67,7 @@ test-python: build env ## Python tests
 	tools/python_test.sh
 
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
-check-go: ## formatting, vet and staticcheck
+check-go: ## formatting, the analysers of vet and staticcheck, go.mod
 	tools/check_go.sh
 SCRIPTS := bench/gpu.py bench/peers examples tools
 check-python: env ## formatting and types of Python, and workflows
