@@ -253,7 +253,7 @@ func Way(name string) string {
 		return ""
 	case noun == "an Excel file" || noun == "a spreadsheet":
 		return "in Python, open it with pandas.read_excel and give the DataFrame"
-	case noun == ZIP || strings.Contains(noun, "archive"):
+	case noun == ZIP, strings.Contains(noun, "archive"), noun == ends[".gz"], noun == ends[".bz2"], noun == ends[".xz"]:
 		return "unpack it"
 	case slices.ContainsFunc(gdalNouns, func(part string) bool { return strings.Contains(noun, part) }):
 		return "convert it, as by 'gdal_translate -of COG " + base + " " +

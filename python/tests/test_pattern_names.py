@@ -196,3 +196,11 @@ def test_a_link_to_nothing_is_named(tmp_path, binary) -> None:
     (tmp_path / "b.tif").symlink_to("nowhere.tif")
     with pytest.raises(chaski.NotFoundError, match=r"b\.tif: file"):
         chaski.load(tmp_path, batch_size=1)
+
+
+@pytest.mark.parametrize("name", ["x.tar.gz", "x.tgz", "x.csv.gz", "x.tar.xz", "x.tar.bz2"])
+def test_archives_alone_in_a_folder_say_the_way(tmp_path, binary, name) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    for source in (tmp_path, tmp_path / name):
+        with pytest.raises(chaski.UnsupportedError, match="not read: unpack it"):
+            chaski.load(source, batch_size=1)
