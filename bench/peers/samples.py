@@ -255,7 +255,7 @@ def tolerance(shape: Shape) -> float:
 
     Decoders of JPEG differ by 1 in some pixels. Another sample is off by about side * sqrt(bands).
     """
-    return (0.05 if shape.form == "jpeg" else 1e-5) * shape.side * math.sqrt(shape.bands)
+    return (0.2 if shape.form == "jpeg" else 1e-5) * shape.side * math.sqrt(shape.bands)
 
 
 def signatures_of(job: Job, where: npt.NDArray[np.int64]) -> Numbers:
