@@ -170,14 +170,15 @@ def test_what_does_not_agree(scenes, binary) -> None:
 
 @pytest.mark.parametrize("form", ["directory", "catalog"])
 @pytest.mark.parametrize("missing", [None, "fill"])
-def test_masks_beside_images_are_no_images(tmp_path, binary, missing, form) -> None:
-    """{id}.tif matches a_mask.tif, too: it is the mask of a."""
+@pytest.mark.parametrize("order", ["image again mask", "mask image again", "again mask image"])
+def test_masks_beside_images_are_no_images(tmp_path, binary, missing, form, order) -> None:
+    """{id}.tif matches a_mask.tif, too: it is the mask of a. A mask of no image is missed."""
     names = ["a.tif", "a_mask.tif", "b.tif", "b_mask.tif"] + ["c.tif"] * bool(missing)
     for value, name in enumerate(names):
         write(tmp_path / "set" / name, value)
-    patterns = {"image": "{id}.tif", "mask": "{id}_mask.tif"}
-    fields = {"image": patterns["image"]}
-    fields["mask"] = chaski.Field(pattern=patterns["mask"], missing=missing)
+    patterns = {"image": "{id}.tif", "again": "{id}.tif"}
+    patterns["mask"] = chaski.Field(pattern="{id}_mask.tif", missing=missing)
+    fields = {name: patterns[name] for name in order.split()}
     source = tmp_path / "set"
     if form == "catalog":
         source = tmp_path / "set.parquet"
@@ -186,9 +187,14 @@ def test_masks_beside_images_are_no_images(tmp_path, binary, missing, form) -> N
         (batch,) = loader
     images = [0, 2] + [4] * bool(missing)
     assert batch["image"][:, 0, 0, 0].tolist() == images
+    assert batch["again"][:, 0, 0, 0].tolist() == images
     assert batch["mask"][:, 0, 0, 0].tolist()[:2] == [1, 3]
     if missing:
         assert batch["there.mask"].tolist() == [1, 1, 0]
+    (tmp_path / "set" / "b.tif").unlink()
+    if form == "directory":
+        with pytest.raises(chaski.NotFoundError, match=r"no file b(_mask_mask)?\.tif"):
+            chaski.load(source, fields=fields, batch_size=9)
 
 
 def test_a_link_to_nothing_is_named(tmp_path, binary) -> None:

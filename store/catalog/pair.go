@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -271,22 +272,13 @@ func (m *matched) index(s Source) error {
 // leaveOutTaken removes the leading files that are files of other samples, and whose own samples lack a file: with
 // {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, not an image whose mask would be a_mask_mask.tif.
 func (m *matched) leaveOutTaken(leading Source, files []*matched) error {
-	var others []*matched
-	for _, other := range files {
-		if other != nil && other != m {
-			others = append(others, other)
-		}
-	}
-	// own returns a sample's file of a field, -1 if it has none.
-	own := func(other *matched, key string) int64 {
-		if row, _, ok := other.row(key); ok {
-			return row
-		}
-		return -1
-	}
+	others := otherThan(m, files)
 	var lacking []int
 	for i, key := range m.keys {
-		lacks := func(other *matched) bool { return own(other, key) < 0 }
+		lacks := func(other *matched) bool {
+			_, _, ok := other.row(key)
+			return !ok
+		}
 		if slices.ContainsFunc(others, lacks) {
 			lacking = append(lacking, i)
 		}
@@ -297,24 +289,40 @@ func (m *matched) leaveOutTaken(leading Source, files []*matched) error {
 	if err := m.index(leading); err != nil {
 		return err
 	}
-	owned := map[int64]bool{}
-	others = slices.DeleteFunc(others, func(other *matched) bool { return other.beside })
-	for _, other := range others {
-		for i, key := range other.keys {
-			if _, ok := m.byKey[key]; ok || other.names != nil {
-				owned[other.rows[i]] = true
-			}
-		}
+	owned, taken := map[int64]bool{}, map[string]bool{}
+	for _, row := range m.partnered(others) {
+		owned[row] = true
 	}
-	taken := map[string]bool{}
 	for _, i := range lacking {
-		isOwn := func(other *matched) bool { return own(other, m.keys[i]) == m.rows[i] }
+		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
+		isOwn := func(other *matched) bool {
+			row, _, ok := other.row(m.keys[i])
+			return ok && other.names != nil && !other.beside && row == m.rows[i]
+		}
 		if owned[m.rows[i]] && !slices.ContainsFunc(others, isOwn) {
 			taken[m.keys[i]] = true
 		}
 	}
 	m.leaveOut(taken)
 	return nil
+}
+
+// otherThan returns the files of all fields with patterns but one.
+func otherThan(m *matched, files []*matched) []*matched {
+	return slices.DeleteFunc(slices.Clone(files), func(other *matched) bool { return other == nil || other == m })
+}
+
+// partnered yields the leading files, by number, and the rows of the other rasters that their samples have.
+func (m *matched) partnered(others []*matched) iter.Seq2[int, int64] {
+	return func(yield func(int, int64) bool) {
+		for _, other := range others {
+			for i := 0; i < len(m.keys) && !other.beside; i++ {
+				if row, _, ok := other.row(m.keys[i]); ok && row != m.rows[i] && !yield(i, row) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // leaveOut removes the files of some keys.
@@ -572,11 +580,21 @@ func (p *partners) visit(field int, sample string) bool {
 	return ok
 }
 
-// ofOthers looks for the partners of further files of some fields. The leading field has an index.
+// ofOthers looks for the partners of further files of some fields, unless a sample of several files has them. The
+// leading field has an index.
 func (p *partners) ofOthers(others []int) {
+	if len(others) == 0 {
+		return
+	}
+	lead := p.files[p.first]
+	owned := map[int64]bool{}
+	for i, row := range lead.partnered(otherThan(lead, p.files)) {
+		owned[row], owned[lead.rows[i]] = true, true
+	}
 	for _, i := range others {
-		for _, key := range p.files[i].keys {
+		for k, key := range p.files[i].keys {
 			switch {
+			case owned[p.files[i].rows[k]]:
 			case p.used[i] != nil && !p.used[i][key]:
 				p.note(p.first, key, p.files[i])
 			case p.used[i] == nil && !p.incomplete[key]:
