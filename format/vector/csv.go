@@ -2,7 +2,6 @@ package vector
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -46,15 +45,7 @@ var (
 )
 
 // separator returns what separates the values of a table by its first line.
-func separator(head []byte) rune {
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	for _, char := range ",;\t" {
-		if bytes.ContainsRune(line, char) {
-			return char
-		}
-	}
-	return 0
-}
+func separator(head []byte) rune { return textguard.Separator(head, ",;\t") }
 
 // beginsCSV reports whether a text begins with names that are separated.
 func beginsCSV(head []byte) bool {

@@ -295,3 +295,20 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	r.text = r.text[n:]
 	return n, nil
 }
+
+// Separator returns the first character of order that stands in the first line of a CSV outside of quotes, 0 if none
+// does.
+func Separator(text []byte, order string) rune {
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	for _, separator := range order {
+		quoted := false
+		for _, char := range line {
+			if char == '"' {
+				quoted = !quoted
+			} else if rune(char) == separator && !quoted {
+				return separator
+			}
+		}
+	}
+	return 0
+}

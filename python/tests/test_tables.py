@@ -380,15 +380,16 @@ def test_texts_that_are_taken_for_paths(tmp_path, end):
 @pytest.mark.parametrize("between", [",", ";", "\t"])
 @pytest.mark.parametrize("end", ["csv", "txt"])
 def test_what_is_between_values(tmp_path, end, between, mark):
-    """As the first line has it: programs write semicolons where the comma is decimal."""
+    """As the first line has it outside of quotes: a decimal comma comes with semicolons."""
     rasterio = pytest.importorskip("rasterio")
     for i in range(3):
         with rasterio.open(tmp_path / f"{i}.tif", "w", "GTiff", 4, 4, 1, dtype="uint8") as f:
             f.write(np.full((1, 4, 4), i, np.uint8))
-    lines = [("path", "score", "note")] + [(f"{i}.tif", f"{i}.5", f"a{i}") for i in (2, 0, 1)]
+    lines = [("path", "score", '"note, in\twords; long"')]
+    lines += [(f"{i}.tif", f"{i}.5", f"a{i}") for i in (2, 0, 1)]
     path = tmp_path / f"t.{end}"
     path.write_text(mark + "".join(between.join(line) + "\r\n" for line in lines), newline="")
-    fields = {"image": "path", "score": "score", "note": "note"}
+    fields = {"image": "path", "score": "score", "note": "note, in\twords; long"}
     with chaski.load(path, batch_size=3, shuffle=False, fields=fields) as loader:
         (batch,) = loader
     assert batch["image"][:, 0, 0, 0].tolist() == [2, 0, 1]

@@ -151,10 +151,8 @@ func separated(in *bufio.Reader, isWords bool) (io.Reader, rune) {
 	if isWords {
 		order = "\t,;"
 	}
-	for _, comma := range order {
-		if bytes.ContainsRune(line, comma) {
-			return in, comma
-		}
+	if comma := textguard.Separator(line, order); comma != 0 {
+		return in, comma
 	}
 	if isWords {
 		return &words{in: in}, '\t'
