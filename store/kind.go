@@ -118,6 +118,13 @@ func Arrays(ctx context.Context, o source.Opener, uri string, l Limits) ([]strin
 	return kind.Arrays(ctx, o, uri, l)
 }
 
+// Missing returns the error of a program that lacks the package of the store that a URI has the name of, nil if it has
+// the package.
+func Missing(uri string) error {
+	_, err := sampleKind(uri)
+	return err
+}
+
 // sampleKind returns the kind with a Raster that a URI has the name of.
 func sampleKind(uri string) (*Kind, error) {
 	format := magic.Named(source.Name(uri))

@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
@@ -344,6 +345,11 @@ func (t *Table) unknown() error {
 	name, class := magic.OfName(t.src), magic.Named(t.src).Class
 	if name == "" || listing.IsGlob(t.src) || class == magic.Picture || class == magic.CSV {
 		return nil
+	}
+	if class.Store() {
+		if err := store.Missing(t.src); err != nil {
+			return err
+		}
 	}
 	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s", cmp.Or(magic.Refusal(t.src),
 		name+" is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and "+

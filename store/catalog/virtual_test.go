@@ -22,3 +22,15 @@ func TestWithoutVirtual(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWithoutStores promises the same of a store without its package.
+func TestWithoutStores(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus.Testdata(t), "hdf5", "*.h5"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	_, err = catalog.Open(t.Context(), files[0], nil, catalog.Options{})
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "/loader/stores/hdf5s,") {
+		t.Error(err)
+	}
+}
