@@ -423,8 +423,16 @@ def test_another_scene_or_map_is_not_resumed(scene, windows, tmp_path):
     kept, out, whole = (tmp_path / name for name in ("map.part", "map.tif", "whole.tif"))
     how = {"argmax": True, "classes": ["sea", "land"], "palette": ["#000001", "#000002"]}
     chaski.paste(windows, scene, whole, grid=GRID, **how)
-    other = tmp_path / "other.tif"
-    other.write_bytes(Path(scene).read_bytes())
+    other, moved, place, size = (
+        tmp_path / name for name in ("other.tif", "moved/scene.tif", "1/scene.tif", "2/scene.tif")
+    )
+    for path in (other, moved, place, size):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(Path(scene).read_bytes())
+    with rasterio.open(place, "r+") as f:
+        f.transform = from_origin(600000, 4600000, 10, 10)
+    with size.open("ab") as f:
+        f.write(b"0")
 
     def stopped():
         yield np.arange(5), windows[:5]
@@ -436,6 +444,8 @@ def test_another_scene_or_map_is_not_resumed(scene, windows, tmp_path):
     content = part.read_bytes()
     for path, wrong in (
         (other, {}),
+        (place, {}),
+        (size, {}),
         (scene, {"blend": "mean"}),
         (scene, {"argmax": False, "classes": None, "palette": None}),
         (scene, {"classes": ["land", "sea"]}),
@@ -449,7 +459,7 @@ def test_another_scene_or_map_is_not_resumed(scene, windows, tmp_path):
             chaski.paste(windows, path, to, **{"grid": GRID, "resume": kept, **how, **wrong})
         assert part.read_bytes() == content
     rest = [(np.array([i]), windows[i : i + 1]) for i in range(5, len(windows))]
-    chaski.paste(rest, scene, out, grid=GRID, resume=kept, **how)
+    chaski.paste(rest, moved, out, grid=GRID, resume=kept, **how)
     assert out.read_bytes() == whole.read_bytes() and not kept.exists()
 
 

@@ -217,7 +217,8 @@ class _Scene:
 
     def __init__(self, path: Any, out: str, grid: Grid, first: int) -> None:
         self.path, self.out, self.first = absolute(path), out, first
-        raster = info(path).get("raster")
+        told = info(path)
+        raster = told.get("raster")
         if raster is None:
             raise SpecError(
                 f"scene is {os.fspath(path)!r}, which is no raster: for a folder give the list of "
@@ -225,6 +226,9 @@ class _Scene:
             )
         self.n = grid.count(*raster["shape"][1:])
         self.end = first + self.n
+        # What tells it from a scene of the same name, and stays where the file is moved.
+        place = told.get("tiff", {}).get("transform")
+        self.said = os.path.basename(self.path), told.get("bytes"), raster["shape"], place
 
 
 def _scenes(paths: Sequence[Any], folder: str, grid: Grid) -> list[_Scene]:
@@ -257,8 +261,7 @@ def _hash(scenes: Sequence[_Scene], grid: Grid, how: Sequence[str]) -> str:
 
     how are the words that say how a map is made.
     """
-    listed = [(os.path.basename(scene.path), scene.n) for scene in scenes]
-    said = repr((listed, grid.sides(), bool(grid.pad), how))
+    said = repr(([scene.said for scene in scenes], grid.sides(), bool(grid.pad), how))
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
