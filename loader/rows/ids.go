@@ -33,42 +33,46 @@ const maxIDs = 1 << 30
 // maxID bounds an id in bytes: paths of Linux have at most 4 KiB.
 const maxID = 64 << 10
 
-// readIDs reads a list of ids: the lines of a text file or, as PATH::COLUMN, a column of a table.
-func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, err error) {
+// readIDs reads a list of ids: the lines of a text file or, as PATH::COLUMN, a column of a table. Of a CSV of one
+// column that is not named, head is the first line: a header, or an id.
+func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, head string, err error) {
 	file, column, named := strings.Cut(list, source.Separator)
 	lines := !named && strings.EqualFold(path.Ext(source.Name(file)), ".txt")
 	if magic.Named(source.Name(file)).Class == magic.Items {
 		if ids, err = membersOf(ctx, file, column, o); ids != nil || err != nil {
-			return ids, fault.WithFile(err, file)
+			return ids, "", fault.WithFile(err, file)
 		}
 	}
 	if !lines && magic.Named(source.Name(file)).Class.Table() {
-		if ids, err = columnOf(ctx, file, column, o); err != nil {
-			return nil, fault.WithFile(err, file)
+		if ids, head, err = columnOf(ctx, file, column, o); err != nil {
+			return nil, "", fault.WithFile(err, file)
 		}
-		return ids, nil
+		if column != "" || head == "0" || magic.Named(source.Name(file)).Class != magic.CSV {
+			head = "" // pandas calls a column without a name "0"
+		}
+		return ids, head, nil
 	}
 	if named {
-		return nil, fmt.Errorf("%q is no table (.csv, .tsv, .parquet, .json), which a column needs", file)
+		return nil, "", fmt.Errorf("%q is no table (.csv, .tsv, .parquet, .json), which a column needs", file)
 	}
 	opened, err := o.Opener.Open(ctx, file)
 	if err != nil {
-		return nil, fault.WithFile(err, file)
+		return nil, "", fault.WithFile(err, file)
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	if opened.Size() > maxIDs {
-		return nil, fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "%d bytes, at most %d",
+		return nil, "", fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "%d bytes, at most %d",
 			opened.Size(), maxIDs), file)
 	}
 	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs))
 	text.Buffer(nil, maxID)
 	for number := 1; text.Scan(); number++ {
 		if err := pace.Tick(ctx); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff"))
 		if !utf8.ValidString(id) || strings.Contains(id, "\x00") {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "ids", fault.NoOffset, "line %d is no text in "+
+			return nil, "", fault.WithFile(fault.New(fault.Unsupported, "ids", fault.NoOffset, "line %d is no text in "+
 				"UTF-8: save the list as lines of UTF-8, .csv, .parquet or .json", number), file)
 		}
 		if id != "" {
@@ -76,10 +80,10 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 		}
 	}
 	if errors.Is(text.Err(), bufio.ErrTooLong) {
-		return nil, fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "a line of over %d bytes", maxID),
+		return nil, "", fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "a line of over %d bytes", maxID),
 			file)
 	}
-	return ids, fault.WithFile(text.Err(), file)
+	return ids, "", fault.WithFile(text.Err(), file)
 }
 
 // membersOf reads the list of strings or integers that a JSON file is or, with a name, that the member of its first
@@ -148,11 +152,11 @@ func idsOf(ctx context.Context, d *json.Decoder) ([]string, error) {
 	return ids, nil
 }
 
-// columnOf reads a column of a table as strings; "" is the only one.
-func columnOf(ctx context.Context, file, name string, o resources.Options) (ids []string, err error) {
+// columnOf reads a column of a table as strings, and returns its name; "" is the only one.
+func columnOf(ctx context.Context, file, name string, o resources.Options) (ids []string, column string, err error) {
 	table, closer, err := catalog.ReadTable(ctx, o.Opener, file, name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
 	if cols := table.Columns(); name == "" && len(cols) == 1 {
@@ -162,12 +166,12 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 		for _, c := range cols {
 			names = append(names, c.Name)
 		}
-		return nil, fault.New(fault.NotFound, "ids", fault.NoOffset, "name the column with the ids, as in %s::%s; "+
+		return nil, "", fault.New(fault.NotFound, "ids", fault.NoOffset, "name the column with the ids, as in %s::%s; "+
 			"there are %s", path.Base(file), names[0], fault.Names(names))
 	}
 	values, err := table.Column(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for row := range values.Len() {
 		var text string
@@ -179,20 +183,20 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 		case tables.Float64: // pandas makes floats of integers in a column with a gap
 			number := values.Float(row)
 			if number == number && number != math.Trunc(number) {
-				return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %v, which is no id: "+
-					"ids are strings or whole numbers", number)
+				return nil, "", fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+					"holds %v, which is no id: ids are strings or whole numbers", number)
 			} else if number == number {
 				text = strconv.FormatFloat(number+0, 'f', -1, 64)
 			}
 		default:
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, not ids",
-				values.Type())
+			return nil, "", fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+				"holds values of type %v, not ids", values.Type())
 		}
 		if !values.Null(row) && text != "" {
 			ids = append(ids, text)
 		}
 	}
-	return ids, nil
+	return ids, name, nil
 }
 
 // How an id names a sample. Lower ones go first: an id that is the key of a sample names no other sample whose path
@@ -382,19 +386,20 @@ func (l *idList) checkNames(way string) error {
 
 // listed keeps the samples that the list of a subset names.
 func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
-	ids, err := readIDs(ctx, subset.IDList, s.options)
+	ids, head, err := readIDs(ctx, subset.IDList, s.options)
+	if err == nil && head != "" {
+		var list *idList
+		if list, err = s.find(ctx, []string{head}, subset.IDColumn); err == nil && list.namesOne() {
+			ids = append([]string{head}, ids...)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	if len(ids) > math.MaxInt32 || s.table.N > math.MaxInt32 {
 		return fault.New(fault.Limit, "ids", fault.NoOffset, "%d ids of %d samples", len(ids), s.table.N)
 	}
-	var list *idList
-	if subset.IDColumn != "" {
-		list, err = s.inColumn(ctx, ids, subset.IDColumn)
-	} else {
-		list, err = s.ofSamples(ctx, ids)
-	}
+	list, err := s.find(ctx, ids, subset.IDColumn)
 	if err == nil {
 		err = list.check(path.Base(subset.IDList), subset.IDColumn, subset.Missing == spec.MissingDrop, s.options)
 	}
@@ -410,6 +415,17 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	s.Meet(slices.Values(samples))
 	return nil
 }
+
+// find returns the ids with the samples that they name, by a column or, without one, by their keys and paths.
+func (s *Selector) find(ctx context.Context, ids []string, column string) (*idList, error) {
+	if column != "" {
+		return s.inColumn(ctx, ids, column)
+	}
+	return s.ofSamples(ctx, ids)
+}
+
+// namesOne reports whether a list of one id names a sample, and no other one as well.
+func (l *idList) namesOne() bool { return len(l.hits) > 0 && len(l.other) == 0 }
 
 // inColumn returns the ids with the samples that have them in a column.
 func (s *Selector) inColumn(ctx context.Context, ids []string, name string) (*idList, error) {

@@ -96,6 +96,20 @@ def test_lists(data, tmp_path, binary, form, kind) -> None:
     assert got == sorted(PICKED)
 
 
+@pytest.mark.parametrize("header", ["", "image\n", "0\n"])
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+def test_a_csv_of_one_column(data, tmp_path, binary, form, header) -> None:
+    """Its first line is an id, too, if it names a sample."""
+    texts = [form.format(name=NAMES[k], base=NAMES[k].split("/")[1]) for k in PICKED]
+    ids = tmp_path / "train.csv"
+    ids.write_text(header + "\n".join(texts) + "\n")
+    got = loaded(data, ".", rows=chaski.Rows(ids=ids), fields={"image": "images/{id}.tif"})
+    assert got == sorted(PICKED)
+    ids.write_text(header + "3\n1\n")
+    rows = chaski.Rows(ids=ids, id_column="site")
+    assert loaded(data, "table.csv", rows=rows, fields={"image": "path"}) == [2, 3, 6, 7]
+
+
 MOVED = {
     "absolute": lambda root, name: str(root / f"images/{name}.tif"),
     "absolute elsewhere": lambda _, name: f"/home/me/set/images/{name}.tif",
