@@ -362,6 +362,10 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 		}
 	}
 	WarnDropped(table, src.Source, "no file", o)
+	if field, file := table.Doubled(); file != "" {
+		o.Logger.Warn("files of a field are samples of their own, too, as another pattern matches them: a condition "+
+			"on one of its names leaves them out", "field", field, "such as", file, "dataset", src.Source)
+	}
 	if h := table.Halves(); h != nil {
 		o.Logger.Warn("images and masks are not paired here: give fields these patterns to pair them",
 			"image", h[0], "mask", h[1], "dataset", src.Source)

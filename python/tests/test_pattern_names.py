@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import nonempty
+from patience import logged
 
 import chaski
 
@@ -195,6 +196,26 @@ def test_masks_beside_images_are_no_images(tmp_path, binary, missing, form, orde
     if form == "directory":
         with pytest.raises(chaski.NotFoundError, match=r"no file b(_mask_mask)?\.tif"):
             chaski.load(source, fields=fields, batch_size=9)
+
+
+@pytest.mark.parametrize("label", ["{scene}/label.tif", "{scene}_label.tif"])
+def test_labels_that_are_images_are_told(tmp_path, binary, caplog, label) -> None:
+    """The label of a scene may lie where its images do: nothing tells the two apart."""
+    for value, name in enumerate(["a", "label", "b"]):
+        write(tmp_path / label.format(scene="s").replace("label", name), value)
+    fields = {"image": label.replace("label", "{id}"), "label": label, "id": "id"}
+    with chaski.load(tmp_path, fields=fields, batch_size=9) as loader:
+        assert sorted(zip(*values(loader), strict=True)) == [(0, 1), (1, 1), (2, 1)]
+    assert "such as" in logged(caplog, "are samples of their own", label.format(scene="s"))
+    caplog.clear()
+    rows = chaski.Rows(where=[["id", "!=", "label"]])
+    with chaski.load(tmp_path, fields=fields, batch_size=9, rows=rows) as loader:
+        assert sorted(zip(*values(loader), strict=True)) == [(0, 1), (2, 1)]
+
+
+def values(loader: chaski.Loader) -> tuple[list[int], list[int]]:
+    (batch,) = loader
+    return tuple(np.asarray(batch[f])[:, 0, 0, 0].tolist() for f in ("image", "label"))
 
 
 def test_a_link_to_nothing_is_named(tmp_path, binary) -> None:

@@ -170,6 +170,7 @@ type Table struct {
 	images      []int32         // of each sample the number of its image in its stores; nil: each store is one sample
 	dropped     int             // how many ids were left out
 	halves      []string        // what Halves returns
+	doubled     [2]string       // what Doubled returns
 	pageBytes   int64           // what PageBytes returns
 	pageCache   int64           // bytes of decoded pages that are kept
 	example     string          // a file that is missing for one of them
@@ -580,6 +581,9 @@ func (t *Table) Len() int64 { return t.n }
 
 // Dropped returns how many ids were left out because a field has no file for them, and the path of one such file.
 func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example }
+
+// Doubled returns a field with files that are samples of their own, too, and the path of one; "" if there is none.
+func (t *Table) Doubled() (field, path string) { return t.doubled[0], t.doubled[1] }
 
 // Fields returns how many fields a sample has.
 func (t *Table) Fields() int { return len(t.fields) }

@@ -210,12 +210,39 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
 	}
-	for _, m := range files { // columns keep their patterns
+	if err := t.findDoubled(ctx, fields, files, lead, uris); err != nil {
+		return err
+	}
+	forget(files)
+	return t.nameFields(ctx, fields, o)
+}
+
+// forget frees the memory of files. Columns keep their patterns.
+func forget(files []*matched) {
+	for _, m := range files {
 		if m != nil {
 			m.keys, m.rows, m.byKey = nil, nil, nil
 		}
 	}
-	return t.nameFields(ctx, fields, o)
+}
+
+// findDoubled looks for a leading file that its own sample has in a field of fewer names, too: {scene}/{id}.tif matches
+// a/label.tif, the {scene}/label.tif of all files of a. Nothing tells it from a scene of one date that others refer to.
+func (t *Table) findDoubled(ctx context.Context, fields []Source, files []*matched, lead *matched,
+	uris *columns.Column) error {
+	for i, m := range files {
+		if m == nil || m.names == nil || m.beside {
+			continue
+		}
+		for k, row := range t.fields[i].rows {
+			if row == lead.rows[k] {
+				cell, err := uris.Cell(ctx, row)
+				t.doubled = [2]string{fields[i].Field, string(cell.Text)}
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // leaveOutIncomplete removes the leading files whose samples lack a file in some field, or fails because of them.
