@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	_ "github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/grpc/server"

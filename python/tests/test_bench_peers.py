@@ -323,7 +323,7 @@ def test_one_command_measures_and_writes_the_report(tmp_path, binary, python):
     text = (out / "peers.md").read_text()
     assert text == p.stdout
     table = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
-    assert sorted(table) == sorted(["peer", *PEERS])
+    assert sorted(table) == sorted(["peer", *PEERS, "shape", "index-1x64"])
     assert xml.etree.ElementTree.parse(out / "peers.svg").getroot().tag.endswith("svg")
 
     # A replaced file is noticed by every loader that is checked.
