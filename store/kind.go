@@ -118,6 +118,9 @@ func Arrays(ctx context.Context, o source.Opener, uri string, l Limits) ([]strin
 	return kind.Arrays(ctx, o, uri, l)
 }
 
+// ErrNoContainers is the error of a program without the package of containers.
+var ErrNoContainers = fault.NotImported("dataset", "reads containers", "loader/containers")
+
 // Missing returns the error of a program that lacks the package of the store that a URI has the name of, nil if it has
 // the package.
 func Missing(uri string) error {
@@ -206,6 +209,13 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	if byName != Other && !p.Remote() {
 		if st, err := openers.RootsOf(o).Stat(p.Local()); err == nil && st.Mode().IsRegular() {
 			result = byName // a ZIP, maybe a bad one
+		}
+	}
+	if result == Other && !p.Remote() && Find(func(k *Kind) bool { return k.Lists }) == Other {
+		for _, table := range []string{"METADATA/level0.parquet", "METADATA/sample.parquet"} {
+			if _, err := openers.RootsOf(o).Stat(pathname.Join(p.Local(), table)); err == nil {
+				return Other, fault.WithFile(ErrNoContainers, uri) // it would be read as a folder of files
+			}
 		}
 	}
 	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores

@@ -52,12 +52,10 @@ func oneMember(ctx context.Context, o resources.Options, name string) (catalog.A
 	}
 	kind := store.Find(func(k *store.Kind) bool { return stores[k].Member != nil })
 	if kind == store.Other {
-		return catalog.Asset{}, errNoContainers
+		return catalog.Asset{}, store.ErrNoContainers
 	}
 	return stores[kind].Member(ctx, o, name)
 }
-
-var errNoContainers = fault.NotImported("dataset", "reads containers", "loader/containers")
 
 // Bare returns err without its file, for callers that name the file together with the sample.
 func Bare(err error) error {

@@ -286,7 +286,7 @@ func Register(k *store.Kind, s Store) { stores[k] = s }
 func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *store.Kind, err error) {
 	if len(src.Parts) > 0 || src.BasePath != "" {
 		if kind = store.Find(func(k *store.Kind) bool { return k.Lists }); kind == store.Other {
-			return nil, fault.WithFile(errNoContainers, src.Source)
+			return nil, fault.WithFile(store.ErrNoContainers, src.Source)
 		}
 	} else if kind, err = store.Of(ctx, o.Opener, src.Source); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/openers"
+	kinds "github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -28,6 +29,11 @@ func TestWithoutStores(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Testdata(t), "hdf5", "*.h5"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
+	}
+	folder := filepath.Join(corpus.Testdata(t), "taco3", "scenes") // with rasters in it
+	_, err = kinds.Of(t.Context(), new(openers.Files), folder)
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "/loader/containers,") {
+		t.Error(err)
 	}
 	_, err = catalog.Open(t.Context(), files[0], nil, catalog.Options{})
 	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "/loader/stores/hdf5s,") {
