@@ -180,9 +180,6 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		}
 	}
 	lead := files[first]
-	if err := lead.leaveOutTaken(fields[first], files); err != nil {
-		return err
-	}
 	if err := t.leaveOutIncomplete(fields, files, first, o); err != nil {
 		return err
 	}
@@ -249,10 +246,17 @@ func (t *Table) findDoubled(ctx context.Context, fields []Source, files []*match
 func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int, o Options) error {
 	found := partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
 	others := found.ofLead()
+	lead := files[first]
+	switch n, err := lead.leaveOutTaken(fields[first], files, found.lacking); {
+	case err != nil:
+		return err
+	case n > 0: // fewer samples remain
+		found = partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
+		others = found.ofLead()
+	}
 	if found.missing == 0 && len(others) == 0 {
 		return nil
 	}
-	lead := files[first]
 	if err := lead.index(fields[first]); err != nil {
 		return err
 	}
@@ -297,25 +301,16 @@ func (m *matched) index(s Source) error {
 }
 
 // leaveOutTaken removes the leading files that are files of other samples, and whose own samples lack a file: with
-// {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, not an image whose mask would be a_mask_mask.tif.
-func (m *matched) leaveOutTaken(leading Source, files []*matched) error {
-	others := otherThan(m, files)
-	var lacking []int
-	for i, key := range m.keys {
-		lacks := func(other *matched) bool {
-			_, _, ok := other.row(key)
-			return !ok
-		}
-		if slices.ContainsFunc(others, lacks) {
-			lacking = append(lacking, i)
-		}
-	}
+// {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, not an image whose mask would be a_mask_mask.tif. lacking
+// are the files whose samples lack one. It returns how many files it removes.
+func (m *matched) leaveOutTaken(leading Source, files []*matched, lacking []int) (int, error) {
 	if len(lacking) == 0 {
-		return nil
+		return 0, nil
 	}
 	if err := m.index(leading); err != nil {
-		return err
+		return 0, err
 	}
+	others := otherThan(m, files)
 	owned, taken := map[int64]bool{}, map[string]bool{}
 	for _, row := range m.partnered(others) {
 		owned[row] = true
@@ -331,7 +326,7 @@ func (m *matched) leaveOutTaken(leading Source, files []*matched) error {
 		}
 	}
 	m.leaveOut(taken)
-	return nil
+	return len(taken), nil
 }
 
 // otherThan returns the files of all fields with patterns but one.
@@ -553,7 +548,8 @@ type partners struct {
 
 	used       []map[string]bool // keys of the files that samples have, of fields with fewer names than the first
 	incomplete map[string]bool
-	missing    int // files
+	lacking    []int // leading files whose samples lack a file, also of an optional field; once for each such field
+	missing    int   // files
 	// The first one: the field that lacks it, the key of the sample, and the names whose values the key has.
 	where int
 	which string
@@ -580,9 +576,11 @@ func (p *partners) ofLead() (others []int) {
 			p.used[i] = map[string]bool{}
 		}
 		found := 0
-		for _, key := range p.files[p.first].keys {
+		for k, key := range p.files[p.first].keys {
 			if p.visit(i, key) {
 				found++
+			} else {
+				p.lacking = append(p.lacking, k)
 			}
 		}
 		if m.names != nil {
