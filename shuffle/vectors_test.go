@@ -197,7 +197,7 @@ func TestWeightedVectors(t *testing.T) {
 	}
 }
 
-// TestViewVectors: windows of views, and their transforms, are those of testdata/order.json.
+// TestViewVectors: windows of views, and their transforms, are as in testdata/order.json.
 func TestViewVectors(t *testing.T) {
 	fell := 0
 	for _, v := range list[struct {
@@ -243,7 +243,7 @@ func TestViewVectors(t *testing.T) {
 	}
 }
 
-// TestGroundViewVectors: views on the ground are those of testdata/order.json.
+// TestGroundViewVectors: views on the ground are as in testdata/order.json.
 func TestGroundViewVectors(t *testing.T) {
 	fell := 0
 	for _, v := range list[struct {
