@@ -69,7 +69,7 @@ test-python: build env ## Python tests
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
 check-go: ## formatting, the analysers of vet and staticcheck, go.mod
 	tools/check_go.sh
-SCRIPTS := bench/gpu.py bench/peers examples tools
+SCRIPTS := bench/gpu.py bench/reweight.py bench/peers examples tools
 check-python: env ## formatting and types of Python, and workflows
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
 	$(PY) -m ruff format --check $(SCRIPTS)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -199,7 +199,7 @@ def test_wrong_weights(tmp_path: Path, weights: list[Any], message: str) -> None
         assert not list(tmp_path.glob(".*"))
         with pytest.raises(chaski.Error, match=message):
             loader.reweight(weights, 3, folder=tmp_path)
-            loader.state_dict()
+        assert "weights" not in loader.state_dict()
         with pytest.raises(chaski.SpecError, match="from_step"):
             loader.reweight(WEIGHTS, -1, folder=tmp_path)
 
@@ -262,10 +262,10 @@ def test_copies_of_weights_share_their_memory_one_after_the_other(
     write, go = _walk.written, threading.Event()
     arrays = []
 
-    def late(array: Array, folder: Any) -> Any:
-        arrays.append(array)
+    def late(n: int, weights: Callable[[int, int], Array], folder: Any) -> Any:
+        arrays.append(weights(0, n))
         assert go.wait(600)
-        return write(array, folder)
+        return write(n, weights, folder)
 
     monkeypatch.setattr(_walk, "written", late)
     later = WEIGHTS[::-1].copy()
@@ -289,7 +289,7 @@ def test_copies_of_weights_share_their_memory_one_after_the_other(
         loader.reweight(weights + 1, 45, folder=tmp_path)
         loader.state_dict()
         samples = take(loader, len(loader)).ravel()
-    assert (mine == later).all() and arrays[3] is mine
+    assert (mine == later).all() and np.shares_memory(arrays[3], mine)
     assert not np.shares_memory(arrays[0], arrays[1])
     assert any(np.shares_memory(arrays[2], a) for a in arrays[:2])
     places = zip((10, 20, 30, 40), (WEIGHTS, later, WEIGHTS, later), strict=True)
@@ -312,6 +312,19 @@ def test_what_is_known_is_refused_by_the_call(tmp_path: Path) -> None:
         with pytest.raises(chaski.SpecError, match="900 samples has no room for each of 1000"):
             loader.reweight(WEIGHTS, len(loader), folder=tmp_path, each_once=True)
     assert not list(tmp_path.iterdir())
+    with load(rows=chaski.Rows(take=1400)) as loader:  # of 1000 samples
+        with pytest.raises(chaski.Error, match="1400 weights for 1000 samples of 1000 rows"):
+            loader.reweight(np.ones(1400), 3, folder=tmp_path)
+        loader.reweight(WEIGHTS, 3, folder=tmp_path)
+    for source in (chaski.Mixture({"a": {"x": range(6)}, "b": {"x": [3]}}), tmp_path):
+        tiles = chaski.TileWindow(4, per_visit=2)
+        np.save(tmp_path / "a.npy", np.zeros((1, 8, 12), np.uint8))
+        given = {"window": tiles} if source is tmp_path else {"fields": {"x": "x"}}
+        with chaski.load(source, batch_size=1, **given) as loader:
+            weights = np.ones(loader.samples)
+            with pytest.raises(chaski.Error, match="not for a mixture|no use for windows"):
+                loader.reweight(weights, 3, folder=tmp_path / "w")
+            assert "weights" not in loader.state_dict()
 
 
 def test_a_thread_that_cannot_write(tmp_path: Path) -> None:

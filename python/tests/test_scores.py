@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import chaski
-from chaski import order
+from chaski import _scores, order
 
 ROWS, BATCH, SEED = 200, 12, 3
 Array = npt.NDArray[Any]
@@ -94,6 +94,37 @@ def test_the_means_of_the_call_count(tmp_path: Path, step: int | None) -> None:
     assert (drawn == order.drawn(SEED, 0, np.arange(first, ROWS), want)).all()
 
 
+def test_weights_of_a_moment_while_means_change(tmp_path: Path, monkeypatch: Any) -> None:
+    """Two moments, whose weights are read in any order while losses come."""
+    monkeypatch.setattr(_scores, "_PIECE", 16)
+    rng = np.random.default_rng(0)
+
+    def add() -> None:
+        rows = rng.integers(0, ROWS, 5)
+        scores.add({"sample": rows}, rng.random(5) * (rng.random() < 0.8))
+
+    with load() as loader:
+        scores = loader.scores(tmp_path)
+        for round in range(6):
+            for _ in range(round):
+                add()
+            taken, moments = [], []
+            for _ in range(2):
+                taken.append(scores.weights())
+                moments.append(scores.snapshot())
+                add()
+            if round == 5:  # means of a state
+                scores.load(*scores.save())
+            if round == 4:
+                scores.clear()
+            one, two = (m.weights() for m in moments)
+            for first in rng.permutation(ROWS):
+                end = min(first + rng.integers(1, 40), ROWS)
+                assert (one(first, end) == taken[0][first:end]).all()
+                assert (two(first, end) == taken[1][first:end]).all()
+                add()
+
+
 def test_what_leaves_the_means_as_they_are(tmp_path: Path) -> None:
     with load() as loader:
         scores = loader.scores(tmp_path)
@@ -167,12 +198,24 @@ d.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, wo
 with load(rank=rank, world_size=world) as loader:
     scores = loader.scores(folder)
     samples = train(loader, scores, 40)
-    error = ""
-    try:
-        loader.reweight(np.full(ROWS, 1.0 + (rank == 1)), folder=folder)
-    except Exception as e:
-        error = str(e)
-    out = {"samples": samples, "means": scores.means.tolist(), "error": error}
+    means, errors = scores.means.tolist(), []
+    np.save(f"{folder}/w{rank}.npy", np.ones(ROWS))
+    batch = {"sample": np.arange(2)}
+    for call in (
+        lambda: loader.reweight(np.full(ROWS, 1.0 + (rank == 1)), folder=folder),
+        lambda: loader.reweight(f"{folder}/{'no' if rank else 'w'}{rank}.npy", folder=folder),
+        lambda: loader.reweight("no" if rank == 1 else "x", folder=folder),
+        lambda: loader.reweight(np.ones(ROWS), -1 if rank == 1 else None, folder=folder),
+        lambda: scores.add(batch, np.ones(2 + (rank == 1))),
+        lambda: scores.add({"sample": np.arange(rank * ROWS) % ROWS}, np.ones(rank * ROWS)),
+    ):
+        try:
+            call()
+            errors.append("")
+        except Exception as e:
+            errors.append(f"{type(e).__name__}: {e}")
+    scores.add(batch, np.ones(2))  # all are at the same call
+    out = {"samples": samples, "means": means, "errors": errors, "last": scores.means[:2].tolist()}
     with open(f"{folder}/{rank}.new", "w") as f:
         json.dump(out, f)
     os.rename(f"{folder}/{rank}.new", f"{folder}/{rank}.json")
@@ -212,7 +255,19 @@ def test_ranks_have_the_means_of_all(tmp_path: Path, ranks: int) -> None:
         said = json.loads(file.read_text())
         assert said["samples"] == [step[rank::ranks] or [-1] for step in whole]
         np.testing.assert_array_equal(said["means"], means)
-        assert "ranks [1] give other weights" in said["error"]
+        assert said["last"] == [(m + 1) / 2 for m in np.array(means[:2], np.float32)]
+        assert "ranks [1] give other weights" in said["errors"][0]
+        fails = list(range(1, ranks)), [1], [1], [1], list(range(1, ranks))
+        own = (
+            "FileNotFoundError",
+            'no column "no"',
+            "from_step is -1",
+            "loss has the shape",
+            "0 rows: one of",
+        )
+        for error, failed, mine in zip(said["errors"][1:], fails, own, strict=True):
+            others = f"SpecError: the call fails on ranks {failed}, whose errors say why"
+            assert (mine in error) if rank in failed else (error == others), (rank, said["errors"])
 
 
 STEPS = 90

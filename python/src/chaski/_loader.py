@@ -18,11 +18,13 @@ from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link, refuse_worker
 from chaski._quarantine import Quarantine
+from chaski._ranks import Together
 from chaski._rpc import Connection, Description
 from chaski._samples import Ids, Samples
 from chaski._scores import Scores
 from chaski._spec import LoadOptions, SpecOptions, policy
 from chaski._walk import Walk
+from chaski._weights import COMPARED
 from chaski._windows import GeoWindow
 from chaski.errors import SpecError
 from chaski.order import local_rows, steps
@@ -345,8 +347,8 @@ class Loader:
 
         Weights from the next step on are written and opened before the call returns. Those of a
         later step are copied, unless the array is not writeable, into memory that the loader keeps
-        for the next call, and a thread writes them: `state_dict`, and the loop where it asks for
-        the first batch with them, wait for it, and raise its errors.
+        for the next call (means of `scores` need no copy), and a thread writes them: `state_dict`,
+        and the loop where it asks for the first batch with them, wait for it, and raise its errors.
 
         Args:
             weights: a number of at least 0 for each sample, or for each row if all have equally
@@ -363,12 +365,14 @@ class Loader:
 
         Raises:
             SpecError: a weight is negative, infinite or not a number, or all are 0; or the loader
-                is of a mixture, or has strata, a `TileWindow` or a `GeoWindow`.
+                is of a mixture, or has strata, a `TileWindow` or a `GeoWindow`; or the call fails
+                on another rank.
         """
-        if isinstance(weights, str) and not weights.endswith((".npy", ".parquet")):
-            weights = self._samples.column(weights)
-        samples = self._samples.count() if each_once else 0
-        self._walk.reweight(weights, from_step, folder, each_once, samples)
+        with Together(self._link.world_size, COMPARED) as ranks:
+            if isinstance(weights, str) and not weights.endswith((".npy", ".parquet")):
+                weights = self._samples.column(weights)
+            samples = self._samples.count()
+            self._walk.reweight(weights, from_step, folder, each_once, samples, ranks)
 
     @entry
     def scores(self, folder: str | os.PathLike[str], decay: float = 0.5) -> Scores:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy.typing as npt
 
 from chaski._files import write_hashed
 from chaski._plain import as_array
-from chaski._weights import Array, of_all_ranks, ranks_meet
+from chaski._ranks import Array, Together
 from chaski.errors import SpecError, StateError
 
 _MAGIC = b"CHSKMEAN"
@@ -40,6 +42,9 @@ class Scores:
         self._rows = rows
         self._ranks = ranks
         self._file: tuple[str, str] | None = None  # that has the means as they are now
+        self._signs = np.zeros(3, np.int64)  # of the means
+        self._lock = threading.Lock()  # of the means and of what snapshots keep
+        self._snapshots: weakref.WeakSet[Snapshot] = weakref.WeakSet()
 
     def __len__(self) -> int:
         return len(self._means)
@@ -65,6 +70,37 @@ class Scores:
         Raises:
             SpecError: there is no loss for each row, or no such sample.
         """
+        with Together(self._ranks, (2, self._rows)) as ranks:
+            rows, losses = self._checked(batch, loss)
+            if ranks.joined:
+                if len(rows) > self._rows:
+                    raise SpecError(
+                        f"the batch has {len(rows)} rows: one of a rank has at most {self._rows}"
+                    )
+                mine = np.full((2, self._rows), -1, np.int64)
+                mine[:, : len(rows)] = rows, losses.view(np.int64)
+                both = ranks.gather(mine)
+                rows, losses = both[:, 0].ravel(), both[:, 1].ravel().view(np.float64)
+        rows, losses = rows[rows >= 0], losses[rows >= 0]
+        # By sample and loss, so that sums do not depend on how rows are dealt to ranks.
+        ordered = np.lexsort((losses, rows))
+        rows, losses = rows[ordered], losses[ordered]
+        once, first, times = np.unique(rows, return_index=True, return_counts=True)
+        if not once.size:
+            return
+        new = np.add.reduceat(losses, first) / times
+        old = self._means[once]
+        wide = old.astype(np.float64)
+        mean = np.where(np.isnan(wide), new, self.decay * wide + (1 - self.decay) * new)
+        self._file = None
+        with self._lock:
+            for snapshot in self._snapshots:
+                snapshot.keep(once, old)
+            self._means[once] = mean
+            self._signs += _signs(self._means[once]) - _signs(old)
+
+    def _checked(self, batch: Mapping[str, Any], loss: Any) -> tuple[Array, Array]:
+        """Returns the samples and losses of a batch. Sample -1 is of a row that does not count."""
         rows = np.asarray(as_array(batch["sample"]), np.int64).copy()
         losses = np.asarray(as_array(loss), np.float64)
         if losses.shape != rows.shape:
@@ -77,48 +113,31 @@ class Scores:
         if (valid := batch.get("valid")) is not None:
             rows[~as_array(valid).astype(bool)] = -1
         rows[~np.isfinite(losses)] = -1
-        rows, losses = self._of_all_ranks(rows, losses)
-        rows, losses = rows[rows >= 0], losses[rows >= 0]
-        # By sample and loss, so that sums do not depend on how rows are dealt to ranks.
-        ordered = np.lexsort((losses, rows))
-        rows, losses = rows[ordered], losses[ordered]
-        once, first, times = np.unique(rows, return_index=True, return_counts=True)
-        if not once.size:
-            return
-        new = np.add.reduceat(losses, first) / times
-        old = self._means[once].astype(np.float64)
-        mean = np.where(np.isnan(old), new, self.decay * old + (1 - self.decay) * new)
-        self._means[once] = mean
-        self._file = None
-
-    def _of_all_ranks(self, rows: Array, losses: Array) -> tuple[Array, Array]:
-        """Returns the rows and losses of all ranks, if they can see each other."""
-        if not ranks_meet(self._ranks):
-            return rows, losses
-        mine = np.full((2, self._rows), -1, np.int64)
-        mine[:, : len(rows)] = rows, losses.view(np.int64)
-        both = of_all_ranks(mine)
-        return both[:, 0].ravel(), both[:, 1].ravel().view(np.float64)
+        return rows, losses
 
     def weights(self) -> npt.NDArray[np.float32]:
         """Returns a weight for each sample: its mean, or the mean of all where no loss came yet."""
-        return weights_of(self._means.copy())
+        out: npt.NDArray[np.float32] = self._means.copy()
+        fill = _mean(_pieces(out))
+        for piece in _pieces(out):
+            piece[np.isnan(piece)] = fill
+        return out
 
-    def copy_to(self, out: Array) -> None:
-        """Copies the means, of which `weights_of` makes weights.
+    def snapshot(self) -> Snapshot:
+        """Returns the means as they are now, while `add` goes on. A thread may read them.
 
         Raises:
             SpecError: they cannot be weights: one is negative, or all are 0.
         """
-        low = high = np.float32(np.nan)  # of no means
-        for first in range(0, len(self), _PIECE):
-            piece = out[first : first + _PIECE]
-            np.copyto(piece, self._means[first : first + _PIECE])
-            low, high = np.fmin(low, np.fmin.reduce(piece)), np.fmax(high, np.fmax.reduce(piece))
-        if low < 0:
+        below, zero, above = self._signs
+        if below:
+            low = np.nanmin(self._means)
             raise SpecError(f"a mean of {low} is no weight: make weights of at least 0 of them")
-        if high == 0:
+        if zero and not above:
             raise SpecError(f"all {len(self)} samples have a mean of 0: one must be above it")
+        snapshot = Snapshot(self._means, self._lock)
+        self._snapshots.add(snapshot)
+        return snapshot
 
     def save(self) -> tuple[str, str]:
         """Writes the means below the folder, unless that is done. Returns the path and the hash."""
@@ -143,23 +162,74 @@ class Scores:
             digest.update(means[i : i + _PIECE].data.cast("B"))
         if digest.hexdigest() != hashed:
             raise StateError(f"{path} has other means than the state was saved with")
-        self._means, self._file = means.astype(np.float32, copy=False), (path, hashed)
+        self._replace(means.astype(np.float32, copy=False))
+        self._file = path, hashed
 
     def clear(self) -> None:
         """Forgets all losses."""
-        self._means.fill(np.nan)
+        self._replace(np.full(len(self), np.nan, np.float32))
         self._file = None
 
+    def _replace(self, means: npt.NDArray[np.float32]) -> None:
+        """Takes other means. Snapshots keep those that they are of."""
+        self._means = means
+        self._signs = sum((_signs(p) for p in _pieces(means)), np.zeros(3, np.int64))
+        self._snapshots.clear()
 
-def weights_of(means: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Returns means, in which samples without a loss have got the mean of all others, or 1."""
+
+class Snapshot:
+    """The means of one moment, without a copy: those that change meanwhile are kept here.
+
+    Attributes:
+        means: those of now.
+    """
+
+    def __init__(self, means: npt.NDArray[np.float32], lock: threading.Lock) -> None:
+        """Begins; `keep` is called under the lock before means change."""
+        self.means = means
+        self._lock = lock
+        self._kept: dict[int, dict[int, np.float32]] = {}  # by piece and row
+
+    def keep(self, rows: Array, means: Array) -> None:
+        """Keeps means of rows that are about to change, unless they have changed before."""
+        for row, mean in zip(rows.tolist(), means, strict=True):
+            self._kept.setdefault(row // _PIECE, {}).setdefault(row, mean)
+
+    def weights(self) -> Callable[[int, int], Array]:
+        """Returns what gives the weights from one row up to another, as `Scores.weights` does."""
+        n = len(self.means)
+        fill = _mean(self._part(i, i + _PIECE) for i in range(0, n, _PIECE))
+
+        def part(first: int, end: int) -> Array:
+            out: Array = self._part(first, end)
+            out[np.isnan(out)] = fill
+            return out
+
+        return part
+
+    def _part(self, first: int, end: int) -> Array:
+        """Copies the means from one row up to another."""
+        with self._lock:
+            out: Array = self.means[first:end].copy()
+            for piece in range(first // _PIECE, (end - 1) // _PIECE + 1):
+                for row, mean in self._kept.get(piece, {}).items():
+                    if first <= row < end:
+                        out[row - first] = mean
+        return out
+
+
+def _signs(means: Array) -> Array:
+    """Returns how many means are below, at and above 0."""
+    return np.array([np.count_nonzero(x) for x in (means < 0, means == 0, means > 0)])
+
+
+def _mean(pieces: Iterable[Array]) -> float:
+    """Returns the mean of all that are not NaN, or 1."""
     total, seen = 0.0, 0
-    for piece in _pieces(means):
+    for piece in pieces:
         known = piece[~np.isnan(piece)]
         total, seen = total + float(known.sum(dtype=np.float64)), seen + known.size
-    for piece in _pieces(means):
-        piece[np.isnan(piece)] = total / seen if seen else 1
-    return means
+    return total / seen if seen else 1.0
 
 
 def _pieces(means: npt.NDArray[np.float32]) -> Iterator[npt.NDArray[np.float32]]:

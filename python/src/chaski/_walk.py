@@ -19,10 +19,10 @@ from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link
 from chaski._plain import count
+from chaski._ranks import Together
 from chaski._run import Job, Moves, Run, resting
-from chaski._scores import Scores, weights_of
+from chaski._scores import Scores
 from chaski._weights import (
-    Array,
     Change,
     Changes,
     Copies,
@@ -30,9 +30,11 @@ from chaski._weights import (
     at_once,
     check_ranks,
     in_background,
+    pieces_of,
     read,
     written,
 )
+from chaski._windows import GeoWindow, TileWindow
 from chaski.errors import Error, SpecError, UnavailableError
 from chaski.order import State, Ticket, Weights, local_rows
 
@@ -40,6 +42,7 @@ _log = logging.getLogger("chaski")
 
 _EPOCHS = 1 << 64  # numbers of epochs have 64 bits
 _MAX_PLANNED = 1 << 14  # epochs of a question
+_UNWEIGHTED = {TileWindow._kind, GeoWindow._kind}
 
 
 class Walk:
@@ -234,8 +237,9 @@ class Walk:
         folder: str | os.PathLike[str] | None,
         each_once: bool,
         samples: int,
+        ranks: Together,
     ) -> None:
-        """See `chaski.Loader.reweight`. With each_once, the dataset has so many samples."""
+        """See `chaski.Loader.reweight`. The dataset has so many samples."""
         self._link.check()
         if each_once and self._samples <= samples:
             raise SpecError(
@@ -261,16 +265,15 @@ class Walk:
             folder = folder or weights.folder
         if folder is None:
             raise SpecError("folder is None: it must be where the file of the weights lies")
-        array, room = self._fixed(weights, (epoch, first), bool(ahead))
+        n, write = self._writer(weights, (epoch, first), bool(ahead), ranks)
+        early = bool(ahead) and self._takes(n, samples)
 
-        def write(to: str | os.PathLike[str] = folder) -> File:
-            made = written(weights_of(array) if isinstance(weights, Scores) else array, to)
-            if room is not None:
-                self._copies.give_back(room)
-            self._open(Weights(made.path, made.hash, each_once, epoch, first), early=bool(ahead))
+        def make(to: str | os.PathLike[str] = folder) -> File:
+            made = write(to)
+            self._open(Weights(made.path, made.hash, each_once, epoch, first), early)
             return made
 
-        file = in_background(write) if ahead else at_once(write())
+        file = in_background(make) if early else at_once(make())
         self._changes.add(Change(epoch, first, each_once, file))
         if self._run is not None and self._run.asked_from(epoch, step):
             resting.take(self._run)
@@ -278,24 +281,37 @@ class Walk:
                 loop.begin_again()
             self._end_run()
 
-    def _fixed(
-        self, weights: Any, place: tuple[int, int], keep: bool
-    ) -> tuple[Array, Array | None]:
-        """Returns weights, or means, and the memory of their copy if there is one.
+    def _writer(
+        self, weights: Any, place: tuple[int, int], keep: bool, ranks: Together
+    ) -> tuple[int, Callable[[str | os.PathLike[str]], File]]:
+        """Returns the number of weights, or means, and what writes them to a folder.
 
-        With keep, the caller of `reweight` may change its array afterwards.
+        With keep, the caller of `reweight` may change its array before that.
         """
         if isinstance(weights, Scores):
-            room = self._copies.room(len(weights))
-            weights.copy_to(room)
-            check_ranks(room, place, self._link.world_size)
-            return room, room
+            n, snapshot = len(weights), weights.snapshot()
+            check_ranks(snapshot.means, place, ranks)
+            return n, lambda to: written(n, snapshot.weights(), to)
         given = read(weights)
-        check_ranks(given, place, self._link.world_size)
-        if not keep or isinstance(weights, str | os.PathLike):
-            return given, None
-        array = self._copies.take(given)
-        return array, None if array is given else array
+        check_ranks(given, place, ranks)
+        keep = keep and not isinstance(weights, str | os.PathLike)
+        array = self._copies.take(given) if keep else given
+
+        def write(to: str | os.PathLike[str]) -> File:
+            made = written(array.size, pieces_of(array), to)
+            if array is not given:
+                self._copies.give_back(array)
+            return made
+
+        return array.size, write
+
+    def _takes(self, n: int, samples: int) -> bool:
+        """Reports whether it is known here that so many weights fit; the engine knows it of all."""
+        spec, rows = self._link.described.spec, self._start_state.run.get("rows")
+        kind = spec["sampler"]["kind"]
+        if any(spec.get(m) for m in ("sources", "strata")) or kind in _UNWEIGHTED:
+            return False
+        return n == samples or (n == rows and samples % n == 0)
 
     def _open(self, weights: Weights, early: bool) -> None:
         """Has the engine open weights; early is for a thread, beside the loop."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterable
@@ -12,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from chaski._files import sync_file, write_pieces
 from chaski._plain import as_array, optional
+from chaski._ranks import Array, Together
 from chaski.errors import SpecError
 from chaski.order import Weights
 
@@ -23,7 +22,6 @@ _MAGIC = b"CHSKROW1"
 _PIECE = 1 << 18  # weights of a piece of the file, which are hashed together: 1 MiB
 _LARGEST = 0x7F7FFFFF  # the bits of the largest float32
 
-Array = npt.NDArray[Any]
 _T = TypeVar("_T")
 
 
@@ -151,7 +149,7 @@ class Copies:
         """
         # The base of a view may be written to.
         fixed = array.base is None and not array.flags.writeable
-        out = array if fixed else self.room(array.size)
+        out = array if fixed else self._room(array.size)
         largest = 0.0
         # One thread: where pages are new, two wait for one another longer than they copy.
         for begin in range(0, array.size, _PIECE):
@@ -165,24 +163,28 @@ class Copies:
             raise SpecError(f"the weights of all {array.size} rows are 0: one must be above it")
         return out
 
-    def room(self, n: int) -> Array:
+    def _room(self, n: int) -> Array:
         """Returns memory for n weights, as float32."""
         kept = self._kept.pop() if self._kept else None
         return kept if kept is not None and kept.size == n else np.empty(n, np.float32)
 
     def give_back(self, room: Array) -> None:
-        """Keeps memory of `room`, or a copy of `take`, for the next one."""
+        """Keeps the memory of a copy for the next one."""
         self._kept[:] = [room]
 
 
-def check_ranks(array: Array, place: tuple[int, int], ranks: int) -> None:
+COMPARED = (4,)
+"""The shape of what ranks compare of their weights."""
+
+
+def check_ranks(array: Array, place: tuple[int, int], ranks: Together) -> None:
     """Raises on all ranks if one gives other weights, or for another place, if they can meet."""
-    if not ranks_meet(ranks):
+    if not ranks.joined:
         return
     crc = 0
     for first in range(0, array.size, _PIECE):
         crc = zlib.crc32(np.ascontiguousarray(array[first : first + _PIECE], "<f4").data, crc)
-    given = of_all_ranks(np.array([crc, array.size, *place], np.int64))
+    given = ranks.gather(np.array([crc, array.size, *place], np.int64))
     if wrong := np.flatnonzero((given != given[0]).any(axis=1)).tolist():
         raise SpecError(
             f"ranks {wrong} give other weights than rank 0, or from another step: all ranks must "
@@ -205,38 +207,22 @@ def _check(single: Array, given: Array, first: int) -> float:
     )
 
 
-def written(array: Array, folder: str | os.PathLike[str]) -> File:
-    """Writes weights below a folder, by their hash."""
+def pieces_of(array: Array) -> Callable[[int, int], Array]:
+    """Returns what gives the weights of an array from one row up to another."""
+    return lambda first, end: array[first:end]
+
+
+def written(n: int, weights: Callable[[int, int], Array], folder: str | os.PathLike[str]) -> File:
+    """Writes n weights below a folder, by their hash."""
 
     def piece(i: int) -> memoryview:
         first = i * _PIECE
-        given = array[first : first + _PIECE]
+        given = weights(first, first + _PIECE)
         with np.errstate(over="ignore"):
             single = np.ascontiguousarray(given, "<f4")
         _check(single, given, first)
         return single.data.cast("B")
 
-    head, n = _MAGIC + array.size.to_bytes(8, "little"), -(-array.size // _PIECE)
-    path, digest = write_pieces(folder, head, n, 4 * _PIECE, piece, "weights")
+    head, count = _MAGIC + n.to_bytes(8, "little"), -(-n // _PIECE)
+    path, digest = write_pieces(folder, head, count, 4 * _PIECE, piece, "weights")
     return File(path, digest, in_background(lambda: sync_file(path)))
-
-
-def ranks_meet(ranks: int) -> bool:
-    """Reports whether torch.distributed joins the ranks of a loader."""
-    d = sys.modules.get("torch.distributed")
-    if ranks == 1 or d is None or not (d.is_available() and d.is_initialized()):
-        return False
-    return int(d.get_world_size()) == ranks
-
-
-def of_all_ranks(numbers: Array) -> Array:
-    """Returns int64 arrays of one shape of all ranks, behind a new axis. All ranks call it."""
-    import torch
-    import torch.distributed as dist
-
-    device = "cuda" if "nccl" in dist.get_backend() else "cpu"
-    mine = torch.from_numpy(numbers).to(device)
-    all_of_them = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(all_of_them, mine)
-    joined: Array = torch.stack(all_of_them).cpu().numpy()
-    return joined
