@@ -37,8 +37,8 @@ with tiledb.open(sys.argv[1], ctx=one) as a:
     print(done / 1e6 / (time.process_time() - began))
 `
 
-// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (the benchmarks of store/tiledb
-// make it): all of it at once with a tiledb.Reader, and through an engine with one worker as whole
+// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (tools/bench_arrays.py makes
+// it): all of it at once with a tiledb.Reader, and through an engine with one worker as whole
 // chips and as random windows of 256 by 256 pixels. If CHASKI_ORACLE_PYTHON_TILEDB names a Python
 // with the tiledb package, that reads the same in between.
 func BenchmarkArray(b *testing.B) {

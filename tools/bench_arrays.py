@@ -24,6 +24,17 @@ from pathlib import Path
 
 from interop import ROOT, environment
 
+CHIPS = """
+import sys, numpy as np, tiledb
+chips = np.stack([np.load(sys.argv[1])] * 8)
+sides = zip("nbyx", chips.shape, (1, 1, 256, 256))
+dims = [tiledb.Dim(d, (0, n - 1), min(n, tile), dtype=np.int32) for d, n, tile in sides]
+filters = tiledb.FilterList([tiledb.ByteShuffleFilter(), tiledb.ZstdFilter(3)], 1 << 16)
+dn = tiledb.Attr("dn", dtype=chips.dtype, filters=filters)
+tiledb.Array.create(sys.argv[2], tiledb.ArraySchema(tiledb.Domain(*dims), [dn]))
+with tiledb.open(sys.argv[2], "w") as array:
+    array[:] = chips
+"""
 LINE = re.compile(
     r"^BenchmarkArray/(\w+)\S*\s.*?([\d.e+]+) MB/cpu-s\s.*?([\d.e+]+) tiledb-MB/cpu-s"
 )
@@ -43,21 +54,16 @@ def main() -> None:
             "CHASKI_TILEDB_BENCH": str(Path(folder, "chips")),
             "CHASKI_ORACLE_PYTHON_TILEDB": o.tiledb or environment("tiledb"),
         }
-        build = [go, "test", "-c", "-o"]
-        for package in ("store/tiledb", "loader"):
-            made = Path(folder, Path(package).name + ".test")
-            subprocess.run([*build, made, f"./{package}"], cwd=ROOT, check=True)
-        once = ["-test.run=^$", "-test.benchtime=1x", "-test.bench=^BenchmarkFull$"]
-        subprocess.run(
-            [Path(folder, "tiledb.test"), *once],
-            cwd=ROOT / "store/tiledb",
-            env=env,
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        test, chip = Path(folder, "loader.test"), Path(folder, "chip.npy")
+        subprocess.run([go, "test", "-c", "-o", test, "./loader"], cwd=ROOT, check=True)
+        cat = [go, "run", "./cmd/chaski", "cat", "--format", "npy", "testdata/demo/coast.tif"]
+        with chip.open("wb") as f:
+            subprocess.run(cat, cwd=ROOT, check=True, stdout=f)
+        made = [env["CHASKI_ORACLE_PYTHON_TILEDB"], "-c", CHIPS, chip, env["CHASKI_TILEDB_BENCH"]]
+        subprocess.run(made, check=True)
         rates: dict[str, list[tuple[float, float]]] = {}
         for n in range(o.rounds):
-            run = [Path(folder, "loader.test"), "-test.run=^$", "-test.benchtime=1s"]
+            run = [test, "-test.run=^$", "-test.benchtime=1s"]
             out = subprocess.run(
                 [*run, "-test.bench=^BenchmarkArray$"],
                 cwd=ROOT / "loader",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -133,56 +134,16 @@ func (s *far) Names(ctx context.Context, uri string) ([]string, error) {
 	return s.Files.Names(ctx, strings.TrimPrefix(uri, "far://"))
 }
 
-// plane makes an array of side by side cells in 16 tiles, filled with noise.
-func plane(t *testing.T, path string, side int64) {
-	t.Helper()
-	at := Int32.CoordOf
-	dim := func(name string) Dim {
-		return Dim{Name: name, Domain: Interval{at(0), at(side - 1)}, Extent: uint64(side / 4)}
-	}
-	s := &Schema{Dense: true, Capacity: 100, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims:  []Dim{dim("y"), dim("x")},
-		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()}}}
-	if err := Create(path, s); err != nil {
-		t.Fatal(err)
-	}
-	writePlane(t, path, s.Domain())
-}
-
-func writePlane(t *testing.T, path string, b Box) {
-	t.Helper()
-	a, err := Open(context.Background(), localFiles(t), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, n, err := a.Shape(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rnd := rand.New(rand.NewPCG(uint64(n), 1))
-	noise := make([]byte, n)
-	for i := range noise {
-		noise[i] = byte(rnd.Uint32())
-	}
-	if err := a.WriteDense(context.Background(), b, []Values{{Data: noise}}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // farReads reads the boxes of an array tile by tile from afar, and returns the ranges of files that were read.
-func farReads(t *testing.T, path string, gap int64, boxes []Box) []string {
+func farReads(t *testing.T, path string, o Options, gap int64, boxes []Box) []string {
 	t.Helper()
 	ctx := context.Background()
-	here, err := Open(ctx, localFiles(t), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	st := &reads{Store: &far{Files: localFiles(t), gap: gap}}
-	a, err := Open(ctx, st, "far://"+path, Options{})
+	a, err := Open(ctx, st, "far://"+path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, plain := a.NewReader(), here.NewReader()
+	r, plain := a.NewReader(), openLocal(t, path, o).NewReader()
 	if err := r.Ahead(ctx, 0, boxes); err != nil {
 		t.Fatal(err)
 	}
@@ -204,8 +165,7 @@ func farReads(t *testing.T, path string, gap int64, boxes []Box) []string {
 func TestNeighboursAreReadAtOnce(t *testing.T) {
 	race.SkipCovered(t)
 	at := Int32.CoordOf
-	path := filepath.Join(t.TempDir(), "small")
-	plane(t, path, 1024) // 16 tiles of 64 KiB
+	path := corpus.Known(t, "plane") // 16 tiles of 64 KiB
 	all := Box{{at(0), at(1023)}, {at(0), at(1023)}}
 	left := Box{{at(0), at(1023)}, {at(100), at(400)}} // 2 of 4 tiles in each of 4 rows
 	for _, c := range []struct {
@@ -214,28 +174,25 @@ func TestNeighboursAreReadAtOnce(t *testing.T) {
 		want int
 	}{{all, 0, 1}, {left, 0, 4}, {left, 128 << 10, 4}, {left, 140 << 10, 1}} {
 		s := &Schema{Dims: []Dim{{Domain: all[0], Extent: 256}, {Domain: all[1], Extent: 256}}}
-		if got := farReads(t, path, c.gap, pieces(s, c.box)); len(got) != c.want {
+		if got := farReads(t, path, Options{Until: 10}, c.gap, pieces(s, c.box)); len(got) != c.want {
 			t.Errorf("%v with gap %d: %d reads, want %d: %q", c.box, c.gap, len(got), c.want, got)
 		}
 	}
 	// A later fragment hides the last two tiles of the last two rows: of the first one tiles 0 to
 	// 9, and 12 and 13, are left.
-	writePlane(t, path, Box{{at(512), at(1023)}, {at(512), at(1023)}})
 	s := &Schema{Dims: []Dim{{Domain: all[0], Extent: 256}, {Domain: all[1], Extent: 256}}}
-	if got := farReads(t, path, 0, pieces(s, all)); len(got) != 3 {
+	if got := farReads(t, path, Options{Until: 20}, 0, pieces(s, all)); len(got) != 3 {
 		t.Errorf("two fragments: %d reads, want 3: %q", len(got), got)
 	}
 	// And a third that covers tile 5 in part: it and the first are read in turns, and nothing twice.
-	writePlane(t, path, Box{{at(300), at(310)}, {at(300), at(310)}})
-	if got := farReads(t, path, 0, pieces(s, all)); len(got) != 4 {
+	if got := farReads(t, path, Options{}, 0, pieces(s, all)); len(got) != 4 {
 		t.Errorf("three fragments: %d reads, want 4: %q", len(got), got)
 	}
 
-	path = filepath.Join(t.TempDir(), "large")
-	plane(t, path, 2048) // 16 tiles of a little over 256 KiB
+	path = corpus.Known(t, "plane-2048") // 16 tiles of a little over 256 KiB
 	s = &Schema{Dims: []Dim{{Domain: Interval{at(0), at(2047)}, Extent: 512},
 		{Domain: Interval{at(0), at(2047)}, Extent: 512}}}
-	got := farReads(t, path, 0, pieces(s, Box{s.Dims[0].Domain, s.Dims[1].Domain}))
+	got := farReads(t, path, Options{}, 0, pieces(s, Box{s.Dims[0].Domain, s.Dims[1].Domain}))
 	if len(got) != 2 {
 		t.Errorf("over 4 MiB: %q", got)
 	}
@@ -251,31 +208,9 @@ func TestNeighboursAreReadAtOnce(t *testing.T) {
 // TestCoordinatesAreReadOnce: what several boxes need of a sparse fragment of a dense array is read once, and less than
 // maxKept of it is held.
 func TestCoordinatesAreReadOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "points")
-	plane(t, path, 1024)
-	ctx := context.Background()
-	a, err := Open(ctx, localFiles(t), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rnd := rand.New(rand.NewPCG(7, 8))
-	var coords, values []byte
-	seen := map[[2]int64]bool{}
-	for range 950 { // 10 tiles
-		at := [2]int64{rnd.Int64N(1024), rnd.Int64N(1024)}
-		if seen[at] {
-			continue
-		}
-		seen[at] = true
-		for _, c := range at {
-			coords = Int32.store(coords, Int32.CoordOf(c))
-		}
-		values = append(values, byte(rnd.Uint32()))
-	}
-	if err := a.WriteSparse(ctx, coords, []Values{{Data: values}}); err != nil {
-		t.Fatal(err)
-	}
-	got := farReads(t, path, 0, pieces(a.Schema, a.Schema.Domain()))
+	path := corpus.Known(t, "plane-points") // 950 points, in 10 tiles
+	s := openLocal(t, path, Options{}).Schema
+	got := farReads(t, path, Options{}, 0, pieces(s, s.Domain()))
 	ends := map[string]int{}
 	count := map[string]int{}
 	for _, line := range got {
@@ -304,12 +239,7 @@ func TestLargeTilesAreAlone(t *testing.T) {
 		t.Skip("counts memory of tiles of 4 MiB; the goroutines are those of TestAheadReadsTheSame")
 	}
 	at := Int32.CoordOf
-	path := filepath.Join(t.TempDir(), "large")
-	plane(t, path, 8192) // tiles of a little over 4 MiB
-	for k := range int64(3) {
-		// in part in each of the first tiles
-		writePlane(t, path, Box{{at(100 * k), at(2040 + 1000*k)}, {at(3), at(3000)}})
-	}
+	path := corpus.Known(t, "plane-4096") // tiles of a little over 4 MiB, over which others lie in part
 	ctx := context.Background()
 	st := &reads{Store: &far{Files: localFiles(t), gap: 1 << 20}}
 	a, err := Open(ctx, st, "far://"+path, Options{})

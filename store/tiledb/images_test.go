@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -166,29 +167,8 @@ func TestCovers(t *testing.T) {
 // merged. One that begins behind the domain is refused.
 func TestImagesEndWithTheDomain(t *testing.T) {
 	ctx, at := context.Background(), Int32.CoordOf
-	path := filepath.Join(t.TempDir(), "a")
-	s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}},
-		Dims: []Dim{{Name: "n", Domain: Interval{at(0), at(4)}, Extent: 3},
-			{Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1},
-			{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
-	if err := Create(path, s); err != nil {
-		t.Fatal(err)
-	}
-	for k, i := range []Interval{{at(0), at(2)}, {at(3), at(4)}} {
-		a, err := Open(ctx, localFiles(t), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := int(i.Hi-i.Lo) + 1
-		if err := a.writeDense(ctx, Box{i, {at(0), at(0)}, {at(0), at(1)}},
-			[]Values{{Data: bytes.Repeat([]byte{byte(k + 1)}, 2*n)}}, uint64(10*k+10), uint64(10*k+10)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a, err := Open(ctx, localFiles(t), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := corpus.Known(t, "ends") // images 0 to 2 are 1, and 3 and 4 are 2
+	a := openLocal(t, path, Options{})
 	last := a.Fragments[1]
 	file := filepath.Join(last.path(), metadataName)
 	b, err := os.ReadFile(file)
@@ -224,37 +204,15 @@ func TestImagesEndWithTheDomain(t *testing.T) {
 // TestImagesOfAnEndlessDomain: a domain along n that has more than the largest int64 of images is
 // read where the images are within that of its beginning.
 func TestImagesOfAnEndlessDomain(t *testing.T) {
-	for _, c := range []struct {
-		n     Interval
-		first Coord
+	for k, c := range []struct {
+		first uint64
 		kind  fault.Kind
-	}{
-		{Interval{0, Uint64.CoordOf(-3)}, 5, 0},
-		{Interval{7, Uint64.CoordOf(-3)}, 1 << 62, 0},
-		{Interval{0, Uint64.CoordOf(-3)}, 1 << 63, fault.Limit},
-	} {
-		path := filepath.Join(t.TempDir(), "a")
-		s := &Schema{Dense: true, Capacity: 4, DimType: Uint64, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}},
-			Dims: []Dim{{Name: "n", Domain: c.n, Extent: 1}, {Name: "y", Domain: Interval{0, 1}, Extent: 2},
-				{Name: "x", Domain: Interval{0, 1}, Extent: 2}}}
-		if err := Create(path, s); err != nil {
-			t.Fatal(err)
-		}
-		a, err := Open(context.Background(), localFiles(t), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := a.Images(0, ""); err != nil {
+	}{{5, 0}, {1 << 62, 0}, {1 << 63, fault.Limit}} {
+		path := corpus.Known(t, fmt.Sprint("endless-", k))
+		if _, err := openLocal(t, path, Options{Since: 2}).Images(0, ""); err != nil {
 			t.Errorf("before anything is written: %v", err)
 		}
-		box := Box{{c.first, c.first + 1}, {0, 1}, {0, 1}}
-		if err := a.WriteDense(context.Background(), box,
-			[]Values{{Data: []byte{1, 2, 3, 4, 5, 6, 7, 8}}}); err != nil {
-			t.Fatal(err)
-		}
-		if a, err = Open(context.Background(), localFiles(t), path, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		a := openLocal(t, path, Options{})
 		m, err := a.Images(0, "")
 		if fault.KindOf(err) != c.kind {
 			t.Errorf("%v: %v", c, err)
@@ -266,7 +224,7 @@ func TestImagesOfAnEndlessDomain(t *testing.T) {
 		got := make([]byte, 4)
 		if err := m.Read(context.Background(), a.NewReader(), got, hi-1,
 			chunk.Box{B1: 1, Y1: 2, X1: 2}); err != nil || !bytes.Equal(got, []byte{5, 6, 7, 8}) ||
-			hi-lo != 2 || m.ID(lo) != fmt.Sprint(uint64(c.first)) {
+			hi-lo != 2 || m.ID(lo) != fmt.Sprint(c.first) {
 			t.Errorf("%v: images %d to %d, %v, called %s: %v", c, lo, hi, got, m.ID(lo), err)
 		}
 	}

@@ -3,10 +3,8 @@ package tiledb
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -41,131 +38,6 @@ type oracleResult struct {
 	Error  string
 	Coords string
 	Attrs  map[string]struct{ Data, Offsets string }
-}
-
-// interopPipelines are all filters that tests write, alone, and pipelines of several.
-func interopPipelines() [][]filter.ID {
-	return [][]filter.ID{{}, {filter.None}, {filter.Zstd}, {filter.ByteShuffle}, {filter.ByteShuffle, filter.Zstd},
-		{filter.Zstd, filter.ByteShuffle, filter.Zstd}}
-}
-
-// interopSchema has an attribute of every datatype that a pipeline takes, in cells of one, of three and of any
-// number of values.
-func interopSchema(dense bool, n int, ids []filter.ID) *Schema {
-	p := filter.Pipeline{MaxChunk: []uint32{48, 300, maxChunk}[n%3]}
-	for _, id := range ids {
-		p.Filters = append(p.Filters, filter.Filter{ID: id, Level: 3, Window: 64})
-	}
-	dims := []Datatype{Int32, Uint16, Int64, Uint8, Int8, Uint64, DatetimeDay}
-	t := dims[n%len(dims)]
-	s := &Schema{Dense: dense, TileOrder: Order(n & 1), CellOrder: Order(n >> 1 & 1), Capacity: 7, DimType: t,
-		Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims: []Dim{{Name: "y", Domain: Interval{t.CoordOf(3), t.CoordOf(14)}, Extent: 4},
-			{Name: "x", Domain: Interval{t.CoordOf(10), t.CoordOf(19)}, Extent: 5}}}
-	// offsets and coordinates by the pipeline too
-	if !dense && n%3 == 0 {
-		s.Coords, s.Offsets = p, p
-	}
-	for t := range numOfFormat3 {
-		for _, values := range []uint32{1, 3, VarLen} {
-			if t == Any && values != VarLen {
-				continue
-			}
-			s.Attrs = append(s.Attrs, Attr{Name: fmt.Sprintf("%v %d", t, values), Type: t, Values: values, Pipeline: p})
-		}
-	}
-	return s
-}
-
-// interopValues makes cells of ascending values.
-func interopValues(s *Schema, cells, from int) []Values {
-	out := make([]Values, len(s.Attrs))
-	for i := range s.Attrs {
-		a, v := &s.Attrs[i], &out[i]
-		k := 0
-		for c := range cells {
-			n := int(a.Values)
-			if a.Var() {
-				v.Offsets = append(v.Offsets, uint64(len(v.Data)))
-				n = 1 + c%3
-			}
-			for range n {
-				k++
-				var b [8]byte
-				binary.LittleEndian.PutUint64(b[:], uint64(from+k/4))
-				v.Data = append(v.Data, b[:a.Type.Size()]...)
-			}
-		}
-	}
-	return out
-}
-
-// writeInterop writes an array of two fragments.
-func writeInterop(t *testing.T, path string, s *Schema) {
-	t.Helper()
-	ctx := context.Background()
-	if err := Create(path, s); err != nil {
-		t.Fatal(err)
-	}
-	var files Files
-	defer files.Close()
-	for n := range 2 {
-		a, err := Open(ctx, &files, path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		box := s.Domain()
-		if n == 1 {
-			box = Box{{s.Dims[0].Domain.Lo + 2, s.Dims[0].Domain.Lo + 8},
-				{s.Dims[1].Domain.Lo + 3, s.Dims[1].Domain.Lo + 7}}
-		}
-		if s.Dense {
-			_, cells, err := a.Shape(box)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = a.writeDense(ctx, box, interopValues(s, cells, 10*n), timeAtCompletion, timeAtCompletion)
-			if err != nil {
-				t.Fatalf("%v: %v", s.Attrs[0].Pipeline, err)
-			}
-			continue
-		}
-		var coords []byte
-		cells := 0
-		walkBox(box, func(at []Coord) {
-			if (int(at[0])*7+int(at[1])*3)%4 == n {
-				return
-			}
-			cells++
-			for _, c := range at {
-				coords = s.DimType.store(coords, c)
-			}
-		})
-		if err := a.WriteSparse(ctx, coords, interopValues(s, cells, 10*n)); err != nil {
-			t.Fatalf("%v: %v", s.Attrs[0].Pipeline, err)
-		}
-	}
-}
-
-// TestTileDBReadsWhatTestsWrite: libtiledb, the newest from PyPI, reads arrays of all datatypes that
-// these tests write as this package does.
-func TestTileDBReadsWhatTestsWrite(t *testing.T) {
-	python := os.Getenv("CHASKI_ORACLE_PYTHON_TILEDB")
-	if python == "" {
-		t.Skip("CHASKI_ORACLE_PYTHON_TILEDB names no Python with tiledb")
-	}
-	dir := t.TempDir()
-	var reads []oracleRead
-	var wants []oracleResult
-	for n, ids := range interopPipelines() {
-		for _, dense := range []bool{true, false} {
-			path := filepath.Join(dir, fmt.Sprintf("%d-%v", n, dense))
-			writeInterop(t, path, interopSchema(dense, n, ids))
-			r, w := ownRead(t, path)
-			reads, wants = append(reads, r), append(wants, w)
-		}
-	}
-	askOracle(t, python, reads, wants)
 }
 
 // TestTileDBReadsTheSame: random boxes of the arrays of the corpus are to libtiledb what they are here.
@@ -224,19 +96,6 @@ func askOracle(t *testing.T, python string, reads []oracleRead, wants []oracleRe
 		}
 	}
 	t.Logf("%d reads", len(reads))
-}
-
-// ownRead reads all of an array, and says what a read of the oracle is to give.
-func ownRead(t *testing.T, path string) (oracleRead, oracleResult) {
-	t.Helper()
-	ctx := context.Background()
-	var files Files
-	defer files.Close()
-	a, err := Open(ctx, &files, path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ownBox(t, a, nil, a.Schema.Domain())
 }
 
 // ownBox reads a box of an array, and says what a read of the oracle is to give.

@@ -58,7 +58,8 @@ func TestUncommittedDoesNotCount(t *testing.T) {
 // TestSchemasWithoutOne: a directory of schemas makes an array, but one must be in it.
 func TestSchemasWithoutOne(t *testing.T) {
 	dir := t.TempDir()
-	if IsArray(dir) {
+	is := func() bool { return isArray(parsed(t, dir), nil) }
+	if is() {
 		t.Error("an empty folder is an array")
 	}
 	if err := os.Mkdir(filepath.Join(dir, "__schema"), 0o755); err != nil {
@@ -66,8 +67,8 @@ func TestSchemasWithoutOne(t *testing.T) {
 	}
 	var files Files
 	defer files.Close()
-	if _, err := Open(context.Background(), &files, dir, Options{}); !IsArray(dir) ||
+	if _, err := Open(context.Background(), &files, dir, Options{}); !is() ||
 		fault.KindOf(err) != fault.Unsupported {
-		t.Errorf("an array: %t, %v", IsArray(dir), err)
+		t.Errorf("an array: %t, %v", is(), err)
 	}
 }

@@ -16,7 +16,7 @@ type Options struct {
 	MaxResult int64
 	// Since and Until open the array as it was at a time: only fragments written from Since to Until count, in
 	// milliseconds since 1970, both included. A consolidated fragment counts if its whole range of time lies in
-	// between. Until 0 means no limit. An array opened like this cannot be written to.
+	// between. Until 0 means no limit.
 	Since, Until uint64
 }
 

@@ -3,70 +3,14 @@ package tiledb
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
-
-// dense or sparse cells of a row of ten: places of single cells, or the first and the last one of a range.
-type rowWrite struct {
-	dense bool
-	at    []int64
-	value byte // of the first cell; those of single cells count up
-}
-
-// writeRow makes a row of ten cells, in tiles of five, as the only image of an array.
-func writeRow(t *testing.T, capacity uint64, writes []rowWrite) *Array {
-	t.Helper()
-	ctx, path, files := context.Background(), filepath.Join(t.TempDir(), "a"), localFiles(t)
-	at := Int32.CoordOf
-	s := &Schema{Dense: true, Capacity: capacity, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims: []Dim{{Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1},
-			{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
-		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()},
-			{Name: "v", Type: Uint8, Values: VarLen, Pipeline: DefaultFilters()}}}
-	if err := Create(path, s); err != nil {
-		t.Fatal(err)
-	}
-	open := func() *Array {
-		a, err := Open(ctx, files, path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	for k, w := range writes {
-		var v Values
-		var coords []byte
-		n := len(w.at)
-		if w.dense {
-			n = int(w.at[1]-w.at[0]) + 1
-		}
-		for i := range n {
-			cell := w.value
-			if !w.dense {
-				cell += byte(i)
-				coords = Int32.store(Int32.store(coords, at(0)), at(w.at[i]))
-			}
-			v.Offsets, v.Data = append(v.Offsets, uint64(i)), append(v.Data, cell)
-		}
-		var err error
-		values, time := []Values{{Data: v.Data}, v}, uint64(10*(k+1))
-		if w.dense {
-			err = open().writeDense(ctx, rowBox(w.at[0], w.at[1]), values, time, time)
-		} else {
-			err = open().writeSparse(ctx, coords, values, time, time)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return open()
-}
 
 // rowBox is a part of the row.
 func rowBox(lo, hi int64) Box {
@@ -97,43 +41,35 @@ func rowText(cells []byte) string {
 	return strings.Join(text, " ")
 }
 
-// The writes, by the capacity of tiles, and what libtiledb 1.6.3 and 2.30 both read of them.
-var underDense = []struct {
-	capacity uint64
-	writes   []rowWrite
-	reads    map[[2]int64]string
-}{
-	{100, []rowWrite{{false, []int64{2, 5, 7}, 50}, {true, []int64{4, 6}, 10}}, map[[2]int64]string{
-		{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 6}: "10 10 10", {5, 5}: "10", {2, 7}: "50 . 10 51 10 52",
-		{4, 7}: "10 10 10 52", {4, 8}: "10 10 10 52 .", {0, 5}: ". . 50 . 10 10"}},
-	{2, []rowWrite{{false, []int64{2, 5, 7}, 50}, {true, []int64{4, 6}, 10}}, map[[2]int64]string{
-		{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 6}: "10 10 10", {4, 7}: "10 10 10 52", {0, 5}: ". . 50 . 10 51"}},
-	{100, []rowWrite{{false, []int64{2, 5, 7}, 50}, {true, []int64{0, 9}, 10}}, map[[2]int64]string{
-		{0, 9}: "10 10 10 10 10 10 10 10 10 10", {2, 7}: "10 10 10 10 10 10"}},
-	{100, []rowWrite{{true, []int64{0, 9}, 1}, {false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6, 8}, 60},
-		{true, []int64{4, 6}, 10}}, map[[2]int64]string{
-		{0, 9}: "1 1 50 1 10 60 61 52 62 1", {4, 6}: "10 10 10", {5, 5}: "10", {2, 7}: "50 1 10 51 10 52",
-		{4, 7}: "10 10 10 52", {4, 8}: "10 60 61 52 62", {0, 5}: "1 1 50 1 10 10"}},
-	{2, []rowWrite{{true, []int64{0, 9}, 1}, {false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6, 8}, 60},
-		{true, []int64{4, 6}, 10}}, map[[2]int64]string{
-		{0, 9}: "1 1 50 1 10 51 10 52 62 1", {4, 8}: "10 10 10 52 62", {0, 5}: "1 1 50 1 10 51"}},
-	{100, []rowWrite{{false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6}, 60}, {true, []int64{4, 6}, 10}},
-		map[[2]int64]string{
-			{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 8}: "10 10 10 52 ."}},
+// What libtiledb 1.6.3 and 2.30 both read of the arrays "row-0", "row-1" and so on of known.zip: rows of ten cells, in
+// tiles of five, that are the only image.
+var underDense = []map[[2]int64]string{
+	{{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 6}: "10 10 10", {5, 5}: "10", {2, 7}: "50 . 10 51 10 52",
+		{4, 7}: "10 10 10 52", {4, 8}: "10 10 10 52 .", {0, 5}: ". . 50 . 10 10"},
+	{{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 6}: "10 10 10", {4, 7}: "10 10 10 52", {0, 5}: ". . 50 . 10 51"},
+	{{0, 9}: "10 10 10 10 10 10 10 10 10 10", {2, 7}: "10 10 10 10 10 10"},
+	{{0, 9}: "1 1 50 1 10 60 61 52 62 1", {4, 6}: "10 10 10", {5, 5}: "10", {2, 7}: "50 1 10 51 10 52",
+		{4, 7}: "10 10 10 52", {4, 8}: "10 60 61 52 62", {0, 5}: "1 1 50 1 10 10"},
+	{{0, 9}: "1 1 50 1 10 51 10 52 62 1", {4, 8}: "10 10 10 52 62", {0, 5}: "1 1 50 1 10 51"},
+	{{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 8}: "10 10 10 52 ."},
+}
+
+func openRow(t *testing.T, k int) *Array {
+	return openLocal(t, corpus.Known(t, fmt.Sprint("row-", k)), Options{})
 }
 
 // TestSparseUnderDense: sparse fragments under later dense ones show where TileDB's own library
 // lets them show. Windows of an image are cut out of what all of it is.
 func TestSparseUnderDense(t *testing.T) {
 	ctx := context.Background()
-	for k, c := range underDense {
-		a := writeRow(t, c.capacity, c.writes)
-		for box, want := range c.reads {
+	for k, reads := range underDense {
+		a := openRow(t, k)
+		for box, want := range reads {
 			if got := readRow(t, a, box[0], box[1]); got != want {
 				t.Errorf("%d, %v: %s, want %s", k, box, got, want)
 			}
 		}
-		all := c.reads[[2]int64{0, 9}]
+		all := reads[[2]int64{0, 9}]
 		m, err := a.Images(0, "y x")
 		if err != nil {
 			t.Fatal(err)
@@ -167,8 +103,8 @@ func TestSparseUnderDenseIsForeseen(t *testing.T) {
 	race.SkipCovered(t)
 	ctx := context.Background()
 	exactly := 0
-	for _, c := range underDense {
-		a := writeRow(t, c.capacity, c.writes)
+	for k := range underDense {
+		a := openRow(t, k)
 		for lo := range int64(10) {
 			for hi := lo; hi < 10; hi++ {
 				made, seen := &reads{Store: localFiles(t)}, &reads{}

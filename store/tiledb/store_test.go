@@ -61,9 +61,8 @@ func TestFragmentsOfLinksWithoutSlash(t *testing.T) {
 // TestLinksOfFragments: fragments may lie elsewhere, behind links. Where a link leads nowhere, or
 // to itself, the array is not all there.
 func TestLinksOfFragments(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	a := several(t, path, [3]uint64{10, 20, 30})
-	want := everything(t, a)
+	a, _ := several(t)
+	path, want := a.uri, everything(t, a)
 	moved, away := a.Fragments[1].path(), filepath.Join(t.TempDir(), "away")
 	if err := os.Rename(moved, away); err != nil {
 		t.Fatal(err)

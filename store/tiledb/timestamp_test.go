@@ -9,81 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/chaski-eo/chaski/store/tiledb/filter"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
-
-// timed writes an array with fragments of the times 10, 20, 30 and 40, and one of 15 to 30 that is
-// consolidated of those in between, which are left where they are.
-func timed(t *testing.T, path string, dense bool) {
-	t.Helper()
-	ctx := context.Background()
-	s := interopSchema(dense, 0, []filter.ID{filter.Zstd})
-	s.Attrs = s.Attrs[:8]
-	if err := Create(path, s); err != nil {
-		t.Fatal(err)
-	}
-	files := &Files{}
-	defer files.Close()
-	for n := range 4 {
-		a, err := Open(ctx, files, path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lo := func(d, by int) Coord { return s.Dims[d].Domain.Lo + Coord(by) }
-		box := Box{{lo(0, n), lo(0, n+5)}, {lo(1, 2*n), lo(1, 2*n+3)}}
-		at := uint64(10 * (n + 1))
-		if dense {
-			err = a.writeDense(ctx, box, interopValues(s, 24, 100*n), at, at)
-		} else {
-			var coords []byte
-			walkBox(box, func(at []Coord) {
-				for _, c := range at {
-					coords = s.DimType.store(coords, c)
-				}
-			})
-			err = a.writeSparse(ctx, coords, interopValues(s, 24, 100*n), at, at)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	a, err := Open(ctx, files, path, Options{Since: 15, Until: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.o.Since, a.o.Until = 0, 0 // it may write
-	if dense {
-		err = joinDense(ctx, a, 15, 30)
-	} else {
-		err = joinSparse(ctx, a, 15, 30)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// joinDense writes the cells of a dense array as one fragment, which hides the fragments of this range of time.
-func joinDense(ctx context.Context, a *Array, from, to uint64) error {
-	box := a.NonEmpty()
-	values := make([]Values, len(a.Schema.Attrs))
-	for i := range values {
-		var err error
-		if values[i], err = a.NewReader().Dense(ctx, i, box); err != nil {
-			return err
-		}
-	}
-	return a.writeDense(ctx, box, values, from, to)
-}
-
-// joinSparse writes the cells of a sparse array as one fragment, which hides the fragments of this range
-// of time.
-func joinSparse(ctx context.Context, a *Array, from, to uint64) error {
-	cells, err := a.NewReader().Sparse(ctx, sequence(len(a.Schema.Attrs)), a.Schema.Domain())
-	if err != nil {
-		return err
-	}
-	return a.writeSparse(ctx, cells.Coords, cells.Values, from, to)
-}
 
 // times are ranges, and the times of the fragments that are in them.
 var times = []struct {
@@ -103,8 +30,7 @@ func TestOpeningAtATime(t *testing.T) {
 	files := &Files{}
 	defer files.Close()
 	for _, dense := range []bool{true, false} {
-		path := filepath.Join(t.TempDir(), "all")
-		timed(t, path, dense)
+		path := corpus.Known(t, map[bool]string{true: "times-dense", false: "times-sparse"}[dense])
 		prints := map[string][]string{}
 		for i, c := range times {
 			alone := filepath.Join(t.TempDir(), "alone")
@@ -182,8 +108,7 @@ func TestTileDBOpensAtTheSameTime(t *testing.T) {
 	files := &Files{}
 	defer files.Close()
 	for _, dense := range []bool{true, false} {
-		path := filepath.Join(t.TempDir(), "all")
-		timed(t, path, dense)
+		path := corpus.Known(t, map[bool]string{true: "times-dense", false: "times-sparse"}[dense])
 		for _, c := range times {
 			if c.until == 0 { // there is no such range to ask for
 				continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // merging is a Store in whose midst others merge an array: when the first fragment's metadata is opened.
@@ -31,11 +32,10 @@ func (m *merging) Open(ctx context.Context, uri string) (source.Reader, error) {
 func TestOpeningWhileOthersMerge(t *testing.T) {
 	ctx := context.Background()
 	for _, left := range []bool{false, true} {
-		path := filepath.Join(t.TempDir(), "a")
-		a := several(t, path, [3]uint64{10, 20, 30})
+		a, merged := several(t)
 		want := everything(t, a)
 		st := &merging{Store: localFiles(t), merge: func() {
-			if err := joinDense(ctx, a, 10, 30); err != nil {
+			if err := os.Rename(merged, filepath.Join(a.uri, "__10_30_00000000000000000000000000000004")); err != nil {
 				t.Error(err)
 			}
 			for _, f := range a.Fragments { // they go file by file
@@ -49,7 +49,7 @@ func TestOpeningWhileOthersMerge(t *testing.T) {
 				}
 			}
 		}}
-		now, err := Open(ctx, st, path, Options{})
+		now, err := Open(ctx, st, a.uri, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,38 +92,21 @@ func (v *vanishing) Open(ctx context.Context, uri string) (source.Reader, error)
 // footer.
 func TestOpeningWhileMergedOnesGo(t *testing.T) {
 	ctx := context.Background()
-	path, files := filepath.Join(t.TempDir(), "a"), localFiles(t)
-	at := DatetimeDay.CoordOf
-	s := &Schema{Capacity: 4, DimType: DatetimeDay, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims:  []Dim{{Name: "day", Domain: Interval{at(-50), at(49)}, Extent: 10}},
-		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
-	if err := Create(path, s); err != nil {
-		t.Fatal(err)
+	path := corpus.Known(t, "days")
+	a := openLocal(t, path, Options{})
+	var days []byte
+	for _, day := range []int64{-20, 0, 20} {
+		days = DatetimeDay.store(days, DatetimeDay.CoordOf(day))
 	}
-	open := func(st Store) *Array {
-		a, err := Open(ctx, st, path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	for k := range 3 {
-		time := uint64(10 * (k + 1))
-		if err := open(files).writeSparse(ctx, DatetimeDay.store(nil, at(int64(20*k-20))),
-			[]Values{{Data: []byte{byte(k)}}}, time, time); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a := open(files)
-	want := everything(t, a)
-	if err := joinSparse(ctx, a, 10, 30); err != nil {
-		t.Fatal(err)
-	}
+	want := []Values{{Data: []byte{0, 1, 2}}, {Data: days}}
 	st := &vanishing{Store: localFiles(t), opened: map[string]bool{}}
-	for _, f := range a.Fragments {
+	for _, f := range a.Hidden {
 		st.gone = append(st.gone, f.path())
 	}
-	now := open(st)
+	now, err := Open(ctx, st, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := everything(t, now); !st.went || !slices.EqualFunc(got, want, sameValues) {
 		t.Errorf("%d fragments, %v, want %v", len(now.Fragments), got, want)
 	}

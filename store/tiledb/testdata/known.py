@@ -15,15 +15,61 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from write16 import BIT_SHUFFLE, ROW_MAJOR, ZSTD, Attr, Library, Pipeline, Schema, Write
+from write16 import (
+    BIT_SHUFFLE,
+    CHAR,
+    ROW_MAJOR,
+    UINT64,
+    UNORDERED,
+    VAR,
+    ZSTD,
+    Attr,
+    Cell,
+    Library,
+    Pipeline,
+    Schema,
+    Write,
+    cells_of,
+)
 
-INT32, FLOAT32, UINT8, UINT16, UINT32 = 0, 2, 6, 8, 9
+INT32, FLOAT32, UINT8, UINT16, UINT32, DAY = 0, 2, 6, 8, 9, 20
 BYTE_SHUFFLE = BIT_SHUFFLE + 1
 PACKED: Pipeline = (300, [(BYTE_SHUFFLE, None), (ZSTD, 1)])
 RAW: Pipeline = (None, [])
 Box = list[tuple[int, int]]
+# The two attributes of the arrays with times.
+BYTE_AND_TEXT = [Attr("a", UINT8, 1, PACKED), Attr("v", CHAR, VAR, PACKED)]
+
+
+def dense(box: Box, rows: list[list[bytes]]) -> Write:
+    """Makes a write of a box."""
+    return Write(ROW_MAJOR, [], box, rows)
+
+
+def sparse(cells: list[tuple[Cell, list[bytes]]]) -> Write:
+    """Makes a write of single cells."""
+    return Write(UNORDERED, [p for p, _ in cells], None, [row for _, row in cells])
+
+
+def fill(s: Schema, box: Box, rows: dict[Cell, list[bytes]]) -> Write:
+    """Makes a write of a box; cells that rows lacks are as if they were not written."""
+    return dense(box, [rows.get(p) or [a.fill() for a in s.attrs] for p in cells_of(box)])
+
+
+def blocks(box: Box, block: int, seed: int) -> Write:
+    """Makes a write of a plane of bytes: each block of so many bytes along x has one value."""
+    (top, bottom), (left, right) = box
+    rows = []
+    for y in range(top, bottom + 1):
+        line = (
+            bytes([(y // block * 31 + x * 7 + seed) % 251]) * block
+            for x in range(right // block + 1)
+        )
+        rows.append(b"".join(line)[left : right + 1])
+    return dense(box, [[b"".join(rows)]])
 
 
 class Known:
@@ -168,6 +214,119 @@ class Known:
         )
         self.lib.create(str(self.folder / "float32").encode(), s)
 
+    def timed(self, name: str, s: Schema, writes: list[tuple[int, int, Write]]) -> None:
+        """Makes an array whose fragments have the times that their names say."""
+        folder = self.folder / name
+        self.lib.create(str(folder).encode(), s)
+        there = set(folder.iterdir())
+        for n, (start, end, write) in enumerate(writes):
+            self.lib.write(str(folder).encode(), s, write)
+            (new,) = (f for f in folder.iterdir() if f not in there and f.is_dir())
+            there.add(new.rename(folder / f"__{start}_{end}_{n:032x}"))
+
+    def times(self) -> None:
+        """Makes fragments of the times 10 to 40, and of 15 to 30 one with the cells of 10 to 30.
+
+        Fragment k has, in the rows 3 k to 3 k + 8 and the columns k to 7, k and k + 1 letters.
+        """
+        grid = [("y", 0, 19, 4), ("x", 0, 9, 5)]
+        for name, is_dense in (("times-dense", True), ("times-sparse", False)):
+            s = Schema(is_dense, INT32, 0, 0, 7, grid, BYTE_AND_TEXT, None, None, None)
+            model: dict[Cell, list[bytes]] = {}
+            writes = []
+            for k in range(4):
+                box = [(3 * k, 3 * k + 8), (k, 7)]
+                rows = {p: [bytes([k]), b"abcd"[: k + 1]] for p in cells_of(box)}
+                one = fill(s, box, rows) if is_dense else sparse(list(rows.items()))
+                writes.append((10 * k + 10, 10 * k + 10, one))
+                if k < 3:
+                    model |= rows
+            whole = [(0, 14), (0, 7)]
+            joined = fill(s, whole, model) if is_dense else sparse(list(model.items()))
+            self.timed(name, s, [*writes, (15, 30, joined)])
+        # The days -20, 0 and 20, of which one write has all.
+        byte = [Attr("a", UINT8, 1, PACKED)]
+        s = Schema(False, DAY, 0, 0, 4, [("day", -50, 49, 10)], byte, None, None, None)
+        days = [((20 * k - 20,), [bytes([k])]) for k in range(3)]
+        writes = [(10 * k + 10, 10 * k + 10, sparse([cell])) for k, cell in enumerate(days)]
+        self.timed("days", s, [*writes, (10, 30, sparse(days))])
+
+    def rows(self) -> None:
+        """Makes rows of ten cells, sparse fragments under dense ones: underDense of the tests."""
+        first, last, every = (2, 5, 7), range(4, 7), range(10)
+        many: list[tuple[int, Sequence[int]]] = [
+            (1, every),
+            (50, first),
+            (60, (5, 6, 8)),
+            (10, last),
+        ]
+        for n, (capacity, writes) in enumerate(
+            [
+                (100, [(50, first), (10, last)]),
+                (2, [(50, first), (10, last)]),
+                (100, [(50, first), (10, every)]),
+                (100, many),
+                (2, many),
+                (100, [(50, first), (60, (5, 6)), (10, last)]),
+            ]
+        ):
+            dims = [("y", 0, 0, 1), ("x", 0, 9, 5)]
+            attrs = [Attr("a", UINT8, 1, PACKED), Attr("v", UINT8, VAR, PACKED)]
+            s = Schema(True, INT32, 0, 0, capacity, dims, attrs, None, None, None)
+            made = []
+            for k, (value, x) in enumerate(writes):
+                if isinstance(x, range):  # of one value
+                    box = [(0, 0), (x[0], x[-1])]
+                    write = dense(box, [[bytes([value])] * 2 for _ in x])
+                else:  # the values of single cells count up
+                    write = sparse([((0, c), [bytes([value + i])] * 2) for i, c in enumerate(x)])
+                made.append((10 * k + 10, 10 * k + 10, write))
+            self.timed(f"row-{n}", s, made)
+
+    def edges(self) -> None:
+        """Makes arrays at the ends of what dimensions and names can be."""
+        byte = [Attr("a", UINT8, 1, RAW)]
+        dims = [("n", 0, 4, 3), ("y", 0, 0, 1), ("x", 0, 1, 2)]
+        writes = [
+            ([(lo, hi), (0, 0), (0, 1)], [[bytes([k])]] * n)
+            for k, lo, hi, n in ((1, 0, 2, 6), (2, 3, 4, 4))
+        ]
+        self.array("ends", dims, byte, writes)
+        for k, (low, n) in enumerate([(0, 5), (7, 2**62), (0, 2**63)]):
+            dims = [("n", low, 2**64 - 3, 1), ("y", 0, 1, 2), ("x", 0, 1, 2)]
+            s = Schema(True, UINT64, 0, 0, 4, dims, byte, None, None, None)
+            box = [(n, n + 1), (0, 1), (0, 1)]
+            self.timed(f"endless-{k}", s, [(1, 1, dense(box, [[bytes([i])] for i in range(1, 9)]))])
+        odd = [{"a": 1, "a_var": 1}, {"a": 1, "a_var": VAR}, {"_a": 1, "..": 1}]
+        for k, names in enumerate(odd):
+            attrs = [Attr(name, UINT8, values, RAW) for name, values in sorted(names.items())]
+            rows = [[bytes([i + 1]) for i in range(len(attrs))], [b"\t"] * len(attrs)]
+            self.array(f"names-{k}", [("x", 0, 1, 2)], attrs, [([(0, 1)], rows)])
+
+    def planes(self) -> None:
+        """Makes planes of tiles that take a little more than their bytes: they have no filters."""
+
+        def plane(name: str, side: int, tiles: int, boxes: list[Box], *more: Write) -> None:
+            dims = [(d, 0, side - 1, side // tiles) for d in "yx"]
+            s = Schema(True, INT32, 0, 0, 100, dims, [Attr("a", UINT8, 1, RAW)], None, None, None)
+            whole = [(0, side - 1), (0, side - 1)]
+            writes = [*(blocks(box, 64, k) for k, box in enumerate([whole, *boxes])), *more]
+            self.timed(name, s, [(10 * k + 10, 10 * k + 10, w) for k, w in enumerate(writes)])
+
+        plane("plane", 1024, 4, [[(512, 1023), (512, 1023)], [(300, 310), (300, 310)]])
+        spread = ((37 * i % 1024, 91 * i % 1024) for i in range(950))
+        plane("plane-points", 1024, 4, [], sparse([(p, [bytes([sum(p) % 251])]) for p in spread]))
+        plane("plane-2048", 2048, 4, [])
+        parts: list[Box] = [[(100 * k, 2040 + 1000 * k), (3, 3000)] for k in range(3)]
+        plane("plane-4096", 4096, 2, [[(top, min(bottom, 4095)), x] for (top, bottom), x in parts])
+
+
+def pack(folder: Path, archive: str) -> None:
+    """Puts the files of a folder into a ZIP."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_BZIP2, compresslevel=9) as z:
+        for f in sorted(f for f in folder.rglob("*") if f.is_file()):
+            z.write(f, f.relative_to(folder).as_posix())
+
 
 def main() -> None:
     """Runs the command line."""
@@ -177,10 +336,11 @@ def main() -> None:
         known.cubes()
         known.images()
         known.others()
-        files = sorted(f for f in folder.rglob("*") if f.is_file())
-        with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_BZIP2, compresslevel=9) as z:
-            for f in files:
-                z.write(f, f.relative_to(folder).as_posix())
+        known.times()
+        known.rows()
+        known.edges()
+        known.planes()
+        pack(folder, sys.argv[2])
 
 
 if __name__ == "__main__":

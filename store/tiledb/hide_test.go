@@ -1,43 +1,36 @@
 package tiledb
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// several makes a dense array of three fragments, that lie over each other, of some times.
-func several(t *testing.T, path string, times [3]uint64) *Array {
+// joined is a fragment of the array "times-dense" that has the cells of the times 10 to 30.
+const joined = "__15_30_00000000000000000000000000000004"
+
+// several opens an array of three dense fragments that lie over each other, and returns the path of one that has the
+// cells of all three.
+func several(t *testing.T) (a *Array, merged string) {
 	t.Helper()
-	ctx := context.Background()
-	at := Int32.CoordOf
-	s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims: []Dim{{Name: "y", Domain: Interval{at(0), at(19)}, Extent: 4},
-			{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
-		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()},
-			{Name: "v", Type: Char, Values: VarLen, Pipeline: DefaultFilters()}}}
-	if err := Create(path, s); err != nil {
+	path := corpus.Known(t, "times-dense")
+	merged = filepath.Join(t.TempDir(), joined)
+	last := filepath.Join(path, "__40_40_00000000000000000000000000000003")
+	if err := errors.Join(os.Rename(filepath.Join(path, joined), merged), os.RemoveAll(last)); err != nil {
 		t.Fatal(err)
 	}
-	files := localFiles(t)
-	a, err := Open(ctx, files, path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, time := range times {
-		box := Box{{at(int64(3 * k)), at(int64(3*k + 9))}, {at(int64(k)), at(7)}}
-		var values [2]Values
-		walkBox(box, func([]Coord) {
-			values[0].Data = append(values[0].Data, byte(k))
-			values[1].Offsets = append(values[1].Offsets, uint64(len(values[1].Data)))
-			values[1].Data = append(values[1].Data, "abc"[:k+1]...)
-		})
-		if err := a.writeDense(ctx, box, values[:], time, time); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a, err = Open(ctx, files, path, Options{})
+	return openLocal(t, path, Options{}), merged
+}
+
+// openLocal opens a local array.
+func openLocal(t *testing.T, path string, o Options) *Array {
+	t.Helper()
+	a, err := Open(t.Context(), localFiles(t), path, o)
 	if err != nil {
 		t.Fatal(err)
 	}

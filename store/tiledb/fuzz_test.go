@@ -3,6 +3,7 @@ package tiledb
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -13,250 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
-
-// model is what an array should hold: cells by their coordinates.
-type model struct {
-	s      *Schema
-	cells  map[string][]string // of every attribute
-	sparse bool                // the last write was of single cells
-}
-
-func cellKey(at []Coord) string { return fmt.Sprint(at) }
-
-func drawPipeline(t *rapid.T, label string) filter.Pipeline {
-	ids := []filter.ID{filter.Zstd, filter.ByteShuffle, filter.None}
-	p := filter.Pipeline{MaxChunk: rapid.SampledFrom([]uint32{40, 500, maxChunk}).Draw(t, label+" chunk")}
-	for range rapid.IntRange(0, 3).Draw(t, label+" filters") {
-		p.Filters = append(p.Filters, filter.Filter{ID: rapid.SampledFrom(ids).Draw(t, label), Level: 1})
-	}
-	return p
-}
-
-func drawSchema(t *rapid.T) *Schema {
-	s := &Schema{Dense: rapid.Bool().Draw(t, "dense"), TileOrder: Order(rapid.IntRange(0, 1).Draw(t, "tile order")),
-		CellOrder: Order(rapid.IntRange(0, 1).Draw(t, "cell order")),
-		Capacity:  uint64(rapid.IntRange(1, 20).Draw(t, "capacity")),
-		DimType: rapid.SampledFrom([]Datatype{Int8, Uint8, Int16, Uint16, Int32, Uint32, Int64, Uint64,
-			DatetimeDay}).Draw(t, "dims")}
-	s.Coords, s.Offsets = drawPipeline(t, "coords"), drawPipeline(t, "offsets")
-	for d := range rapid.IntRange(1, 3).Draw(t, "n dims") {
-		lo := int64(rapid.IntRange(-100, 10).Draw(t, "lo"))
-		if s.DimType.unsigned() {
-			lo = max(lo, 0)
-		}
-		n := int64(rapid.IntRange(1, 12).Draw(t, "n"))
-		s.Dims = append(s.Dims, Dim{Name: fmt.Sprint("d", d), Domain: Interval{s.DimType.CoordOf(lo),
-			s.DimType.CoordOf(lo + n - 1)},
-			Extent: uint64(rapid.Int64Range(1, n).Draw(t, "extent"))})
-	}
-	for i := range rapid.IntRange(1, 3).Draw(t, "n attrs") {
-		a := Attr{Name: fmt.Sprint("a ", i), Type: Datatype(rapid.IntRange(0, int(numOfFormat3)-1).Draw(t, "type")),
-			Values: uint32(rapid.SampledFrom([]uint32{1, 1, 3, VarLen}).Draw(t, "values"))}
-		if a.Type == Any {
-			a.Values = VarLen
-		}
-		a.Pipeline = drawPipeline(t, "attr")
-		s.Attrs = append(s.Attrs, a)
-	}
-	return s
-}
-
-// drawCell draws a cell of an attribute.
-func drawCell(t *rapid.T, a *Attr) string {
-	n := int(a.Values)
-	if a.Var() {
-		n = rapid.IntRange(0, 3).Draw(t, "length")
-	}
-	return string(rapid.SliceOfN(rapid.Byte(), n*a.Type.Size(), n*a.Type.Size()).Draw(t, "cell"))
-}
-
-// join makes the values of attribute i of some cells.
-func joinCells(a *Attr, cells []string) (v Values) {
-	for _, c := range cells {
-		if a.Var() {
-			v.Offsets = append(v.Offsets, uint64(len(v.Data)))
-		}
-		v.Data = append(v.Data, c...)
-	}
-	return v
-}
-
-// walkBox calls f for all coordinates of a box, in row-major order.
-func walkBox(b Box, f func(at []Coord)) {
-	at := make([]Coord, len(b))
-	for d := range at {
-		at[d] = b[d].Lo
-	}
-	for {
-		f(at)
-		d := len(at) - 1
-		for ; d >= 0; d-- {
-			if at[d]++; at[d] <= b[d].Hi {
-				break
-			}
-			at[d] = b[d].Lo
-		}
-		if d < 0 {
-			return
-		}
-	}
-}
-
-func drawBox(t *rapid.T, s *Schema) Box {
-	b := make(Box, len(s.Dims))
-	for d, dim := range s.Dims {
-		n := uint64(dim.Domain.Hi - dim.Domain.Lo)
-		lo := rapid.Uint64Range(0, n).Draw(t, "lo")
-		hi := rapid.Uint64Range(lo, n).Draw(t, "hi")
-		b[d] = Interval{dim.Domain.Lo + Coord(lo), dim.Domain.Lo + Coord(hi)}
-	}
-	return b
-}
-
-// write writes some cells, drawn, to the array and to the model.
-func (m *model) write(t *rapid.T, a *Array) {
-	s, ctx := m.s, context.Background()
-	// After a sparse fragment no dense one: TestSparseUnderDense has those.
-	dense := s.Dense && !m.sparse && rapid.IntRange(0, 3).Draw(t, "dense write") > 0
-	m.sparse = !dense
-	cells := make([][]string, len(s.Attrs))
-	var raw []byte
-	add := func(at []Coord) {
-		row := make([]string, len(s.Attrs))
-		for i := range s.Attrs {
-			row[i] = drawCell(t, &s.Attrs[i])
-			cells[i] = append(cells[i], row[i])
-		}
-		m.cells[cellKey(at)] = row
-		for _, c := range at {
-			raw = s.DimType.store(raw, c)
-		}
-	}
-	box := drawBox(t, s)
-	if dense {
-		walkBox(box, add)
-	} else {
-		seen := map[string][]Coord{}
-		for range rapid.IntRange(1, 30).Draw(t, "cells") {
-			at := make([]Coord, len(box))
-			for d, i := range drawBox(t, s) {
-				at[d] = i.Lo
-			}
-			seen[cellKey(at)] = at
-		}
-		for _, k := range slices.Sorted(maps.Keys(seen)) {
-			add(seen[k])
-		}
-	}
-	values := make([]Values, len(s.Attrs))
-	for i := range values {
-		values[i] = joinCells(&s.Attrs[i], cells[i])
-	}
-	var err error
-	if dense {
-		err = a.writeDense(ctx, box, values, timeAtCompletion, timeAtCompletion)
-	} else {
-		err = a.WriteSparse(ctx, raw, values)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// check reads a box and compares it with the model.
-func (m *model) check(t *rapid.T, a *Array, box Box) {
-	s, ctx := m.s, context.Background()
-	want := make([][]string, len(s.Attrs))
-	var coords []byte
-	n := 0
-	walkBox(box, func(at []Coord) {
-		row, ok := m.cells[cellKey(at)]
-		if !ok && !s.Dense {
-			return
-		}
-		n++
-		for _, c := range at {
-			coords = s.DimType.store(coords, c)
-		}
-		for i := range s.Attrs {
-			cell := strings.Repeat(string(s.Attrs[i].Type.fill()), max(1, int(int32(s.Attrs[i].Values))))
-			if ok {
-				cell = row[i]
-			}
-			want[i] = append(want[i], cell)
-		}
-	})
-	r := a.NewReader()
-	var attrs []int
-	for i := range s.Attrs {
-		attrs = append(attrs, i)
-	}
-	var got []Values
-	if s.Dense {
-		for i := range s.Attrs {
-			v, err := r.Dense(ctx, i, box)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, v)
-		}
-	} else {
-		c, err := r.Sparse(ctx, attrs, box)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.N != n || string(c.Coords) != string(coords) {
-			t.Fatalf("%d cells %x, want %d %x", c.N, c.Coords, n, coords)
-		}
-		got = c.Values
-	}
-	for i := range s.Attrs {
-		w := joinCells(&s.Attrs[i], want[i])
-		if string(got[i].Data) != string(w.Data) || !slices.Equal(got[i].Offsets, w.Offsets) {
-			t.Fatalf("attribute %d of %v: %x %v, want %x %v", i, s.Attrs[i], got[i].Data,
-				got[i].Offsets, w.Data, w.Offsets)
-		}
-	}
-}
-
-// TestWrittenIsRead: arrays of any schema, with fragments over each other, give what was written last, and are without
-// fault.
-func TestWrittenIsRead(t *testing.T) {
-	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		path := filepath.Join(t.TempDir(), fmt.Sprint("array", n))
-		s := drawSchema(rt)
-		m := &model{s: s, cells: map[string][]string{}}
-		if err := Create(path, s); err != nil {
-			rt.Fatal(err)
-		}
-		var files Files
-		defer files.Close()
-		open := func() *Array {
-			a, err := Open(context.Background(), &files, path, Options{})
-			if err != nil {
-				rt.Fatal(err)
-			}
-			return a
-		}
-		for range rapid.IntRange(0, 4).Draw(rt, "writes") {
-			m.write(rt, open())
-		}
-		a := open()
-		for range 4 {
-			m.check(rt, a, drawBox(rt, s))
-		}
-		m.check(rt, a, s.Domain())
-		if _, err := a.Verify(context.Background()); err != nil {
-			rt.Fatal(err)
-		}
-	})
-}
 
 // TestSchemasThatAreRefused: schemas that make no sense are refused.
 func TestSchemasThatAreRefused(t *testing.T) {
@@ -470,11 +230,15 @@ func FuzzRTree(f *testing.F) {
 	for _, l := range testArrays(f) {
 		if a := l.open(f); !a.Schema.Dense && len(a.Schema.Dims) == 2 && a.Schema.DimType == Int32 {
 			for _, fr := range a.Fragments {
-				tree, err := a.rtree(context.Background(), fr)
+				r, err := a.store.Open(context.Background(), fr.uri+"/"+metadataName)
 				if err != nil {
 					f.Fatal(err)
 				}
-				f.Add(appendTree(nil, a.Schema, tree.levels[len(tree.levels)-1]), fr.Tiles, int32(10), int32(60))
+				tree, err := openGeneric(context.Background(), r, a.key, rtreePart, fr.foot.rtree, fr.foot.start, 1<<20)
+				if err = errors.Join(err, r.Close()); err != nil {
+					f.Fatal(err)
+				}
+				f.Add(tree, fr.Tiles, int32(10), int32(60))
 			}
 		}
 	}
@@ -522,43 +286,6 @@ func FuzzAttribute(f *testing.F) {
 		files[names[i]] = b
 		fuzzArray(t, files)
 	})
-}
-
-// TestNamesOfAttributes reads attributes whose names look like those of other files.
-func TestNamesOfAttributes(t *testing.T) {
-	for _, attrs := range []map[string]uint32{
-		{"a": 1, "a_var": 1}, {"a": 1, "a_var": VarLen}, {"__attr": 1, "_a": 1, "..": 1},
-	} {
-		at := Int32.CoordOf
-		s := &Schema{Dense: true, Capacity: 4, DimType: Int32,
-			Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
-		var values []Values
-		for _, name := range slices.Sorted(maps.Keys(attrs)) {
-			s.Attrs = append(s.Attrs, Attr{Name: name, Type: Uint8, Values: attrs[name]})
-			v := Values{Data: []byte{byte(len(s.Attrs)), 9}}
-			if attrs[name] == VarLen {
-				v.Offsets = []uint64{0, 1}
-			}
-			values = append(values, v)
-		}
-		path := filepath.Join(t.TempDir(), "a")
-		if err := Create(path, s); err != nil {
-			t.Fatalf("%v: %v", attrs, err)
-		}
-		a, err := Open(t.Context(), localFiles(t), path, Options{})
-		if err == nil {
-			err = a.WriteDense(t.Context(), s.Domain(), values)
-		}
-		if err == nil {
-			a, err = Open(t.Context(), localFiles(t), path, Options{})
-		}
-		if err != nil {
-			t.Fatalf("%v: %v", attrs, err)
-		}
-		if got := everything(t, a); !slices.EqualFunc(got, values, sameValues) {
-			t.Errorf("%v: %v, want %v", attrs, got, values)
-		}
-	}
 }
 
 // FuzzBox parses any sub-array of real arrays: it is refused, or its intervals lie in the domain, and written back they
