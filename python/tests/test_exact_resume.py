@@ -197,8 +197,6 @@ def test_every_row_after_kills(
     undisturbed: list[Rows],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if (name, form) == ("transformers", "weights"):
-        pytest.skip("Trainer finds its step in the epoch anew, and keeps no state with weights")
     for module in MODULES[name]:
         if importlib.util.find_spec(module.split(".")[0]) is None:
             pytest.skip(f"needs {module}")

@@ -130,8 +130,10 @@ class Model(torch.nn.Module):
         return {"loss": (self.weight - image.float().mean()) ** 2}
 
 
-def hugging_face(folder: Path, out: Path, prepared: bool = False, **options: Any) -> Any:
-    """Returns a Trainer of a new model."""
+def hugging_face(
+    folder: Path, out: Path, model: Model | None = None, prepared: bool = False, **options: Any
+) -> Any:
+    """Returns a Trainer of a model, by default a new one."""
     transformers = pytest.importorskip("transformers", reason="needs transformers and accelerate")
     pytest.importorskip("accelerate", reason="needs transformers and accelerate")
     from accelerate.data_loader import DataLoaderShard
@@ -146,7 +148,7 @@ def hugging_face(folder: Path, out: Path, prepared: bool = False, **options: Any
     common = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
     when = {"num_train_epochs": EPOCHS, "save_strategy": "steps", "save_steps": 1}
     args = transformers.TrainingArguments(str(out), **{**common, **when, **options})
-    return Trainer(Model(), args)
+    return Trainer(model or Model(), args)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +172,56 @@ def test_every_checkpoint_of_trainer_resumes(chips, tmp_path, options):  # noqa:
         rest.train(resume_from_checkpoint=str(path))
         first = done // updates * STEPS + done % updates * accumulate
         assert rest.model.seen == whole[first:], path.name
+
+
+class Weighing(Model):
+    """Changes the weights of samples meanwhile."""
+
+    loader: chaski.Loader
+
+    def __init__(self, folder: Path, done: int) -> None:
+        super().__init__()
+        self.folder, self.done = folder, done
+
+    def forward(self, image: Any, sample: Any, valid: Any, **_: Any) -> dict[str, Any]:
+        loader, step = self.loader, self.done + len(self.seen)
+        scores = loader.scores(self.folder)
+        scores.add({"sample": sample, "valid": valid}, (sample * 5 + step) % 7 + 0.1)
+        if step % 5 == 1:
+            ahead = (step // STEPS - loader.epoch) * STEPS + step % STEPS + 6  # not asked for yet
+            loader.reweight(scores.weights() ** 3, ahead, folder=self.folder)
+        return super().forward(image, sample, valid)
+
+
+@pytest.mark.parametrize("options", [{}, {"restore_callback_states_from_checkpoint": True}])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_trainer_resumes_weights_and_means(
+    chips: Any,  # noqa: F811
+    tmp_path: Path,
+    accumulate: int,
+    options: dict[str, Any],
+) -> None:
+    def train(done: int, checkpoint: str | None, **more: Any) -> tuple[Any, Any]:
+        more |= {"gradient_accumulation_steps": accumulate, **options}
+        model = Weighing(tmp_path / "w", done)
+        trainer = hugging_face(chips[0], tmp_path / "out", model, **more)
+        data = trainer.get_train_dataloader()
+        trainer.get_train_dataloader = lambda: data
+        model.loader = data.dataset.loader
+        trainer.add_callback(chaski.torch.trainer_callback())
+        trainer.train(resume_from_checkpoint=checkpoint)
+        return model.seen, model.loader.scores(tmp_path / "w").means.tolist()
+
+    whole, means = train(0, None)
+    with dataset(chips[0]) as d:
+        order = [b["sample"][b["valid"]].tolist() for _ in range(EPOCHS) for b in d]
+    assert whole[:7] == order[:7] and whole[7:] != order[7:]
+    updates = -(-STEPS // accumulate)
+    found = sorted(tmp_path.glob("out/checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
+    for path in nonempty(found[1:-1]):
+        done = int(path.name.split("-")[1])
+        first = done // updates * STEPS + done % updates * accumulate
+        assert train(first, str(path), save_strategy="no") == (whole[first:], means), path.name
 
 
 def test_trainer_does_not_stack(chips, tmp_path):  # noqa: F811

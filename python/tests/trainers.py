@@ -304,7 +304,11 @@ def transformers() -> None:
 
     quiet = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
     when = {"num_train_epochs": EPOCHS, "save_strategy": "steps", "save_steps": SAVE_EVERY}
-    trainer = Trainer(Model(), transformers.TrainingArguments(str(FOLDER), **quiet, **when))
+    trainer = Trainer(
+        Model(),
+        transformers.TrainingArguments(str(FOLDER), **quiet, **when),
+        callbacks=[chaski.torch.trainer_callback()] if FORM == "weights" else [],
+    )
     last = newest("checkpoint-*", lambda path: (path / "trainer_state.json").exists())
     trainer.train(resume_from_checkpoint=None if last is None else str(last))
 

@@ -182,11 +182,13 @@ class Walk:
         if epoch != self._at.epoch or self._begun:
             self._move(epoch, 0, "set_epoch")
 
-    def state(self) -> dict[str, Any]:
-        """See `chaski.Loader.state_dict`."""
+    def state(self, begin: int | None = None) -> dict[str, Any]:
+        """See `chaski.Loader.state_dict`; with an epoch, it is of where that begins."""
         if self._ledger is not None:
             self._ledger.sync()
         epoch, samples = self._at.epoch, min(self._at.step * self._batch_size, self._samples)
+        if begin is not None:
+            epoch, samples = begin, 0
         scores = self._means if self._scores is None else self._scores.save()
         return replace(
             self._start_state,

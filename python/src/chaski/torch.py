@@ -27,6 +27,7 @@ from chaski._open import connect, load
 from chaski._plain import instance, needs
 from chaski._plot import Members
 from chaski._spec import BatchOptions, SampleOptions, init_takes
+from chaski._transformers import callback_class
 from chaski.errors import SpecError, UnsupportedError
 
 with needs('chaski.torch needs PyTorch: pip install torch, or "chaski-eo[torch]"'):
@@ -40,7 +41,7 @@ with needs('chaski.torch needs PyTorch: pip install torch, or "chaski-eo[torch]"
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["IterableDataset", "MapDataset", "masked_mean", "to_tensors"]
+__all__ = ["IterableDataset", "MapDataset", "masked_mean", "to_tensors", "trainer_callback"]
 
 
 def _tensor(a: npt.NDArray[Any], dtype: str) -> Any:
@@ -162,6 +163,23 @@ def masked_mean(
     return total / count.clamp(min=1)
 
 
+@entry
+def trainer_callback() -> Any:
+    """Returns a callback that has Trainer of Hugging Face keep the state of the data.
+
+        trainer = Trainer(model, args, callbacks=[chaski.torch.trainer_callback()])
+
+    Without it, a resumed run of Trainer has the order of samples, which follows from the step, and
+    loses the weights of `Loader.reweight` and the means of `Loader.scores`. The state is in
+    trainer_state.json of a checkpoint; a run with other data or options than it says raises
+    StateError.
+
+    Raises:
+        ImportError: the package transformers is missing.
+    """
+    return callback_class(IterableDataset)()
+
+
 def _over(loss: torch.Tensor, mask: torch.Tensor, name: str) -> torch.Tensor:
     """Returns a mask with the axes of a loss, some of them 1."""
     mask = mask.to(loss.device)
@@ -279,7 +297,8 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
     Trainer of Hugging Face takes `accelerate.data_loader.DataLoaderShard(dataset, batch_size=None)`
     from a method `get_train_dataloader`, and resumes it exactly: it tells this loader the epoch. As
-    `train_dataset` it raises RuntimeError, because Trainer would stack batches.
+    `train_dataset` it raises RuntimeError, because Trainer would stack batches. Weights of
+    `Loader.reweight` and means of `Loader.scores` need `trainer_callback` to be resumed.
     """
 
     @init_takes(IterableOptions)
