@@ -340,7 +340,8 @@ func (l *idList) hit(row int64, key string, id int32, how uint8) {
 
 // check returns an error about ids that name no sample, unless they are dropped, or several.
 func (l *idList) check(list, column string, dropped bool, o resources.Options) error {
-	way := "write more of the path, or name the column that holds it (id_column)"
+	const inColumn = `name the column that holds it (id_column), or several, such as "{scene}_{id}"`
+	way := "write more of the path, or " + inColumn
 	if column != "" {
 		way = fmt.Sprintf("write it as the column %q has it", column)
 	}
@@ -366,6 +367,8 @@ func (l *idList) check(list, column string, dropped bool, o resources.Options) e
 		columns := ""
 		if strings.EqualFold(path.Ext(list), ".txt") && strings.ContainsAny(missing[0], ",;\t ") {
 			columns = fmt.Sprintf("; if its lines have columns, name one, as in %s::0", list)
+		} else if column == "" && strings.Contains(l.example, "/") {
+			columns = ": " + inColumn
 		}
 		return fault.New(fault.NotFound, "ids", fault.NoOffset, "no id of %s names a sample, such as %s: samples are "+
 			"called like %q%s", list, some, l.example, columns)
@@ -429,7 +432,7 @@ func (l *idList) namesOne() bool { return len(l.hits) > 0 && len(l.other) == 0 }
 
 // inColumn returns the ids with the samples that have them in a column.
 func (s *Selector) inColumn(ctx context.Context, ids []string, name string) (*idList, error) {
-	column, err := s.table.Column(ctx, name)
+	column, err := s.table.named(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -312,10 +312,11 @@ func arrays() *store.Kind { return store.Find(func(k *store.Kind) bool { return 
 
 // catalogOptions returns how tables of a subset are opened: with its columns and more.
 func catalogOptions(s *spec.Subset, more []string, o resources.Options) catalog.Options {
+	parts := inBraces(s.Columns())
 	return catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns: slices.Concat(s.Columns(), more), AllColumns: o.AllColumns || s.Queries(),
-		Texts: s.Texts(), Codes: s.Codes(),
+		Columns: slices.Concat(s.Columns(), parts, more), AllColumns: o.AllColumns || s.Queries(),
+		Texts: append(s.Texts(), parts...), Codes: s.Codes(),
 	}
 }
 

@@ -233,7 +233,7 @@ func (s *Selector) compare(ctx context.Context, w *spec.Condition) error {
 	if err != nil {
 		return err
 	}
-	column, err := s.table.Column(ctx, w.Column)
+	column, err := s.table.named(ctx, w.Column)
 	for i := range operands {
 		if err == nil {
 			err = column.suit(s.table, w.Column, &operands[i])
@@ -442,7 +442,7 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
 // but not its end; the first range that contains a value counts. If all bounds are times, so are the texts of a column.
 func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error {
-	column, err := s.table.Column(ctx, p.Column)
+	column, err := s.table.named(ctx, p.Column)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,12 @@ func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []
 				closeSides(sides))
 		}
 		made := &side{Match: Match{SideTable: table}, fields: map[int]int{}}
-		sources := []catalog.Source{{Field: table.Column, Column: table.Column, Kind: catalog.Text, Strings: true}}
+		var sources []catalog.Source
+		parts := inBraces([]string{table.Column})
+		for _, name := range append(parts, table.Column) {
+			sources = append(sources, catalog.Source{Field: name, Column: name, Kind: catalog.Text, Strings: true,
+				Maybe: len(parts) > 0})
+		}
 		for i, field := range fields {
 			if field.Column != "" && field.Column != table.On {
 				place := CatalogSource(field)
@@ -189,7 +194,7 @@ const idColumn = "id"
 
 // keyColumn returns the column by which tables are joined.
 func (t *Table) keyColumn(ctx context.Context, name string) (Column, error) {
-	column, err := t.Column(ctx, name)
+	column, err := t.named(ctx, name)
 	if name != idColumn || fault.KindOf(err) != fault.NotFound {
 		return column, err
 	}
@@ -252,7 +257,9 @@ func (s *side) match(ctx context.Context, t *Table) error {
 func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
 	list, rows := newIDList(int(s.table.Len())), 0
 	var twice []string
-	column, err := catalogColumn(ctx, s.table, s.Column)
+	column, err := joinColumns(ctx, s.Column, func(ctx context.Context, name string) (Column, error) {
+		return catalogColumn(ctx, s.table, name)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,8 @@ type Table struct {
 	// ScanKeys visits the key of every row, in order: what its sample is called whichever fields are read. It is nil if
 	// that is the id.
 	ScanKeys func(ctx context.Context, visit func(row int64, key string) error) error
-	// Column returns a column by its name. One that does not exist is fault.NotFound.
+	// Column returns a column by its name. One that does not exist is fault.NotFound. Names that make one of several
+	// are for method named.
 	Column func(ctx context.Context, name string) (Column, error)
 	// Pages returns a counter of the pages that reads of rasters in cells take, or nil if no rasters need one.
 	Pages func(ctx context.Context) (*catalog.PageCounter, error)
@@ -108,7 +109,7 @@ type Column struct {
 
 // scan visits the values of a column of a table, with the column.
 func scan(ctx context.Context, t *Table, column string, visit func(row int64, c *Column, v catalog.Value) error) error {
-	c, err := t.Column(ctx, column)
+	c, err := t.named(ctx, column)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ type Subset struct {
 	// header. An id is what the sample is called, or the end of the path of one of its rasters from a slash on, with or
 	// without the ending. Samples keep the dataset's order. An id that names no sample is an error: see Missing.
 	IDList string `json:"id_list,omitempty" hash:"place"`
-	// IDColumn is the column of the dataset that holds the ids. Each id then names all rows that have it. Default: what
-	// the samples are called.
+	// IDColumn is the column of the dataset that holds the ids, or a text with columns in braces, such as
+	// "{scene}_{tile}". Each id then names all rows that have it. Default: what the samples are called.
 	IDColumn string `json:"id_column,omitempty"`
 	// Tables are other tables whose columns the dataset has, too: a sample gets the columns of the row with its key.
 	// JSON may have an object here, of a column of the dataset by the path of each table, or of an object that has
@@ -86,7 +86,7 @@ type Strata struct {
 
 // Time groups rows into sequences: the rows with one value of Key, ordered by Order.
 type Time struct {
-	// Key is the column whose value is the same for all rows of a series.
+	// Key is the column whose value is the same for all rows of a series, or several, such as "{tile}_{x}_{y}".
 	Key string `json:"key"`
 	// Order is the column that orders the rows of a series: numbers, times, or strings that say a
 	// time, such as ISO 8601 dates. Other strings are refused.

@@ -513,6 +513,35 @@ def worldstrat(tile: str) -> np.ndarray:
     return pixels(Path(f"hr_dataset/{tile}/{tile}_ps.tiff"))
 
 
+def mados() -> list[Sample]:
+    """The crops of scenes whose scene and number a list has in one name, a file a band."""
+    chosen = seen(Path("splits/train_X.txt")).read_text().split()
+    rows = []
+    for p in files("*/10/*_L2R_rhorc_492_*.tif", every=True):
+        if f"{p.parents[1].name}_{p.stem.split('_')[-1]}" in chosen:
+            image = stacked(pixels, beside("10/(.*)_492_", r"10/\1_560_"))
+            mask = label("rhorc_492", "cl")
+            rows.append({"image": image(p), "mask": mask(p)})
+    return rows
+
+
+def multisenge() -> list[Sample]:
+    """Series of patches, whose tile and corner are in their names around the date."""
+    name = r"s2/(?P<tile>[^_]*)_(?P<t>\d+)_S2_(?P<at>\d+_\d+)"
+    found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+    for p in files("s2/*.tif", every=True):
+        m = re.match(name, str(p))
+        assert m is not None
+        found.setdefault((m["tile"], m["at"]), {})[m["t"]] = pixels(p)
+    return [
+        {
+            "image": np.stack([d[t] for t in sorted(d)]),
+            "mask": kept(Path(f"ground_reference/{tile}_GR_{at}.tif")),
+        }
+        for (tile, at), d in sorted(found.items(), key=lambda f: "_".join(f[0]))
+    ]
+
+
 SETS: dict[str, tuple[str, Samples]] = {
     "EuroSAT": ("eurosat", classes("ds/**/*.tif")),
     "RESISC45": ("resisc45", classes("NWPU-RESISC45/*/*.jpg")),
@@ -946,4 +975,6 @@ SETS: dict[str, tuple[str, Samples]] = {
         "sen4agrinet/2019",
         cubes("*/*.nc", "B02/B02", "B05/B05", "labels/labels"),
     ),
+    "MADOS": ("mados", mados),
+    "MultiSenGE": ("multisenge", multisenge),
 }

@@ -96,7 +96,8 @@ class Time(Argument):
     An axis t is then in layouts such as "n t b y x".
 
     Attributes:
-        key: the column whose value is the same for all rows of a series.
+        key: the column whose value is the same for all rows of a series, or several, such as
+            "{tile}_{x}_{y}".
         order: the column that orders the rows of a series: numbers, times, or strings that say a
             time, such as ISO 8601 dates. Other strings are refused.
         length: the number of steps of a sample, from 1 to 65,536.
@@ -127,8 +128,9 @@ class Rows(RowsJson):
             called, or the end of the path of one of its rasters from a slash on, with or without
             the ending. Samples keep the dataset's order. An id that names no sample is an error:
             see `missing`.
-        id_column: the column of the dataset that holds the ids. Each id then names all rows that
-            have it. Default: what the samples are called.
+        id_column: the column of the dataset that holds the ids, or a text with columns in braces,
+            such as "{scene}_{tile}". Each id then names all rows that have it. Default: what the
+            samples are called.
         where: conditions (column, operator, value) that rows have to meet, such as ("cloud", "<",
             10); operators are == != < <= > >= and "in" with a list. Of a container also SQL, as a
             string: "cloud < 10 AND country = 'PE'".
