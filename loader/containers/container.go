@@ -132,12 +132,12 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 }
 
 func (c *Container) open(ctx context.Context, fields []spec.Field) error {
-	if _, err := c.selector(ctx); err != nil {
+	sel, err := c.selector(ctx)
+	if err != nil {
 		return err
 	}
 	if len(c.rows) == 0 && c.level0 != nil {
-		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"none of its %d samples is selected%s", c.level0.Len(), rows.EmptyPart(c.src))
+		return sel.NoneLeft(c.src)
 	}
 	if len(c.rows) > 0 {
 		for _, field := range fields {

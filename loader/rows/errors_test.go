@@ -165,3 +165,12 @@ func TestStackedFields(t *testing.T) {
 		t.Errorf("places of %v were asked for; %v", asked, err)
 	}
 }
+
+// selectRows returns the rows that meet the conditions and the split of a subset; nil for all.
+func selectRows(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
+	sel, err := selected(ctx, t, s, o)
+	if err != nil {
+		return nil, err
+	}
+	return sel.rows()
+}

@@ -51,9 +51,6 @@ func WarnDropped(t *catalog.Table, src, lacks string, o resources.Options) {
 	}
 }
 
-// errEnough stops a scan whose result is known.
-var errEnough = errors.New("loader: enough")
-
 // catalogColumn returns a column of a catalog by its name.
 func catalogColumn(ctx context.Context, t *catalog.Table, name string) (Column, error) {
 	// Scan returns the kind at its end, so a scan that stops at row 0 asks for it.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -47,6 +46,7 @@ type Selector struct {
 	// Samples has the sample of each row of Data.
 	Samples []int32
 
+	clause  string // says what left no sample, for errors; "" if some remain
 	table   *Table
 	options resources.Options // runs queries
 	levels  Levels            // nil for a table without levels
@@ -119,6 +119,9 @@ func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 	for i := range subset.Where {
 		if err := s.where(ctx, &subset.Where[i]); err != nil {
 			return InPart(err, subset.Where[i].Called())
+		}
+		if s.clause == "" && s.none() {
+			s.clause = ": no row meets " + cmp.Or(subset.Where[i].SQL, subset.Where[i].Called())
 		}
 	}
 	if len(subset.Bad) > 0 {
@@ -243,13 +246,33 @@ func (s *Selector) compare(ctx context.Context, w *spec.Condition) error {
 		return err
 	}
 	s.init()
-	return column.Scan(ctx, func(row int64, v catalog.Value) error {
+	var had values
+	err = column.Scan(ctx, func(row int64, v catalog.Value) error {
+		if s.Keep[row] {
+			had.add(column.Kind, v)
+		}
 		s.Keep[row] = s.Keep[row] && w.Meets(column.Kind, v, operands)
 		if column.Kind != catalog.Text {
 			return nil
 		}
 		return w.Dated(w.Column, v, operands)
 	})
+	if s.none() && s.clause == "" && had.texts != nil && column.Unit == 0 {
+		s.clause = fmt.Sprintf(": no row meets the condition on %q, which has %v", w.Column, &had)
+	}
+	return err
+}
+
+// none reports whether no sample remains.
+func (s *Selector) none() bool { return s.Keep != nil && !slices.Contains(s.Keep, true) }
+
+// NoneLeft returns the error about conditions and a split that leave no sample of a source.
+func (s *Selector) NoneLeft(src *spec.Source) error {
+	clause := s.clause
+	if clause == "" {
+		clause = emptyPart(src)
+	}
+	return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", s.table.N, clause)
 }
 
 // split keeps the rows of the part named use.
@@ -382,25 +405,19 @@ func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 	}
 	var first error
 	for _, name := range names {
-		// A column that names no parts may have a different value in every row, so one more than the error lists is
-		// kept: it shows that there are others.
-		parts, found := map[string]bool{}, false
+		var parts values
+		found := false
 		err := scan(ctx, s.table, name, func(row int64, c *Column, v catalog.Value) error {
-			part := textOf(c.Kind, v)
-			if s.Keep[row] = s.Keep[row] && !v.Null; s.Keep[row] && len(parts) <= maxParts {
-				parts[part] = true
+			if s.Keep[row] = s.Keep[row] && !v.Null; s.Keep[row] {
+				parts.add(c.Kind, v)
 			}
-			s.Keep[row] = s.Keep[row] && part == use
+			s.Keep[row] = s.Keep[row] && textOf(c.Kind, v) == use
 			found = found || s.Keep[row]
 			return nil
 		})
 		if err == nil && s.table.N > 0 && !found {
-			list, others := slices.Sorted(maps.Keys(parts)), ""
-			if len(list) > maxParts {
-				list, others = list[:maxParts], ", …"
-			}
 			return fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-				"no row is of the part %q; there are %q%s", use, list, others)
+				"no row is of the part %q; there are %v", use, &parts)
 		}
 		if fault.KindOf(err) != fault.NotFound {
 			return err
@@ -410,9 +427,6 @@ func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 	}
 	return first
 }
-
-// maxParts is how many parts the error of given lists, so it stays short.
-const maxParts = 10
 
 // number returns a value as float64, NaN for null. A string is an error.
 func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
@@ -425,18 +439,6 @@ func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
 		return v.Float, nil
 	}
 	return 0, fmt.Errorf("column %q holds strings, not numbers", column)
-}
-
-// textOf returns a value as the string that a split hashes: integers in decimal, floats in the
-// fewest digits that give the same float64. Specs depend on this form, so it must not change.
-func textOf(k catalog.Kind, v catalog.Value) string {
-	switch k {
-	case catalog.Int:
-		return strconv.FormatInt(v.Int, 10)
-	case catalog.Float:
-		return strconv.FormatFloat(v.Float, 'g', -1, 64)
-	}
-	return v.Text
 }
 
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
@@ -521,22 +523,17 @@ func inTimes(ranges []spec.Range) (out []spec.Range, ok bool) {
 	return out, true
 }
 
-// selectRows returns the rows that meet the conditions and the split of a subset; nil for all.
-func selectRows(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
-	// A container applies its subset when it is opened, so nothing is looked up for other
-	// samples.
-	if t.Selected {
-		return nil, nil
-	}
+// selected returns a selector of the rows that meet the conditions and the split of a subset.
+func selected(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) (*Selector, error) {
 	sel := NewSelector(t, nil, o)
-	if err := sel.Apply(ctx, s); err != nil {
-		return nil, err
+	if t.Selected { // a container applies its subset when it is opened
+		return sel, nil
 	}
-	return sel.rows()
+	return sel, sel.Apply(ctx, s)
 }
 
-// EmptyPart says which part of a split has no rows, and the shares of all: a clause, or "" without a split by shares.
-func EmptyPart(src *spec.Source) string {
+// emptyPart says which part of a split has no rows, and the shares of all: a clause, or "" without a split by shares.
+func emptyPart(src *spec.Source) string {
 	split := src.Split
 	if !split.OfRows() || len(split.Shares) == 0 {
 		return ""
@@ -554,26 +551,26 @@ func EmptyPart(src *spec.Source) string {
 // Selected returns the rows that meet the conditions and the split of a source, ascending; nil for
 // all. No row left is fault.NotFound.
 func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Options) ([]uint32, error) {
-	var rows []uint32
-	var err error
-	if j := t.Joined; j != nil {
-		rows, err = j.selected(ctx, &src.Subset, o)
-	} else {
-		rows, err = selectRows(ctx, t, &src.Subset, o)
+	first := t
+	if t.Joined != nil {
+		first = t.Joined.tables[0]
+	}
+	sel, err := selected(ctx, first, &src.Subset, o)
+	if err != nil {
+		return nil, fault.WithFile(err, src.Source)
+	}
+	rows, err := sel.rows()
+	if err == nil && rows != nil && t.Joined != nil {
+		rows, err = t.Joined.withOthers(rows)
 	}
 	if err == nil && rows != nil && len(rows) == 0 {
-		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", t.N,
-			EmptyPart(&src))
+		err = sel.NoneLeft(&src)
 	}
 	return rows, fault.WithFile(err, src.Source)
 }
 
-// selected returns the rows that a subset selects of the first dataset, and all of the others; nil for all.
-func (j *Joined) selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error) {
-	rows, err := selectRows(ctx, j.tables[0], s, o)
-	if err != nil || rows == nil {
-		return nil, err
-	}
+// withOthers returns rows of the first dataset, and all rows of the others.
+func (j *Joined) withOthers(rows []uint32) ([]uint32, error) {
 	if j.begins[len(j.tables)] > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: conditions take at most 2^32-1",
 			j.begins[len(j.tables)])

@@ -3,6 +3,7 @@ package rows
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -106,6 +107,9 @@ type Column struct {
 	// Scan visits the value in every row, in order.
 	Scan func(ctx context.Context, visit func(row int64, v catalog.Value) error) error
 }
+
+// errEnough stops a scan whose result is known.
+var errEnough = errors.New("loader: enough")
 
 // scan visits the values of a column of a table, with the column.
 func scan(ctx context.Context, t *Table, column string, visit func(row int64, c *Column, v catalog.Value) error) error {

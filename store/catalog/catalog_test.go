@@ -503,7 +503,7 @@ func TestPatterns(t *testing.T) {
 	if _, err := catalog.Open(t.Context(), dir,
 		[]catalog.Source{fields[0], {Field: "other", Pattern: "masks/{id}.tif"}},
 		catalog.Options{DropIncomplete: true}); !errors.Is(err, fault.NotFound) ||
-		!strings.Contains(err.Error(), "none of 8 samples has a file or array for every field") {
+		!strings.Contains(err.Error(), "no id has a file or array for every field: 8 lack one, such as ") {
 		t.Errorf("nothing complete: %v", err)
 	}
 	for _, bad := range [][]catalog.Source{

@@ -269,7 +269,7 @@ func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int,
 	t.dropped, t.example = len(found.incomplete), found.example()
 	if lead.leaveOut(found.incomplete); len(lead.keys) == 0 {
 		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"none of %d samples has a file or array for every field", t.dropped)
+			"no id has a file or array for every field: %d lack one, such as %s", t.dropped, t.example)
 	}
 	return nil
 }
