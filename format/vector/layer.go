@@ -174,6 +174,15 @@ func (l *Layer) hashColumns(hash digest.Digest) string {
 	return hash.Hex()
 }
 
+// Bounds returns the box around all shapes on the ground; false if there are none.
+func (l *Layer) Bounds() (minX, minY, maxX, maxY float64, ok bool) {
+	if l.tree == nil {
+		return 0, 0, 0, 0, false
+	}
+	b := l.tree.Bounds()
+	return float64(b[0]), float64(b[1]), float64(b[2]), float64(b[3]), b[0] <= b[2]
+}
+
 // Len returns the number of shapes.
 func (l *Layer) Len() int { return l.n }
 

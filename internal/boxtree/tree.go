@@ -46,6 +46,7 @@ const fanout = 16
 type Tree struct {
 	levels [][]Box // the shapes first, the root last
 	rows   []uint32
+	extent Box
 }
 
 // New returns the tree of boxes. Those that meet nothing are left out.
@@ -67,7 +68,7 @@ func New(boxes []Box) *Tree {
 		}
 	}
 	slices.Sort(keys)
-	tree := &Tree{rows: make([]uint32, count), levels: [][]Box{make([]Box, count)}}
+	tree := &Tree{extent: extent, rows: make([]uint32, count), levels: [][]Box{make([]Box, count)}}
 	for place, key := range keys {
 		tree.rows[place] = uint32(key)
 		tree.levels[0][place] = boxes[uint32(key)]
@@ -85,6 +86,9 @@ func New(boxes []Box) *Tree {
 	}
 	return tree
 }
+
+// Bounds returns the box around all boxes of the tree.
+func (t *Tree) Bounds() Box { return t.extent }
 
 // scale returns where the middle of a box lies between lo and hi, from 0 to 65,535. twice is twice the middle.
 func scale(twice, lo, hi float64) uint32 {

@@ -26,6 +26,15 @@ func TestTree(t *testing.T) {
 			}
 		}
 		tree := New(boxes)
+		around := Nothing
+		for _, b := range boxes {
+			if b[0] <= b[2] && b[1] <= b[3] {
+				around = Box{min(around[0], b[0]), min(around[1], b[1]), max(around[2], b[2]), max(around[3], b[3])}
+			}
+		}
+		if got := tree.Bounds(); got != around {
+			t.Fatalf("the box around %d boxes is %v, want %v", n, got, around)
+		}
 		for range 200 {
 			x, y := rnd.Float64()*1000, rnd.Float64()
 			b := Around(x, y, x+rnd.ExpFloat64()*50, y+rnd.ExpFloat64()/20)

@@ -34,6 +34,7 @@ type field struct {
 	each *shapeFiles // nil without Pattern
 
 	logger *slog.Logger
+	beside *elsewhere
 
 	// names are the classes that open found, sorted, if Vector.Classes has none.
 	names []string
@@ -51,7 +52,8 @@ type file struct {
 
 // open is shapes.Reader.Open.
 func open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resources.Options) (*shapes.Field, error) {
-	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}, logger: o.Logger}
+	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}, logger: o.Logger,
+		beside: newElsewhere(t.N)}
 	if err := field.open(ctx, t, column, o); err != nil {
 		return nil, err
 	}

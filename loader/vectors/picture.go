@@ -83,7 +83,9 @@ func (v *field) picture(ctx context.Context, row int64, a *catalog.Asset, win sh
 		AllTouched: v.AllTouched}
 	out := &picture{Grid: grid, field: v, file: file, turn: turn}
 	var err error
-	out.to, err = file.target(a.Place.EPSG)
+	if out.to, err = file.target(a.Place.EPSG); err == nil {
+		v.beside.note(out, a)
+	}
 	return out, err
 }
 
