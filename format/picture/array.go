@@ -93,12 +93,10 @@ func checkAxes(names []string, shape []int) error {
 func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.Index, error) {
 	sizes := map[string]int{"t": 1, "b": 1}
 	for i, axis := range axes {
-		if sizes[axis] = shape[i]; shape[i] < 0 || shape[i] > math.MaxInt32 {
-			return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d", shape)
-		}
+		sizes[axis] = shape[i] // below 2^31, see npy.Parse
 	}
 	index := &chunk.Index{DType: d, Codec: chunk.Raw, Predictor: chunk.NoPredictor, CutEdge: true,
-		Height: sizes["y"], Width: sizes["x"], Bands: sizes["t"] * sizes["b"]} // of two numbers below 2^31
+		Height: sizes["y"], Width: sizes["x"], Bands: sizes["t"] * sizes["b"]}
 	if slices.Contains(axes, "t") {
 		index.Times = sizes["t"]
 	}

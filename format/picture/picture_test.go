@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +231,7 @@ func TestRefused(t *testing.T) {
 		"jpeg of 12 bits":         {photoWith(4, 12), fault.Unsupported},
 		"jpeg lossless":           {photoWith(1, 0xc3), fault.Unsupported},
 		"jpeg no height":          {photoWith(5, 0, 0), fault.Unsupported},
+		"jpeg of no bands":        {photoWith(2, 0, 8, 8, 0, 3, 0, 5, 0), fault.Unsupported},
 		"jpeg of 4 bands":         {photoWith(9, 4), fault.Corrupt}, // its frame is too short for them
 		"jpeg of RGB, subsampled": {rgb, fault.Unsupported},
 		"jpeg no frame":           {append(bytes.Clone(photo[:2]), 0xff, 0xd9, 0, 0), fault.Corrupt},
@@ -289,31 +292,197 @@ func FuzzPicture(f *testing.F) {
 	})
 }
 
-// turnedPNG returns a PNG file with Exif metadata that say that its pixels are stored on their side.
-func turnedPNG(b []byte) []byte {
-	exif := "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"
-	out := binary.BigEndian.AppendUint32(bytes.Clone(b[:33]), uint32(len(exif)))
-	out = binary.BigEndian.AppendUint32(append(out, "eXIf"+exif...), crc32.ChecksumIEEE([]byte("eXIf"+exif)))
-	return append(out, b[33:]...)
+// exif is Exif metadata that say an orientation.
+func exif(orientation byte) string {
+	const head = "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"
+	return head + string(rune(orientation)) + "\x00\x00"
 }
 
-// TestTurned: a picture that is stored on its side stands up, row by row.
+// withChunk returns a PNG file with a chunk before its pixels and behind its palette, if it has one.
+func withChunk(file []byte, kind, body string) []byte {
+	at := bytes.Index(file, []byte("IDAT")) - 4
+	out := binary.BigEndian.AppendUint32(bytes.Clone(file[:at]), uint32(len(body)))
+	out = binary.BigEndian.AppendUint32(append(out, kind+body...), crc32.ChecksumIEEE([]byte(kind+body)))
+	return append(out, file[at:]...)
+}
+
+// turnedPNG returns a PNG file with Exif metadata that say that its pixels are stored on their side.
+func turnedPNG(b []byte) []byte { return withChunk(b, "eXIf", exif(6)) }
+
+// turnedJPEG returns a JPEG file with an orientation.
+func turnedJPEG(b []byte, orientation byte) []byte {
+	body := "Exif\x00\x00" + exif(orientation)
+	out := binary.BigEndian.AppendUint16([]byte("\xff\xd8\xff\xe1"), uint16(2+len(body)))
+	return slices.Concat(out, []byte(body), b[2:])
+}
+
+// turned returns the pixels of an image with an orientation, by the definition of Exif: where row 0 and column 0 of the
+// stored pixels are to be seen.
+func turned(stored [][]string, orientation byte) [][]string {
+	mirror := func(rows [][]string) [][]string { // right becomes left
+		var out [][]string
+		for _, row := range rows {
+			row = slices.Clone(row)
+			slices.Reverse(row)
+			out = append(out, row)
+		}
+		return out
+	}
+	flip := func(rows [][]string) [][]string { // the bottom becomes the top
+		rows = slices.Clone(rows)
+		slices.Reverse(rows)
+		return rows
+	}
+	transpose := func(rows [][]string) [][]string {
+		out := make([][]string, len(rows[0]))
+		for _, row := range rows {
+			for c, pixel := range row {
+				out[c] = append(out[c], pixel)
+			}
+		}
+		return out
+	}
+	switch orientation {
+	case 2: // row 0 at the top, column 0 at the right
+		return mirror(stored)
+	case 3: // bottom, right
+		return flip(mirror(stored))
+	case 4: // bottom, left
+		return flip(stored)
+	case 5: // row 0 at the left, column 0 at the top
+		return transpose(stored)
+	case 6: // right, top
+		return mirror(transpose(stored))
+	case 7: // right, bottom
+		return flip(mirror(transpose(stored)))
+	case 8: // left, bottom
+		return flip(transpose(stored))
+	}
+	return stored
+}
+
+// pixelsOf splits samples into rows of pixels.
+func pixelsOf(x *chunk.Index, samples []byte) (rows [][]string) {
+	size := x.Bands * x.DType.Size()
+	for line := range slices.Chunk(samples, x.Width*size) {
+		var row []string
+		for pixel := range slices.Chunk(line, size) {
+			row = append(row, string(pixel))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// TestTurned: pictures stand up, whatever their orientation; one that is unknown does not count. Virtual rasters have
+// them as they are stored.
 func TestTurned(t *testing.T) {
-	plain, stored, err := decode(t, encoded(t)["gray.png"], 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, got, err := decode(t, turnedPNG(encoded(t)["gray.png"]), 0)
-	if err != nil || x.Height != plain.Width || x.Width != plain.Height {
-		t.Fatalf("%d rows of %d: %v", x.Height, x.Width, err)
-	}
-	for y := range x.Height {
-		for c := range x.Width { // the first stored row is the last column
-			if got[y*x.Width+c] != stored[(plain.Height-1-c)*plain.Width+y] {
-				t.Fatalf("row %d, column %d", y, c)
+	files := encoded(t)
+	for _, name := range []string{"gray.png", "rgb.png", "alpha16.png", "gray.jpg"} {
+		plain, samples, err := decode(t, files[name], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for orientation := range byte(10) {
+			file := turnedJPEG(files[name], orientation)
+			if strings.HasSuffix(name, ".png") {
+				file = withChunk(files[name], "eXIf", exif(orientation))
+			}
+			want := turned(pixelsOf(plain, samples), orientation)
+			x, got, err := decode(t, file, 0)
+			if err != nil || x.Height != len(want) || x.Width != len(want[0]) ||
+				!reflect.DeepEqual(pixelsOf(x, got), want) {
+				t.Errorf("%s with orientation %d: %v", name, orientation, err)
+			}
+			if x, err := picture.Open(t.Context(), memory(file), chunk.Axes{AsStored: true}, 0); err != nil ||
+				x.Height != plain.Height || x.Codec != plain.Codec {
+				t.Errorf("%s with orientation %d, as stored: %v", name, orientation, err)
 			}
 		}
 	}
+}
+
+// TestTurnedParameters: parameters of another codec are refused.
+func TestTurnedParameters(t *testing.T) {
+	file := turnedPNG(encoded(t)["gray.png"])
+	for _, params := range [][]byte{nil, {6}, {0, byte(chunk.PNG)}, {9, byte(chunk.PNG)}, {6, byte(chunk.Raw)}} {
+		x, out, err := decode(t, file, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Params = params
+		if err := chunk.NewDecoder(nil).Decode(out, file, x, 0); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%v: %v", params, err)
+		}
+	}
+}
+
+// TestTransparent: the transparent value of a PNG is its nodata, by section 11.3.2.1, where it is one.
+func TestTransparent(t *testing.T) {
+	files := encoded(t)
+	for _, c := range []struct {
+		file, trns string
+		nodata     float64 // -1 for none
+		joint      string
+	}{
+		{"gray.png", "\x00\x07", 7, ""}, {"gray.png", "\x00\xff", 255, ""}, {"gray.png", "\x01\x00", -1, ""},
+		{"gray.png", "\x00\x00", 0, ""}, {"gray.png", "\x07", -1, ""}, {"gray16.png", "\x01\x02", 258, ""},
+		{"rgb.png", "\x00\x01\x00\x02\x00\x03", -1, "1 2 3"}, {"rgb.png", "\x00\x01\x00\x02\x00\x03\x04", -1, ""},
+		{"bits.png", "\xff\x00", 1, ""}, {"bits.png", "\x00", 0, ""}, {"bits.png", "\x00\x00", -1, ""},
+		{"bits.png", "\xff\xff", -1, ""}, {"bits.png", "\xff\xff\x00", -1, ""}, {"alpha.png", "\x00\x07", -1, ""},
+	} {
+		x, err := picture.Open(t.Context(), memory(withChunk(files[c.file], "tRNS", c.trns)), chunk.Axes{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := x.NoData; (got == nil) != (c.nodata < 0) || got != nil && *got != c.nodata || x.Joint != c.joint {
+			t.Errorf("%s with %q: nodata %v, joint %q, want %v, %q", c.file, c.trns, got, x.Joint, c.nodata, c.joint)
+		}
+	}
+	for name, alpha := range map[string]bool{"gray.png": false, "rgb.png": false, "alpha.png": true,
+		"alpha16.png": true, "palette.png": false, "rgb.jpg": false} {
+		if x, err := picture.Open(t.Context(), memory(files[name]), chunk.Axes{}, 0); err != nil || x.Alpha != alpha ||
+			x.Classes != (name == "palette.png") {
+			t.Errorf("%s: alpha %v, classes %v: %v", name, x.Alpha, x.Classes, err)
+		}
+	}
+}
+
+// failing is a file of which only the beginning can be read.
+type failing struct {
+	memory
+	good int
+}
+
+var errNetwork = errors.New("the network is down")
+
+func (f failing) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off+int64(len(p)) > int64(f.good) {
+		return errNetwork
+	}
+	return f.memory.ReadAt(ctx, p, off)
+}
+
+// TestFailingReads: what the network is to blame for stays its error, and headers longer than a read go on.
+func TestFailingReads(t *testing.T) {
+	photo, plain := encoded(t)["gray.jpg"], encoded(t)["gray.png"]
+	comment := append([]byte("\xff\xd8\xff\xfe\xff\xf0"), make([]byte, 0xffee)...)
+	long := slices.Concat(comment, photo[2:])
+	text := withChunk(plain, "tEXt", strings.Repeat("x", 1<<16))
+	for name, file := range map[string][]byte{"jpeg": long, "png": text} {
+		if _, _, err := decode(t, file, 0); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, good := range []int{0, 20 << 10} {
+			if _, err := picture.Open(t.Context(), failing{file, good}, chunk.Axes{}, 0); !errors.Is(err, errNetwork) {
+				t.Errorf("%s of which %d bytes are read: %v", name, good, err)
+			}
+		}
+	}
+}
+
+// TestLongSegment: a frame header may be longer than what is read at a time.
+func TestLongSegment(t *testing.T) {
 	if _, err := picture.Open(t.Context(), memory(longSegment()), chunk.Axes{}, 0); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("a frame header of 60,000 bytes: %v", err)
 	}

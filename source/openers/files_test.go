@@ -3,6 +3,7 @@ package openers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -198,6 +199,50 @@ func TestReadersOfOneFile(t *testing.T) {
 	}
 	if n := openFiles(t) - before; n != 0 {
 		t.Errorf("%d files are open after Close", n)
+	}
+}
+
+// TestClosedTwice: what was closed is not read, and an error of the system stays one.
+func TestClosedTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "abc")
+	s := &Files{}
+	defer s.Close()
+	r, err := s.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.(*cachedFile)
+	if err := f.f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ReadAt(t.Context(), make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) || fault.KindOf(err) != 0 {
+		t.Errorf("read after it was closed: %v", err)
+	}
+	if err := f.f.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closed twice: %v", err)
+	}
+}
+
+// TestNobodyKeepsClosedFiles: a Files that keeps nothing open is no longer among those that do.
+func TestNobodyKeepsClosedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "abc")
+	s := &Files{}
+	for _, want := range []bool{true, false} {
+		if _, err := read(t, s, path, 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		if !want {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		idleFiles.mu.Lock()
+		if _, is := idleFiles.of[s]; is != want {
+			t.Errorf("among those with open files: %v, want %v", is, want)
+		}
+		idleFiles.mu.Unlock()
 	}
 }
 

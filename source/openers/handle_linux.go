@@ -18,12 +18,22 @@ type handle struct {
 	fd int // -1 once closed
 }
 
+// again makes a system call until no signal interrupts it.
+func again(call func() error) error {
+	for {
+		if err := call(); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
 // openHandle opens a file for reading, without waiting for the writer of a named pipe.
 func openHandle(path string) (*handle, error) {
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	for err == syscall.EINTR {
+	var fd int
+	err := again(func() (err error) {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -32,11 +42,7 @@ func openHandle(path string) (*handle, error) {
 
 func (h *handle) stat() (state, error) {
 	var st syscall.Stat_t
-	err := syscall.Fstat(h.fd, &st)
-	for err == syscall.EINTR {
-		err = syscall.Fstat(h.fd, &st)
-	}
-	if err != nil {
+	if err := again(func() error { return syscall.Fstat(h.fd, &st) }); err != nil {
 		return state{}, &fs.PathError{Op: "stat", Path: h.path, Err: err}
 	}
 	return stateOf(&st), nil
@@ -103,10 +109,7 @@ func stateOfFile(f *os.File) (state, error) {
 // stateNow returns the state of the file that a path names.
 func stateNow(path string) (state, error) {
 	var st syscall.Stat_t
-	err := syscall.Stat(path, &st)
-	for err == syscall.EINTR {
-		err = syscall.Stat(path, &st)
-	}
+	err := again(func() error { return syscall.Stat(path, &st) })
 	return stateOf(&st), err
 }
 

@@ -45,6 +45,7 @@ type objects struct {
 	bytes map[string][]byte
 	reads []string // names and ranges
 	opens int      // without a known size
+	down  error    // of all reads
 }
 
 func (o *objects) Open(ctx context.Context, uri string) (source.Reader, error) {
@@ -77,6 +78,9 @@ func (o *object) ETag() string { return tagOf(o.b) }
 func (o *object) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > o.Size() || int64(len(p)) > o.Size()-off {
 		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+	}
+	if o.all.down != nil {
+		return o.all.down
 	}
 	o.all.reads = append(o.all.reads, fmt.Sprintf("%s %d+%d", o.uri, off, len(p)))
 	copy(p, o.b[off:])
@@ -156,8 +160,12 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
+	_, err := contents(mux, "/vsizip/"+dir+"/o.zip")
+	if err == nil || !strings.Contains(err.Error(), ": ZIP: it has 4") {
+		t.Errorf("a ZIP of several members: %v", err)
+	}
 	var names []string
-	err := mux.List(t.Context(), "/vsizip/"+dir+"/o.zip/d", func(e source.Entry) error {
+	err = mux.List(t.Context(), "/vsizip/"+dir+"/o.zip/d", func(e source.Entry) error {
 		names = append(names, fmt.Sprint(e.Path, e.Size))
 		return nil
 	})
@@ -311,7 +319,7 @@ func deflated(t testing.TB, name, content string) []byte {
 
 // TestDeflatedMembers: any range of a compressed member has the bytes that were written, and damage is a fault.
 func TestDeflatedMembers(t *testing.T) {
-	text := []byte(strings.Repeat("the same words, ", 4000))
+	text := []byte(strings.Repeat("the same words, ", 13000)) // longer than the head that is inflated alone
 	for i := range text {
 		text[i] += byte(i >> 9)
 	}
@@ -320,19 +328,40 @@ func TestDeflatedMembers(t *testing.T) {
 	if err != nil || r.Size() != int64(len(text)) || len(b) > len(text)/2 {
 		t.Fatalf("%d bytes in a ZIP of %d: %v", len(text), len(b), err)
 	}
-	for _, at := range [][2]int{{0, len(text)}, {0, 1}, {777, 7000}, {len(text) - 1, len(text)}, {5, 5}} {
+	for _, at := range [][2]int{{0, 1}, {777, 7000}, {0, 64 << 10}, {1, 64<<10 + 1}, {0, len(text)}, {777, 7000},
+		{len(text) - 1, len(text)}, {5, 5}, {len(text), len(text)}} {
 		got := make([]byte, at[1]-at[0])
 		if err := r.ReadAt(t.Context(), got, int64(at[0])); err != nil || !bytes.Equal(got, text[at[0]:at[1]]) {
 			t.Errorf("bytes %v differ: %v", at, err)
 		}
 	}
-	if err := r.ReadAt(t.Context(), make([]byte, 2), int64(len(text)-1)); fault.KindOf(err) != fault.Corrupt {
-		t.Errorf("past the end: %v", err)
+	for _, off := range []int{-1, len(text) - 1, len(text) + 1} {
+		if err := r.ReadAt(t.Context(), make([]byte, 2), int64(off)); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("past the end: %v", err)
+		}
 	}
 	bad := bytes.Clone(b)
 	bad[bytes.Index(bad, []byte("a/b"))+200] ^= 0x55
 	if _, err := contents(inStore(bad), "/vsizip//vsis3/b/a.zip/a/b"); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("damaged: %v", err)
+	}
+	// Where the content is another one than its sum says, all ranges but of the head are refused.
+	bad = bytes.Clone(b)
+	bad[bytes.Index(bad, []byte("PK\x01\x02"))+16] ^= 0x55
+	if r, err = inStore(bad).Open(t.Context(), "/vsizip//vsis3/b/a.zip/a/b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ReadAt(t.Context(), make([]byte, 9), 100_000); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("a sum that differs: %v", err)
+	}
+	store := &objects{bytes: map[string][]byte{"s3://b/a.zip": b}}
+	mux := &openers.Mux{Schemes: map[string]source.Opener{"s3": store}}
+	if r, err = mux.Open(t.Context(), "/vsizip//vsis3/b/a.zip/a/b"); err != nil || store.opens != 1 {
+		t.Fatalf("%d opened: %v", store.opens, err)
+	}
+	store.down = errors.New("the network is down")
+	if err := r.ReadAt(t.Context(), make([]byte, 9), 0); !errors.Is(err, store.down) {
+		t.Errorf("%v, want %v", err, store.down)
 	}
 }
 

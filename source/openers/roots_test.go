@@ -216,3 +216,22 @@ func BenchmarkOpen(b *testing.B) {
 		})
 	}
 }
+
+// TestEscapesBelowRoots: escapes in names of a web server lead nowhere else; a name without any is what it is.
+func TestEscapesBelowRoots(t *testing.T) {
+	const root = "https://h/d"
+	all := map[string]bool{"/a.tif": true, "/a%20b.tif": true, "/a.tif?x=%2e%2e/": true,
+		"/%2e%2e/a.tif": false, "/a%2fb.tif": false, "/%2ea.tif": true, "/./a.tif": true,
+		"/%2e": false, "/a%5cb": false, "/a%zz": false}
+	web := &objects{bytes: map[string][]byte{}}
+	for name := range all {
+		web.bytes[root+name] = []byte(name)
+	}
+	o := openers.Below(&openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"https": web}},
+		[]string{root})
+	for name, want := range all {
+		if got, err := contents(o, root+name); want != (err == nil && got == name) || !want && !openers.Outside(err) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}

@@ -133,6 +133,10 @@ func TestGeometryOfFlat(t *testing.T) {
 		if box, ok, err := Bounds(b); err != nil || !ok || box != (Box{1, 2, 3, 4}) {
 			t.Errorf("%d dimensions: %v, %v, %v", dims, box, ok, err)
 		}
+		line := (&enc{order: binary.LittleEndian, dims: dims}).head(lineString).count(2).at(xy{1, 2}, xy{3, 4}).b
+		if got, err := Geometry(line); err != nil || !reflect.DeepEqual(got, orb.LineString{{1, 2}, {3, 4}}) {
+			t.Errorf("%d dimensions: %v, %v", dims, got, err)
+		}
 	}
 	if box, ok, err := Bounds(pointOf(xy{math.NaN(), math.NaN()})); ok || err != nil {
 		t.Errorf("an empty point has the box %v, %v", box, err)

@@ -9,6 +9,35 @@ import (
 	"github.com/chaski-eo/chaski/internal/crs"
 )
 
+// TestPlaceMeetsItsPoints: what prunes rows by their boxes leaves out no point of a place, up to its outline.
+func TestPlaceMeetsItsPoints(t *testing.T) {
+	const utm = 32632
+	box, err := crs.NewBox([4]float64{390000, 5810000, 400000, 5820000}, utm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := NewPlace(box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := crs.ByCode(utm)
+	points := []crs.Point{{390000, 5810000}, {400000, 5810000}, {390000, 5820000}, {400000, 5820000}}
+	for i := 1; i < 100; i++ {
+		points = append(points, crs.Point{390000 + 100*float64(i), 5810000 + 100*float64(i*37%100)})
+	}
+	c.Inverse(points, points)
+	for _, p := range points {
+		for _, turn := range []float64{-360, 0, 360} {
+			if !place.Meets(Box{p[0] + turn, p[1], p[0] + turn, p[1]}) {
+				t.Errorf("%v, turned by %v", p, turn)
+			}
+		}
+	}
+	if place.Meets(Box{-180, -90, 7, 90}) || place.Meets(Box{0, 53, 20, 54}) {
+		t.Error("boxes beside the place meet it")
+	}
+}
+
 // TestPlaces compares polygons around the antimeridian and the poles with shapely, after the package antimeridian cut
 // them.
 func TestPlaces(t *testing.T) {

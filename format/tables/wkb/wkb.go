@@ -148,21 +148,20 @@ func apart(w []byte, b Box) bool {
 		return false
 	}
 	n := binary.LittleEndian.Uint32(w[9:])
-	if w = w[13:]; n == 0 || uint64(n)*16 != uint64(len(w)) {
+	if w = w[13:]; uint64(n)*16 != uint64(len(w)) {
 		return false
 	}
 	number := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
-	// Is all of it on that side of the box where its first point is?
-	x, y := number(0), number(8)
-	left, right, below, above := x < b.MinX, x > b.MaxX, y < b.MinY, y > b.MaxY
-	for i := 16; i < len(w) && (left || right); i += 16 {
+	// Is all of it on one side of the box?
+	left, right, below, above := true, true, true, true
+	for i := 0; i < len(w) && (left || right); i += 16 {
 		x := number(i)
 		left, right = left && x < b.MinX, right && x > b.MaxX
 	}
 	if left || right {
 		return true
 	}
-	for i := 16; i < len(w) && (below || above); i += 16 {
+	for i := 0; i < len(w) && (below || above); i += 16 {
 		y := number(i + 8)
 		below, above = below && y < b.MinY, above && y > b.MaxY
 	}
@@ -264,11 +263,8 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	default:
 		return 0, 0, r.corrupt("byte order %d", r.b[r.off])
 	}
-	r.off++
-	code, err := r.uint32()
-	if err != nil {
-		return 0, 0, err
-	}
+	code := r.order.Uint32(r.b[r.off+1:])
+	r.off += 5
 	const flagZ, flagM, flagSRID = 1 << 31, 1 << 30, 1 << 29
 	dims := 2
 	if code&flagZ != 0 {

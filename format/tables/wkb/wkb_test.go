@@ -101,6 +101,13 @@ func TestRules(t *testing.T) {
 		{"polygon over a corner", polygonOf(rect(8, 8, 12, 12)), true, false},
 		{"polygon that touches", polygonOf(rect(10, 2, 12, 4)), true, false},
 		{"polygon beside", polygonOf(rect(11, 2, 12, 4)), false, false},
+		{"polygon whose last point touches the right", polygonOf([]xy{{12, 2}, {12, 4}, {10, 3}}), true, false},
+		{"polygon whose last point touches the left", polygonOf([]xy{{-2, 2}, {-2, 4}, {0, 3}}), true, false},
+		{"polygon whose last point touches the top", polygonOf([]xy{{2, 12}, {4, 12}, {3, 10}}), true, false},
+		{"polygon whose last point touches the bottom", polygonOf([]xy{{2, -2}, {4, -2}, {3, 0}}), true, false},
+		{"polygon whose first point touches", polygonOf([]xy{{3, 0}, {2, -2}, {4, -2}}), true, false},
+		{"polygon of empty rings", polygonOf(nil), false, false},
+		{"polygon of several empty rings", polygonOf(nil, nil, nil), false, false},
 		{"box in a hole", polygonOf(rect(-5, -5, 15, 15), rect(-1, -1, 11, 11)), false, false},
 		{"box over the edge of a hole", polygonOf(rect(-5, -5, 15, 15), rect(3, 3, 11, 11)), true, false},
 		{"triangle whose box only overlaps", polygonOf([]xy{{10, 30}, {30, 10}, {30, 30}, {10, 30}}), false, false},
@@ -208,6 +215,74 @@ func TestAgainstOrientations(t *testing.T) {
 	}
 	if hits < n/10 || hits > n*9/10 {
 		t.Errorf("%d of %d match: the cases say little", hits, n)
+	}
+}
+
+// TestConverted compares stars in another CRS with what they are in degrees. The conversion is linear, so pieces of an
+// edge lie on it.
+func TestConverted(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	to := func(x, y float64) (float64, float64) { return x/1024 - 3, 5 - y/512 }
+	hits := 0
+	for range 2000 {
+		box := NewBox(rng.Float64()*20-10, rng.Float64()*20-10, rng.Float64()*20-10, rng.Float64()*20-10)
+		place := &Place{Boxes: []Box{box}}
+		var ring, degrees []xy
+		cx, cy := rng.Float64()*20000-7000, rng.Float64()*10000-2500
+		for i := range 7 {
+			a, r := 2*math.Pi*float64(i)/7, rng.Float64()*8000+100
+			ring = append(ring, xy{cx + r*math.Cos(a), cy + r*math.Sin(a)})
+		}
+		for _, p := range append(ring, ring[0]) {
+			lon, lat := to(p[0], p[1])
+			degrees = append(degrees, xy{lon, lat})
+		}
+		want := slowIntersects(degrees, box)
+		if got, err := place.Match(polygonOf(append(ring, ring[0])), column.Intersects, to); err != nil || got != want {
+			t.Fatalf("%v in %v: %v, %v, want %v", degrees, box, got, err, want)
+		}
+		if want {
+			hits++
+		}
+		lon, lat := degrees[0][0], degrees[0][1]
+		in := lon > box.MinX && lon < box.MaxX && lat > box.MinY && lat < box.MaxY
+		if got, err := place.Match(pointOf(ring[0]), column.Within, to); err != nil || got != in {
+			t.Fatalf("%v in %v: %v, %v, want %v", degrees[0], box, got, err, in)
+		}
+	}
+	if hits < 200 || hits > 1800 {
+		t.Errorf("%d of 2000 match: the cases say little", hits)
+	}
+}
+
+// TestAroundTheEarth: an edge of 360 degrees and more goes around the Earth, a shorter one of over 180 degrees across
+// the antimeridian.
+func TestAroundTheEarth(t *testing.T) {
+	for half, want := range map[float64]bool{90: true, 90.25: false, 179.75: false, 180: true, 180.25: true} {
+		if got, err := Match(lineOf(xy{-half, 0}, xy{half, 0}), NewBox(-1, -1, 1, 1), column.Intersects); got != want ||
+			err != nil {
+			t.Errorf("%v degrees at 0: %v, %v, want %v", 2*half, got, err, want)
+		}
+	}
+}
+
+// TestCut: a geometry that ends early is corrupt, wherever it ends.
+func TestCut(t *testing.T) {
+	for _, b := range [][]byte{pointOf(xy{1, 2}), lineOf(xy{1, 2}, xy{3, 4}),
+		polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)), ewkb(xy{1, 2}),
+		le().head(multiPoint).count(2).with(pointOf(xy{1, 1}), pointOf(xy{2, 1})),
+		le().head(collection).count(1).with(lineOf(xy{0, 0}, xy{1, 1}))} {
+		for n := range b {
+			_, matched := Match(b[:n], NewBox(0, 0, 9, 9), column.Within)
+			_, read := Geometry(b[:n])
+			_, _, bounded := Bounds(b[:n])
+			for _, err := range []error{matched, read, bounded} {
+				if fault.KindOf(err) != fault.Corrupt {
+					t.Errorf("%d bytes of %x: %v, %v, %v", n, b, matched, read, bounded)
+					break
+				}
+			}
+		}
 	}
 }
 
@@ -340,6 +415,30 @@ func TestText(t *testing.T) {
 		strings.Repeat("GEOMETRYCOLLECTION (", 50) + "POINT (1 2)": fault.Limit} {
 		if got, err := AppendText(nil, text); fault.KindOf(err) != kind {
 			t.Errorf("%.40s: %x, %v, want %v", text, got, err, kind)
+		}
+	}
+}
+
+// TestDepth: text and binary may be as many collections deep.
+func TestDepth(t *testing.T) {
+	for depth := maxDepth - 2; depth <= maxDepth+1; depth++ {
+		for text, part := range map[string][]byte{"POINT (1 2)": pointOf(xy{1, 2}),
+			"MULTIPOINT (1 2)":             le().head(multiPoint).count(1).with(pointOf(xy{1, 2})),
+			"MULTILINESTRING ((0 0, 1 1))": le().head(multiLineString).count(1).with(lineOf(xy{0, 0}, xy{1, 1}))} {
+			var outer []byte
+			for range depth {
+				outer = append(outer, le().head(collection).count(1).b...)
+			}
+			want := append(outer, part...)
+			_, err := Match(want, NewBox(0, 0, 9, 9), column.Within)
+			text := strings.Repeat("GEOMETRYCOLLECTION (", depth) + text + strings.Repeat(")", depth)
+			got, texterr := AppendText(nil, text)
+			if fault.KindOf(err) != fault.KindOf(texterr) || err == nil && string(got) != string(want) {
+				t.Errorf("%s: %v; text: %v", text, err, texterr)
+			}
+			if (err == nil) != (depth < maxDepth || depth == maxDepth && part[1] == point) {
+				t.Errorf("%s: %v", text, err)
+			}
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (p *textParser) geometry(depth int) {
 
 func (p *textParser) body(kind uint32, depth int) {
 	p.head(kind)
-	if depth > maxDepth {
+	if kind > polygon && depth == maxDepth {
 		p.fail(fault.Limit, "collections %d deep", depth)
 	}
 	switch kind {
@@ -136,7 +136,7 @@ func (p *textParser) body(kind uint32, depth int) {
 	case collection:
 		p.list(func() { p.geometry(depth + 1) })
 	default: // of lines or polygons
-		p.list(func() { p.body(kind-3, depth+1) })
+		p.list(func() { p.body(kind-3, depth) })
 	}
 }
 
