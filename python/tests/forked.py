@@ -3,13 +3,16 @@
     forked.py FD MODULE...       the process, which tests start by `Forks`
     forked.py SOCKET MODULE...   the same, as a fork of one that has imported other modules
 
-PyTorch takes 2 s of a core to import, and Lightning as much again. Tests of separate processes
-start many of them, whose Python is otherwise fresh: chaski and gRPC are imported in the fork.
+PyTorch takes 2 s of a core to import, what its optimizers need another, and Lightning 2 s. Tests of
+separate processes start many of them, whose Python is otherwise fresh: chaski and gRPC are imported
+in the fork.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -20,6 +23,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,7 +57,10 @@ class Forks:
             )
 
     def run(self, command: Sequence[object], log: Path, cwd: Path, **env: str) -> Run:
-        """Runs a script with arguments, and more variables. Its output goes to log."""
+        """Runs a script with arguments, and more variables. Its output goes to log.
+
+        It has the standard input of this process.
+        """
         what = {
             "command": list(map(str, command)),
             "log": str(log),
@@ -131,6 +138,7 @@ def ask(path: str, what: dict[str, Any]) -> socket.socket:
     """Requests a run, and returns the socket that belongs to it."""
     s = socket.socket(socket.AF_UNIX)
     s.connect(path)
+    socket.send_fds(s, [b"\n"], [0])  # the standard input
     s.sendall(json.dumps(what).encode() + b"\n")
     return s
 
@@ -165,6 +173,7 @@ def serve(listener: socket.socket) -> None:
         s.close()
     listener.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _, (stdin,), _, _ = socket.recv_fds(s, 1, 1)
     with s.makefile() as request:
         what = json.loads(request.readline())
     if pid := os.fork():
@@ -172,9 +181,11 @@ def serve(listener: socket.socket) -> None:
     s.close()
     os.chdir(what["cwd"])
     log = os.open(what["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    os.dup2(stdin, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
+    os.close(stdin)
     os.environ.update(what["env"])
     sys.argv = what["command"]
 
@@ -199,11 +210,36 @@ def supervise(pid: int, s: socket.socket) -> None:
     os._exit(0)
 
 
+def run_script(path: str) -> int:
+    """Runs a script as Python does, to the end of its threads and of what it does at exit."""
+    code = 0
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as e:
+        if e.code is not None and not isinstance(e.code, int):
+            print(e.code, file=sys.stderr)
+        code = e.code if isinstance(e.code, int) else int(e.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
 if __name__ == "__main__":
     where, *modules = sys.argv[1:]
     for name in modules:
         importlib.import_module(name)
+    if "torch" in modules:  # the first optimizer imports it
+        importlib.import_module("torch._dynamo")
     assert "grpc" not in sys.modules, "gRPC does not survive forks"
+    # A fork that looks for garbage in PyTorch, and takes its modules apart at the end, spends 0.7 s
+    # of a core on it.
+    gc.collect()
+    gc.freeze()
     serve(socket.socket(fileno=int(where)) if where.isdigit() else listen(where))
     sys.path[0] = os.path.dirname(sys.argv[0])
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    os._exit(run_script(sys.argv[0]))

@@ -53,7 +53,8 @@ def test_files_of_a_form_hold_the_images(tmp_path, form):
     if form == "cells":
         parquet = pytest.importorskip("pyarrow.parquet")
     shape = dataclasses.replace(shapes.formed(form), images=2)
-    shape = dataclasses.replace(shape, **({"scene": 1024} if shape.windows else {"side": 256}))
+    less = {"scene": 2 * shape.tile, "bands": 2} if shape.windows else {"side": 256}
+    shape = dataclasses.replace(shape, **less)
     scene = np.random.default_rng(0).integers(0, 200, (shape.bands, 640, 640), dtype=shape.dtype)
     if form == "jpeg":  # of whose noise decoders make different pixels
         y, x = np.mgrid[:640, :640]

@@ -20,7 +20,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 import chaski
 from chaski import _walk, order
@@ -353,7 +352,7 @@ def test_files_of_weights(tmp_path: Path) -> None:
     with load() as loader:
         for weights in (
             WEIGHTS,
-            torch.from_numpy(WEIGHTS),
+            pytest.importorskip("torch").from_numpy(WEIGHTS),
             tmp_path / "w.npy",
             tmp_path / "w.parquet",
         ):

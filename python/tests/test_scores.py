@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-import torch
+from forked import Forks, Run
 
 import chaski
 from chaski import _scores, order
@@ -47,6 +48,8 @@ def slowly(batches: list[tuple[Array, Array]], decay: float) -> dict[int, float]
 
 @pytest.mark.parametrize("decay", [0.0, 0.5, 0.9])
 def test_means_are_those_of_a_slow_version(tmp_path: Path, decay: float) -> None:
+    import torch  # here, because killed trainers import this file
+
     seen = []
     with load(rows=chaski.Rows(take=2 * ROWS)) as loader:
         scores = loader.scores(tmp_path, decay)
@@ -223,34 +226,35 @@ with load(rank=rank, world_size=world) as loader:
 """
 
 
-def wait_for(files: list[Path], processes: list[subprocess.Popen[bytes]]) -> None:
+def wait_for(files: list[Path], processes: list[Run]) -> None:
     while not all(f.exists() for f in files):
         for p in processes:
             try:
-                p.wait(0.1)
-            except subprocess.TimeoutExpired:
+                code = p.wait(0.1)
+            except TimeoutError:
                 continue
-            raise AssertionError(f"a rank ended with {p.returncode}")
+            raise AssertionError(f"a rank ended with {code}")
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_ranks_have_the_means_of_all(tmp_path: Path, ranks: int) -> None:
+def test_ranks_have_the_means_of_all(
+    tmp_path: Path, forks: Callable[..., Forks], ranks: int
+) -> None:
     with load() as loader:
         scores = loader.scores(tmp_path / "alone")
         whole, means = train(loader, scores, 40), scores.means.tolist()
-    env = os.environ | {"GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0"}
-    command = [str(ranks), str(tmp_path), str(Path(__file__).parent)]
-    processes = [
-        subprocess.Popen([sys.executable, "-c", RANK, str(r), *command], env=env)
-        for r in range(ranks)
+    (tmp_path / "rank.py").write_text(RANK)
+    commands = [
+        [tmp_path / "rank.py", r, ranks, tmp_path, Path(__file__).parent] for r in range(ranks)
     ]
+    logs = [tmp_path / f"{r}.log" for r in range(ranks)]
+    processes = forks("torch").ranks(commands, logs, tmp_path)
     files = [tmp_path / f"{r}.json" for r in range(ranks)]
     try:
         wait_for(files, processes)
     finally:
         for p in processes:
             p.kill()
-            p.wait()
     for rank, file in enumerate(files):
         said = json.loads(file.read_text())
         assert said["samples"] == [step[rank::ranks] or [-1] for step in whole]
