@@ -14,9 +14,11 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from test_pages import blocks
 
 import chaski
 from chaski._access import check_plain
@@ -224,6 +226,25 @@ def test_mutual_tls(binary, tmp_path):
                     first(where, credentials=wrong, token=made, retries=0)
             with pytest.raises(chaski.UnavailableError):
                 first(where, token=made, retries=0)
+        # The block of docs/operations.md, with the files and the server of this test.
+        (block,) = blocks("docs/operations.md")
+        (tmp_path / "token").write_text(made)
+        for shown, real in {
+            "/run/secrets/chaski": tmp_path / "token",
+            '"ca.pem"': f'"{one}"',
+            "me.pem": one,
+            "me.key": key,
+            "gpu7:7447": target,
+            "/data/chips/a.tif": SCENE,
+            "/data/chips": SCENE,
+        }.items():
+            assert shown in block
+            block = block.replace(shown, str(real))
+        names: dict[str, Any] = {"chaski": chaski}
+        exec(block, names)
+        with names["loader"] as loader:
+            assert np.array_equal(next(iter(loader))["image"][0], names["image"])
+        assert np.array_equal(names["image"], chaski.read(SCENE))
     with pytest.raises(chaski.SpecError):
         chaski.tls(one, one)
     with pytest.raises(chaski.SpecError):

@@ -276,7 +276,7 @@ class _Dataset:
 class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]):
     """Batches as dicts of tensors; a loop is an epoch, see `chaski.Loader`.
 
-        dataset = chaski.torch.IterableDataset("chips/", batch_size=64)
+        dataset = chaski.torch.IterableDataset("chips.csv", fields=fields, batch_size=64)
         for epoch in range(dataset.epoch, 10):
             for batch in dataset:  # or DataLoader(dataset, batch_size=None, num_workers=0)
                 loss = F.cross_entropy(net(batch["image"]), batch["label"])
