@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestDiskCacheHoldsItsForecast: with a cache on disk for a third of the data, behind a link of 30 ms and 100 MB/s,
@@ -31,6 +32,7 @@ import (
 // without a cache. Where ranges are read several times it may take less: the samples in work, which are many beside
 // this small cache, share what they read.
 func TestDiskCacheHoldsItsForecast(t *testing.T) {
+	race.SkipCovered(t)
 	for name, text := range map[string]string{
 		"chips":   `{}`,
 		"windows": `{"sampler": {"kind": "random_window", "height": 48, "width": 48, "per_asset": 4}}`,

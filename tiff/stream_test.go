@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/soak"
 )
 
 // bySource yields src as engines do, in reads of few bytes.
@@ -71,9 +72,13 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(21, 22))
 	refused, layouts, d := 0, streamLayouts(), chunk.NewDecoder(nil)
-	if testing.Short() { // other build tags choose other decoders below
+	if !soak.All() {
 		rnd.Shuffle(len(layouts), func(i, k int) { layouts[i], layouts[k] = layouts[k], layouts[i] })
-		layouts = layouts[:len(layouts)/4]
+		part := 2
+		if testing.Short() { // other build tags choose other decoders below
+			part = 6
+		}
+		layouts = layouts[:len(layouts)/part]
 	}
 	for _, x := range layouts {
 		n := x.DecodedBytes(0)

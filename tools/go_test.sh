@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs the Go tests in one of four ways. GOFLAGS, CGO_ENABLED, TAGS and CC_FOUND are those of the Makefile.
 #
-#   tools/go_test.sh all        every case of all packages; with RACED_TOO=1 without packages that `race` tests in full
+#   tools/go_test.sh all        all packages, without -short; with RACED_TOO=1 without packages that `race` tests in full
 #   tools/go_test.sh race       the race detector, with checks that users do not have (build tag invariants)
 #   tools/go_test.sh variants   code that build tags choose: no assembly and unsafe, zstd in C
 #   tools/go_test.sh arm64      what computes with pixels, for arm64; elsewhere qemu-user runs it
 #
 # PACKAGES   packages of race, and of each of the variants, in place of their own
-# SHORT      -short, which tries fewer cases, unless it is set and empty. `all` tries every case
+# SHORT      -short, which tries fewer cases, unless it is set and empty. `all` goes without
 #
 # The settings below shorten the tests; no result depends on them. Seconds are of a processor.
 set -euo pipefail

@@ -49,6 +49,7 @@ case ${1-} in
     CHASKI_SOAK_CACHE=${SOAKKILLS:-300} "$go" test ./source/diskcache -run TestKilledEngines -v -timeout 2h
     ;;
   go)
+    export CHASKI_SOAK_CASES=1
     PACKAGES=./... SHORT='' tools/go_test.sh race
     PACKAGES=./... SHORT='' tools/go_test.sh variants
     ;;

@@ -3,9 +3,9 @@
     forked.py FD MODULE...       the process, which tests start by `Forks`
     forked.py SOCKET MODULE...   the same, as a fork of one that has imported other modules
 
-PyTorch takes 2 s of a core to import, what its optimizers need another, and Lightning 2 s. Tests of
-separate processes start many of them, whose Python is otherwise fresh: chaski and gRPC are imported
-in the fork.
+PyTorch takes 3 s of a core to import, with what its optimizers need 5, and Lightning 3 more. Tests
+of separate processes start many of them, whose Python is otherwise fresh: chaski and gRPC are
+imported in the fork.
 """
 
 from __future__ import annotations

@@ -287,6 +287,7 @@ def test_a_store_is_read_through_its_link(tmp_path, binary, python):
     work, out = tmp_path / "work", tmp_path / "report"
     args = ["--quick", "--python", python, "--work", str(work), "-o", str(out)]
     args += ["--engine", binary, "--shapes", "store-30ms-8kb", "--peers", "chaski,rasterio"]
+    args += ["--seconds", "0.2"]
     assert run.main(args) == 0
     (shape,) = json.loads((out / "peers.json").read_text())["shapes"]
     sizes = [p.stat().st_size for p in (work / "stored-8kb" / "tog").glob("*.tif")]

@@ -231,16 +231,16 @@ def test_names_of_sockets_tell_no_password(monkeypatch, binary, name):
     assert _host.digest(given) == _host.digest(_host.settings(binary, {}))
 
 
-@pytest.mark.parametrize("name", SECRETS)
-def test_ranks_with_other_passwords_share_no_engine(job, name):
+def test_ranks_with_other_passwords_share_no_engine(job):
     """Ranks with the same ones share theirs, and no command line or name of a socket has any."""
-    first, second = ({name: SECRETS[name] + end} for end in ("", "-of-another"))
-    ranks = [job(k, 2, **which) for which in (first, second) for k in range(2)]
-    engines = [r.engine() for r in ranks]
-    assert engines[0] == engines[1] != engines[2] == engines[3]
-    for engine, which in ((engines[0], first), (engines[2], second)):
+    others = [SECRETS | {name: SECRETS[name] + "-of-another"} for name in SECRETS]
+    given = [SECRETS, SECRETS, *others, others[-1]]
+    engines = [r.engine() for r in [job(k, len(given), **which) for k, which in enumerate(given)]]
+    assert engines[0] == engines[1] and engines[-2] == engines[-1]
+    assert len(set(engines)) == 1 + len(others)  # one secret of five is another
+    for engine, which in zip(engines, given, strict=True):
         environ = Path(f"/proc/{engine}/environ").read_bytes().split(b"\0")
-        assert f"{name}={which[name]}".encode() in environ
+        assert all(f"{name}={value}".encode() in environ for name, value in which.items())
         line = Path(f"/proc/{engine}/cmdline").read_bytes()
         assert b"hunter2" not in line and b"CHASKI_HELD_FOR" not in line
 

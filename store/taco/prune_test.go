@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/soak"
 )
 
 // matches returns the ids of level 0 that match a filter in a TACOLLECTION.json, and the files that were opened for it.
@@ -75,8 +76,10 @@ func TestPrunedExtentsOfToolbox(t *testing.T) {
 	race.SkipCovered(t)
 	root := filepath.Join(corpus.Testdata(t), "extents")
 	opened := map[string]int{}
-	step, years := 15.0, 2
-	if testing.Short() { // each filter opens files in the same way
+	step, years := 22.5, 4
+	if soak.All() {
+		step, years = 15, 2
+	} else if testing.Short() { // each filter opens files in the same way
 		step, years = 37.5, 5
 	}
 	for _, name := range []string{"sides", "middles", "both", "starts"} {
@@ -256,8 +259,10 @@ func randomCollection(t *testing.T, rng *rand.Rand) (path string, centres [][2]f
 func TestPrunedAnswersAreTheUnpruned(t *testing.T) {
 	race.SkipCovered(t)
 	rng := rand.New(rand.NewPCG(7, 11))
-	places, times, collections := 0, 0, 20
-	if testing.Short() {
+	places, times, collections := 0, 0, 8
+	if soak.All() {
+		collections = 20
+	} else if testing.Short() {
 		collections = 5
 	}
 	for range collections {
