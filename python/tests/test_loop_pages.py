@@ -100,23 +100,54 @@ def test_ddp(chips: Path) -> None:
     assert rows == undisturbed(10)
 
 
-def test_fsdp2(chips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("changes", ["", "weights", "scores", "weights scores"])
+def test_fsdp2(chips: Path, changes: str) -> None:
+    """A new dataset has the rows, weights and means of the one that was saved."""
     import torch.distributed.checkpoint
 
-    block, rows = blocks(RESUME)[1], list[list[int]]()
-    first, save, load = block.splitlines()
+    first, save, load = blocks(RESUME)[1].splitlines()
     assert ".save(" in save and ".load(" in load
-    for lines in ([first, save], [first, load]):
-        names: dict[str, Any] = {"torch": torch, "model": torch.nn.Linear(1, 1)}
-        names["dataset"] = data = dataset()
-        if load in lines:
-            exec("\n".join(lines), names)
-            rows += [numbers(b["image"]) for b in data]
-            continue
-        for batch in itertools.islice(data, 2):
-            rows.append(numbers(batch["image"]))
-        exec("\n".join(lines), names)
-    assert rows == undisturbed(2)[:STEPS]
+    names: dict[str, Any] = {"torch": torch, "model": torch.nn.Linear(1, 1)}
+    with dataset() as data:
+        loop = iter(data)
+        next(loop)
+        if "weights" in changes:
+            for step in (2, STEPS + 1):
+                weights = np.arange(CHIPS) == step % CHIPS
+                data.loader.reweight(weights, step, folder="w")
+        if "scores" in changes:
+            data.loader.scores("w").add({"sample": np.arange(3)}, np.ones(3))
+        next(loop)
+        exec("\n".join([first, save]), names | {"dataset": data})
+        want = [numbers(b["image"]) for b in loop] + [numbers(b["image"]) for b in data]
+    assert ([3] * SIZE in want) == ("weights" in changes)
+    with dataset() as data:
+        exec("\n".join([first, load]), names | {"dataset": data})
+        rows = [numbers(b["image"]) for _ in range(2) for b in data]
+        means = data.loader.scores("w").means
+    assert rows == want
+    assert np.count_nonzero(means == 1) == 3 * ("scores" in changes)
+
+
+def test_states_of_datasets_are_those_of_loaders(chips: Path, binary: str) -> None:
+    """As JSON, too, in Python and in Go."""
+    with dataset() as data:
+        for change in range(3):
+            if change == 1:
+                data.loader.reweight(np.ones(CHIPS), 1, folder="w")
+            if change == 2:
+                data.loader.scores("w").add({"sample": np.arange(3)}, np.ones(3))
+            for state in (data.state_dict(), json.loads(json.dumps(data.state_dict()))):
+                with chaski.load("chips/", batch_size=SIZE) as loader:
+                    loader.load_state_dict(state)
+                    assert loader.state_dict() == data.loader.state_dict()
+                    Path("spec.json").write_text(json.dumps(loader.spec))
+                Path("state.json").write_text(json.dumps(state))
+                line = [binary, "explain", "--json", "--state", "state.json", "spec.json"]
+                subprocess.run(line, check=True, capture_output=True)
+                for wrong in ([1], [["path", 1]], "x", {"path": "x"}):
+                    with pytest.raises(chaski.StateError, match="scores"):
+                        data.load_state_dict(state | {"scores": wrong})
 
 
 def test_torchdata(chips: Path) -> None:

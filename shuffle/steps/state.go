@@ -37,6 +37,22 @@ type Means struct {
 	Hash string `json:"hash"` // SHA-256 of the file, in hexadecimal digits
 }
 
+// UnmarshalJSON implements json.Unmarshaler. The state of a dataset of PyTorch has a list of pairs, which may be empty.
+func (m *Means) UnmarshalJSON(b []byte) error {
+	var pairs [][2]string
+	if json.Unmarshal(b, &pairs) == nil {
+		members := make(map[string]string, len(pairs))
+		for _, pair := range pairs {
+			members[pair[0]] = pair[1]
+		}
+		b, _ = json.Marshal(members) // strings cannot fail
+	}
+	type means Means // without this method
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode((*means)(m))
+}
+
 // Change is weights that draw the samples of a run from a place on.
 type Change struct {
 	Path    string `json:"path"` // as those of Weights
@@ -302,6 +318,9 @@ func ParseState(b []byte) (State, error) {
 	}
 	if len(state.Weights) == 0 {
 		state.Weights = nil
+	}
+	if state.Scores != nil && *state.Scores == (Means{}) {
+		state.Scores = nil
 	}
 	return state, nil
 }

@@ -7,6 +7,7 @@ to load data; it answers "which samples were in step 1234 of epoch 5" without an
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -459,16 +460,19 @@ class State:
         for name, v in run.items():
             if isinstance(v, int) and not -1 << 63 <= v <= _MASK:
                 raise StateError(f"the state's {_told(name)} is an int of more than 64 bits")
-        weights = d.get("weights", [])
+        weights = d.get("weights") or []
         types = {f.name: type(f.default) for f in fields(Weights)} | {"path": str, "hash": str}
-        if not isinstance(weights, list) or not all(
+        if not isinstance(weights, list | tuple) or not all(
             isinstance(w, Mapping)
             and w.keys() == types.keys()
             and all(type(w[name]) is t for name, t in types.items())
             for w in weights
         ):
             raise StateError(f"the state's 'weights' is {_told(weights)}, not weights of reweight")
-        scores = d.get("scores")
+        scores = d.get("scores") or None
+        if isinstance(scores, list | tuple):  # of a dataset of chaski.torch: pairs
+            with contextlib.suppress(TypeError, ValueError):
+                scores = dict(scores)
         if scores is not None and not (
             isinstance(scores, Mapping)
             and scores.keys() == set(_SCORES)

@@ -414,8 +414,14 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         return SimpleNamespace(sampler=_Epochs(self), batch_size=self.loader.local_batch_size)
 
     def state_dict(self) -> dict[str, Any]:
-        """See `chaski.Loader.state_dict`."""
-        return self.loader.state_dict()
+        """See `chaski.Loader.state_dict`. It always has "weights" and "scores", as tuples.
+
+        torch.distributed.checkpoint loads only what the state of a new dataset has, too, looks for
+        it by the names of all members of dicts and lists of dicts, and takes a tuple whole.
+        """
+        state = self.loader.state_dict()
+        weights, scores = state.get("weights", ()), state.get("scores", {})
+        return state | {"weights": tuple(weights), "scores": tuple(scores.items())}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """See `chaski.Loader.load_state_dict`."""
