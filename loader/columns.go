@@ -283,7 +283,7 @@ func (e *Engine) placeOf(ctx context.Context, d *dataset, draw *shuffle.Draw) (r
 	if err != nil || base.Place == nil {
 		return nowhere(), err
 	}
-	window = base.raster.Ratio.Scale(window)
+	window = d.scaled(draw, window, base.raster, base.Index)
 	return placeOf(&base.Asset, window, d.rasters[0].H, d.rasters[0].W, draw.Transform), nil
 }
 

@@ -127,7 +127,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 			return shuffle.Box{}, err
 		}
 		first := &chunk.Index{Height: base.height, Width: base.width}
-		if !raster.Ratio.Holds(first, a.Index) {
+		if !d.wholes(draw) && !raster.Ratio.Holds(first, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels do not share a grid with the first field's %d by %d; in the first sample they do",
 				a.Index.Height, a.Index.Width, first.Height, first.Width)
@@ -153,10 +153,23 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		}
 	}
 	w, err := d.window(e.plan, draw, base.height, base.width, raster.Pad)
-	if w = raster.Ratio.Scale(w); err == nil && raster.Ratio.Apart() {
+	if w = d.scaled(draw, w, raster, a.Index); err == nil && raster.Ratio.Apart() && !d.wholes(draw) {
 		err = wholeChip(w, a.Index.Height, a.Index.Width, raster.Pad)
 	}
 	return w, err
+}
+
+// wholes reports whether the window of a draw is the whole of each raster, resampled.
+func (d *dataset) wholes(draw *shuffle.Draw) bool {
+	return d.sampler.Whole && d.sampler.Views == nil && draw.Corner == nil
+}
+
+// scaled converts the window of a draw to pixels of an asset of a field.
+func (d *dataset) scaled(draw *shuffle.Draw, w shuffle.Box, r *pixels.Raster, index *chunk.Index) shuffle.Box {
+	if d.wholes(draw) {
+		return shuffle.Box{H: index.Height, W: index.Width}
+	}
+	return r.Ratio.Scale(w)
 }
 
 // anchor is the raster that decides the window of a draw.
@@ -176,6 +189,9 @@ func (e *Engine) anchorOf(ctx context.Context, d *dataset, row int64) (anchor, e
 			return anchor{asset, raster, asset.Index.Height, asset.Index.Width}, nil
 		}
 		if err == nil {
+			if d.sampler.Whole { // its window is the whole of it
+				return anchor{asset, raster, asset.Index.Height, asset.Index.Width}, nil
+			}
 			if height, width, ok := raster.Ratio.First(asset.Index); ok {
 				return anchor{asset, raster, height, width}, nil
 			}

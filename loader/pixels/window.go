@@ -20,7 +20,7 @@ func Inside(w shuffle.Box, height, width int) chunk.Box {
 // in pixels of this field. Of whole chips without such a fraction it has the size of this field's instead.
 type ratio struct {
 	numY, DenY, numX, DenX int
-	height, width          int // of whole chips that share no grid with those of the first field; else 0
+	height, width          int // of whole rasters that share no grid with those of the first field; else 0
 }
 
 // maxRatio is the largest numerator or denominator of a ratio. Window sizes must be multiples of
@@ -46,6 +46,21 @@ func WholeRatio(first, other *chunk.Index) ratio {
 		return made
 	}
 	return ratio{numY: 1, DenY: 1, numX: 1, DenX: 1, height: other.Height, width: other.Width}
+}
+
+// commonRatio is the largest term of a ratio of resolutions that sensors have, unless the other term is 1: 3 of 10 m
+// beside 15 m.
+const commonRatio = 8
+
+// ResizedRatio is NewRatio of whole rasters that become height by width pixels in the first field. Rasters whose sizes
+// have no common ratio, as 1,000 beside 1,001 rows, become as many in this field, too.
+func ResizedRatio(first, other *chunk.Index, height, width int) ratio {
+	made, err := NewRatio(first, other)
+	common := func(num, den int) bool { return min(num, den) == 1 || max(num, den) <= commonRatio }
+	if err == nil && common(made.numY, made.DenY) && common(made.numX, made.DenX) {
+		return made
+	}
+	return ratio{numY: 1, DenY: 1, numX: 1, DenX: 1, height: height, width: width}
 }
 
 // Apart reports whether the field shares no grid with the first one.
