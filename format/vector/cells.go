@@ -39,6 +39,26 @@ type Values struct {
 // Null reports whether a shape has no value.
 func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
 
+// inPath returns values in place of a name in braces of a path.
+func (v *Values) inPath(form, name string) *Values {
+	path := func(value string) string { return strings.ReplaceAll(form, "{"+name+"}", value) }
+	out := *v
+	if v.Ints != nil {
+		names := stringCodes{v: &out, of: map[string]uint32{}}
+		out.Ints, out.Codes = nil, make([]uint32, len(v.Ints))
+		for row, number := range v.Ints {
+			if !v.Null(row) {
+				out.Codes[row], _ = names.code([]byte(strconv.FormatInt(number, 10))) // digits are not too long
+			}
+		}
+	}
+	out.Names = slices.Clone(out.Names)
+	for i, value := range out.Names {
+		out.Names[i] = path(value)
+	}
+	return &out
+}
+
 // AllNull reports whether no shape has a value.
 func (v *Values) AllNull() bool {
 	n := len(v.Ints) + len(v.Floats) + len(v.Codes) // two are nil

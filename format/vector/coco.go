@@ -339,8 +339,7 @@ func (c *coco) packed(counts string) error {
 // layer returns the layer of the file.
 func (c *coco) layer(size int64) (*Layer, error) {
 	if c.o.OneImage && len(c.paths) > 1 {
-		return nil, fault.New(fault.Unsupported, "images", fault.NoOffset, "the file names %d images: give it as "+
-			"path, not as pattern", len(c.paths))
+		return nil, c.severalImages()
 	}
 	if first := c.values[0]; c.named && len(c.categories) > 0 {
 		for id := range first.codes.of {

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,10 +21,12 @@ import (
 func init() { register(labelFormat{"CSV", beginsCSV, readCSV, Pixels, true}) }
 
 // boxColumns are the names, in lower case, that tables have for the coordinates of a shape: of the vertices of an
-// outline, of two corners, or of a corner with width and height. The first that a table has in full count.
+// outline, of two corners, or of a corner with width and height; or for one text that is the shape. The first that a
+// table has in full count.
 var boxColumns = []struct {
 	names []string
 	sized bool
+	text  func(l *labels, text string) (coordForm, error) // reads the shape of a cell; nil of columns of numbers
 }{
 	{names: strings.Fields("x1 y1 x2 y2 x3 y3 x4 y4")},
 	{names: strings.Fields("xmin ymin xmax ymax")},
@@ -35,12 +39,18 @@ var boxColumns = []struct {
 	{names: strings.Fields("left top width height"), sized: true},
 	{names: strings.Fields("x y width height"), sized: true},
 	{names: strings.Fields("x y w h"), sized: true},
+	{names: strings.Fields("polygonwkt_pix"), text: (*labels).wkt}, // SpaceNet
+	{names: strings.Fields("region_shape_attributes"), text: (*labels).viaText},
+	{names: strings.Fields("encodedpixels"), text: (*labels).startsAndLengths}, // Kaggle
+	{names: strings.Fields("rle_mask"), text: (*labels).startsAndLengths},
+	{names: strings.Fields("rle"), text: (*labels).startsAndLengths},
+	{names: strings.Fields("encoding"), text: (*labels).startsAndLengths},
 }
 
 // imageColumns and classColumns are the names, in lower case, that tables have for the image of a shape and its class.
 var (
 	imageColumns = strings.Fields("image_path img_path image file_name filename file path image_name img image_id " +
-		"imageid")
+		"imageid img")
 	classColumns = strings.Fields("label class class_name category category_name label_name labelname name")
 )
 
@@ -58,7 +68,9 @@ func beginsCSV(head []byte) bool {
 type table struct {
 	shape []int // columns of the coordinates
 	sized bool
-	image int // -1: none
+	text  func(l *labels, text string) (coordForm, error) // of one column that is the shape, or nil
+	via   int                                             // the column with classes and values in JSON, or -1
+	image int                                             // -1: none
 	cells []int
 }
 
@@ -82,7 +94,7 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 			fault.Names(head))
 	}
 	for _, known := range boxColumns {
-		t.shape, t.sized = nil, known.sized
+		t.shape, t.sized, t.text = nil, known.sized, known.text
 		for _, name := range known.names {
 			if i := slices.Index(lower, name); i >= 0 {
 				t.shape = append(t.shape, i)
@@ -94,16 +106,22 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 		t.shape = nil
 	}
 	if t.shape == nil {
-		return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax"`)
+		return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax", nor of an outline or a mask of runs`)
 	}
 	if t.image = first(imageColumns); l.o.Image != "" {
 		t.image = slices.Index(head, l.o.Image)
+	}
+	if t.image < 0 && t.text != nil { // of masks of runs
+		t.image = first([]string{"id"})
 	}
 	if t.image < 0 && !l.o.OneImage {
 		return missing("with the path of the image, which image names")
 	}
 	if class := first(classColumns); class >= 0 {
 		l.classIs(head[class])
+	}
+	if t.via = first([]string{"region_attributes"}); t.via >= 0 { // the columns are in it
+		return t, nil
 	}
 	l.values[0].words = l.o.Words
 	for _, column := range l.values {
@@ -156,6 +174,9 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 func (l *labels) row(ctx context.Context, t *table, record []string) error {
 	f, coords := noForm, make([]float64, 0, 8)
 	for _, column := range t.shape {
+		if t.text != nil {
+			break
+		}
 		if word := strings.TrimSpace(record[column]); word != "" {
 			x, err := parseNumber(word)
 			if err != nil {
@@ -166,6 +187,8 @@ func (l *labels) row(ctx context.Context, t *table, record []string) error {
 	}
 	var err error
 	switch {
+	case t.text != nil && strings.TrimSpace(record[t.shape[0]]) != "":
+		f, err = t.text(l, record[t.shape[0]])
 	case len(coords) == 0:
 	case len(coords) != len(t.shape):
 		err = fault.New(fault.Corrupt, "box", fault.NoOffset, "it has %d of %d coordinates", len(coords), len(t.shape))
@@ -187,6 +210,12 @@ func (l *labels) row(ctx context.Context, t *table, record []string) error {
 		}
 		l.images, l.paths[number] = append(l.images, number), strings.Clone(name)
 	}
+	if t.via >= 0 {
+		if err := l.viaValues(json.RawMessage(record[t.via])); err != nil {
+			return err
+		}
+		return l.end(ctx, f)
+	}
 	for i, column := range l.values {
 		if t.cells[i] < 0 {
 			continue
@@ -196,4 +225,31 @@ func (l *labels) row(ctx context.Context, t *table, record []string) error {
 		}
 	}
 	return l.end(ctx, f)
+}
+
+// startsAndLengths adds a mask of runs, each of which is the number of its first pixel, from 1 on, and its length.
+// Pixels are numbered from top to bottom, column after column, of an image whose height the file does not say.
+func (l *labels) startsAndLengths(text string) (coordForm, error) {
+	list, err := numbers(strings.Fields(text))
+	const last = 1 << 48 // of an image of side by side pixels; its number is exact as a float64
+	if err != nil {
+		return noForm, err
+	}
+	if len(list)%2 != 0 || len(list) > maxRuns {
+		return noForm, fault.New(fault.Corrupt, "runs", fault.NoOffset, "%d numbers: they are the first pixel and the "+
+			"length of each run, of at most %d", len(list), maxRuns/2)
+	}
+	l.coords = append(l.coords, imageHeight)
+	pos := 0.0
+	for i := 0; i < len(list); i += 2 {
+		start, length := list[i]-1, list[i+1]
+		whole := start == math.Trunc(start) && length == math.Trunc(length)
+		if !whole || !(start >= pos && length >= 0 && start+length <= last) {
+			return noForm, fault.New(fault.Corrupt, "runs", fault.NoOffset, "the run %v %v follows pixel %v: runs are "+
+				"whole numbers in their order, from 1", list[i], length, pos)
+		}
+		l.coords = append(l.coords, start-pos, length)
+		pos = start + length
+	}
+	return runForm, nil
 }

@@ -74,7 +74,8 @@ type collection struct {
 	more  []*cells // of Options.Columns
 	paths *cells   // of images
 	coco  *coco    // nil for a file that has no member of COCO
-	xbd   *labels  // nil for a file whose features are no list
+	other *labels  // nil for a file of none of the other formats in JSON: see objectsOf
+	many  bool     // other names the images of its shapes
 	first feature  // of a file of a feature a line
 	begun bool     // see begin
 }
@@ -96,12 +97,15 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		}
 		return nil, err
 	}
-	if features.xbd != nil {
-		if !o.OneImage {
-			return nil, fault.New(fault.Unsupported, "JSON", fault.NoOffset, "the file is of one image, as xBD has "+
-				`it: name the files by a pattern, such as "labels/{id}.json"`)
+	if other := features.other; other != nil {
+		if !features.many && !o.OneImage {
+			return nil, fault.New(fault.Unsupported, "JSON", fault.NoOffset, "%s is of one image: name the files by a "+
+				`pattern, such as "labels/{id}.json"`, other.format)
 		}
-		return features.xbd.layer(Pixels, r.Size())
+		if o.OneImage && len(other.paths) > 1 {
+			return nil, other.severalImages()
+		}
+		return other.layer(Pixels, r.Size())
 	}
 	if features.kind != "FeatureCollection" && features.kind != "Feature" {
 		return features.coco.layer(r.Size())
@@ -149,7 +153,7 @@ func (c *collection) layer(size int64) (layer *Layer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if layer.images, err = newImages(c.o.Image, paths); err != nil {
+	if layer.images, err = newImages(c.o, paths); err != nil {
 		return nil, err
 	}
 	layer.index(c.boxes, size)
@@ -190,13 +194,19 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			if err = c.begin(ctx); err == nil {
 				err = d.Decode(part)
 			}
+		case "imageData": // of LabelMe: the image in Base64, which is one word
+			if err = c.o.Grow(ctx, 2*c.r.Size()); err == nil {
+				c.text.limit = maxText
+				err = d.Decode(&skipped)
+				c.text.limit = maxPiece
+			}
 		case "images", "annotations", "categories":
 			if c.coco == nil {
 				c.coco = newCOCO(c.o, c.text)
 			}
 			err = c.coco.read(ctx, d, key)
 		default:
-			err = d.Decode(&skipped)
+			err = c.readOther(ctx, d, key.(string)) // the decoder takes no other keys
 		}
 		c.text.next()
 		if err != nil {
@@ -206,12 +216,57 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 	switch {
 	case c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0 && c.coco == nil:
 		return c.lines(ctx, d)
-	case c.kind != "FeatureCollection" && c.coco == nil && c.xbd == nil:
+	case c.kind != "FeatureCollection" && c.coco == nil && c.other == nil:
 		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
-			"annotations as COCO has them, nor features as xBD has them: boxes of other files go into a CSV with "+
-			"the path of each image", fault.Short(c.kind))
+			"annotations of COCO, features of xBD, shapes of LabelMe or regions of VIA: boxes of other files go "+
+			"into a CSV with the path of each image", fault.Short(c.kind))
 	}
 	return expect(d, '}')
+}
+
+// jsonFormats are formats of labels in JSON beside COCO, by the member of a file that has their objects.
+var jsonFormats = map[string]jsonFormat{}
+
+// jsonFormat is a format of labels in JSON.
+type jsonFormat struct {
+	read func(ctx context.Context, c *collection, d *json.Decoder) error
+	// Of a format whose members have names of no meaning, is reports whether a member is of it, and add reads it.
+	is  func(member []byte) bool
+	add func(ctx context.Context, c *collection, member json.RawMessage) error
+}
+
+// readMember reads the objects of a format.
+func (c *collection) readMember(ctx context.Context, d *json.Decoder, key string) error {
+	format, ok := jsonFormats[key]
+	if !ok {
+		return fault.New(fault.Corrupt, "JSON", d.InputOffset(), "%s is no list", key)
+	}
+	return format.read(ctx, c, d)
+}
+
+// readOther reads a member that neither GeoJSON nor COCO has.
+func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string) error {
+	if format, ok := jsonFormats[key]; ok {
+		return format.read(ctx, c, d)
+	}
+	var member json.RawMessage
+	if err := d.Decode(&member); err != nil {
+		return err
+	}
+	for _, format := range jsonFormats {
+		if format.is != nil && format.is(member) {
+			return format.add(ctx, c, member)
+		}
+	}
+	return nil
+}
+
+// objectsOf returns the objects of a file of another format in JSON.
+func (c *collection) objectsOf(format string, many bool) *labels {
+	if c.other == nil {
+		c.other, c.many = newLabels(c.o, format), many
+	}
+	return c.other
 }
 
 // lines reads a file of a feature a line, whose first one has been read but for its end: GeoJSON lines (GeoJSONSeq).
@@ -270,8 +325,8 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	switch token, err := d.Token(); {
 	case err != nil:
 		return err
-	case token == json.Delim('{') && c.xbd == nil:
-		return c.readXBD(ctx, d)
+	case token == json.Delim('{') && c.other == nil:
+		return c.readMember(ctx, d, "features")
 	case token != json.Delim('['):
 		return fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where [ must stand", token)
 	}
@@ -341,6 +396,11 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		c.most = need
 	}
 	var geometry *textGeometry
+	if box, err := c.imageBox(f.Properties); err != nil {
+		return err
+	} else if box != nil {
+		f.Geometry = box
+	}
 	if len(f.Geometry) > 0 {
 		if err := json.Unmarshal(f.Geometry, &geometry); err != nil {
 			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
@@ -372,6 +432,27 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		}
 	}
 	return nil
+}
+
+// imageBox returns the box of a feature of xView in pixels of its image, as a geometry, where the images of features
+// are asked for: its own geometry lies on the ground.
+func (c *collection) imageBox(properties json.RawMessage) (json.RawMessage, error) {
+	if c.o.Image == "" || !bytes.Contains(properties, []byte("bounds_imcoords")) {
+		return nil, nil
+	}
+	var members struct {
+		Box string `json:"bounds_imcoords"`
+	}
+	if err := json.Unmarshal(properties, &members); err != nil || members.Box == "" {
+		return nil, err
+	}
+	box, err := numbers(strings.Split(members.Box, ","))
+	if err != nil || len(box) != 4 {
+		return nil, fault.New(fault.Corrupt, "bounds_imcoords", fault.NoOffset, "%q is no box of four numbers",
+			fault.Short(members.Box))
+	}
+	return json.Marshal(map[string]any{"type": "Polygon", "coordinates": [][][2]float64{{{box[0], box[1]},
+		{box[2], box[1]}, {box[2], box[3]}, {box[0], box[3]}, {box[0], box[1]}}}})
 }
 
 // isEmptyPoint reports whether the geometry is a point without coordinates, which shapely writes of "POINT EMPTY". A

@@ -47,13 +47,16 @@ type owner struct {
 }
 
 // newImages makes the lists of shapes from a column of strings; it returns nil without one.
-func newImages(column string, values *Values) (*images, error) {
+func newImages(o *Options, values *Values) (*images, error) {
 	if values == nil {
 		return nil, nil
 	}
+	if o.imageForm != "" {
+		values = values.inPath(o.imageForm, o.Image)
+	}
 	if values.Codes == nil {
-		return nil, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
-			"it has numbers, but images are found by their paths")
+		return nil, fault.New(fault.Unsupported, "column "+o.Image, fault.NoOffset,
+			`it has numbers, but images are found by their paths: write one, such as "{%s}.tif"`, o.Image)
 	}
 	found := &images{values: values, rows: make([][]uint32, len(values.Names)), exact: newSpelling(values.Names)}
 	found.loose = sync.OnceValue(func() *spelling {

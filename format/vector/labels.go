@@ -59,6 +59,9 @@ const (
 	runForm                      // height of a mask and the lengths of its runs: see runs
 )
 
+// imageHeight is the height of a mask of runs that has the height of its image, which its file does not say.
+const imageHeight = 0
+
 // labels are the objects of a file, in memory. A box takes 41 bytes beside its values.
 type labels struct {
 	o      *Options
@@ -192,6 +195,12 @@ func (l *labels) image(name string) (uint32, error) {
 	return number, nil
 }
 
+// severalImages returns the error about a file of several images that is named as the one of an image.
+func (l *labels) severalImages() error {
+	return fault.New(fault.Unsupported, "images", fault.NoOffset, "the file names %d images: give it as path, not as "+
+		"pattern", len(l.paths))
+}
+
 // object returns the range of an object in coords.
 func (l *labels) object(row int) (from, to int64) {
 	if row > 0 {
@@ -201,14 +210,23 @@ func (l *labels) object(row int) (from, to int64) {
 }
 
 // shape implements shapes.
-func (l *labels) shape(_ context.Context, row int) (orb.Geometry, error) {
+func (l *labels) shape(_ context.Context, row int) (orb.Geometry, error) { return l.shapeIn(row, 0) }
+
+// shapeIn returns the shape of an object in an image of a height, 0 if that is not known.
+func (l *labels) shapeIn(row, height int) (orb.Geometry, error) {
 	from, to := l.object(row)
 	coords := l.coords[from:to]
 	switch l.forms[row] {
 	case boxForm:
 		return rectangle(coords[0], coords[1], coords[2], coords[3]), nil
 	case runForm:
-		return runs(coords), nil
+		if coords[0] != imageHeight {
+			return runs(coords[0], coords[1:]), nil
+		}
+		if height == 0 {
+			return orb.Collection{}, nil
+		}
+		return runs(float64(height), coords[1:]), nil
 	case polygonForm:
 	default:
 		return nil, nil
@@ -234,10 +252,9 @@ func rectangle(x0, y0, x1, y1 float64) orb.Polygon {
 
 // runs returns a mask of runs as rectangles, which cover the same pixels: of columns of a height, the lengths of runs
 // outside and inside in turn.
-func runs(coords []float64) orb.Geometry {
-	height, pos := coords[0], 0.0
-	parts := orb.Collection{}
-	for i, length := range coords[1:] {
+func runs(height float64, lengths []float64) orb.Geometry {
+	pos, parts := 0.0, orb.Collection{}
+	for i, length := range lengths {
 		start, end := pos, pos+length
 		if pos = end; i%2 == 0 || length == 0 {
 			continue
@@ -280,7 +297,7 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 	if !l.o.OneImage {
 		codes := l.images
 		paths := &Values{Codes: codes, Names: l.paths}
-		out.images, _ = newImages("", paths) // no error, as they are strings
+		out.images, _ = newImages(l.o, paths) // no error, as they are strings
 	}
 	hash := digest.New()
 	hash.Number(uint64(size))

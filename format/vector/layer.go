@@ -12,6 +12,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/digest"
@@ -34,7 +35,7 @@ type Options struct {
 	// OneImage says that a file whose shapes are in pixels of images is of one image.
 	OneImage bool
 	// Image is the column with the path of the image that each shape lies on, for shapes in pixels; "" for shapes on
-	// the ground.
+	// the ground. It may also be the path, with the column in braces: "tiles/{ImageId}.tif".
 	Image string
 	// MaxShapes bounds the shapes of a file. The default is 1<<26, some 67 million, which take 2 GiB.
 	MaxShapes int64
@@ -43,11 +44,16 @@ type Options struct {
 	CacheBytes int64
 	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
 	Grow func(ctx context.Context, n int64) error
+
+	imageForm string // the path of an image with the column Image in braces; "" if the column has it
 }
 
 func (o *Options) defaults() {
 	o.MaxShapes = cmp.Or(o.MaxShapes, 1<<26)
 	o.CacheBytes = cmp.Or(o.CacheBytes, 256<<20)
+	if names := column.Names(o.Image); len(names) == 1 {
+		o.Image, o.imageForm = names[0], o.Image
+	}
 	if o.Grow == nil {
 		o.Grow = func(context.Context, int64) error { return nil }
 	}
@@ -128,7 +134,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return newLabels(o, "").layer(Pixels, r.Size())
 	}
 	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
-		"VOC's XML, text of DOTA or YOLO, an array of boxes (.npy), or a CSV of them")
+		"VOC's XML, text of DOTA or YOLO, JSON of LabelMe or VIA, an array of boxes (.npy), or a CSV")
 }
 
 // openLabels opens a file of labels.
@@ -209,6 +215,14 @@ func (l *Layer) Search(minX, minY, maxX, maxY, width float64) []uint32 {
 // Shape returns the shape with a number: nil if the file has none there. It has the types of package wkb.
 func (l *Layer) Shape(ctx context.Context, row uint32) (orb.Geometry, error) {
 	return l.shapes.shape(ctx, int(row))
+}
+
+// ShapeIn returns the shape with a number in an image of a height in pixels, which masks of runs may leave to it.
+func (l *Layer) ShapeIn(ctx context.Context, row uint32, height int) (orb.Geometry, error) {
+	if objects, ok := l.shapes.(*labels); ok {
+		return objects.shapeIn(int(row), height)
+	}
+	return l.Shape(ctx, row)
 }
 
 // Far returns the first shape of a file of labels that has a coordinate far from all shares of an image, and the

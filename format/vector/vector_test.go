@@ -337,7 +337,7 @@ func TestOfImageAsSlow(t *testing.T) {
 				v.Names, v.Codes = append(v.Names, name), append(v.Codes, uint32(len(v.Codes)))
 			}
 		}
-		found, err := newImages("x", v)
+		found, err := newImages(&Options{Image: "x"}, v)
 		if err != nil {
 			t.Fatal(err)
 		}

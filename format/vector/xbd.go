@@ -14,12 +14,14 @@ import (
 // subtypeColumn is the damage of a building in xBD. Files of before the disaster have none.
 const subtypeColumn = "subtype"
 
+func init() { jsonFormats["features"] = jsonFormat{read: readXBD} }
+
 // readXBD reads the features of a file of xBD, the data set of xView2: lists of objects by the space that they lie in;
 // "xy" has pixels. The shape of each is WKT.
-func (c *collection) readXBD(ctx context.Context, d *json.Decoder) error {
-	c.xbd = newLabels(c.o, "xBD's JSON")
-	c.xbd.classIs(subtypeColumn)
-	for _, column := range c.xbd.values {
+func readXBD(ctx context.Context, c *collection, d *json.Decoder) error {
+	l := c.objectsOf("xBD's JSON", false)
+	l.classIs(subtypeColumn)
+	for _, column := range l.values {
 		column.optional = true
 	}
 	var skipped json.RawMessage
@@ -46,7 +48,7 @@ func (c *collection) readXBD(ctx context.Context, d *json.Decoder) error {
 			if err := d.Decode(&object); err != nil {
 				return err
 			}
-			if err := c.xbd.addXBD(ctx, object.Properties, object.WKT); err != nil {
+			if err := l.addXBD(ctx, object.Properties, object.WKT); err != nil {
 				return fault.WithPart(err, "xy "+strconv.Itoa(number), fault.NoOffset)
 			}
 		}

@@ -52,10 +52,10 @@ type Vector struct {
 	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT; or "pixels" of the image, from its upper left corner, or
 	// "shares" of its width and height. Default: what the file or its format says.
 	CRS string `json:"crs,omitempty"`
-	// Image is the column with the path of the image that each shape lies on. Shapes then are in pixels of it, from its
-	// upper left corner, and images need no place on the ground. They are found by the last parts of their paths; one
-	// that no row names is a bad sample. A row without a geometry names an image without shapes. Default: none, shapes
-	// lie on the ground.
+	// Image is the column with the path of the image that each shape lies on, or a path with the column in braces:
+	// "pan_{ImageId}.tif". Shapes then are in pixels of it, from its upper left corner, and images need no place on the
+	// ground. They are found by the last parts of their paths; one that no row names is a bad sample. A row without a
+	// geometry names an image without shapes. Default: none, shapes lie on the ground.
 	Image string `json:"image,omitempty"`
 }
 
@@ -121,6 +121,8 @@ func (v *Vector) validate(f *Field) error {
 	case v.Pattern != "" && v.Image != "":
 		return fmt.Errorf("vector: image is %q and pattern is %q: a file of a pattern is of one image", v.Image,
 			v.Pattern)
+	case len(column.Names(v.Image)) > 1:
+		return fmt.Errorf("vector: image is %q: it must have one column in braces", v.Image)
 	case v.Missing != "" && v.Missing != MissingError && v.Missing != MissingEmpty:
 		return fmt.Errorf("vector: missing is %q: it must be %q or %q", v.Missing, MissingError, MissingEmpty)
 	case len(v.Path) > maxPath:

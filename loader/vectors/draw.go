@@ -48,7 +48,7 @@ func (p *picture) visit(ctx context.Context,
 		if !ok {
 			continue
 		}
-		shape, err := p.file.layer.Shape(ctx, row)
+		shape, err := p.file.layer.ShapeIn(ctx, row, p.tall)
 		if err != nil {
 			return fault.WithFile(err, p.file.path)
 		}

@@ -18,11 +18,7 @@ const manyImages = 16
 type elsewhere struct {
 	mu     sync.Mutex
 	images map[string]bool // beside their shapes; nil once one lies among them, or the log has said so
-	most   int
-}
-
-func newElsewhere(images int64) *elsewhere {
-	return &elsewhere{images: map[string]bool{}, most: int(min(max(images, 1), manyImages))}
+	most   int             // before the log says so
 }
 
 // note looks where the image of a picture lies.

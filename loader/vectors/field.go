@@ -34,7 +34,7 @@ type field struct {
 	each *shapeFiles // nil without Pattern
 
 	logger *slog.Logger
-	beside *elsewhere
+	beside elsewhere
 
 	// names are the classes that open found, sorted, if Vector.Classes has none.
 	names []string
@@ -52,8 +52,8 @@ type file struct {
 
 // open is shapes.Reader.Open.
 func open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resources.Options) (*shapes.Field, error) {
-	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}, logger: o.Logger,
-		beside: newElsewhere(t.N)}
+	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}, logger: o.Logger}
+	field.beside.images, field.beside.most = map[string]bool{}, int(min(max(t.N, 1), manyImages))
 	if err := field.open(ctx, t, column, o); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,7 @@ type picture struct {
 	to    *target // nil for shapes in pixels
 	turn  shuffle.Element
 	rows  []uint32 // rows of the shapes of one image, for shapes in pixels
+	tall  int      // the height of the image, for shapes in pixels
 
 	height, width float64 // of the image, for shapes in shares of it; otherwise 0
 }
@@ -117,7 +118,7 @@ func (v *field) placed(a *catalog.Asset) error {
 func (v *field) inPixels(f *file, a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*picture, error) {
 	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
 	out := &picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched},
-		field: v, file: f, turn: turn}
+		field: v, file: f, turn: turn, tall: a.Index.Height}
 	if f == nil {
 		return out, nil
 	}

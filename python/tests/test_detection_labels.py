@@ -156,6 +156,57 @@ def read_array(data: bytes) -> list[Any]:
     return out
 
 
+def labelme(objects: Objects, image: int) -> str:
+    shapes = [
+        {"label": o["name"], "points": o["corners"].tolist(), "group_id": None, "flags": {},
+         "shape_type": "polygon", "difficult": o["difficult"]}
+        for o in objects
+    ]  # fmt: skip
+    data = "QUJD" * (1 << 21)  # of 8 MiB, more than a part of a file may have
+    return json.dumps({"version": "5.2.1", "flags": {}, "shapes": shapes, "imageData": data,
+                       "imagePath": f"im{image}.png", "imageHeight": HEIGHT})  # fmt: skip
+
+
+def regions(objects: Objects) -> list[Any]:
+    out = []
+    for o in objects:
+        x, y = o["corners"].T.tolist()
+        shape = {"name": "polygon", "all_points_x": x, "all_points_y": y}
+        values = {"difficult": o["difficult"], "type": o["name"]}
+        out.append({"shape_attributes": shape, "region_attributes": values})
+    return out
+
+
+def via(objects: Objects, image: int) -> str:
+    name = f"im{image}.png"
+    entry = {"filename": name, "size": 99, "regions": regions(objects), "file_attributes": {}}
+    images = {f"{name}99": entry}
+    return json.dumps({"_via_img_metadata": images} if image % 2 else images)
+
+
+def via_csv(objects: Objects, image: int) -> str:
+    out = io.StringIO()
+    names = ["filename", "region_count", "region_id", "region_shape_attributes"]
+    rows = csv.writer(out)
+    rows.writerow([*names, "region_attributes"])
+    for k, r in enumerate(regions(objects)):
+        cells = [json.dumps(r[n]) for n in ("shape_attributes", "region_attributes")]
+        rows.writerow([f"im{image}.png", len(objects), k, *cells])
+    return out.getvalue()
+
+
+def wkt(objects: Objects, image: int) -> str:
+    out = io.StringIO()
+    rows = csv.writer(out)
+    rows.writerow(["ImageId", "BuildingId", "PolygonWKT_Pix", "class", "difficult"])
+    for k, o in enumerate(objects):
+        ring = ", ".join(
+            f"{x!r} {y!r} 0" for x, y in [*o["corners"].tolist(), o["corners"][0].tolist()]
+        )
+        rows.writerow([image, k, f"POLYGON (({ring}))", o["name"], o["difficult"]])
+    return out.getvalue()
+
+
 def table(objects: Objects, image: int) -> str:
     lines = ["xmin,ymin,xmax,ymax,label,difficult"]
     lines += [",".join(map(str, [*o["box"], o["name"], o["difficult"]])) for o in objects]
@@ -232,6 +283,36 @@ def read_geojson(text: str) -> list[Any]:
     ]
 
 
+def read_labelme(text: str) -> list[Any]:
+    return [(s["points"], s["label"], s["difficult"]) for s in json.loads(text)["shapes"]]
+
+
+def region(shape: dict[str, Any], values: dict[str, Any]) -> tuple[Any, ...]:
+    ring = list(zip(shape["all_points_x"], shape["all_points_y"], strict=True))
+    return ring, values["type"], values["difficult"]
+
+
+def read_via(text: str) -> list[Any]:
+    file = json.loads(text)
+    (image,) = file.get("_via_img_metadata", file).values()
+    return [region(r["shape_attributes"], r["region_attributes"]) for r in image["regions"]]
+
+
+def read_via_csv(text: str) -> list[Any]:
+    rows = csv.DictReader(io.StringIO(text))
+    names = ("region_shape_attributes", "region_attributes")
+    return [region(*(json.loads(r[n]) for n in names)) for r in rows]
+
+
+def read_wkt(text: str) -> list[Any]:
+    out = []
+    for r in csv.DictReader(io.StringIO(text)):
+        points = r["PolygonWKT_Pix"].removeprefix("POLYGON ((").removesuffix("))").split(", ")
+        ring = [[float(v) for v in p.split(" ")[:2]] for p in points][:-1]
+        out.append((ring, r["class"], int(r["difficult"])))
+    return out
+
+
 def read_table(text: str) -> list[Any]:
     out = []
     for o in csv.DictReader(text.splitlines()):
@@ -253,6 +334,10 @@ FORMATS: dict[str, tuple[str, Callable[[Objects, int], str | bytes], Read, dict[
                 {"crs": "pixels", "column": "kind", "columns": ["difficult"]}),
     "npy": ("npy", array, read_array, {}),
     "csv": ("csv", table, read_table, {"columns": ["difficult"]}),
+    "labelme": ("json", labelme, read_labelme, {"columns": ["difficult"]}),
+    "via": ("json", via, read_via, {"columns": ["difficult"]}),
+    "via csv": ("csv", via_csv, read_via_csv, {"columns": ["difficult"]}),
+    "wkt": ("csv", wkt, read_wkt, {"columns": ["difficult"]}),
     "classes": ("xml", voc, read_voc, {"classes": ["storage-tank", "ship", "none"]}),
 }  # fmt: skip
 

@@ -1,0 +1,248 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+func init() {
+	jsonFormats["_via_img_metadata"] = jsonFormat{read: readVIA, is: isVIA, add: addVIA}
+	jsonFormats["shapes"] = jsonFormat{read: readLabelMe}
+}
+
+// viaShape is the outline of a region of VIA, the VGG Image Annotator.
+type viaShape struct {
+	Name                string
+	X, Y, Width, Height float64
+	CX, CY, R           float64
+	RX, RY, Theta       float64
+	XS                  []float64 `json:"all_points_x"`
+	YS                  []float64 `json:"all_points_y"`
+}
+
+// viaRegion is a region of an image.
+type viaRegion struct {
+	Shape  viaShape        `json:"shape_attributes"`
+	Values json.RawMessage `json:"region_attributes"`
+}
+
+// isVIA reports whether the member of a file, whose key is of no meaning, is what VIA says of an image.
+func isVIA(member []byte) bool {
+	return bytes.HasPrefix(member, []byte("{")) && bytes.Contains(member, []byte(`"regions"`)) &&
+		bytes.Contains(member, []byte(`"filename"`))
+}
+
+// readVIA reads the images of a project of VIA.
+func readVIA(ctx context.Context, c *collection, d *json.Decoder) error {
+	if err := expect(d, '{'); err != nil {
+		return err
+	}
+	var image json.RawMessage
+	for d.More() {
+		if _, err := d.Token(); err != nil {
+			return err
+		}
+		c.text.next()
+		if err := d.Decode(&image); err != nil {
+			return err
+		}
+		if err := addVIA(ctx, c, image); err != nil {
+			return err
+		}
+	}
+	return expect(d, '}')
+}
+
+// addVIA adds the regions of an image.
+func addVIA(ctx context.Context, c *collection, text json.RawMessage) error {
+	l := c.objectsOf("VIA's JSON", true)
+	var image struct {
+		Filename string
+		Regions  json.RawMessage
+	}
+	if err := json.Unmarshal(text, &image); err != nil {
+		return err
+	}
+	var regions []viaRegion
+	if bytes.HasPrefix(image.Regions, []byte("{")) { // of VIA 1: by their numbers
+		var numbered map[int]viaRegion
+		if err := json.Unmarshal(image.Regions, &numbered); err != nil {
+			return err
+		}
+		for _, number := range slices.Sorted(maps.Keys(numbered)) {
+			regions = append(regions, numbered[number])
+		}
+	} else if err := json.Unmarshal(image.Regions, &regions); err != nil {
+		return err
+	}
+	number, err := l.image(image.Filename)
+	if err != nil {
+		return err
+	}
+	l.paths[number] = image.Filename
+	for i := range regions {
+		form, err := l.via(&regions[i].Shape)
+		if err == nil {
+			err = l.viaValues(regions[i].Values)
+		}
+		if err != nil {
+			return fault.WithPart(err, "region "+strconv.Itoa(i)+" of "+fault.Short(image.Filename), fault.NoOffset)
+		}
+		l.images = append(l.images, number)
+		if err := l.end(ctx, form); err != nil {
+			return err
+		}
+	}
+	return l.charge(ctx)
+}
+
+// viaValues adds the values of a region. Its class is the first attribute that classes are called by or, without one,
+// the only one.
+func (l *labels) viaValues(attributes json.RawMessage) error {
+	if first := l.values[0]; l.o.Class && first.column == "" {
+		var members map[string]json.RawMessage
+		if len(attributes) > 0 {
+			if err := json.Unmarshal(attributes, &members); err != nil {
+				return fault.New(fault.Corrupt, "region_attributes", fault.NoOffset, "%v", err)
+			}
+		}
+		for _, name := range append(slices.Clone(classColumns), "type") {
+			if _, ok := members[name]; ok && first.column == "" {
+				l.classIs(name)
+			}
+		}
+		for name := range members {
+			if len(members) == 1 && first.column == "" {
+				l.classIs(name)
+			}
+		}
+		for first.column != "" && first.n < len(l.ends) { // regions before it have no class
+			if err := first.put(nullCell, ""); err != nil {
+				return err
+			}
+		}
+	}
+	for _, column := range l.values {
+		column.optional = true
+		if err := column.add(attributes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// viaText adds the shape of a region in a cell of VIA's CSV. Images without regions have an empty one.
+func (l *labels) viaText(text string) (coordForm, error) {
+	var shape viaShape
+	if err := json.Unmarshal([]byte(text), &shape); err != nil {
+		return noForm, fault.New(fault.Corrupt, "region_shape_attributes", fault.NoOffset, "%v", err)
+	}
+	if shape.Name == "" {
+		return noForm, nil
+	}
+	return l.via(&shape)
+}
+
+// via adds the shape of a region.
+func (l *labels) via(s *viaShape) (coordForm, error) {
+	switch s.Name {
+	case "rect":
+		return l.box(s.X, s.Y, s.X+s.Width, s.Y+s.Height), nil
+	case "circle":
+		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.R, s.R, 0)...)
+	case "ellipse":
+		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.RX, s.RY, s.Theta)...)
+	case "polygon":
+	default:
+		return noForm, fault.New(fault.Unsupported, "region", fault.NoOffset,
+			"it is a %q, and no outline: leave it out", fault.Short(s.Name))
+	}
+	if len(s.XS) != len(s.YS) {
+		return noForm, fault.New(fault.Corrupt, "region", fault.NoOffset, "%d x and %d y of its points", len(s.XS),
+			len(s.YS))
+	}
+	outline := make([]float64, 0, 2*len(s.XS))
+	for i, x := range s.XS {
+		outline = append(outline, x, s.YS[i])
+	}
+	return polygonForm, l.polygon(outline...)
+}
+
+// ellipseSides is how many sides an ellipse has as an outline: of one that is 100 pixels wide, they bend by a sixteenth
+// of a pixel. A multiple of four keeps its box.
+const ellipseSides = 64
+
+// ellipse returns the outline of an ellipse, turned clockwise, as pictures are seen, by an angle in radians.
+func ellipse(x, y, right, down, angle float64) (outline []float64) {
+	sin, cos := math.Sincos(angle)
+	for i := range ellipseSides {
+		b, a := math.Sincos(2 * math.Pi * float64(i) / ellipseSides)
+		a, b = a*right, b*down
+		outline = append(outline, x+float64(a*cos)-float64(b*sin), y+float64(a*sin)+float64(b*cos))
+	}
+	return outline
+}
+
+// readLabelMe reads the shapes of LabelMe, whose files are of one image each.
+func readLabelMe(ctx context.Context, c *collection, d *json.Decoder) error {
+	l := c.objectsOf("LabelMe's JSON", false)
+	l.classIs("label")
+	if err := expect(d, '['); err != nil {
+		return err
+	}
+	var text json.RawMessage
+	for number := 0; d.More(); number++ {
+		c.text.next()
+		if err := d.Decode(&text); err != nil {
+			return err
+		}
+		form, err := l.labelMe(text)
+		for _, column := range l.values {
+			if column.optional = true; err == nil {
+				err = column.add(text)
+			}
+		}
+		if err == nil {
+			err = l.end(ctx, form)
+		}
+		if err != nil {
+			return fault.WithPart(err, "shape "+strconv.Itoa(number), fault.NoOffset)
+		}
+	}
+	return expect(d, ']')
+}
+
+// labelMe adds a shape.
+func (l *labels) labelMe(text json.RawMessage) (coordForm, error) {
+	var shape struct {
+		Points [][2]float64
+		Type   string `json:"shape_type"`
+	}
+	if err := json.Unmarshal(text, &shape); err != nil {
+		return noForm, err
+	}
+	p := shape.Points
+	switch {
+	case shape.Type == "rectangle" && len(p) == 2:
+		return l.box(min(p[0][0], p[1][0]), min(p[0][1], p[1][1]), max(p[0][0], p[1][0]), max(p[0][1], p[1][1])), nil
+	case shape.Type == "circle" && len(p) == 2: // its middle, and a point of its edge
+		r := math.Hypot(p[1][0]-p[0][0], p[1][1]-p[0][1])
+		return polygonForm, l.polygon(ellipse(p[0][0], p[0][1], r, r, 0)...)
+	case shape.Type == "polygon", shape.Type == "rectangle", shape.Type == "": // the oldest files have no types
+	default:
+		return noForm, fault.New(fault.Unsupported, "shape", fault.NoOffset,
+			"it is a %q of %d points, and no outline: leave it out", fault.Short(shape.Type), len(p))
+	}
+	outline := make([]float64, 0, 2*len(p))
+	for _, point := range p {
+		outline = append(outline, point[0], point[1])
+	}
+	return polygonForm, l.polygon(outline...)
+}
