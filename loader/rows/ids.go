@@ -499,6 +499,34 @@ func moved(ids []string, cut int) []string {
 	return out
 }
 
+// moved returns the list with its ids as moved returns them, "" apart, or nil if there are none or two become the same.
+func (l *idList) moved(cut int) *idList {
+	var some []string
+	for _, id := range l.ids {
+		if id != "" {
+			some = append(some, id)
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	if some = moved(some, cut); some == nil {
+		return nil
+	}
+	out := newIDList(len(l.ids))
+	for i, id := range l.ids {
+		if id == "" {
+			out.ids = append(out.ids, "")
+			continue
+		}
+		out.ids, some = append(out.ids, some[0]), some[1:]
+		if !out.index(int32(i)) {
+			return nil
+		}
+	}
+	return out
+}
+
 // see returns the ids with the samples that they name by their keys, by the paths that the dataset has for their
 // rasters and, with whole, by the whole paths of these.
 func (s *Selector) see(ctx context.Context, ids []string, whole bool) (*idList, error) {

@@ -217,11 +217,38 @@ func (s *side) match(ctx context.Context, t *Table) error {
 		return err
 	}
 	list, err := s.keys(ctx, ours.Kind)
+	if err == nil {
+		err = s.find(ctx, ours, list)
+	}
+	// If no key is a sample's, they may be paths of another machine, as the ids of lists may be.
+	for cut := 0; err == nil && len(list.hits) == 0; cut++ {
+		elsewhere := list.moved(cut)
+		if elsewhere == nil {
+			break
+		}
+		if err = s.find(ctx, ours, elsewhere); len(elsewhere.hits) > 0 {
+			list = elsewhere
+		}
+	}
 	if err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(list.ids, func(key string) bool { return key != "" }); i >= 0 {
+		s.example = list.ids[i]
+	}
+	s.row = slices.Repeat([]int32{-1}, int(t.N))
+	for _, hit := range list.hits {
+		if hit.how == list.best[hit.id] {
+			s.row[hit.row] = hit.id
+		}
+	}
+	return nil
+}
+
+// find finds the keys of the table in the column of the dataset.
+func (s *side) find(ctx context.Context, ours Column, list *idList) error {
 	var clash error
-	err = ours.Scan(ctx, func(row int64, v catalog.Value) error {
+	err := ours.Scan(ctx, func(row int64, v catalog.Value) error {
 		key := textOf(ours.Kind, v)
 		i, how := list.find(key)
 		if twin, twice := list.twins[i]; twice && how == endsStem {
@@ -237,19 +264,7 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	if err = cmp.Or(err, clash); err == nil {
 		err = list.checkNames("name the samples by a column that tells them apart")
 	}
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(list.ids, func(key string) bool { return key != "" }); i >= 0 {
-		s.example = list.ids[i]
-	}
-	s.row = slices.Repeat([]int32{-1}, int(t.N))
-	for _, hit := range list.hits {
-		if hit.how == list.best[hit.id] {
-			s.row[hit.row] = hit.id
-		}
-	}
-	return nil
+	return err
 }
 
 // keys reads the keys of the table, whose numbers are its rows. Where ours, the keys of samples, are numbers, text

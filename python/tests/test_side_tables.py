@@ -215,6 +215,28 @@ def test_numbers_as_keys(data, tmp_path, binary) -> None:
     assert list(b["y"]) == [k * k for k in b["n"]]
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("source", ["images", "table.csv"])
+@pytest.mark.parametrize(
+    "moved",
+    [lambda p: f"/home/me/set/images/{p}", lambda p: "D:\\set\\images\\" + p.replace("/", "\\")],
+)
+def test_paths_of_another_machine(data, tmp_path, binary, kind, source, moved) -> None:
+    """Folders that all keys share do not count, but for the last."""
+    paths = [f"{id.split('_')[0]}/{id}.tif" for id in IDS]
+    rows = [{"file": moved(paths[k]), "y": k * k} for k in ORDER] + [{"file": "", "y": -1}]
+    table = {written(tmp_path, kind, rows): {"file": "path"}}
+    fields = {"image": chaski.Field(column="path", kind="raster"), "y": "y"}
+    if source == "images":
+        fields["image"] = chaski.Field()
+    b = batch(data / source, tables=table, fields=fields)
+    assert list(b["y"]) == [k * k for k in range(N)]
+    wrong = [{"file": moved(f"other/{p.split('/')[1]}"), "y": 1} for p in paths]
+    table = {written(tmp_path, kind, wrong): {"file": "path"}}
+    with pytest.raises(chaski.errors.NotFoundError, match="no sample has a row"):
+        batch(data / source, tables=table, fields=fields)
+
+
 def test_without_header(data, tmp_path, binary) -> None:
     """Columns of a file without a header are called by their numbers."""
     path = tmp_path / "rows.csv"

@@ -642,7 +642,7 @@ func (p *partners) example() string { return p.files[p.where].path(p.which, p.na
 // fault returns the error for the missing file.
 func (p *partners) fault(noun string) error {
 	field := p.fields[p.where]
-	way := `: missing "drop" leaves out the samples that lack one`
+	way := `: missing "drop" (of commands: --drop-missing) leaves out the samples that lack one`
 	switch {
 	case field.Beside:
 		way = `: missing "empty" takes samples without a file as samples without shapes`
