@@ -18,7 +18,7 @@ func (p *parser) coding(x *chunk.Index) {
 	case v != 1:
 		p.Fail(fault.Unsupported, ifd.TagFillOrder, "FillOrder %d", v)
 	}
-	yCbCr := p.Between(ifd.TagPhotometric, 1, 0, 1<<16) == photometricYCbCr
+	yCbCr := p.Between(ifd.TagPhotometric, 1, 0, 1<<16) == PhotometricYCbCr
 	if p.Err != nil {
 		return
 	}

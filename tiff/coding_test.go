@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
-	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -89,24 +88,6 @@ func checkCoded(t *testing.T, dir string, f coded) {
 	d := chunk.NewDecoder(nil)
 	for i, r := range y.Ranges {
 		checkRows(t, d, y, i, b[r.Off:][:r.Len])
-	}
-}
-
-// TestCodingsAreNoMetadata: what a codec has to know about tiles, a conversion does not report as left out.
-func TestCodingsAreNoMetadata(t *testing.T) {
-	dir := filepath.Join(corpus.Testdata(t), "codecs")
-	for _, row := range corpus.Rows[coded](t, dir) {
-		b, err := os.ReadFile(filepath.Join(dir, row.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := ifd.Open(t.Context(), &corpus.Mem{B: b}, ifd.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e, err := ReadExtras(t.Context(), f); err != nil || len(e.Unknown) > 0 {
-			t.Errorf("%s: unknown %q, error %v", row.Path, e.Unknown, err)
-		}
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func oneTile(replace ...ifd.Field) []byte {
 	fields := []ifd.Field{
 		ifd.Shorts(ifd.TagImageWidth, 16), ifd.Shorts(ifd.TagImageLength, 16), ifd.Shorts(ifd.TagBitsPerSample, 8),
-		ifd.Shorts(ifd.TagCompression, compZstd), ifd.Shorts(ifd.TagPhotometric, photometricBlackIsZero),
+		ifd.Shorts(ifd.TagCompression, compZstd), ifd.Shorts(ifd.TagPhotometric, PhotometricBlackIsZero),
 		ifd.Shorts(ifd.TagSamplesPerPixel, 1), ifd.Shorts(ifd.TagPlanarConfig, 2), ifd.Shorts(ifd.TagPredictor, 1),
 		ifd.Shorts(ifd.TagTileWidth, 16), ifd.Shorts(ifd.TagTileLength, 16), ifd.Shorts(ifd.TagSampleFormat, 1),
 		ifd.Long8s(ifd.TagTileOffsets, 0), ifd.Long8s(ifd.TagTileByteCounts, 256),
@@ -132,17 +132,16 @@ func TestGeoreferencing(t *testing.T) {
 }
 
 func TestGDALMetadata(t *testing.T) {
+	const tile = `<GDALMetadata><Item name="INTERLEAVE" domain="IMAGE_STRUCTURE">TILE</Item>`
+	const named = tile + `<Item name="DESCRIPTION" sample="0" role="description">B1</Item>`
 	for name, c := range map[string]struct {
 		xml, interleave string
 		names           []string
 	}{
-		"none": {"", "BAND", nil},
-		"tile": {FormatGDALMetadata(nil), "TILE", nil},
-		"name": {FormatGDALMetadata(DescriptionItems([]string{"B1"})), "TILE", []string{"B1"}},
-		"broken": {
-			strings.TrimSuffix(FormatGDALMetadata(DescriptionItems([]string{"B1"})), "/GDALMetadata>\n"),
-			"TILE", []string{"B1"},
-		},
+		"none":    {"", "BAND", nil},
+		"tile":    {tile + "</GDALMetadata>", "TILE", nil},
+		"name":    {named + "</GDALMetadata>", "TILE", []string{"B1"}},
+		"broken":  {named + "<", "TILE", []string{"B1"}},
 		"not XML": {"TILE <<< INTERLEAVE", "BAND", nil},
 		"no such band": {
 			`<GDALMetadata><Item name="DESCRIPTION" sample="1" role="description">x</Item></GDALMetadata>`,

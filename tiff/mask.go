@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	subfileReduced = 1 // bits of NewSubfileType
-	subfileMask    = 4
+	SubfileReduced = 1 // bits of NewSubfileType
+	SubfileMask    = 4
 )
 
 // OpenMask reads the structure of the mask of a file's first image, whose index is x. It returns nil if
@@ -22,7 +22,7 @@ const (
 // like the errors of Open, and name the directory of the mask.
 func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chunk.Index, error) {
 	l.MaxChunk = cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes)
-	return openMask(ctx, f, x, l, subfileMask)
+	return openMask(ctx, f, x, l, SubfileMask)
 }
 
 // openMask reads the structure of the mask of an image, whose directory has these bits in NewSubfileType.
@@ -30,10 +30,10 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits uint64) (*chunk.Index, error) {
 	for i := range f.Dirs[1:] {
 		directory := &f.Dirs[1+i]
-		if directory.Kind&(subfileMask|subfileReduced) != bits {
+		if directory.Kind&(SubfileMask|SubfileReduced) != bits {
 			continue
 		}
-		if bits&subfileReduced != 0 {
+		if bits&SubfileReduced != 0 {
 			t := f.Tags(ctx, directory)
 			if w, h := t.Uint(ifd.TagImageWidth, 0), t.Uint(ifd.TagImageLength, 0); t.Err != nil ||
 				w != uint64(x.Width) || h != uint64(x.Height) {

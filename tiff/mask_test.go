@@ -143,7 +143,7 @@ func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
 
 func maskFields(width, height, bits int) []ifd.Field {
 	return []ifd.Field{
-		ifd.Longs(ifd.TagNewSubfileType, subfileMask), ifd.Longs(ifd.TagImageWidth, uint32(width)),
+		ifd.Longs(ifd.TagNewSubfileType, SubfileMask), ifd.Longs(ifd.TagImageWidth, uint32(width)),
 		ifd.Longs(ifd.TagImageLength, uint32(height)), ifd.Shorts(ifd.TagBitsPerSample, uint16(bits)),
 		ifd.Shorts(ifd.TagCompression, compNone), ifd.Shorts(ifd.TagPhotometric, 4),
 	}
@@ -213,7 +213,7 @@ func TestMaskRefuses(t *testing.T) {
 		}
 	}
 	overview := with(1, func(f []ifd.Field) []ifd.Field {
-		f[0] = ifd.Longs(ifd.TagNewSubfileType, subfileMask|subfileReduced)
+		f[0] = ifd.Longs(ifd.TagNewSubfileType, SubfileMask|SubfileReduced)
 		return f
 	})
 	if m, _, err := readMask(overview); m != nil || err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
-	"fmt"
 	"io"
 	"math"
 	"regexp"
@@ -58,9 +57,9 @@ type Band struct {
 	Tags        map[string]string `json:"tags,omitempty"` // further items without a domain
 }
 
-// maxGDALMetadata is the size of the longest GDAL_METADATA that is parsed, so a hostile file does not
+// MaxGDALMetadata is the size of the longest GDAL_METADATA that is parsed, so a hostile file does not
 // cost the parsing of the 64 MiB that tags may have.
-const maxGDALMetadata = 4 << 20
+const MaxGDALMetadata = 4 << 20
 
 // ReadMeta reads the metadata of the first image of a file of any compression. It leaves broken fields
 // empty, but a value outside the file is an error.
@@ -100,7 +99,7 @@ func metaOf(ctx context.Context, f *ifd.File, directory *ifd.Directory) (Meta, e
 func (m *Meta) readText(ctx context.Context, t *ifd.Tags, bands int) error {
 	m.NoData = strings.TrimSpace(t.Value(ifd.TagGDALNoData).Text())
 	m.GDALMetadata = t.Value(ifd.TagGDALMetadata).Text()
-	if len(m.GDALMetadata) > maxGDALMetadata {
+	if len(m.GDALMetadata) > MaxGDALMetadata {
 		return nil
 	}
 	err := textguard.ParseXML(ctx, "GDAL_METADATA", []byte(m.GDALMetadata), nil, func(r io.Reader) error {
@@ -125,8 +124,8 @@ func (m *Meta) readText(ctx context.Context, t *ifd.Tags, bands int) error {
 func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 	m.Pages = 1
 	for i := range f.Dirs[1:] {
-		switch f.Dirs[1+i].Kind & (subfileReduced | subfileMask) {
-		case subfileReduced:
+		switch f.Dirs[1+i].Kind & (SubfileReduced | SubfileMask) {
+		case SubfileReduced:
 			m.Overviews++
 			var size [2]int
 			for axis, tag := range [...]uint16{ifd.TagImageLength, ifd.TagImageWidth} {
@@ -137,7 +136,7 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 				}
 			}
 			m.OverviewSizes = append(m.OverviewSizes, size)
-		case subfileMask:
+		case SubfileMask:
 			m.HasMask = true
 		case 0:
 			m.Pages++
@@ -219,22 +218,7 @@ func (b *Band) set(name, role, value string) {
 	}
 }
 
-var (
-	escape   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
-	unescape = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'")
-)
-
-// DescriptionItems returns the items of GDAL_METADATA that name bands, for FormatGDALMetadata.
-func DescriptionItems(names []string) (items []string) {
-	for i, name := range names {
-		if name != "" {
-			items = append(items,
-				fmt.Sprintf("<Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>", i,
-					escape.Replace(escape.Replace(name))))
-		}
-	}
-	return items
-}
+var unescape = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'")
 
 func attr(e xml.StartElement, name string) string {
 	for _, attribute := range e.Attr {

@@ -47,7 +47,7 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 	budget := uint64(cmp.Or(l.MaxTagBytes, ifd.DefaultMaxBytes))
 	for i := range f.Dirs[1:] {
 		directory := &f.Dirs[1+i]
-		if directory.Kind&(subfileReduced|subfileMask) != 0 {
+		if directory.Kind&(SubfileReduced|SubfileMask) != 0 {
 			continue
 		}
 		// Pages may share their tags, which are read once and then count for nothing.

@@ -23,7 +23,7 @@ func chain(pages ...[]ifd.Field) []byte {
 			fields := []ifd.Field{
 				ifd.Longs(ifd.TagImageWidth, 16), ifd.Longs(ifd.TagImageLength, 16),
 				ifd.Shorts(ifd.TagBitsPerSample, 8), ifd.Shorts(ifd.TagCompression, compNone),
-				ifd.Shorts(ifd.TagPhotometric, photometricBlackIsZero), ifd.Shorts(ifd.TagSamplesPerPixel, 1),
+				ifd.Shorts(ifd.TagPhotometric, PhotometricBlackIsZero), ifd.Shorts(ifd.TagSamplesPerPixel, 1),
 				ifd.Longs(ifd.TagTileWidth, 16), ifd.Longs(ifd.TagTileLength, 16),
 				ifd.Long8s(ifd.TagTileOffsets, uint64(tiles+256*k)), ifd.Long8s(ifd.TagTileByteCounts, 256),
 			}
@@ -114,7 +114,7 @@ func TestPagesThatShare(t *testing.T) {
 func FuzzPages(f *testing.F) {
 	f.Add(chain(nil, nil, nil))
 	f.Add(chain(nil, []ifd.Field{ifd.Shorts(ifd.TagBitsPerSample, 16)}))
-	f.Add(chain(nil, []ifd.Field{ifd.Longs(ifd.TagNewSubfileType, subfileMask)}, nil))
+	f.Add(chain(nil, []ifd.Field{ifd.Longs(ifd.TagNewSubfileType, SubfileMask)}, nil))
 	f.Add(chain([]ifd.Field{ifd.Text(ifd.TagImageDescription, "ImageJ=1\nimages=4\n")}))
 	f.Add(chain([]ifd.Field{ifd.Text(ifd.TagGDALNoData, "3")}, nil, []ifd.Field{ifd.Text(ifd.TagGDALNoData, "4")}))
 	rgb := []ifd.Field{ifd.Shorts(ifd.TagSamplesPerPixel, 4), ifd.Shorts(ifd.TagBitsPerSample, 2)}

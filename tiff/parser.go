@@ -39,16 +39,16 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 
 // agree reports whether PhotometricInterpretation and ExtraSamples need exactly that many bands.
 func (p *parser) agree(bands int) bool {
-	colours := Colours(uint16(min(p.Uint(ifd.TagPhotometric, photometricBlackIsZero), math.MaxUint16)))
+	colours := Colours(uint16(min(p.Uint(ifd.TagPhotometric, PhotometricBlackIsZero), math.MaxUint16)))
 	return p.Err == nil && colours+p.Uints(ifd.TagExtraSamples).Len() == bands
 }
 
 // Colours is the number of bands that a PhotometricInterpretation gives a meaning.
 func Colours(photometric uint16) int {
 	switch photometric {
-	case photometricRGB, photometricYCbCr:
+	case PhotometricRGB, PhotometricYCbCr:
 		return 3
-	case photometricCMYK:
+	case PhotometricCMYK:
 		return 4
 	}
 	return 1

@@ -9,13 +9,13 @@ import (
 
 // PhotometricInterpretation values.
 const (
-	photometricWhiteIsZero = 0
-	photometricBlackIsZero = 1
-	photometricRGB         = 2
-	photometricPalette     = 3
-	photometricMask        = 4
-	photometricCMYK        = 5
-	photometricYCbCr       = 6
+	PhotometricWhiteIsZero = 0
+	PhotometricBlackIsZero = 1
+	PhotometricRGB         = 2
+	PhotometricPalette     = 3
+	PhotometricMask        = 4
+	PhotometricCMYK        = 5
+	PhotometricYCbCr       = 6
 )
 
 // Compressions that code names.

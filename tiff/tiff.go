@@ -9,7 +9,7 @@
 //
 // Not supported, and refused with an error that names it: other compressions (fax codes, JPEG XL, …), samples of mixed
 // types, YCbCr in planes or with a predictor, signed integers and predictors of odd widths, predictors on complex
-// numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and ReadExtras
+// numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and tiff/extras
 // everything else about it. OpenPages reads further images as bands or steps of time of one. Package
 // store/catalog reads files beside this one (.msk, .aux.xml); only OpenOverviewFile is for one (.ovr).
 //
@@ -92,7 +92,7 @@ func fromDirectory(ctx context.Context, f *ifd.File, d *ifd.Directory, l Limits)
 	}
 	index.NoData, index.NoDataBits = NoData(meta.NoData, index.DType)
 	index.Alpha = meta.isAlpha(index)
-	index.Classes = meta.Photometric == photometricPalette && index.Bands == 1 && index.DType.Integer()
+	index.Classes = meta.Photometric == PhotometricPalette && index.Bands == 1 && index.DType.Integer()
 	index.Physical = Physical(index, meta.Bands)
 	if len(strings.Fields(meta.Joint)) == index.Bands {
 		index.Joint = meta.Joint

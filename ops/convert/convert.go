@@ -32,6 +32,7 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
@@ -290,7 +291,7 @@ func (o *Options) togOptions(ctx context.Context, im *outputImage) tog.Options {
 		},
 	}
 	if len(im.extras.Items) > 0 {
-		options.GDALMetadata = tiff.FormatGDALMetadata(im.extras.Items)
+		options.GDALMetadata = extras.GDALMetadata(im.extras.Items)
 	}
 	return options
 }
@@ -378,7 +379,7 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 		return err
 	}
 	if o.Format == Rumi {
-		held.extras.Items = tiff.DescriptionItems(c.Bands)
+		held.extras.Items = extras.Descriptions(c.Bands)
 	}
 	return o.write(ctx, w, &outputImage{rasterMeta: held, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType,
 		mask: c.Mask})

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tiff/tog"
 )
@@ -25,7 +26,7 @@ import (
 // rasterMeta is what a raster holds besides the pixels of its full image.
 type rasterMeta struct {
 	meta      tiff.Meta
-	extras    tiff.Extras
+	extras    extras.Extras
 	image     *chunk.Index   // with its mask; nil for a rumi file, which has none
 	overviews []*chunk.Index // with their masks; only where the options ask for them
 	steps     []int          // the picked steps of time
@@ -71,11 +72,11 @@ func (o *Options) inspect(ctx context.Context, path string) (*rasterMeta, error)
 			return nil, err
 		}
 	}
-	extras, err := tiff.ReadExtras(ctx, directory)
+	found, err := extras.Read(ctx, directory)
 	if err != nil {
 		return nil, err
 	}
-	held.extras = *extras
+	held.extras = *found
 	return held, nil
 }
 
@@ -134,9 +135,9 @@ func (h *rasterMeta) rumi(ctx context.Context, f *ifd.File, o *Options) (err err
 		f.Dirs[0].Find(ifd.TagCompression) == nil { // of generation 2 and 3
 		return err
 	}
-	extras, err := tiff.ReadExtras(ctx, f)
+	found, err := extras.Read(ctx, f)
 	if err == nil {
-		h.extras = *extras
+		h.extras = *found
 	}
 	return err
 }
@@ -154,7 +155,7 @@ func (h *rasterMeta) geo() tiff.Geo {
 func (h *rasterMeta) tags() []ifd.Field {
 	tags := slices.Clone(h.extras.Tags)
 	if len(h.extras.Items) > 0 {
-		tags = append(tags, ifd.Text(ifd.TagGDALMetadata, tiff.FormatGDALMetadata(h.extras.Items)))
+		tags = append(tags, ifd.Text(ifd.TagGDALMetadata, extras.GDALMetadata(h.extras.Items)))
 	}
 	if h.meta.NoData != "" {
 		tags = append(tags, ifd.Text(ifd.TagGDALNoData, h.meta.NoData))
@@ -176,7 +177,7 @@ func (o *Options) losses(h *rasterMeta) []string {
 			names = append(names, name)
 		}
 	}
-	meta, extras := &h.meta, &h.extras
+	meta, other := &h.meta, &h.extras
 	if h.image != nil && h.image.Mask != nil {
 		add(o.Format != TOG, "mask")
 		add(h.image.Mask.Bands > 1, "masks of single bands")
@@ -185,7 +186,7 @@ func (o *Options) losses(h *rasterMeta) []string {
 		add(meta.Overviews > 0 && !o.Overviews, "overviews (--overviews keeps them)")
 	} else {
 		add(meta.Overviews > 0, "overviews")
-		add(extras.Photometric > 1 || extras.WhiteIsZero || slices.ContainsFunc(extras.ExtraSamples,
+		add(other.Photometric > 1 || other.WhiteIsZero || slices.ContainsFunc(other.ExtraSamples,
 			func(v uint16) bool {
 				return v != 0
 			}),
@@ -202,7 +203,7 @@ func (o *Options) losses(h *rasterMeta) []string {
 		add(o.Format != TOG && len(meta.Bands) == 0 && meta.BandNames != nil, "band names")
 	}
 	add(len(h.beside) > 0, "what files beside it say (gdal_translate writes that into a raster)")
-	return append(names, extras.Unknown...)
+	return append(names, other.Unknown...)
 }
 
 // leftTags adds the names of what only a TOG and rumi of generation 1 can hold, as tags.

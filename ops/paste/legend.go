@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tiff/tog"
 )
@@ -29,7 +29,7 @@ func (o *Options) legend(t *tog.Options) {
 		t.Tags = append(t.Tags, ifd.Shorts(ifd.TagColorMap, slices.Concat(table[0][:], table[1][:], table[2][:])...))
 	}
 	if len(o.Classes.Names) > 0 {
-		t.GDALMetadata = tiff.FormatGDALMetadata([]string{attributeTable(o.Classes)})
+		t.GDALMetadata = extras.GDALMetadata([]string{attributeTable(o.Classes)})
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/source/visible"
 	"github.com/chaski-eo/chaski/store"
 )
 
@@ -104,7 +104,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 			continue
 		}
 		before := len(files)
-		err = openers.Visible(ctx, open, path, func(found openers.Found) error {
+		err = visible.Each(ctx, open, path, func(found visible.Entry) error {
 			switch {
 			case found.Dir && isStore(ctx, open, found.Path):
 				files = append(files, File{Path: found.Path})

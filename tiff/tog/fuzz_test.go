@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
@@ -46,7 +47,7 @@ func FuzzExtras(f *testing.F) {
 	f.Add(odd.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ctx, bound := context.Background(), tiff.Limits{MaxChunk: 1 << 16}
-		read := func(b []byte) (img *tiff.Image, e *tiff.Extras, overviews []*chunk.Index, err error) {
+		read := func(b []byte) (img *tiff.Image, e *extras.Extras, overviews []*chunk.Index, err error) {
 			file, err := ifd.Open(ctx, &corpus.Mem{B: b}, bound.IFD())
 			if err != nil {
 				return nil, nil, nil, err
@@ -62,11 +63,11 @@ func FuzzExtras(f *testing.F) {
 			if err != nil && fault.KindOf(err) == 0 || err == nil && len(all) != len(overviews)+1 {
 				t.Fatalf("%d overviews in a file with %d: %v", len(all), len(overviews), err)
 			}
-			e, err = tiff.ReadExtras(ctx, file)
+			e, err = extras.Read(ctx, file)
 			return img, e, overviews, err
 		}
 		var img *tiff.Image
-		var e *tiff.Extras
+		var e *extras.Extras
 		var overviews []*chunk.Index
 		var err error
 		taken.Check(t, 4*len(b), taken.FactorXML, func() { img, e, overviews, err = read(b) })
@@ -83,7 +84,7 @@ func FuzzExtras(f *testing.F) {
 		o := Options{
 			Shape: [3]int{img.Index.Bands, img.Index.Height, img.Index.Width},
 			DType: img.Index.DType, Tile: 16, Level: 1, Tags: e.Tags,
-			GDALMetadata: tiff.FormatGDALMetadata(e.Items), Photometric: e.Photometric,
+			GDALMetadata: extras.GDALMetadata(e.Items), Photometric: e.Photometric,
 			WhiteIsZero: e.WhiteIsZero, ExtraSamples: e.ExtraSamples, NoData: img.Meta.NoData,
 		}
 		for _, x := range overviews {

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -75,7 +76,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Photometric = cmp.Or(o.Photometric, 1)
 	if o.GDALMetadata == "" {
-		o.GDALMetadata = tiff.FormatGDALMetadata(tiff.DescriptionItems(o.BandNames))
+		o.GDALMetadata = extras.GDALMetadata(extras.Descriptions(o.BandNames))
 	}
 	if o.ExtraSamples == nil {
 		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-tiff.Colours(o.Photometric)))
@@ -125,7 +126,7 @@ func (o *Options) validate() error {
 		h, w = overview.Height, overview.Width
 	}
 	for i, field := range o.Tags {
-		if slices.Contains(tiff.LayoutTags, field.Tag) || slices.ContainsFunc(o.Tags[:i],
+		if slices.Contains(extras.LayoutTags, field.Tag) || slices.ContainsFunc(o.Tags[:i],
 			func(g ifd.Field) bool { return g.Tag == field.Tag }) {
 			return fmt.Errorf("tog: tag %d is written twice", field.Tag)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/source/visible"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
@@ -61,8 +62,8 @@ func (t *folderTree) folder(path string) *Tortilla {
 // pack the container of the first. So are masks, metadata and world files beside rasters (catalog.FilesBeside), since
 // none count in a container: Scan returns their paths.
 func Scan(ctx context.Context, dir string, skip ...string) (samples *Tortilla, beside []string, err error) {
-	opener, files, left := &openers.Files{}, []openers.Found(nil), map[string]bool{}
-	err = openers.Visible(ctx, opener, dir, func(found openers.Found) error {
+	opener, files, left := &openers.Files{}, []visible.Entry(nil), map[string]bool{}
+	err = visible.Each(ctx, opener, dir, func(found visible.Entry) error {
 		switch own := slices.ContainsFunc(skip, func(name string) bool { return sameFile(name, found.Path) }); {
 		case own && found.Dir:
 			return fs.SkipDir

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/source/visible"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -150,7 +150,7 @@ func (f *convertFlags) inFolder(rel string) string {
 func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []fileConversion,
 	dir string) ([]fileConversion, error) {
 	out, outErr := os.Stat(f.out) // it need not exist yet
-	err := openers.Visible(ctx, files, dir, func(found openers.Found) error {
+	err := visible.Each(ctx, files, dir, func(found visible.Entry) error {
 		if found.Dir {
 			if st, err := os.Stat(found.Path); err == nil && outErr == nil && os.SameFile(st, out) {
 				return fs.SkipDir

@@ -1,19 +1,17 @@
-package tiff
+// Package extras reads what a TIFF says beside its pixels, so a copy of it keeps that, and writes GDAL's metadata.
+package extras
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/xml"
 	"fmt"
-	"image/color"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/textguard"
+	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -34,7 +32,7 @@ type Extras struct {
 	Unknown []string
 }
 
-// Tags that ReadExtras keeps.
+// Tags that Read keeps.
 var keptTags = []uint16{
 	269, 270, 271, 272, // DocumentName, ImageDescription, Make, Model
 	274,                     // Orientation
@@ -59,7 +57,7 @@ var LayoutTags = []uint16{
 	ifd.TagGDALMetadata, ifd.TagGDALNoData,
 }
 
-// storageTags describe how samples are stored, or are in other fields of Meta and Extras.
+// storageTags describe how samples are stored, or are in other fields of tiff.Meta and Extras.
 var storageTags = append([]uint16{
 	255, ifd.TagFillOrder, ifd.TagStripOffsets, ifd.TagRowsPerStrip, ifd.TagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
@@ -75,13 +73,13 @@ var tagNames = map[uint16]string{ifd.TagSubIFDs: "SubIFDs", 34665: "EXIF", 34853
 // must stay readable.
 const maxUnknown = 8
 
-// ReadExtras reads the metadata of the first image of a file. A value outside the file is Corrupt.
-func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
+// Read reads the metadata of the first image of a file. A value outside the file is Corrupt.
+func Read(ctx context.Context, f *ifd.File) (*Extras, error) {
 	dir := &f.Dirs[0]
 	if err := f.Prefetch(ctx, dir, keptTags...); err != nil {
 		return nil, err
 	}
-	t := parser{f.Tags(ctx, dir)}
+	t := f.Tags(ctx, dir)
 	extras := &Extras{}
 	seen := map[uint16]bool{} // if a tag occurs twice, the first counts
 	unknown := 0
@@ -116,8 +114,9 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	}
 	if text != "" {
 		var err error
-		if len(text) > maxGDALMetadata {
-			extras.Unknown = append(extras.Unknown, fmt.Sprintf("GDAL_METADATA of more than %d bytes", maxGDALMetadata))
+		if len(text) > tiff.MaxGDALMetadata {
+			extras.Unknown = append(extras.Unknown,
+				fmt.Sprintf("GDAL_METADATA of more than %d bytes", tiff.MaxGDALMetadata))
 		} else if extras.Items, err = metadataItems(text); err != nil {
 			extras.Unknown = append(extras.Unknown, "GDAL_METADATA that is not XML")
 		}
@@ -127,7 +126,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	}
 	further := 0 // images that are neither overviews nor masks
 	for _, directory := range f.Dirs[1:] {
-		if directory.Kind&(subfileReduced|subfileMask) == 0 {
+		if directory.Kind&(tiff.SubfileReduced|tiff.SubfileMask) == 0 {
 			further++
 		}
 	}
@@ -138,9 +137,9 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 }
 
 // colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
-func (e *Extras) colours(tags *parser) {
+func (e *Extras) colours(tags *ifd.Tags) {
 	bands := tags.Uint(ifd.TagSamplesPerPixel, 1)
-	p := tags.Uint(ifd.TagPhotometric, photometricBlackIsZero)
+	p := tags.Uint(ifd.TagPhotometric, tiff.PhotometricBlackIsZero)
 	bits := tags.Uint(ifd.TagBitsPerSample, 1)
 	if tags.Err != nil {
 		return
@@ -158,21 +157,21 @@ func (e *Extras) colours(tags *parser) {
 		return !hasPalette
 	})
 	widenPalette(e.Tags)
-	e.Photometric = photometricBlackIsZero
+	e.Photometric = tiff.PhotometricBlackIsZero
 	switch {
-	case p == photometricWhiteIsZero:
+	case p == tiff.PhotometricWhiteIsZero:
 		e.WhiteIsZero = true
-	case p == photometricPalette && hasPalette, p == photometricRGB, p == photometricCMYK,
-		p == photometricYCbCr:
-		if bands >= uint64(Colours(uint16(p))) {
-			if e.Photometric = uint16(p); p == photometricYCbCr {
-				e.Photometric = photometricRGB // which its samples become
+	case p == tiff.PhotometricPalette && hasPalette, p == tiff.PhotometricRGB, p == tiff.PhotometricCMYK,
+		p == tiff.PhotometricYCbCr:
+		if bands >= uint64(tiff.Colours(uint16(p))) {
+			if e.Photometric = uint16(p); p == tiff.PhotometricYCbCr {
+				e.Photometric = tiff.PhotometricRGB // which its samples become
 			}
 		}
-	case p != photometricBlackIsZero:
+	case p != tiff.PhotometricBlackIsZero:
 		e.Unknown = append(e.Unknown, fmt.Sprintf("PhotometricInterpretation %d", p))
 	}
-	if v := tags.Value(ifd.TagExtraSamples); v.IsInt() && uint64(v.Len())+uint64(Colours(e.Photometric)) == bands {
+	if v := tags.Value(ifd.TagExtraSamples); v.IsInt() && uint64(v.Len())+uint64(tiff.Colours(e.Photometric)) == bands {
 		e.ExtraSamples = v.Shorts()
 	}
 }
@@ -217,6 +216,7 @@ func metadataItems(text string) (items []string, err error) {
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	depth, start := 0, int64(0)
 	var item xml.StartElement
+	structure := xml.Attr{Name: xml.Name{Local: "domain"}, Value: "IMAGE_STRUCTURE"}
 	for {
 		pos := decoder.InputOffset()
 		token, err := decoder.Token()
@@ -232,16 +232,16 @@ func metadataItems(text string) (items []string, err error) {
 				item, start = t.Copy(), pos
 			}
 		case xml.EndElement:
-			if depth--; depth == 1 && item.Name.Local == "Item" && attr(item, "domain") != "IMAGE_STRUCTURE" {
+			if depth--; depth == 1 && item.Name.Local == "Item" && !slices.Contains(item.Attr, structure) {
 				items = append(items, text[start:decoder.InputOffset()])
 			}
 		}
 	}
 }
 
-// FormatGDALMetadata returns the GDAL_METADATA of a TOG: these items, and the item for the interleaving of
+// GDALMetadata returns the GDAL_METADATA of a TOG: these items, and the item for the interleaving of
 // its tiles.
-func FormatGDALMetadata(items []string) string {
+func GDALMetadata(items []string) string {
 	var b strings.Builder
 	b.WriteString("<GDALMetadata>\n")
 	for _, item := range items {
@@ -251,95 +251,16 @@ func FormatGDALMetadata(items []string) string {
 	return b.String()
 }
 
-// OpenOverviews reads the structure of the overviews of a file's first image, whose index is x, from the
-// largest to the smallest, with their masks. An overview with other bands or samples than the image is
-// Unsupported.
-func OpenOverviews(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
-	return openReduced(ctx, f, x, l, 1)
-}
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-// OpenOverviewFile is OpenOverviews for a file of overviews that lies beside the image's (.ovr). There the first
-// image is one of them, too. An overview whose sides are not the image's divided by the same number is
-// Unsupported: the file belongs to another image.
-func OpenOverviewFile(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
-	overviews, err := openReduced(ctx, f, x, l, 0)
-	for _, index := range overviews {
-		if !reduces(index, x) {
-			return nil, fault.New(fault.Unsupported, "overview", fault.NoOffset,
-				"%d by %d pixels, of an image of %d by %d: the sides have another ratio",
-				index.Height, index.Width, x.Height, x.Width)
+// Descriptions returns the items of GDAL_METADATA that name bands, for GDALMetadata.
+func Descriptions(names []string) (items []string) {
+	for i, name := range names {
+		if name != "" {
+			items = append(items,
+				fmt.Sprintf("<Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>", i,
+					escape.Replace(escape.Replace(name))))
 		}
 	}
-	return overviews, err
-}
-
-// reduces reports whether one number divides the sides of image x into the sides of overview o. Writers round up or
-// down, so a side of n pixels is one of more than n-1 and less than n+1 exactly.
-func reduces(o, x *chunk.Index) bool {
-	return (o.Width-1)*x.Height < (o.Height+1)*x.Width && (o.Height-1)*x.Width < (o.Width+1)*x.Height
-}
-
-// openReduced returns the reduced images of a file from directory first on. Directory 0 needs no tag that says so.
-func openReduced(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, first int) ([]*chunk.Index, error) {
-	l.MaxChunk = cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes)
-	var overviews []*chunk.Index
-	for i := first; i < len(f.Dirs); i++ {
-		directory := &f.Dirs[i]
-		if i > 0 && directory.Kind&(subfileReduced|subfileMask) != subfileReduced {
-			continue
-		}
-		index, err := openOverview(ctx, f, directory, x, l)
-		if err != nil {
-			return nil, err
-		}
-		if index.Mask == nil && i == 0 {
-			if index.Mask, err = openMask(ctx, f, index, l, subfileMask); err != nil {
-				return nil, err
-			}
-		}
-		overviews = append(overviews, index)
-	}
-	slices.SortStableFunc(overviews, func(a, b *chunk.Index) int { return b.Height*b.Width - a.Height*a.Width })
-	return overviews, nil
-}
-
-// openOverview reads the structure of the overview of image x that a directory describes, with its mask.
-func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.Index, l Limits) (*chunk.Index, error) {
-	index, err := read(ctx, f, d, (*parser).index)
-	if err != nil {
-		return nil, err
-	}
-	part := fmt.Sprintf("ifd %d", d.Index)
-	if index.Bands != x.Bands || index.DType != x.DType || index.Height > x.Height || index.Width > x.Width {
-		return nil, fault.New(fault.Unsupported, part, d.Off,
-			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
-			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
-	}
-	index.NoData, index.NoDataBits, index.LastNoData = x.NoData, x.NoDataBits, x.LastNoData
-	index.Alpha, index.Classes = x.Alpha, x.Classes
-	index.Physical = x.Physical
-	if index.Mask, err = openMask(ctx, f, index, l, subfileMask|subfileReduced); err != nil {
-		return nil, err
-	}
-	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
-		return nil, fault.WithPart(err, part, d.Off)
-	}
-	return index, nil
-}
-
-// Palette returns the colours of a colour table, as chunk.Colours has them, or nil without a table. Colours have 16
-// bits in files (TIFF 6.0, section 5); the upper eight matter.
-func Palette(ctx context.Context, f *ifd.File) []string {
-	tags := f.Tags(ctx, &f.Dirs[0])
-	table := tags.Value(ifd.TagColorMap)
-	if !table.IsInt() {
-		return nil
-	}
-	n := table.Len() / 3
-	var colours []color.NRGBA
-	for i := range min(n, chunk.MaxClasses) {
-		colours = append(colours, color.NRGBA{
-			uint8(table.Uint(i) >> 8), uint8(table.Uint(n+i) >> 8), uint8(table.Uint(2*n+i) >> 8), 0xff})
-	}
-	return chunk.Colours(colours)
+	return items
 }

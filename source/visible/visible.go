@@ -1,4 +1,5 @@
-package openers
+// Package visible lists the files below a directory that commands take.
+package visible
 
 import (
 	"context"
@@ -11,24 +12,25 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 )
 
-// Found is a file or directory that Visible has found.
-type Found struct {
+// Entry is a visible file or directory.
+type Entry struct {
 	Path string // as commands name it
 	Name string // relative to the directory, with "/"
 	Size int64  // bytes; of a directory 0
 	Dir  bool
 }
 
-// Visible calls each for every file and directory below a directory, in the order of their names, and follows links. It
+// Each calls each for every file and directory below a directory, in the order of their names, and follows links. It
 // leaves out hidden ones, and directories of remote objects. After fs.SkipDir it leaves out what is in a directory; any
 // other error ends it.
-func Visible(ctx context.Context, o source.Opener, dir string, each func(Found) error) error {
+func Each(ctx context.Context, o source.Opener, dir string, each func(Entry) error) error {
 	if source.IsRemote(dir) {
 		return objectsBelow(ctx, o, strings.TrimRight(dir, "/"), each)
 	}
-	return WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+	return openers.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case fault.KindOf(err) != 0:
 			return err
@@ -45,7 +47,7 @@ func Visible(ctx context.Context, o source.Opener, dir string, each func(Found) 
 		case !d.IsDir() && !d.Type().IsRegular() && d.Type()&fs.ModeSymlink == 0:
 			return nil // such as a pipe
 		}
-		found := Found{Path: p, Dir: d.IsDir()}
+		found := Entry{Path: p, Dir: d.IsDir()}
 		if found.Name, err = filepath.Rel(dir, p); err != nil {
 			return err
 		}
@@ -70,15 +72,15 @@ func folderError(path string, err error) error {
 	return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), path)
 }
 
-func objectsBelow(ctx context.Context, o source.Opener, dir string, each func(Found) error) error {
-	var all []Found
-	err := List(ctx, o, dir, func(e source.Entry) error {
+func objectsBelow(ctx context.Context, o source.Opener, dir string, each func(Entry) error) error {
+	var all []Entry
+	err := openers.List(ctx, o, dir, func(e source.Entry) error {
 		if !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
-			all = append(all, Found{Path: dir + "/" + e.Path, Name: e.Path, Size: e.Size})
+			all = append(all, Entry{Path: dir + "/" + e.Path, Name: e.Path, Size: e.Size})
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b Found) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	for i := 0; err == nil && i < len(all); i++ {
 		err = each(all[i])
 	}
