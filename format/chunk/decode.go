@@ -123,6 +123,19 @@ func (d *Decoder) DecodeFirst(dst, src []byte, x *Index, i, pixels int) error {
 	return nil
 }
 
+// DecodeRows is Decode for rows top up to bottom of chunk i, whose bytes are src: x.Rows must have said that they lie
+// alone. The other rows of dst stay as they are.
+func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, top, bottom int) {
+	_, height, _ := x.DecodedShape(i)
+	row := len(dst) / height
+	rows := dst[top*row : bottom*row]
+	copy(rows, src)
+	if d.Decompressed != nil {
+		d.Decompressed()
+	}
+	d.unpredict(rows, x, i)
+}
+
 // decompress fills at least the first need bytes of dst from the bytes of chunk i. Bytes that lie in the
 // image are among the first leastBytes.
 func (d *Decoder) decompress(dst, src []byte, x *Index, i, need, leastBytes int) error {

@@ -415,6 +415,19 @@ func (x *Index) Place(i int) Range {
 	return span
 }
 
+// Rows returns the byte range of rows top up to bottom of chunk i, which must lie in the image, and whether they can be
+// read without the others: those of an uncompressed chunk of whole bytes can, one of which lies behind the other. For
+// other chunks, and one that ends before these rows, it returns Place.
+func (x *Index) Rows(i, top, bottom int) (_ Range, alone bool) {
+	bands, _, width := x.DecodedShape(i)
+	span, row := x.Ranges[i], int64(bands*width*x.DType.Size())
+	plain := x.Codec == Raw && !x.isPacked() && !x.LowBits && !x.Reversed
+	if !plain || bands > 1 && !x.Inner.rowsFirst() || span.Len < int64(bottom)*row {
+		return x.Place(i), false
+	}
+	return Range{Off: span.Off + int64(top)*row, Len: int64(bottom-top) * row}, true
+}
+
 // Timed reports whether the index has steps of time, or samples in the low bits of bytes.
 func (x *Index) Timed() bool { return x.Times != 0 || x.LowBits }
 

@@ -102,6 +102,55 @@ func TestFirstPixelsAreThoseOfDecode(t *testing.T) {
 	}
 }
 
+// TestRowsAlone: rows of an uncompressed chunk, by themselves, are those of the whole chunk; others are not read so.
+func TestRowsAlone(t *testing.T) {
+	rnd, d := rand.New(rand.NewPCG(9, 10)), NewDecoder(nil)
+	for _, x := range layouts() {
+		n := x.DecodedBytes(0)
+		x.Ranges[0].Off = 100
+		file, want := make([]byte, 100+n), make([]byte, n)
+		for i := range file {
+			file[i] = byte(rnd.Uint32())
+		}
+		if err := d.Decode(want, file[100:], x, 0); err != nil {
+			t.Fatal(err)
+		}
+		row, whole := n/x.Height, x.Bands == 1 || x.Inner == YXB
+		for top := range x.Height {
+			for bottom := top + 1; bottom <= x.Height; bottom++ {
+				span, alone := x.Rows(0, top, bottom)
+				if alone != whole || !alone && span != x.Place(0) || alone && span.Len != int64((bottom-top)*row) {
+					t.Fatalf("%+v rows %d to %d: %+v, alone %v", x, top, bottom, span, alone)
+				}
+				if !alone {
+					continue
+				}
+				dst := bytes.Repeat([]byte{0xaa}, n)
+				d.DecodeRows(dst, file[span.Off:][:span.Len], x, 0, top, bottom)
+				others := bytes.Repeat([]byte{0xaa}, n)
+				copy(others[top*row:bottom*row], want[top*row:])
+				if !bytes.Equal(dst, others) {
+					t.Errorf("%+v rows %d to %d: other samples", x, top, bottom)
+				}
+			}
+		}
+		for name, change := range map[string]func(x *Index){
+			"compressed":    func(x *Index) { x.Codec = Deflate },
+			"of bits":       func(x *Index) { x.Packed = 7 },
+			"of low bits":   func(x *Index) { x.LowBits = true },
+			"mirrored bits": func(x *Index) { x.Reversed = true },
+			"cut":           func(x *Index) { x.Ranges = []Range{{Off: 100, Len: int64(n - 1)}} },
+			"sparse":        func(x *Index) { x.Ranges = make([]Range, 1) },
+		} {
+			y := *x
+			change(&y)
+			if span, alone := y.Rows(0, 1, y.Height); alone || span != y.Place(0) {
+				t.Errorf("%s: %+v, alone %v", name, span, alone)
+			}
+		}
+	}
+}
+
 func TestFirstPixelsOfASparseChunk(t *testing.T) {
 	v := 77.0
 	x := &Index{

@@ -66,10 +66,10 @@ func NewDryReader(o resources.Options) *DryReader {
 }
 
 // compare sets Loose if the link may decide which chunks are read as one.
-func (d *DryReader) compare(x *chunk.Index, chunks []int) {
+func (d *DryReader) compare(chunks []int, place func(k int) chunk.Range) {
 	if d.Measured && !d.Loose {
-		most := len(d.plan.Join(x, chunks, source.MinGap, MaxRun))
-		d.Loose = len(d.plan.Join(x, chunks, source.MaxGap, MaxRun)) != most
+		most := len(d.plan.Join(chunks, place, source.MinGap, MaxRun))
+		d.Loose = len(d.plan.Join(chunks, place, source.MaxGap, MaxRun)) != most
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // noted opens files that note what is read of them.
@@ -105,6 +106,24 @@ func TestDryReaderAgainstReader(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUncompressedRowsAreReadAlone: of uncompressed chunks, one beside and below another, only the rows of a window are
+// read.
+func TestUncompressedRowsAreReadAlone(t *testing.T) {
+	x := &chunk.Index{Bands: 1, Height: 40, Width: 16, ChunkB: 1, ChunkH: 20, ChunkW: 8, DType: chunk.Uint16,
+		Ranges: []chunk.Range{{Off: 0, Len: 320}, {Off: 320, Len: 320}, {Off: 640, Len: 320}, {Off: 960, Len: 320}}}
+	opener := &noted{Opener: folder.OneFile(make([]byte, 1280))}
+	box := chunk.Box{B1: 1, Y0: 18, Y1: 23, X0: 9, X1: 11}
+	r := NewReader(resources.Options{Opener: opener}.WithDefaults())
+	if err := r.Read(t.Context(), catalog.Asset{URI: "f", Index: x}, box, nil, Nowhere{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	// A row of a chunk is 8 numbers of 2 bytes: rows 18 and 19 of chunk 1, and rows 0 to 2 of chunk 3.
+	want := []source.Range{{Off: 320 + 18*16, Len: 2 * 16}, {Off: 960, Len: 3 * 16}}
+	if !slices.Equal(opener.ranges, want) {
+		t.Errorf("read %+v, want %+v", opener.ranges, want)
+	}
 }
 
 // checkRuns compares the runs of a dry reader with what a reader has read.

@@ -41,8 +41,8 @@ func (w *walk) inPieces(ctx context.Context) error {
 
 // rows decodes chunk i down to the last row of the box, and puts the pieces that meet the box into the sink.
 func (w *walk) rows(ctx context.Context, i int) error {
-	x, pieces, part := w.x, w.pieces, w.x.Box(i)
-	top, bottom := max(w.box.Y0, part.Y0)-part.Y0, min(w.box.Y1, part.Y1)-part.Y0
+	x, pieces := w.x, w.pieces
+	top, bottom := w.rowsOf(i)
 	if w.dry != nil {
 		w.dry.decodedRows(x, pieces, i, bottom)
 		return nil

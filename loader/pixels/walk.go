@@ -137,18 +137,18 @@ func (w *walk) decode(ctx context.Context, wants []neededChunk) error {
 	for i := range wants {
 		w.numbers = append(w.numbers, wants[i].i)
 	}
-	gap := source.Gap(w.file)
+	gap, place := source.Gap(w.file), func(k int) chunk.Range { return w.place(&wants[k]) }
 	if w.dry != nil {
-		w.dry.compare(w.x, w.numbers)
+		w.dry.compare(w.numbers, place)
 		gap = w.dry.Gap
 	}
-	for queue := w.plan.Join(w.x, w.numbers, gap, MaxRun); len(queue) > 0; {
+	for queue, rest := w.plan.Join(w.numbers, place, gap, MaxRun), wants; len(queue) > 0; {
 		n := w.together(queue)
-		count, err := w.read(ctx, queue[:n], wants)
+		count, err := w.read(ctx, queue[:n], rest)
 		if err != nil {
 			return err
 		}
-		queue, wants = queue[n:], wants[count:]
+		queue, rest = queue[n:], rest[count:]
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []neededChunk) (
 			}
 			c := &wants[count]
 			var stored []byte // a dry reader has none
-			if place := w.x.Place(c.i); w.dry == nil {
+			if place := w.place(c); w.dry == nil {
 				stored = w.Stored[begin+place.Off-run.Off:][:place.Len]
 			}
 			if err := w.chunk(stored, c); err != nil {
@@ -237,6 +237,23 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 	})
 }
 
+// place returns the bytes that are read of a chunk: of an uncompressed one that no other window shares, the rows that
+// the box needs.
+func (w *walk) place(c *neededChunk) chunk.Range {
+	if c.t != nil {
+		return w.x.Place(c.i)
+	}
+	top, bottom := w.rowsOf(c.i)
+	place, _ := w.x.Rows(c.i, top, bottom)
+	return place
+}
+
+// rowsOf returns the rows of chunk i, from top up to bottom, that the box needs.
+func (w *walk) rowsOf(i int) (top, bottom int) {
+	part := w.x.Box(i)
+	return max(w.box.Y0, part.Y0) - part.Y0, min(w.box.Y1, part.Y1) - part.Y0
+}
+
 // chunk decodes a chunk of the file and puts it into the sink. stored is nil for a sparse chunk.
 func (w *walk) chunk(stored []byte, c *neededChunk) error {
 	x := w.x
@@ -245,8 +262,11 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 		return nil
 	}
 	samples, pixels := w.memory(c), w.pixels(c)
+	top, bottom := w.rowsOf(c.i)
 	if w.dry != nil {
 		w.dry.decoded(x, c.i, x.Place(c.i), pixels)
+	} else if _, alone := x.Rows(c.i, top, bottom); alone && c.t == nil {
+		w.Decoder.DecodeRows(samples, stored, x, c.i, top, bottom)
 	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
 		return fault.AtOffset(err, x.Ranges[c.i].Off)
 	}

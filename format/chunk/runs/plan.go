@@ -12,7 +12,7 @@ import (
 type Run struct {
 	Off    int64 // first byte in the file
 	Len    int64 // bytes
-	Chunks []int // chunk numbers, by offset; their bytes are at Index.Place(i).Off-Off
+	Chunks []int // chunk numbers, by offset; the bytes of each are at the Off of its place, less this Off
 }
 
 // Plan lists the chunks that a window of an image needs, and the reads that fetch them. Its methods keep its memory, so
@@ -116,24 +116,25 @@ func (p *Plan) sort(x *chunk.Index) {
 	}
 }
 
-// Join returns the runs that read chunks of x, which are in the order of Plan.Chunks. They are valid until the next
-// Join, and so long as chunks is not changed.
+// Join returns the runs that read chunks, which are in the order of Plan.Chunks: of number k of them the bytes that
+// place returns, which are Index.Place or a part of it. They are valid until the next Join, and so long as chunks is
+// not changed.
 //
 // Chunks that lie at most maxGap bytes apart are read as one run, as long as the run has at most maxRun
 // bytes; a larger chunk is a run of its own. Chunks that overlap in the file (a writer may store equal
 // chunks once) share a run under the same rule.
-func (p *Plan) Join(x *chunk.Index, chunks []int, maxGap, maxRun int64) []Run {
+func (p *Plan) Join(chunks []int, place func(k int) chunk.Range, maxGap, maxRun int64) []Run {
 	p.runs = p.runs[:0]
 	join := Join{MaxGap: maxGap, MaxLen: maxRun}
 	start := 0 // of the last run in chunks
-	for k, i := range chunks {
-		place := x.Place(i)
-		if k > 0 && join.Take(place) {
+	for k := range chunks {
+		span := place(k)
+		if k > 0 && join.Take(span) {
 			p.runs[len(p.runs)-1] = Run{join.Span.Off, join.Span.Len, chunks[start : k+1 : k+1]}
 			continue
 		}
-		start, join.Span = k, place
-		p.runs = append(p.runs, Run{place.Off, place.Len, chunks[k : k+1 : k+1]})
+		start, join.Span = k, span
+		p.runs = append(p.runs, Run{span.Off, span.Len, chunks[k : k+1 : k+1]})
 	}
 	return p.runs
 }

@@ -9,11 +9,16 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/layouts"
 )
 
+// wholly returns the places of the chunks of a plan.
+func wholly(x *chunk.Index, p *Plan) func(k int) chunk.Range {
+	return func(k int) chunk.Range { return x.Place(p.Chunks[k]) }
+}
+
 // checkPlan checks a plan chunk by chunk, the slow way.
 func checkPlan(t *testing.T, x *chunk.Index, p *Plan, box chunk.Box, bands []int, maxGap, maxRun int64) {
 	t.Helper()
 	p.Reset(x, box, bands)
-	joined := p.Join(x, p.Chunks, maxGap, maxRun)
+	joined := p.Join(p.Chunks, wholly(x, p), maxGap, maxRun)
 	var want, wantSparse, got []int
 	for i := range x.Ranges {
 		c := x.Box(i)
@@ -94,7 +99,8 @@ func TestPlanMergesAPositionOfATOG(t *testing.T) {
 	x := layouts.TOG(13, 4, 4, 64)
 	var p Plan
 	p.Reset(x, chunk.Box{B0: 0, B1: 13, Y0: 70, Y1: 100, X0: 70, X1: 100}, nil)
-	if got := p.Join(x, p.Chunks, 8, 1<<30); len(got) != 1 || len(got[0].Chunks) != 13 || got[0].Chunks[0] != 5*13 {
+	got := p.Join(p.Chunks, wholly(x, &p), 8, 1<<30)
+	if len(got) != 1 || len(got[0].Chunks) != 13 || got[0].Chunks[0] != 5*13 {
 		t.Errorf("runs %+v", got)
 	}
 }
@@ -104,7 +110,7 @@ func TestPlanReadsOnlyTheNeededBytesOfARawChunk(t *testing.T) {
 	x.Codec, x.Predictor, x.Ranges[0].Len = chunk.Raw, chunk.NoPredictor, 1<<40
 	var p Plan
 	p.Reset(x, chunk.Box{B0: 0, B1: 1, Y0: 0, Y1: 16, X0: 0, X1: 16}, nil)
-	if got := p.Join(x, p.Chunks, 0, 1); len(got) != 1 || got[0].Len != 512 {
+	if got := p.Join(p.Chunks, wholly(x, &p), 0, 1); len(got) != 1 || got[0].Len != 512 {
 		t.Errorf("runs %+v", got)
 	}
 }
@@ -118,7 +124,7 @@ func TestPlanNoAlloc(t *testing.T) {
 		n := testing.AllocsPerRun(50, func() {
 			for _, list := range [][]int{nil, bands} {
 				p.Reset(x, box, list)
-				p.Join(x, p.Chunks, 8, 1<<20)
+				p.Join(p.Chunks, wholly(x, &p), 8, 1<<20)
 			}
 		})
 		if n != 0 {
