@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -59,6 +60,8 @@ func separator(head []byte) rune { return textguard.Separator(head, ",;\t") }
 
 // beginsCSV reports whether a text begins with names that are separated.
 func beginsCSV(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	head = head[textguard.SeparatorLine(head):]
 	words, headed := firstWords(head)
 	return separator(head) != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) &&
 		!beginsList(head)
@@ -141,6 +144,12 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 	text := newPieces(ctx, r, "line", maxLine)
 	in := bufio.NewReaderSize(text, headBytes)
 	head, _ := in.Peek(headBytes) // Read meets the error again
+	if n := textguard.SeparatorLine(head); n > 0 {
+		if _, err := in.Discard(n); err != nil {
+			return err
+		}
+		head, _ = in.Peek(headBytes)
+	}
 	reader := csv.NewReader(in)
 	reader.Comma, reader.ReuseRecord = separator(head), true
 	text.values = textguard.Values{Separator: byte(reader.Comma), Most: parquet.MaxColumns + headBytes}

@@ -296,6 +296,20 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// SeparatorLine returns how long the line is that Excel writes before the header of a CSV, "sep=;", with its end; 0
+// without one.
+func SeparatorLine(text []byte) int {
+	const name = "sep="
+	if len(text) <= len(name) || !bytes.EqualFold(text[:len(name)], []byte(name)) {
+		return 0
+	}
+	line, _, more := bytes.Cut(text, []byte{'\n'})
+	if !more || len(bytes.TrimSuffix(line, []byte{'\r'})) != len(name)+1 {
+		return 0
+	}
+	return len(line) + 1
+}
+
 // Separator returns the first character of order that stands in the first line of a CSV outside of quotes, 0 if none
 // does.
 func Separator(text []byte, order string) rune {

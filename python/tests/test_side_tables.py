@@ -237,6 +237,30 @@ def test_paths_of_another_machine(data, tmp_path, binary, kind, source, moved) -
         batch(data / source, tables=table, fields=fields)
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("line", ["sep=;", "SEP=\t", "sep=,\r"])
+def test_the_line_of_excel(data, tmp_path, binary, line, mark) -> None:
+    """The line before the header that says what separates values is none of them."""
+    separator = line.strip("\r")[-1]
+    rows = [["name", "y"], *([IDS[k], str(k * k)] for k in ORDER)]
+    path = tmp_path / "excel.csv"
+    lines = [line.rstrip("\r"), *(separator.join(r) for r in rows)]
+    end = "\r\n" if line.endswith("\r") else "\n"
+    path.write_bytes((mark + end.join(lines) + end).encode())
+    b = batch(data / "images", tables={path: "name"}, fields={"image": chaski.Field(), "y": "y"})
+    assert list(b["y"]) == [k * k for k in range(N)]
+    boxes = (
+        path.read_text()
+        .replace("name", "image")
+        .replace(f"{separator}y", f"{separator}xmin{separator}ymin{separator}xmax{separator}ymax")
+    )
+    boxes = re.sub(rf"(_\d+){separator}\d+", separator.join([r"\1", "0", "1", "2", "3"]), boxes)
+    path.write_text(boxes)
+    fields = {"image": chaski.Field(), "y": chaski.Vector(path, kind="boxes")}
+    for one in nonempty(batch(data / "images", fields=fields)["y"].rows()):
+        assert one.tolist() == [[0, 1, 2, 3]]
+
+
 def test_without_header(data, tmp_path, binary) -> None:
     """Columns of a file without a header are called by their numbers."""
     path = tmp_path / "rows.csv"

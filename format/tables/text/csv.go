@@ -80,6 +80,14 @@ func utf8Start(in *bufio.Reader) error {
 
 // skipComments skips the lines before the header that are comments.
 func skipComments(file *records, in *bufio.Reader) error {
+	const longest = 8 // of Excel's line, with "\r\n" and a byte that follows
+	start, _ := in.Peek(longest)
+	if n := textguard.SeparatorLine(start); n > 0 {
+		if _, err := in.Discard(n); err != nil {
+			return err
+		}
+		file.next()
+	}
 	for {
 		start, _ := in.Peek(2)
 		if !isComment(start) {
@@ -143,7 +151,8 @@ func (w *words) Read(p []byte) (n int, err error) {
 // or a semicolon. A text of words without them has blanks between values, in whose place it then has tabs.
 func separated(in *bufio.Reader, isWords bool) (io.Reader, rune) {
 	start, _ := in.Peek(1 << 16)
-	line, rest, more := bytes.Cut(bytes.TrimPrefix(start, []byte(utf8Mark)), []byte{'\n'})
+	start = bytes.TrimPrefix(start, []byte(utf8Mark))
+	line, rest, more := bytes.Cut(start[textguard.SeparatorLine(start):], []byte{'\n'})
 	for more && isComment(line) {
 		line, rest, more = bytes.Cut(rest, []byte{'\n'})
 	}
