@@ -19,11 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(900)
 
 
-def trained(forks, tmp_path: Path, name: str) -> str:
-    """Returns what an example prints."""
+def trained(forks, tmp_path: Path, name: str, *options: str) -> str:
+    """Returns what an example prints, which trains for `--epochs` of options or all of its own."""
     pytest.importorskip("torch")
     log = tmp_path / "log"
-    p = forks("torch").run([ROOT / "examples" / name, tmp_path / "data"], log, tmp_path)
+    p = forks("torch").run([ROOT / "examples" / name, tmp_path / "data", *options], log, tmp_path)
     try:
         assert p.wait(800) == 0, log.read_text()
     finally:
@@ -40,13 +40,13 @@ def share(out: str, what: str) -> float:
 
 def test_time_series(binary, forks, tmp_path):
     """Crops are told by their year; single dates would not do."""
-    out = trained(forks, tmp_path, "time_series.py")
+    out = trained(forks, tmp_path, "time_series.py", "--epochs", "10")
     assert share(out, "held out") > 80
 
 
 def test_detection(binary, forks, tmp_path):
     """Most objects of held-out scenes are found, and most boxes are of an object."""
-    out = trained(forks, tmp_path, "detection.py")
+    out = trained(forks, tmp_path, "detection.py", "--epochs", "8")
     assert share(out, "recall") > 60
     assert share(out, "precision") > 60
 
