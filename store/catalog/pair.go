@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -514,12 +515,34 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 			return listing.NotRead(s.Pattern)
 		}
 		way := ""
+		if other, err := t.otherCase(ctx, s, uris, shared); err != nil || other != "" {
+			return cmp.Or(err, noField(s, fault.NotFound,
+				"no file matches the pattern %q, but %q does: write its ending", s.Pattern, other))
+		}
 		if len(m.pattern.Names()) > 1 || m.pattern.Stars() {
 			way = ": names and * stand for text without slashes here, and **/ for folders"
 		}
 		return noField(s, fault.NotFound, "no %s matches the pattern %q%s", t.noun(), s.Pattern, way)
 	}
 	return nil
+}
+
+// otherCase returns a file that the pattern of a field matches but for capitals of its ending, or "".
+func (t *Table) otherCase(ctx context.Context, s Source, uris *columns.Column, shared int) (found string, err error) {
+	other := listing.OtherCase(s.Pattern)
+	patterns, err := listing.ParsePatterns([]string{other})
+	if other == "" || err != nil {
+		return "", nil
+	}
+	err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
+		path := t.below(string(c.Text), shared)
+		_, ok, err := patterns[0].Match(path, nil)
+		if ok && found == "" {
+			found = path
+		}
+		return err
+	})
+	return found, err
 }
 
 // noun is what patterns match, for errors.

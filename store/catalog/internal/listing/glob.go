@@ -23,9 +23,35 @@ const anyDirs = "**"
 // IsGlob reports whether a path has characters of a glob.
 func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
-// any number of directories, "[a-z]" one character (path.Match).
+// OtherCase returns a pattern with its ending in capitals, or in small letters if it is in capitals; "" of a pattern
+// whose ending is no word. Systems other than Linux take both for one.
+func OtherCase(pattern string) string {
+	ending := path.Ext(pattern)
+	other := strings.ToUpper(ending)
+	if other == ending {
+		other = strings.ToLower(ending)
+	}
+	if other == ending || strings.ContainsAny(ending, "*?[]{}/") {
+		return ""
+	}
+	return strings.TrimSuffix(pattern, ending) + other
+}
+
+// glob is globbed with the way to files whose endings are in capitals, where no others match.
 func glob(ctx context.Context, pattern string, r *openers.Roots, wanted Files) (*Listing, error) {
+	listing, err := globbed(ctx, pattern, r, wanted)
+	if other := OtherCase(pattern); other != "" && fault.KindOf(err) == fault.NotFound {
+		if found, failed := globbed(ctx, other, r, wanted); failed == nil {
+			err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no file matches, but %d match %q: write that",
+				len(found.Paths)+len(found.Shards), path.Base(other))
+		}
+	}
+	return listing, err
+}
+
+// globbed lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path
+// matches any number of directories, "[a-z]" one character (path.Match).
+func globbed(ctx context.Context, pattern string, r *openers.Roots, wanted Files) (*Listing, error) {
 	base, parts := splitLocal(pattern)
 	matcher, err := newMatcher(parts)
 	if err != nil {
