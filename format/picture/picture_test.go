@@ -195,6 +195,23 @@ func TestPaletteOfGrey(t *testing.T) {
 	}
 }
 
+// TestNamesOfComponents: without a marker components are RGB by these names, and YCbCr by any others.
+func TestNamesOfComponents(t *testing.T) {
+	photo := encoded(t)["rgb.jpg"]
+	frame := bytes.Index(photo, []byte{0xff, 0xc0})
+	for names, want := range map[string]byte{"RGB": chunk.JPEGAsStored, "\x01\x02\x03": chunk.JPEGYCbCr,
+		"xGB": chunk.JPEGYCbCr, "RxB": chunk.JPEGYCbCr, "RGx": chunk.JPEGYCbCr} {
+		b := bytes.Clone(photo)
+		for i := range 3 {
+			b[frame+10+3*i] = names[i]
+		}
+		x, err := picture.Open(t.Context(), memory(b), chunk.Axes{}, 0)
+		if err != nil || x.Params[0] != want {
+			t.Errorf("%q: %v, %v, want %d", names, x, err, want)
+		}
+	}
+}
+
 // TestRefused promises kinds for files that are not read, and that no size of a header is believed.
 func TestRefused(t *testing.T) {
 	files := encoded(t)
@@ -294,7 +311,9 @@ func FuzzPicture(f *testing.F) {
 
 // exif is Exif metadata that say an orientation.
 func exif(orientation byte) string {
-	const head = "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"
+	// Two entries: the resolution's unit, a SHORT of 3, and the orientation.
+	const head = "MM\x00*\x00\x00\x00\x08\x00\x02\x01\x28\x00\x03\x00\x00\x00\x01\x00\x03\x00\x00" +
+		"\x01\x12\x00\x03\x00\x00\x00\x01\x00"
 	return head + string(rune(orientation)) + "\x00\x00"
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -199,6 +200,32 @@ func TestReadersOfOneFile(t *testing.T) {
 	}
 	if n := openFiles(t) - before; n != 0 {
 		t.Errorf("%d files are open after Close", n)
+	}
+}
+
+// TestDirectories: a directory is no file, and its names are listed, those of directories with a slash.
+func TestDirectories(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "x")
+	if err := os.Mkdir(filepath.Join(dir, "b"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"c": "b", "d": "none"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Files{}
+	defer s.Close()
+	if _, err := s.Open(t.Context(), "s3://b/a"); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("opening an object: %v", err)
+	}
+	if _, err := s.Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "directory") {
+		t.Errorf("opening a directory: %v", err)
+	}
+	names, err := Names(t.Context(), s, dir)
+	if slices.Sort(names); err != nil || !slices.Equal(names, []string{"a", "b/", "c/", "d"}) {
+		t.Errorf("%q, %v", names, err)
 	}
 }
 

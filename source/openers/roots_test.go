@@ -90,7 +90,7 @@ func TestBelow(t *testing.T) {
 	if len(texts) != 1 {
 		t.Errorf("errors differ: %v", texts)
 	}
-	for _, p := range []string{"a/absent", "a/in/x", "a/sub/absent/x", "b/absent", "a/up/absent"} {
+	for _, p := range []string{"a/absent", "a/in/x", "a/in/../in", "a/sub/absent/x", "b/absent", "a/up/absent"} {
 		_, err := contents(o, dir+"/"+p)
 		if openers.Outside(err) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", p, err)
@@ -214,6 +214,25 @@ func BenchmarkOpen(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestChainsOfLinks: as many links after each other are followed as filepath.EvalSymlinks follows.
+func TestChainsOfLinks(t *testing.T) {
+	dir := rootsTree(t)
+	o := openers.Below(&openers.Files{}, []string{dir})
+	last := "in"
+	for n := 1; n <= 257; n++ {
+		next := "link" + strconv.Itoa(n)
+		if err := os.Symlink(last, filepath.Join(dir, "a", next)); err != nil {
+			t.Fatal(err)
+		}
+		last = next
+		path := filepath.Join(dir, "a", next)
+		_, err := filepath.EvalSymlinks(path)
+		if _, got := contents(o, path); (got == nil) != (err == nil) {
+			t.Errorf("%d links: %v, and EvalSymlinks says %v", n, got, err)
+		}
 	}
 }
 

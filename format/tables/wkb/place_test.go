@@ -33,8 +33,34 @@ func TestPlaceMeetsItsPoints(t *testing.T) {
 			}
 		}
 	}
+	for _, p := range points[4:] {
+		if in, err := place.Match(pointOf(xy(p)), column.Within, nil); !in || err != nil {
+			t.Errorf("%v within: %v, %v", p, in, err)
+		}
+	}
 	if place.Meets(Box{-180, -90, 7, 90}) || place.Meets(Box{0, 53, 20, 54}) {
 		t.Error("boxes beside the place meet it")
+	}
+}
+
+// TestHoleAcross: a hole of a ring that crosses the antimeridian lies where it is drawn, on either side.
+func TestHoleAcross(t *testing.T) {
+	ring := []xy{{170, -10}, {-170, -10}, {-170, 10}, {170, 10}, {170, -10}}
+	for _, hole := range [][]xy{rect(-176, -2, -174, 2), rect(174, -2, 176, 2)} {
+		x := (hole[0][0] + hole[1][0]) / 2
+		for lon, want := range map[float64]bool{x: false, -x: true} {
+			box, err := crs.NewBox([4]float64{lon - 0.9, -1.9, lon + 0.9, 1.9}, 4326)
+			if err != nil {
+				t.Fatal(err)
+			}
+			place, err := NewPlace(box)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := place.Match(polygonOf(ring, hole), column.Intersects, nil); got != want || err != nil {
+				t.Errorf("hole at %v, box at %v: %v, %v", x, lon, got, err)
+			}
+		}
 	}
 }
 

@@ -266,6 +266,18 @@ func TestAroundTheEarth(t *testing.T) {
 	}
 }
 
+// TestOverlaps: boxes that touch have a point in common.
+func TestOverlaps(t *testing.T) {
+	box := Box{0, 0, 10, 10}
+	for other, want := range map[Box]bool{{10, 3, 12, 4}: true, {-2, 3, 0, 4}: true, {3, 10, 4, 12}: true,
+		{3, -2, 4, 0}: true, {10.5, 3, 12, 4}: false, {-2, 3, -0.5, 4}: false, {3, 10.5, 4, 12}: false,
+		{3, -2, 4, -0.5}: false} {
+		if box.Overlaps(other) != want || other.Overlaps(box) != want {
+			t.Errorf("%v and %v: want %v", box, other, want)
+		}
+	}
+}
+
 // TestCut: a geometry that ends early is corrupt, wherever it ends.
 func TestCut(t *testing.T) {
 	for _, b := range [][]byte{pointOf(xy{1, 2}), lineOf(xy{1, 2}, xy{3, 4}),
@@ -431,6 +443,9 @@ func TestDepth(t *testing.T) {
 			}
 			want := append(outer, part...)
 			_, err := Match(want, NewBox(0, 0, 9, 9), column.Within)
+			if _, read := Geometry(want); fault.KindOf(read) != fault.KindOf(err) {
+				t.Errorf("%s in %d collections: %v, but read %v", text, depth, err, read)
+			}
 			text := strings.Repeat("GEOMETRYCOLLECTION (", depth) + text + strings.Repeat(")", depth)
 			got, texterr := AppendText(nil, text)
 			if fault.KindOf(err) != fault.KindOf(texterr) || err == nil && string(got) != string(want) {
