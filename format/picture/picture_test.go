@@ -195,6 +195,25 @@ func TestPaletteOfGrey(t *testing.T) {
 	}
 }
 
+// TestPalettesOfColours: an image of colours may have one palette of 1 to 256 entries of three bytes.
+func TestPalettesOfColours(t *testing.T) {
+	rgb := encoded(t)["rgb.png"]
+	for _, c := range []struct {
+		palettes []string
+		kind     fault.Kind
+	}{{[]string{"abc"}, 0}, {[]string{strings.Repeat("abc", 256)}, 0},
+		{[]string{strings.Repeat("abc", 257)}, fault.Corrupt}, {[]string{""}, fault.Corrupt},
+		{[]string{"abcd"}, fault.Corrupt}, {[]string{"abc", "abc"}, fault.Corrupt}} {
+		file := rgb
+		for _, palette := range c.palettes {
+			file = withChunk(file, "PLTE", palette)
+		}
+		if _, _, err := decode(t, file, 0); fault.KindOf(err) != c.kind {
+			t.Errorf("palettes of %d bytes: %v, want %v", len(strings.Join(c.palettes, "")), err, c.kind)
+		}
+	}
+}
+
 // TestNamesOfComponents: without a marker components are RGB by these names, and YCbCr by any others.
 func TestNamesOfComponents(t *testing.T) {
 	photo := encoded(t)["rgb.jpg"]
