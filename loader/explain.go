@@ -113,6 +113,9 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 		row := e.rowRead(d, draw, i, step)
 		for number, view := range d.ofViews() {
 			drawn := e.plan.View(draw, number)
+			if d.ground != nil {
+				row = e.rowRead(view, &drawn, i, step)
+			}
 			if row < 0 {
 				r.Assets = append(r.Assets, dryrun.Asset{Field: d.rasters[i].Name, Step: step, View: number, Row: row})
 				continue

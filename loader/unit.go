@@ -38,21 +38,27 @@ func (u workUnit) do(r *pixels.Reader) error {
 	return err
 }
 
-// exists reports whether there is anything to read for the field.
+// exists reports whether there is anything to read for the field, in any of the sample's windows.
 func (u workUnit) exists(d *dataset, draw *shuffle.Draw) bool {
-	if d.ground != nil {
-		plan := u.p.engine.plan
-		rows := slices.Clone(d.sceneRows(plan, draw, d.rasters[u.field], u.step))
-		return len(d.ground.WithPixels(plan.Place(draw), rows)) > 0
+	if d.ground == nil {
+		return u.p.engine.rowRead(d, draw, u.field, u.step) >= 0
 	}
-	return u.p.engine.rowRead(d, draw, u.field, u.step) >= 0
+	plan := u.p.engine.plan
+	for i, view := range d.ofViews() {
+		window := plan.View(draw, i)
+		rows := slices.Clone(view.sceneRows(plan, &window, view.rasters[u.field], u.step))
+		if len(view.ground.WithPixels(plan.Place(&window), rows)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
 func (u workUnit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
 	row := engine.rowRead(d, draw, u.field, u.step)
-	if row < 0 {
+	if row < 0 && (d.ground == nil || d.views == nil) { // on the ground, further windows may see other scenes
 		pending.clearStep(u.field, u.row, u.step)
 		return nil
 	}

@@ -240,20 +240,61 @@ def test_one_scene_alone(data: Path) -> None:
 
 @pytest.mark.usefixtures("binary")
 def test_several_windows_of_a_sample(data: Path) -> None:
-    windows = [chaski.GeoWindow(160, 10, per_epoch=24), chaski.GeoWindow(80, 10)]
+    windows = [chaski.GeoWindow(160, 10, per_epoch=200), chaski.GeoWindow(80, 10)]
     options: dict[str, Any] = {"fields": fields("pattern"), "window": windows, "pixels": GEO}
-    lacking = 0
+    found: set[tuple[bool, bool]] = set()
     with chaski.load(data, batch_size=4, **options) as loader:
         for b in nonempty(loader):
             for k in range(4):
-                for view, side in enumerate((16, 8)):
-                    for kind in HAS:
+                for kind in nonempty(HAS):
+                    there = []
+                    for view, side in enumerate((16, 8)):
                         want, seen = wanted(kind, *corner(b, k, view), side=side)
                         np.testing.assert_array_equal(b[f"{kind}.{side}"][k, 0], want)
                         ok = np.broadcast_to(seen, want.shape)
                         np.testing.assert_array_equal(b[f"{kind}_ok.{side}"][k, 0], ok)
-                        lacking += not seen.any()
-    assert lacking > 5
+                        there.append(bool(seen.any()))
+                    assert b[f"there.{kind}"][k] == any(there)
+                    found.add((there[0], there[1]))
+    assert {(True, True), (False, False), (False, True)} <= found
+
+
+@pytest.mark.usefixtures("binary")
+def test_several_windows_of_steps(tmp_path: Path) -> None:
+    """Where the first window sees no scene of a step that has the field, another one may."""
+    places = {"a": (0, 0), "b": (48, 0), "c": (0, 0), "d": (48, 0)}  # two days of two scenes
+    lines = ["scene,datetime,s2,s1"]
+    for scene, (left, top) in places.items():
+        write(tmp_path / f"s2/{scene}.tif", values("s2", scene), left, top)
+        if scene != "a":
+            write(tmp_path / f"s1/{scene}.tif", values("s1", scene), left, top)
+        radar = "" if scene == "a" else f"s1/{scene}.tif"
+        lines.append(f"{scene},2024-05-0{1 + (scene in 'cd')},s2/{scene}.tif,{radar}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    steps = {"length": 2, "order": "oldest", "step": "day"}
+    windows = [chaski.GeoWindow(160, 10, per_epoch=60, **steps), chaski.GeoWindow(160, 10)]
+    options: dict[str, Any] = {"fields": fields("column", "s2 s1"), "pixels": GEO}
+    found: set[tuple[bool, bool]] = set()
+    with chaski.load(tmp_path / "rows.csv", window=windows, batch_size=4, **options) as loader:
+        for b in nonempty(loader):
+            for k in range(4):
+                for t, scenes in enumerate(("ab", "cd")):
+                    there = []
+                    for view in range(2):
+                        left, top = corner(b, k, view)
+                        want = np.full((1, WINDOW, WINDOW), -1, np.float32)
+                        for scene in scenes.replace("a", ""):
+                            x = left - places[scene][0]
+                            full = np.full((1, SIDE, 3 * SIDE), -1, np.float32)
+                            full[..., SIDE : 2 * SIDE] = values("s1", scene)
+                            cut = full[:, top : top + WINDOW, SIDE + x : SIDE + x + WINDOW]
+                            want = np.where(cut >= 0, cut, want)
+                        np.testing.assert_array_equal(b["s1"][k, view, t], want)
+                        np.testing.assert_array_equal(b["s1_ok"][k, view, t], want >= 0)
+                        there.append(bool((want >= 0).any()))
+                    assert b["there.s1"][k, t] == any(there)
+                    found.add((there[0], there[1]))
+    assert {(True, True), (False, False), (False, True), (True, False)} <= found
 
 
 @pytest.mark.usefixtures("binary")
