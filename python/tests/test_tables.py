@@ -524,6 +524,6 @@ def test_rows_that_are_refused_say_the_way(tmp_path):
     about |= {"providers": [{"name": "a"}], "tasks": ["other"]}
     samples = [{"id": i, "path": str(tmp_path / f"images/{i}.tif")} for i in "12"]
     chaski.pack(samples, tmp_path / "a.tacozip", about)
-    with pytest.raises(chaski.NotFoundError, match=r"none of its 2 samples .*\"val\" .*train 1"):
+    with pytest.raises(chaski.NotFoundError, match=r"none of its 2 rows .*\"val\" .*train 1"):
         empty = chaski.Rows(split=chaski.Split.by_hash(one), use="val")
         chaski.load(tmp_path / "a.tacozip", batch_size=1, rows=empty)
