@@ -45,20 +45,33 @@ func TestPlaceMeetsItsPoints(t *testing.T) {
 
 // TestHoleAcross: a hole of a ring that crosses the antimeridian lies where it is drawn, on either side.
 func TestHoleAcross(t *testing.T) {
+	in := func(lon float64, rings ...[]xy) bool {
+		t.Helper()
+		box, err := crs.NewBox([4]float64{lon - 0.9, -1.9, lon + 0.9, 1.9}, 4326)
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, err := NewPlace(box)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := place.Match(polygonOf(rings...), column.Intersects, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for half, want := range map[float64]bool{89.75: false, 90.25: true} { // edges of less and of more than 180 degrees
+		if got := in(179, rect(-half, -5, half, 5)); got != want || in(0, rect(-half, -5, half, 5)) == want {
+			t.Errorf("%v degrees at 179: %v, want %v", 2*half, got, want)
+		}
+	}
 	ring := []xy{{170, -10}, {-170, -10}, {-170, 10}, {170, 10}, {170, -10}}
 	for _, hole := range [][]xy{rect(-176, -2, -174, 2), rect(174, -2, 176, 2)} {
 		x := (hole[0][0] + hole[1][0]) / 2
 		for lon, want := range map[float64]bool{x: false, -x: true} {
-			box, err := crs.NewBox([4]float64{lon - 0.9, -1.9, lon + 0.9, 1.9}, 4326)
-			if err != nil {
-				t.Fatal(err)
-			}
-			place, err := NewPlace(box)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := place.Match(polygonOf(ring, hole), column.Intersects, nil); got != want || err != nil {
-				t.Errorf("hole at %v, box at %v: %v, %v", x, lon, got, err)
+			if got := in(lon, ring, hole); got != want {
+				t.Errorf("hole at %v, box at %v: %v", x, lon, got)
 			}
 		}
 	}
