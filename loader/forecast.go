@@ -397,7 +397,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		p.out.Gap = max(p.out.Gap, asset.Gap)
 		w.Needed += int64(len(asset.Chunks))
 		p.noteWorkerMemory(asset, view, len(r.Assets))
-		p.reader.Share = pixels.Shared{}
+		p.reader.Share, p.reader.Wholly = pixels.Shared{}, p.engine.toPlan != nil && set.sharesChunks(false)
 		switch {
 		case p.cache != nil && view.pooled():
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: asset.Key}

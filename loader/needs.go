@@ -105,6 +105,7 @@ func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, r
 		return r.Read(ctx, *a, in, rd.bands.Picked, pixels.Nowhere{}, mask)
 	}
 	reader := pixels.NewDryReader(e.options)
+	reader.Wholly = e.toPlan != nil && d.sharesChunks(false)
 	if d.pooled() && e.tiles != nil { // tiles are shared, and so decoded whole
 		reader.Share.Tiles = pixels.NewTileCounter(math.MaxInt64)
 	}

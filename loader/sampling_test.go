@@ -626,7 +626,7 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 		checkSampled(t, e, tabs, tk, b)
 		b.Release()
 	})
-	if len(met) < 6 {
+	if len(met) < 6 && !testing.Short() { // eight specs need not meet all
 		t.Errorf("samplers met: %v", met)
 	}
 }

@@ -51,6 +51,8 @@ type DryReader struct {
 	Gap int64
 	// Measured is true if that will follow the link: Loose is set where another gap would make other runs.
 	Measured bool
+	// Wholly is true if other windows may share chunks, which a reader reads whole then.
+	Wholly bool
 	// Headers are the ranges of that file that are in memory: see source.Held.
 	Headers []source.Range
 	// Held is the most memory, in bytes, that the readers of arrays held at a time.

@@ -240,12 +240,19 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 // place returns the bytes that are read of a chunk: of an uncompressed one that no other window shares, the rows that
 // the box needs.
 func (w *walk) place(c *neededChunk) chunk.Range {
-	if c.t != nil {
-		return w.x.Place(c.i)
+	place, _ := w.alone(c)
+	return place
+}
+
+// alone is place, and reports whether the rows are read alone. A chunk that reaches past the file is read whole, which
+// fails whatever rows are needed.
+func (w *walk) alone(c *neededChunk) (place chunk.Range, alone bool) {
+	whole := w.x.Place(c.i)
+	if c.t != nil || w.dry != nil && w.dry.Wholly || w.dry == nil && whole.Len > w.file.Size()-whole.Off {
+		return whole, false
 	}
 	top, bottom := w.rowsOf(c.i)
-	place, _ := w.x.Rows(c.i, top, bottom)
-	return place
+	return w.x.Rows(c.i, top, bottom)
 }
 
 // rowsOf returns the rows of chunk i, from top up to bottom, that the box needs.
@@ -262,10 +269,11 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 		return nil
 	}
 	samples, pixels := w.memory(c), w.pixels(c)
-	top, bottom := w.rowsOf(c.i)
+	place, alone := w.alone(c)
 	if w.dry != nil {
-		w.dry.decoded(x, c.i, x.Place(c.i), pixels)
-	} else if _, alone := x.Rows(c.i, top, bottom); alone && c.t == nil {
+		w.dry.decoded(x, c.i, place, pixels)
+	} else if alone {
+		top, bottom := w.rowsOf(c.i)
 		w.Decoder.DecodeRows(samples, stored, x, c.i, top, bottom)
 	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
 		return fault.AtOffset(err, x.Ranges[c.i].Off)
