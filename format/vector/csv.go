@@ -40,7 +40,7 @@ var boxColumns = []struct {
 	{names: strings.Fields("left top width height"), sized: true},
 	{names: strings.Fields("x y width height"), sized: true},
 	{names: strings.Fields("x y w h"), sized: true},
-	{names: strings.Fields("polygonwkt_pix"), text: (*labels).wkt}, // SpaceNet
+	{names: strings.Fields("polygonwkt_pix"), text: (*labels).wktWithHoles}, // SpaceNet
 	{names: strings.Fields("region_shape_attributes"), text: (*labels).viaText},
 	{names: strings.Fields("encodedpixels"), text: (*labels).startsAndLengths}, // Kaggle
 	{names: strings.Fields("rle_mask"), text: (*labels).startsAndLengths},
@@ -51,7 +51,7 @@ var boxColumns = []struct {
 // imageColumns and classColumns are the names, in lower case, that tables have for the image of a shape and its class.
 var (
 	imageColumns = strings.Fields("image_path img_path image file_name filename file path image_name img image_id " +
-		"imageid img")
+		"imageid")
 	classColumns = strings.Fields("label class class_name category category_name label_name labelname name")
 )
 

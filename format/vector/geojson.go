@@ -246,11 +246,12 @@ func (c *collection) readMember(ctx context.Context, d *json.Decoder, key string
 
 // readOther reads a member that neither GeoJSON nor COCO has.
 func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string) error {
-	if format, ok := jsonFormats[key]; ok {
+	known := c.kind == "FeatureCollection" || c.kind == "Feature" || c.coco != nil // which have members of any name
+	if format, ok := jsonFormats[key]; ok && !known {
 		return format.read(ctx, c, d)
 	}
 	var member json.RawMessage
-	if err := d.Decode(&member); err != nil {
+	if err := d.Decode(&member); err != nil || known {
 		return err
 	}
 	for _, format := range jsonFormats {
@@ -441,15 +442,18 @@ func (c *collection) imageBox(properties json.RawMessage) (json.RawMessage, erro
 		return nil, nil
 	}
 	var members struct {
-		Box string `json:"bounds_imcoords"`
+		Box *string `json:"bounds_imcoords"`
 	}
-	if err := json.Unmarshal(properties, &members); err != nil || members.Box == "" {
+	if err := json.Unmarshal(properties, &members); err != nil || members.Box == nil {
 		return nil, err
 	}
-	box, err := numbers(strings.Split(members.Box, ","))
+	if strings.TrimSpace(*members.Box) == "" {
+		return json.RawMessage("null"), nil
+	}
+	box, err := numbers(strings.Split(*members.Box, ","))
 	if err != nil || len(box) != 4 {
 		return nil, fault.New(fault.Corrupt, "bounds_imcoords", fault.NoOffset, "%q is no box of four numbers",
-			fault.Short(members.Box))
+			fault.Short(*members.Box))
 	}
 	return json.Marshal(map[string]any{"type": "Polygon", "coordinates": [][][2]float64{{{box[0], box[1]},
 		{box[2], box[1]}, {box[2], box[3]}, {box[0], box[3]}, {box[0], box[1]}}}})

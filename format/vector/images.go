@@ -54,7 +54,7 @@ func newImages(o *Options, values *Values) (*images, error) {
 	if o.imageForm != "" {
 		values = values.inPath(o.imageForm, o.Image)
 	}
-	if values.Codes == nil {
+	if values.Codes == nil && !values.AllNull() {
 		return nil, fault.New(fault.Unsupported, "column "+o.Image, fault.NoOffset,
 			`it has numbers, but images are found by their paths: write one, such as "{%s}.tif"`, o.Image)
 	}

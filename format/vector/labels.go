@@ -70,6 +70,7 @@ type labels struct {
 	coords []float64
 	ends   []int64  // where each object ends in coords
 	rings  []int64  // where each outline of polygons ends in coords
+	holes  []int64  // those ends whose outlines are holes of the polygon before them
 	values []*cells // of Options.Column, or of the class if there is none, and of Options.Columns
 
 	// Only of files that name the images of their objects:
@@ -147,7 +148,7 @@ func (l *labels) end(ctx context.Context, f coordForm) error {
 // charge charges the memory of what was added.
 func (l *labels) charge(ctx context.Context) error {
 	const value, image = 22, 16 // bytes of an object in cells, and in the lists of images
-	kept := 8*int64(len(l.coords)+len(l.rings)) + 9*int64(len(l.ends)) + l.text
+	kept := 8*int64(len(l.coords)+len(l.rings)+len(l.holes)) + 9*int64(len(l.ends)) + l.text
 	kept += value*int64(len(l.values)*len(l.ends)) + image*int64(len(l.images))
 	for _, column := range l.values {
 		kept += int64(column.codes.size)
@@ -233,11 +234,17 @@ func (l *labels) shapeIn(row, height int) (orb.Geometry, error) {
 	}
 	var parts orb.Collection
 	for ring := sort.Search(len(l.rings), func(i int) bool { return l.rings[i] > from }); from < to; ring++ {
+		_, isHole := slices.BinarySearch(l.holes, l.rings[ring])
 		outline := make(orb.Ring, 0, (l.rings[ring]-from)/2+1)
 		for ; from < l.rings[ring]; from += 2 {
 			outline = append(outline, orb.Point{l.coords[from], l.coords[from+1]})
 		}
-		parts = append(parts, orb.Polygon{append(outline, outline[0])})
+		outline = append(outline, outline[0])
+		if last := len(parts) - 1; isHole {
+			parts[last] = append(parts[last].(orb.Polygon), outline)
+			continue
+		}
+		parts = append(parts, orb.Polygon{outline})
 	}
 	if len(parts) == 1 {
 		return parts[0], nil
@@ -295,8 +302,7 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 		}
 	}
 	if !l.o.OneImage {
-		codes := l.images
-		paths := &Values{Codes: codes, Names: l.paths}
+		paths := &Values{Codes: l.images, Names: l.paths}
 		out.images, _ = newImages(l.o, paths) // no error, as they are strings
 	}
 	hash := digest.New()
@@ -307,7 +313,7 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 	for _, x := range l.coords {
 		hash.Number(math.Float64bits(x))
 	}
-	for _, end := range l.rings {
+	for _, end := range slices.Concat(l.rings, l.holes) {
 		hash.Number(uint64(end))
 	}
 	out.sum = out.hashColumns(hash)

@@ -17,6 +17,9 @@ func init() {
 	jsonFormats["shapes"] = jsonFormat{read: readLabelMe}
 }
 
+// viaFormat is the name of the format, for errors.
+const viaFormat = "VIA's JSON"
+
 // viaShape is the outline of a region of VIA, the VGG Image Annotator.
 type viaShape struct {
 	Name                string
@@ -35,12 +38,14 @@ type viaRegion struct {
 
 // isVIA reports whether the member of a file, whose key is of no meaning, is what VIA says of an image.
 func isVIA(member []byte) bool {
-	return bytes.HasPrefix(member, []byte("{")) && bytes.Contains(member, []byte(`"regions"`)) &&
-		bytes.Contains(member, []byte(`"filename"`))
+	has := func(name string) bool { return bytes.Contains(member, []byte(`"`+name+`"`)) }
+	return bytes.HasPrefix(member, []byte("{")) && has("regions") && has("filename") &&
+		(has("file_attributes") || has("shape_attributes"))
 }
 
 // readVIA reads the images of a project of VIA.
 func readVIA(ctx context.Context, c *collection, d *json.Decoder) error {
+	c.objectsOf(viaFormat, true) // a project may have no images
 	if err := expect(d, '{'); err != nil {
 		return err
 	}
@@ -62,7 +67,7 @@ func readVIA(ctx context.Context, c *collection, d *json.Decoder) error {
 
 // addVIA adds the regions of an image.
 func addVIA(ctx context.Context, c *collection, text json.RawMessage) error {
-	l := c.objectsOf("VIA's JSON", true)
+	l := c.objectsOf(viaFormat, true)
 	var image struct {
 		Filename string
 		Regions  json.RawMessage
@@ -79,8 +84,10 @@ func addVIA(ctx context.Context, c *collection, text json.RawMessage) error {
 		for _, number := range slices.Sorted(maps.Keys(numbered)) {
 			regions = append(regions, numbered[number])
 		}
-	} else if err := json.Unmarshal(image.Regions, &regions); err != nil {
-		return err
+	} else if len(image.Regions) > 0 {
+		if err := json.Unmarshal(image.Regions, &regions); err != nil {
+			return err
+		}
 	}
 	number, err := l.image(image.Filename)
 	if err != nil {
@@ -129,8 +136,8 @@ func (l *labels) viaValues(attributes json.RawMessage) error {
 			}
 		}
 	}
-	for _, column := range l.values {
-		column.optional = true
+	for i, column := range l.values {
+		column.optional = l.o.OneImage || i == 0 && l.o.Column == ""
 		if err := column.add(attributes); err != nil {
 			return err
 		}

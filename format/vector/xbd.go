@@ -61,7 +61,7 @@ func readXBD(ctx context.Context, c *collection, d *json.Decoder) error {
 
 // addXBD adds an object.
 func (l *labels) addXBD(ctx context.Context, properties json.RawMessage, wkt string) error {
-	form, err := l.wkt(wkt)
+	form, err := l.wkt(wkt, false)
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,11 @@ func (l *labels) addXBD(ctx context.Context, properties json.RawMessage, wkt str
 	return l.end(ctx, form)
 }
 
-// wkt adds the outer outlines of a polygon or multipolygon of WKT, as the masks of xView2 have them: without its
-// holes.
-func (l *labels) wkt(text string) (coordForm, error) {
+// wktWithHoles is wkt with the holes of polygons.
+func (l *labels) wktWithHoles(text string) (coordForm, error) { return l.wkt(text, true) }
+
+// wkt adds a polygon or multipolygon of WKT. The masks of xView2 have the outer outlines alone, without the holes.
+func (l *labels) wkt(text string, holes bool) (coordForm, error) {
 	binary, err := wkb.AppendText(nil, text)
 	if err != nil {
 		return noForm, err
@@ -95,17 +97,21 @@ func (l *labels) wkt(text string) (coordForm, error) {
 			return noForm, fault.New(fault.Unsupported, "wkt", fault.NoOffset, "it is %s, and no polygon",
 				fault.Short(text))
 		}
-		if len(polygon) == 0 {
-			continue
+		if !holes {
+			polygon = polygon[:min(len(polygon), 1)]
 		}
-		var outline []float64
-		for _, point := range polygon[0] {
-			outline = append(outline, point[0], point[1])
+		for i, ring := range polygon {
+			var outline []float64
+			for _, point := range ring {
+				outline = append(outline, point[0], point[1])
+			}
+			if err := l.polygon(outline...); err != nil {
+				return noForm, err
+			}
+			if form = polygonForm; i > 0 {
+				l.holes = append(l.holes, int64(len(l.coords)))
+			}
 		}
-		if err := l.polygon(outline...); err != nil {
-			return noForm, err
-		}
-		form = polygonForm
 	}
 	return form, nil
 }

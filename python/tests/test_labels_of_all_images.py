@@ -233,3 +233,95 @@ def test_paths_of_other_tables(data, tmp_path, binary, kind) -> None:
     vector = chaski.Vector(source, kind="boxes", image="tiles/pan_{tile}.png", missing="empty")
     for k, got in nonempty(enumerate(read(data, vector))):
         assert np.allclose(got["y"], np.reshape(boxes.get(k, []), (-1, 4)))
+
+
+def test_holes_of_spacenet(data, tmp_path, binary) -> None:
+    """Holes are no buildings; of several polygons each has its own."""
+    first = [[(1, 1), (21, 2), (20, 18), (1, 1)], [(8, 4), (15, 5), (15, 10), (8, 4)]]
+    second = [ring_of([2, 2, 12, 12]), ring_of([3, 3, 5, 5]), ring_of([6, 6, 9, 11])]
+    third = [ring_of([14, 1, 20, 20])]
+
+    def text(rings: list) -> str:
+        joined = ("(" + ", ".join(f"{x} {y} 0" for x, y in ring) + ")" for ring in rings)
+        return "(" + ",".join(joined) + ")"
+
+    lines = ["ImageId;PolygonWKT_Pix", f"0;POLYGON Z {text(first)}"]
+    lines += [f"1;MULTIPOLYGON Z ({text(second)}, {text(third)})", "2;MULTIPOLYGON EMPTY"]
+    (tmp_path / "holes.csv").write_text("\n".join(lines) + "\n")
+    vector = chaski.Vector(tmp_path / "holes.csv", image="pan_{ImageId}.png", missing="empty")
+    drawn = [[first], [second, third], [], []]
+    for polygons, size, got in zip(drawn, SIZES, read(data, vector), strict=True):
+        shapes = [{"type": "Polygon", "coordinates": rings} for rings in polygons]
+        want = features.rasterize(shapes, size, dtype="uint8") if shapes else np.zeros(size)
+        assert np.array_equal(got["y"], want)
+
+
+NAMES = [f"pan_{k}.png" for k in range(len(SIZES))]
+IMAGES = [{"id": k, "file_name": name} for k, name in enumerate(NAMES)]
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("via.json", {n: {"filename": n, "regions": [], "file_attributes": {}} for n in NAMES}),
+        ("via.json", {"_via_img_metadata": {n: {"filename": n} for n in NAMES}}),
+        ("via.json", {"_via_img_metadata": {}}),
+        ("coco.json", {"images": IMAGES, "annotations": [], "categories": []}),
+        ("boxes.csv", "filename,region_shape_attributes,region_attributes\n"),
+        ("boxes.csv", "filename,xmin,ymin,xmax,ymax\n"),
+        ("shapes.geojson", {"type": "FeatureCollection", "features": []}),
+    ],
+)  # fmt: skip
+def test_no_objects(data, tmp_path, binary, name, content) -> None:
+    """A file that has labels of no image, as one has before somebody draws the first."""
+    path = tmp_path / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    image = "image" if name.endswith(".geojson") else ""
+    for got in nonempty(read(data, chaski.Vector(path, image=image, missing="empty"))):
+        assert not got["y"].any()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"shapes": []}, {"shapes": {"a": 1}}, {"metadata": {"filename": "a", "regions": ["N"]}}],
+)
+def test_members_of_other_formats(data, tmp_path, binary, more) -> None:
+    """GeoJSON and COCO stay what they are with members that other formats have, too."""
+    ring = ring_of([3, 4, 9, 11])
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    listed = [{"type": "Feature", "properties": {"image": i["file_name"]}, "geometry": shape}
+              for i in IMAGES]  # fmt: skip
+    (tmp_path / "a.geojson").write_text(
+        json.dumps({"type": "FeatureCollection", **more, "features": listed})
+    )
+    objects = [{"image_id": i["id"], "category_id": 1, "bbox": [3, 4, 6, 7]} for i in IMAGES]
+    coco = {"images": IMAGES, "annotations": objects, "categories": [{"id": 1, "name": "car"}]}
+    (tmp_path / "a.json").write_text(
+        json.dumps({k: v for k, v in more.items() if k == "metadata"} | coco | more)
+    )
+    for name, image in [("a.geojson", "image"), ("a.json", "")]:
+        got = read(data, chaski.Vector(tmp_path / name, image=image))
+        for size, one in zip(SIZES, got, strict=True):
+            assert np.array_equal(one["y"], features.rasterize([shape], size, dtype="uint8"))
+
+
+def test_columns_that_via_lacks(data, tmp_path, binary) -> None:
+    """A wrong name is an error, and no mask without a word."""
+    shape = {"name": "rect", "x": 1, "y": 1, "width": 5, "height": 5}
+    region = {"shape_attributes": shape, "region_attributes": {"kind": "boat"}}
+    entries = {i["file_name"]: {"filename": i["file_name"], "regions": [region]} for i in IMAGES}
+    (tmp_path / "via.json").write_text(json.dumps(entries))
+    with pytest.raises(chaski.errors.NotFoundError, match="kinds: no feature has it; .* kind"):
+        read(data, chaski.Vector(tmp_path / "via.json", column="kinds"))
+
+
+def test_xview_without_a_box(data, tmp_path, binary) -> None:
+    """A feature without a box in pixels has no shape: its place on the ground is no such one."""
+    ring = [[1, 1], [9, 1], [9, 9], [1, 9], [1, 1]]
+    listed = [{"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [ring]},
+               "properties": {"bounds_imcoords": "", "image_id": i["file_name"]}}
+              for i in IMAGES]  # fmt: skip
+    path = tmp_path / "x.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": listed}))
+    for got in nonempty(read(data, chaski.Vector(path, image="image_id"))):
+        assert not got["y"].any()
