@@ -97,9 +97,13 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 }
 
 // Own notes which images there are, by their paths, and returns how many of them the file names. If a path in the
-// column names two of them alike, it is unsupported.
+// column names two of them alike, or the file names no images, it is unsupported.
 func (l *Layer) Own(uris iter.Seq2[string, error]) (named int, err error) {
 	known := l.images
+	if known == nil {
+		return 0, fault.New(fault.Unsupported, "images", fault.NoOffset, "it does not say on which image each shape "+
+			"lies: give the column with the path of the image as image, or a file for each image as pattern")
+	}
 	owners := make([]owner, len(known.rows))
 	for uri, err := range uris {
 		if err != nil {

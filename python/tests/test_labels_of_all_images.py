@@ -325,3 +325,15 @@ def test_xview_without_a_box(data, tmp_path, binary) -> None:
     path.write_text(json.dumps({"type": "FeatureCollection", "features": listed}))
     for got in nonempty(read(data, chaski.Vector(path, image="image_id"))):
         assert not got["y"].any()
+
+
+@pytest.mark.parametrize("crs", ["pixels", "shares"])
+def test_pixels_of_no_image(data, tmp_path, binary, crs) -> None:
+    """Shapes in pixels need to say of which image."""
+    ring = [[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1]]
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    feature = {"type": "Feature", "properties": {}, "geometry": shape}
+    path = tmp_path / "a.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    with pytest.raises(chaski.errors.UnsupportedError, match="path of the image as image"):
+        read(data, chaski.Vector(path, crs=crs))
