@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
@@ -220,7 +221,10 @@ func (s *side) match(ctx context.Context, t *Table) error {
 	if err == nil {
 		err = s.find(ctx, ours, list)
 	}
-	// If no key is a sample's, they may be paths of another machine, as the ids of lists may be.
+	// If no key is a sample's, they may be whole paths, also of another machine, as the ids of lists may be.
+	if err == nil && len(list.hits) == 0 {
+		ours = t.whole(ctx, ours)
+	}
 	for cut := 0; err == nil && len(list.hits) == 0; cut++ {
 		elsewhere := list.moved(cut)
 		if elsewhere == nil {
@@ -243,6 +247,37 @@ func (s *side) match(ctx context.Context, t *Table) error {
 		}
 	}
 	return nil
+}
+
+// whole returns a column with the folders above the dataset in front, if it has paths of rasters below it, as the first
+// row tells.
+func (t *Table) whole(ctx context.Context, ours Column) Column {
+	above := ""
+	err := ours.Scan(ctx, func(_ int64, v catalog.Value) error {
+		for i := range t.Fields {
+			field := &t.Fields[i]
+			if above != "" || v.Text == "" || field.Kind != catalog.Raster || field.Asset == nil || t.Array {
+				continue
+			}
+			if asset, err := field.Asset(ctx, 0); err == nil {
+				above, _ = strings.CutSuffix(cmp.Or(asset.Member, asset.URI), "/"+v.Text)
+			}
+		}
+		return errEnough
+	})
+	if !errors.Is(err, errEnough) || above == "" {
+		return ours
+	}
+	whole := ours
+	whole.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+		return ours.Scan(ctx, func(row int64, v catalog.Value) error {
+			if !v.Null {
+				v.Text = above + "/" + v.Text
+			}
+			return visit(row, v)
+		})
+	}
+	return whole
 }
 
 // find finds the keys of the table in the column of the dataset.

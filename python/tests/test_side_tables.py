@@ -237,6 +237,32 @@ def test_paths_of_another_machine(data, tmp_path, binary, kind, source, moved) -
         batch(data / source, tables=table, fields=fields)
 
 
+@pytest.mark.parametrize("source", ["folder", "glob", "table"])
+@pytest.mark.parametrize(
+    "before, slash", [(None, "/"), ("/home/me/", "/"), ("", "/"), ("D:\\set\\", "\\")]
+)
+def test_whole_paths(data, tmp_path, binary, source, before, slash) -> None:
+    """Files without a folder below the dataset are told by the one that they lie in."""
+
+    def moved(p: Path) -> str:
+        return str(p) if before is None else before + p.parent.name + slash + p.name
+
+    files = sorted((data / "images/river").glob("*.tif"))
+    rows = [{"file": moved(p), "y": k * k} for k, p in enumerate(files)]
+    table = {written(tmp_path, "csv", rows[::-1]): {"file": "path"}}
+    fields: dict[str, Any] = {"image": chaski.Field(), "y": "y"}
+    place = {"folder": data / "images/river", "glob": data / "images/river/*.tif"}.get(source)
+    if place is None:
+        place = data / "images/river/list.csv"
+        place.write_text("path\n" + "".join(f"{p.name}\n" for p in files))
+        fields["image"] = chaski.Field(column="path", kind="raster")
+    b = batch(place, tables=table, fields=fields)
+    assert list(b["y"]) == [k * k for k in range(len(files))]
+    wrong = [{"file": moved(p.parent.parent / "lake" / p.name), "y": 1} for p in files]
+    with pytest.raises(chaski.errors.NotFoundError, match="no sample has a row"):
+        batch(place, tables={written(tmp_path, "csv", wrong): {"file": "path"}}, fields=fields)
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("line", ["sep=;", "SEP=\t", "sep=,\r"])
 def test_the_line_of_excel(data, tmp_path, binary, line, mark) -> None:
