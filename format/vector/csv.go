@@ -56,14 +56,17 @@ var (
 )
 
 // separator returns what separates the values of a table by its first line.
-func separator(head []byte) rune { return textguard.Separator(head, ",;\t") }
+func separator(head []byte) rune {
+	return textguard.Separator(head[textguard.SeparatorLine(head):], textguard.Order(head, ",;\t"))
+}
 
 // beginsCSV reports whether a text begins with names that are separated.
 func beginsCSV(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	comma := separator(head)
 	head = head[textguard.SeparatorLine(head):]
 	words, headed := firstWords(head)
-	return separator(head) != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) &&
+	return comma != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) &&
 		!beginsList(head)
 }
 
@@ -144,6 +147,7 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 	text := newPieces(ctx, r, "line", maxLine)
 	in := bufio.NewReaderSize(text, headBytes)
 	head, _ := in.Peek(headBytes) // Read meets the error again
+	comma := separator(head)
 	if n := textguard.SeparatorLine(head); n > 0 {
 		if _, err := in.Discard(n); err != nil {
 			return err
@@ -151,7 +155,7 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 		head, _ = in.Peek(headBytes)
 	}
 	reader := csv.NewReader(in)
-	reader.Comma, reader.ReuseRecord = separator(head), true
+	reader.Comma, reader.ReuseRecord = comma, true
 	text.values = textguard.Values{Separator: byte(reader.Comma), Most: parquet.MaxColumns + headBytes}
 	text.values.Add(head)
 	var t table

@@ -310,6 +310,17 @@ func SeparatorLine(text []byte) int {
 	return len(line) + 1
 }
 
+// Order returns the characters that may separate the values of a text, in the order in which Separator looks for them:
+// the one that Excel's line names comes first.
+func Order(text []byte, order string) string {
+	if n := SeparatorLine(text); n > 0 {
+		if named := text[len("sep=")]; bytes.IndexByte([]byte(",;\t|"), named) >= 0 {
+			return string(named) + order
+		}
+	}
+	return order
+}
+
 // Separator returns the first character of order that stands in the first line of a CSV outside of quotes, 0 if none
 // does.
 func Separator(text []byte, order string) rune {

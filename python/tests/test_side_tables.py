@@ -264,7 +264,7 @@ def test_whole_paths(data, tmp_path, binary, source, before, slash) -> None:
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("line", ["sep=;", "SEP=\t", "sep=,\r"])
+@pytest.mark.parametrize("line", ["sep=;", "SEP=\t", "sep=,\r", "sep=|"])
 def test_the_line_of_excel(data, tmp_path, binary, line, mark) -> None:
     """The line before the header that says what separates values is none of them."""
     separator = line.strip("\r")[-1]
@@ -280,11 +280,30 @@ def test_the_line_of_excel(data, tmp_path, binary, line, mark) -> None:
         .replace("name", "image")
         .replace(f"{separator}y", f"{separator}xmin{separator}ymin{separator}xmax{separator}ymax")
     )
-    boxes = re.sub(rf"(_\d+){separator}\d+", separator.join([r"\1", "0", "1", "2", "3"]), boxes)
+    boxes = re.sub(
+        rf"(_\d+){re.escape(separator)}\d+", separator.join([r"\1", "0", "1", "2", "3"]), boxes
+    )
     path.write_text(boxes)
     fields = {"image": chaski.Field(), "y": chaski.Vector(path, kind="boxes")}
     for one in nonempty(batch(data / "images", fields=fields)["y"].rows()):
         assert one.tolist() == [[0, 1, 2, 3]]
+
+
+def test_what_the_line_of_excel_says(data, tmp_path, binary) -> None:
+    """A comma in the name of a column separates nothing where the line says so."""
+    path = tmp_path / "excel.csv"
+    rows = "".join(f"{id};{k};1;1;3;3\n" for k, id in enumerate(IDS))
+    path.write_text("sep=;\nimage;area, km2;xmin;ymin;xmax;ymax\n" + rows)
+    images = chaski.Field()
+    b = batch(
+        data / "images",
+        tables={path: {"image": "name"}},
+        fields={"image": images, "y": chaski.Field(column="area, km2", kind="number")},
+    )
+    assert list(b["y"]) == list(range(N))
+    fields = {"image": images, "y": chaski.Vector(path, kind="boxes", columns=["area, km2"])}
+    got = batch(data / "images", fields=fields)["y_area, km2"].rows()
+    assert [one.tolist() for one in got] == [[k] for k in range(N)]
 
 
 def test_without_header(data, tmp_path, binary) -> None:

@@ -160,7 +160,7 @@ func separated(in *bufio.Reader, isWords bool) (io.Reader, rune) {
 	if isWords {
 		order = "\t,;"
 	}
-	if comma := textguard.Separator(line, order); comma != 0 {
+	if comma := textguard.Separator(line, textguard.Order(start, order)); comma != 0 {
 		return in, comma
 	}
 	if isWords {
