@@ -416,7 +416,7 @@ func (x *Index) Place(i int) Range {
 }
 
 // Rows returns the byte range of rows top up to bottom of chunk i, which must lie in the image, and whether they can be
-// read without the others: those of an uncompressed chunk of whole bytes can, one of which lies behind the other. For
+// read without the others: in an uncompressed chunk whose rows lie one behind the other, in whole bytes, they can. For
 // other chunks, and one that ends before these rows, it returns Place.
 func (x *Index) Rows(i, top, bottom int) (_ Range, alone bool) {
 	bands, _, width := x.DecodedShape(i)

@@ -52,9 +52,9 @@ func slowChunks(x *chunk.Index, box chunk.Box, bands []int, mask bool) (out []Re
 			continue
 		}
 		place := x.Place(i)
-		if x.Codec == chunk.Raw && x.ChunkB == 1 && place.Len > 0 {
-			_, _, width := x.DecodedShape(i)
-			top, row := int64(max(box.Y0-part.Y0, 0)), int64(width*x.DType.Size())
+		bands, _, width := x.DecodedShape(i)
+		if x.Codec == chunk.Raw && (bands == 1 || x.Inner == chunk.YXB) && place.Len > 0 {
+			top, row := int64(max(box.Y0-part.Y0, 0)), int64(bands*width*x.DType.Size())
 			place = chunk.Range{Off: place.Off + top*row, Len: (int64(min(box.Y1, part.Y1)-part.Y0) - top) * row}
 		}
 		out = append(out, ReadChunk{Chunk: i, Mask: mask, Off: place.Off, Len: place.Len, Decoded: x.DecodedBytes(i),
