@@ -134,6 +134,7 @@ def test_what_leaves_the_means_as_they_are(tmp_path: Path) -> None:
         assert (scores.weights() == 1).all()
         batch = {"sample": np.array([-1, 3, 4, 5, 6]), "valid": np.array([0, 1, 0, 1, 1])}
         scores.add(batch, np.array([1, 2, 3, np.nan, np.inf]))
+        scores.add(batch, np.array([np.inf, np.nan, np.inf, 1e39, -1e39]))
         assert np.flatnonzero(~np.isnan(scores.means)).tolist() == [3]
         for loss in (np.ones(4), np.ones((5, 2)), 1.0):
             with pytest.raises(chaski.SpecError, match="one for each row"):

@@ -63,9 +63,9 @@ class Scores:
     def add(self, batch: Mapping[str, Any], loss: Any) -> None:
         """Takes the losses of a batch, one for each row, as an array or a tensor.
 
-        Rows of padding, those that are not "valid", and losses that are not finite leave the means
-        as they are. Where torch.distributed is initialised and the loader has several ranks, all of
-        them call it in every step, and each has the losses of all.
+        Rows of padding, those that are not "valid", and losses that are not finite as float32 leave
+        the means as they are. Where torch.distributed is initialised and the loader has several
+        ranks, all of them call it in every step, and each has the losses of all.
 
         Raises:
             SpecError: there is no loss for each row, or no such sample.
@@ -112,7 +112,8 @@ class Scores:
             raise SpecError(f"samples of the batch are not in [0, {len(self)})")
         if (valid := batch.get("valid")) is not None:
             rows[~as_array(valid).astype(bool)] = -1
-        rows[~np.isfinite(losses)] = -1
+        with np.errstate(over="ignore"):  # one that is too large would be an infinite mean
+            rows[~np.isfinite(losses.astype(np.float32))] = -1
         return rows, losses
 
     def weights(self) -> npt.NDArray[np.float32]:
