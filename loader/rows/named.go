@@ -33,7 +33,7 @@ func joinColumns(ctx context.Context, name string, find func(context.Context, st
 		}
 		if kind := parts[i].Kind; kind != catalog.Text && kind != catalog.Int || parts[i].Unit != 0 {
 			return Column{}, fault.New(fault.Unsupported, "column "+part, fault.NoOffset,
-				"it holds values that are no part of %q: numbers are whole ones", name)
+				"it must hold strings or whole numbers to be a part of %q", name)
 		}
 	}
 	return Column{Kind: catalog.Text, Scan: func(ctx context.Context,

@@ -118,7 +118,10 @@ def test_keys_of_tables(data, tmp_path, binary, source, table) -> None:
 
 
 def test_what_is_no_part_of_a_name(data, binary) -> None:
-    with pytest.raises(chaski.errors.UnsupportedError, match=re.escape('part of "{tile}_{share}"')):
+    with pytest.raises(
+        chaski.errors.UnsupportedError,
+        match=re.escape('strings or whole numbers to be a part of "{tile}_{share}"'),
+    ):
         numbers(data, "table.parquet", where=[["{tile}_{share}", "==", "a"]])
 
 

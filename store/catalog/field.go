@@ -145,7 +145,7 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 		}
 		if kind := from[i].Kind; kind != Text && kind != Int || from[i].Unit != 0 {
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-				"holds values that are no part of a path: numbers are whole ones")
+				"it must hold strings or whole numbers to be a part of a path")
 		}
 	}
 	return columns.Join(from, func(cells []columns.Cell) columns.Cell {
