@@ -97,7 +97,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		}
 		return nil, err
 	}
-	if other := features.other; other != nil {
+	if other := features.other; other != nil && !features.hasOwn() {
 		if !features.many && !o.OneImage {
 			return nil, fault.New(fault.Unsupported, "JSON", fault.NoOffset, "%s is of one image: name the files by a "+
 				`pattern, such as "labels/{id}.json"`, other.format)
@@ -261,6 +261,9 @@ func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string)
 	}
 	return nil
 }
+
+// hasOwn reports whether the file has features of GeoJSON or images of COCO.
+func (c *collection) hasOwn() bool { return c.begun || c.coco != nil && len(c.coco.paths) > 0 }
 
 // objectsOf returns the objects of a file of another format in JSON.
 func (c *collection) objectsOf(format string, many bool) *labels {

@@ -281,24 +281,27 @@ def test_no_objects(data, tmp_path, binary, name, content) -> None:
         assert not got["y"].any()
 
 
+@pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize(
     "more",
-    [{"shapes": []}, {"shapes": {"a": 1}}, {"metadata": {"filename": "a", "regions": ["N"]}}],
+    [
+        {"shapes": []},
+        {"metadata": {"filename": "a", "regions": ["N"]}},
+        {"metadata": {"filename": "a", "regions": {}, "file_attributes": {}}},
+    ],
 )
-def test_members_of_other_formats(data, tmp_path, binary, more) -> None:
+def test_members_of_other_formats(data, tmp_path, binary, more, first) -> None:
     """GeoJSON and COCO stay what they are with members that other formats have, too."""
     ring = ring_of([3, 4, 9, 11])
     shape = {"type": "Polygon", "coordinates": [ring]}
     listed = [{"type": "Feature", "properties": {"image": i["file_name"]}, "geometry": shape}
               for i in IMAGES]  # fmt: skip
-    (tmp_path / "a.geojson").write_text(
-        json.dumps({"type": "FeatureCollection", **more, "features": listed})
-    )
+    kind = {"type": "FeatureCollection"}
+    geojson = more | kind if first else kind | more
+    (tmp_path / "a.geojson").write_text(json.dumps(geojson | {"features": listed}))
     objects = [{"image_id": i["id"], "category_id": 1, "bbox": [3, 4, 6, 7]} for i in IMAGES]
     coco = {"images": IMAGES, "annotations": objects, "categories": [{"id": 1, "name": "car"}]}
-    (tmp_path / "a.json").write_text(
-        json.dumps({k: v for k, v in more.items() if k == "metadata"} | coco | more)
-    )
+    (tmp_path / "a.json").write_text(json.dumps(more | coco if first else coco | more))
     for name, image in [("a.geojson", "image"), ("a.json", "")]:
         got = read(data, chaski.Vector(tmp_path / name, image=image))
         for size, one in zip(SIZES, got, strict=True):

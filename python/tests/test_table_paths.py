@@ -170,5 +170,7 @@ def test_wrong(data, binary, case) -> None:
 
 
 def test_fractions_are_no_paths(data, binary) -> None:
-    with pytest.raises(chaski.errors.UnsupportedError, match="no part of a path"):
+    with pytest.raises(
+        chaski.errors.UnsupportedError, match="whole numbers to be a part of a path"
+    ):
         batch(data / "rows.parquet", {"image": "images/{y}.tif"})
