@@ -32,6 +32,9 @@ type neededChunk struct {
 	i    int   // the chunk's number
 	t    *tile // nil if the chunk is not shared
 	open bool  // this reader decodes the chunk for all, and Finish is still to be called
+
+	place chunk.Range // the bytes that are read of it: see settle
+	alone bool        // they are its rows in the box, without the others
 }
 
 // chunks puts the chunks of index x that meet box into a sink. For arrays f is nil, because their readers open files
@@ -113,9 +116,9 @@ func (w *walk) divide(tiles *TileCache) (own, others []neededChunk) {
 			rows = min(w.box.Y1, part.Y1) - part.Y0
 		}
 		if t, decode := tiles.Get(key, w.version, w.x.DecodedBytes(i), order, rows); t == nil || decode {
-			w.ownChunks = append(w.ownChunks, neededChunk{i, t, decode})
+			w.ownChunks = append(w.ownChunks, neededChunk{i: i, t: t, open: decode})
 		} else {
-			w.otherChunks = append(w.otherChunks, neededChunk{i, t, false})
+			w.otherChunks = append(w.otherChunks, neededChunk{i: i, t: t})
 		}
 	}
 	return w.ownChunks, w.otherChunks
@@ -136,8 +139,9 @@ func (w *walk) decode(ctx context.Context, wants []neededChunk) error {
 	w.numbers = slices.Grow(w.numbers[:0], len(wants))
 	for i := range wants {
 		w.numbers = append(w.numbers, wants[i].i)
+		w.settle(&wants[i])
 	}
-	gap, place := source.Gap(w.file), func(k int) chunk.Range { return w.place(&wants[k]) }
+	gap, place := source.Gap(w.file), func(k int) chunk.Range { return wants[k].place }
 	if w.dry != nil {
 		w.dry.compare(w.numbers, place)
 		gap = w.dry.Gap
@@ -191,8 +195,8 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []neededChunk) (
 			}
 			c := &wants[count]
 			var stored []byte // a dry reader has none
-			if place := w.place(c); w.dry == nil {
-				stored = w.Stored[begin+place.Off-run.Off:][:place.Len]
+			if w.dry == nil {
+				stored = w.Stored[begin+c.place.Off-run.Off:][:c.place.Len]
 			}
 			if err := w.chunk(stored, c); err != nil {
 				return count, err
@@ -237,22 +241,15 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 	})
 }
 
-// place returns the bytes that are read of a chunk: of an uncompressed one that no other window shares, the rows that
-// the box needs.
-func (w *walk) place(c *neededChunk) chunk.Range {
-	place, _ := w.alone(c)
-	return place
-}
-
-// alone is place, and reports whether the rows are read alone. A chunk that reaches past the file is read whole, which
-// fails whatever rows are needed.
-func (w *walk) alone(c *neededChunk) (place chunk.Range, alone bool) {
-	whole := w.x.Place(c.i)
-	if c.t != nil || w.dry != nil && w.dry.Wholly || w.dry == nil && whole.Len > w.file.Size()-whole.Off {
-		return whole, false
+// settle decides which bytes are read of a chunk: of an uncompressed one that no other window shares, the rows that the
+// box needs. A chunk that reaches past the file is read whole, which fails whatever rows are needed.
+func (w *walk) settle(c *neededChunk) {
+	c.place = w.x.Place(c.i)
+	if c.t != nil || w.dry != nil && w.dry.Wholly || w.dry == nil && c.place.Len > w.file.Size()-c.place.Off {
+		return
 	}
 	top, bottom := w.rowsOf(c.i)
-	return w.x.Rows(c.i, top, bottom)
+	c.place, c.alone = w.x.Rows(c.i, top, bottom)
 }
 
 // rowsOf returns the rows of chunk i, from top up to bottom, that the box needs.
@@ -269,10 +266,9 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 		return nil
 	}
 	samples, pixels := w.memory(c), w.pixels(c)
-	place, alone := w.alone(c)
 	if w.dry != nil {
-		w.dry.decoded(x, c.i, place, pixels)
-	} else if alone {
+		w.dry.decoded(x, c.i, c.place, pixels)
+	} else if c.alone {
 		top, bottom := w.rowsOf(c.i)
 		w.Decoder.DecodeRows(samples, stored, x, c.i, top, bottom)
 	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
@@ -377,7 +373,7 @@ func (w *walk) sparse(ctx context.Context) error {
 		if err := w.Slot.Tick(ctx); err != nil {
 			return err
 		}
-		if err := w.chunk(nil, &neededChunk{i: i}); err != nil {
+		if err := w.chunk(nil, &neededChunk{i: i, place: w.x.Place(i)}); err != nil {
 			return err
 		}
 	}
