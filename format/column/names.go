@@ -36,3 +36,21 @@ func Names(pattern string) (names []string) {
 		pattern = after
 	}
 }
+
+// Fill replaces the names in braces for which value returns a text. Others stay.
+func Fill(pattern string, value func(name string) (text string, ok bool)) string {
+	var out strings.Builder
+	for {
+		before, name, after, ok := CutName(pattern)
+		_, _ = out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		text, known := value(name)
+		if !known {
+			text = "{" + name + "}"
+		}
+		_, _ = out.WriteString(text)
+		pattern = after
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/digest"
 )
 
@@ -39,9 +40,8 @@ type Values struct {
 // Null reports whether a shape has no value.
 func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
 
-// inPath returns values in place of a name in braces of a path.
-func (v *Values) inPath(form, name string) *Values {
-	path := func(value string) string { return strings.ReplaceAll(form, "{"+name+"}", value) }
+// inPath returns values in place of the name in braces of a path.
+func (v *Values) inPath(form string) *Values {
 	out := *v
 	if v.Ints != nil {
 		names := stringCodes{v: &out, of: map[string]uint32{}}
@@ -54,7 +54,7 @@ func (v *Values) inPath(form, name string) *Values {
 	}
 	out.Names = slices.Clone(out.Names)
 	for i, value := range out.Names {
-		out.Names[i] = path(value)
+		out.Names[i] = column.Fill(form, func(string) (string, bool) { return value, true })
 	}
 	return &out
 }

@@ -52,7 +52,7 @@ func newImages(o *Options, values *Values) (*images, error) {
 		return nil, nil
 	}
 	if o.imageForm != "" {
-		values = values.inPath(o.imageForm, o.Image)
+		values = values.inPath(o.imageForm)
 	}
 	if values.Codes == nil && !values.AllNull() {
 		return nil, fault.New(fault.Unsupported, "column "+o.Image, fault.NoOffset,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
@@ -42,24 +41,12 @@ func joinColumns(ctx context.Context, name string, find func(context.Context, st
 			if slices.ContainsFunc(values, func(v catalog.Value) bool { return v.Null }) {
 				return visit(row, catalog.Value{Null: true})
 			}
-			return visit(row, catalog.Value{Text: fill(name, names, func(i int) string {
-				return textOf(parts[i].Kind, values[i])
+			return visit(row, catalog.Value{Text: column.Fill(name, func(part string) (string, bool) {
+				i := slices.Index(names, part)
+				return textOf(parts[i].Kind, values[i]), true
 			})})
 		})
 	}}, nil
-}
-
-// fill returns a text with values in place of its names in braces.
-func fill(text string, names []string, value func(i int) string) string {
-	var out strings.Builder
-	for {
-		before, name, after, more := column.CutName(text)
-		if !more {
-			return out.String() + text
-		}
-		_, _ = out.WriteString(before + value(slices.Index(names, name)))
-		text = after
-	}
 }
 
 // scanTogether visits the values of several columns in every row, in order.

@@ -247,18 +247,5 @@ func (p *Pattern) matchOne(s string) (string, bool) {
 
 // Path replaces the names for which value returns a text. Others, and stars, stay.
 func (p *Pattern) Path(value func(name string) (string, bool)) string {
-	var out strings.Builder
-	for rest := p.text; ; {
-		before, name, after, ok := column.CutName(rest)
-		out.WriteString(before)
-		if !ok {
-			return out.String()
-		}
-		if text, known := value(name); known {
-			out.WriteString(text)
-		} else {
-			out.WriteString("{" + name + "}")
-		}
-		rest = after
-	}
+	return column.Fill(p.text, value)
 }
