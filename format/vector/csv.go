@@ -185,33 +185,7 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 
 // row adds the shape of a line.
 func (l *labels) row(ctx context.Context, t *table, record []string) error {
-	f, coords := noForm, make([]float64, 0, 8)
-	for _, column := range t.shape {
-		if t.text != nil {
-			break
-		}
-		if word := strings.TrimSpace(record[column]); word != "" {
-			x, err := parseNumber(word)
-			if err != nil {
-				return err
-			}
-			coords = append(coords, x)
-		}
-	}
-	var err error
-	switch {
-	case t.text != nil && strings.TrimSpace(record[t.shape[0]]) != "":
-		f, err = t.text(l, record[t.shape[0]])
-	case len(coords) == 0:
-	case len(coords) != len(t.shape):
-		err = fault.New(fault.Corrupt, "box", fault.NoOffset, "it has %d of %d coordinates", len(coords), len(t.shape))
-	case len(coords) == 8:
-		f, err = polygonForm, l.polygon(coords...)
-	case t.sized:
-		f = l.box(coords[0], coords[1], coords[0]+coords[2], coords[1]+coords[3])
-	default:
-		f = l.box(coords[0], coords[1], coords[2], coords[3])
-	}
+	f, err := l.shapeOf(t, record)
 	if err != nil {
 		return err
 	}
@@ -238,6 +212,39 @@ func (l *labels) row(ctx context.Context, t *table, record []string) error {
 		}
 	}
 	return l.end(ctx, f)
+}
+
+// shapeOf adds the coordinates of the shape of a line, which may have none.
+func (l *labels) shapeOf(t *table, record []string) (coordForm, error) {
+	if t.text != nil {
+		text := record[t.shape[0]]
+		if strings.TrimSpace(text) == "" {
+			return noForm, nil
+		}
+		return t.text(l, text)
+	}
+	coords := make([]float64, 0, 8)
+	for _, column := range t.shape {
+		if word := strings.TrimSpace(record[column]); word != "" {
+			x, err := parseNumber(word)
+			if err != nil {
+				return noForm, err
+			}
+			coords = append(coords, x)
+		}
+	}
+	switch {
+	case len(coords) == 0:
+		return noForm, nil
+	case len(coords) != len(t.shape):
+		return noForm, fault.New(fault.Corrupt, "box", fault.NoOffset, "it has %d of %d coordinates", len(coords),
+			len(t.shape))
+	case len(coords) == 8:
+		return polygonForm, l.polygon(coords...)
+	case t.sized:
+		return l.box(coords[0], coords[1], coords[0]+coords[2], coords[1]+coords[3]), nil
+	}
+	return l.box(coords[0], coords[1], coords[2], coords[3]), nil
 }
 
 // startsAndLengths adds a mask of runs, each of which is the number of its first pixel, from 1 on, and its length.

@@ -182,6 +182,15 @@ func (l *labels) polygon(outline ...float64) error {
 	return nil
 }
 
+// flat returns the x and y of points, which follow each other.
+func flat[P ~[2]float64](points []P) []float64 {
+	out := make([]float64, 0, 2*len(points))
+	for _, p := range points {
+		out = append(out, p[0], p[1])
+	}
+	return out
+}
+
 // image returns the number of an image by its name in the file.
 func (l *labels) image(name string) (uint32, error) {
 	if number, ok := l.ids[name]; ok {

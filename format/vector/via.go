@@ -187,14 +187,13 @@ func (l *labels) via(s *viaShape) (coordForm, error) {
 const ellipseSides = 64
 
 // ellipse returns the outline of an ellipse, turned clockwise, as pictures are seen, by an angle in radians.
-func ellipse(x, y, right, down, angle float64) (outline []float64) {
-	sin, cos := math.Sincos(angle)
-	for i := range ellipseSides {
-		b, a := math.Sincos(2 * math.Pi * float64(i) / ellipseSides)
-		a, b = a*right, b*down
-		outline = append(outline, x+float64(a*cos)-float64(b*sin), y+float64(a*sin)+float64(b*cos))
+func ellipse(x, y, right, down, angle float64) []float64 {
+	points := make([][2]float64, ellipseSides)
+	for i := range points {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / ellipseSides)
+		points[i] = [2]float64{cos * right, sin * down}
 	}
-	return outline
+	return turned(x, y, angle, points)
 }
 
 // readLabelMe reads the shapes of LabelMe, whose files are of one image each.
@@ -247,9 +246,5 @@ func (l *labels) labelMe(text json.RawMessage) (coordForm, error) {
 		return noForm, fault.New(fault.Unsupported, "shape", fault.NoOffset,
 			"it is a %q of %d points, and no outline: leave it out", fault.Short(shape.Type), len(p))
 	}
-	outline := make([]float64, 0, 2*len(p))
-	for _, point := range p {
-		outline = append(outline, point[0], point[1])
-	}
-	return polygonForm, l.polygon(outline...)
+	return polygonForm, l.polygon(flat(p)...)
 }

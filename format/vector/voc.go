@@ -210,11 +210,15 @@ func (l *labels) vocShape(o *vocObject) (coordForm, error) {
 // rotated returns the corners of a box around a middle that is turned clockwise, as pictures are seen, by an angle in
 // radians.
 func rotated(x, y, width, height, angle float64) []float64 {
+	right, down := width/2, height/2
+	return turned(x, y, angle, [][2]float64{{-right, -down}, {right, -down}, {right, down}, {-right, down}})
+}
+
+// turned returns an outline whose points are said by their distances from a middle, turned around it.
+func turned(x, y, angle float64, points [][2]float64) (outline []float64) {
 	sin, cos := math.Sincos(angle)
-	var outline []float64
-	for _, corner := range [4][2]float64{{-1, -1}, {1, -1}, {1, 1}, {-1, 1}} {
-		right, down := corner[0]*width/2, corner[1]*height/2
-		outline = append(outline, x+float64(right*cos)-float64(down*sin), y+float64(right*sin)+float64(down*cos))
+	for _, p := range points {
+		outline = append(outline, x+float64(p[0]*cos)-float64(p[1]*sin), y+float64(p[0]*sin)+float64(p[1]*cos))
 	}
 	return outline
 }

@@ -101,11 +101,7 @@ func (l *labels) wkt(text string, holes bool) (coordForm, error) {
 			polygon = polygon[:min(len(polygon), 1)]
 		}
 		for i, ring := range polygon {
-			var outline []float64
-			for _, point := range ring {
-				outline = append(outline, point[0], point[1])
-			}
-			if err := l.polygon(outline...); err != nil {
+			if err := l.polygon(flat(ring)...); err != nil {
 				return noForm, err
 			}
 			if form = polygonForm; i > 0 {

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -296,15 +297,17 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// separatorName begins the line that Excel writes before the header of a CSV.
+const separatorName = "sep="
+
 // SeparatorLine returns how long the line is that Excel writes before the header of a CSV, "sep=;", with its end; 0
 // without one.
 func SeparatorLine(text []byte) int {
-	const name = "sep="
-	if len(text) <= len(name) || !bytes.EqualFold(text[:len(name)], []byte(name)) {
+	if len(text) <= len(separatorName) || !bytes.EqualFold(text[:len(separatorName)], []byte(separatorName)) {
 		return 0
 	}
 	line, _, more := bytes.Cut(text, []byte{'\n'})
-	if !more || len(bytes.TrimSuffix(line, []byte{'\r'})) != len(name)+1 {
+	if !more || len(bytes.TrimSuffix(line, []byte{'\r'})) != len(separatorName)+1 {
 		return 0
 	}
 	return len(line) + 1
@@ -314,7 +317,7 @@ func SeparatorLine(text []byte) int {
 // the one that Excel's line names comes first.
 func Order(text []byte, order string) string {
 	if n := SeparatorLine(text); n > 0 {
-		if named := text[len("sep=")]; bytes.IndexByte([]byte(",;\t|"), named) >= 0 {
+		if named := text[len(separatorName)]; strings.IndexByte(",;\t|", named) >= 0 {
 			return string(named) + order
 		}
 	}

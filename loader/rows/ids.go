@@ -499,7 +499,8 @@ func moved(ids []string, cut int) []string {
 	return out
 }
 
-// moved returns the list with its ids as moved returns them, "" apart, or nil if there are none or two become the same.
+// moved returns a list with the ids that the function moved makes of these. Empty ids stay. It returns nil if all are
+// empty, or if two become the same.
 func (l *idList) moved(cut int) *idList {
 	var some []string
 	for _, id := range l.ids {

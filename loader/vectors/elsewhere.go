@@ -25,8 +25,11 @@ type elsewhere struct {
 func (e *elsewhere) note(p *picture, a *catalog.Asset) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.images == nil {
+		return
+	}
 	minX, minY, maxX, maxY, ok := p.file.layer.Bounds()
-	if e.images == nil || !ok {
+	if !ok {
 		return
 	}
 	whole := *p

@@ -582,7 +582,8 @@ func (t *Table) Len() int64 { return t.n }
 // Dropped returns how many ids were left out because a field has no file for them, and the path of one such file.
 func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example }
 
-// Doubled returns a field with files that are samples of their own, too, and the path of one; "" if there is none.
+// Doubled returns a field some of whose files are samples of their own, too, and the path of one such file; two empty
+// strings if no file is.
 func (t *Table) Doubled() (field, path string) { return t.doubled[0], t.doubled[1] }
 
 // Fields returns how many fields a sample has.
