@@ -6,19 +6,21 @@ tacofoundation/cloudsen12 describes. Pixels, places and the ids of the two files
 
 from __future__ import annotations
 
-import io
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rasterio import Affine
 from rasterio.io import MemoryFile
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools/data_sets"))
+import tortilla  # noqa: E402
 
 PATH = "/datasets/tacofoundation/cloudsen12/resolve/main/cloudsen12-l1c.0000.part.taco"
 SIDE = 509
@@ -35,20 +37,6 @@ def tif(bands: np.ndarray) -> bytes:
         return bytes(memory.read())
 
 
-def container(columns: dict[str, list], files: list[bytes], magic: bytes, about: bytes) -> bytes:
-    """Returns a Tortilla or a TACO 0.2: a header of 200 bytes, the files, and their table."""
-    ends = np.cumsum([200, *map(len, files)]).tolist()
-    columns |= {"tortilla:offset": ends[:-1], "tortilla:length": [len(f) for f in files]}
-    footer = io.BytesIO()
-    pq.write_table(pa.table(columns), footer)
-    table = footer.getvalue()
-    numbers = [ends[-1], len(table), 1]
-    if about:
-        numbers += [ends[-1] + len(table), len(about)]
-    head = magic + b"".join(n.to_bytes(8, "little") for n in numbers)
-    return b"".join([head.ljust(200, b"\0"), *files, table, about])
-
-
 def part() -> bytes:
     """Returns the part: clouds over land, half of them thick, and a mask for each image."""
     rng = np.random.default_rng(5)
@@ -63,7 +51,7 @@ def part() -> bytes:
         image[[1, 2, 3, 7]] = np.where(thick, 6000, np.where(thin, 2500 + land / 2, land))
         mask = (thick + 2 * thin).astype("u1")
         columns = {"tortilla:id": ["image", "label"], "tortilla:file_format": ["GTiff"] * 2}
-        samples.append(container(columns, [tif(image), tif(mask[None])], b"#y", b""))
+        samples.append(tortilla.write(columns, [tif(image), tif(mask[None])]))
         thick_shares.append(100 * float(thick.mean()))
     columns = {
         "tortilla:id": [f"ROI_{i:05}__drawn" for i in range(SAMPLES)],
@@ -77,7 +65,7 @@ def part() -> bytes:
     about |= {"description": "drawn", "licenses": ["cc0-1.0"], "tasks": ["semantic-segmentation"]}
     about |= {"extent": {"spatial": [[-180, -90, 180, 90]], "temporal": [[0, 0]]}}
     about |= {"providers": [{"name": "a test", "roles": ["producer"], "links": []}]}
-    return container(columns, samples, b"WX", json.dumps(about).encode())
+    return tortilla.write(columns, samples, b"WX", json.dumps(about).encode())
 
 
 @contextmanager

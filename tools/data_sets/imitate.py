@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ import published
 import pyarrow as pa
 import pyarrow.parquet as pq
 import rasterio
+import tortilla
+import zarr_zip
 from PIL import Image
 
 LIST = Path(__file__).resolve().parents[2] / "testdata/data-sets.tsv"
@@ -39,7 +42,11 @@ def form(path: Path) -> dict[str, Any]:
             return {"array": x.tolist(), "dtype": str(x.dtype)}
         return {"shape": x.shape, "dtype": str(x.dtype)}
     if path.suffix == ".parquet":
-        return {"rows": pq.read_table(path).to_pylist()}
+        return {"rows": [cells(row) for row in pq.read_table(path).to_pylist()]}
+    if path.suffix == ".tortilla":
+        return {"samples": samples(path.read_bytes())}
+    if path.name.endswith(".zarr.zip"):
+        return {"zarr": zarr_zip.forms(path.read_bytes())}
     if path.suffix == ".npz":
         return {"members": {n: [x.shape, str(x.dtype)] for n, x in np.load(path).items()}}
     with rasterio.open(path) as f:
@@ -55,6 +62,27 @@ def form(path: Path) -> dict[str, Any]:
             if len(colours) < FEW:
                 out["values"] = colours
         return out
+
+
+def cells(row: dict[str, Any]) -> dict[str, Any]:
+    """Puts forms in place of the files in the cells of a row."""
+    return {k: held(v) if isinstance(v, bytes) else v for k, v in row.items()}
+
+
+def held(data: bytes) -> dict[str, Any]:
+    """Returns the form of a file in another one."""
+    if data[:2] == tortilla.MAGIC:
+        return {"samples": samples(data)}
+    ending = ".png" if data[1:4] == b"PNG" else ".tif"
+    with tempfile.NamedTemporaryFile(suffix=ending) as file:
+        file.write(data)
+        file.flush()
+        return {"file": ending, **form(Path(file.name))}
+
+
+def samples(data: bytes) -> list[dict[str, Any]]:
+    """Returns the columns and the forms of the samples of a Tortilla."""
+    return [{**row, "file": held(inner)} for row, inner in tortilla.read(data)[:MOST]]
 
 
 def arrays(path: Path) -> dict[str, Any]:
@@ -76,24 +104,53 @@ def write(root: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for line in LIST.read_text().splitlines():
         name, path, text = line.split("\t")
-        to, how = root / name / path, json.loads(text)
+        to = root / name / path
         to.parent.mkdir(parents=True, exist_ok=True)
-        if "text" in how:
-            to.write_text(how["text"])
-        elif "arrays" in how:
-            write_arrays(to, how["arrays"], rng)
-        elif "rows" in how:
-            pq.write_table(pa.Table.from_pylist(how["rows"]), to)
-        elif "members" in how:
-            made = how["members"].items()
-            np.savez(to, **{n: random(rng, {"shape": s, "dtype": d}) for n, (s, d) in made})
-        elif to.suffix == ".npy":
-            given = "array" in how
-            np.save(to, np.array(how["array"], how["dtype"]) if given else random(rng, how))
-        elif to.suffix.lower() == ".jpg":
-            Image.fromarray(random(rng, how).transpose(1, 2, 0).squeeze()).save(to)
-        else:
-            write_raster(to, how, random(rng, how))
+        write_file(to, json.loads(text), rng)
+
+
+def write_file(to: Path, how: dict[str, Any], rng: np.random.Generator) -> None:
+    """Writes a file of a form."""
+    if "text" in how:
+        to.write_text(how["text"])
+    elif "arrays" in how:
+        write_arrays(to, how["arrays"], rng)
+    elif "rows" in how:
+        rows = [{k: filled(v, rng) for k, v in row.items()} for row in how["rows"]]
+        pq.write_table(pa.Table.from_pylist(rows), to, row_group_size=1)
+    elif "samples" in how:
+        to.write_bytes(packed(how, rng))
+    elif "zarr" in how:
+        made = how["zarr"].items()
+        arrays = {n: (random(rng, {"dtype": t, "shape": s}), *more) for n, (t, s, *more) in made}
+        zarr_zip.write(to, arrays)
+    elif "members" in how:
+        made = how["members"].items()
+        np.savez(to, **{n: random(rng, {"shape": s, "dtype": d}) for n, (s, d) in made})
+    elif to.suffix == ".npy":
+        given = "array" in how
+        np.save(to, np.array(how["array"], how["dtype"]) if given else random(rng, how))
+    elif to.suffix.lower() == ".jpg":
+        Image.fromarray(random(rng, how).transpose(1, 2, 0).squeeze()).save(to)
+    else:
+        write_raster(to, how, random(rng, how))
+
+
+def filled(value: Any, rng: np.random.Generator) -> Any:
+    """Returns a cell, or the bytes of the file whose form it is."""
+    if not isinstance(value, dict):
+        return value
+    if "samples" in value:
+        return packed(value, rng)
+    with tempfile.NamedTemporaryFile(suffix=value["file"]) as file:
+        write_file(Path(file.name), value, rng)
+        return Path(file.name).read_bytes()
+
+
+def packed(how: dict[str, Any], rng: np.random.Generator) -> bytes:
+    """Returns a Tortilla of samples."""
+    columns = {k: [row[k] for row in how["samples"]] for k in how["samples"][0] if k != "file"}
+    return tortilla.write(columns, [filled(row["file"], rng) for row in how["samples"]])
 
 
 def random(rng: np.random.Generator, how: dict[str, Any]) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,14 @@ def pixels(path: Path, bands: Sequence[int] | None = None, keep: bool = False) -
     ):  # GDAL's wheel has another decoder
         x = np.asarray(Image.open(path))
         return x[None] if x.ndim == 2 else x.transpose(2, 0, 1)
-    with rasterio.open(path) as f:
+    return raster(path, bands, keep)
+
+
+def raster(
+    file: Path | BytesIO, bands: Sequence[int] | None = None, keep: bool = False
+) -> np.ndarray:
+    """Returns the pixels of a file that GDAL reads, as `pixels` does."""
+    with rasterio.open(file) as f:
         x = f.read() if bands is None else f.read([b + 1 for b in bands])
         if not keep and f.nodata is not None:
             x[np.isnan(x) if np.isnan(f.nodata) else x == f.nodata] = 0

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,6 +16,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import rasterio
 import rasterio.warp
+import tortilla
+import zarr_zip
 from judge import (
     Part,
     Sample,
@@ -24,6 +27,7 @@ from judge import (
     mapped,
     numbered,
     pixels,
+    raster,
     samples,
     seen,
     stacked,
@@ -397,11 +401,53 @@ def bigearthnet() -> list[Sample]:
 
 
 META = Path("metadata.parquet")
+
+
+def major_tom(bands: Sequence[str]) -> list[Sample]:
+    """Rasters in the cells of Parquet, of places that a table beside calls clear."""
+    said = {r["grid_cell"]: r["cloud_cover"] for r in pq.read_table(seen(META)).to_pylist()}
+    rows = [r for p in files("images/*.parquet") for r in pq.read_table(seen(p)).to_pylist()]
+    return [
+        {
+            "image": np.concatenate([raster(BytesIO(r[b])) for b in bands]),
+            "mask": raster(BytesIO(r["cloud_mask"]), keep=True),
+        }
+        for r in rows
+        if said[r["grid_cell"]] < 25
+    ]
+
+
+def geo_bench(name: str, image: str, split: str = "", **parts: str) -> list[Sample]:
+    """The samples of a Tortilla, of all splits or of one: rasters, and labels of their rows."""
+    rows = []
+    for row, data in tortilla.read(seen(Path(f"geobench_{name}.tortilla")).read_bytes()):
+        inner = {r["tortilla:id"]: BytesIO(file) for r, file in tortilla.read(data)}
+        made = {k: raster(inner[v], keep=k == "mask") for k, v in {"image": image, **parts}.items()}
+        if not split or row["tortilla:data_split"] == split:
+            rows.append(made | ({"y": row["labels"]} if "labels" in row else {}))
+    return many_hot(rows) if "y" in rows[0] else rows
+
+
+def stores(found: list[Path], **parts: str) -> list[Sample]:
+    """Arrays (n, t, b, y, x) or (t, b, y, x) of ZIPs of Zarr, by the folders beside and ::."""
+    rows = []
+    for p in found:
+        whole = {}
+        for name, part in parts.items():
+            kind, array = part.split("::")
+            at = next(p.parents[1].glob(f"{kind}/{p.name}"))
+            whole[name] = zarr_zip.read(seen(at).read_bytes(), array)
+        each = zip(*whole.values(), strict=True) if whole["image"].ndim > 4 else [whole.values()]
+        rows += [dict(zip(whole, row, strict=True)) for row in each]
+    return [{k: x[:, None] if x.ndim == 3 else x for k, x in row.items()} for row in rows]
+
+
 AGRI = "ref_agrifieldnet_competition_v1"
 WHITE, BLUE, CYAN, GREEN = (255, 255, 255), (0, 0, 255), (0, 255, 255), (0, 255, 0)
 YELLOW, RED, PINK, BLACK = (255, 255, 0), (255, 0, 0), (255, 0, 255), (0, 0, 0)
 ISPRS = dict(zip((WHITE, BLUE, CYAN, GREEN, YELLOW, RED), range(1, 7), strict=True)) | {None: 0}
 DEEPGLOBE = dict(zip((CYAN, YELLOW, PINK, GREEN, BLUE, WHITE, BLACK), range(7), strict=True))
+COVER = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 LANDSAT = [f"SR_B{i}" for i in range(1, 8)]
 OSCD = [f"B{i:02}" for i in range(1, 13)]
 
@@ -977,4 +1023,43 @@ SETS: dict[str, tuple[str, Samples]] = {
     ),
     "MADOS": ("mados", mados),
     "MultiSenGE": ("multisenge", multisenge),
+    "WorldCover": (
+        "worldcover",
+        of("*_Map.tif", mapped(kept, {v: i for i, v in enumerate(COVER)} | {None: 255})),
+    ),
+    "Major TOM": ("majortom/Core-S2L2A", lambda: major_tom(("B04", "B03", "B02"))),
+    "Major TOM (files)": (
+        "majortom/unpacked/Core-S2L2A",
+        of(
+            "*/*/*/B04.tif",
+            stacked(*(beside("B04", b) for b in ("B04", "B03", "B02"))),
+            mask=label("B04", "cloud_mask"),
+        ),
+    ),
+    "GEO-Bench 2 (classes)": ("geobench2/benv2", lambda: geo_bench("benv2", "s2", s1="s1")),
+    "GEO-Bench 2 (masks)": (
+        "geobench2/caffe",
+        lambda: geo_bench("caffe", "img", split="train", mask="mask"),
+    ),
+    "SSL4EO-S12 1.1": (
+        "ssl4eo-s12",
+        lambda: stores(
+            [
+                Path("train/S2L2A", name)
+                for name in seen(Path("splits/ssl4eos12_train.txt")).read_text().split()
+            ],
+            image="S2L2A::bands",
+            s1="S1GRD::bands",
+            clouds="S2L2A::cloud_mask",
+        ),
+    ),
+    "TerraMesh": (
+        "TerraMesh",
+        lambda: stores(
+            files("val/S2L2A/*.zarr.zip"),
+            image="S2L2A::bands",
+            s1="S1*::bands",
+            mask="LULC::bands",
+        ),
+    ),
 }
