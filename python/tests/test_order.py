@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import nonempty
+from reference.sampling import Grid
 
+import chaski
 from chaski import StateError
 from chaski.order import Order, State, Ticket, drawn, hash_words, local_rows, steps, window
 
@@ -140,3 +143,42 @@ def test_state():
     for no_dict in (None, [], "{}"):
         with pytest.raises(StateError, match="not what state_dict returns"):
             State.from_dict(no_dict)
+
+
+@pytest.mark.parametrize("number", [np.int64, np.uint64, np.int16])
+def test_ints_of_numpy(number):
+    """Numpy integers count as Python integers: no sum overflows their 64 bits or fewer."""
+    for shuffle in (True, False):
+        order = Order(9, number(3), number(1000), shuffle)
+        assert [order.at(number(p)) for p in (0, 999)] == [order.at(p) for p in (0, 999)]
+        assert all(type(order.at(number(p))) is int for p in (0, 999))
+        assert order.position(number(5)) == order.position(5)
+    assert window(7, number(1), number(2), number(90), number(80), 32, 32) == window(
+        7, 1, 2, 90, 80, 32, 32
+    )
+
+
+def test_windows_of_a_grid() -> None:
+    for size, side, stride, pad in product(
+        (1, 5, 64, 65, 100), (5, 16), (3, 16, 20), (False, True)
+    ):
+        ours = chaski.Grid(side, stride=stride, pad=pad).count(size, 2 * size)
+        assert ours == Grid(side, side, stride, stride, pad=pad).count(size, 2 * size)
+
+
+@pytest.mark.parametrize(
+    "members, said",
+    [
+        ({"size": 0}, "size is 0"),
+        ({"size": 8.5}, "size is 8.5"),
+        ({"size": True}, "size is True"),
+        ({"size": (1, 2, 3)}, r"size is \(1, 2, 3\)"),
+        ({"size": 8, "overlap": -1}, "overlap is -1"),
+        ({"size": 8, "overlap": (0, 8)}, r"overlap is \(0, 8\)"),
+        ({"size": 8, "stride": 0}, "stride is 0"),
+        ({"size": 8, "stride": 4, "overlap": 2}, "stride is 4 and overlap is 2"),
+    ],
+)
+def test_windows_of_no_grid_are_not_counted(members, said):
+    with pytest.raises(chaski.SpecError, match=said):
+        chaski.Grid(**members).count(100, 90)

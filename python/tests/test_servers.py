@@ -22,7 +22,7 @@ import pytest
 from conftest import nonempty
 from helpers import FakeEngine, image_batch, placed, serve
 from patience import patiently
-from reference.sampling import Groups
+from reference.sampling import group_of
 
 import chaski
 from chaski._proto import chaski_pb2 as pb
@@ -89,14 +89,14 @@ def test_groups_stay_together(mixed):
     if not mixed:
         told = pb.Groups(pool=16)
     levels = tuple((v.drawn, v.samples) for v in told.levels)
-    groups = Groups(told.dataset, told.pool, n, levels)
     three = engines(3, groups=told)
     with running(*three) as (_, targets), connect(targets, hedge=None) as loader:
         assert firsts(loader) == firsts(loader) == ALL
     where: dict[int, set[int]] = {}
     for i, e in enumerate(three):
         for t in e.tickets:
-            group = groups.of(Ticket(t.epoch, t.first, t.count, 0, 1))
+            ticket = Ticket(t.epoch, t.first, t.count, 0, 1)
+            group = group_of(told.pool, told.dataset, n, levels, ticket)
             where.setdefault(group, set()).add(i)
     assert len(where) >= 20 and {len(w) for w in where.values()} == {1}
     assert set.union(*where.values()) == {0, 1, 2}

@@ -3,8 +3,8 @@
 //
 // The promise exists because splits by place (split by_lonlat, docs/order.md) put a sample into a
 // cell of degrees: if two machines disagreed about the last bit, a sample at the edge of a cell
-// would be training data on one and test data on the other. Python's reference of the order has the
-// same formulas, and testdata/lonlat.json holds both to the same bits. Package crs serves all else.
+// would be training data on one and test data on the other. testdata/lonlat_vectors.py has the same
+// formulas, and testdata/lonlat.json its bits. Package crs serves all else.
 // It knows 6,000 CRSs and datum shifts, but calls the math library, whose last bits differ between
 // platforms.
 //
