@@ -175,18 +175,14 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 	case FloatingPoint:
 		// No swap, since the byte planes are most significant first in files of either byte order.
 		d.tmp = slices.Grow(d.tmp[:0], rowBytes)[:rowBytes]
-		for row := range slices.Chunk(dst, rowBytes) {
-			kernel.UndoFloatPredictor(row, d.tmp, part, stride)
-		}
+		kernel.UndoFloatPredictor(dst, d.tmp, part, stride)
 		return
 	case Horizontal:
 		// Bytes are swapped first, because differences are taken of numbers, not of bytes.
 		if x.BigEndian {
 			kernel.SwapBytes(dst, part)
 		}
-		for row := range slices.Chunk(dst, rowBytes) {
-			kernel.UndoHorizontal(row, part, stride)
-		}
+		kernel.UndoHorizontal(dst, rowBytes, part, stride)
 		return
 	}
 	if x.BigEndian {

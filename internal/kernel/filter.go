@@ -17,7 +17,7 @@ func Unfilter(out, in, up []byte, size int, filter byte) bool {
 		copy(out, in)
 	case filterSub:
 		copy(out, in)
-		UndoHorizontal(out, 1, size)
+		undoRow(out, 1, size)
 	case filterUp:
 		done := addSIMD(out, in, up)
 		add(out[done:], in[done:], up[done:])

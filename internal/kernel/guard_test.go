@@ -49,10 +49,14 @@ func TestNothingOutsideIsTouched(t *testing.T) {
 				row := to.At(back, n*size)
 				SwapBytes(row, size)
 				for _, stride := range []int{1, 3, 6, 13} {
-					UndoHorizontal(row[:n/stride*stride*size], size, stride)
+					pitch := n / stride * stride * size
+					if pitch == 0 {
+						continue
+					}
+					UndoHorizontal(row[:pitch], pitch, size, stride)
+					UndoHorizontal(to.At(back, 2*pitch), pitch, size, stride)
 					if size > 1 {
-						k := n / stride * stride * size
-						UndoFloatPredictor(to.At(back, k), from.At(back, k), size, stride)
+						UndoFloatPredictor(to.At(back, pitch), from.At(back, pitch), size, stride)
 					}
 				}
 				for stride := 1; stride <= 6; stride++ {

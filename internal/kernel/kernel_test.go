@@ -64,22 +64,28 @@ func slowFloatPredictor(row []byte, size, stride int) {
 	slowHorizontal(row, 1, stride)
 }
 
+// Rows of every length, one to five of them and one that is cut, are what their differences were made of.
 func TestUndoHorizontalUndoesThePredictor(t *testing.T) {
 	r := rng()
 	for _, size := range []int{1, 2, 4, 8} {
 		for _, stride := range []int{1, 2, 3, 4, 13} {
 			for _, n := range lengths {
-				for _, offset := range []int{0, 1, 2} {
-					want := randomBytes(r, n*size, offset)
-					got := randomBytes(r, n*size, offset)
+				for offset := range 3 {
+					pitch := max(n, 1) * size
+					want := randomBytes(r, r.IntN(6)*pitch+r.IntN(max(n, 1))*size, offset)
+					got := randomBytes(r, len(want), offset)
 					copy(got, want)
-					slowHorizontal(got, size, stride)
-					twin := slices.Clone(got)
-					UndoHorizontal(got, size, stride)
-					if !slices.Equal(got, want) {
-						t.Fatalf("size %d stride %d n %d offset %d", size, stride, n, offset)
+					for row := range slices.Chunk(got, pitch) {
+						slowHorizontal(row, size, stride)
 					}
-					undoHorizontalBytes(twin, size, stride)
+					twin := slices.Clone(got)
+					UndoHorizontal(got, pitch, size, stride)
+					if !slices.Equal(got, want) {
+						t.Fatalf("size %d stride %d n %d offset %d: %d bytes", size, stride, n, offset, len(want))
+					}
+					for row := range slices.Chunk(twin, pitch) {
+						undoHorizontalBytes(row, size, stride)
+					}
 					if !slices.Equal(twin, want) {
 						t.Fatalf("twin: size %d stride %d n %d", size, stride, n)
 					}
@@ -93,11 +99,13 @@ func TestUndoHorizontalLeavesNeighboursAlone(t *testing.T) {
 	r := rng()
 	for _, size := range []int{1, 2, 4, 8} {
 		for _, n := range lengths {
-			all := randomBytes(r, n*size+64, 0)
-			before := slices.Clone(all)
-			UndoHorizontal(all[32:32+n*size], size, 1)
-			if !slices.Equal(all[:32], before[:32]) || !slices.Equal(all[32+n*size:], before[32+n*size:]) {
-				t.Fatalf("size %d n %d wrote outside of its row", size, n)
+			for rows := 1; rows < 4; rows++ {
+				all := randomBytes(r, rows*n*size+64, 0)
+				before, end := slices.Clone(all), 32+rows*n*size
+				UndoHorizontal(all[32:end], max(n*size, 1), size, 1)
+				if !slices.Equal(all[:32], before[:32]) || !slices.Equal(all[end:], before[end:]) {
+					t.Fatalf("size %d n %d wrote outside of its %d rows", size, n, rows)
+				}
 			}
 		}
 	}
@@ -109,11 +117,14 @@ func TestUndoFloatPredictorUndoesThePredictor(t *testing.T) {
 		for _, stride := range []int{1, 2, 3, 7} {
 			for _, n := range lengths {
 				for _, offset := range []int{0, 1} {
-					want := randomBytes(r, n*size, offset)
-					got := randomBytes(r, n*size, offset)
+					pitch := max(n, 1) * size
+					want := randomBytes(r, r.IntN(6)*pitch, offset)
+					got := randomBytes(r, len(want), offset)
 					copy(got, want)
-					slowFloatPredictor(got, size, stride)
-					UndoFloatPredictor(got, make([]byte, len(got)), size, stride)
+					for row := range slices.Chunk(got, pitch) {
+						slowFloatPredictor(row, size, stride)
+					}
+					UndoFloatPredictor(got, make([]byte, pitch), size, stride)
 					if !slices.Equal(got, want) {
 						t.Fatalf("size %d stride %d n %d", size, stride, n)
 					}
@@ -653,20 +664,16 @@ func BenchmarkTile(b *testing.B) {
 	bench("affine/float32", func() { Affine(dst, 1, 0) })
 	bench("affine/float32-twin", func() { affineF32(dst, 1, 0) })
 	bench("affine/int16", func() { LoadAffine(dst, src[:2*n], I16, 1, 1e-4, -.5) })
-	rows := func(size int, f func(row []byte)) func() {
-		return func() {
-			for r := 0; r < n*size; r += 256 * size {
-				f(src[r : r+256*size])
-			}
-		}
-	}
 	for _, size := range []int{1, 2, 4} {
-		bench(fmt.Sprintf("horizontal/%d", size), rows(size, func(row []byte) { UndoHorizontal(row, size, 1) }))
+		bench(fmt.Sprintf("horizontal/%d", size), func() { UndoHorizontal(src[:n*size], 256*size, size, 1) })
 	}
-	bench("horizontal/2-twin", rows(2, func(row []byte) { undoHorizontalBytes(row, 2, 1) }))
+	bench("horizontal/2-twin", func() {
+		for row := range slices.Chunk(src[:n*2], 256*2) {
+			undoHorizontalBytes(row, 2, 1)
+		}
+	})
 	for _, size := range []int{4, 8} {
-		bench(fmt.Sprintf("float/%d", size),
-			rows(size, func(row []byte) { UndoFloatPredictor(row, tmp[:len(row)], size, 1) }))
+		bench(fmt.Sprintf("float/%d", size), func() { UndoFloatPredictor(src[:n*size], tmp[:256*size], size, 1) })
 	}
 	bench("load/float16", func() { Load(dst, src[:2*n], F16, 1) })
 	for _, num := range []Num{F16, BF16, U8} {

@@ -5,19 +5,26 @@ package kernel
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/scan"
 )
 
-// UndoHorizontal undoes TIFF predictor 2 (TIFF 6.0 section 14) on one row of little-endian
+// UndoHorizontal undoes TIFF predictor 2 (TIFF 6.0 section 14) on rows of pitch bytes, of little-endian
 // integers of the given size (1, 2, 4 or 8 bytes): each is the difference, modulo its width, to
-// the one stride numbers before it. len(row) must be a multiple of size.
-func UndoHorizontal(row []byte, size, stride int) {
-	if stride == 1 && scan.Row(row, size) {
-		return
+// the one stride numbers before it in its row. pitch and len(rows) must be multiples of size; the last row may be cut.
+func UndoHorizontal(rows []byte, pitch, size, stride int) {
+	if stride == 1 {
+		rows = rows[scan.Rows(rows, pitch, size):]
 	}
+	for row := range slices.Chunk(rows, pitch) {
+		undoRow(row, size, stride)
+	}
+}
+
+func undoRow(row []byte, size, stride int) {
 	if stride > 1 || size > 4 { // neighbours of up to 4 bytes have loops of their own
 		// The rest is a row of its own that begins with the last numbers that are done: the first stride numbers of a
 		// row stay as they are.
@@ -71,18 +78,22 @@ func undoHorizontalBytes(row []byte, size, stride int) {
 	}
 }
 
-// UndoFloatPredictor undoes TIFF predictor 3 (TIFF Technical Note 3) on one row. The bytes are differences
-// at a distance of stride bytes, in size planes, at most planes.MaxFast, most significant first. The result is
-// little-endian numbers. len(tmp) must be len(row), a multiple of size.
-func UndoFloatPredictor(row, tmp []byte, size, stride int) {
-	UndoHorizontal(row, 1, stride)
-	copy(tmp, row)
-	count := len(row) / size
+// UndoFloatPredictor undoes TIFF predictor 3 (TIFF Technical Note 3) on rows of len(tmp) bytes, a multiple of size. The
+// bytes are differences at a distance of stride bytes, in size planes, at most planes.MaxFast, most significant first.
+// The result is little-endian numbers. len(rows) must be a multiple of len(tmp).
+func UndoFloatPredictor(rows, tmp []byte, size, stride int) {
+	pitch, count := len(tmp), len(tmp)/size
 	var least [planes.MaxFast][]byte // from the least significant bytes on
 	for plane := range size {
 		least[size-1-plane] = tmp[plane*count : (plane+1)*count]
 	}
-	planes.JoinAll(row, least[:size])
+	for pair := range slices.Chunk(rows, 2*pitch) { // what UndoHorizontal takes at a time
+		UndoHorizontal(pair, pitch, 1, stride)
+		for row := range slices.Chunk(pair, pitch) {
+			copy(tmp, row)
+			planes.JoinAll(row, least[:size])
+		}
+	}
 }
 
 // SwapBytes reverses the bytes of every number of the given size (1, 2, 4 or 8).

@@ -18,7 +18,7 @@ func TestStridedSumsAgainstTheObviousLoop(t *testing.T) {
 				for offset := 64; offset < 66; offset++ {
 					got := slices.Clone(all)
 					want := slices.Clone(all)
-					UndoHorizontal(got[offset:offset+n*size], size, stride)
+					UndoHorizontal(got[offset:offset+n*size], max(n*size, 1), size, stride)
 					row := want[offset : offset+n*size]
 					for i := stride; i < n; i++ {
 						putNumber(row[i*size:], size, number(row[i*size:], size)+number(row[(i-stride)*size:], size))
@@ -63,7 +63,7 @@ func BenchmarkStrided(b *testing.B) {
 		b.Run("sum/"+name, func(b *testing.B) {
 			b.SetBytes(int64(len(row)))
 			for b.Loop() {
-				UndoHorizontal(row, c.size, c.stride)
+				UndoHorizontal(row, len(row), c.size, c.stride)
 			}
 		})
 		b.Run("copy/"+name, func(b *testing.B) {

@@ -72,23 +72,59 @@ GLOBL bits7<>(SB), RODATA|NOPTR, $8
 	VPSLLDQ $k, Y0, Y1 \
 	ADD     Y1, Y0, Y0
 
-#define SUM1 \
+// IN1, IN2 and IN4 replace the numbers of each half of Y0 by their running sums.
+#define IN1 \
 	STEP(1, VPADDB) \
 	STEP(2, VPADDB) \
 	STEP(4, VPADDB) \
-	STEP(8, VPADDB) \
+	STEP(8, VPADDB)
+
+#define IN2 \
+	STEP(2, VPADDW) \
+	STEP(4, VPADDW) \
+	STEP(8, VPADDW)
+
+#define IN4 \
+	STEP(4, VPADDD) \
+	STEP(8, VPADDD)
+
+#define SUM1 \
+	IN1 \
 	ACROSS(VPADDB)
 
 #define SUM2 \
-	STEP(2, VPADDW) \
-	STEP(4, VPADDW) \
-	STEP(8, VPADDW) \
+	IN2 \
 	ACROSS(VPADDW)
 
 #define SUM4 \
-	STEP(4, VPADDD) \
-	STEP(8, VPADDD) \
+	IN4 \
 	ACROSS(VPADDD)
+
+// ROWS is a function over pairs of rows: a half of Y0 is of each, so no sum crosses from half to half.
+#define ROWS(IN, ADD, last) \
+	MOVQ           first+0(FP), SI \
+	MOVQ           pitch+8(FP), R8 \
+	MOVQ           pairs+16(FP), DX \
+	VBROADCASTI128 last<>(SB), Y5 \
+pair: \
+	MOVQ  n+24(FP), CX \
+	VPXOR Y4, Y4, Y4 \
+loop: \
+	VMOVDQU      (SI), X0 \
+	VINSERTI128  $1, (SI)(R8*1), Y0, Y0 \
+	IN \
+	ADD          Y4, Y0, Y0 \
+	VPSHUFB      Y5, Y0, Y4 \
+	VMOVDQU      X0, (SI) \
+	VEXTRACTI128 $1, Y0, (SI)(R8*1) \
+	ADDQ         $16, SI \
+	DECQ         CX \
+	JNZ          loop \
+	ADDQ         R8, SI \
+	DECQ         DX \
+	JNZ          pair \
+	VZEROUPPER \
+	RET
 
 // func sum8(dst, src, above *byte, n int, v uint64) uint64
 TEXT ·sum8(SB), NOSPLIT, $0-48
@@ -455,3 +491,15 @@ loop:
 	MOVQ    $0, ret+40(FP)
 	VZEROUPPER
 	RET
+
+// func rows8(first *byte, pitch, pairs, n int)
+TEXT ·rows8(SB), NOSPLIT, $0-32
+	ROWS(IN1, VPADDB, last1)
+
+// func rows16(first *byte, pitch, pairs, n int)
+TEXT ·rows16(SB), NOSPLIT, $0-32
+	ROWS(IN2, VPADDW, last2)
+
+// func rows32(first *byte, pitch, pairs, n int)
+TEXT ·rows32(SB), NOSPLIT, $0-32
+	ROWS(IN4, VPADDD, last4)

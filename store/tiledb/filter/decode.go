@@ -304,7 +304,7 @@ func (d *Decoder) undelta(f step, dst, meta, data []byte, final int) (m, out []b
 		}
 		if len(window)%size == 0 && len(window) > 0 {
 			cast.PutUint(window, size, cast.Uint(window, size)+off)
-			kernel.UndoHorizontal(window, size, 1)
+			kernel.UndoHorizontal(window, len(window), size, 1)
 		}
 	}
 	if len(target) > 0 {
