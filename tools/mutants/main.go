@@ -3,7 +3,8 @@
 //	go run ./tools/mutants [-n N] [-seed S] [-tests PACKAGES] PACKAGE...
 //
 // It changes nothing in the tree: each mutant is an overlay of the compiler. A mutant is killed if a test fails, or if
-// the tests of a package run over four times as long as without it; one that does not compile does not count. It prints
+// the tests of a package run over four times as long as without it; one that does not compile does not count. Numbers
+// that are returned beside an error stay as they are. It prints
 // each survivor as FILE:LINE and the change, and the share that was killed. A line of tools/mutants/equivalent.txt,
 // FILE: TEXT OF THE LINE => CHANGE, with a reason above it, names a mutant that does the same as the original.
 package main
@@ -21,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -194,9 +196,59 @@ func mutantsOf(dir string) (all []mutant, err error) {
 			was := string(source[first.Offset:behind.Offset])
 			all = append(all, mutant{path, first.Line, first.Offset, behind.Offset, was, is, source})
 		}
-		ast.Inspect(file, func(n ast.Node) bool { return mutate(n, add) })
+		failures := map[ast.Node]bool{}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if result, ok := n.(*ast.ReturnStmt); ok && failures[n] {
+				ast.Inspect(result.Results[len(result.Results)-1], func(n ast.Node) bool { return mutate(n, add) })
+				return false
+			}
+			findFailures(n, failures)
+			return mutate(n, add)
+		})
 	}
 	return all, nil
+}
+
+// findFailures adds the statements of a function that return numbers, texts and the like beside an error: nobody looks
+// at them, whatever they are.
+func findFailures(n ast.Node, failures map[ast.Node]bool) {
+	var signature *ast.FuncType
+	var body *ast.BlockStmt
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		signature, body = n.Type, n.Body
+	case *ast.FuncLit:
+		signature, body = n.Type, n.Body
+	}
+	if body == nil || signature.Results == nil {
+		return
+	}
+	results := signature.Results.List
+	if last, ok := results[len(results)-1].Type.(*ast.Ident); !ok || last.Name != "error" {
+		return
+	}
+	ast.Inspect(body, func(n ast.Node) bool {
+		if result, ok := n.(*ast.ReturnStmt); ok && len(result.Results) > 1 {
+			last, ok := result.Results[len(result.Results)-1].(*ast.Ident)
+			failures[n] = !slices.ContainsFunc(result.Results[:len(result.Results)-1], isNoLiteral) &&
+				!(ok && last.Name == "nil")
+		}
+		_, other := n.(*ast.FuncLit)
+		return !other
+	})
+}
+
+// isNoLiteral reports whether an expression is something else than 0, nil, false, "" or T{}.
+func isNoLiteral(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return false
+	case *ast.Ident:
+		return e.Name != "nil" && e.Name != "false"
+	case *ast.CompositeLit:
+		return len(e.Elts) > 0
+	}
+	return true
 }
 
 // operators has the operator that takes the place of another one.

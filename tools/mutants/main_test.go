@@ -8,7 +8,8 @@ import (
 )
 
 // TestMutants: of a function with a test that looks only at half of it, the mutants of that half are killed, and those
-// of the other one survive. A mutant that loops for ever is killed, and its process ends.
+// of the other one survive. A mutant that loops for ever is killed, and its process ends. What is returned
+// beside an error stays.
 func TestMutants(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -18,6 +19,11 @@ func TestMutants(t *testing.T) {
 			"\tfor a != 0 {\n\t\ta--\n\t}\n\treturn a\n}\n",
 		"endless/m_test.go": "package endless\n\nimport \"testing\"\n\nfunc TestDown(t *testing.T) {\n" +
 			"\tif Down(9) != 0 {\n\t\tt.Fail()\n\t}\n}\n",
+		"beside/m.go": "package beside\n\nimport \"os\"\n\nfunc Two(dir string) (int, error) {\n" +
+			"\tif err := os.Chdir(dir); err != nil {\n\t\treturn 0, err\n\t}\n\treturn 2, nil\n}\n",
+		"beside/m_test.go": "package beside\n\nimport \"testing\"\n\nfunc TestTwo(t *testing.T) {\n" +
+			"\tn, err := Two(\".\")\n\t_, bad := Two(\"none\")\n" +
+			"\tif n != 2 || err != nil || bad == nil {\n\t\tt.Fail()\n\t}\n}\n",
 		"m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestSeen(t *testing.T) {\n" +
 			"\tif !Seen(2) || Seen(3) {\n\t\tt.Fail()\n\t}\n}\n",
 		"tools/mutants/equivalent.txt": "# the reason\nm/m.go: func Unseen(a int) bool { return a < 5 } => 6\n",
@@ -35,7 +41,7 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run(out, []string{"m", "endless"}, "", 0, 1); err != nil {
+	if err := run(out, []string{"m", "endless", "beside"}, "", 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.Close(); err != nil {
@@ -46,7 +52,8 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "m/m.go:5: < => <=\n\tm/m.go: func Unseen(a int) bool { return a < 5 } => <=\n" +
-		"m: 2 of 3 mutants killed, 1 equivalent\nendless: 3 of 3 mutants killed, 0 equivalent\n"
+		"m: 2 of 3 mutants killed, 1 equivalent\nendless: 3 of 3 mutants killed, 0 equivalent\n" +
+		"beside: 3 of 3 mutants killed, 0 equivalent\n"
 	if got := string(text); got != want {
 		t.Errorf("got %s; want %s", strings.TrimSpace(got), want)
 	}

@@ -65,22 +65,15 @@ func Bounds(wkb []byte) (Box, bool, error) {
 	return box, box.MinX <= box.MaxX && box.MinY <= box.MaxY, nil
 }
 
-// grow widens a box by positions. Coordinates of NaN, as an empty point has, do not count: comparisons
-// with them are false.
+// grow widens a box by positions. Coordinates of NaN, as an empty point has, do not count.
 func (b *Box) grow(p positions) {
 	for i := range p.len() {
 		x, y := p.at(i)
-		if x < b.MinX {
-			b.MinX = x
+		if x == x {
+			b.MinX, b.MaxX = min(b.MinX, x), max(b.MaxX, x)
 		}
-		if x > b.MaxX {
-			b.MaxX = x
-		}
-		if y < b.MinY {
-			b.MinY = y
-		}
-		if y > b.MaxY {
-			b.MaxY = y
+		if y == y {
+			b.MinY, b.MaxY = min(b.MinY, y), max(b.MaxY, y)
 		}
 	}
 }

@@ -133,9 +133,16 @@ func TestGeometryOfFlat(t *testing.T) {
 		if box, ok, err := Bounds(b); err != nil || !ok || box != (Box{1, 2, 3, 4}) {
 			t.Errorf("%d dimensions: %v, %v, %v", dims, box, ok, err)
 		}
-		line := (&enc{order: binary.LittleEndian, dims: dims}).head(lineString).count(2).at(xy{1, 2}, xy{3, 4}).b
-		if got, err := Geometry(line); err != nil || !reflect.DeepEqual(got, orb.LineString{{1, 2}, {3, 4}}) {
-			t.Errorf("%d dimensions: %v, %v", dims, got, err)
+	}
+	const flagZ, flagM = 1 << 31, 1 << 30
+	for code, dims := range map[uint32]int{0: 2, 1000: 3, 2000: 3, 3000: 4, flagZ: 3, flagM: 3, flagZ | flagM: 4,
+		flagZ | 1000: 4, 4000: 0, flagZ | 3000: 0, flagM | 4000: 0} { // 0 for none
+		line := le().head(code + lineString).count(2)
+		line.dims = dims
+		got, err := Geometry(line.at(xy{1, 2}, xy{3, 4}).b)
+		if refused := fault.KindOf(err) == fault.Unsupported; refused != (dims == 0) ||
+			!refused && !reflect.DeepEqual(got, orb.LineString{{1, 2}, {3, 4}}) {
+			t.Errorf("type %d: %v, %v", code+lineString, got, err)
 		}
 	}
 	if box, ok, err := Bounds(pointOf(xy{math.NaN(), math.NaN()})); ok || err != nil {

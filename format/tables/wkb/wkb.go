@@ -7,6 +7,7 @@
 package wkb
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -68,7 +69,7 @@ func (p *Place) Meets(b Box) bool {
 // nil if it has them already. An empty geometry matches nothing. Bytes that are not a geometry are fault.Corrupt, other
 // types of geometry fault.Unsupported. It does not allocate.
 func (p *Place) Match(wkb []byte, rule column.Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
-	if to == nil && len(p.Regions) == 0 {
+	if to == nil && p.Regions == nil {
 		point, apartAll := false, true
 		for _, box := range p.Boxes {
 			m, ok := matchPoint(wkb, box, rule)
@@ -83,7 +84,7 @@ func (p *Place) Match(wkb []byte, rule column.Rule, to func(x, y float64) (lon, 
 			return false, nil
 		}
 	}
-	r, compared := reader{b: wkb, order: binary.LittleEndian}, scan{place: p, to: to, turns: true}
+	r, compared := reader{b: wkb, order: binary.LittleEndian}, scan{place: p, to: to}
 	if err := r.each(0, func(kind uint32, size int) error { return compared.single(&r, kind, size) }); err != nil {
 		return false, err
 	}
@@ -129,7 +130,8 @@ const (
 
 // matchPoint is a fast path for the geometry that most tables hold: a little-endian point of two coordinates.
 func matchPoint(w []byte, b Box, rule column.Rule) (match, ok bool) {
-	if len(w) != 21 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != point {
+	const pointSize = 1 + 4 + 8 + 8 // the order of bytes, the type, x and y
+	if len(w) != pointSize || [5]byte(w) != [5]byte{1, point} {
 		return false, false
 	}
 	x := math.Float64frombits(binary.LittleEndian.Uint64(w[5:]))
@@ -143,8 +145,7 @@ func matchPoint(w []byte, b Box, rule column.Rule) (match, ok bool) {
 // apart is a fast path for another common geometry, a little-endian polygon of one ring of two coordinates. It reports
 // whether it certainly has no point in common with a box: most polygons of a table are far away.
 func apart(w []byte, b Box) bool {
-	if len(w) < 13 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != polygon ||
-		binary.LittleEndian.Uint32(w[5:]) != 1 {
+	if len(w) < 13 || [9]byte(w) != [9]byte{1, polygon, 0, 0, 0, 1} {
 		return false
 	}
 	n := binary.LittleEndian.Uint32(w[9:])
@@ -172,8 +173,8 @@ func apart(w []byte, b Box) bool {
 func wide(w []byte) bool {
 	w = w[13:]
 	number := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
-	for i := 16; i < len(w); i += 16 {
-		if math.Abs(number(i)-number(i-16)) > 180 {
+	for i := range len(w) / 16 {
+		if math.Abs(number(16*i)-number((16*i+16)%len(w))) > 180 {
 			return true
 		}
 	}
@@ -250,9 +251,12 @@ func (r *reader) count(size int) (int, error) {
 	return int(items), nil
 }
 
+// headSize is the bytes of a geometry's head.
+const headSize = 1 + 4
+
 // head reads the byte order and the type. size is the bytes of a position.
 func (r *reader) head() (kind uint32, size int, err error) {
-	if r.rest() < 5 {
+	if r.rest() < headSize {
 		return 0, 0, r.corrupt("ends early")
 	}
 	switch r.b[r.off] {
@@ -264,7 +268,7 @@ func (r *reader) head() (kind uint32, size int, err error) {
 		return 0, 0, r.corrupt("byte order %d", r.b[r.off])
 	}
 	code := r.order.Uint32(r.b[r.off+1:])
-	r.off += 5
+	r.off += headSize
 	const flagZ, flagM, flagSRID = 1 << 31, 1 << 30, 1 << 29
 	dims := 2
 	if code&flagZ != 0 {
@@ -280,13 +284,16 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	}
 	code &^= flagZ | flagM | flagSRID
 	switch code / 1000 {
+	case 0:
 	case 1, 2:
 		dims++
 	case 3:
 		dims += 2
+	default:
+		dims += 3
 	}
 	kind = code % 1000
-	if code >= 4000 || dims > 4 || kind < point || kind > collection {
+	if dims > 4 || kind < point || kind > collection {
 		return 0, 0, fault.New(fault.Unsupported, "geometry", int64(r.off-4), "type %d", code)
 	}
 	return kind, dims * 8, nil
@@ -313,7 +320,7 @@ func (r *reader) parts(depth int) (int, error) {
 	if depth == maxDepth {
 		return 0, fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
 	}
-	return r.count(5)
+	return r.count(headSize)
 }
 
 // Point reads a geometry that must be a point, and returns its first two coordinates, NaN for an empty point.
@@ -321,13 +328,12 @@ func (r *reader) parts(depth int) (int, error) {
 func Point(wkb []byte) (x, y float64, err error) {
 	in := &reader{b: wkb}
 	kind, size, err := in.head()
-	switch {
-	case err != nil:
-		return 0, 0, err
-	case kind != point:
-		return 0, 0, fault.New(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
+	if err == nil && kind != point {
+		err = fault.New(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
 	}
-	err = in.rings(kind, size, func(p positions) { x, y = p.at(0) })
+	if err == nil {
+		err = in.rings(kind, size, func(p positions) { x, y = p.at(0) })
+	}
 	return x, y, err
 }
 
@@ -342,7 +348,6 @@ func AppendPoint(dst []byte, x, y float64) []byte {
 type scan struct {
 	place *Place // compare with all its copies
 	to    func(x, y float64) (float64, float64)
-	turns bool // x are longitudes
 
 	box    Box
 	region *crs.Region // replaces box
@@ -360,7 +365,7 @@ type scan struct {
 func (s *scan) single(r *reader, kind uint32, size int) error {
 	start, outside := r.off, true
 	for i := range max(len(s.place.Boxes), len(s.place.Regions)) {
-		turn := scan{to: s.to, turns: s.turns}
+		turn := scan{to: s.to}
 		if len(s.place.Regions) > 0 {
 			turn.region = s.place.Regions[i]
 			turn.box.MinX, turn.box.MinY = turn.region.Corner()
@@ -433,8 +438,12 @@ func (s *scan) path(p positions, crossings *int) {
 		}
 		px, py = x, y
 	}
-	for i := range p.len() {
-		x, y := p.at(i)
+	count := p.len()
+	if crossings != nil && count != 0 && !bytes.Equal(p.b[:p.size], p.b[len(p.b)-p.size:]) {
+		count++ // the ring is not closed: go back to its first position
+	}
+	for i := range count {
+		x, y := p.at(i % p.len())
 		parts := 1
 		if s.to != nil && i > 0 {
 			parts = linePieces
@@ -452,7 +461,7 @@ func (s *scan) path(p positions, crossings *int) {
 			switch far := mx - last; {
 			case i == 0 && s.across: // a hole in a ring that crossed: take the copy near the ring
 				turn = s.start + math.Remainder(mx-s.start, 360) - mx
-			case s.turns && i > 0 && math.Abs(far) > 180 && (math.Abs(far) < 360 || s.to != nil):
+			case i > 0 && math.Abs(far) > 180 && (math.Abs(far) < 360 || s.to != nil):
 				turn -= math.Copysign(360, far)
 				s.across = true
 			}
@@ -491,31 +500,30 @@ func (s *scan) segment(x0, y0, x1, y1 float64) {
 	if s.hit && s.inside {
 		return
 	}
-	if lo, hi, ok := clip(x0, y0, x1, y1, s.box); ok {
+	if crosses(x0, y0, x1, y1, s.box) {
 		s.hit = true
-		m := (lo + hi) / 2
-		s.inside = s.inside || s.box.inside(x0+m*(x1-x0), y0+m*(y1-y0))
+		s.inside = s.inside || s.box.inside((x0+x1)/2, (y0+y1)/2) // unless an end is outside, which s.outside says
 	}
 }
 
-// clip returns the part of a segment that lies in a box, as a range of 0 to 1 (Liang and Barsky).
-func clip(x0, y0, x1, y1 float64, b Box) (lo, hi float64, ok bool) {
-	lo, hi = 0, 1
+// crosses reports whether a segment has a point in common with a box (Liang and Barsky).
+func crosses(x0, y0, x1, y1 float64, b Box) bool {
+	lo, hi := 0.0, 1.0 // the part of the segment in the box
 	dx, dy := x1-x0, y1-y0
-	for _, e := range [4][2]float64{{-dx, x0 - b.MinX}, {dx, b.MaxX - x0}, {-dy, y0 - b.MinY}, {dy, b.MaxY - y0}} {
-		step, room := e[0], e[1]
+	for _, side := range [...]struct{ step, room float64 }{{-dx, x0 - b.MinX}, {dx, b.MaxX - x0}, {-dy, y0 - b.MinY},
+		{dy, b.MaxY - y0}} {
 		switch {
-		case step == 0:
-			if !(room >= 0) {
-				return 0, 0, false
+		case side.step == 0:
+			if !(side.room >= 0) {
+				return false
 			}
-		case step < 0:
-			lo = max(lo, room/step)
-		case step > 0:
-			hi = min(hi, room/step)
+		case side.step < 0:
+			lo = max(lo, side.room/side.step)
+		case side.step > 0:
+			hi = min(hi, side.room/side.step)
 		default: // not a number
-			return 0, 0, false
+			return false
 		}
 	}
-	return lo, hi, lo <= hi
+	return lo <= hi
 }

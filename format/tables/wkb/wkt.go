@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -77,7 +78,7 @@ func (p *textParser) expect(c byte, what string) {
 func (p *textParser) word() string {
 	p.peek()
 	start := p.off
-	for p.off < len(p.s) && (p.s[p.off]|0x20) >= 'a' && (p.s[p.off]|0x20) <= 'z' {
+	for p.off < len(p.s) && unicode.IsLetter(rune(p.s[p.off])) {
 		p.off++
 	}
 	return strings.ToUpper(p.s[start:p.off])
