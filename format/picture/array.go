@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -24,9 +23,9 @@ func (h *header) numpy(dims string) (*chunk.Index, error) {
 	dtype, big, ok := a.DType()
 	switch {
 	case !ok:
-		return nil, fault.New(fault.Unsupported, "npy header", 0, "dtype %q: samples are numbers", a.Descr)
+		return nil, fault.New(fault.Unsupported, "npy header", fault.NoOffset, "dtype %q: samples are numbers", a.Descr)
 	case a.Fortran && len(a.Shape) > 1:
-		return nil, fault.New(fault.Unsupported, "npy header", 0,
+		return nil, fault.New(fault.Unsupported, "npy header", fault.NoOffset,
 			"it is in Fortran order, and read in C order: save numpy.ascontiguousarray(a)")
 	}
 	names := strings.Fields(dims)
@@ -39,11 +38,12 @@ func (h *header) numpy(dims string) (*chunk.Index, error) {
 		return nil, err
 	}
 	index, err := array(dtype, names, a.Shape, int64(a.Size), h.r.Size())
-	if index != nil {
-		index.BigEndian = big && dtype.Size() > 1
-		index.Picture = dims == "" && len(a.Shape) == 3 && names[0] == "y"
+	if err != nil {
+		return nil, err
 	}
-	return index, err
+	index.BigEndian = big && dtype.Size() > 1
+	index.Picture = dims == "" && len(a.Shape) == 3 && names[0] == "y"
+	return index, nil
 }
 
 // minSide is the least height and width of an array that is taken for a picture (y, x, b): as (b, y, x) it would have
@@ -120,21 +120,20 @@ func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.I
 	if slices.Equal(outer, []string{"b", "t"}) {
 		place = func(plane int) int { return plane%sizes["b"]*sizes["t"] + plane/sizes["b"] }
 	}
-	line := int64(d.Size())
-	for _, n := range []int{index.Bands / max(planes, 1), index.Width} {
-		if n < 1 || int64(n) > math.MaxInt32 || line > math.MaxInt32 {
-			return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d", shape)
-		}
-		line *= int64(n) // of three numbers below 2^31: the first two make one below 2^62
+	index.ChunkB, index.ChunkW = index.Bands/max(planes, 1), index.Width
+	if slices.Contains(shape, 0) {
+		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: it has no samples", shape)
 	}
 	// Sizes are compared before they are multiplied: a header may claim any shape.
-	room := (size - off) / line
-	empty := index.Height < 1 || planes < 1
-	if empty || off > size || int64(index.Height) > room || int64(planes) > room/int64(index.Height) {
-		return nil, fault.New(fault.Corrupt, "array", off, "samples of shape %d do not fit into %d bytes", shape,
-			size-off)
+	total, room := int64(d.Size()), size-off
+	for _, n := range []int{index.ChunkB, index.ChunkW, index.Height, planes} {
+		if int64(n) > room/total {
+			return nil, fault.New(fault.Corrupt, "array", off, "samples of shape %d do not fit into %d bytes", shape,
+				room)
+		}
+		total *= int64(n)
 	}
-	index.ChunkB, index.ChunkW = index.Bands/planes, index.Width
+	line := int64(d.Size() * index.ChunkB * index.ChunkW)
 	index.ChunkH = int(min(max(stripBytes/line, 1), int64(index.Height)))
 	for row := 0; row < index.Height; row += index.ChunkH {
 		rows := int64(min(index.ChunkH, index.Height-row))

@@ -72,9 +72,9 @@ func Open(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (
 // Palette returns the colours of a PNG, as chunk.Colours has them; nil: it has none, or they cannot be read.
 func Palette(ctx context.Context, r source.Reader) []string {
 	const most = 1 << 20 // bytes before the pixels, such as text and profiles
-	config, err := png.DecodeConfig(bufio.NewReader(io.LimitReader(source.Sequential(ctx, r, 0), most)))
+	config, _ := png.DecodeConfig(bufio.NewReader(io.LimitReader(source.Sequential(ctx, r, 0), most)))
 	entries, ok := config.ColorModel.(color.Palette)
-	if err != nil || !ok {
+	if !ok {
 		return nil
 	}
 	colours := make([]color.NRGBA, len(entries))
@@ -90,6 +90,7 @@ const (
 	maxParts = 1024
 	headSize = 16 << 10 // bytes that are read at a time, so a header takes few requests
 	exifSize = 64 << 10 // bytes of Exif metadata that are looked at: a segment of JPEG has no more
+	trnsSize = 256 + 1  // bytes of transparency that are looked at: one more than a palette has colours
 )
 
 // header reads parts of a file's header.
@@ -148,7 +149,7 @@ func (h *header) png() (*chunk.Index, error) {
 		case kind == "PLTE":
 			colours = n / 3
 		case kind == "tRNS":
-			if b, err = h.at(off+8, int(min(n, 257))); err != nil {
+			if b, err = h.at(off+8, int(min(n, trnsSize))); err != nil {
 				return nil, err
 			}
 			ihdr.transparent(index, b, min(colours, 1<<ihdr.depth))
@@ -167,10 +168,9 @@ const (
 	markSOF15 = 0xcf
 	markRST0  = 0xd0
 	markSOI   = 0xd8
-	markEOI   = 0xd9
-	markSOS   = 0xda
 	markTEM   = 0x01
 	markAPP0  = 0xe0
+	markAPP1  = 0xe1
 	markAPP14 = 0xee
 )
 
@@ -182,11 +182,11 @@ func (h *header) jpeg() (*chunk.Index, error) {
 	off := int64(2)
 	jfif, adobe := false, -1
 	for range maxParts {
-		data, err := h.at(off, 2)
+		data, err := h.at(off, 4)
 		if err != nil {
 			return nil, err
 		}
-		m := data[1]
+		m, n := data[1], int64(binary.BigEndian.Uint16(data[2:]))
 		switch {
 		case data[0] != 0xff:
 			return nil, bad(off, "no marker")
@@ -196,42 +196,25 @@ func (h *header) jpeg() (*chunk.Index, error) {
 		case m == markTEM || m >= markRST0 && m <= markSOI:
 			off += 2
 			continue
-		case m == markSOS || m == markEOI:
-			return nil, bad(off, "no frame before the pixels")
-		}
-		if data, err = h.at(off+2, 2); err != nil {
-			return nil, err
-		}
-		n := int64(binary.BigEndian.Uint16(data))
-		if n < 2 {
+		case n < 2:
 			return nil, bad(off, "a segment of %d bytes", n)
 		}
-		switch {
-		case m >= markSOF0 && m <= markSOF15 && m != markDHT && m != markJPG && m != markDAC:
-			body, err := h.at(off+4, int(n-2))
-			if err != nil {
-				return nil, err
-			}
-			return frame(body, m, jfif, adobe, off)
-		case m == markAPP0 && n >= 7:
-			if data, err = h.at(off+4, 5); err != nil {
-				return nil, err
-			}
-			jfif = jfif || string(data) == "JFIF\x00"
-		case m == markAPP0+1 && n >= 8:
+		isFrame := m >= markSOF0 && m <= markSOF15 && m != markDHT && m != markJPG && m != markDAC
+		if isFrame || m == markAPP0 || m == markAPP1 || m == markAPP14 {
 			if data, err = h.at(off+4, int(n-2)); err != nil {
 				return nil, err
 			}
-			if exif, found := bytes.CutPrefix(data, []byte("Exif\x00\x00")); found {
-				h.orientation = exifOrientation(exif)
-			}
-		case m == markAPP14 && n >= 14:
-			if data, err = h.at(off+4, 12); err != nil {
-				return nil, err
-			}
-			if string(data[:5]) == "Adobe" {
-				adobe = int(data[11])
-			}
+		}
+		exif, hasExif := bytes.CutPrefix(data, []byte("Exif\x00\x00"))
+		switch {
+		case isFrame:
+			return frame(data, m, jfif, adobe, off)
+		case m == markAPP0 && bytes.HasPrefix(data, []byte("JFIF\x00")):
+			jfif = true
+		case m == markAPP1 && hasExif:
+			h.orientation = exifOrientation(exif)
+		case m == markAPP14 && len(data) >= 12 && bytes.HasPrefix(data, []byte("Adobe")):
+			adobe = int(data[11])
 		}
 		off += 2 + n
 	}

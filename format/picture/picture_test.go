@@ -231,6 +231,52 @@ func TestNamesOfComponents(t *testing.T) {
 	}
 }
 
+// TestMarkers: markers of application segments say whether components are YCbCr, by the rules of libjpeg, and those
+// without a segment say nothing.
+func TestMarkers(t *testing.T) {
+	photo := encoded(t)["rgb.jpg"]
+	named := bytes.Clone(photo)
+	for i, name := range []byte("RGB") {
+		named[bytes.Index(photo, []byte{0xff, 0xc0})+10+3*i] = name
+	}
+	const jfif, adobe = "\xff\xe0\x00\x07JFIF\x00", "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00"
+	for _, c := range []struct {
+		file    []byte
+		markers string
+		want    byte
+	}{
+		{photo, adobe + "\x00", chunk.JPEGAsStored}, {photo, adobe + "\x01", chunk.JPEGYCbCr},
+		{named, adobe + "\x01", chunk.JPEGYCbCr}, {named, "", chunk.JPEGAsStored}, {named, jfif, chunk.JPEGYCbCr},
+		{photo, jfif + adobe + "\x00", chunk.JPEGYCbCr}, {photo, adobe + "\x00" + jfif, chunk.JPEGYCbCr},
+		{photo, "\xff\xee\x00\x0dAdobe\x00\x64\x00\x00\x00\x00", chunk.JPEGYCbCr}, // a byte too short
+		{photo, "\xff\xee\x00\x0eadobe\x00\x64\x00\x00\x00\x00\x00", chunk.JPEGYCbCr},
+		{photo, "\xff\xe1\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00", chunk.JPEGYCbCr},
+		{named, "\xff\xd8\xff\xd0\xff\x01\xff\xff\xff\xd7", chunk.JPEGAsStored},
+	} {
+		file := slices.Concat([]byte("\xff\xd8"), []byte(c.markers), c.file[2:])
+		x, err := picture.Open(t.Context(), memory(file), chunk.Axes{}, 0)
+		if err != nil || x.Params[0] != c.want {
+			t.Errorf("%q: %+v, %v, want %d", c.markers, x, err, c.want)
+		}
+	}
+}
+
+// TestCut: a file that ends before its pixels is corrupt, wherever it ends.
+func TestCut(t *testing.T) {
+	files := encoded(t)
+	photo := slices.Concat([]byte("\xff\xd8\xff\xe0\x00\x07JFIF\x00\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"),
+		turnedJPEG(files["rgb.jpg"], 6)[2:])
+	picture := withChunk(turnedPNG(files["palette.png"]), "tRNS", "\x00")
+	for name, file := range map[string][]byte{"jpeg": photo[:bytes.Index(photo, []byte{0xff, 0xc0})+19],
+		"png": picture[:bytes.Index(picture, []byte("IDAT"))+4]} {
+		for n := range file {
+			if _, _, err := decode(t, file[:n], 0); fault.KindOf(err) != fault.Corrupt {
+				t.Errorf("%s of %d bytes: %v", name, n, err)
+			}
+		}
+	}
+}
+
 // TestRefused promises kinds for files that are not read, and that no size of a header is believed.
 func TestRefused(t *testing.T) {
 	files := encoded(t)
@@ -258,6 +304,9 @@ func TestRefused(t *testing.T) {
 		"cut":                     {gray[:30], fault.Corrupt},
 		"no pixels":               {gray[:33], fault.Corrupt},
 		"no width":                {change(16, 0, 0, 0, 0), fault.Corrupt},
+		"no height":               {change(20, 0, 0, 0, 0), fault.Corrupt},
+		"too wide":                {change(16, 0x80), fault.Corrupt},
+		"too high":                {change(20, 0x80), fault.Corrupt},
 		"huge":                    {change(16, 0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff), fault.Limit},
 		"larger":                  {change(16, 0, 0, 0x20, 0, 0, 0, 0x20, 0), fault.Corrupt}, // 64 MiB, by its header
 		"5 bits":                  {change(24, 5), fault.Corrupt},
@@ -274,6 +323,23 @@ func TestRefused(t *testing.T) {
 	} {
 		if _, _, err := decode(t, c.b, 0); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// An index of another file: nothing of what the header says is believed.
+	for what, change := range map[string]func(x *chunk.Index){
+		"width":  func(x *chunk.Index) { x.Width, x.ChunkW = 6, 6 },
+		"height": func(x *chunk.Index) { x.Height, x.ChunkH = 4, 4 },
+		"bands":  func(x *chunk.Index) { x.Bands, x.ChunkB = 2, 2 },
+		"dtype":  func(x *chunk.Index) { x.DType = chunk.Int8 },
+	} {
+		x, err := picture.Open(t.Context(), memory(gray), chunk.Axes{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(x)
+		err = chunk.NewDecoder(nil).Decode(make([]byte, x.DecodedBytes(0)), gray, x, 0)
+		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "an image of 3 by 5 pixels") {
+			t.Errorf("another %s: %v", what, err)
 		}
 	}
 	// A gigabyte of chunks of text before the pixels takes no more than maxParts steps.
@@ -443,13 +509,14 @@ func TestTurned(t *testing.T) {
 // TestTurnedParameters: parameters of another codec are refused.
 func TestTurnedParameters(t *testing.T) {
 	file := turnedPNG(encoded(t)["gray.png"])
-	for _, params := range [][]byte{nil, {6}, {0, byte(chunk.PNG)}, {9, byte(chunk.PNG)}, {6, byte(chunk.Raw)}} {
+	for _, params := range [][]byte{nil, {6}, {1, byte(chunk.PNG)}, {9, byte(chunk.PNG)}, {6, byte(chunk.Raw)}} {
 		x, out, err := decode(t, file, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		x.Params = params
-		if err := chunk.NewDecoder(nil).Decode(out, file, x, 0); fault.KindOf(err) != fault.Corrupt {
+		if err := chunk.NewDecoder(nil).Decode(out, file, x, 0); err == nil ||
+			!strings.Contains(err.Error(), "not the parameters of this codec: corrupt") {
 			t.Errorf("%v: %v", params, err)
 		}
 	}
@@ -482,6 +549,13 @@ func TestTransparent(t *testing.T) {
 		if x, err := picture.Open(t.Context(), memory(files[name]), chunk.Axes{}, 0); err != nil || x.Alpha != alpha ||
 			x.Classes != (name == "palette.png") {
 			t.Errorf("%s: alpha %v, classes %v: %v", name, x.Alpha, x.Classes, err)
+		}
+		var colours []string
+		if name == "palette.png" {
+			colours = chunk.Colours([]color.NRGBA{{A: 255}, {255, 255, 255, 255}, {}})
+		}
+		if got := picture.Palette(t.Context(), memory(files[name])); !slices.Equal(got, colours) {
+			t.Errorf("%s: palette %q", name, got)
 		}
 	}
 }

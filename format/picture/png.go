@@ -74,23 +74,23 @@ func parsePNG(b []byte) (h pngHeader, err error) {
 
 // transparent gives an index what the tRNS chunk b says, in a file with a palette of so many colours.
 func (h *pngHeader) transparent(x *chunk.Index, b []byte, colours int64) {
-	value, sample := -1, func(i int) int { return int(binary.BigEndian.Uint16(b[2*i:])) }
+	sample := func(i int) int { return int(binary.BigEndian.Uint16(b[2*i:])) }
+	nodata := func(value int) {
+		v := float64(value)
+		x.NoData = &v
+	}
 	switch h.color {
 	case grey:
 		if len(b) == 2 && sample(0)>>h.depth == 0 { // no sample has a larger one
-			value = sample(0)
+			nodata(sample(0))
 		}
 	case palette:
 		if int64(len(b)) <= colours && bytes.Count(b, []byte{0}) == 1 {
-			value = bytes.IndexByte(b, 0)
+			nodata(bytes.IndexByte(b, 0))
 		}
 	case rgb:
 		if len(b) == 6 {
 			x.Joint = fmt.Sprint(sample(0), sample(1), sample(2))
 		}
-	}
-	if value >= 0 {
-		nodata := float64(value)
-		x.NoData = &nodata
 	}
 }

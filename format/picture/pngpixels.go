@@ -18,7 +18,7 @@ type pngDecoder struct {
 	inflater inflate.Decoder
 	stream   []byte    // the zlib stream of a file that has it in several chunks
 	raw      []byte    // filtered rows
-	lines    [3][]byte // two rows that filters look at, and a row of zeros
+	lines    [3][]byte // two rows that filters look at, and a row of zeros, which nobody writes
 }
 
 // Decompress implements chunk.Decompressor.
@@ -88,12 +88,13 @@ func (d *pngDecoder) parts(src []byte, h *pngHeader) (stream []byte, err error) 
 		bad := func(format string, args ...any) ([]byte, error) {
 			return nil, fault.New(fault.Corrupt, "png", int64(off), format, args...)
 		}
-		if len(src)-off < frame {
+		rest := len(src) - off - frame
+		if rest < 0 {
 			return bad("the file ends before its last chunk")
 		}
 		size, kind := int64(binary.BigEndian.Uint32(src[off:])), src[off+4:off+8]
-		if size > int64(len(src)-off-frame) {
-			return bad("a chunk %q of %d bytes, where the file has %d", kind, size, len(src)-off-frame)
+		if size > int64(rest) {
+			return bad("a chunk %q of %d bytes, where the file has %d", kind, size, rest)
 		}
 		body := src[off+8:][:size]
 		// libpng, and so GDAL, ignores palettes of grey images.
@@ -186,8 +187,8 @@ func (h *pngHeader) pass(i int) pass {
 	if h.interlaced {
 		p = interlacing[i]
 	}
-	p.width = max(h.width-p.x+p.stepX-1, 0) / p.stepX
-	p.height = max(h.height-p.y+p.stepY-1, 0) / p.stepY
+	p.width = (h.width - p.x + p.stepX - 1) / p.stepX // p.x < p.stepX
+	p.height = (h.height - p.y + p.stepY - 1) / p.stepY
 	return p
 }
 
@@ -200,7 +201,6 @@ func (d *pngDecoder) pixels(dst []byte, h *pngHeader) error {
 	for i := range d.lines {
 		d.lines[i] = slices.Grow(d.lines[i][:0], most)[:most]
 	}
-	clear(d.lines[2])
 	raw := d.raw
 	step := max(h.bands*int(h.depth)/8, 1) // bytes that filters look back
 	pixel := h.bands * h.dtype.Size()

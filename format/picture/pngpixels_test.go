@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/picture"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // part returns a chunk of a PNG file.
@@ -192,6 +195,39 @@ func TestDamagedPNG(t *testing.T) {
 	if refused < 400 || refused > 1450 {
 		t.Errorf("%d of 1500 files are refused", refused)
 	}
+}
+
+// TestChunksAgainstTheLibrary: files with any chunks before their pixels are refused where the library refuses them.
+func TestChunksAgainstTheLibrary(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	kinds, sizes := []string{"tRNS", "tRNS", "tRNS", "PLTE", "PLTE", "tEXt", "IHDR"}, []int{0, 1, 2, 3, 6, 7, 255, 256, 257, 768, 771}
+	for i := range 1500 {
+		f := forms[i%len(forms)]
+		f.width, f.height = 2, 2
+		file := f.file(r)
+		for range 1 + r.IntN(2) {
+			file = withChunk(file, kinds[r.IntN(len(kinds))], string(make([]byte, sizes[r.IntN(len(sizes))])))
+		}
+		comparePNG(t, file)
+	}
+}
+
+// TestClaims: pixels that the stream cannot have take no memory.
+func TestClaims(t *testing.T) {
+	file := form{color: 6, depth: 16, width: 1, height: 1}.file(rand.New(rand.NewPCG(1, 1)))
+	binary.BigEndian.PutUint32(file[16:], 1<<10)
+	binary.BigEndian.PutUint32(file[20:], 1<<10)
+	copy(file[29:], binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(file[12:29])))
+	x, err := picture.Open(t.Context(), memory(file), chunk.Axes{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]byte, x.DecodedBytes(0))
+	taken.Check(t, len(file), taken.Factor, func() {
+		if err := chunk.NewDecoder(nil).Decode(out, file, x, 0); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("8 MiB of pixels in a stream of a few bytes: %v", err)
+		}
+	})
 }
 
 // comparePNG compares what is read of a file with what the library reads.

@@ -72,7 +72,7 @@ type turnedDecoder struct {
 
 // Decompress implements chunk.Decompressor.
 func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
-	if len(t.Params) < 2 || t.Params[0] < upright || t.Params[0] > maxTurn ||
+	if len(t.Params) < 2 || t.Params[0] <= upright || t.Params[0] > maxTurn ||
 		t.Params[1] != byte(chunk.PNG) && t.Params[1] != byte(chunk.JPEG) {
 		return fault.New(fault.Corrupt, "orientation", fault.NoOffset, "not the parameters of this codec")
 	}
@@ -93,7 +93,7 @@ func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		return err
 	}
 	first, down, across := steps(orientation, stored.Height, stored.Width)
-	for y := range min(t.Rows, t.Height) {
+	for y := range t.Rows {
 		for x := range t.Width {
 			copy(dst[(y*t.Width+x)*pixel:][:pixel], d.stored[(first+y*down+x*across)*pixel:])
 		}
