@@ -15,11 +15,8 @@ import (
 // seconds on a busy network file system. Tests wait for less.
 var waitFor = 10 * time.Second
 
-const (
-	// Waits between two tries double from firstWait to lastWait.
-	firstWait = time.Millisecond
-	lastWait  = 100 * time.Millisecond
-)
+// pause is the wait between two tries: about the time of a read on a disk.
+const pause = 10 * time.Millisecond
 
 // idleFiles are all Files of the process that keep unused files open.
 //
@@ -73,10 +70,10 @@ func WithDescriptor(ctx context.Context, open func() error) error {
 		return err
 	}
 	begin := time.Now()
-	for wait := firstWait; time.Since(begin) < waitFor; wait = min(2*wait, lastWait) {
+	for time.Since(begin) < waitFor {
 		if closeIdle() == 0 {
 			select {
-			case <-time.After(wait):
+			case <-time.After(pause):
 			case <-ctx.Done():
 				return ctx.Err()
 			}

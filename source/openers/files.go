@@ -74,9 +74,7 @@ func (s *Files) open(ctx context.Context, p source.Path) (source.Reader, error) 
 		if file.unchanged() {
 			return file, nil
 		}
-		if err := file.f.Close(); err != nil {
-			return nil, err
-		}
+		_ = file.f.Close() // nothing was written
 	}
 	var f content
 	var now state

@@ -256,6 +256,7 @@ func TestNobodyKeepsClosedFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	write(t, path, "abc")
 	s := &Files{}
+	before := idleFiles.n
 	for _, want := range []bool{true, false} {
 		if _, err := read(t, s, path, 0, 1); err != nil {
 			t.Fatal(err)
@@ -266,6 +267,9 @@ func TestNobodyKeepsClosedFiles(t *testing.T) {
 			}
 		}
 		idleFiles.mu.Lock()
+		if n := idleFiles.n - before; n != map[bool]int{true: 1}[want] {
+			t.Errorf("%d files are counted as open", n)
+		}
 		if _, is := idleFiles.of[s]; is != want {
 			t.Errorf("among those with open files: %v, want %v", is, want)
 		}
@@ -279,8 +283,16 @@ func TestChangedFileIsOpenedAgain(t *testing.T) {
 	write(t, path, "old")
 	s := &Files{}
 	defer s.Close()
-	if _, err := read(t, s, path, 0, 3); err != nil {
-		t.Fatal(err)
+	var opened [2]content
+	for i := range opened {
+		r, err := s.Open(t.Context(), path)
+		if err != nil || r.Close() != nil {
+			t.Fatal(err)
+		}
+		opened[i] = r.(*cachedFile).f
+	}
+	if opened[0] != opened[1] {
+		t.Error("a file that did not change is opened again")
 	}
 	write(t, path, "newer")
 	if got, err := read(t, s, path, 0, 5); got != "newer" || err != nil {

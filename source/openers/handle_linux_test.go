@@ -1,7 +1,9 @@
 package openers
 
 import (
+	"bytes"
 	"errors"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -14,6 +16,24 @@ func TestBadDescriptor(t *testing.T) {
 	}
 	if _, err := (&handle{path: "a", fd: 1 << 20}).stat(); !errors.Is(err, syscall.EBADF) {
 		t.Error(err)
+	}
+}
+
+// TestShortReads: a file of which the system gives less at a time than is asked for is read on.
+func TestShortReads(t *testing.T) {
+	const path = "/proc/kallsyms" // a few pages at most
+	want, err := os.ReadFile(path)
+	if err != nil || len(want) < 1<<16 {
+		t.Skip(err)
+	}
+	h, err := openHandle(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	got := make([]byte, 1<<16)
+	if n, err := h.ReadAt(got, 0); n != len(got) || err != nil || !bytes.Equal(got, want[:n]) {
+		t.Errorf("%d bytes, %v", n, err)
 	}
 }
 

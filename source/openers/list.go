@@ -27,9 +27,9 @@ func List(ctx context.Context, o source.Opener, folder string, each func(source.
 func entriesOf(list func(each func(source.Entry) error) error) ([]string, error) {
 	seen := map[string]bool{}
 	err := list(func(e source.Entry) error {
-		name := e.Path
-		if i := strings.IndexByte(name, '/'); i >= 0 {
-			name = name[:i+1]
+		name, _, inside := strings.Cut(e.Path, "/")
+		if inside {
+			name += "/"
 		}
 		seen[name] = true
 		return nil

@@ -302,6 +302,15 @@ func TestMembersThatAreNotStored(t *testing.T) {
 	}
 }
 
+// TestLyingSize: a member that is stored has the bytes that are stored, whatever the ZIP says of its content.
+func TestLyingSize(t *testing.T) {
+	b := zipped(t, map[string]string{"a": "hello"})
+	copy(b[bytes.Index(b, []byte("PK\x01\x02"))+24:], "\x09\x00\x00\x00")
+	if got, err := contents(inStore(b), "/vsizip//vsis3/b/a.zip/a"); err != nil || got != "hello" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // deflated returns a ZIP of one member that is compressed.
 func deflated(t testing.TB, name, content string) []byte {
 	t.Helper()
@@ -354,6 +363,10 @@ func TestDeflatedMembers(t *testing.T) {
 	if err := r.ReadAt(t.Context(), make([]byte, 9), 100_000); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("a sum that differs: %v", err)
 	}
+	copy(bad[bytes.Index(bad, []byte("PK\x01\x02"))+16:], "\x00\x00\x00\x00") // no sum
+	if got, err := contents(inStore(bad), "/vsizip//vsis3/b/a.zip/a/b"); err != nil || got != string(text) {
+		t.Errorf("without a sum: %v", err)
+	}
 	store := &objects{bytes: map[string][]byte{"s3://b/a.zip": b}}
 	mux := &openers.Mux{Schemes: map[string]source.Opener{"s3": store}}
 	if r, err = mux.Open(t.Context(), "/vsizip//vsis3/b/a.zip/a/b"); err != nil || store.opens != 1 {
@@ -362,6 +375,13 @@ func TestDeflatedMembers(t *testing.T) {
 	store.down = errors.New("the network is down")
 	if err := r.ReadAt(t.Context(), make([]byte, 9), 0); !errors.Is(err, store.down) {
 		t.Errorf("%v, want %v", err, store.down)
+	}
+	store.down = nil
+	for _, down := range []error{nil, errors.New("the network is down")} { // what was inflated is kept
+		store.down = down
+		if err := r.ReadAt(t.Context(), make([]byte, 1), 100_000); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

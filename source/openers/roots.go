@@ -37,8 +37,8 @@ func NewRoots(dirs []string) *Roots {
 	roots := &Roots{dirs: []string{}}
 	for _, d := range dirs {
 		parsed, err := source.Parse(d)
-		if err != nil { // it allows what has the same name, which nobody can open
-			parsed.Name = d
+		if err != nil {
+			continue // nobody can open it
 		}
 		if parsed.Remote() {
 			roots.dirs = append(roots.dirs, strings.TrimSuffix(parsed.Name, "/"))
@@ -161,10 +161,9 @@ func straight(scheme, uri string) bool {
 	if scheme != "http" && scheme != "https" {
 		return !strings.Contains(uri, "%")
 	}
-	if i := strings.IndexAny(uri, "?#"); i >= 0 {
-		uri = uri[:i]
-	}
-	for _, part := range strings.Split(uri, "/")[2:] { // without "http:" and ""
+	path, _, _ := strings.Cut(uri, "?")
+	path, _, _ = strings.Cut(path, "#")
+	for part := range strings.SplitSeq(path, "/") {
 		if !strings.Contains(part, "%") {
 			continue
 		}
@@ -285,11 +284,8 @@ func (w *walker) directory() error {
 	return err
 }
 
-// openFile opens a local file or directory for reading, without waiting for the writer of a named pipe.
+// openFile opens a file or directory below the roots for reading, without waiting for the writer of a named pipe.
 func (r *Roots) openFile(path string) (*os.File, error) {
-	if !r.Bounded() {
-		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	}
 	// Most paths come from Allow. For others, os.Root refuses all paths that lead out, and some that do not.
 	if filepath.IsAbs(path) && !pathname.HasParent(path) {
 		if f, err := r.openBelow(path); err == nil {
@@ -394,6 +390,10 @@ func (r *Roots) ReadDir(path string) ([]fs.DirEntry, error) {
 	}
 	var list []fs.DirEntry
 	err := r.inRoot(path, func(root *os.Root, name string) error {
+		// OpenRoot has an error of its own for a file, as it has for what leads out of the root.
+		if st, err := root.Stat(name); err == nil && !st.IsDir() {
+			return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+		}
 		dir, err := root.OpenRoot(name)
 		if err != nil {
 			return err

@@ -6,18 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
 // rootsTree has two roots, a and b, and a directory outside:
 //
-//	a/sub/in, a/in, b/in, out/secret
+//	a/sub/in, a/in, b/in, out/secret, ab/in
 //	a/up -> ../b       a/abs -> DIR/b      a/self -> sub
 //	a/leak -> ../out   a/none -> ../out/none/x
 func rootsTree(t testing.TB) string {
@@ -25,7 +27,8 @@ func rootsTree(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"a/in": "a", "a/sub/in": "s", "b/in": "b", "out/secret": "secret"} {
+	for name, text := range map[string]string{"a/in": "a", "a/sub/in": "s", "b/in": "b", "out/secret": "secret",
+		"ab/in": "secret"} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
 			t.Fatal(err)
@@ -58,7 +61,7 @@ func contents(o source.Opener, path string) (string, error) {
 // TestBelow compares what may be opened below roots with what the kernel opens by the same path.
 func TestBelow(t *testing.T) {
 	dir := rootsTree(t)
-	o := openers.Below(&openers.Files{}, []string{dir + "/a", dir + "/b", dir + "/missing"})
+	o := openers.Below(&openers.Files{}, []string{dir + "/a", dir + "/b", dir + "/missing", "/vsi7z/x"})
 	for _, p := range []string{
 		"a/in", "a/sub/in", "a/up/in", "a/abs/in", "a/self/in", "alias/in", "alias/abs/in", "a/self/../in",
 		"a/up/../a/in", "a/../b/in", "a/sub/../../b/in", "a//./in",
@@ -75,7 +78,7 @@ func TestBelow(t *testing.T) {
 	for _, p := range []string{
 		"a/leak/secret", "a/leak/absent", "a/file", "a/gone", "a/none", "a/leak/../out/secret", "a/leak/../a/in",
 		"out/secret", "out/absent", "out/../a/in", "a/../out/secret", "a/up/../out/secret", "nowhere/../a/in",
-		"missing/x", "a/leak/secret/x",
+		"missing/x", "a/leak/secret/x", "ab/in",
 	} {
 		_, err := contents(o, dir+"/"+p)
 		if !openers.Outside(err) {
@@ -99,9 +102,65 @@ func TestBelow(t *testing.T) {
 	if _, err := openers.RootsOf(o).ReadDir(dir + "/a/leak"); !openers.Outside(err) {
 		t.Errorf("a directory outside is listed: %v", err)
 	}
+	removed := dir + "/removed"
+	if err := os.Mkdir(removed, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	empty := openers.Below(nil, []string{removed})
+	if err := os.Remove(removed); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{removed, removed + "/x"} {
+		if _, err := contents(empty, p); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
 	list, err := openers.RootsOf(o).ReadDir(dir + "/a/abs")
 	if err != nil || len(list) != 1 || list[0].Name() != "in" {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestAllAllowed: a link to the directory above all others allows what that allows.
+func TestAllAllowed(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("/", link); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{link: false, "/": false, filepath.Dir(link): true} {
+		if got := openers.NewRoots([]string{dir}).Bounded(); got != want {
+			t.Errorf("%s: bounded %v", dir, got)
+		}
+	}
+	texts := map[string]bool{openers.NewRoots(nil).String(): true, "": true}
+	for _, dirs := range [][]string{{}, {"/"}, {"s3://b"}, {"/", "s3://b"}} {
+		texts[openers.NewRoots(dirs).String()] = true
+	}
+	if len(texts) != 5 {
+		t.Errorf("%v are the texts of five roots", texts)
+	}
+}
+
+// TestNames: below roots directories have the names that they have otherwise, and errors have the same kinds.
+func TestNames(t *testing.T) {
+	dir := rootsTree(t)
+	all := []string{"abs/", "file", "gone", "in", "leak/", "none", "self/", "sub/", "up/"}
+	inside := []string{"abs", "file", "gone", "in", "leak", "none", "self/", "sub/", "up"}
+	for root, want := range map[string][]string{"/": all, dir: all, dir + "/a": inside} {
+		o := openers.Below(nil, []string{root})
+		names, err := openers.Names(t.Context(), o, dir+"/a")
+		if slices.Sort(names); err != nil || !slices.Equal(names, want) {
+			t.Errorf("below %s: %q, %v, want %q", root, names, err, want)
+		}
+		for name, kind := range map[string]fault.Kind{"/a/missing": fault.NotFound, "/a/in": fault.Unsupported} {
+			if names, err := openers.Names(t.Context(), o, dir+name); fault.KindOf(err) != kind {
+				t.Errorf("below %s: %s: %q, %v, want %v", root, name, names, err, kind)
+			}
+		}
+	}
+	none := &openers.Mux{Schemes: map[string]source.Opener{"s3": &objects{}}}
+	if names, err := openers.Names(t.Context(), none, "s3://b"); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("of a store without listing: %q, %v", names, err)
 	}
 }
 

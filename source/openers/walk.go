@@ -77,14 +77,11 @@ func (r *Roots) walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFun
 // follow returns left with the directory of a link appended, or an error if the link leads to one
 // of these directories or to a parent of one.
 func (r *Roots) follow(link string, left []string) ([]string, error) {
-	folder, err := r.physical(pathname.Dir(link))
-	if err != nil {
-		return nil, err
-	}
 	target, err := r.physical(link)
 	if err != nil {
 		return nil, err
 	}
+	folder, err := r.physical(pathname.Dir(link))
 	left = append(slices.Clip(left), folder)
 	above := strings.TrimSuffix(target, string(filepath.Separator)) + string(filepath.Separator)
 	for _, l := range left {
@@ -93,7 +90,7 @@ func (r *Roots) follow(link string, left []string) ([]string, error) {
 				"the symbolic link leads to a directory that contains it"), link)
 		}
 	}
-	return left, nil
+	return left, err
 }
 
 // physical returns a path as an absolute one without links.

@@ -135,6 +135,47 @@ func TestWalkDirSkips(t *testing.T) {
 	}
 }
 
+// TestWalkDirOfALink: a link leads to a directory that contains it only if that is so on the disk, whatever the path by
+// which it is reached; one that is removed when fn sees it is an error.
+func TestWalkDirOfALink(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"x", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"x/s": "../b", "b/up": "../x", "x/f": "none", "x/g": "none"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range [][2]string{{"", ". up up/f up/g up/s up/s:unsupported"}, {"f", ". up up/f"},
+		{"up", ". up up:unknown kind"}} {
+		end, want := c[0], c[1]
+		var seen []string
+		err := WalkDir(filepath.Join(dir, "x/s"), func(p string, d fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(filepath.Join(dir, "x/s"), p)
+			if err != nil {
+				name += ":" + fault.KindOf(err).Error()
+			}
+			seen = append(seen, name)
+			switch {
+			case end == "f" && d.Name() == end:
+				return fs.SkipAll
+			case end == "up" && name == end:
+				return os.Remove(p)
+			}
+			return nil
+		})
+		if got := strings.Join(seen, " "); err != nil || got != want {
+			t.Errorf("end %q: %s, %v, want %s", end, got, err, want)
+		}
+	}
+	if err := WalkDir(filepath.Join(dir, "none"), func(string, fs.DirEntry, error) error { return fs.SkipDir }); err != nil {
+		t.Error(err)
+	}
+}
+
 func must(t *rapid.T, err error) {
 	if err != nil {
 		t.Helper()
