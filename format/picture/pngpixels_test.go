@@ -200,7 +200,8 @@ func TestDamagedPNG(t *testing.T) {
 // TestChunksAgainstTheLibrary: files with any chunks before their pixels are refused where the library refuses them.
 func TestChunksAgainstTheLibrary(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	kinds, sizes := []string{"tRNS", "tRNS", "tRNS", "PLTE", "PLTE", "tEXt", "IHDR"}, []int{0, 1, 2, 3, 6, 7, 255, 256, 257, 768, 771}
+	kinds := []string{"tRNS", "tRNS", "tRNS", "PLTE", "PLTE", "tEXt", "IHDR"}
+	sizes := []int{0, 1, 2, 3, 6, 7, 255, 256, 257, 768, 771}
 	for i := range 1500 {
 		f := forms[i%len(forms)]
 		f.width, f.height = 2, 2

@@ -132,7 +132,8 @@ func TestRules(t *testing.T) {
 		{"EWKB with SRID and Z", ewkb(xy{5, 5}), true, true},
 	} {
 		for rule, want := range map[column.Rule]bool{column.Intersects: c.intersects, column.Within: c.within} {
-			for shape, b := range map[string][]byte{"alone": c.wkb, "as a part": le().head(collection).count(1).with(c.wkb)} {
+			part := le().head(collection).count(1).with(c.wkb)
+			for shape, b := range map[string][]byte{"alone": c.wkb, "as a part": part} {
 				if got, err := Match(b, box, rule); got != want || err != nil {
 					t.Errorf("%s %s, rule %d: %v, %v, want %v", c.name, shape, rule, got, err, want)
 				}
@@ -332,7 +333,8 @@ func TestBadGeometries(t *testing.T) {
 		"a curve": {le().head(8).b, fault.Unsupported}, "type 0": {le().head(0).b, fault.Unsupported},
 		"order of an apart polygon": {append([]byte{2}, polygonOf(rect(5, 5, 6, 6))[1:]...), fault.Corrupt},
 		"apart, a ring is missing":  {polygonOf(rect(5, 5, 6, 6), nil)[:13+5*16], fault.Corrupt},
-		"too deep":                  {deep, fault.Limit}, "rings past the end": {le().head(polygon).count(1 << 30).b, fault.Corrupt},
+		"too deep":                  {deep, fault.Limit},
+		"rings past the end":        {le().head(polygon).count(1 << 30).b, fault.Corrupt},
 	} {
 		if _, err := Match(c.b, NewBox(0, 0, 1, 1), column.Intersects); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
@@ -462,7 +464,8 @@ func TestDepth(t *testing.T) {
 		for text, part := range map[string][]byte{"POINT (1 2)": pointOf(xy{1, 2}),
 			"POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))": polygonOf(rect(0, 0, 1, 1)),
 			"MULTIPOINT (1 2)":                    le().head(multiPoint).count(1).with(pointOf(xy{1, 2})),
-			"MULTILINESTRING ((0 0, 1 1))":        le().head(multiLineString).count(1).with(lineOf(xy{0, 0}, xy{1, 1}))} {
+			"MULTILINESTRING ((0 0, 1 1))": le().head(multiLineString).count(1).with(
+				lineOf(xy{0, 0}, xy{1, 1}))} {
 			var outer []byte
 			for range depth {
 				outer = append(outer, le().head(collection).count(1).b...)
