@@ -98,7 +98,7 @@ func TestResolve(t *testing.T) {
 // which part of it is not read.
 func TestUnknownNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"/vsitar/a.tar/b.tif":                      "/vsitar/",
+		"/vsitar/a/b.tif":                          "/vsitar/{ARCHIVE}",
 		"/vsigzip/a.gz":                            "/vsigzip/",
 		"/vsimem/a.tif":                            "/vsimem/",
 		"/vsihdfs/a.tif":                           "/vsihdfs/",
@@ -119,13 +119,13 @@ func TestUnknownNames(t *testing.T) {
 		"/vsisubfile/1_2":                          "OFFSET",
 		"/vsisubfile/1_2,":                         "OFFSET",
 		"/vsisubfile/1_,a":                         "OFFSET",
-		"/vsisubfile/1_2,/vsitar/a/b":              "/vsitar/",
+		"/vsisubfile/1_2,/vsitar/a/b":              "/vsitar/{ARCHIVE}",
 		"/vsizip/a/b.tif":                          "{ARCHIVE}",
 		"/vsizip/{a.zip/b.tif":                     "{ARCHIVE}",
 		"/vsizip/{a.zip}b.tif":                     "{ARCHIVE}",
 		"/vsizip/{}/b.tif":                         "{ARCHIVE}",
 		"/vsizip//vsizip/a.zip/b.zip/c.tif":        "{ARCHIVE}",
-		"/vsizip//vsitar/a.zip/c.tif":              "/vsitar/",
+		"/vsizip//vsitar/a.zip/c.tif":              "{ARCHIVE}",
 		strings.Repeat("/vsisubfile/1,", 50) + "a": "in one another",
 	} {
 		got, err := source.Resolve(name)
@@ -189,7 +189,7 @@ func TestNamesInNames(t *testing.T) {
 		"/vsisubfile/1_2,/vsizip/a.zip/b.tif":     "/vsisubfile/1_2,/vsizip/{dir/a.zip}/b.tif",
 		"/vsisubfile/1_2,/d/a.tif":                "/vsisubfile/1_2,/d/a.tif",
 		"/vsizip//vsicurl/https://h/a.zip/b.tif":  "/vsizip/{https://h/a.zip}/b.tif",
-		"/vsitar/a.tar/b":                         "/vsitar/a.tar/b",
+		"/vsitar/a.tar/b":                         "/vsitar/{dir/a.tar}/b",
 		"/vsicurl/https://h/a.tif":                "https://h/a.tif",
 		"abfss://c@a.dfs.core.windows.net/a.tif":  "abfs://c@a.dfs.core.windows.net/a.tif",
 		"/vsisubfile/1_2,/vsicurl/https://h/a?b":  "/vsisubfile/1_2,https://h/a?b",

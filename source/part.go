@@ -1,17 +1,19 @@
 package source
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// Part is a part of another file: a range of bytes, or a member of a ZIP.
+// Part is a part of another file: a range of bytes, or a member of an archive.
 type Part struct {
 	Text   string // the name as somebody wrote it, for errors
 	File   Path
 	ZIP    bool
+	Tar    bool
 	Array  bool   // of a ZIP: the member is an array of a .npz file
-	Member string // of a ZIP, "" for the archive itself
+	Member string // of an archive, "" for the archive itself
 	Off    int64  // of a range, bytes
 	Size   int64  // UntilEnd: up to the end of the file
 }
@@ -22,11 +24,15 @@ const UntilEnd = -1
 const (
 	subfilePrefix = "/vsisubfile/"
 	zipPrefix     = "/vsizip/"
+	tarPrefix     = "/vsitar/"
 )
+
+// Archive reports whether the part is a member of an archive.
+func (p *Part) Archive() bool { return p.ZIP || p.Tar }
 
 // Name returns the name of the same range or member of a file.
 func (p *Part) Name(file string) string {
-	if !p.ZIP {
+	if !p.Archive() {
 		buf := strconv.AppendInt([]byte(subfilePrefix), p.Off, 10)
 		if p.Size != UntilEnd {
 			buf = strconv.AppendInt(append(buf, '_'), p.Size, 10)
@@ -36,7 +42,11 @@ func (p *Part) Name(file string) string {
 	if p.Array {
 		return ArrayName(file, strings.TrimSuffix(p.Member, arrayEnd))
 	}
-	name := zipPrefix + "{" + file + "}"
+	name := zipPrefix
+	if p.Tar {
+		name = tarPrefix
+	}
+	name += "{" + file + "}"
 	if p.Member != "" {
 		name += "/" + p.Member
 	}
@@ -47,6 +57,24 @@ func (p *Part) Name(file string) string {
 func ArchiveName(file string) string {
 	p := Part{ZIP: true}
 	return p.Name(file)
+}
+
+// TarEnd ends the name of a tar.
+const TarEnd = ".tar"
+
+// TarName returns the name of the directory in a tar.
+func TarName(file string) string {
+	p := Part{Tar: true}
+	return p.Name(file)
+}
+
+// InTar returns the name of a member of a local tar for a path below it, a.tar/b.tif, and other paths as they are.
+func InTar(path string) string {
+	file, member, ok := strings.Cut(filepath.ToSlash(path), TarEnd+"/")
+	if !ok || Scheme(path) != "" {
+		return path
+	}
+	return TarName(file+TarEnd) + "/" + member
 }
 
 // A .npz file is a ZIP whose members are arrays. The member of an array has its name and arrayEnd.
@@ -82,8 +110,9 @@ func cutPart(name string) (p Part, file string, ok bool) {
 	if rest, found := strings.CutPrefix(name, subfilePrefix); found {
 		return cutSubfile(rest)
 	}
-	p.ZIP = true
-	file, p.Member, ok = splitArchive(strings.TrimPrefix(name, zipPrefix))
+	rest, tar := strings.CutPrefix(name, tarPrefix)
+	p.ZIP, p.Tar = !tar, tar
+	file, p.Member, ok = splitArchive(strings.TrimPrefix(rest, zipPrefix))
 	return p, file, ok
 }
 
@@ -124,10 +153,10 @@ func SubfileName(file string, off, size int64) string {
 	return p.Name(file)
 }
 
-// IsPart reports whether a name stands for a part of another file: a byte range (/vsisubfile/) or a member of a ZIP
-// (/vsizip/, or an array of a .npz file).
+// IsPart reports whether a name stands for a part of another file: a byte range (/vsisubfile/) or a member of an
+// archive (/vsizip/, /vsitar/, or an array of a .npz file).
 func IsPart(name string) bool {
-	return IsRange(name) || strings.HasPrefix(name, zipPrefix) || isArray(name)
+	return IsRange(name) || strings.HasPrefix(name, zipPrefix) || strings.HasPrefix(name, tarPrefix) || isArray(name)
 }
 
 // IsRange reports whether a name stands for a byte range of another file (/vsisubfile/).
@@ -136,7 +165,8 @@ func IsRange(name string) bool { return strings.HasPrefix(name, subfilePrefix) }
 // maxParts limits how deep the names of parts nest.
 const maxParts = 8
 
-// parsePart parses /vsisubfile/OFFSET_SIZE,FILE, and /vsizip/ARCHIVE.zip/MEMBER or /vsizip/{ARCHIVE}/MEMBER.
+// parsePart parses /vsisubfile/OFFSET_SIZE,FILE, and /vsizip/ARCHIVE.zip/MEMBER or /vsizip/{ARCHIVE}/MEMBER, and so
+// of /vsitar/.
 func parsePart(name string) (Path, error) {
 	failed := Path{Scheme: fileSystem(vsiPrefix(name))}
 	if isArray(name) {
@@ -145,11 +175,11 @@ func parsePart(name string) (Path, error) {
 	refuse := func(format string, args ...any) (Path, error) { return failed, unresolved(name, format, args...) }
 	parsed, file, ok := cutPart(name)
 	switch {
-	case !ok && parsed.ZIP:
-		return refuse("no archive can be told in it: write %s{ARCHIVE}/MEMBER", zipPrefix)
+	case !ok && parsed.Archive():
+		return refuse("no archive can be told in it: write %s{ARCHIVE}/MEMBER", vsiPrefix(name))
 	case !ok || file == "":
 		return refuse("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with numbers of at least 0", subfilePrefix)
-	case strings.Count(file, subfilePrefix)+strings.Count(file, zipPrefix) >= maxParts:
+	case strings.Count(file, "/vsi") >= maxParts:
 		return refuse("over %d file systems in one another", maxParts)
 	}
 	parsed.Text, parsed.Member = name, strings.Trim(parsed.Member, "/")
@@ -168,10 +198,10 @@ func parsePart(name string) (Path, error) {
 }
 
 // archiveEndings end the name of an archive without braces.
-var archiveEndings = [...]string{".zip", ".kmz", ".tacozip", arraysEnd}
+var archiveEndings = [...]string{".zip", ".kmz", ".tacozip", arraysEnd, TarEnd}
 
-// splitArchive splits what follows /vsizip/ into the archive and the member in it. An archive without braces ends
-// where one of archiveEndings ends a part of the path for the first time.
+// splitArchive splits what follows /vsizip/ or /vsitar/ into the archive and the member in it. An archive without
+// braces ends where one of archiveEndings ends a part of the path for the first time.
 func splitArchive(rest string) (file, member string, ok bool) {
 	if strings.HasPrefix(rest, "{") {
 		depth := 0
@@ -193,7 +223,8 @@ func splitArchive(rest string) (file, member string, ok bool) {
 	if vsiPrefix("/"+rest) != "" {
 		rest = "/" + rest
 	}
-	if strings.HasPrefix(rest, zipPrefix) { // only braces tell where the inner archive ends
+	// Only braces tell where an inner archive ends.
+	if strings.HasPrefix(rest, zipPrefix) || strings.HasPrefix(rest, tarPrefix) {
 		return "", "", false
 	}
 	for i := 0; i < len(rest); {

@@ -10,8 +10,8 @@ import (
 // package hand paths to each other, so nobody looks into the name again.
 type Path struct {
 	// Name is the name by which chaski opens the file: a local path, a URI of a scheme of Mux, or one of three forms
-	// that stand for a part of another file: GDAL's /vsisubfile/OFFSET_SIZE,FILE and /vsizip/{ARCHIVE}/MEMBER, and
-	// ARCHIVE.npz::ARRAY.
+	// that stand for a part of another file: GDAL's /vsisubfile/OFFSET_SIZE,FILE and /vsizip/{ARCHIVE}/MEMBER (or
+	// /vsitar/), and ARCHIVE.npz::ARRAY.
 	Name string
 	// Scheme is the scheme of the URI in lower case, or "" for a local path. A part of a file has the name of its file
 	// system, such as "vsizip".
@@ -46,7 +46,7 @@ func Parse(name string) (Path, error) {
 	}
 	if prefix != "" {
 		return failed, unresolved(name, "chaski does not read %s: of GDAL's file systems it reads %s", prefix,
-			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/")
+			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/, /vsitar/ and /vsisubfile/")
 	}
 	return Path{Name: name, Scheme: plainScheme(name)}, nil
 }
@@ -78,7 +78,7 @@ func (p Path) Web() bool { return p.Scheme == "http" || p.Scheme == "https" }
 // Base returns the last part of the path, without the query of a URI of HTTP: that may have secrets. The base of a byte
 // range is the one of its file.
 func (p Path) Base() string {
-	for p.Part != nil && !p.Part.ZIP {
+	for p.Part != nil && !p.Part.Archive() {
 		p = p.Part.File
 	}
 	name := p.Name

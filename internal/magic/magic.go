@@ -253,6 +253,8 @@ func Way(name string) string {
 		return ""
 	case noun == "an Excel file" || noun == "a spreadsheet":
 		return "in Python, open it with pandas.read_excel and give the DataFrame"
+	case strings.HasSuffix(base, ".tar"):
+		return "unpack it, or name its members in patterns, as in \"" + base + "/{id}.tif\""
 	case noun == ZIP, strings.Contains(noun, "archive"), noun == ends[".gz"], noun == ends[".bz2"], noun == ends[".xz"]:
 		return "unpack it"
 	case slices.ContainsFunc(gdalNouns, func(part string) bool { return strings.Contains(noun, part) }):

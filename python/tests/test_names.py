@@ -77,8 +77,8 @@ def test_load(names: dict[str, np.ndarray], tmp_path: Path) -> None:
 
 
 def test_errors(names: dict[str, np.ndarray]) -> None:
-    with pytest.raises(chaski.UnsupportedError, match="/vsitar/"):
-        chaski.read("/vsitar/a.tar/b.tif")
+    with pytest.raises(chaski.UnsupportedError, match="/vsigzip/"):
+        chaski.read("/vsigzip/a.tif.gz")
     with pytest.raises(chaski.UnsupportedError, match="cookie") as e:
         chaski.read("/vsicurl?cookie=geheim&url=http%3A%2F%2Fu%3Ageheim%40127.0.0.1%2Fa")
     assert "geheim" not in str(e.value)

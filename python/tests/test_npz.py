@@ -130,7 +130,7 @@ def test_members_by_url(archives):
     ("pattern", "told"),
     [
         ("{id}.npz", r'arrays arr_0, image, .*: name one, as in "\{id\}.npz::arr_0"'),
-        ("{id}.npz::images", r"no such member in the ZIP, which has arr_0.npy, image.npy"),
+        ("{id}.npz::images", r"no such member in the archive, which has arr_0.npy, image.npy"),
         ("{id}.npz::label", r"its shape is \[\]: .*numbers of samples are columns of a table"),
         ("{id}.npz::vector", r"its shape is \[4\]"),
         ("{id}.npz::arr_0", r"Fortran order.*numpy.ascontiguousarray"),

@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source/zipdir"
 )
 
-// zipDirectory is the directory of a ZIP.
+// zipDirectory is the directory of a ZIP, or of a tar as if it were one.
 type zipDirectory struct {
 	size    int64                 // of the ZIP, bytes
 	members map[string]*zipMember // by name; directories have none
@@ -46,11 +46,16 @@ func archiveKey(name, version string, size int64) string {
 	return fmt.Sprintf("%s\n%d\n%s", name, size, version)
 }
 
-// openArchive opens a ZIP and returns its directory. If the tag of the ZIP is known and its directory is kept, opening
-// costs no request where the opener supports that.
-func openArchive(ctx context.Context, o router, p source.Path,
+// openArchive opens an archive and returns its directory. If the tag is known and the directory is kept, opening costs
+// no request where the opener supports that.
+func openArchive(ctx context.Context, o router, part *source.Part,
 	etag string) (r source.Reader, a *zipDirectory, err error) {
+	p := part.File
 	name := p.Name
+	if part.Tar && source.IsRemote(source.FileOf(name)) {
+		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "tar", fault.NoOffset,
+			"its headers lie between its members, each of which would be a request: download it"), name)
+	}
 	if etag != "" {
 		if a, ok := archives.Get(archiveKey(name, etag, 0)); ok {
 			r, err = openPath(ctx, o, p, source.Known{Size: a.size, ETag: etag})
@@ -68,7 +73,11 @@ func openArchive(ctx context.Context, o router, p source.Path,
 	if a, ok := archives.Get(key); ok && version != "" {
 		return r, a, nil
 	}
-	if a, err = readArchive(ctx, r); err != nil {
+	read := readArchive
+	if part.Tar {
+		read = readTar
+	}
+	if a, err = read(ctx, r); err != nil {
 		return nil, nil, errors.Join(fault.WithFile(err, name), r.Close())
 	}
 	if version = source.ETag(r); version != "" { // some openers know the tag only after the first bytes
@@ -142,7 +151,7 @@ func (a *zipDirectory) find(ctx context.Context, r source.Reader,
 	case found == nil && name == "":
 		return cannot(fault.Unsupported, "it has %d members: name one", len(a.members))
 	case found == nil:
-		return cannot(fault.NotFound, "no such member in the ZIP, which has %s",
+		return cannot(fault.NotFound, "no such member in the archive, which has %s",
 			fault.Names(slices.Sorted(maps.Keys(a.members))))
 	case found.Encrypted:
 		return cannot(fault.Unsupported, "it is encrypted")

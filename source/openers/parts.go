@@ -14,7 +14,13 @@ import (
 
 // openPart opens a part of a file, whose file o opens, so the rules of o hold for it.
 func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r source.Reader, err error) {
-	if p.ZIP {
+	if p.Tar {
+		// A directory may have the name of a tar, too.
+		if st, failed := RootsOf(o).Stat(p.File.Name); failed == nil && st.IsDir() {
+			return openPath(ctx, o, source.Path{Name: source.Join(p.File.Name, p.Member)}, k)
+		}
+	}
+	if p.Archive() {
 		r, err = openMember(ctx, o, p, k)
 	} else if r, err = openPath(ctx, o, p.File, source.Known{ETag: k.ETag}); err == nil {
 		// A tag that is known belongs to the file, a size to the part.
@@ -35,7 +41,7 @@ func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r 
 	return r, nil
 }
 
-// partReader returns a reader of size bytes of r from offset off on, of a member of a ZIP unless of is nil. It is Timed
+// partReader returns a reader of size bytes of r from offset off on, of a member unless of is nil. It is Timed
 // if r is. It closes r if it fails.
 func partReader(r source.Reader, off, size int64, of *zipMember) (source.Reader, error) {
 	reader, err := source.SectionOf(r, off, size)
@@ -67,9 +73,9 @@ func (p *timedPart) ETag() string { return source.ETag(p.Reader) }
 // Place implements Placed.
 func (p *timedPart) Place() (object any, off int64) { return source.Place(p.Reader) }
 
-// openMember opens a member of a ZIP.
+// openMember opens a member of an archive.
 func openMember(ctx context.Context, o router, p *source.Part, k source.Known) (source.Reader, error) {
-	file, archive, err := openArchive(ctx, o, p.File, k.ETag)
+	file, archive, err := openArchive(ctx, o, p, k.ETag)
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +86,12 @@ func openMember(ctx context.Context, o router, p *source.Part, k source.Known) (
 	return partReader(file, off, member.Size, member)
 }
 
-// listPart calls each for the members of a ZIP below a directory.
+// listPart calls each for the members of an archive below a directory.
 func listPart(ctx context.Context, o router, p *source.Part, each func(source.Entry) error) error {
-	if !p.ZIP {
+	if !p.Archive() {
 		return noListing(p.Text)
 	}
-	file, archive, err := openArchive(ctx, o, p.File, "")
+	file, archive, err := openArchive(ctx, o, p, "")
 	if err != nil {
 		return fault.WithFile(err, p.Text)
 	}

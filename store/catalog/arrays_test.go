@@ -87,7 +87,7 @@ func TestArraysOfArchives(t *testing.T) {
 					break
 				}
 			}
-			want := map[string]string{"/0.npz::absent": "the ZIP, which has id.npy, image.npy, mask.npy",
+			want := map[string]string{"/0.npz::absent": "the archive, which has id.npy, image.npy, mask.npy",
 				"/0.npz::id": "numbers of samples are columns of a table", "/0.npz": `name one, as in "{id}.npz::`}
 			if told := want[strings.TrimPrefix(name, base+"/s")]; (err == nil) != (told == "") ||
 				err != nil && !strings.Contains(err.Error(), told) {

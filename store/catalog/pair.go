@@ -434,7 +434,8 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 		}
 		pattern = patterns[0]
 	}
-	found, err := listing.List(ctx, listing.Resolve(base, folder), t.roots, t.opener, listing.AllFiles)
+	found, err := listing.List(ctx, listing.Resolve(base, folder), t.roots, t.opener,
+		listing.AllFiles|filesOf(text)&listing.Members)
 	if err != nil {
 		return inPart(err, fmt.Sprintf("field %q", s.Field))
 	}

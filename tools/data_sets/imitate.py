@@ -8,9 +8,11 @@ row of docs/data-sets.md are of, the first four at most. `write` makes such file
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,8 @@ def form(path: Path) -> dict[str, Any]:
         return {"rows": [cells(row) for row in pq.read_table(path).to_pylist()]}
     if path.suffix == ".tortilla":
         return {"samples": samples(path.read_bytes())}
+    if path.suffix == ".tar":
+        return {"tar": {name: held(data) for name, data in judge.members(path).items()}}
     if path.name.endswith(".zarr.zip"):
         return {"zarr": zarr_zip.forms(path.read_bytes())}
     if path.suffix == ".npz":
@@ -73,7 +77,8 @@ def held(data: bytes) -> dict[str, Any]:
     """Returns the form of a file in another one."""
     if data[:2] == tortilla.MAGIC:
         return {"samples": samples(data)}
-    ending = ".png" if data[1:4] == b"PNG" else ".tif"
+    endings = {b"\x89PNG": ".png", b"PK\3\4": ".zarr.zip"}
+    ending = endings.get(data[:4], ".tif")
     with tempfile.NamedTemporaryFile(suffix=ending) as file:
         file.write(data)
         file.flush()
@@ -120,6 +125,13 @@ def write_file(to: Path, how: dict[str, Any], rng: np.random.Generator) -> None:
         pq.write_table(pa.Table.from_pylist(rows), to, row_group_size=1)
     elif "samples" in how:
         to.write_bytes(packed(how, rng))
+    elif "tar" in how:
+        with tarfile.open(to, "w") as tar:
+            for name, inner in how["tar"].items():
+                data = filled(inner, rng)
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
     elif "zarr" in how:
         made = how["zarr"].items()
         arrays = {n: (random(rng, {"dtype": t, "shape": s}), *more) for n, (t, s, *more) in made}

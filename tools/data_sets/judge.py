@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import tarfile
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -58,6 +59,12 @@ def raster(
         if not keep and f.nodata is not None:
             x[np.isnan(x) if np.isnan(f.nodata) else x == f.nodata] = 0
         return x
+
+
+def members(path: Path) -> dict[str, bytes]:
+    """Returns the files in a tar."""
+    with tarfile.open(seen(path)) as tar:
+        return {m.name: tar.extractfile(m).read() for m in tar if m.isfile()}
 
 
 def files(pattern: str, every: bool = False) -> list[Path]:

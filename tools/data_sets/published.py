@@ -25,6 +25,7 @@ from judge import (
     files,
     folder,
     mapped,
+    members,
     numbered,
     pixels,
     raster,
@@ -155,7 +156,7 @@ def arrays(path: str, **parts: str) -> list[Sample]:
     ]
 
 
-def members(pattern: str, image: str, **parts: str) -> list[Sample]:
+def hdf5_files(pattern: str, image: str, **parts: str) -> list[Sample]:
     """A sample for each file of HDF5."""
     rows = []
     for p in files(pattern):
@@ -428,18 +429,32 @@ def geo_bench(name: str, image: str, split: str = "", **parts: str) -> list[Samp
     return many_hot(rows) if "y" in rows[0] else rows
 
 
-def stores(found: list[Path], **parts: str) -> list[Sample]:
-    """Arrays (n, t, b, y, x) or (t, b, y, x) of ZIPs of Zarr, by the folders beside and ::."""
+def stores(found: dict[str, dict[str, bytes]], **parts: str) -> list[Sample]:
+    """Arrays (n, t, b, y, x) or (t, b, y, x) of ZIPs of Zarr in folders of sensors, by name."""
     rows = []
-    for p in found:
+    for name in next(iter(found.values())):
         whole = {}
-        for name, part in parts.items():
-            kind, array = part.split("::")
-            at = next(p.parents[1].glob(f"{kind}/{p.name}"))
-            whole[name] = zarr_zip.read(seen(at).read_bytes(), array)
+        for field, part in parts.items():
+            sensors, array = part.split("::")
+            (data,) = (found[s][name] for s in sensors.split("|") if name in found[s])
+            whole[field] = zarr_zip.read(data, array)
         each = zip(*whole.values(), strict=True) if whole["image"].ndim > 4 else [whole.values()]
         rows += [dict(zip(whole, row, strict=True)) for row in each]
     return [{k: x[:, None] if x.ndim == 3 else x for k, x in row.items()} for row in rows]
+
+
+def shards(root: str, *sensors: str) -> dict[str, dict[str, bytes]]:
+    """The ZIPs in the tars of each sensor, by name."""
+    return {
+        s: {name: data for p in files(f"{root}/{s}/*.tar") for name, data in members(p).items()}
+        for s in sensors
+    }
+
+
+def ssl4eo(*sensors: str) -> dict[str, dict[str, bytes]]:
+    """The ZIPs of each sensor that a list names."""
+    names = seen(Path("splits/ssl4eos12_train.txt")).read_text().split()
+    return {s: {n: seen(Path("train", s, n)).read_bytes() for n in names} for s in sensors}
 
 
 AGRI = "ref_agrifieldnet_competition_v1"
@@ -871,9 +886,12 @@ SETS: dict[str, tuple[str, Samples]] = {
         ),
     ),
     "ZueriCrop": ("zuericrop", lambda: arrays("ZueriCrop.hdf5", image="data", mask="gt")),
-    "CropHarvest": ("cropharvest/features/arrays", lambda: members("*.h5", "array")),
-    "Digital Typhoon": ("digital_typhoon/WP/image", lambda: members("*/*.h5", "Infrared")),
-    "DL4GAM Alps": ("dl4gam_alps/dataset_large", lambda: members("*/*.nc", "band_data", dem="dem")),
+    "CropHarvest": ("cropharvest/features/arrays", lambda: hdf5_files("*.h5", "array")),
+    "Digital Typhoon": ("digital_typhoon/WP/image", lambda: hdf5_files("*/*.h5", "Infrared")),
+    "DL4GAM Alps": (
+        "dl4gam_alps/dataset_large",
+        lambda: hdf5_files("*/*.nc", "band_data", dem="dem"),
+    ),
     "DIOR": ("dior", lambda: boxed("Images/trainval/*.jpg", voc)),
     "Forest Damage": ("forestdamage", lambda: boxed("*/*/Images/*.JPG", voc)),
     "FAIR1M": ("fair1m/train", lambda: boxed("*/images/*.tif", fair1m)),
@@ -1042,12 +1060,18 @@ SETS: dict[str, tuple[str, Samples]] = {
         lambda: geo_bench("caffe", "img", split="train", mask="mask"),
     ),
     "SSL4EO-S12 1.1": (
+        "ssl4eo-s12/hub",
+        lambda: stores(
+            shards("train", "S2L2A", "S1GRD"),
+            image="S2L2A::bands",
+            s1="S1GRD::bands",
+            clouds="S2L2A::cloud_mask",
+        ),
+    ),
+    "SSL4EO-S12 1.1 (ZIPs)": (
         "ssl4eo-s12",
         lambda: stores(
-            [
-                Path("train/S2L2A", name)
-                for name in seen(Path("splits/ssl4eos12_train.txt")).read_text().split()
-            ],
+            ssl4eo("S2L2A", "S1GRD"),
             image="S2L2A::bands",
             s1="S1GRD::bands",
             clouds="S2L2A::cloud_mask",
@@ -1056,9 +1080,9 @@ SETS: dict[str, tuple[str, Samples]] = {
     "TerraMesh": (
         "TerraMesh",
         lambda: stores(
-            files("val/S2L2A/*.zarr.zip"),
+            shards("val", "S2L2A", "S1GRD", "S1RTC", "LULC"),
             image="S2L2A::bands",
-            s1="S1*::bands",
+            s1="S1GRD|S1RTC::bands",
             mask="LULC::bands",
         ),
     ),

@@ -62,7 +62,7 @@ def absolute(path: Path) -> str:
 
 
 # A path follows the names of these file systems of GDAL. Behind all others is no local path.
-_PART = re.compile(r"/vsizip/\{?|/vsisubfile/[0-9]+(?:_[0-9]+)?,")
+_PART = re.compile(r"/vsi(?:zip|tar)/\{?|/vsisubfile/[0-9]+(?:_[0-9]+)?,")
 _VSI = re.compile(r"/vsi[a-z0-9_]+[/?]")
 
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
@@ -38,10 +39,10 @@ func OtherCase(pattern string) string {
 }
 
 // glob is globbed with the way to files whose endings are in capitals, where no others match.
-func glob(ctx context.Context, pattern string, r *openers.Roots, wanted Files) (*Listing, error) {
-	listing, err := globbed(ctx, pattern, r, wanted)
+func glob(ctx context.Context, pattern string, r *openers.Roots, o source.Opener, wanted Files) (*Listing, error) {
+	listing, err := globbed(ctx, pattern, r, o, wanted)
 	if other := OtherCase(pattern); other != "" && fault.KindOf(err) == fault.NotFound {
-		if found, failed := globbed(ctx, other, r, wanted); failed == nil {
+		if found, failed := globbed(ctx, other, r, o, wanted); failed == nil {
 			err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no file matches, but %d match %q: write that",
 				len(found.Paths)+len(found.Shards), path.Base(other))
 		}
@@ -51,14 +52,15 @@ func glob(ctx context.Context, pattern string, r *openers.Roots, wanted Files) (
 
 // globbed lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path
 // matches any number of directories, "[a-z]" one character (path.Match).
-func globbed(ctx context.Context, pattern string, r *openers.Roots, wanted Files) (*Listing, error) {
+func globbed(ctx context.Context, pattern string, r *openers.Roots, o source.Opener,
+	wanted Files) (*Listing, error) {
 	base, parts := splitLocal(pattern)
 	matcher, err := newMatcher(parts)
 	if err != nil {
 		return nil, err
 	}
 	listing := &Listing{Base: base, files: wanted}
-	err = listing.walk(ctx, listing.Base, r, matcher)
+	err = listing.walk(ctx, listing.Base, r, o, matcher)
 	switch {
 	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:
 	case listing.skippedPictures+listing.stores > 0:

@@ -65,17 +65,22 @@ const (
 	Pictures Files = 1
 	Stores   Files = 2
 	AllFiles Files = 4
+	Members  Files = 8 // of tars, which count as directories
 )
 
 // FilesOf returns the files that a path, a glob or a pattern names.
 func FilesOf(path string) Files {
+	files := Rasters
+	if strings.Contains(path, source.TarEnd+"/") {
+		files = Members
+	}
 	switch magic.Named(path).Class {
 	case magic.Picture:
-		return Pictures
+		return files | Pictures
 	case magic.Zarr, magic.HDF5:
-		return Stores
+		return files | Stores
 	}
-	return Rasters
+	return files
 }
 
 // List lists the files that count of a directory, a glob or one file. Pictures and stores count, too, where the glob or
@@ -166,16 +171,18 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src, files: wanted}
-			err = l.walk(ctx, src, r, nil)
+			err = l.walk(ctx, src, r, o, nil)
 			if again := l.instead(); again != Rasters && err == nil {
 				return again.only(list(ctx, src, r, o, again))
 			}
 		}
+	case err == nil && strings.HasSuffix(src, source.TarEnd):
+		return listRemote(ctx, source.TarName(src), r, o, wanted)
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case openers.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
-		l, err = glob(ctx, src, r, wanted)
+		l, err = glob(ctx, src, r, o, wanted)
 	}
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
@@ -279,7 +286,8 @@ func notFound(err error) error {
 // walk adds the files below dir that count and match a glob (nil: all), by their paths relative to dir. It follows
 // links; every path is a sample, even if several lead to one file. A link out of the roots is an error: leaving it out
 // would change the dataset silently.
-func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, pattern *globMatcher) error {
+func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, o source.Opener,
+	pattern *globMatcher) error {
 	return r.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -316,6 +324,9 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, patter
 				return fs.SkipDir
 			}
 			return nil
+		}
+		if below && l.files&Members != 0 && strings.HasSuffix(rel, source.TarEnd) {
+			return l.objects(ctx, o, source.TarName(p), rel+"/", pattern)
 		}
 		l.seeBeside(p, d.Name())
 		keep := whole && l.counts(rel)
@@ -375,7 +386,7 @@ func (l *Listing) Path(i int) string {
 	if source.IsRemote(l.Base) {
 		return Resolve(l.Base, l.Paths[i])
 	}
-	return pathname.Join(l.Base, filepath.FromSlash(l.Paths[i]))
+	return source.InTar(pathname.Join(l.Base, filepath.FromSlash(l.Paths[i])))
 }
 
 func (l *Listing) sort() {
@@ -473,9 +484,9 @@ func resolve(base, uri string) string {
 	case s == "file":
 		return source.LocalPath(uri)
 	case s != "" || filepath.IsAbs(uri):
-		return uri
+		return source.InTar(uri)
 	case source.Scheme(base) != "":
 		return base + "/" + uri
 	}
-	return pathname.Join(base, filepath.FromSlash(uri))
+	return source.InTar(pathname.Join(base, filepath.FromSlash(uri)))
 }

@@ -34,34 +34,7 @@ func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Open
 		}
 	}
 	listing := &Listing{Base: base, files: wanted}
-	matches := func(path string) bool {
-		if m == nil {
-			return true
-		}
-		whole, _ := m.match(path)
-		return whole
-	}
-	stores := map[string]bool{} // of which an object was seen
-	err := openers.List(ctx, o, base, func(e source.Entry) error {
-		if store := storeOf(e.Path); store != "" && wanted&AllFiles == 0 && matches(store) {
-			if stores[store] {
-				return nil
-			}
-			if stores[store] = true; store != e.Path {
-				e = source.Entry{Path: store}
-			}
-		}
-		if hidden(e.Path) {
-			return nil
-		}
-		listing.seeBeside(base+"/"+e.Path, e.Path[strings.LastIndexByte(e.Path, '/')+1:])
-		if !matches(e.Path) || !listing.counts(e.Path) {
-			return nil
-		}
-		listing.Paths, listing.Sizes = append(listing.Paths, e.Path), append(listing.Sizes, e.Size)
-		listing.Etags = append(listing.Etags, e.ETag)
-		return listing.charge(ctx, false)
-	})
+	err := listing.objects(ctx, o, base, "", m)
 	if err == nil {
 		err = listing.charge(ctx, true)
 	}
@@ -79,6 +52,42 @@ func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Open
 	}
 	listing.sort()
 	return listing, nil
+}
+
+// objects adds the objects that count of a folder that an opener lists, by their paths after a prefix, and match a glob
+// (nil: all). The objects of a tar, which have a prefix, have no tags.
+func (l *Listing) objects(ctx context.Context, o source.Opener, folder, prefix string, pattern *globMatcher) error {
+	matches := func(path string) bool {
+		if pattern == nil {
+			return true
+		}
+		whole, _ := pattern.match(path)
+		return whole
+	}
+	stores := map[string]bool{} // of which an object was seen
+	return openers.List(ctx, o, folder, func(e source.Entry) error {
+		path := prefix + e.Path
+		if store := storeOf(e.Path); store != "" && l.files&AllFiles == 0 && matches(prefix+store) {
+			if stores[store] {
+				return nil
+			}
+			if stores[store] = true; store != e.Path {
+				e, path = source.Entry{Path: store}, prefix+store
+			}
+		}
+		if hidden(e.Path) {
+			return nil
+		}
+		l.seeBeside(folder+"/"+e.Path, e.Path[strings.LastIndexByte(e.Path, '/')+1:])
+		if !matches(path) || !l.counts(path) {
+			return nil
+		}
+		l.Paths, l.Sizes = append(l.Paths, path), append(l.Sizes, e.Size)
+		if prefix == "" {
+			l.Etags = append(l.Etags, e.ETag)
+		}
+		return l.charge(ctx, false)
+	})
 }
 
 // storeOf returns the path of the store that an object is or lies in, or "".

@@ -1,0 +1,74 @@
+"""Members of tars are files of a dataset: of patterns, globs, tables and catalogs."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski import Field, Rows, Vector
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+NATIVE = {"batch_size": 4, "shuffle": False, "pixels": chaski.Pixels(dtype="native")}
+
+
+@pytest.fixture
+def shards(tmp_path, monkeypatch) -> Path:
+    """Three samples in each of two tars; sample k is full of k."""
+    for shard in range(2):
+        with tarfile.open(tmp_path / f"{shard}.tar", "w") as tar:
+            for k in range(3 * shard, 3 * shard + 3):
+                np.save(image := io.BytesIO(), np.full((2, 16, 16), k, "u2"))
+                boxes = f"{k % 2} 0.5 0.5 {(k + 1) / 16} 0.5\n".encode()
+                for name, data in {"npy": image.getvalue(), "txt": boxes, "json": b"{}"}.items():
+                    member = tarfile.TarInfo(f"./{k}.{name}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def firsts(source, **options) -> list[int]:
+    with chaski.load(source, **(NATIVE | options)) as loader:
+        batches = [b["image"][b["valid"], 0, 0, 0] for b in loader]
+    return np.concatenate(batches).tolist()
+
+
+def test_every_way_in(shards, binary) -> None:
+    every = list(range(6))
+    pattern = {"image": "{shard}.tar/{id}.npy"}
+    assert firsts(".", fields=pattern) == every
+    assert firsts(".", fields=pattern, rows=Rows(where="shard = '1'")) == every[3:]
+    assert firsts("*.tar/*.npy") == every
+    assert firsts("1.tar") == firsts("/vsitar/1.tar") == every[3:]
+    table = [{"path": f"{k // 3}.tar/{k}.npy"} for k in (4, 1)]
+    assert firsts(table, fields={"image": Field(column="path", kind="raster")}) == [4, 1]
+    assert chaski.read("/vsitar/0.tar/2.npy")[0, 0, 0] == 2
+
+
+def test_boxes_beside(shards, binary) -> None:
+    boxes = Vector("{shard}.tar/{id}.txt", kind="boxes", classes=["a", "b"])
+    fields = {"image": "{shard}.tar/{id}.npy", "y": boxes}
+    with chaski.load(".", fields=fields, **(NATIVE | {"batch_size": 6})) as loader:
+        (batch,) = loader
+    rows = batch["y"].rows()
+    for k in range(6):
+        assert np.allclose(rows[k][0], [7.5 - k / 2, 4, 8.5 + k / 2, 12])
+    assert np.concatenate(batch["y_values"].rows()).tolist() == [1, 2] * 3
+
+
+def test_tars_without_a_pattern_are_named(shards, binary) -> None:
+    with pytest.raises(chaski.UnsupportedError, match=r'patterns, as in "0.tar/\{id\}.tif"'):
+        chaski.load(".", batch_size=1)
+
+
+def test_a_directory_may_have_the_name_of_a_tar(tmp_path, binary) -> None:
+    (tmp_path / "x.tar").mkdir()
+    np.save(tmp_path / "x.tar/a.npy", np.full((1, 4, 4), 7, "u2"))
+    assert firsts(tmp_path, fields={"image": "{folder_}.tar/{id}.npy"}) == [7]
+    assert firsts(tmp_path / "x.tar") == [7]
