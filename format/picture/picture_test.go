@@ -303,6 +303,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"cut":                     {gray[:30], fault.Corrupt},
 		"no pixels":               {gray[:33], fault.Corrupt},
+		"virtual raster":          {[]byte("<VRTDataset rasterXSize=\"1\"></VRTDataset>"), fault.Unsupported},
 		"no width":                {change(16, 0, 0, 0, 0), fault.Corrupt},
 		"no height":               {change(20, 0, 0, 0, 0), fault.Corrupt},
 		"too wide":                {change(16, 0x80), fault.Corrupt},

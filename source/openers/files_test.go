@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 )
 
 func write(t *testing.T, path, text string) {
@@ -269,6 +270,9 @@ func TestNobodyKeepsClosedFiles(t *testing.T) {
 		idleFiles.mu.Lock()
 		if n := idleFiles.n - before; n != map[bool]int{true: 1}[want] {
 			t.Errorf("%d files are counted as open", n)
+		}
+		if 4*idleFiles.max > procs.Files() {
+			t.Errorf("%d idle files are too many", idleFiles.max)
 		}
 		if _, is := idleFiles.of[s]; is != want {
 			t.Errorf("among those with open files: %v, want %v", is, want)

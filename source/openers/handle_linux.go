@@ -15,8 +15,11 @@ type handle struct {
 	path string
 	// mu is held for reading while fd is in use, so no number that was closed, and perhaps is another file's, is read.
 	mu sync.RWMutex
-	fd int // -1 once closed
+	fd int // or closed
 }
+
+// closed is no file descriptor.
+const closed = -1
 
 // again makes a system call until no signal interrupts it.
 func again(call func() error) error {
@@ -52,7 +55,7 @@ func (h *handle) stat() (state, error) {
 func (h *handle) ReadAt(p []byte, off int64) (n int, err error) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if h.fd < 0 {
+	if h.fd == closed {
 		return 0, &fs.PathError{Op: "read", Path: h.path, Err: fs.ErrClosed}
 	}
 	for n < len(p) {
@@ -74,11 +77,11 @@ func (h *handle) ReadAt(p []byte, off int64) (n int, err error) {
 func (h *handle) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.fd < 0 {
+	if h.fd == closed {
 		return &fs.PathError{Op: "close", Path: h.path, Err: fs.ErrClosed}
 	}
 	fd := h.fd
-	h.fd = -1
+	h.fd = closed
 	if err := syscall.Close(fd); err != nil && err != syscall.EINTR { // after which Linux has closed it
 		return &fs.PathError{Op: "close", Path: h.path, Err: err}
 	}

@@ -209,6 +209,7 @@ func TestPartsBelowRoots(t *testing.T) {
 		"/vsizip/{/vsizip/DIR/out/out.zip}/x":    "",
 		"/vsisubfile/0_1,/vsis3/in/../out/a.zip": "",
 		"/vsicurl/http://127.0.0.1/a.tif":        "",
+		"/vsis3/in/a%20b":                        "",
 	} {
 		name = strings.ReplaceAll(name, "DIR", dir)
 		got, err := contents(o, name)

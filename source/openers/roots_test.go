@@ -114,6 +114,9 @@ func TestBelow(t *testing.T) {
 		if _, err := contents(empty, p); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", p, err)
 		}
+		if _, err := openers.RootsOf(empty).Stat(p); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", p, err)
+		}
 	}
 	list, err := openers.RootsOf(o).ReadDir(dir + "/a/abs")
 	if err != nil || len(list) != 1 || list[0].Name() != "in" {
@@ -131,6 +134,9 @@ func TestAllAllowed(t *testing.T) {
 		if got := openers.NewRoots([]string{dir}).Bounded(); got != want {
 			t.Errorf("%s: bounded %v", dir, got)
 		}
+	}
+	if name, err := openers.NewRoots(nil).Allow("/vsi7z/x"); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("%q, %v", name, err)
 	}
 	texts := map[string]bool{openers.NewRoots(nil).String(): true, "": true}
 	for _, dirs := range [][]string{{}, {"/"}, {"s3://b"}, {"/", "s3://b"}} {

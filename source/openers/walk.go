@@ -96,7 +96,7 @@ func (r *Roots) follow(link string, left []string) ([]string, error) {
 // physical returns a path as an absolute one without links.
 func (r *Roots) physical(path string) (string, error) {
 	real, err := r.allow(source.Path{Name: path})
-	if err == nil && !r.Bounded() {
+	if err == nil {
 		real, err = filepath.EvalSymlinks(real)
 	}
 	if err != nil {

@@ -144,13 +144,14 @@ func TestWalkDirOfALink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"x/s": "../b", "b/up": "../x", "x/f": "none", "x/g": "none"} {
+	for name, to := range map[string]string{"x/s": "../b", "b/up": "../x", "x/f": "none", "x/g": "none",
+		"b/z": "none"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range [][2]string{{"", ". up up/f up/g up/s up/s:unsupported"}, {"f", ". up up/f"},
-		{"up", ". up up:unknown kind"}} {
+	for _, c := range [][2]string{{"", ". up up/f up/g up/s up/s:unsupported z"}, {"f", ". up up/f"},
+		{"g", ". up up/f up/g z"}, {"up", ". up up:unknown kind z"}} {
 		end, want := c[0], c[1]
 		var seen []string
 		err := WalkDir(filepath.Join(dir, "x/s"), func(p string, d fs.DirEntry, err error) error {
@@ -162,6 +163,8 @@ func TestWalkDirOfALink(t *testing.T) {
 			switch {
 			case end == "f" && d.Name() == end:
 				return fs.SkipAll
+			case end == "g" && d.Name() == end:
+				return fs.SkipDir
 			case end == "up" && name == end:
 				return os.Remove(p)
 			}

@@ -416,6 +416,7 @@ func FuzzPoint(f *testing.F) {
 
 // TestText promises that well-known text and binary match alike.
 func TestText(t *testing.T) {
+	nowhere := xy{math.NaN(), math.NaN()}
 	for text, want := range map[string][]byte{
 		"POINT (1 -2.5e1)":                    pointOf(xy{1, -25}),
 		" point(1 2)":                         pointOf(xy{1, 2}),
@@ -429,6 +430,8 @@ func TestText(t *testing.T) {
 			2}), pointOf(xy{3, 4})),
 		"MULTIPOINT ((1 2), (3 4))": le().head(multiPoint).count(2).with(pointOf(xy{1,
 			2}), pointOf(xy{3, 4})),
+		"MULTIPOINT (EMPTY, 3 4, empty)": le().head(multiPoint).count(3).with(pointOf(nowhere), pointOf(xy{3, 4}),
+			pointOf(nowhere)),
 		"MULTILINESTRING ((0 0, 1 1))": le().head(multiLineString).count(1).with(
 			lineOf(xy{0, 0}, xy{1, 1})),
 		"MULTIPOLYGON (((0 0, 3 0, 3 3, 0 3, 0 0)))": le().head(multiPolygon).count(1).with(
