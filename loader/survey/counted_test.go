@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/stats/moments"
 	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
@@ -33,17 +36,38 @@ func writeNoise(t *testing.T, dir string) (all []noise) {
 		for k := range n.pixels {
 			n.pixels[k] = byte(rnd.IntN(5))
 		}
-		var b bytes.Buffer
-		o := tog.Options{Shape: [3]int{2, n.height, n.width}, DType: chunk.Uint8, Tile: 16, NoData: "0"}
-		if err := tog.Write(&b, n.pixels, o); err != nil {
-			t.Fatal(err)
+		o := tog.Options{Shape: [3]int{2, n.height, n.width}, DType: chunk.Uint8, NoData: "0"}
+		if i == 2 {
+			o.DType = chunk.Uint16
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".tif")), b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeRaster(t, filepath.Join(dir, fmt.Sprint(i, ".tif")), o, n.pixels)
 		all = append(all, n)
 	}
 	return all
+}
+
+// writeRaster writes a raster of bytes, or of uint16.
+func writeRaster(t *testing.T, path string, o tog.Options, samples []byte) {
+	t.Helper()
+	if o.DType == chunk.Uint16 {
+		wide := make([]byte, 2*len(samples))
+		for i, v := range samples {
+			wide[2*i] = v
+		}
+		samples = wide
+	}
+	var b bytes.Buffer
+	o.Tile = 16
+	err := tog.Write(&b, samples, o)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o777)
+	}
+	if err == nil {
+		err = os.WriteFile(path, b.Bytes(), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestWeightsAreCounts: cells have as many pixels as a slow count finds: valid in a band or, of classes, in the first.
@@ -102,6 +126,115 @@ func TestClassesWithoutPixels(t *testing.T) {
 	}
 }
 
+// inParts measures each sample by itself, and merges what was written of the parts.
+func inParts(t *testing.T, s loader.Spec, o loader.Options) (*stats.Report, error) {
+	extent, err := survey.Measurable(t.Context(), s, o)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := survey.StatsPart(t.Context(), s, o, &survey.Share{Of: extent}, nil)
+	for i := int64(0); i < extent.Rows && err == nil; i++ {
+		var part *survey.Part
+		part, err = survey.StatsPart(t.Context(), s, o, &survey.Share{Of: extent, First: i, Count: 1}, nil)
+		var b bytes.Buffer
+		if err == nil {
+			err = whole.Write(&b)
+		}
+		if err == nil {
+			whole, err = survey.ReadPart(&b)
+		}
+		if err == nil {
+			err = whole.Merge(part)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, wrong := range []survey.Share{{Of: extent, First: -1}, {Of: extent, Count: -1},
+		{Of: extent, First: 1, Count: extent.Rows}, {Of: survey.Extent{Rows: extent.Rows}}} {
+		if _, err := survey.StatsPart(t.Context(), s, o, &wrong, nil); err == nil {
+			t.Errorf("%+v is measured", wrong)
+		}
+	}
+	return whole.Report(s.WithDefaults().Fields), nil
+}
+
+// TestPartsThatDoNotFit: parts of other fields, or of negative numbers, are refused.
+func TestPartsThatDoNotFit(t *testing.T) {
+	part := func(names []string, bands int) *survey.Part {
+		p, err := moments.NewField(chunk.Uint8, bands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &survey.Part{Fields: []survey.PartField{{Name: names[0], Bands: names[1:], Stats: p}}}
+	}
+	mine := part([]string{"a", "x"}, 1)
+	for name, other := range map[string]*survey.Part{"none": {}, "of another name": part([]string{"b", "x"}, 1),
+		"of other bands": part([]string{"a", "y"}, 1), "of more bands": part([]string{"a", "x"}, 2)} {
+		if err := mine.Merge(other); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("fields %s: %v", name, err)
+		}
+	}
+	for _, p := range []survey.Part{{Samples: -1}, {Skipped: -1}} {
+		if err := p.Write(io.Discard); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// TestStacks: bands of a stack, of files of several dtypes, are measured and counted by their columns.
+func TestStacks(t *testing.T) {
+	dir, counts := t.TempDir(), map[string]int{}
+	table := "red,nir\n"
+	rnd := rand.New(rand.NewPCG(10, 11))
+	for row := range 2 {
+		for column, dtype := range map[string]chunk.DType{"red": chunk.Uint8, "nir": chunk.Uint16} {
+			samples := make([]byte, 20*30)
+			for i := range samples {
+				samples[i] = byte(1 + rnd.IntN(4))
+				counts[fmt.Sprint(column, samples[i])]++
+				counts[column] += int(samples[i])
+			}
+			o := tog.Options{Shape: [3]int{1, 20, 30}, DType: dtype}
+			writeRaster(t, filepath.Join(dir, fmt.Sprint(column, row, ".tif")), o, samples)
+		}
+		table += fmt.Sprintf("red%d.tif,nir%d.tif\n", row, row)
+	}
+	source := filepath.Join(dir, "t.csv")
+	if err := os.WriteFile(source, []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range [][]string{{"red"}, {"nir"}, {"nir", "red"}, {"red", "nir"}} {
+		field := loader.Field{Name: "image", Columns: []string{"red", "nir"}}
+		for _, column := range columns {
+			field.Bands = append(field.Bands, slices.Index(field.Columns, column))
+		}
+		s := loader.Spec{Source: source, BatchSize: 1, Fields: []loader.Field{field}}
+		report, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, band := range report.Fields["image"].Bands {
+			if band.Name != columns[k] || *band.Mean != float64(counts[columns[k]])/1200 {
+				t.Errorf("%q: %s has the mean %v, want %v", columns, band.Name, *band.Mean, counts[columns[k]])
+			}
+		}
+		var b bytes.Buffer
+		err = survey.Weights(t.Context(), &b, s, loader.Options{},
+			survey.WeightOptions{Classes: []float64{3}, Cell: 30}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for cell := range slices.Chunk(b.Bytes()[b.Len()-8:], 4) {
+			sum += int(binary.LittleEndian.Uint32(cell))
+		}
+		if want := counts[columns[0]+"3"]; sum != want {
+			t.Errorf("%q: %d pixels of class 3, want %d", columns, sum, want)
+		}
+	}
+}
+
 // TestStatsAreCounts: means, extremes and missing pixels are those of a slow pass, in whole files and in strips; parts
 // of the samples merge to them. A file that cannot be read is left out, if the spec says so.
 func TestStatsAreCounts(t *testing.T) {
@@ -122,6 +255,10 @@ func TestStatsAreCounts(t *testing.T) {
 			report, err := survey.Stats(t.Context(), s, loader.Options{MaxChunkBytes: limit}, nil)
 			if err != nil {
 				t.Fatal(limit, err)
+			}
+			if again, err := inParts(t, s, loader.Options{MaxChunkBytes: limit}); err != nil ||
+				!reflect.DeepEqual(again, report) {
+				t.Errorf("in parts: %+v, want %+v: %v", again, report, err)
 			}
 			if report.Samples != 3 || report.Skipped != map[bool]int64{true: 1}[bad] {
 				t.Errorf("%d samples, %d skipped", report.Samples, report.Skipped)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"math/bits"
 	"path/filepath"
 	"slices"
@@ -455,7 +456,7 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 	}
 	// A forged size may overflow int64; then DecodedBytes stays 0.
 	hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width), uint64(x.Bands)*uint64(x.DType.Size()))
-	if hi == 0 && decoded <= 1<<63-1 {
+	if hi == 0 && decoded <= math.MaxInt64 {
 		info.DecodedBytes = int64(decoded)
 	}
 	if x.NoData != nil {

@@ -1,9 +1,11 @@
 package survey_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -269,5 +272,64 @@ func TestInspectMasks(t *testing.T) {
 		if *m != w {
 			t.Errorf("%s: %+v, want %+v", name, *m, w)
 		}
+	}
+}
+
+// failing is an opener of local files, but of those whose names end in what.
+type failing struct {
+	*openers.Mux
+	what string
+}
+
+var errNetwork = errors.New("the network is down")
+
+func (f failing) Open(ctx context.Context, name string) (source.Reader, error) {
+	if strings.HasSuffix(name, f.what) {
+		return nil, errNetwork
+	}
+	return f.Mux.Open(ctx, name)
+}
+
+// TestDescribeFailing: where a file, or one beside it, cannot be reached, nothing is described.
+func TestDescribeFailing(t *testing.T) {
+	for what, raster := range map[string]string{".tif": "pam.tif", ".xml": "pam.tif", ".msk": "mask.tif",
+		".ovr": "pam.tif"} {
+		o := loader.Options{Opener: failing{&openers.Mux{Files: &openers.Files{}}, what}}
+		info, err := survey.Describe(t.Context(), filepath.Join(corpus.Testdata(t), "beside", raster), nil, o)
+		if !errors.Is(err, errNetwork) {
+			t.Errorf("%s: %+v, %v", what, info, err)
+		}
+	}
+	geo, dir := filepath.Join(corpus.Testdata(t), "masks", "tog.tif"), t.TempDir()
+	b, err := os.ReadFile(geo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var infos [2]*survey.FileInfo // a file beside that says nothing changes nothing
+	for i, beside := range []string{"", "<PAMDataset></PAMDataset>"} {
+		copied := filepath.Join(dir, "x.tif")
+		err := os.WriteFile(copied, b, 0o600)
+		if err == nil && beside != "" {
+			err = os.WriteFile(copied+".aux.xml", []byte(beside), 0o600)
+		}
+		info, described := survey.Describe(t.Context(), copied, nil, loader.Options{})
+		if err := errors.Join(err, described); err != nil {
+			t.Fatal(err)
+		}
+		infos[i] = info.(*survey.FileInfo)
+	}
+	if !reflect.DeepEqual(infos[0].TIFF, infos[1].TIFF) || len(infos[1].Beside) != 1 {
+		t.Errorf("%+v with a file beside, %+v without", infos[1].TIFF, infos[0].TIFF)
+	}
+	raster, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "beside", "pam.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(named, raster, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := survey.Inspect(t.Context(), named, loader.Options{}); err != nil || info.Kind != "tiff" {
+		t.Errorf("a TIFF named .csv: %+v, %v", info, err)
 	}
 }

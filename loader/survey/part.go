@@ -88,12 +88,12 @@ func (f *PartField) other(dtype chunk.DType) *moments.Field {
 
 // merge adds the samples of o, whose rasters may have other dtypes.
 func (f *PartField) merge(o *moments.Field) error {
-	if mine := f.other(o.DType()); mine != nil {
-		return mine.Merge(o)
-	}
 	if o.Bands() != f.Stats.Bands() {
 		return fault.New(fault.Corrupt, "part", fault.NoOffset, "the field %q has %d bands, and in others %d", f.Name,
 			o.Bands(), f.Stats.Bands())
+	}
+	if mine := f.other(o.DType()); mine != nil {
+		return mine.Merge(o)
 	}
 	added, err := moments.NewField(o.DType(), o.Bands())
 	if err == nil {
