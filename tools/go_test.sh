@@ -30,7 +30,7 @@ export CGO_CFLAGS=${CGO_CFLAGS:--Og}
 
 # Packages with assembly or unsafe and a twin in plain Go, and those that read or write pixels by them. Arrays of TileDB
 # reach them by their filters.
-pixels=(./format/{chunk,codec/geozl/...,codec/openzl,codec/openzl/internal/kernel} ./einops ./stats/moments ./rumi ./tiff
+pixels=(./format/{chunk,picture,codec/geozl/...,codec/openzl,codec/openzl/internal/kernel} ./einops ./stats/moments ./rumi ./tiff
   ./store/tiledb/filter ./internal/{cast,inflate,kernel,planes,scan} ./grpc/payload)
 # The package with a twin in C, whose tests compare both on whole, broken and hostile frames, and those that read pieces
 # and whole tiles by it. `make soak-go` tests the others.

@@ -217,7 +217,7 @@ func (d *pngDecoder) pixels(dst []byte, h *pngHeader) error {
 			if direct {
 				line = target[:size]
 			}
-			if !kernel.Unfilter(line, raw[1:1+size], up, step, raw[0]) {
+			if !unfilter(line, raw[1:1+size], up, step, raw[0]) {
 				return badPNG("filter %d of row %d", raw[0], p.y+row*p.stepY)
 			}
 			raw, up = raw[1+size:], line

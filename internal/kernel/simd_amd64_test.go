@@ -20,7 +20,6 @@ func TestWithoutVectors(t *testing.T) {
 	t.Run("store", TestStoreAndCopyAndRepeat)
 	t.Run("clip", TestClip)
 	t.Run("valid", TestValidAgainstHit)
-	t.Run("filters", TestUnfilterAgainstTheSpecification)
 	hasAVX2 = avx2
 	t.Run("rows", TestRowsAgainstTheTwin)
 }

@@ -1,4 +1,6 @@
-package kernel
+package picture
+
+import "github.com/chaski-eo/chaski/internal/kernel"
 
 // Filters of PNG (PNG Specification, third edition, section 9.2): what a byte is the difference to.
 const (
@@ -9,15 +11,15 @@ const (
 	filterPaeth   = 4 // the one of both and of the byte before the one above that is nearest to left + up - corner
 )
 
-// Unfilter undoes a filter of PNG on a row, whose pixels have size bytes: in becomes out, and up is the row above. All
+// unfilter undoes a filter of PNG on a row, whose pixels have size bytes: in becomes out, and up is the row above. All
 // have one length, of whole pixels or with a size of 1, and do not overlap. It returns false for an unknown filter.
-func Unfilter(out, in, up []byte, size int, filter byte) bool {
+func unfilter(out, in, up []byte, size int, filter byte) bool {
 	switch filter {
 	case filterNone:
 		copy(out, in)
 	case filterSub:
 		copy(out, in)
-		undoRow(out, 1, size)
+		kernel.UndoHorizontal(out, max(len(out), 1), 1, size)
 	case filterUp:
 		done := addSIMD(out, in, up)
 		add(out[done:], in[done:], up[done:])

@@ -1,7 +1,8 @@
-package kernel
+package picture
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/chaski-eo/chaski/tools/testkit/guard"
@@ -44,7 +45,7 @@ func slowUnfilter(in, up []byte, size int, filter byte) []byte {
 // specification says, and touches nothing beside the rows.
 func TestUnfilterAgainstTheSpecification(t *testing.T) {
 	guard.Faults(t)
-	r := rng()
+	r := rand.New(rand.NewPCG(1, 2))
 	outs, ins, ups := guard.New(t, 4096), guard.New(t, 4096), guard.New(t, 4096)
 	for size := 1; size <= 8; size++ {
 		for pixels := range 140 {
@@ -56,7 +57,7 @@ func TestUnfilterAgainstTheSpecification(t *testing.T) {
 				for i := range in {
 					in[i], up[i], out[i] = byte(r.Uint32N(most)), byte(r.Uint32N(most)), 0xee
 				}
-				if !Unfilter(out, in, up, size, filter) {
+				if !unfilter(out, in, up, size, filter) {
 					t.Fatal("unknown")
 				}
 				if want := slowUnfilter(in, up, size, filter); !bytes.Equal(out, want) {
@@ -65,7 +66,7 @@ func TestUnfilterAgainstTheSpecification(t *testing.T) {
 			}
 		}
 	}
-	if Unfilter(nil, nil, nil, 1, 5) {
+	if unfilter(nil, nil, nil, 1, 5) {
 		t.Error("filter 5 is known")
 	}
 }

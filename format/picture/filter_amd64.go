@@ -1,6 +1,10 @@
 //go:build !purego && !twins
 
-package kernel
+package picture
+
+import "golang.org/x/sys/cpu"
+
+var hasAVX2 = cpu.X86.HasAVX2
 
 // filterLoad is how many bytes of a pixel the loops below load and store: its own, and bytes of the next pixels,
 // which come later.
@@ -17,11 +21,12 @@ func filterPixels(out, in, up []byte, size int) int {
 }
 
 func addSIMD(out, in, up []byte) int {
-	count := inBlocks(len(out), 32, hasAVX2)
-	if count > 0 {
-		_, _ = in[count-1], up[count-1]
-		addAVX2(&out[0], &in[0], &up[0], count)
+	count := len(out) &^ 31
+	if !hasAVX2 || count == 0 {
+		return 0
 	}
+	_, _ = in[count-1], up[count-1]
+	addAVX2(&out[0], &in[0], &up[0], count)
 	return count
 }
 
