@@ -20,6 +20,7 @@ import (
 	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
 	_ "github.com/chaski-eo/chaski/loader/vectors"
 	_ "github.com/chaski-eo/chaski/rumi"
+	_ "github.com/chaski-eo/chaski/source/archive"        // members of ZIPs
 	_ "github.com/chaski-eo/chaski/store/catalog/virtual" // VRT
 	_ "github.com/chaski-eo/chaski/tiff"
 )

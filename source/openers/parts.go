@@ -3,8 +3,7 @@ package openers
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
+	"iter"
 	"strings"
 	"time"
 
@@ -41,15 +40,16 @@ func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r 
 	return r, nil
 }
 
-// partReader returns a reader of size bytes of r from offset off on, of a member unless of is nil. It is Timed
-// if r is. It closes r if it fails.
-func partReader(r source.Reader, off, size int64, of *zipMember) (source.Reader, error) {
+// partReader returns a reader of size bytes of r from offset off on or, unless content is nil, of what content makes of
+// them. It is Timed if r is. It closes r if it fails.
+func partReader(r source.Reader, off, size int64, content func(source.Reader) source.Reader) (
+	source.Reader, error) {
 	reader, err := source.SectionOf(r, off, size)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if of != nil {
-		reader = &memberReader{Reader: reader, member: of}
+	if content != nil {
+		reader = content(reader)
 	}
 	if t, ok := r.(source.Timed); ok {
 		return &timedPart{reader, t}, nil
@@ -73,17 +73,43 @@ func (p *timedPart) ETag() string { return source.ETag(p.Reader) }
 // Place implements Placed.
 func (p *timedPart) Place() (object any, off int64) { return source.Place(p.Reader) }
 
+// Archive reads ZIPs and tars, whose file open opens by the rules of an opener.
+type Archive struct {
+	// Member opens an archive and finds the member of a part. The ETag of the archive is empty if it is not known.
+	Member func(ctx context.Context, p *source.Part, open Opening, etag string) (source.Reader, Member, error)
+	// List opens an archive, and lists its members in the order of their paths.
+	List func(ctx context.Context, p *source.Part, open Opening) (source.Reader, iter.Seq[source.Entry], error)
+}
+
+// Opening opens a file of which something is known.
+type Opening func(k source.Known) (source.Reader, error)
+
+// Member is where the bytes of a member lie in its archive. Content makes a reader of its content from one of these.
+type Member struct {
+	Off, Size int64
+	Content   func(stored source.Reader) source.Reader
+}
+
+var archive Archive
+
+// RegisterArchive makes all openers read archives. Package source/archive calls it in its init function.
+func RegisterArchive(a Archive) { archive = a }
+
+func errNoArchives() error {
+	return fault.NotImported("member", "reads members of ZIPs and tars", "source/archive")
+}
+
 // openMember opens a member of an archive.
 func openMember(ctx context.Context, o router, p *source.Part, k source.Known) (source.Reader, error) {
-	file, archive, err := openArchive(ctx, o, p, k.ETag)
+	if archive.Member == nil {
+		return nil, errNoArchives()
+	}
+	open := func(k source.Known) (source.Reader, error) { return openPath(ctx, o, p.File, k) }
+	file, member, err := archive.Member(ctx, p, open, k.ETag)
 	if err != nil {
 		return nil, err
 	}
-	member, off, err := archive.find(ctx, file, p.Member)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return partReader(file, off, member.Size, member)
+	return partReader(file, member.Off, member.Size, member.Content)
 }
 
 // listPart calls each for the members of an archive below a directory.
@@ -91,7 +117,11 @@ func listPart(ctx context.Context, o router, p *source.Part, each func(source.En
 	if !p.Archive() {
 		return noListing(p.Text)
 	}
-	file, archive, err := openArchive(ctx, o, p, "")
+	if archive.List == nil {
+		return fault.WithFile(errNoArchives(), p.Text)
+	}
+	open := func(k source.Known) (source.Reader, error) { return openPath(ctx, o, p.File, k) }
+	file, entries, err := archive.List(ctx, p, open)
 	if err != nil {
 		return fault.WithFile(err, p.Text)
 	}
@@ -99,13 +129,13 @@ func listPart(ctx context.Context, o router, p *source.Part, each func(source.En
 	if p.Member != "" {
 		prefix = p.Member + "/"
 	}
-	for _, name := range slices.Sorted(maps.Keys(archive.members)) {
-		path, inside := strings.CutPrefix(name, prefix)
+	for e := range entries {
+		path, inside := strings.CutPrefix(e.Path, prefix)
 		if !inside || path == "" {
 			continue
 		}
-		entry := source.Entry{Path: path, Size: archive.members[name].Bytes, ETag: source.ETag(file)}
-		if err = each(entry); err != nil {
+		e.Path = path
+		if err = each(e); err != nil {
 			break
 		}
 	}

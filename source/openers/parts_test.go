@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	_ "github.com/chaski-eo/chaski/source/archive"
 	"github.com/chaski-eo/chaski/source/openers"
 )
 

@@ -3,7 +3,6 @@ package openers_test
 import (
 	"archive/tar"
 	"bytes"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -112,39 +111,3 @@ func TestTarsThatAreNotRead(t *testing.T) {
 		t.Errorf("a remote one: %v", err)
 	}
 }
-
-// FuzzTar reads tars of any bytes. Members have the bytes that package tar reads one after the other.
-func FuzzTar(f *testing.F) {
-	for _, format := range []tar.Format{tar.FormatGNU, tar.FormatPAX} {
-		b := tarred(f, format, []tar.Header{{Name: strings.Repeat("a", 120)}, {Name: "a"}}, "hello", "bee")
-		f.Add(b)
-		f.Add(b[:len(b)-1100])
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		members, err := openers.TarMembers(t.Context(), &object{all: &objects{}, b: b})
-		if err != nil && fault.KindOf(err) == 0 {
-			t.Fatalf("an error without a kind: %v", err)
-		}
-		want := map[string]string{}
-		for archive := tar.NewReader(onlyReader{bytes.NewReader(b)}); err == nil; {
-			header, failed := archive.Next()
-			if failed != nil {
-				break
-			}
-			if content, _ := io.ReadAll(archive); header.Typeflag == tar.TypeReg {
-				want[strings.TrimPrefix(header.Name, "./")] = string(content)
-			}
-		}
-		if len(members) != len(want) {
-			t.Fatalf("%d members, want %d", len(members), len(want))
-		}
-		for name, span := range members {
-			if got := string(b[span[0] : span[0]+span[1]]); got != want[name] {
-				t.Errorf("%q: %q, want %q", name, got, want[name])
-			}
-		}
-	})
-}
-
-// onlyReader hides the methods with which package tar seeks.
-type onlyReader struct{ io.Reader }

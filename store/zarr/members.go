@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	_ "github.com/chaski-eo/chaski/source/archive" // stores may be ZIPs
 	"github.com/chaski-eo/chaski/source/openers"
 )
 

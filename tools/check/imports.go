@@ -48,8 +48,9 @@ var light = map[string][]string{
 	"grpc/client": {"source", "format/chunk", "format/tables", "format/codec", "tiff", "rumi", "format/picture",
 		"store"},
 	// A program imports the formats that it reads, or loader/formats.
-	"loader": {"source/diskcache", "internal/durable", "format/picture", "format/codec", "format/tables/text",
-		"format/tables/wkb", "rumi", "loader/ground", "loader/vectors", "store/catalog/virtual", kinds},
+	"loader": {"source/archive", "source/diskcache", "internal/durable", "format/picture", "format/codec",
+		"format/tables/text", "format/tables/wkb", "rumi", "loader/ground", "loader/vectors", "store/catalog/virtual",
+		kinds},
 	// It is data and checks.
 	"loader/spec": {"source", "format/tables", "tiff", "rumi", "store"},
 	// It reads what a source.Reader gives, and makes no plans for loading.

@@ -1,4 +1,5 @@
-package openers
+// Package archive makes a program read members of ZIPs and tars. Package loader/formats imports it.
+package archive
 
 import (
 	"archive/zip"
@@ -6,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -15,8 +17,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/inflate"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/zipdir"
 )
+
+func init() { openers.RegisterArchive(openers.Archive{Member: member, List: list}) }
 
 // zipDirectory is the directory of a ZIP, or of a tar as if it were one.
 type zipDirectory struct {
@@ -48,21 +53,20 @@ func archiveKey(name, version string, size int64) string {
 
 // openArchive opens an archive and returns its directory. If the tag is known and the directory is kept, opening costs
 // no request where the opener supports that.
-func openArchive(ctx context.Context, o router, part *source.Part,
+func openArchive(ctx context.Context, part *source.Part, open openers.Opening,
 	etag string) (r source.Reader, a *zipDirectory, err error) {
-	p := part.File
-	name := p.Name
+	name := part.File.Name
 	if part.Tar && source.IsRemote(source.FileOf(name)) {
 		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "tar", fault.NoOffset,
 			"its headers lie between its members, each of which would be a request: download it"), name)
 	}
 	if etag != "" {
 		if a, ok := archives.Get(archiveKey(name, etag, 0)); ok {
-			r, err = openPath(ctx, o, p, source.Known{Size: a.size, ETag: etag})
+			r, err = open(source.Known{Size: a.size, ETag: etag})
 			return r, a, err
 		}
 	}
-	if r, err = openPath(ctx, o, p, source.Known{}); err != nil {
+	if r, err = open(source.Known{}); err != nil {
 		return nil, nil, err
 	}
 	version := source.ETag(r)
@@ -86,6 +90,36 @@ func openArchive(ctx context.Context, o router, part *source.Part,
 	}
 	archives.Add(key, a, a.cost())
 	return r, a, nil
+}
+
+// member implements openers.Archive.
+func member(ctx context.Context, p *source.Part, open openers.Opening, etag string) (
+	file source.Reader, part openers.Member, err error) {
+	file, archive, err := openArchive(ctx, p, open, etag)
+	if err != nil {
+		return nil, part, err
+	}
+	found, off, err := archive.find(ctx, file, p.Member)
+	if err != nil {
+		return nil, part, errors.Join(err, file.Close())
+	}
+	content := func(stored source.Reader) source.Reader { return &memberReader{Reader: stored, member: found} }
+	return file, openers.Member{Off: off, Size: found.Size, Content: content}, nil
+}
+
+// list implements openers.Archive.
+func list(ctx context.Context, p *source.Part, open openers.Opening) (source.Reader, iter.Seq[source.Entry], error) {
+	file, archive, err := openArchive(ctx, p, open, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, func(yield func(source.Entry) bool) {
+		for _, path := range slices.Sorted(maps.Keys(archive.members)) {
+			if !yield(source.Entry{Path: path, Size: archive.members[path].Bytes, ETag: source.ETag(file)}) {
+				return
+			}
+		}
+	}, nil
 }
 
 // cost estimates the memory of a directory.
@@ -151,7 +185,7 @@ func (a *zipDirectory) find(ctx context.Context, r source.Reader,
 	case found == nil && name == "":
 		return cannot(fault.Unsupported, "it has %d members: name one", len(a.members))
 	case found == nil:
-		return cannot(fault.NotFound, "no such member in the archive, which has %s",
+		return cannot(fault.NotFound, "no such member in the ZIP, which has %s",
 			fault.Names(slices.Sorted(maps.Keys(a.members))))
 	case found.Encrypted:
 		return cannot(fault.Unsupported, "it is encrypted")

@@ -1,4 +1,4 @@
-package openers
+package archive
 
 import (
 	"archive/tar"
