@@ -134,6 +134,10 @@ func TestHeadersOfChipsAreReadOnce(t *testing.T) {
 	}
 }
 
+// patience is how long a request waits for others. Those that the next batch needs may be the last of their prefetch:
+// no others come before they are answered. The client gives up after 10 s.
+const patience = 2 * time.Second
+
 // crowd holds requests back until n of them are there at a time.
 type crowd struct {
 	n, now atomic.Int64 // n is 0 for none
@@ -151,7 +155,7 @@ func (c *crowd) wait() {
 	defer c.now.Add(-1)
 	select {
 	case <-c.met:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 	}
 }
 
