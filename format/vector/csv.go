@@ -248,8 +248,12 @@ func (l *labels) shapeOf(t *table, record []string) (coordForm, error) {
 }
 
 // startsAndLengths adds a mask of runs, each of which is the number of its first pixel, from 1 on, and its length.
-// Pixels are numbered from top to bottom, column after column, of an image whose height the file does not say.
+// Pixels are numbered from top to bottom, column after column, of an image whose height the file does not say. Kaggle's
+// oldest files have -1 for an image without a mask.
 func (l *labels) startsAndLengths(text string) (coordForm, error) {
+	if text == "-1" {
+		return noForm, nil
+	}
 	list, err := numbers(strings.Fields(text))
 	const last = 1 << 48 // of an image of side by side pixels; its number is exact as a float64
 	if err != nil {

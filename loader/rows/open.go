@@ -307,8 +307,8 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *
 // arrays returns the kind of arrays whose dimensions and times may be named.
 func arrays() *store.Kind { return store.Find(func(k *store.Kind) bool { return k.Times }) }
 
-// catalogOptions returns how tables of a subset are opened: with its columns and more.
-func catalogOptions(s *spec.Subset, more []string, o resources.Options) catalog.Options {
+// CatalogOptions returns how tables of a subset are opened: with its columns and more.
+func CatalogOptions(s *spec.Subset, more []string, o resources.Options) catalog.Options {
 	parts := inBraces(s.Columns())
 	return catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
@@ -344,7 +344,7 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	for i, field := range from {
 		fields[i] = CatalogSource(field)
 	}
-	options := catalogOptions(&src.Subset, moreColumns(src, from), o)
+	options := CatalogOptions(&src.Subset, moreColumns(src, from), o)
 	options.DropIncomplete, options.Dims = src.Missing == spec.MissingDrop, src.Dims
 	table, err := catalog.Open(ctx, src.Source, fields, options)
 	if err != nil {

@@ -53,7 +53,7 @@ func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []
 				made.fields[i], sources = len(sources), append(sources, place)
 			}
 		}
-		made.table, err = catalog.Open(ctx, table.Path, sources, catalogOptions(s, more, o))
+		made.table, err = catalog.Open(ctx, table.Path, sources, CatalogOptions(s, more, o))
 		if err != nil {
 			return nil, errors.Join(InPart(err, "tables"), closeSides(sides))
 		}

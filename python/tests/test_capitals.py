@@ -34,3 +34,13 @@ def test_the_error_names_them(tmp_path, binary, mine, other) -> None:
         assert len(next(iter(run))["image"]) == 2
     with pytest.raises(chaski.errors.NotFoundError, match="no raster file matches"):
         chaski.load(tmp_path / "*.tiff", batch_size=2)
+
+
+@pytest.mark.parametrize("mine, other", [("geojson", "GEOJSON"), ("XML", "xml")])
+def test_of_labels(tmp_path, binary, mine, other) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / f"labels/0.{other}").touch()
+    np.save(tmp_path / "0.npy", np.zeros((1, 4, 4), np.uint8))
+    fields = {"image": "{id}.npy", "y": chaski.Vector(f"labels/{{id}}.{mine}")}
+    with pytest.raises(chaski.errors.NotFoundError, match=f'"labels/0.{other}" does: write its'):
+        chaski.load(tmp_path, fields=fields, batch_size=1)

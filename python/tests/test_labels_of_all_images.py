@@ -78,9 +78,12 @@ def runs_of(mask: np.ndarray) -> str:
     return " ".join(f"{p[0]} {len(p)}" for p in parts if len(p))
 
 
-@pytest.mark.parametrize("head", ["ImageId,EncodedPixels", "id,rle_mask", "img;rle"])
-def test_masks_of_runs(data, tmp_path, binary, head) -> None:
-    """Kaggle's: a line is an object, and an image without objects has an empty one."""
+@pytest.mark.parametrize(
+    "head, none",
+    [("ImageId,EncodedPixels", ""), ("id,rle_mask", "-1"), ("img;rle", "")],
+)
+def test_masks_of_runs(data, tmp_path, binary, head, none) -> None:
+    """Kaggle's: a line is an object, and an image without objects has an empty one, or -1."""
     separator = ";" if ";" in head else ","
     masks: list[list[np.ndarray]] = []
     lines = [head]
@@ -91,7 +94,7 @@ def test_masks_of_runs(data, tmp_path, binary, head) -> None:
             some[1][:, -1] = True  # the last pixel is in one
         masks.append(some)
         name = f"pan_{k}.png" if k % 2 else f"pan_{k}"
-        lines += [f"{name}{separator}{runs_of(m)}" for m in some] or [f"{name}{separator}"]
+        lines += [f"{name}{separator}{runs_of(m)}" for m in some] or [f"{name}{separator}{none}"]
     path = tmp_path / "runs.csv"
     path.write_text("\n".join(lines) + "\n")
     drawn = read(data, chaski.Vector(path))

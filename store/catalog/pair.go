@@ -454,6 +454,10 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 		paths, sizes = append(paths, arrayOf(found.Path(k), s.array)), append(sizes, found.Sizes[k])
 	}
 	if len(paths) == 0 {
+		all := columns.Paths(found.Paths)
+		if other, err := t.otherCase(ctx, strings.TrimPrefix(text, folder), all, 0); err != nil || other != "" {
+			return cmp.Or(err, endsOtherwise(s, folder+other))
+		}
 		return noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
 	}
 	t.fields[i].main = columns.Map(columns.Paths(append(paths, "")), func(_ int64, c columns.Cell) columns.Cell {
@@ -516,9 +520,8 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 			return listing.NotRead(s.Pattern)
 		}
 		way := ""
-		if other, err := t.otherCase(ctx, s, uris, shared); err != nil || other != "" {
-			return cmp.Or(err, noField(s, fault.NotFound,
-				"no file matches the pattern %q, but %q does: write its ending", s.Pattern, other))
+		if other, err := t.otherCase(ctx, s.Pattern, uris, shared); err != nil || other != "" {
+			return cmp.Or(err, endsOtherwise(s, other))
 		}
 		if len(m.pattern.Names()) > 1 || m.pattern.Stars() {
 			way = ": names and * stand for text without slashes here, and **/ for folders"
@@ -528,9 +531,15 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 	return nil
 }
 
-// otherCase returns a file that the pattern of a field matches but for capitals of its ending, or "".
-func (t *Table) otherCase(ctx context.Context, s Source, uris *columns.Column, shared int) (found string, err error) {
-	other := listing.OtherCase(s.Pattern)
+// endsOtherwise returns the error for a pattern that matches a file but for capitals of its ending.
+func endsOtherwise(s Source, file string) error {
+	return noField(s, fault.NotFound, "no file matches the pattern %q, but %q does: write its ending", s.Pattern, file)
+}
+
+// otherCase returns a file that a pattern matches but for capitals of its ending, or "".
+func (t *Table) otherCase(ctx context.Context, pattern string, uris *columns.Column, shared int) (found string,
+	err error) {
+	other := listing.OtherCase(pattern)
 	patterns, err := listing.ParsePatterns([]string{other})
 	if other == "" || err != nil {
 		return "", nil

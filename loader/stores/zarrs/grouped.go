@@ -55,9 +55,9 @@ func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source,
 		}
 		sources = append(sources, source)
 	}
-	d.paths, err = catalog.OfArrays(ctx, src.Source, paths, sources,
-		catalog.Options{Opener: o.Opener, Roots: o.Roots, DropIncomplete: src.Missing == spec.MissingDrop})
-	if err != nil {
+	options := rows.CatalogOptions(&src.Subset, nil, o)
+	options.DropIncomplete = src.Missing == spec.MissingDrop
+	if d.paths, err = catalog.OfArrays(ctx, src.Source, paths, sources, options); err != nil {
 		return nil, err
 	}
 	rows.WarnDropped(d.paths, src.Source, "no array", o)
