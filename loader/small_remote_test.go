@@ -20,8 +20,10 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -66,11 +68,15 @@ func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 	path := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n1.taco")
 	fields := []loader.Field{{Name: "a", Column: "hrf", DType: "native"}}
 	window := loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 64} // the chips are of several sizes
-	for scheme, p := range farContainers(t, path) {
-		before := p.requests()
-		n, got := chipsOf(t, loader.Options{Opener: p.opener}, p.uri, window, fields...)
-		requests := p.requests() - before
-		t.Logf("%s: %d requests, %d bytes for %d chips", scheme, requests, p.opener.Stats().Bytes, n)
+	container, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scheme, p := range far.Places(t, filepath.Base(path), container, remote.Options{}) {
+		p.Asked()
+		n, got := chipsOf(t, loader.Options{Opener: p.Opener}, p.URI, window, fields...)
+		requests := int64(len(p.Asked()))
+		t.Logf("%s: %d requests, %d bytes for %d chips", scheme, requests, p.Opener.Stats().Bytes, n)
 		_, want := chipsOf(t, near, path, window, fields...)
 		if got != want || n != 4 {
 			t.Errorf("%s: %d other chips", scheme, n)

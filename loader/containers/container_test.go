@@ -1,4 +1,4 @@
-package loader_test
+package containers_test
 
 import (
 	"bytes"
@@ -31,10 +31,6 @@ import (
 // The chips of testdata/coast are windows of testdata/demo/coast.tif, which is read by another way: it is
 // what pixels are compared with.
 const chipSide = 24
-
-func coast(t testing.TB, name string) string {
-	return filepath.Join(corpus.Testdata(t), "coast", name)
-}
 
 // sceneChips returns the pixels of chips as they are in the scene, and their labels.
 func sceneChips(t testing.TB, n int) (images [][]uint16, labels [][]byte) {
@@ -89,50 +85,6 @@ func coastSources(t testing.TB) map[string]loader.Spec {
 		"base path": {Source: moved, Container: specpkg.Container{BasePath: coast(t, "parts")}},
 		"folder":    {Source: coast(t, "coast_dir")},
 	}
-}
-
-// open opens an engine, and closes it when the test ends.
-func open(t testing.TB, spec loader.Spec, o loader.Options) (*loader.Engine, error) {
-	e, err := loader.Open(t.Context(), spec, o)
-	if err == nil {
-		t.Cleanup(func() {
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	return e, err
-}
-
-func mustOpen(t testing.TB, spec loader.Spec, o loader.Options) *loader.Engine {
-	t.Helper()
-	e, err := open(t, spec, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-// first returns the first batch of an epoch.
-func first(t testing.TB, e *loader.Engine) *batch.Batch {
-	t.Helper()
-	b, err := e.Start(t.Context(), steps.StepTicket(0, 0, e.Spec().BatchSize, 0, 1), false).Wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Release)
-	return b
-}
-
-// ranks returns the values of an integer field in a batch's valid rows.
-func ranks(b *batch.Batch, name string) []int {
-	out := []int{}
-	for i, v := range b.Valid {
-		if v {
-			out = append(out, int(int64(binary.LittleEndian.Uint64(b.Tensor(name).Data[8*i:]))))
-		}
-	}
-	return out
 }
 
 // TestContainersGiveTheScene: samples of a container, named in any way, have the pixels of the
@@ -212,11 +164,6 @@ func TestFlatContainers(t *testing.T) {
 			}
 		}
 	}
-}
-
-// condition makes a comparison.
-func condition(column, op, value string) loader.Condition {
-	return loader.Condition{Column: column, Op: op, Value: json.RawMessage(value)}
 }
 
 // TestContainerConditions: conditions leave the samples that follow from how the dataset was made.
