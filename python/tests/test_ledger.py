@@ -26,7 +26,7 @@ import chaski
 CHIP = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 BATCH, EPOCHS, CHIPS, BAD = 6, 2, 20, 3
 STEPS = -(-CHIPS // BATCH)
-HISTORIES = int(os.environ.get("CHASKI_SOAK_LEDGER", "5"))
+HISTORIES = int(os.environ.get("CHASKI_SOAK_LEDGER", "3"))
 FAULTS = "none", "gap", "twin", "leave", "again"
 
 
