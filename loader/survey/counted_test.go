@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,10 +16,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/stats/moments"
+	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // noise is a raster of two bands of small numbers, of which 0 is missing.
@@ -279,5 +283,137 @@ func TestStatsAreCounts(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestStatsOfSaidNodata: values that a field says are missing replace the file's, band by band; values in physical
+// units are scaled.
+func TestStatsOfSaidNodata(t *testing.T) {
+	dir := t.TempDir()
+	all := writeNoise(t, dir)
+	said := [][]spec.Float{{3}, {1, 4}}
+	s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{{Name: "image", NoData: said}}}
+	for _, limit := range []int{0, 1 << 10} {
+		report, err := survey.Stats(t.Context(), s, loader.Options{MaxChunkBytes: limit}, nil)
+		if err != nil {
+			t.Fatal(limit, err)
+		}
+		for b, band := range report.Fields["image"].Bands {
+			sum, valid, missing := 0, uint64(0), uint64(0)
+			for _, n := range all {
+				for _, v := range n.pixels[b*n.height*n.width:][:n.height*n.width] {
+					if slices.Contains(said[b], spec.Float(v)) {
+						missing++
+						continue
+					}
+					valid++
+					sum += int(v)
+				}
+			}
+			if *band.Mean != float64(sum)/float64(valid) || band.Count != valid || band.NoData != missing {
+				t.Errorf("band %d: %+v, want %d of %d, %d missing", b, band, sum, valid, missing)
+			}
+		}
+	}
+	s = loader.Spec{Source: filepath.Join(corpus.Testdata(t), "extras", "scaled.tif"), BatchSize: 1}
+	stored, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Fields = []loader.Field{{Name: "image", DType: "float32", Physical: true}}
+	physical, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, place := range [][2]float64{{0.0001, -0.1}, {2, 0}} { // see described.json
+		was, is := stored.Fields["image"].Bands[b], physical.Fields["image"].Bands[b]
+		want := *was.Mean*place[0] + place[1]
+		if math.Abs(*is.Mean-want) > 1e-6*math.Abs(want) || is.Count != was.Count || is.NoData != was.NoData {
+			t.Errorf("band %d: %+v, of %+v by %v", b, is, was, place)
+		}
+	}
+}
+
+// TestWeightsOfOtherGrids: cells are of pixels of the first raster, and count those of another one of half its
+// resolution, or of shapes drawn on it.
+func TestWeightsOfOtherGrids(t *testing.T) {
+	dir := t.TempDir()
+	geo := func(size float64) tiff.Geo {
+		return tiff.Geo{EPSG: 32630, Transform: [6]float64{5e5, size, 0, 4.6e6, 0, -size}, HasTransform: true}
+	}
+	rnd := rand.New(rand.NewPCG(14, 15))
+	masks := make([]byte, 20*16)
+	for i := range masks {
+		masks[i] = byte(rnd.IntN(3))
+	}
+	writeRaster(t, filepath.Join(dir, "image", "1.tif"), tog.Options{Shape: [3]int{1, 40, 32}, DType: chunk.Uint8,
+		Geo: geo(10)}, make([]byte, 40*32))
+	writeRaster(t, filepath.Join(dir, "mask", "1.tif"), tog.Options{Shape: [3]int{1, 20, 16}, DType: chunk.Uint8,
+		Geo: geo(20), NoData: "0"}, masks)
+	// Of the class "b" pixels 3 to 7 of the columns and 2 to 11 of the rows, of "a" one pixel.
+	square := func(kind string, left, top, right, bottom int) string {
+		return fmt.Sprintf(`{"type":"Feature","properties":{"kind":%q},"geometry":{"type":"Polygon","coordinates":`+
+			`[[[%[2]d,%[3]d],[%[4]d,%[3]d],[%[4]d,%[5]d],[%[2]d,%[5]d],[%[2]d,%[3]d]]]}}`,
+			kind, left, top, right, bottom)
+	}
+	shapes := `{"type":"FeatureCollection","crs":{"type":"name","properties":{"name":"EPSG:32630"}},"features":[` +
+		square("b", 500030, 4599980, 500080, 4599880) + "," + square("a", 500200, 4599700, 500210, 4599690) + "]}"
+	path := filepath.Join(dir, "shapes.geojson")
+	if err := os.WriteFile(path, []byte(shapes), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{{Name: "image", Pattern: "image/{id}.tif"},
+		{Name: "mask", Pattern: "mask/{id}.tif"},
+		{Name: "drawn", Vector: &spec.Vector{Path: path, Column: "kind"}}}}
+	drawn := func(y, x int) int {
+		switch {
+		case y >= 2 && y < 12 && x >= 3 && x < 8:
+			return 2
+		case y == 30 && x == 20:
+			return 1
+		}
+		return 0
+	}
+	mask := func(y, x int) int { return int(masks[y*16+x]) }
+	for _, c := range []struct {
+		field         string
+		classes       []float64
+		height, width int
+		value         func(y, x int) int
+	}{{"mask", nil, 20, 16, mask}, {"mask", []float64{2}, 20, 16, mask}, {"drawn", nil, 40, 32, drawn},
+		{"drawn", []float64{1}, 40, 32, drawn}, {"drawn", []float64{2}, 40, 32, drawn},
+		{"drawn", []float64{0, 2}, 40, 32, drawn}} {
+		var b bytes.Buffer
+		err := survey.Weights(t.Context(), &b, s, loader.Options{MaxChunkBytes: 1 << 9},
+			survey.WeightOptions{Field: c.field, Classes: c.classes, Cell: 5}, nil, nil)
+		if err != nil {
+			t.Fatal(c.field, c.classes, err)
+		}
+		const cell, down, across = 6, 7, 6 // whole pixels of both grids
+		want := make([]uint32, down*across)
+		for y := range c.height {
+			for x := range c.width {
+				v, ratio := c.value(y, x), 40/c.height
+				if slices.Contains(c.classes, float64(v)) || c.classes == nil && v != 0 {
+					want[y*ratio/cell*across+x*ratio/cell]++
+				}
+			}
+		}
+		got := b.Bytes()[b.Len()-4*len(want):]
+		for i, n := range want {
+			if found := binary.LittleEndian.Uint32(got[4*i:]); found != n {
+				t.Errorf("%s %v: cell %d has %d pixels, want %d", c.field, c.classes, i, found, n)
+			}
+		}
+	}
+	for _, o := range []survey.WeightOptions{{}, {Field: "none"}, {Field: "mask", Cell: -1},
+		{Field: "mask", Cell: spec.MaxWindow + 1}, {Field: "drawn", Classes: []float64{-1}}} {
+		if _, err := survey.WeightsExtent(t.Context(), s, loader.Options{}, o); err == nil {
+			t.Errorf("%+v is counted", o)
+		}
+	}
+	e, err := survey.WeightsExtent(t.Context(), s, loader.Options{}, survey.WeightOptions{Field: "mask"})
+	if err != nil || e.Rows != 1 {
+		t.Errorf("%+v, %v", e, err)
 	}
 }

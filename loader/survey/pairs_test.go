@@ -92,8 +92,17 @@ func TestPairs(t *testing.T) {
 	if err := (&survey.PairReport{}).Err(); err != nil {
 		t.Error(err)
 	}
-	// Weights are of rasters that lie on those of the first field.
 	s.Fields[1].Ground = ""
+	for row := range rows {
+		if err := os.Truncate(filepath.Join(dir, "image", fmt.Sprintf("%02d.tif", row)), 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := survey.Pairs(t.Context(), s, loader.Options{}, survey.PairOptions{})
+	if fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("of no raster that can be read: %+v, %v", r, err)
+	}
+	// Weights are of rasters that lie on those of the first field.
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +110,7 @@ func TestPairs(t *testing.T) {
 		write(row, "image", 0, true)
 		write(row, "a", float64(640*row), true)
 	}
-	err := survey.Weights(t.Context(), io.Discard, s, loader.Options{}, survey.WeightOptions{Field: "a"}, nil, nil)
+	err = survey.Weights(t.Context(), io.Discard, s, loader.Options{}, survey.WeightOptions{Field: "a"}, nil, nil)
 	if fault.KindOf(err) != fault.Misplaced {
 		t.Errorf("weights of misplaced rasters: %v", err)
 	}
