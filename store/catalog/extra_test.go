@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -135,6 +137,62 @@ func TestTimeUnits(t *testing.T) {
 		}
 		if got := columnOf(t, tab, "day"); !slices.Equal(got, []string{"3"}) {
 			t.Errorf("days %v, want 3", got)
+		}
+	}
+}
+
+// TestGlobOfFiles: a pattern stands for the files that it matches, and for itself where it matches none, or is a file.
+func TestGlobOfFiles(t *testing.T) {
+	dir := folder.Of(t, "a.tif", "b.tif", "c[1].tif", "d.txt")
+	for pattern, names := range map[string][]string{"*.tif": {"a.tif", "b.tif", "c[1].tif"}, "c[1].tif": {"c[1].tif"},
+		"[ab].tif": {"a.tif", "b.tif"}, "x*.tif": {"x*.tif"}, "none/*.tif": {"none/*.tif"}, "a.tif": {"a.tif"}} {
+		var want []string
+		for _, name := range names {
+			want = append(want, filepath.Join(dir, name))
+		}
+		got, err := catalog.Glob(t.Context(), &openers.Files{}, filepath.Join(dir, pattern))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", pattern, got, err, want)
+		}
+	}
+}
+
+// TestHalves: folders of images and of masks with the same names call for a pattern each.
+func TestHalves(t *testing.T) {
+	for _, c := range []struct{ files, want []string }{
+		{[]string{"images/1.tif", "masks/1.png"}, []string{"images/{id}.tif", "masks/{id}.png"}},
+		{[]string{"img/1.tif", "labels/1.tif", "labels/2.tif"}, []string{"img/{id}.tif", "labels/{id}.tif"}},
+		{[]string{"images/1.tif", "masks/2.tif"}, nil}, {[]string{"images/1.tif", "other/1.tif"}, nil},
+		{[]string{"left/1.tif", "masks/1.tif"}, nil}, {[]string{"images/1.tif", "a/masks/1.tif"}, nil},
+	} {
+		tab, err := catalog.Open(t.Context(), folder.Of(t, c.files...), []catalog.Source{{Field: "image"}},
+			catalog.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tab.Halves(); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.files, got, c.want)
+		}
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFilesBesideTables: the files of a pattern lie beside the directory that the absolute paths of a table share.
+func TestFilesBesideTables(t *testing.T) {
+	dir := folder.Of(t, "images/1.tif", "images/2.tif", "labels/1.geojson", "labels/2.geojson", "labels/3.geojson")
+	table := filepath.Join(t.TempDir(), "t.csv")
+	text := fmt.Sprintf("uri\n%s/images/2.tif\n%[1]s/images/1.tif\n", dir)
+	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := folder.Open(t, table, catalog.Options{}, catalog.Source{Field: "image", Pattern: "{id}.tif"},
+		catalog.Source{Field: "label", Kind: catalog.Text, Pattern: "../labels/{id}.geojson", Beside: true})
+	for row, want := range []string{"labels/1.geojson", "labels/2.geojson"} {
+		got, err := tab.Value(t.Context(), 1, int64(row))
+		if err != nil || got.Text != filepath.Join(dir, want) {
+			t.Errorf("row %d: %q, %v, want %q", row, got.Text, err, want)
 		}
 	}
 }

@@ -3,7 +3,10 @@ package catalog
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,4 +69,34 @@ func TestDigestOfAnyOrder(t *testing.T) {
 			r.Fatalf("%q: %x, %v, want %x", of, got, err, slowDigest(of))
 		}
 	})
+}
+
+// TestFingerprintOfFolder: the fingerprint of files is what hash documents.
+func TestFingerprintOfFolder(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"a.tif", "b.tif", "c.tif"}
+	b := binary.LittleEndian.AppendUint64([]byte("chaski dataset 1\n"), uint64(len(names)))
+	b = append(binary.LittleEndian.AppendUint64(b, 1), byte(Raster))
+	values := slowDigest(names)
+	b = append(b, values[:]...)
+	var sizes []byte
+	for i, name := range names {
+		sizes = binary.LittleEndian.AppendUint64(sizes, uint64(10*i+1))
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, 10*i+1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digest := xxh3.Hash128(sizes).Bytes()
+	whole := xxh3.Hash128(append(b, digest[:]...)).Bytes()
+	tab, err := Open(t.Context(), dir, []Source{{Field: "image"}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	if want := hex.EncodeToString(whole[:]); tab.Fingerprint() != want {
+		t.Errorf("%s, want %s", tab.Fingerprint(), want)
+	}
+	if file, n := tab.PageBytes(); file != "" || n != 0 {
+		t.Errorf("pages of a folder: %q, %d", file, n)
+	}
 }

@@ -142,3 +142,19 @@ func TestNamesThatDoNotAgree(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestNamesParser: names of bands are a JSON array with one for each.
+func TestNamesParser(t *testing.T) {
+	var parser catalog.NamesParser
+	for range 2 { // the last ones are kept
+		got, err := parser.Parse(3, []byte(`["B4","B8"]`), 2)
+		if err != nil || !slices.Equal(got, []string{"B4", "B8"}) {
+			t.Errorf("%q, %v", got, err)
+		}
+		for _, text := range []string{`["B4"]`, `["B4","B8","B8"]`, `"B4"`, `["B4",`, `[4,8]`} {
+			if got, err := parser.Parse(3, []byte(text), 2); fault.KindOf(err) != fault.Corrupt {
+				t.Errorf("%s: %q, %v", text, got, err)
+			}
+		}
+	}
+}

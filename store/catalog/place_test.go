@@ -94,3 +94,12 @@ func TestShiftsOnAnyGrid(t *testing.T) {
 		}
 	})
 }
+
+// TestTransformOfPlace: a place has the transform that made it.
+func TestTransformOfPlace(t *testing.T) {
+	for _, want := range [][6]float64{north(500000, 4600000, 10), {-3, 0.25, 0.5, 41, 0.125, -2}} {
+		if got := placed(32630, 64, 48, want).Place.Transform(64, 48); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
