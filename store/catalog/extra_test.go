@@ -3,7 +3,6 @@ package catalog_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -175,24 +174,6 @@ func TestHalves(t *testing.T) {
 		}
 		if err := tab.Close(); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// TestFilesBesideTables: the files of a pattern lie beside the directory that the absolute paths of a table share.
-func TestFilesBesideTables(t *testing.T) {
-	dir := folder.Of(t, "images/1.tif", "images/2.tif", "labels/1.geojson", "labels/2.geojson", "labels/3.geojson")
-	table := filepath.Join(t.TempDir(), "t.csv")
-	text := fmt.Sprintf("uri\n%s/images/2.tif\n%[1]s/images/1.tif\n", dir)
-	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tab := folder.Open(t, table, catalog.Options{}, catalog.Source{Field: "image", Pattern: "{id}.tif"},
-		catalog.Source{Field: "label", Kind: catalog.Text, Pattern: "../labels/{id}.geojson", Beside: true})
-	for row, want := range []string{"labels/1.geojson", "labels/2.geojson"} {
-		got, err := tab.Value(t.Context(), 1, int64(row))
-		if err != nil || got.Text != filepath.Join(dir, want) {
-			t.Errorf("row %d: %q, %v, want %q", row, got.Text, err, want)
 		}
 	}
 }
