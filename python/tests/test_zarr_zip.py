@@ -76,6 +76,20 @@ def test_folders_and_globs(folder, unzipped):
     assert one == {"image": wanted(folder, names="b")}
 
 
+def test_arrays_as_sources(unzipped):
+    """STORE::ARRAY is an array, as FILE.h5::ARRAY is."""
+    alone = {"image": Field(**NATIVE)}
+    for array in ("bands", "cloud_mask"):
+        want = wanted("s2", array, names="b")
+        for store in (STORES / "s2/b.zarr.zip", unzipped / "s2/b.zarr"):
+            name = f"{store}::{array}"
+            assert images(name, fields=alone) == {"image": want}
+            (about,) = json.loads(run("info", "--json", name))["arrays"]
+            assert about["shape"][0] == len(want)
+    with pytest.raises(chaski.NotFoundError):
+        chaski.load(f"{STORES / 's2/b.zarr.zip'}::absent", batch_size=1)
+
+
 def test_globs_that_end_otherwise():
     with pytest.raises(chaski.NotFoundError, match="but 3 Zarr stores: a glob"):
         chaski.load(STORES / "s2/*", batch_size=2)

@@ -10,8 +10,8 @@ import (
 
 // Kind is the kind of the paths of arrays and groups.
 var Kind = store.Register(&store.Kind{
-	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr, Raster: openRaster, Arrays: arrays,
-	Verify: check,
+	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr, Inside: true, Raster: openRaster,
+	Arrays: arrays, Verify: check,
 })
 
 // storeImages are the images of a store as store.Raster.

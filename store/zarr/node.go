@@ -8,13 +8,21 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
-// directory returns the directory of an array or group at a path: of a file that is a ZIP its archive.
+// directory returns the directory of an array or group at a path: of a file that is a ZIP its archive. STORE.zarr::PATH
+// is the node PATH of a store.
 func directory(o source.Opener, p source.Path) (uri string, remote bool) {
+	if file, inside, ok := source.Split(p.Name); ok && magic.Named(file).Class == magic.Zarr {
+		if p, err := source.Parse(file); err == nil {
+			uri, remote = directory(o, p)
+			return source.Join(uri, inside), remote
+		}
+	}
 	if !strings.EqualFold(path.Ext(p.Base()), ".zip") {
 		return p.Name, p.Remote()
 	}
@@ -30,7 +38,7 @@ func directory(o source.Opener, p source.Path) (uri string, remote bool) {
 func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	uri, remote := directory(o, p)
 	if !remote {
-		roots, dir := openers.RootsOf(o), p.Local()
+		roots, dir := openers.RootsOf(o), source.LocalPath(uri)
 		for _, name := range [...]string{meta3, array2, group2, consolidated} {
 			if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.Mode().IsRegular() {
 				return true

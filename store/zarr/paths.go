@@ -53,7 +53,8 @@ func missing(err error) bool { return errors.Is(err, fault.NotFound) && !openers
 // Named reports whether a part of a path ends in .zarr or .zarr.zip. Only such paths are probed for metadata, because
 // probing costs requests.
 func Named(p source.Path) bool {
-	for part := range strings.SplitSeq(p.Name, "/") {
+	name, _, _ := source.Split(p.Name)
+	for part := range strings.SplitSeq(name, "/") {
 		if magic.Named(part).Class == magic.Zarr {
 			return true
 		}
