@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
@@ -82,6 +83,8 @@ type labels struct {
 	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
 	ordinal      bool
 	chargedBytes int64
+	leftOut      int    // objects that are no outlines
+	firstOut     string // what the first one is
 }
 
 func newLabels(o *Options, format string) *labels {
@@ -161,6 +164,12 @@ func (l *labels) charge(ctx context.Context) error {
 	growth = max(growth, chargeStep)
 	l.chargedBytes += growth
 	return l.o.Grow(ctx, growth)
+}
+
+// leaveOut counts an object that is no outline.
+func (l *labels) leaveOut(what string) coordForm {
+	l.leftOut, l.firstOut = l.leftOut+1, cmp.Or(l.firstOut, fault.Short(what))
+	return noForm
 }
 
 // box adds the coordinates of a box.
@@ -298,6 +307,9 @@ func runs(height float64, lengths []float64) orb.Geometry {
 
 // layer returns the layer of the objects. size is the size of the file in bytes.
 func (l *labels) layer(space Space, size int64) (*Layer, error) {
+	if l.leftOut > 0 && l.o.LeftOut != nil {
+		l.o.LeftOut(l.leftOut, l.firstOut)
+	}
 	out := &Layer{Space: space, Ordinal: l.ordinal, shapes: l, n: len(l.ends)}
 	for i, column := range l.values {
 		values, err := column.values()

@@ -44,6 +44,9 @@ type Options struct {
 	CacheBytes int64
 	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
 	Grow func(ctx context.Context, n int64) error
+	// LeftOut is called once for a file with objects that are no outlines, such as lines and points, which have no
+	// shape then: with their number, and what the first one is. nil ignores it.
+	LeftOut func(n int, first string)
 
 	imageForm string // the path of an image with the column Image in braces; "" if the column has it
 }

@@ -168,8 +168,7 @@ func (l *labels) via(s *viaShape) (coordForm, error) {
 		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.RX, s.RY, s.Theta)...)
 	case "polygon":
 	default:
-		return noForm, fault.New(fault.Unsupported, "region", fault.NoOffset,
-			"it is a %q, and no outline: leave it out", fault.Short(s.Name))
+		return l.leaveOut(s.Name), nil
 	}
 	if len(s.XS) != len(s.YS) {
 		return noForm, fault.New(fault.Corrupt, "region", fault.NoOffset, "%d x and %d y of its points", len(s.XS),
@@ -243,8 +242,7 @@ func (l *labels) labelMe(text json.RawMessage) (coordForm, error) {
 		return polygonForm, l.polygon(ellipse(p[0][0], p[0][1], r, r, 0)...)
 	case shape.Type == "polygon", shape.Type == "rectangle", shape.Type == "": // the oldest files have no types
 	default:
-		return noForm, fault.New(fault.Unsupported, "shape", fault.NoOffset,
-			"it is a %q of %d points, and no outline: leave it out", fault.Short(shape.Type), len(p))
+		return l.leaveOut(shape.Type), nil
 	}
 	return polygonForm, l.polygon(flat(p)...)
 }

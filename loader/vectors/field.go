@@ -34,6 +34,7 @@ type field struct {
 	each *shapeFiles // nil without Pattern
 
 	logger *slog.Logger
+	said   sync.Once // that objects of a file are no outlines
 	beside elsewhere
 
 	// names are the classes that open found, sorted, if Vector.Classes has none.
@@ -108,7 +109,12 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 func (v *field) options(grow func(context.Context, int64) error) vector.Options {
 	return vector.Options{Column: v.Column, Class: v.Vector.Kind != spec.InstanceVector, Columns: v.Columns,
 		Words: v.Classes != nil, Image: v.Image, Boxes: v.Vector.Kind == spec.BoxVector, OneImage: v.Pattern != "",
-		Grow: grow}
+		Grow: grow, LeftOut: func(n int, first string) {
+			v.said.Do(func() {
+				v.logger.Warn("objects that are no outlines, such as lines and points, are left out", "field", v.Name,
+					"objects of the first such file", n, "such as", first)
+			})
+		}}
 }
 
 func (v *field) Close() error {

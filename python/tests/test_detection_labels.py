@@ -667,6 +667,42 @@ def test_exports_that_are_not_read_say_the_way(tmp_path, name, text, says):
         load(tmp_path, {"y": chaski.Vector(tmp_path / name, kind="boxes")}, batch_size=1)
 
 
+@pytest.mark.parametrize("form", ["labelme", "via", "via of all"])
+@pytest.mark.parametrize("kind", ["boxes", "polygons", "mask"])
+def test_lines_and_points_are_left_out(tmp_path, caplog, form, kind):
+    for k in range(2):
+        np.save(tmp_path / f"{k}.npy", np.zeros((1, 16, 16), np.uint8))
+    if form == "labelme":
+        box = {"label": "a", "shape_type": "rectangle", "points": [[2, 3], [6, 9]]}
+        line = {"label": "a", "shape_type": "linestrip", "points": [[1, 1], [5, 5], [6, 1]]}
+        files = [{"imagePath": f"{k}.npy", "shapes": [line, box, line]} for k in range(2)]
+    else:
+        box = {"name": "rect", "x": 2, "y": 3, "width": 4, "height": 6}
+        shapes = [{"name": "point", "cx": 1, "cy": 1}, box, {"name": "polyline"}]
+        regions = [{"shape_attributes": s, "region_attributes": {"class": "a"}} for s in shapes]
+        files = [{f"{k}": {"filename": f"{k}.npy", "regions": regions}} for k in range(2)]
+    if form == "via of all":
+        files = [files[0] | files[1]]
+    for k, text in enumerate(files):
+        (tmp_path / f"{k}.json").write_text(json.dumps(text))
+    name = "0.json" if form == "via of all" else "{id}.json"
+    fields = {"image": "{id}.npy", "y": chaski.Vector(name, kind=kind)}
+    if name == "0.json":
+        fields |= {"image": chaski.Field(), "y": chaski.Vector(tmp_path / name, kind=kind)}
+    with chaski.load(f"{tmp_path}/*.npy", fields=fields, batch_size=2) as loader:
+        (batch,) = loader
+    want = np.zeros((16, 16), bool)
+    want[3:9, 2:6] = True
+    for k in range(2):
+        if kind == "mask":
+            assert np.array_equal(batch["y"][k] > 0, want)
+        else:
+            shape = np.asarray(batch["y"].rows()[k]).reshape(-1, 2)
+            assert shape.min(0).tolist() == [2, 3] and shape.max(0).tolist() == [6, 9]
+    said = [r.getMessage() for r in caplog.records]
+    assert any("no outlines" in text and "are left out" in text for text in said)
+
+
 def test_classes_of_a_mixture(tmp_path):
     """Classes that are found are those of all sources, so that a name has one number."""
     vectors = {}
