@@ -3,6 +3,7 @@ package survey_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -214,17 +216,30 @@ func TestStacks(t *testing.T) {
 			field.Bands = append(field.Bands, slices.Index(field.Columns, column))
 		}
 		s := loader.Spec{Source: source, BatchSize: 1, Fields: []loader.Field{field}}
-		report, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k, band := range report.Fields["image"].Bands {
-			if band.Name != columns[k] || *band.Mean != float64(counts[columns[k]])/1200 {
-				t.Errorf("%q: %s has the mean %v, want %v", columns, band.Name, *band.Mean, counts[columns[k]])
+		for _, said := range []int{0, 1} { // is missing of red, and 2 of nir
+			if said > 0 {
+				s.Fields[0].NoData = [][]spec.Float{{1}, {2}}
+				if columns[0] != "red" {
+					s.Fields[0].NoData = [][]spec.Float{{2}, {1}}
+				}
+				s.Fields[0].NoData = s.Fields[0].NoData[:len(columns)]
+			}
+			report, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, band := range report.Fields["image"].Bands {
+				missing := said * map[string]int{"red": 1, "nir": 2}[columns[k]]
+				n := counts[fmt.Sprint(columns[k], missing)]
+				want := float64(counts[columns[k]]-n*missing) / float64(1200-n)
+				if band.Name != columns[k] || *band.Mean != want {
+					t.Errorf("%q without %d: %s has mean %v, want %v", columns, missing, band.Name, *band.Mean, want)
+				}
 			}
 		}
+		s.Fields[0].NoData = nil
 		var b bytes.Buffer
-		err = survey.Weights(t.Context(), &b, s, loader.Options{},
+		err := survey.Weights(t.Context(), &b, s, loader.Options{},
 			survey.WeightOptions{Classes: []float64{3}, Cell: 30}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -358,13 +373,14 @@ func TestWeightsOfOtherGrids(t *testing.T) {
 	}
 	shapes := `{"type":"FeatureCollection","crs":{"type":"name","properties":{"name":"EPSG:32630"}},"features":[` +
 		square("b", 500030, 4599980, 500080, 4599880) + "," + square("a", 500200, 4599700, 500210, 4599690) + "]}"
-	path := filepath.Join(dir, "shapes.geojson")
-	if err := os.WriteFile(path, []byte(shapes), 0o666); err != nil {
+	path := filepath.Join(dir, "shapes", "1.geojson")
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(shapes), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{{Name: "image", Pattern: "image/{id}.tif"},
 		{Name: "mask", Pattern: "mask/{id}.tif"},
-		{Name: "drawn", Vector: &spec.Vector{Path: path, Column: "kind"}}}}
+		{Name: "drawn", Vector: &spec.Vector{Path: path, Column: "kind"}},
+		{Name: "own", Vector: &spec.Vector{Pattern: "shapes/{id}.geojson", Column: "kind"}}}}
 	drawn := func(y, x int) int {
 		switch {
 		case y >= 2 && y < 12 && x >= 3 && x < 8:
@@ -382,7 +398,7 @@ func TestWeightsOfOtherGrids(t *testing.T) {
 		value         func(y, x int) int
 	}{{"mask", nil, 20, 16, mask}, {"mask", []float64{2}, 20, 16, mask}, {"drawn", nil, 40, 32, drawn},
 		{"drawn", []float64{1}, 40, 32, drawn}, {"drawn", []float64{2}, 40, 32, drawn},
-		{"drawn", []float64{0, 2}, 40, 32, drawn}} {
+		{"drawn", []float64{0, 2}, 40, 32, drawn}, {"own", []float64{2}, 40, 32, drawn}} {
 		var b bytes.Buffer
 		err := survey.Weights(t.Context(), &b, s, loader.Options{MaxChunkBytes: 1 << 9},
 			survey.WeightOptions{Field: c.field, Classes: c.classes, Cell: 5}, nil, nil)
@@ -415,5 +431,69 @@ func TestWeightsOfOtherGrids(t *testing.T) {
 	e, err := survey.WeightsExtent(t.Context(), s, loader.Options{}, survey.WeightOptions{Field: "mask"})
 	if err != nil || e.Rows != 1 {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// TestStepsOfTime: of an array of steps of time the field's steps are measured, with values that it says are missing.
+func TestStepsOfTime(t *testing.T) {
+	const steps, bands, pixels = 3, 2, 5 * 7
+	file, err := npy.Header(chunk.Uint8, []int{steps, bands, 5, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(16, 17))
+	samples := make([]byte, steps*bands*pixels)
+	for i := range samples {
+		samples[i] = byte(rnd.IntN(4))
+	}
+	path := filepath.Join(t.TempDir(), "a.npy")
+	if err := os.WriteFile(path, append(file, samples...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, said := range [][][]spec.Float{nil, {{3}}} {
+		s := loader.Spec{Source: path, BatchSize: 1,
+			Fields: []loader.Field{{Name: "image", Times: []int{0, 2}, NoData: said}}}
+		report, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, band := range report.Fields["image"].Bands {
+			sum, n := 0, 0
+			for _, step := range []int{0, 2} {
+				for _, v := range samples[(step*bands+b)*pixels:][:pixels] {
+					if said == nil || v != 3 {
+						sum, n = sum+int(v), n+1
+					}
+				}
+			}
+			if *band.Mean != float64(sum)/float64(n) || band.Count != uint64(n) {
+				t.Errorf("band %d without %v: %+v, want %d of %d", b, said, band, sum, n)
+			}
+		}
+	}
+}
+
+// TestWeightsOfNaN: NaN is missing unless the field says what is. All complex numbers count.
+func TestWeightsOfNaN(t *testing.T) {
+	samples := make([]byte, 16*16*8)
+	for _, i := range []int{3, 40, 41} {
+		binary.LittleEndian.PutUint32(samples[4*i:], math.Float32bits(float32(math.NaN())))
+	}
+	for _, c := range []struct {
+		dtype chunk.DType
+		said  [][]spec.Float
+		want  uint32
+	}{{chunk.Float32, nil, 253}, {chunk.Float32, [][]spec.Float{{-1}}, 256}, {chunk.Float32, [][]spec.Float{{0}}, 3},
+		{chunk.Complex64, nil, 256}} {
+		path := filepath.Join(t.TempDir(), "a.tif")
+		writeRaster(t, path, tog.Options{Shape: [3]int{1, 16, 16}, DType: c.dtype}, samples[:256*c.dtype.Size()])
+		s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{{Name: "image", NoData: c.said}}}
+		var b bytes.Buffer
+		err := survey.Weights(t.Context(), &b, s, loader.Options{}, survey.WeightOptions{}, nil, nil)
+		if err != nil {
+			t.Error(c, err)
+		} else if got := binary.LittleEndian.Uint32(b.Bytes()[b.Len()-4:]); got != c.want {
+			t.Errorf("%+v: %d pixels", c, got)
+		}
 	}
 }

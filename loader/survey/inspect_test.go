@@ -1,7 +1,9 @@
 package survey_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
 // inspected are the valid files of the manifests.
@@ -331,5 +334,29 @@ func TestDescribeFailing(t *testing.T) {
 	}
 	if info, err := survey.Inspect(t.Context(), named, loader.Options{}); err != nil || info.Kind != "tiff" {
 		t.Errorf("a TIFF named .csv: %+v, %v", info, err)
+	}
+}
+
+// TestUnreadable: of a file of a compression that is not read, its tags are described.
+func TestUnreadable(t *testing.T) {
+	const jpeg2000 = 34712
+	b := folder.TIFF(8, 8, 0)
+	binary.LittleEndian.PutUint32(b[bytes.Index(b, []byte{3, 1, 4, 0})+8:], jpeg2000)
+	path := filepath.Join(t.TempDir(), "a.tif")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := survey.Describe(t.Context(), path, nil, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := info.(*survey.FileInfo); info.Raster != nil || !strings.Contains(info.Unreadable, "unsupported") ||
+		!strings.Contains(info.TIFF.Compression, "2000") || info.TIFF.TOG {
+		t.Errorf("%+v, %+v", info, info.TIFF)
+	}
+	coloured, err := survey.Describe(t.Context(), filepath.Join(corpus.Testdata(t), "extras", "palette.tif"), nil,
+		loader.Options{})
+	if err != nil || len(coloured.(*survey.FileInfo).Raster.Palette) == 0 {
+		t.Errorf("no colours: %v", err)
 	}
 }
