@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
@@ -110,6 +111,9 @@ func TestWeightsAreCounts(t *testing.T) {
 						want = binary.LittleEndian.AppendUint32(want, count)
 					}
 				}
+			}
+			if w, err := rows.ParseWeights(b.Bytes()); err != nil || w.CellHeight != cell || w.CellWidth != cell {
+				t.Errorf("cells of %d: %+v, %v", cell, w, err)
 			}
 			head := 12 + binary.LittleEndian.Uint32(b.Bytes()[8:])
 			if got := b.Bytes()[head:]; !bytes.Equal(got, want) {

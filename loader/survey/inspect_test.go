@@ -280,7 +280,7 @@ func TestInspectMasks(t *testing.T) {
 
 // failing is an opener of local files, but of those whose names end in what.
 type failing struct {
-	*openers.Mux
+	source.Opener
 	what string
 }
 
@@ -290,14 +290,14 @@ func (f failing) Open(ctx context.Context, name string) (source.Reader, error) {
 	if strings.HasSuffix(name, f.what) {
 		return nil, errNetwork
 	}
-	return f.Mux.Open(ctx, name)
+	return f.Opener.Open(ctx, name)
 }
 
 // TestDescribeFailing: where a file, or one beside it, cannot be reached, nothing is described.
 func TestDescribeFailing(t *testing.T) {
 	for what, raster := range map[string]string{".tif": "pam.tif", ".xml": "pam.tif", ".msk": "mask.tif",
 		".ovr": "pam.tif"} {
-		o := loader.Options{Opener: failing{&openers.Mux{Files: &openers.Files{}}, what}}
+		o := loader.Options{Opener: &openers.Mux{Files: failing{&openers.Files{}, what}}}
 		info, err := survey.Describe(t.Context(), filepath.Join(corpus.Testdata(t), "beside", raster), nil, o)
 		if !errors.Is(err, errNetwork) {
 			t.Errorf("%s: %+v, %v", what, info, err)

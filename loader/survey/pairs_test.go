@@ -1,6 +1,7 @@
 package survey_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
 )
@@ -79,6 +81,10 @@ func TestPairs(t *testing.T) {
 		if err := got.Err(); err == nil || fault.Line(err) != got.Faults[0].Error {
 			t.Errorf("the first fault is %v", err)
 		}
+	}
+	down := loader.Options{Opener: &openers.Mux{Files: failing{&openers.Files{}, "a/05.tif"}}}
+	if got, err := survey.Pairs(t.Context(), s, down, survey.PairOptions{}); !errors.Is(err, errNetwork) {
+		t.Errorf("of a file that cannot be reached: %+v, %v", got, err)
 	}
 	s.Fields[1].Ground = spec.IgnoreGround
 	if got, err := survey.Pairs(t.Context(), s, loader.Options{}, survey.PairOptions{}); err != nil ||

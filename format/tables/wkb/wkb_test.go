@@ -104,6 +104,8 @@ func TestRules(t *testing.T) {
 		{"polygon around the box", polygonOf(rect(-5, -5, 15, 15)), true, false},
 		{"polygon over a corner", polygonOf(rect(8, 8, 12, 12)), true, false},
 		{"polygon that touches", polygonOf(rect(10, 2, 12, 4)), true, false},
+		{"flat polygon on the left", polygonOf([]xy{{0, 2}, {0, 8}, {0, 2}}), true, false},
+		{"flat polygon on the bottom", polygonOf([]xy{{2, 0}, {8, 0}, {2, 0}}), true, false},
 		{"polygon beside", polygonOf(rect(11, 2, 12, 4)), false, false},
 		{"polygon beside with a corner as high as one of the box", polygonOf([]xy{{12, -2}, {14, 0}, {12, 2}}), false,
 			false},

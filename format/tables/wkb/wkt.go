@@ -128,7 +128,7 @@ func (p *textParser) body(kind uint32, depth int) {
 	case multiPoint:
 		p.list(func() {
 			p.head(point)
-			if c := p.peek(); c == '(' || c|0x20 == 'e' { // EMPTY
+			if strings.IndexByte("(eE", p.peek()) >= 0 { // EMPTY
 				p.point()
 			} else {
 				p.position()

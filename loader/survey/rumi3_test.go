@@ -1,4 +1,4 @@
-package loader_test
+package survey_test
 
 import (
 	"bytes"
