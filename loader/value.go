@@ -83,9 +83,21 @@ func (v valueField) class(val catalog.Value) (catalog.Value, error) {
 		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, "no class")
 	case !ok:
 		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset,
-			"%.64q is not one of the %d classes", name, len(v.classes))
+			"%.64q is not one of the %d classes%s", name, len(v.classes), v.severalIn(name))
 	}
 	return catalog.Value{Int: number}, nil
+}
+
+// severalIn says how a cell that holds several classes becomes a list, or "" of any other.
+func (v valueField) severalIn(cell string) string {
+	for _, separator := range []string{";", ",", "|", " "} {
+		parts := strings.Split(cell, separator)
+		unknown := func(part string) bool { _, ok := v.classes[strings.TrimSpace(part)]; return !ok }
+		if len(parts) > 1 && !slices.ContainsFunc(parts, unknown) {
+			return fmt.Sprintf(": several need a column of lists, as pandas makes it by .str.split(%q)", separator)
+		}
+	}
+	return ""
 }
 
 // width returns how many elements a row has: more than one of lists alone.

@@ -234,3 +234,26 @@ def test_lists_that_are_all_empty_are_refused(eurosat, tmp_path, size):
     parquet.write_table(pa.table({"path": [path, path], "v": lists}), tmp_path / "t.parquet")
     with pytest.raises(chaski.NotFoundError, match="field v column.*no list has a number"):
         chaski.load(tmp_path / "t.parquet", batch_size=1, fields={"image": "path", "v": "v"})
+
+
+@pytest.mark.parametrize("separator", [";", ",", "|", " "])
+def test_several_classes_in_a_cell_say_the_way(tmp_path, binary, separator) -> None:
+    pd = pytest.importorskip("pandas")
+    for k in range(2):
+        np.save(tmp_path / f"{k}.npy", np.zeros((1, 4, 4), np.uint8))
+    paths = [str(tmp_path / f"{k}.npy") for k in range(2)]
+    frame = pd.DataFrame({"path": paths, "tags": [separator.join(("wood", "lake")), "lake"]})
+    fields = {
+        "image": chaski.Field(column="path", kind="raster"),
+        "y": chaski.Field(column="tags", classes=["lake", "sea", "wood"]),
+    }
+    with (
+        chaski.load(frame, fields=fields, batch_size=2, shuffle=False) as loader,
+        pytest.raises(chaski.Error) as failed,
+    ):
+        next(iter(loader))
+    way = f'.str.split("{separator}")'
+    assert way in str(failed.value)
+    frame["tags"] = eval("frame.tags" + way)
+    with chaski.load(frame, fields=fields, batch_size=2, shuffle=False) as loader:
+        assert next(iter(loader))["y"].tolist() == [[1, 0, 1], [1, 0, 0]]
