@@ -501,3 +501,48 @@ func TestWeightsOfNaN(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRasters: a dataset without samples, or without rasters, is not found.
+func TestNoRasters(t *testing.T) {
+	for _, text := range []string{"name\n", "name\na\n"} {
+		path := filepath.Join(t.TempDir(), "a.csv")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{{Name: "n", Column: "name", Kind: "text"}}}
+		_, measured := survey.Stats(t.Context(), s, loader.Options{}, nil)
+		counted := survey.Weights(t.Context(), io.Discard, s, loader.Options{}, survey.WeightOptions{}, nil, nil)
+		if fault.KindOf(measured) != fault.NotFound || fault.KindOf(counted) != fault.NotFound {
+			t.Errorf("%q: %v, %v", text, measured, counted)
+		}
+	}
+}
+
+// TestClassesOfFloats: a class is a value that the dtype has: 0.1 of float64, 0.5 of float32, too. -0 is 0.
+func TestClassesOfFloats(t *testing.T) {
+	for _, c := range []struct {
+		dtype        chunk.DType
+		value, class float64
+		known        bool
+	}{{chunk.Float64, 0.1, 0.1, true}, {chunk.Float32, 0.1, 0.1, false}, {chunk.Float32, 0.5, 0.5, true},
+		{chunk.Float32, math.Copysign(0, -1), 0, true}, {chunk.Float64, 0, math.Copysign(0, -1), true}} {
+		var samples []byte
+		for range 256 {
+			if c.dtype == chunk.Float64 {
+				samples = binary.LittleEndian.AppendUint64(samples, math.Float64bits(c.value))
+			} else {
+				samples = binary.LittleEndian.AppendUint32(samples, math.Float32bits(float32(c.value)))
+			}
+		}
+		path := filepath.Join(t.TempDir(), "a.tif")
+		writeRaster(t, path, tog.Options{Shape: [3]int{1, 16, 16}, DType: c.dtype}, samples)
+		var b bytes.Buffer
+		err := survey.Weights(t.Context(), &b, loader.Spec{Source: path, BatchSize: 1}, loader.Options{},
+			survey.WeightOptions{Classes: []float64{c.class}}, nil, nil)
+		if (err == nil) != c.known || !c.known && fault.KindOf(err) != 0 {
+			t.Errorf("%+v: %v", c, err)
+		} else if c.known && binary.LittleEndian.Uint32(b.Bytes()[b.Len()-4:]) != 256 {
+			t.Errorf("%+v: %d pixels", c, b.Bytes()[b.Len()-4:])
+		}
+	}
+}

@@ -68,6 +68,10 @@ func checkProfile(t *testing.T, f corpus.File, info *survey.FileInfo) {
 		if info.Raster.OpenZL == nil && info.Unreadable == "" {
 			t.Errorf("%s: nothing about its frames", f.Path)
 		}
+		if codecs := slices.Sorted(slices.Values(info.Raster.OpenZL.Codecs)); !slices.Equal(codecs,
+			slices.Compact(slices.Clone(codecs))) || len(info.Raster.OpenZL.FormatVersions) != 1 {
+			t.Errorf("%s: %+v", f.Path, info.Raster.OpenZL)
+		}
 		for _, c := range info.Raster.OpenZL.Codecs {
 			if !slices.Contains(f.Codecs, c) {
 				t.Errorf("%s: codec %s, the writer used %v", f.Path, c, f.Codecs)

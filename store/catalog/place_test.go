@@ -103,3 +103,18 @@ func TestTransformOfPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestBoxOfPlace: a box goes from the least to the largest coordinates of the corners, with north up.
+func TestBoxOfPlace(t *testing.T) {
+	for _, c := range []struct{ transform, want [6]float64 }{
+		{north(500, 4600, 10), north(500, 4600, 10)},
+		{[6]float64{500, 10, 0, 4600, 0, 10}, north(500, 4640, 10)},
+		{[6]float64{500, 3, 4, 4600, 4, -3}, [6]float64{500, 7, 0, 4616, 0, -7}},
+		{[6]float64{500, -10, 0, 4600, 0, -10}, north(460, 4600, 10)},
+	} {
+		box := placed(32630, 4, 4, c.transform).Place.box()
+		if got := box.Transform(4, 4); got != c.want || !box.Boxed {
+			t.Errorf("%v: %v, want %v", c.transform, got, c.want)
+		}
+	}
+}
