@@ -118,3 +118,18 @@ func TestBoxOfPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestPartInMemory: a part of a file in memory has the bytes of the file that it holds, and no others.
+func TestPartInMemory(t *testing.T) {
+	const file, off, n = "0123456789", 3, 4
+	part := &memoryReader{bytes: []byte(file[off : off+n]), off: off, size: int64(len(file))}
+	for from := range len(file) {
+		for size := range len(file) - from + 1 {
+			got, held := make([]byte, size), from >= off && from+size <= off+n
+			err := part.ReadAt(t.Context(), got, int64(from))
+			if held != (err == nil) || held && string(got) != file[from:][:size] {
+				t.Errorf("%d bytes at %d: %q, %v", size, from, got, err)
+			}
+		}
+	}
+}
