@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
-	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
 // files2 returns the files of generation 2: those of the corpus or of the module, and those that
@@ -24,47 +23,11 @@ import (
 func files2(t testing.TB) []corpus.File {
 	own := filepath.Join(corpus.Testdata(t), "raster", "rumi-new", "written")
 	files := append(corpus.Of(corpus.Files(t), "rumi-new"), corpus.Manifest(t, own)...)
-	return slices.DeleteFunc(files, func(f corpus.File) bool { return strings.Contains(f.Path, "v0.26") })
-}
-
-// TestCorpus2: files of the original writer yield its blobs and pixels, with one read for the
-// directory.
-func TestCorpus2(t *testing.T) {
-	files := files2(t)
+	files = slices.DeleteFunc(files, func(f corpus.File) bool { return strings.Contains(f.Path, "v0.26") })
 	if len(files) < 20 {
 		t.Fatalf("%d files", len(files))
 	}
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f.Path), ".rumi"), func(t *testing.T) {
-			file := f.Bytes(t)
-			r := &corpus.Mem{B: file}
-			blob, err := IndexFile(context.Background(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if hex.EncodeToString(blob) != f.Blob {
-				t.Errorf("blob %x, the original writer's is %s", blob, f.Blob)
-			}
-			if r.Reads != 1 {
-				t.Errorf("%d reads", r.Reads)
-			}
-			h, pix, err := decode(file, blob)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType || h.TileW != *f.Tile ||
-				h.TileH != *f.Tile || h.Generation != 2 {
-				t.Errorf("%v %v tile %d generation %d, want %v %v",
-					h.Shape, h.DType, h.TileW, h.Generation, f.Shape, f.DType)
-			}
-			if h.Shape[0] > 1 && h.Cells != (f.Unit == "cell") {
-				t.Errorf("cells %t of a file of %ss", h.Cells, f.Unit)
-			}
-			if got := corpus.SHA256(pix); got != f.SHA256 {
-				t.Errorf("sha256 %s, want %s", got, f.SHA256)
-			}
-		})
-	}
+	return files
 }
 
 // TestWrite2GivesTheFileAgain: writing the frames of a file again yields the same file byte for
@@ -321,60 +284,6 @@ func TestBadBlobs2(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-// FuzzRumiBlob2: a blob that parses is valid, yields itself when written again, and costs memory in
-// proportion to its length or to the limit of equal frames.
-func FuzzRumiBlob2(f *testing.F) {
-	for _, e := range files2(f) {
-		if b, err := hex.DecodeString(e.Blob); err == nil {
-			f.Add(b)
-		}
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) > 4 {
-			copy(b, "\x4c\x4f\x56\x45")
-		}
-		h, err := ParseLimit(b, 1<<24)
-		if err != nil {
-			if fault.KindOf(err) == 0 {
-				t.Fatalf("error without a kind: %v", err)
-			}
-			return
-		}
-		x := h.Index()
-		if err := x.Validate(-1, 1<<24); err != nil {
-			t.Fatal(err)
-		}
-		if n := len(x.Ranges); n > max(maxEqualFrames, 8*len(b)) {
-			t.Fatalf("%d ranges from %d bytes", n, len(b))
-		}
-		if c := h.Blob(); !bytes.Equal(b, c) {
-			t.Fatalf("another blob\n%x\n%x", b, c)
-		}
-	})
-}
-
-// FuzzRumiFile2: any bytes yield an error with a kind, or an image.
-func FuzzRumiFile2(f *testing.F) {
-	for _, e := range files2(f) {
-		if b := e.Bytes(f); len(b) < 8<<10 {
-			f.Add(b)
-		}
-	}
-	f.Add(sample2(f, [3]int{2, 20, 21}, true))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		blob, err := IndexFile(context.Background(), &corpus.Mem{B: b})
-		if err == nil {
-			var h *Header
-			if h, err = ParseLimit(blob, 1<<20); err == nil {
-				_, err = whole.Image(h.Index(), b, 1<<22)
-			}
-		}
-		if err != nil && fault.KindOf(err) == 0 {
-			t.Fatalf("error without a kind: %v", err)
-		}
-	})
 }
 
 // Tile2 cuts an image for a file of generation 2: tiles at the edges are cut, and with cells a chunk holds

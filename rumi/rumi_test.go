@@ -43,9 +43,13 @@ func indexAndDecode(file []byte) (*Header, []byte, error) {
 	return decode(file, blob)
 }
 
-func TestCorpus(t *testing.T) { checkFiles(t, corpus.Of(corpus.Files(t), "rumi")) }
+// TestCorpus: files of the original writer yield its blobs and pixels, with one read for the directory.
+func TestCorpus(t *testing.T) {
+	checkFiles(t, corpus.Of(corpus.Files(t), "rumi"), 1)
+	checkFiles(t, files2(t), 2)
+}
 
-func checkFiles(t *testing.T, files []corpus.File) {
+func checkFiles(t *testing.T, files []corpus.File, generation int) {
 	if len(files) == 0 {
 		t.Fatal("no files")
 	}
@@ -70,9 +74,13 @@ func checkFiles(t *testing.T, files []corpus.File) {
 				}
 				t.Fatal(err)
 			}
-			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType ||
-				f.Tile != nil && h.TileW != *f.Tile {
-				t.Errorf("%v %v tile %d, want %v %v", h.Shape, h.DType, h.TileW, f.Shape, f.DType)
+			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType || h.Generation != generation ||
+				f.Tile != nil && (h.TileW != *f.Tile || h.TileH != *f.Tile) {
+				t.Errorf("%v %v tile %d generation %d, want %v %v", h.Shape, h.DType, h.TileW, h.Generation, f.Shape,
+					f.DType)
+			}
+			if generation == 2 && h.Shape[0] > 1 && h.Cells != (f.Unit == "cell") {
+				t.Errorf("cells %t of a file of %ss", h.Cells, f.Unit)
 			}
 			if got := corpus.SHA256(pix); got != f.SHA256 {
 				t.Errorf("sha256 %s, want %s", got, f.SHA256)
@@ -233,11 +241,11 @@ func TestWriteRefuses(t *testing.T) {
 }
 
 // FuzzRumiBlob: a blob that parses is valid, yields itself when written again, and costs memory in
-// proportion to its length.
+// proportion to its length or, of generation 2, to the limit of equal frames.
 func FuzzRumiBlob(f *testing.F) {
 	f.Add([]byte("\x3c\x33\x3c\x33\x01\x00\x11\x00\x00\x00\x09\x00\x00\x00\x10\x00\x10\x00" +
 		"\x01\x00\x10\x01\x10\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00"))
-	for _, e := range seeds(f) {
+	for _, e := range append(seeds(f), files2(f)...) {
 		if b, err := hex.DecodeString(e.Blob); err == nil && len(b) > 0 {
 			f.Add(b)
 		}
@@ -254,10 +262,14 @@ func FuzzRumiBlob(f *testing.F) {
 		if err := x.Validate(-1, 1<<24); err != nil {
 			t.Fatal(err)
 		}
-		if 4*len(x.Ranges) > len(b) {
-			t.Fatalf("%d ranges from %d bytes", len(x.Ranges), len(b))
+		most := len(b) / 4
+		if h.Generation > 1 {
+			most = max(maxEqualFrames, 8*len(b))
 		}
-		if c := appendBlob(nil, x); !bytes.Equal(b, c) {
+		if n := len(x.Ranges); n > most {
+			t.Fatalf("%d ranges from %d bytes", n, len(b))
+		}
+		if c := h.Blob(); !bytes.Equal(b, c) {
 			t.Fatalf("another blob\n%x\n%x", b, c)
 		}
 	})
@@ -265,19 +277,20 @@ func FuzzRumiBlob(f *testing.F) {
 
 // FuzzRumiFile: any bytes yield an error with a kind, or an image.
 func FuzzRumiFile(f *testing.F) {
-	for _, e := range seeds(f) {
+	for _, e := range append(seeds(f), files2(f)...) {
 		if b := e.Bytes(f); len(b) < 8<<10 {
 			f.Add(b)
 		}
 	}
+	f.Add(sample2(f, [3]int{2, 20, 21}, true))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		blob, err := IndexFile(context.Background(), &corpus.Mem{B: b})
-		if err == nil && len(blob) > 26+len(b) {
-			t.Fatalf("a blob of %d bytes from a file of %d", len(blob), len(b))
-		}
 		if err == nil {
 			var h *Header
 			if h, err = ParseLimit(blob, 1<<20); err == nil {
+				if h.Generation == 1 && len(blob) > 26+len(b) {
+					t.Fatalf("a blob of %d bytes from a file of %d", len(blob), len(b))
+				}
 				_, err = whole.Image(h.Index(), b, 1<<22)
 			}
 		}
