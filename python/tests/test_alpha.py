@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from helpers import web
 from patience import logged
 
@@ -36,10 +37,7 @@ def write(path: Path, value: int, x: float = 500000, clear: slice = slice(20), *
     data[3, :, clear] = 0
     place = rasterio.Affine(10, 0, x, 0, -10, 4600000)
     options = dict(crs="EPSG:32630", transform=place, photometric="RGB", alpha="yes") | more
-    with rasterio.open(
-        path, "w", driver="GTiff", count=4, height=SIDE, width=SIDE, dtype="uint8", **options
-    ) as f:
-        f.write(data)
+    rasters.write(path, data, dtype="uint8", **options)
     return path
 
 
@@ -254,9 +252,7 @@ def test_bands_that_are_no_mask(tmp_path: Path, kind: str) -> None:
     alpha = "unspecified" if kind == "unspecified" else "yes"
     path = tmp_path / "x.tif"
     data = np.arange(count * 64).reshape(count, 8, 8).astype(dtype) % 7
-    profile = dict(driver="GTiff", count=count, height=8, width=8, dtype=dtype)
-    with rasterio.open(path, "w", **profile, photometric="RGB", alpha=alpha) as f:
-        f.write(data)
+    rasters.write(path, data, dtype=dtype, photometric="RGB", alpha=alpha)
     with rasterio.open(path) as f:
         assert f.dataset_mask().all()
     batch = first(path, pixels=PIXELS)
@@ -297,8 +293,7 @@ def test_the_log_says_that_a_band_is_alpha(tmp_path, caplog):
     """GDAL calls the last of four plain bytes alpha, also where it is near infrared."""
     path = tmp_path / "a.tif"
     x = np.ones((4, 8, 8), np.uint8)
-    with rasterio.open(path, "w", driver="GTiff", count=4, height=8, width=8, dtype="uint8") as f:
-        f.write(x)
+    rasters.write(path, x, dtype="uint8")
     for bands, said, count in ((None, True, 3), ([0, 1, 2, 3], False, 4)):
         caplog.clear()
         with chaski.load(path, batch_size=1, pixels=chaski.Pixels(bands=bands)) as loader:
@@ -337,9 +332,7 @@ def test_pam_says_what_a_band_is(tmp_path, colour, bands):
     x[3, :4] = 0
     alpha = {} if colour == "NIR" else {"photometric": "MINISBLACK"}
     path = tmp_path / "a.tif"
-    size = {"driver": "GTiff", "count": 4, "height": 8, "width": 8, "dtype": "uint8"}
-    with rasterio.open(path, "w", **size, **alpha) as f:
-        f.write(x)
+    rasters.write(path, x, dtype="uint8", **alpha)
     (tmp_path / "a.tif.aux.xml").write_text(
         f'<PAMDataset><PAMRasterBand band="4"><ColorInterp>{colour}</ColorInterp>'
         "</PAMRasterBand></PAMDataset>"

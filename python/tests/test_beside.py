@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -45,9 +46,7 @@ def write(path: Path, **options: Any) -> Path:
     count = options.pop("count", 1)
     data = np.full((count, SIDE, SIDE), 5, "uint8")
     data[:, :, :20], data[:, :16] = 0, 9
-    profile = dict(driver=driver, count=count, height=SIDE, width=SIDE, dtype="uint8")
-    with rasterio.open(path, "w", **profile, **options) as f:
-        f.write(data)
+    rasters.write(path, data, driver=driver, dtype="uint8", **options)
     return path
 
 
@@ -222,8 +221,7 @@ def test_exact_nodata(tmp_path: Path, dtype: str, written: str) -> None:
             continue
         path, x = tmp_path / f"{i}.tif", np.ones((8, 8), dtype)
         x[0] = value
-        with rasterio.open(path, "w", width=8, height=8, count=1, dtype=dtype) as f:
-            f.write(x, 1)
+        rasters.write(path, x, dtype=dtype)
         hexadecimal = np.array([value], "<f8").tobytes().hex().upper()
         attributes = {
             "exact": f' le_hex_equiv="{hexadecimal}"',

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -18,11 +19,9 @@ pytestmark = [
 
 @pytest.mark.parametrize("mine, other", [("tif", "TIF"), ("TIF", "tif"), ("jpg", "JPG")])
 def test_the_error_names_them(tmp_path, binary, mine, other) -> None:
-    size = {"count": 1, "height": 4, "width": 4, "dtype": "uint8"}
     for k in range(2):
         driver = "GTiff" if mine.lower() == "tif" else "JPEG"
-        with rasterio.open(tmp_path / f"{k}.{other}", "w", driver=driver, **size) as f:
-            f.write(np.full((1, 4, 4), k, np.uint8))
+        rasters.write(tmp_path / f"{k}.{other}", np.full((1, 4, 4), k, np.uint8), driver=driver)
     with pytest.raises(chaski.errors.NotFoundError, match=re.escape(f'2 match "*.{other}"')):
         chaski.load(tmp_path / f"*.{mine}", batch_size=2)
     for pattern in (f"{{id}}.{mine}", f"**/{{id}}.{mine}"):

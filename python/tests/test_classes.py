@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -28,11 +29,9 @@ def eurosat(tmp_path_factory):
     for value, name in enumerate(CLASSES):
         (folder / name).mkdir()
         for i in range(4):
-            profile = {"count": 1, "height": 8, "width": 8, "dtype": "uint8"}
-            with rasterio.open(
-                folder / name / f"{name}_{i}.tif", "w", driver="GTiff", **profile
-            ) as d:
-                d.write(np.full((1, 8, 8), 10 * value + i, np.uint8))
+            rasters.write(
+                folder / name / f"{name}_{i}.tif", np.full((1, 8, 8), 10 * value + i, np.uint8)
+            )
     return folder
 
 

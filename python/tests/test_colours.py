@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from test_access import serving
 
@@ -41,8 +42,7 @@ def write(folder: Path, form: str, dtype: str = "uint8", bands: int = 3, **more:
             if form == "tiled":
                 profile |= {"tiled": True, "blockxsize": 16, "blockysize": 16}
         name = f"{i}.png" if form == "png" else f"{i}.tif"
-        with rasterio.open(folder / name, "w", **profile) as f:
-            f.write(image)
+        rasters.write(folder / name, image, **profile)
     return codes
 
 
@@ -163,11 +163,12 @@ def test_alpha_and_nodata_of_the_field(tmp_path):
     shown = np.random.default_rng(2).integers(0, 2, (N, SIDE, SIDE))
     for i in range(N):
         image = np.where(shown[i], palette("uint8", 3)[codes[i]].transpose(2, 0, 1), 77)
-        profile = {"dtype": "uint8", "count": 4, "height": SIDE, "width": SIDE}
-        with rasterio.open(
-            tmp_path / f"{i}.tif", "w", **profile, photometric="RGB", alpha="yes"
-        ) as f:
-            f.write(np.concatenate([image, 255 * shown[i : i + 1]]).astype("uint8"))
+        rasters.write(
+            tmp_path / f"{i}.tif",
+            np.concatenate([image, 255 * shown[i : i + 1]]).astype("uint8"),
+            photometric="RGB",
+            alpha="yes",
+        )
     got = read(tmp_path, {"lut": lut(range(5)), "fill": 9, "validity": "ok"})
     np.testing.assert_array_equal(got["mask"][:, 0], np.where(shown, codes, 9))
     np.testing.assert_array_equal(got["ok"][:, 0], shown)

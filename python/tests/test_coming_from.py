@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from forked import Forks
 
 import chaski
@@ -69,13 +70,9 @@ def data(binary, tmp_path_factory) -> tuple[Path, np.ndarray]:
         (folder / sub).mkdir(parents=True)
 
     def write(path: str, x: np.ndarray, east: int, north: int) -> None:
-        profile = {"height": x.shape[1], "width": x.shape[2], "count": len(x), "dtype": x.dtype}
         tiles = {"tiled": True, "blockxsize": 64, "blockysize": 64, "compress": "zstd"}
         transform = rasterio.transform.from_origin(5e5 + east * 20, 4e6 - north * 20, 20, 20)
-        with rasterio.open(
-            folder / path, "w", **profile, **tiles, crs="EPSG:32618", transform=transform
-        ) as d:
-            d.write(x)
+        rasters.write(folder / path, x, **tiles, crs="EPSG:32618", transform=transform)
 
     chips = []
     for y, x in list(product(range(0, 640, SIZE), repeat=2))[:24]:

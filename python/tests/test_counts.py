@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -17,12 +18,6 @@ from rasterio.warp import transform  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 SIDE, CELL = 32, 8
-
-
-def write(path: Path, x: np.ndarray, **profile: Any) -> None:
-    size = {"driver": "GTiff", "count": x.shape[0], "height": SIDE, "width": SIDE}
-    with rasterio.open(path, "w", **size, dtype=x.dtype, **profile) as f:
-        f.write(x)
 
 
 def count(binary: Path, folder: Path, field: dict[str, Any], *flags: str) -> np.ndarray:
@@ -60,7 +55,7 @@ def test_picked_bands(tmp_path, binary, bands, nodata, interleave):
     """A pixel is valid where one of the picked bands is, each with its own nodata."""
     x = np.random.default_rng(1).integers(0, 4, (2, 4, SIDE, SIDE)).astype("uint16")
     for i in range(2):
-        write(tmp_path / f"{i}.tif", x[i], interleave=interleave, nodata=0)
+        rasters.write(tmp_path / f"{i}.tif", x[i], interleave=interleave, nodata=0)
     picked = list(range(4)) if bands is None else bands
     own = [[0]] * len(picked) if nodata == 0 else [nodata[b] for b in picked]
     field = {"nodata": own} | ({} if bands is None else {"bands": bands})
@@ -74,7 +69,7 @@ def test_bands_by_name(tmp_path, binary):
     x = np.random.default_rng(2).integers(0, 2, (2, 3, SIDE, SIDE)).astype("uint8")
     orders = [["a", "b", "c"], ["c", "a", "b"]]
     for i, names in enumerate(orders):
-        write(tmp_path / f"{i}.tif", x[i], nodata=0)
+        rasters.write(tmp_path / f"{i}.tif", x[i], nodata=0)
         with rasterio.open(tmp_path / f"{i}.tif", "r+") as f:
             f.descriptions = names
     want = np.stack([x[i, names.index("c")] > 0 for i, names in enumerate(orders)])
@@ -88,13 +83,13 @@ def test_classes_are_compared_as_stored(tmp_path, binary, dtype):
     code = {"uint8": 200, "int16": -30000, "float32": 2**24}.get(dtype, 2**24 + 1)
     codes = np.array([0, code, code - 1 if dtype != "float32" else 5, 7], dtype)
     x = codes[np.random.default_rng(3).integers(0, 4, (1, SIDE, SIDE))]
-    write(tmp_path / "a.tif", x)
+    rasters.write(tmp_path / "a.tif", x)
     got = count(binary, tmp_path, {"dtype": "native"}, "--classes", str(code))
     np.testing.assert_array_equal(got, cells(x == code))
 
 
 def test_a_class_that_no_pixel_has(tmp_path, binary):
-    write(tmp_path / "a.tif", np.ones((1, SIDE, SIDE), "uint8"))
+    rasters.write(tmp_path / "a.tif", np.ones((1, SIDE, SIDE), "uint8"))
     for classes, said in (
         ("1,7", 'no pixel of field "image" is one of [7]'),
         ("1,700", "has no 700"),
@@ -108,7 +103,7 @@ def test_max_nodata_of_picked_bands(tmp_path, binary):
     """Windows without a valid pixel of the band that is picked are not drawn."""
     x = np.ones((1, 2, SIDE, SIDE), "uint8")
     x[0, 1, :, : SIDE // 2] = 0
-    write(tmp_path / "0.tif", x[0], nodata=0)
+    rasters.write(tmp_path / "0.tif", x[0], nodata=0)
     count(binary, tmp_path, {"bands": [1]})
     fields = {"image": chaski.Field(pattern="{id}.tif", bands=[1], dtype="native", validity="ok")}
     window = chaski.Grid(CELL, max_nodata=0, coverage=tmp_path / "w")
@@ -139,7 +134,9 @@ def stacks(tmp_path_factory) -> Path:
                 x, y = transform("EPSG:32630", "EPSG:32629", [500000], [4600000])
                 place = rasterio.transform.from_origin(x[0] - 60, y[0] - 90, size, size)
             x = rng.integers(0, 4, (bands, SIDE, SIDE)).astype(dtype)
-            write(folder / name / f"{i}.tif", x, nodata=0, crs=f"EPSG:{zone}", transform=place)
+            rasters.write(
+                folder / name / f"{i}.tif", x, nodata=0, crs=f"EPSG:{zone}", transform=place
+            )
     return folder
 
 
@@ -188,7 +185,7 @@ def labels(tmp_path_factory) -> Path:
     for i in range(2):
         place = rasterio.transform.from_origin(500000 + 320 * i, 4600000, 10, 10)
         x = rng.integers(0, 9, (1, SIDE, SIDE)).astype("uint8")
-        write(folder / f"{i}.tif", x, crs="EPSG:32630", transform=place)
+        rasters.write(folder / f"{i}.tif", x, crs="EPSG:32630", transform=place)
         lines = []
         for _ in range(6):
             x, y = rng.uniform(0, 320, (2, 3))
@@ -251,7 +248,7 @@ def test_colours_are_counted_as_their_numbers(tmp_path, binary, fill):
     colours = np.array([[0, 0, 0], [255, 0, 0], [255, 0, 9], [7, 7, 7]], "uint8")
     codes = np.random.default_rng(6).integers(0, 4 if fill else 3, (2, SIDE, SIDE))
     for i, image in enumerate(colours[codes].transpose(0, 3, 1, 2)):
-        write(tmp_path / f"{i}.tif", image, photometric="RGB")
+        rasters.write(tmp_path / f"{i}.tif", image, photometric="RGB")
     lut = {tuple(map(int, c)): k for k, c in enumerate(colours[:3])}
     spec, got = laid(tmp_path, {"mask": chaski.Field(lut=lut, fill=fill, dtype="uint8")})
     for k in range(3):

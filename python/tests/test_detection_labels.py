@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -53,10 +54,7 @@ def images(root: Path) -> None:
     (root / "images").mkdir(parents=True)
     y, x = np.mgrid[:HEIGHT, :WIDTH].astype(np.uint8)
     for i in range(N):
-        with rasterio.open(
-            root / f"images/im{i}.png", "w", "PNG", WIDTH, HEIGHT, 3, None, None, "uint8"
-        ) as f:
-            f.write(np.stack([y, x, np.full_like(x, i)]))
+        rasters.write(root / f"images/im{i}.png", np.stack([y, x, np.full_like(x, i)]))
 
 
 def voc(objects: Objects, image: int) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -22,9 +23,7 @@ WAYS = [{"engine": chaski.Engine(transport=t)} for t in ("grpc", "auto")]
 
 def write(path: Path, x: np.ndarray, nodata: float | None = None) -> None:
     path.parent.mkdir(exist_ok=True)
-    profile = {"count": x.shape[0], "height": H, "width": W, "dtype": x.dtype, "nodata": nodata}
-    with rasterio.open(path, "w", driver="GTiff", **profile) as d:
-        d.write(x)
+    rasters.write(path, x, nodata=nodata)
 
 
 @pytest.fixture(scope="module")
@@ -333,10 +332,7 @@ def test_wider_pixels_as_uint8(tmp_path, binary, dtype, catalog):
     if dtype[0] == "f":
         pixels[0, 0, 0, 0], pixels[3, 0, 0, 0] = 255.25, -0.25  # they round to what fits
     for i in range(6):
-        with rasterio.open(
-            tmp_path / f"{i}.tif", "w", driver="GTiff", count=2, height=H, width=W, dtype=dtype
-        ) as d:
-            d.write(pixels[i])
+        rasters.write(tmp_path / f"{i}.tif", pixels[i], dtype=dtype)
     source = tmp_path
     if catalog:
         source = tmp_path / "chips.parquet"

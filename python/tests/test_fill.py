@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -86,8 +87,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
             }
             profile |= {"tiled": True, "blockxsize": 16, "blockysize": 16, "compress": "deflate"}
             path = tmp_path / f"{name}{i}.tif"
-            with rasterio.open(path, "w", **profile) as d:
-                d.write(stored(i, name))
+            rasters.write(path, stored(i, name), **profile)
             if i in BROKEN[name]:
                 harm(path)
         lines.append(f"image{i}.tif,radar{i}.tif,mask{i}.tif,{CROPS[i]},{SIZES[i]},chip {i}")
@@ -176,9 +176,7 @@ def test_steps(tmp_path: Path) -> None:
             for name in "ab":
                 stack[site, date, name] = x = r.integers(1, 99, (1, 16, 16), dtype=np.uint8)
                 path = tmp_path / f"{name}{site}{date}.tif"
-                profile = {"count": 1, "height": 16, "width": 16, "dtype": "uint8"}
-                with rasterio.open(path, "w", **profile) as d:
-                    d.write(x)
+                rasters.write(path, x, dtype="uint8")
             lines.append(f"{site},2020-01-0{date + 1},a{site}{date}.tif,b{site}{date}.tif,{date}")
     broken = {(0, 0, "a"), (1, 1, "b"), (2, 2, "a"), (2, 2, "b")}
     for site, date, name in broken:

@@ -14,6 +14,7 @@ import pytest
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+import rasters  # noqa: E402
 from conftest import nonempty  # noqa: E402
 from patience import logged  # noqa: E402
 from rasterio.warp import transform as convert  # noqa: E402
@@ -40,8 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if chip:
             profile["crs"] = f"EPSG:{chip[0]}"
             profile["transform"] = rasterio.transform.from_origin(*chip[1:])
-        with rasterio.open(path / f"{i}.tif", "w", **profile) as d:
-            d.write(image)
+        rasters.write(path / f"{i}.tif", image, **profile)
     return path
 
 
@@ -316,9 +316,7 @@ def test_shapes_in_a_crs_without_a_code_name_it(tmp_path):
     pa.parquet.write_table(table.replace_schema_metadata({"geo": json.dumps(geo)}), path)
     (tmp_path / "scenes").mkdir()
     where = {"crs": "EPSG:32630", "transform": rasterio.transform.from_origin(5e5, 46e5, 10, 10)}
-    how = {"driver": "GTiff", "count": 1, "height": 16, "width": 16, "dtype": "uint8", **where}
-    with rasterio.open(tmp_path / "scenes/a.tif", "w", **how) as d:
-        d.write(np.ones((1, 16, 16), np.uint8))
+    rasters.write(tmp_path / "scenes/a.tif", np.ones((1, 16, 16), np.uint8), **where)
     fields = {"image": chaski.Field(), "shapes": chaski.Field(vector=chaski.Vector(path))}
     with pytest.raises(chaski.UnsupportedError, match=r"unknown map.* is not known: .*to_crs"):
         chaski.load(tmp_path / "scenes", batch_size=1, fields=fields)

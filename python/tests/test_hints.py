@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 import torch
 from conftest import nonempty
 
@@ -34,10 +35,8 @@ def pairs(root, ending="npy", folders=("images", "masks")):
             if ending == "npy":
                 np.save(path, a)
                 continue
-            how = {"count": bands, "height": 16, "width": 16, "dtype": "uint8"}
             driver = {"png": "PNG", "tif": "GTiff"}[ending]
-            with rasterio.open(path, "w", driver=driver, **how, **place) as f:
-                f.write(a)
+            rasters.write(path, a, driver=driver, dtype="uint8", **place)
             (root / folder / f"{i}.png.aux.xml").unlink(missing_ok=True)
     return root
 
@@ -348,7 +347,6 @@ def test_an_error_has_one_frame_of_ours(tmp_path, binary):
 
 
 def test_a_glob_of_a_field_is_told_the_pattern(tmp_path):
-    with rasterio.open(tmp_path / "a.tif", "w", "GTiff", 4, 4, 1, dtype="uint8") as f:
-        f.write(np.ones((1, 4, 4), "u1"))
+    rasters.write(tmp_path / "a.tif", np.ones((1, 4, 4), "u1"))
     with pytest.raises(chaski.NotFoundError, match=r'by a pattern, such as "images/\{id\}.tif"'):
         chaski.load(tmp_path, batch_size=1, fields={"image": "images/*.tif"})

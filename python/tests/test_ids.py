@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -31,9 +32,7 @@ def data(tmp_path_factory) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             x = np.full((1, 4, 4), k, np.uint8)
             driver = {"tif": "GTiff", "png": "PNG"}[ending]
-            size = dict(count=1, height=4, width=4, dtype="uint8")
-            with rasterio.open(path, "w", driver=driver, **size) as f:
-                f.write(x)
+            rasters.write(path, x, driver=driver, dtype="uint8")
     (root / "table.csv").write_text(
         "path,site\n" + "".join(f"images/{n}.tif,{k // 2}\n" for k, n in enumerate(NAMES))
     )
@@ -182,9 +181,7 @@ def test_what_is_not_there(data, binary, capfd) -> None:
 def test_ids_that_name_several(data, tmp_path, binary) -> None:
     for k, folder in enumerate(("a", "b")):
         (tmp_path / folder).mkdir()
-        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
-        with rasterio.open(tmp_path / folder / "1.tif", "w", **size) as f:
-            f.write(np.full((1, 4, 4), k, np.uint8))
+        rasters.write(tmp_path / folder / "1.tif", np.full((1, 4, 4), k, np.uint8))
     with pytest.raises(chaski.errors.CorruptError, match="names several samples"):
         loaded(tmp_path, ".", rows=chaski.Rows(ids=["1.tif"]))
     assert loaded(tmp_path, ".", rows=chaski.Rows(ids=["b/1"])) == [1]
@@ -260,9 +257,7 @@ def codes(tmp_path_factory, binary) -> Path:
     root = tmp_path_factory.mktemp("codes")
     (root / "images").mkdir()
     for k, code in enumerate(CODES):
-        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
-        with rasterio.open(root / "images" / f"{code}.tif", "w", **size) as f:
-            f.write(np.full((1, 4, 4), k, np.uint8))
+        rasters.write(root / "images" / f"{code}.tif", np.full((1, 4, 4), k, np.uint8))
     (root / "link").symlink_to("images")
     pairs = ["--field=image={id}.tif"]
     catalogs = {
@@ -381,9 +376,7 @@ def test_a_number_that_names_two_codes_of_a_column(codes, tmp_path) -> None:
 @pytest.mark.parametrize("source", ["directory", "pattern"])
 def test_whole_numbers_that_name_two(tmp_path, source, binary) -> None:
     for k, code in enumerate(("07", "007", "7a")):
-        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
-        with rasterio.open(tmp_path / f"{code}.tif", "w", **size) as f:
-            f.write(np.full((1, 4, 4), k, np.uint8))
+        rasters.write(tmp_path / f"{code}.tif", np.full((1, 4, 4), k, np.uint8))
     fields = DATASETS[source][1]
     both = r'"7" names several samples, such as "007(\.tif)?" and "07(\.tif)?"'
     with pytest.raises(chaski.errors.CorruptError, match=both):

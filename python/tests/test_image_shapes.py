@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -38,8 +39,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[st
     rng = np.random.default_rng(5)
     y, x = np.mgrid[:HEIGHT, :WIDTH].astype(np.uint8)
     for i in range(N):
-        with rasterio.open(folder / f"{i}.png", "w", "PNG", WIDTH, HEIGHT, 3, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
-            f.write(np.stack([y, x, np.full_like(x, i)]))
+        rasters.write(folder / f"{i}.png", np.stack([y, x, np.full_like(x, i)]))
     objects = []
     for k in range(40):
         middle, radii = rng.uniform(0, (WIDTH, HEIGHT)), rng.uniform(3, 20, 2)
@@ -226,8 +226,7 @@ def test_a_name_is_of_one_image(tmp_path):
     """A name that two images have is refused with both, and a longer one is of its image."""
     for part in ("train", "val"):
         (tmp_path / part).mkdir()
-        with rasterio.open(tmp_path / part / "1.tif", "w", "GTiff", 16, 16, 1, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
-            f.write(np.zeros((1, 16, 16), np.uint8))
+        rasters.write(tmp_path / part / "1.tif", np.zeros((1, 16, 16), np.uint8))
     ring = [[1, 1], [5, 1], [5, 5], [1, 5], [1, 1]]
 
     def load(*names: str, source: str = "*/*.tif", on_bad: Any = "error") -> chaski.Batch:

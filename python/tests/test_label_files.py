@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -48,8 +49,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for i in range(N):
         shape = {"height": SIZE, "width": SIZE, "count": 1, "dtype": "uint8"}
         place = {"crs": "EPSG:32630", "transform": transform(i)}
-        with rasterio.open(root / f"images/img{i}.tif", "w", "GTiff", **shape, **place) as f:
-            f.write(np.full((1, SIZE, SIZE), i, np.uint8))
+        rasters.write(
+            root / f"images/img{i}.tif", np.full((1, SIZE, SIZE), i, np.uint8), **shape, **place
+        )
         shapes = []
         for k in range(5):
             ring = rng.uniform(0, 10 * SIZE, 2) + rng.uniform(-150, 150, (3, 2))

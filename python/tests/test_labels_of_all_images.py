@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -30,10 +31,7 @@ def data(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("all")
     (root / "tiles").mkdir()
     for k, (height, width) in enumerate(SIZES):
-        with rasterio.open(
-            root / f"tiles/pan_{k}.png", "w", "PNG", width, height, 1, None, None, "uint8"
-        ) as f:
-            f.write(np.full((1, height, width), k, np.uint8))
+        rasters.write(root / f"tiles/pan_{k}.png", np.full((1, height, width), k, np.uint8))
     return root
 
 

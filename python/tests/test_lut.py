@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -21,9 +22,7 @@ def write(folder: Path, dtype: str, bands: int = 1, nodata: float | None = None)
     info = np.iinfo(dtype)
     images = rng.integers(info.min, info.max, (N, bands, SIDE, SIDE), dtype=dtype, endpoint=True)
     for i, image in enumerate(images):
-        profile = {"driver": "GTiff", "dtype": dtype, "count": bands, "height": SIDE, "width": SIDE}
-        with rasterio.open(folder / f"{i}.tif", "w", **profile, nodata=nodata) as f:
-            f.write(image)
+        rasters.write(folder / f"{i}.tif", image, dtype=dtype, nodata=nodata)
     return images
 
 
@@ -155,9 +154,7 @@ def test_it_says_what_is_wrong(tmp_path, field, message):
 
 def mask(folder: Path, dtype: str, values: np.ndarray, **profile: Any) -> None:
     side = {"height": values.shape[0], "width": values.shape[1]}
-    how = {"driver": "GTiff", "dtype": dtype, "count": 1, **side, **profile}
-    with rasterio.open(folder / "a.tif", "w", **how) as f:
-        f.write(values[None])
+    rasters.write(folder / "a.tif", values[None], dtype=dtype, **side, **profile)
 
 
 WIDE = ["int32", "uint32", "int64", "uint64", "float32", "float64"]

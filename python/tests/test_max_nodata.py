@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from patience import logged
 
@@ -172,10 +173,7 @@ def test_rare_windows_are_found(tmp_path: Path, binary):
     x[0, 200:216, 0:16] = 7
     (tmp_path / "images").mkdir()
     profile: dict[str, Any] = {"count": 1, "dtype": "uint8", "nodata": 0}
-    with rasterio.open(
-        tmp_path / "images/0.tif", "w", "GTiff", height=256, width=256, **profile
-    ) as f:
-        f.write(x)
+    rasters.write(tmp_path / "images/0.tif", x, **profile)
     coverage = counted(binary, tmp_path / "images", FIELDS["nodata"])
     window = chaski.RandomWindow(16, per_asset=40, max_nodata=0, coverage=coverage)
     options: dict[str, Any] = {"fields": FIELDS["nodata"], "window": window, "batch_size": 40}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -33,9 +34,7 @@ def data(tmp_path_factory) -> Path:
         (root / kind).mkdir()
         for k in range(N) if kind == "s2" else HAS[kind]:
             x = values(kind, k)
-            size = dict(count=len(x), height=8, width=8, dtype="uint8", driver="GTiff")
-            with rasterio.open(root / kind / f"{k}.tif", "w", **size) as f:
-                f.write(x)
+            rasters.write(root / kind / f"{k}.tif", x, dtype="uint8")
     with open(root / "rows.csv", "w", newline="") as f:
         out = csv.writer(f)
         out.writerow(["s2", "s1", "lc", "y", "share", "note"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -22,21 +23,8 @@ SIDE = 24
 
 def write(path: Path, pixels: np.ndarray, x: int = 0, **profile) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    count, height, width = pixels.shape
     place = rasterio.transform.from_origin(500000 + 10 * x, 4600000, 10, 10)
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        count=count,
-        height=height,
-        width=width,
-        dtype=pixels.dtype,
-        crs="EPSG:32630",
-        transform=place,
-        **profile,
-    ) as f:
-        f.write(pixels)
+    rasters.write(path, pixels, crs="EPSG:32630", transform=place, **profile)
     return path
 
 
@@ -192,16 +180,7 @@ def test_whole_chips_of_any_sizes(tmp_path):
             for name, x in (("images", image), ("masks", mask)):
                 path = tmp_path / name / f"{i}.png"
                 path.parent.mkdir(exist_ok=True)
-                with rasterio.open(
-                    path,
-                    "w",
-                    driver="PNG",
-                    count=len(x),
-                    height=x.shape[1],
-                    width=x.shape[2],
-                    dtype="uint8",
-                ) as f:
-                    f.write(x)
+                rasters.write(path, x, driver="PNG", dtype="uint8")
         want.append((image, mask))
     fields = {
         "image": Field(pattern="images/{id}.png"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from helpers import web
 
 import chaski
@@ -17,20 +18,12 @@ rasterio = pytest.importorskip("rasterio")
 pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 
 
-def write_tiff(path: Path, image: np.ndarray) -> None:
-    """Writes a TIFF."""
-    count, height, width = image.shape
-    profile = {"count": count, "height": height, "width": width, "dtype": image.dtype.name}
-    with rasterio.open(path, "w", driver="GTiff", **profile) as d:
-        d.write(image)
-
-
 @pytest.fixture
 def names(tmp_path: Path) -> Iterator[dict[str, np.ndarray]]:
     """Names of three rasters, and their pixels."""
     pixels = {f"{i}.tif": np.full((2, 32, 32), i, "uint16") for i in range(3)}
     for name, image in pixels.items():
-        write_tiff(tmp_path / name, image)
+        rasters.write(tmp_path / name, image)
     with zipfile.ZipFile(tmp_path / "c.zip", "w", zipfile.ZIP_STORED) as z:
         for name in pixels:
             z.write(tmp_path / name, f"x/{name}")

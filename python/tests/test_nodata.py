@@ -7,6 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from patience import logged
 
@@ -36,12 +37,6 @@ def missing(x: np.ndarray, said) -> np.ndarray:
     return out
 
 
-def write(path, x: np.ndarray, **profile) -> None:
-    size = {"count": x.shape[0], "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
-    with rasterio.open(path, "w", driver="GTiff", **size, **profile) as f:
-        f.write(x)
-
-
 @pytest.fixture(scope="module", params=["uint8", "int16", "float32", "float64"])
 def data(request, tmp_path_factory):
     """A folder of rasters that declare 7, with 0, 255 and, of floats, NaN among their pixels."""
@@ -51,7 +46,7 @@ def data(request, tmp_path_factory):
     if x.dtype.kind == "f":
         x[rng.random(x.shape) < 0.1] = np.nan
     for i in range(N):
-        write(folder / f"{i}.tif", x[i], nodata=7)
+        rasters.write(folder / f"{i}.tif", x[i], nodata=7)
     return folder, x
 
 
@@ -115,7 +110,7 @@ def test_bands_of_statistics(tmp_path):
     """Lists for each band follow the bands that a field picks."""
     x = np.stack([np.full((8, 8), v, "uint8") for v in (1, 2, 3)])
     x[:, :4] = np.array([10, 20, 30])[:, None, None]
-    write(tmp_path / "a.tif", x)
+    rasters.write(tmp_path / "a.tif", x)
     field = Field(bands=[2, 0], nodata=[[30], [10]])
     assert chaski.stats(tmp_path, fields={"image": field}).mean().tolist() == [3, 1]
     with chaski.load(
@@ -133,7 +128,7 @@ def test_weights(binary, tmp_path):
     x[:, 32:, 32:] = 5
     folder = tmp_path / "chips"
     folder.mkdir()
-    write(folder / "a.tif", x)
+    rasters.write(folder / "a.tif", x)
     spec, out = tmp_path / "spec.json", tmp_path / "fields.weights"
     fields = [{"name": "image", "dtype": "native", "layout": "n b y x", "nodata": [[0]]}]
     spec.write_text(
@@ -176,7 +171,7 @@ def test_mosaics(tmp_path, rule):
     x[1, :, 10:30] = 0
     lines = ["path"]
     for i in range(2):
-        write(tmp_path / f"{i}.tif", x[i], **where)
+        rasters.write(tmp_path / f"{i}.tif", x[i], **where)
         lines.append(f"{i}.tif")
     window = chaski.GeoWindow(size_m=320, resolution=10, crs="EPSG:32630", mosaic=rule)
     field = Field(nodata=0, dtype="float32", validity="ok", fill=-1)
@@ -200,7 +195,7 @@ def test_a_mask_counts_too(tmp_path):
     x = np.ones((1, 8, 8), "uint8")
     x[:, 0] = 0
     with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True):
-        write(tmp_path / "a.tif", x)
+        rasters.write(tmp_path / "a.tif", x)
         with rasterio.open(tmp_path / "a.tif", "r+") as f:
             f.write_mask(np.arange(64).reshape(8, 8) < 56)
     with chaski.load(
@@ -238,7 +233,7 @@ def test_overviews_have_other_nodata(tmp_path):
     x = np.full((1, 512, 512), 200, "uint8")
     x[0, :, ::7] = 5
     where = {"crs": "EPSG:32630", "transform": rasterio.transform.from_origin(5e5, 4.6e6, 10, 10)}
-    write(tmp_path / "a.tif", x, tiled=True, blockxsize=128, blockysize=128, **where)
+    rasters.write(tmp_path / "a.tif", x, tiled=True, blockxsize=128, blockysize=128, **where)
     with rasterio.open(tmp_path / "a.tif", "r+") as f:
         f.build_overviews([2, 4], rasterio.enums.Resampling.average)
     window = chaski.GeoWindow(size_m=4000, resolution=40, per_epoch=1)
@@ -253,8 +248,7 @@ def test_overviews_have_other_nodata(tmp_path):
     [(300, "300 in uint8"), ([0, -1], "-1 in uint8"), (0.5, "0.5 in uint8"), (255, ""), ([], "")],
 )
 def test_values_that_the_dtype_lacks_are_told(tmp_path, caplog, said, told):
-    with rasterio.open(tmp_path / "a.tif", "w", count=1, height=9, width=9, dtype="uint8") as d:
-        d.write(np.zeros((1, 9, 9), np.uint8))
+    rasters.write(tmp_path / "a.tif", np.zeros((1, 9, 9), np.uint8))
     with chaski.load(tmp_path, batch_size=1, fields={"image": Field(nodata=said)}) as loader:
         next(iter(loader))
     text = logged(caplog, told)
@@ -264,8 +258,7 @@ def test_values_that_the_dtype_lacks_are_told(tmp_path, caplog, said, told):
 
 @pytest.mark.parametrize(("column", "kind"), [("label", "not found"), ("count", "unsupported")])
 def test_a_column_that_is_no_raster_has_no_nodata(tmp_path, column, kind):
-    with rasterio.open(tmp_path / "a.tif", "w", count=1, height=9, width=9, dtype="uint8") as d:
-        d.write(np.zeros((1, 9, 9), np.uint8))
+    rasters.write(tmp_path / "a.tif", np.zeros((1, 9, 9), np.uint8))
     (tmp_path / "t.csv").write_text("path,label,count\na.tif,water,3\n")
     fields = {"image": "path", "y": Field(column=column, nodata=0)}
     with pytest.raises(chaski.Error, match="y.*nodata is given, which is for rasters") as told:

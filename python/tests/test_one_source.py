@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import rasterio
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -32,9 +32,7 @@ def chips(tmp_path_factory) -> dict[str, tuple[Path, np.ndarray]]:
         folder = tmp_path_factory.mktemp(name)
         pixels = r.integers(1, 4000, (n, bands, side, side), dtype=np.uint16)
         for i, x in enumerate(pixels):
-            how = {"driver": "GTiff", "count": bands, "height": side, "width": side}
-            with rasterio.open(folder / f"{i:02}.tif", "w", dtype="uint16", **how) as f:
-                f.write(x)
+            rasters.write(folder / f"{i:02}.tif", x, dtype="uint16")
         out[name] = folder, pixels
     return out
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 import recipes
 from conftest import nonempty
 
@@ -47,16 +48,14 @@ def commands(name: str) -> list[str]:
 @pytest.fixture
 def data(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with the files that the pages use."""
-    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
+    pytest.importorskip("rasterio", reason="needs rasterio to write chips")
     r = np.random.default_rng(1)
     for folder in ("chips", "pairs/images", "pairs/masks"):
         (tmp_path / folder).mkdir(parents=True)
 
     def write(name: str, x: np.ndarray) -> None:
         tiles = {"tiled": True, "blockxsize": 256, "blockysize": 256, "compress": "zstd"}
-        profile = {"count": len(x), "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
-        with rasterio.open(tmp_path / name, "w", **profile, **tiles) as f:
-            f.write(x)
+        rasters.write(tmp_path / name, x, **tiles)
 
     for i in range(4):
         x = r.integers(1, 3000, (4, SIDE, SIDE), dtype=np.uint16)
@@ -159,8 +158,7 @@ def test_training_of_masks(data, binary):
         with rasterio.open(path) as f:
             mask, profile = f.read(), f.profile
         mask[:, 100:156] = nodata or 255  # in the third and fourth, a class that is no label
-        with rasterio.open(path, "w", **{**profile, "nodata": nodata}) as f:
-            f.write(mask)
+        rasters.write(path, mask, **{**profile, "nodata": nodata})
     seen = []
     handle = torch.nn.modules.module.register_module_forward_pre_hook(
         lambda _, given: seen.append(given[0].requires_grad_())
@@ -304,10 +302,8 @@ def test_self_supervised(data):
     rasterio = pytest.importorskip("rasterio")
     scene = np.random.default_rng(3).integers(1, 3000, (4, 300, 400), np.uint16)
     Path("scenes").mkdir()
-    made = {"driver": "GTiff", "height": 300, "width": 400, "crs": "EPSG:32630", "dtype": "uint16"}
     place = rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)
-    with rasterio.open("scenes/0.tif", "w", count=4, transform=place, **made) as f:
-        f.write(scene)
+    rasters.write("scenes/0.tif", scene, transform=place, crs="EPSG:32630", dtype="uint16")
     names: dict = {}
     shapes, judges = [], [simclr, dino, dates]
     for block in nonempty(blocks("docs/self-supervised.md")):
@@ -348,19 +344,14 @@ def test_predict(data):
     pixels[:, :20] = 0
     place = rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)
     made = {"driver": "GTiff", "height": 160, "width": 192, "crs": "EPSG:32630", "transform": place}
-    with rasterio.open("scene.tif", "w", count=4, dtype="uint16", nodata=0, **made) as f:
-        f.write(pixels)
-    with rasterio.open("labels.tif", "w", count=1, dtype="uint8", **made) as f:
-        f.write(rng.integers(0, 3, (1, 160, 192), np.uint8))
+    rasters.write("scene.tif", pixels, dtype="uint16", nodata=0, **made)
+    rasters.write("labels.tif", rng.integers(0, 3, (1, 160, 192), np.uint8), **made)
     Path("scenes").mkdir()
     others = {}
     for name, (height, width) in {"east": (100, 130), "west": (64, 96)}.items():
         others[name] = rng.integers(0, 99, (4, height, width), np.uint16)
         here = made | {"height": height, "width": width}
-        with rasterio.open(
-            f"scenes/{name}.tif", "w", count=4, dtype="uint16", nodata=0, **here
-        ) as f:
-            f.write(others[name])
+        rasters.write(f"scenes/{name}.tif", others[name], dtype="uint16", nodata=0, **here)
     torch.manual_seed(1)
     model = torch.nn.Conv2d(4, 3, 1)
     names = {"model": model, "stats": chaski.stats("scene.tif")}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from patience import logged
 from test_real import serve
@@ -30,10 +31,13 @@ def folder(tmp_path: Path, binary: str) -> Path:
         for name, bands, dtype in (("images/{}.tif", 3, "uint16"), ("masks/{}_m.tif", 1, "uint8")):
             path = tmp_path / "data" / name.format(f"c{i}")
             path.parent.mkdir(parents=True, exist_ok=True)
-            profile = {"width": 20, "height": 16, "count": bands, "dtype": dtype}
             place = rasterio.transform.from_origin(5e5, 9e6, 10, 10)
-            with rasterio.open(path, "w", crs="EPSG:32718", transform=place, **profile) as d:
-                d.write(rng.integers(0, 200, (bands, 16, 20)).astype(dtype))
+            rasters.write(
+                path,
+                rng.integers(0, 200, (bands, 16, 20)).astype(dtype),
+                crs="EPSG:32718",
+                transform=place,
+            )
     return tmp_path / "data"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -107,10 +108,9 @@ def test_info_has_the_colours(binary, tmp_path):
 
 
 def test_rasters_without_a_palette_are_float32(tmp_path):
-    with rasterio.open(
-        tmp_path / "a.tif", "w", driver="GTiff", count=1, height=64, width=64, dtype="uint8"
-    ) as f:
-        f.write(np.random.default_rng(0).choice([1, 9], (1, 64, 64)).astype("uint8"))
+    rasters.write(
+        tmp_path / "a.tif", np.random.default_rng(0).choice([1, 9], (1, 64, 64)).astype("uint8")
+    )
     with chaski.load(tmp_path, batch_size=4, window=WINDOW) as loader:
         dtype, got = values(loader)
         assert dtype == np.float32 and len(got) > 2
@@ -118,10 +118,7 @@ def test_rasters_without_a_palette_are_float32(tmp_path):
 
 def test_a_palette_among_others_is_not_blended(tmp_path):
     """The first raster says what a field is: one with a palette behind it is refused, by name."""
-    with rasterio.open(
-        tmp_path / "a.tif", "w", driver="GTiff", count=1, height=64, width=64, dtype="uint8"
-    ) as f:
-        f.write(np.ones((1, 64, 64), "uint8"))
+    rasters.write(tmp_path / "a.tif", np.ones((1, 64, 64), "uint8"))
     write(tmp_path / "b.tif")
     with chaski.load(tmp_path, batch_size=8, window=WINDOW) as loader:
         with pytest.raises(chaski.UnsupportedError, match=r"b\.tif: palette.*are classes"):
@@ -181,10 +178,7 @@ def test_names_of_classes(binary, tmp_path, form):
     write(path, "PNG" if form == "png" else "GTiff")
     if form == "grey":  # names, and no palette
         x = np.full((1, 64, 64), 41, "uint8")
-        with rasterio.open(
-            path, "w", driver="GTiff", count=1, height=64, width=64, dtype="uint8"
-        ) as f:
-            f.write(x)
+        rasters.write(path, x, dtype="uint8")
     named(path, form == "table")
     source = folder
     if form == "vrt":
@@ -227,8 +221,7 @@ def test_colours_of_every_form(binary, tmp_path):
     with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=False), rasterio.open(tmp_path / "x1.tif", "r+") as f:
         f.write_mask(x[0] != 3)
     assert (tmp_path / "x1.tif.msk").exists()
-    with rasterio.open(tmp_path / "y1.tif", "w", driver="GTiff", **size) as f:
-        f.write(x)
+    rasters.write(tmp_path / "y1.tif", x, **size)
     entries = "".join(
         "<Entry " + " ".join(f'c{k}="{v}"' for k, v in enumerate(c, 1)) + "/>"
         for c in table.values()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+import rasters
 from rasterio.transform import from_origin
 
 import chaski
@@ -203,13 +204,15 @@ def three(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scenes")
     sides = {"b": (130, 90), "a": (61, 45), "c": (200, 40)}
     for i, (name, (height, width)) in enumerate(sides.items()):
-        how = {"count": 1, "dtype": "uint8", "height": height, "width": width, "nodata": 0}
         place = from_origin(500000 + 5000 * i, 4600000, 10, 10)
         path = folder / f"{name}.tif"
-        with rasterio.open(
-            path, "w", driver="GTiff", crs="EPSG:32630", transform=place, **how
-        ) as f:
-            f.write(np.full((1, height, width), i + 1, np.uint8))
+        rasters.write(
+            path,
+            np.full((1, height, width), i + 1, np.uint8),
+            crs="EPSG:32630",
+            transform=place,
+            nodata=0,
+        )
     paths = [folder / f"{name}.tif" for name in sides]
     counts = [GRID.count(*s) for s in sides.values()]
     windows = np.random.default_rng(3).normal(size=(sum(counts), 2, 60, 40)).astype(np.float32)

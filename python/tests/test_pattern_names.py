@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from patience import logged
 
@@ -25,8 +26,7 @@ def write(path: Path, value: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     x = np.full((1, 8, 8), value, np.uint8)
     driver = "PNG" if path.suffix == ".png" else "GTiff"
-    with rasterio.open(path, "w", driver=driver, count=1, height=8, width=8, dtype="uint8") as f:
-        f.write(x)
+    rasters.write(path, x, driver=driver, dtype="uint8")
 
 
 @pytest.fixture(scope="module")

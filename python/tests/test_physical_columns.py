@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import rasters
 from conftest import nonempty
 from test_physical import rows
 
@@ -45,10 +46,7 @@ def table(tmp_path):
             f.write(x)
             f.scales, f.offsets = (2.0, 3.0, 4.0), (5.0, 6.0, 7.0)
         for b in range(3):
-            with rasterio.open(
-                tmp_path / f"{row}_{b}.tif", "w", driver="GTiff", count=1, **how
-            ) as f:
-                f.write(x[b : b + 1])
+            rasters.write(tmp_path / f"{row}_{b}.tif", x[b : b + 1], **how)
         columns["path"].append(f"{row}.tif")
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     pa.csv.write_csv(pa.table(columns), tmp_path / "t.csv")

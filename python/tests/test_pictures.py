@@ -9,6 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from patience import logged
 
@@ -180,16 +181,7 @@ def sets(tmp_path_factory):
         (folder / sub).mkdir(parents=True)
     for i in range(6):
         image = rng.integers(0, 999, (2, 32, 32), np.uint16)
-        with rasterio.open(
-            folder / f"images/{i}.tif",
-            "w",
-            driver="GTiff",
-            count=2,
-            height=32,
-            width=32,
-            dtype="uint16",
-        ) as d:
-            d.write(image)
+        rasters.write(folder / f"images/{i}.tif", image, dtype="uint16")
         write(folder / f"images/{i}_preview.jpg", smooth(rng, 3, 8, 8))
         write(folder / f"masks/{i}.png", (image[:1] > 500).astype(np.uint8), NBITS=1)
         np.save(folder / f"arrays/{i}.npy", (image[:1] > 500).astype(np.uint8))

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 from chaski import _command, _progress
@@ -29,9 +30,7 @@ def chips(tmp_path, binary):
     (tmp_path / "chips").mkdir()
     place = {"crs": "EPSG:32630", "transform": rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)}
     for i in range(N):
-        how = {"count": 1, "height": 8, "width": 8, "dtype": "uint8", **place}
-        with rasterio.open(tmp_path / "chips" / f"{i}.tif", "w", driver="GTiff", **how) as f:
-            f.write(np.full((1, 8, 8), i + 1, "u1"))
+        rasters.write(tmp_path / "chips" / f"{i}.tif", np.full((1, 8, 8), i + 1, "u1"), **place)
     return tmp_path / "chips"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -152,11 +153,9 @@ def chips(tmp_path_factory) -> tuple[Path, np.ndarray]:
     x[rng.random(x.shape) < 0.02] = NODATA
     for i in range(N):
         path = folder / f"chip_{i:03}.tif"
-        profile = {"width": W, "height": H, "count": BANDS, "dtype": "uint16", "nodata": NODATA}
         tiles = {"tiled": True, "blockxsize": 16, "blockysize": 32, "compress": "zstd"}
         transform = rasterio.transform.from_origin(5e5, 9e6, 10, 10)
-        with rasterio.open(path, "w", **profile, **tiles, transform=transform) as d:
-            d.write(x[i])
+        rasters.write(path, x[i], dtype="uint16", nodata=NODATA, **tiles, transform=transform)
         with rasterio.open(path) as d:
             assert np.array_equal(d.read(), x[i])
     return folder, x
@@ -498,17 +497,20 @@ def test_bad_samples(chips, tmp_path):
 
 
 def test_fields(chips, tmp_path):
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     folder, x = chips
     for sub in ("image", "mask"):
         (tmp_path / sub).mkdir()
     for i, p in enumerate(sorted(folder.iterdir())):
         (tmp_path / "image" / f"{i}.tif").write_bytes(p.read_bytes())
-        with rasterio.open(
-            tmp_path / "mask" / f"{i}.tif", "w", width=W, height=H, count=1, dtype="uint8",
-            tiled=True, blockxsize=16, blockysize=16, compress="zstd",
-        ) as d:  # fmt: skip
-            d.write((x[i][:1] > 2000).astype(np.uint8))
+        rasters.write(
+            tmp_path / "mask" / f"{i}.tif",
+            (x[i][:1] > 2000).astype(np.uint8),
+            tiled=True,
+            blockxsize=16,
+            blockysize=16,
+            compress="zstd",
+        )
     with chaski.load(
         tmp_path,
         batch_size=N,

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import rasterio
+import rasters
 from conftest import nonempty
 from helpers import FakeEngine, alone, eventually, web
 
@@ -41,8 +42,7 @@ def test_small_chips_of_a_store_are_read_further_ahead(tmp_path, prefetch, least
     for i, pixels in enumerate(want):
         shape = {"width": 16, "height": 16, "count": 1, "dtype": "uint8"}
         shape["transform"] = rasterio.transform.from_origin(5, 5, 10, 10)
-        with rasterio.open(tmp_path / f"chips/{i:03}.tif", "w", driver="GTiff", **shape) as f:
-            f.write(pixels)
+        rasters.write(tmp_path / f"chips/{i:03}.tif", pixels, **shape)
     held, waiting, highest = threading.Condition(), [0], [0]
     begun = threading.Event()
 

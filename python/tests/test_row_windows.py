@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -44,10 +45,7 @@ FIELDS = {"image": IMAGE, "y": "y_label"}
 
 
 def write(path: Path, x: np.ndarray) -> None:
-    size = {"count": len(x), "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
-    tiles = {"tiled": True, "blockxsize": 16, "blockysize": 16}
-    with rasterio.open(path, "w", driver="GTiff", **size, **tiles) as f:
-        f.write(x)
+    rasters.write(path, x, tiled=True, blockxsize=16, blockysize=16)
 
 
 def columns(boxes: Any = BOXES) -> dict[str, list[Any]]:
@@ -270,9 +268,7 @@ def test_bands_of_two_files_have_the_same_window(data, tmp_path):
     coarse = rng.integers(1, 250, (1, H // 2, W // 2), np.uint8)
     for name, x, side in (("fine", fine, 10), ("coarse", coarse, 20)):
         place = {"crs": "EPSG:32630", "transform": rasterio.Affine(side, 0, 5e5, 0, -side, 4e6)}
-        size = {"count": 1, "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
-        with rasterio.open(tmp_path / f"{name}.tif", "w", driver="GTiff", **size, **place) as f:
-            f.write(x)
+        rasters.write(tmp_path / f"{name}.tif", x, **place)
     paths = {n: [str(tmp_path / f"{n}.tif")] * ROWS for n in ("fine", "coarse")}
     image = replace(IMAGE, column=None, columns=["fine", "coarse"], pad=True)
     options = {"fields": {"image": image}, "batch_size": ROWS, "shuffle": False}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from reference import rumi as reference
 
 import chaski
@@ -581,11 +582,9 @@ def test_generation_2_is_read_by_the_original(tmp_path):
 
 def test_nodata_of_generation_1(tmp_path, binary):
     """GDAL's tag is kept, and 'chaski info' prints it."""
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     pixels = np.random.default_rng(3).integers(0, 4, (2, 32, 32)).astype("u2")
-    shape = {"count": 2, "height": 32, "width": 32, "dtype": "uint16"}
-    with rasterio.open(tmp_path / "0.tif", "w", driver="GTiff", nodata=0, **shape) as d:
-        d.write(pixels)
+    rasters.write(tmp_path / "0.tif", pixels, nodata=0, dtype="uint16")
     chip = tmp_path / "0.rumi"
     subprocess.run([binary, "convert", "--to", "rumi", "-o", chip, tmp_path / "0.tif"], check=True)
     said = subprocess.run([binary, "info", "--json", chip], check=True, capture_output=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from test_real import NODATA, NORM, N, chips, copy_with_bad_file, normalised  # noqa: F401
 
@@ -214,12 +215,10 @@ def test_masks_of_rows(chips):  # noqa: F811
 
 def test_ids_of_parts_and_windows(tmp_path):
     """An id names the file of a row whichever rows and windows a loader has."""
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     for i in range(12):
         side = 16 + 8 * (i % 3)
-        made = dict(driver="GTiff", count=1, height=side, width=side, dtype="uint8")
-        with rasterio.open(tmp_path / f"{i:02}.tif", "w", **made) as f:
-            f.write(np.full((1, side, side), i, "uint8"))
+        rasters.write(tmp_path / f"{i:02}.tif", np.full((1, side, side), i, "uint8"))
     boxes = [f"{i:02}.tif,{x},0,8,8\n" for i in range(12) for x in (0, 4)]
     (tmp_path / "t.csv").write_text("image,x,y,w,h\n" + "".join(boxes))
     split = chaski.Split.by_hash({"a": 0.5, "b": 0.5})

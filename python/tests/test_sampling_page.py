@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 import recipes
 from conftest import nonempty
 
@@ -22,7 +23,7 @@ SIDE = 96
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The directory that the page uses."""
-    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
+    pytest.importorskip("rasterio", reason="needs rasterio to write chips")
     r = np.random.default_rng(1)
     lines = ["image,mask,site,date,cloud,class"]
     for sub in ("images", "masks"):
@@ -32,10 +33,7 @@ def data(tmp_path: Path) -> Path:
         image = r.integers(1, 3000, (3, SIDE, SIDE), dtype=np.uint16)
         for name, x in zip(names, (image, (image[:1] > 2900).astype(np.uint8) * 3), strict=True):
             tiles = {"tiled": True, "blockxsize": 32, "blockysize": 32, "compress": "zstd"}
-            with rasterio.open(
-                tmp_path / name, "w", count=len(x), height=SIDE, width=SIDE, dtype=x.dtype, **tiles
-            ) as f:
-                f.write(x)
+            rasters.write(tmp_path / name, x, **tiles)
         kind = ("forest", "water", "city")[i % 3]
         site = ("valley", "coast", "hill")[i // 8]
         lines.append(f"{names[0]},{names[1]},{site},2024-{i % 8 + 1:02}-03,{i * 7 % 60},{kind}")

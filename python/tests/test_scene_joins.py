@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -41,8 +42,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             profile |= dict(width=width // f, height=height // f)
             transform = rasterio.transform.from_origin(X + left * 10, Y - top * 10, size, size)
             path = out[kind] / f"{name}.tif"
-            with rasterio.open(path, "w", transform=transform, **profile) as d:
-                d.write(value(x, y, kind).astype(np.uint8)[None])
+            rasters.write(
+                path, value(x, y, kind).astype(np.uint8)[None], transform=transform, **profile
+            )
     return out
 
 
@@ -117,8 +119,13 @@ def test_one_scene_of_a_window_has_its_pixels(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         place = rasterio.transform.from_origin(5e5 + 10 * left, 4.6e6, 10, 10)
         profile: dict[str, Any] = dict(count=1, height=32, width=width, dtype="uint8")
-        with rasterio.open(path, "w", "GTiff", crs="EPSG:32630", transform=place, **profile) as f:
-            f.write(np.full((1, 32, width), k + 1, np.uint8))
+        rasters.write(
+            path,
+            np.full((1, 32, width), k + 1, np.uint8),
+            crs="EPSG:32630",
+            transform=place,
+            **profile,
+        )
     a, b = (
         chaski.Scenes(tmp_path / name, {name: chaski.Field(pattern="{id}.tif", dtype="uint8")})
         for name in "ab"
@@ -145,8 +152,9 @@ def test_one_field_of_both(folders: dict[str, Path], tmp_path: Path) -> None:
     other.mkdir()
     transform = rasterio.transform.from_origin(X + 32 * 10, Y, 10, 10)
     profile: dict[str, Any] = dict(count=1, dtype="uint8", crs="EPSG:32630", width=160, height=64)
-    with rasterio.open(other / "c.tif", "w", transform=transform, **profile) as d:
-        d.write(np.full((1, 64, 160), 250, np.uint8))
+    rasters.write(
+        other / "c.tif", np.full((1, 64, 160), 250, np.uint8), transform=transform, **profile
+    )
     field = {"image": chaski.Field(dtype="native", validity="ok")}
     both = chaski.Scenes(folders["image"], field) | chaski.Scenes(other, field)
     with chaski.load(

@@ -14,6 +14,7 @@ import pytest
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+import rasters  # noqa: E402
 from conftest import nonempty  # noqa: E402
 from rasterio.windows import from_bounds  # noqa: E402
 
@@ -56,8 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             transform = rasterio.transform.from_origin(X + 10 * x, Y - 10 * y, 10, 10)
             profile: dict[str, Any] = dict(count=1, dtype="uint16", nodata=0, crs="EPSG:32630")
             profile |= dict(width=SIDE, height=SIDE)
-            with rasterio.open(out / f"{kind}{i}.tif", "w", transform=transform, **profile) as d:
-                d.write(image)
+            rasters.write(out / f"{kind}{i}.tif", image, transform=transform, **profile)
             lines.append(f"{kind}{i}.tif" + ("" if kind == "crops" else f",{time}"))
         (out / f"{kind}.csv").write_text("\n".join(lines) + "\n")
     return out
@@ -192,8 +192,7 @@ def test_one_field_of_two_datasets(tmp_path: Path) -> None:
             transform = rasterio.transform.from_origin(X, Y, 10, 10)
             profile: dict[str, Any] = dict(count=1, dtype="uint8", crs="EPSG:32630")
             profile |= dict(width=SIDE, height=SIDE, transform=transform)
-            with rasterio.open(tmp_path / f"{d}.tif", "w", **profile) as f:
-                f.write(np.full((1, SIDE, SIDE), d, np.uint8))
+            rasters.write(tmp_path / f"{d}.tif", np.full((1, SIDE, SIDE), d, np.uint8), **profile)
             lines.append(f"{d}.tif,2024-05-{d:02}")
         (tmp_path / f"{kind}.csv").write_text("\n".join(lines) + "\n")
     field = {"image": chaski.Field(column="image", dtype="native")}
@@ -251,8 +250,7 @@ def test_a_bad_file_of_a_still_field(folder: Path, tmp_path: Path) -> None:
         profile = d.profile | {"compress": "deflate", "transform": d.transform}
         profile |= {"tiled": True, "blockxsize": 16, "blockysize": 16}
         image = d.read()
-    with rasterio.open(tmp_path / "x.tif", "w", **profile) as d:
-        d.write(image)
+    rasters.write(tmp_path / "x.tif", image, **profile)
     data = (tmp_path / "x.tif").read_bytes()
     third = len(data) // 3
     (tmp_path / "x.tif").write_bytes(data[:third] + b"\xff" * third + data[2 * third :])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -38,8 +39,7 @@ def write(path: Path, image: Array, left: float, top: float) -> None:
     path.parent.mkdir(exist_ok=True)
     place = rasterio.transform.from_origin(X + 10 * left, Y - 10 * top, 10, 10)
     profile: dict[str, Any] = dict(count=len(image), height=SIDE, width=SIDE, dtype=image.dtype)
-    with rasterio.open(path, "w", "GTiff", crs="EPSG:32630", transform=place, **profile) as f:
-        f.write(image)
+    rasters.write(path, image, crs="EPSG:32630", transform=place, **profile)
 
 
 @pytest.fixture(scope="module")

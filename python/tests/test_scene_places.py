@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -74,8 +75,9 @@ def folder(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for i, (epsg, transform, height, width) in enumerate(PLACES[request.param]):
         profile: dict[str, Any] = dict(count=1, dtype="uint16", nodata=0, crs=f"EPSG:{epsg}")
         profile |= dict(height=height, width=width, transform=transform)
-        with rasterio.open(out / f"{i}.tif", "w", **profile) as d:
-            d.write(rng.integers(1, 60000, (1, height, width), dtype=np.uint16))
+        rasters.write(
+            out / f"{i}.tif", rng.integers(1, 60000, (1, height, width), dtype=np.uint16), **profile
+        )
     return out
 
 

@@ -15,6 +15,7 @@ import chaski
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow to write tables")
 pq = pytest.importorskip("pyarrow.parquet")
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+import rasters  # noqa: E402
 from conftest import nonempty  # noqa: E402
 from rasterio.windows import from_bounds  # noqa: E402
 
@@ -42,9 +43,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         image = rng.integers(1, 60000, (2, SIDE, SIDE), dtype=np.uint16)
         image[:, :, i * 5] = 0  # nodata
         transform = rasterio.transform.from_origin(X + 10 * x, Y - 10 * y, 10, 10)
-        profile = dict(width=SIDE, height=SIDE, count=2, dtype="uint16", nodata=0, crs="EPSG:32630")
-        with rasterio.open(folder / f"{i}.tif", "w", transform=transform, **profile) as d:
-            d.write(image)
+        profile = dict(dtype="uint16", nodata=0, crs="EPSG:32630")
+        rasters.write(folder / f"{i}.tif", image, transform=transform, **profile)
         lines.append(f"{i}.tif,{time},{'' if cloud is None else cloud}")
     (folder / "t.csv").write_text("\n".join(lines) + "\n")
     return folder / "t.csv"
@@ -154,10 +154,14 @@ def test_scenes_side_by_side(tmp_path: Path) -> None:
     """A scene that shares a side with a window has no pixel of it, and is no step."""
     lines = ["image,datetime"]
     for i, (x, y) in enumerate([(0, 0), (640, 0), (0, 640), (640, 640)]):
-        profile = dict(width=64, height=64, count=1, dtype="uint16", crs="EPSG:32630")
+        profile = dict(crs="EPSG:32630")
         transform = rasterio.transform.from_origin(X + x, Y - y, 10, 10)
-        with rasterio.open(tmp_path / f"{i}.tif", "w", transform=transform, **profile) as d:
-            d.write(np.full((1, 64, 64), i + 1, np.uint16))
+        rasters.write(
+            tmp_path / f"{i}.tif",
+            np.full((1, 64, 64), i + 1, np.uint16),
+            transform=transform,
+            **profile,
+        )
         lines.append(f"{i}.tif,2024-05-0{i + 1}")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     fields = {"image": chaski.Field(column="image", dtype="native")}
@@ -192,9 +196,13 @@ def test_scenes_in_the_order_of_time_and_numbers(tmp_path: Path) -> None:
     files = []
     for i in range(len(times)):
         transform = rasterio.transform.from_origin(X, Y, 10, 10)
-        profile = dict(width=SIDE, height=SIDE, count=1, dtype="uint16", crs="EPSG:32630")
-        with rasterio.open(tmp_path / f"{i}.tif", "w", transform=transform, **profile) as d:
-            d.write(np.full((1, SIDE, SIDE), i, np.uint16))
+        profile = dict(crs="EPSG:32630")
+        rasters.write(
+            tmp_path / f"{i}.tif",
+            np.full((1, SIDE, SIDE), i, np.uint16),
+            transform=transform,
+            **profile,
+        )
         files.append(f"{i}.tif")
     columns = {"image": files, "datetime": times, "cloud": pa.array(cloud)}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
@@ -218,9 +226,13 @@ def test_mosaics_leave_out_nan(tmp_path: Path, rule: Any) -> None:
     """NaN of a file that does not name it as nodata."""
     for i, value in enumerate([np.nan, 2, 4]):
         transform = rasterio.transform.from_origin(X, Y, 10, 10)
-        profile = dict(width=SIDE, height=SIDE, count=1, dtype="float32", crs="EPSG:32630")
-        with rasterio.open(tmp_path / f"{i}.tif", "w", transform=transform, **profile) as d:
-            d.write(np.full((1, SIDE, SIDE), value, np.float32))
+        profile = dict(crs="EPSG:32630")
+        rasters.write(
+            tmp_path / f"{i}.tif",
+            np.full((1, SIDE, SIDE), value, np.float32),
+            transform=transform,
+            **profile,
+        )
     window = chaski.GeoWindow(160, 10, per_epoch=1, mosaic=rule)
     fields = {"image": chaski.Field(dtype="float32", validity="ok")}
     with chaski.load(tmp_path, fields=fields, batch_size=1, window=window) as loader:

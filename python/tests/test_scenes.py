@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from reference.sampling import share_of_cell
 
@@ -36,12 +37,10 @@ def write(path: Path, epsg: int, x: float, y: float, size: float, shape: Any, no
         data[(row + col) % 40 < 6] = nodata
     profile = dict(driver="GTiff", height=h, width=w, crs=f"EPSG:{epsg}", transform=place)
     profile |= dict(tiled=True, blockxsize=64, blockysize=64, compress="deflate")
-    with rasterio.open(path, "w", count=2, dtype="uint16", nodata=nodata, **profile) as f:
-        f.write(np.stack([data, data // 2]))
+    rasters.write(path, np.stack([data, data // 2]), dtype="uint16", nodata=nodata, **profile)
     label = path.parent.parent / "labels" / path.name
     label.parent.mkdir(exist_ok=True)
-    with rasterio.open(label, "w", count=1, dtype="uint8", **profile) as f:
-        f.write((1 + (row // 8 + col // 5) % 9).astype(np.uint8)[None])
+    rasters.write(label, (1 + (row // 8 + col // 5) % 9).astype(np.uint8)[None], **profile)
 
 
 @pytest.fixture(scope="module")

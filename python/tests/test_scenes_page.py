@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -24,8 +25,11 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for name, epsg, x in (("a", 32630, 747000), ("b", 32631, 249000)):
             profile: dict[str, Any] = dict(count=bands, dtype=dtype, height=300, width=300)
             profile |= dict(crs=f"EPSG:{epsg}", transform=rasterio.Affine(10, 0, x, 0, -10, 4.6e6))
-            with rasterio.open(tmp_path / "ground" / kind / f"{name}.tif", "w", **profile) as f:
-                f.write(np.full((bands, 300, 300), 7, dtype))
+            rasters.write(
+                tmp_path / "ground" / kind / f"{name}.tif",
+                np.full((bands, 300, 300), 7, dtype),
+                **profile,
+            )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -25,10 +26,8 @@ def places(tmp_path_factory) -> tuple:
     for k in range(N):
         left, top = 500_000 + 1000 * k, 5_000_000
         at = rasterio.Affine(10, 0, left, 0, -10, top)
-        options = {"count": 1, "height": 16, "width": 16, "dtype": "uint8", "driver": "GTiff"}
         path = root / f"images/{k:02}.tif"
-        with rasterio.open(path, "w", crs="EPSG:32631", transform=at, **options) as f:
-            f.write(np.full((1, 16, 16), k, np.uint8))
+        rasters.write(path, np.full((1, 16, 16), k, np.uint8), crs="EPSG:32631", transform=at)
         (lon,), (lat,) = warp.transform("EPSG:32631", "EPSG:4326", [left + 80], [top - 80])
         middles.append((lon, lat))
     return root, middles

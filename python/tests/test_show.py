@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 import rasterio
+import rasters
 import torch
 
 import chaski
@@ -122,9 +123,7 @@ def test_colours_by_name_and_masks(chips):
             f.write(a + 1)
         mask = np.zeros((1, 16, 20), "u1")
         mask[0, 8:] = 2
-        how = {"driver": "GTiff", "count": 1, "height": 16, "width": 20, "dtype": "uint8"}
-        with rasterio.open(chips / f"masks/{i}.tif", "w", **how) as f:
-            f.write(mask)
+        rasters.write(chips / f"masks/{i}.tif", mask, dtype="uint8")
     for bands, red in (
         (["B02", "B03", "B04"], [True, False, False]),
         ([0, 1, 2], [True, False, False]),

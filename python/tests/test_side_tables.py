@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -47,9 +48,7 @@ def data(tmp_path_factory) -> Path:
     for k, id in enumerate(IDS):
         path = root / "images" / id.split("_")[0] / f"{id}.tif"
         path.parent.mkdir(parents=True, exist_ok=True)
-        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
-        with rasterio.open(path, "w", **size) as f:
-            f.write(np.full((1, 4, 4), k, np.uint8))
+        rasters.write(path, np.full((1, 4, 4), k, np.uint8))
     with open(root / "table.csv", "w") as f:
         rows = "".join(f"images/{id.split('_')[0]}/{id}.tif,{id},{k}\n" for k, id in enumerate(IDS))
         f.write("path,id,number\n" + rows)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+import rasters
 from conftest import nonempty
 from helpers import refuse, spec_options, web
 from rasterio import warp
@@ -32,20 +33,8 @@ HOW = [{"engine": chaski.Engine(transport="grpc")}, {}]
 
 
 def write(path: Path, x: np.ndarray) -> None:
-    options = {"driver": "GTiff", "compress": "zstd", "tiled": True, "nodata": NODATA}
-    count, height, width = x.shape
-    with rasterio.open(
-        path,
-        "w",
-        count=count,
-        height=height,
-        width=width,
-        dtype=x.dtype,
-        blockxsize=TILE,
-        blockysize=TILE,
-        **options,
-    ) as f:
-        f.write(x)
+    options = {"compress": "zstd", "tiled": True, "nodata": NODATA}
+    rasters.write(path, x, blockxsize=TILE, blockysize=TILE, **options)
 
 
 @pytest.fixture(scope="module")
@@ -363,14 +352,12 @@ def test_where_and_splits(data):
 
 def test_parts_of_a_split_do_not_depend_on_fields(tmp_path):
     """The key of a sample is the {id}, or the path in the first column of files of its table."""
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    made = dict(driver="GTiff", count=1, height=4, width=4, dtype="uint8")
     for kind in ("a", "b"):
         (tmp_path / kind).mkdir()
         for i in range(20):
-            with rasterio.open(tmp_path / kind / f"{i:02}.tif", "w", **made) as f:
-                f.write(np.full((1, 4, 4), i, "uint8"))
+            rasters.write(tmp_path / kind / f"{i:02}.tif", np.full((1, 4, 4), i, "uint8"))
     columns = {"n": range(20), **{k: [f"{k}/{i:02}.tif" for i in range(20)] for k in "ab"}}
     lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
     (tmp_path / "t.csv").write_text("\n".join(["n,a,b", *lines]) + "\n")
@@ -405,11 +392,9 @@ def test_parts_of_a_split_do_not_depend_on_fields(tmp_path):
 
 def test_splits_of_few_scenes_are_exact(tmp_path):
     """Among few scenes the shares are kept, whatever the seed, and no scene is in two parts."""
-    made = dict(driver="GTiff", count=1, height=4, width=4, dtype="uint8")
     lines = ["path,scene,minx,miny,maxx,maxy"]
     for i in range(8):
-        with rasterio.open(tmp_path / f"{i}.tif", "w", **made) as f:
-            f.write(np.full((1, 4, 4), i, "uint8"))
+        rasters.write(tmp_path / f"{i}.tif", np.full((1, 4, 4), i, "uint8"), dtype="uint8")
         x = 10 * (i // 2)
         lines.append(f"{i}.tif,{i // 2 if i != 7 else ''},{x},0,{x + 1},1")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
@@ -932,10 +917,8 @@ def test_paste(data, tmp_path, blend, pad):
     """A model that returns its input predicts the scene again, at its location."""
     _, images, _ = data
     scene, out = tmp_path / "scene.tif", tmp_path / "out.tif"
-    options = {"driver": "GTiff", "count": 2, "height": H, "width": W, "dtype": "uint16"}
     place = rasterio.transform.from_origin(5e5, 4e6, 10, 10)
-    with rasterio.open(scene, "w", crs="EPSG:32618", transform=place, **options) as f:
-        f.write(images[0])
+    rasters.write(scene, images[0], crs="EPSG:32618", transform=place, dtype="uint16")
     grid = chaski.Grid((40, 32), overlap=(16, 8), pad=pad)
     with chaski.load(
         scene, window=grid, batch_size=5, pixels=chaski.Pixels(pad=pad), seed=3
@@ -984,11 +967,13 @@ def test_paste_keeps_ground_control_points(tmp_path):
         *(20.0, 10.0, -3.0, 0.1, [1.0] + [0.0] * 19, [0.25] * 20),
         *(24.0, 12.0),
     )
-    options = {"driver": "GTiff", "count": 1, "height": 40, "width": 48, "dtype": "uint8"}
-    with rasterio.open(
-        scene, "w", gcps=[point(*c) for c in corners], crs="EPSG:4326", rpcs=rpc, **options
-    ) as f:
-        f.write(np.zeros((1, 40, 48), np.uint8))
+    rasters.write(
+        scene,
+        np.zeros((1, 40, 48), np.uint8),
+        gcps=[point(*c) for c in corners],
+        crs="EPSG:4326",
+        rpcs=rpc,
+    )
     chaski.paste(np.ones((4, 1, 32, 32), np.float32), scene, out, grid=chaski.Grid(32))
     with rasterio.open(scene) as want, rasterio.open(out) as got:
         assert got.gcps[1] == want.gcps[1] and got.gcps[1].to_epsg() == 4326
@@ -1013,9 +998,7 @@ def test_paste_of_tensors(data, tmp_path):
     """Outputs of a torch model need no conversion, in any dtype."""
     torch = pytest.importorskip("torch")
     scene, want, out = (tmp_path / name for name in ("scene.tif", "want.tif", "out.tif"))
-    options = {"driver": "GTiff", "count": 1, "height": 40, "width": 48, "dtype": "uint8"}
-    with rasterio.open(scene, "w", **options) as f:
-        f.write(np.zeros((1, 40, 48), np.uint8))
+    rasters.write(scene, np.zeros((1, 40, 48), np.uint8))
     r = np.random.default_rng(2).integers(0, 255, (4, 2, 32, 32)).astype(np.float32)
     grid = chaski.Grid(32)
     chaski.paste(r, scene, want, grid=grid)
@@ -1032,17 +1015,18 @@ def test_split_by_lonlat(binary, tmp_path):
     """Neighbouring chips in two UTM zones are in one part; unknown CRSs are an error."""
     chips = tmp_path / "chips"
     chips.mkdir()
-    options = {"driver": "GTiff", "count": 1, "height": 16, "width": 16, "dtype": "uint16"}
     places = [(6.0 + 0.02 * (i - 6), 50.0 - 0.3 * (i % 3)) for i in range(12)]
     want = {}
     for i, (lon, lat) in enumerate(places):
         crs = 32631 if i % 2 else 32632  # both, on both sides of the seam
         (x,), (y,) = warp.transform("EPSG:4326", f"EPSG:{crs}", [lon], [lat])
         place = rasterio.transform.from_origin(x - 80, y + 80, 10, 10)
-        with rasterio.open(
-            chips / f"{i:02}.tif", "w", crs=f"EPSG:{crs}", transform=place, **options
-        ) as f:
-            f.write(np.full((1, 16, 16), i, np.uint16))
+        rasters.write(
+            chips / f"{i:02}.tif",
+            np.full((1, 16, 16), i, np.uint16),
+            crs=f"EPSG:{crs}",
+            transform=place,
+        )
         shares = sampling.apportion(1 << 32, [1.0, 1.0])
         want[i] = sampling.share_of_cell(2, shares, (lon, lat, lon, lat), 0.127)
     assert set(want.values()) == {0, 1}
@@ -1061,8 +1045,12 @@ def test_split_by_lonlat(binary, tmp_path):
             (b,) = list(loader)
         got = sorted(int(v) for v in b["image"][b["valid"]][:, 0, 0, 0])
         assert got == [i for i in want if want[i] == part]
-    with rasterio.open(chips / "99.tif", "w", crs="EPSG:2154", transform=place, **options) as f:
-        f.write(np.zeros((1, 16, 16), np.uint16))
+    rasters.write(
+        chips / "99.tif",
+        np.zeros((1, 16, 16), np.uint16),
+        crs="EPSG:2154",
+        transform=place,
+    )
     with pytest.raises(
         chaski.UnsupportedError, match="row 12: .*EPSG:2154 cannot be converted to longitude"
     ):
@@ -1077,12 +1065,11 @@ def test_catalog(data, binary, tmp_path):
         h, w = int(r.integers(30, 90)), int(r.integers(30, 90))
         images.append(r.integers(8, 4000, (1, h, w), dtype=np.uint16))
         x, y = 5e5 + 400 * (i % 5), 4e6 + 3000 * (i // 5)
-        options = {"driver": "GTiff", "count": 1, "height": h, "width": w, "dtype": "uint16"}
+        options = {"dtype": "uint16"}
         place = rasterio.transform.from_origin(x, y, 10, 10)
-        with rasterio.open(
-            tmp_path / f"{i}.tif", "w", crs="EPSG:32618", transform=place, **options
-        ) as f:
-            f.write(images[-1])
+        rasters.write(
+            tmp_path / f"{i}.tif", images[-1], crs="EPSG:32618", transform=place, **options
+        )
         bounds.append((x, y - 10 * h, x + 10 * w, y))
     out = tmp_path / "catalog.parquet"
     command = [binary, "index", "--format", "parquet", "-o", out, *tmp_path.glob("*.tif")]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 from chaski import Field
@@ -44,12 +45,13 @@ def scenes(tmp_path_factory):
         }
         for band in ("B04", "B08"):
             name = f"{i}_{band}.tif"
-            profile = {
-                "count": 1, "height": 16, "width": 16, "dtype": "uint16", "crs": "EPSG:32630",
-                "transform": rasterio.Affine(10, 0, 500000, 0, -10, 4600000 - 160 * i),
-            }  # fmt: skip
-            with rasterio.open(folder / name, "w", driver="GTiff", **profile) as d:
-                d.write(rng.integers(0, 9999, (1, 16, 16), np.uint16))
+            place = rasterio.Affine(10, 0, 500000, 0, -10, 4600000 - 160 * i)
+            rasters.write(
+                folder / name,
+                rng.integers(0, 9999, (1, 16, 16), np.uint16),
+                crs="EPSG:32630",
+                transform=place,
+            )
             item["assets"][band] = {"href": name, "type": "image/tiff; application=geotiff"}
         items.append(item)
     (folder / "items.json").write_text(json.dumps({"type": "FeatureCollection", "features": items}))

@@ -14,6 +14,7 @@ import pytest
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+import rasters  # noqa: E402
 from conftest import nonempty  # noqa: E402
 from patience import logged  # noqa: E402
 from rasterio.enums import Resampling  # noqa: E402
@@ -243,10 +244,11 @@ def test_a_part_that_covers_a_quarter_is_told(binary, tmp_path, caplog, share) -
     for i in range(3):
         for band, side in (("a", 32), ("b", int(32 * share**0.5))):
             place = rasterio.Affine(10, 0, 5e5 + 1000 * i, 0, -10, 4e6)
-            profile = {"driver": "GTiff", "count": 1, "dtype": "uint8", "crs": "EPSG:32630"}
-            size = {"width": side, "height": side, "transform": place}
-            with rasterio.open(tmp_path / f"{i}_{band}.tif", "w", **profile, **size) as f:
-                f.write(np.ones((1, side, side), "uint8"))
+            profile = {"dtype": "uint8", "crs": "EPSG:32630"}
+            size = {"transform": place}
+            rasters.write(
+                tmp_path / f"{i}_{band}.tif", np.ones((1, side, side), "uint8"), **profile, **size
+            )
     fields = {"x": chaski.Field(patterns=["{id}_a.tif", "{id}_b.tif"], validity="ok")}
     with chaski.load(tmp_path, batch_size=1, fields=fields) as loader:
         for batch in nonempty(loader):
@@ -271,10 +273,11 @@ def test_one_rule_for_the_ground(binary, tmp_path, other, moved, same) -> None:
     rasterio = pytest.importorskip("rasterio")
     for name, crs, x in (("a", "EPSG:32632", 0), ("b", other, moved)):
         place = rasterio.Affine(10, 0, 5e5 + x, 0, -10, 5.3e6)
-        profile = {"driver": "GTiff", "count": 1, "dtype": "uint8", "crs": crs, "transform": place}
+        profile = {"dtype": "uint8", "crs": crs, "transform": place}
         (tmp_path / name).mkdir()
-        with rasterio.open(tmp_path / name / "1.tif", "w", width=16, height=16, **profile) as f:
-            f.write(np.arange(256, dtype="uint8").reshape(1, 16, 16))
+        rasters.write(
+            tmp_path / name / "1.tif", np.arange(256, dtype="uint8").reshape(1, 16, 16), **profile
+        )
     patterns = ["a/{id}.tif", "b/{id}.tif"]
     fields = dict(zip("ab", patterns, strict=True))
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import rasterio
+import rasters
 from test_real import BAD, NODATA, RASTER, N, chips, copy_with_bad_file  # noqa: F401
 
 import chaski
@@ -110,12 +110,16 @@ def test_the_part_that_trains(chips, tmp_path):  # noqa: F811
 
 
 def test_a_band_without_a_pixel_has_no_mean(tmp_path):
-    rasterio = pytest.importorskip("rasterio")
-    with rasterio.open(
-        tmp_path / "a.tif", "w", width=16, height=16, count=1, dtype="uint8", nodata=0,
-        tiled=True, blockxsize=16, blockysize=16, compress="zstd",
-    ) as d:  # fmt: skip
-        d.write(np.zeros((1, 16, 16), np.uint8))
+    pytest.importorskip("rasterio")
+    rasters.write(
+        tmp_path / "a.tif",
+        np.zeros((1, 16, 16), np.uint8),
+        nodata=0,
+        tiled=True,
+        blockxsize=16,
+        blockysize=16,
+        compress="zstd",
+    )
     stats = chaski.stats(tmp_path)
     assert np.isnan(stats.mean()).tolist() == np.isnan(stats.std()).tolist() == [True]
 
@@ -199,9 +203,7 @@ def test_max_chunk_lifts_the_limit(tmp_path, binary):
     """A frame of rumi is decoded whole: one of 81 MiB needs the option."""
     plain, large = tmp_path / "plain.tif", tmp_path / "large.tif"
     side = 9216
-    profile = {"driver": "GTiff", "width": side, "height": side, "count": 1, "dtype": "uint8"}
-    with rasterio.open(plain, "w", compress="deflate", **profile) as f:
-        f.write(np.ones((1, side, side), np.uint8))
+    rasters.write(plain, np.ones((1, side, side), np.uint8), compress="deflate")
     convert = [binary, "convert", "--to", "rumi", "--tile", str(side), "--max-chunk", "100000000"]
     subprocess.run([*convert, "-o", large, plain], check=True, capture_output=True)
     with pytest.raises(chaski.LimitError, match="max_chunk"):
@@ -294,9 +296,7 @@ def test_paths_of_pictures(tmp_path, binary, suffix):
         if suffix == "npy":
             np.save(tmp_path / f"{i}.npy", pixels)
             continue
-        size = dict(driver="PNG", count=1, height=8, width=8, dtype="uint8")
-        with rasterio.open(tmp_path / f"{i}.png", "w", **size) as f:
-            f.write(pixels)
+        rasters.write(tmp_path / f"{i}.png", pixels, dtype="uint8")
     table = tmp_path / "t.csv"
     table.write_text("image\n" + "".join(f"{i}.{suffix}\n" for i in range(3)))
     field = {"column": "image", "kind": "raster", "normalize": "mean_std", "dtype": "float32"}

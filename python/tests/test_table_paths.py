@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -32,9 +33,7 @@ def data(tmp_path_factory) -> Path:
     for row in ROWS:
         path = root / f"images/{row['place']}/t_{row['Image ID']}.tif"
         path.parent.mkdir(parents=True, exist_ok=True)
-        size = dict(count=1, height=4, width=4, dtype="uint8", driver="GTiff")
-        with rasterio.open(path, "w", **size) as f:
-            f.write(np.full((1, 4, 4), row["x"], np.uint8))
+        rasters.write(path, np.full((1, 4, 4), row["x"], np.uint8))
     with open(root / "rows.csv", "w", newline="") as f:
         out = csv.DictWriter(f, list(ROWS[0]))
         out.writeheader()

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from test_real import N, chips  # noqa: F401
 
 import chaski
@@ -299,12 +300,10 @@ def test_what_is_written_anew_is_read_anew(tmp_path):
 
 def test_a_file_that_is_written_anew(tmp_path):
     """Its header is read anew, too, also where it has the old size."""
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     path, seen = tmp_path / "a.tif", []
     for nodata in (0, 1):
-        how = {"driver": "GTiff", "count": 1, "height": 8, "width": 8, "dtype": "uint8"}
-        with rasterio.open(path, "w", nodata=nodata, **how) as f:
-            f.write(np.arange(64, dtype="uint8").reshape(1, 8, 8) % 2)
+        rasters.write(path, np.arange(64, dtype="uint8").reshape(1, 8, 8) % 2, nodata=nodata)
         seen.append(path.stat().st_size)
         with chaski.load(path, batch_size=1, pixels=chaski.Pixels(validity="ok")) as loader:
             assert loader.peek()["ok"].ravel().tolist() == [nodata ^ (i % 2) for i in range(64)]
@@ -381,10 +380,9 @@ def test_texts_that_are_taken_for_paths(tmp_path, end):
 @pytest.mark.parametrize("end", ["csv", "txt"])
 def test_what_is_between_values(tmp_path, end, between, mark):
     """As the first line has it outside of quotes: a decimal comma comes with semicolons."""
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     for i in range(3):
-        with rasterio.open(tmp_path / f"{i}.tif", "w", "GTiff", 4, 4, 1, dtype="uint8") as f:
-            f.write(np.full((1, 4, 4), i, np.uint8))
+        rasters.write(tmp_path / f"{i}.tif", np.full((1, 4, 4), i, np.uint8))
     lines = [("path", "score", '"note, in\twords; long"')]
     lines += [(f"{i}.tif", f"{i}.5", f"a{i}") for i in (2, 0, 1)]
     path = tmp_path / f"t.{end}"
@@ -398,9 +396,8 @@ def test_what_is_between_values(tmp_path, end, between, mark):
 
 def test_text_stays_text(tmp_path):
     """Codes that look like numbers are strings where strings are asked for."""
-    rasterio = pytest.importorskip("rasterio")
-    with rasterio.open(tmp_path / "a.tif", "w", "GTiff", 4, 4, 1, None, None, "uint8") as f:
-        f.write(np.zeros((1, 4, 4), np.uint8))
+    pytest.importorskip("rasterio")
+    rasters.write(tmp_path / "a.tif", np.zeros((1, 4, 4), np.uint8))
     codes, cells = ["0012", "0034", "12"], ["31E10", "31E11", "5"]
     lines = [f"a.tif,{a},{b}\n" for a, b in zip(codes, cells, strict=True)]
     (tmp_path / "t.csv").write_text("image,code,cell\n" + "".join(lines))
@@ -451,12 +448,11 @@ def test_timestamps_have_one_unit(tmp_path):
 
 def test_relative_paths_of_every_format(tmp_path, monkeypatch):
     """Relative paths in memory are those of the working folder; a list may be of pictures."""
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     for i in range(2):
         pixels = np.full((3, 8, 8), i, np.uint8)
         for driver, end in (("PNG", "png"), ("GTiff", "tif")):
-            with rasterio.open(tmp_path / f"{i}.{end}", "w", driver, 8, 8, 3, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
-                f.write(pixels)
+            rasters.write(tmp_path / f"{i}.{end}", pixels, driver=driver, dtype="uint8")
         np.save(tmp_path / f"{i}.npy", pixels)
     monkeypatch.chdir(tmp_path)
     for end in ("png", "tif", "npy"):
@@ -486,8 +482,12 @@ def test_scenes_in_memory(tmp_path, monkeypatch):
     rasterio = pytest.importorskip("rasterio")
     place = rasterio.Affine(10, 0, 5e5, 0, -10, 46e5)
     for name in ("a", "b"):
-        with rasterio.open(tmp_path / f"{name}.tif", "w", "GTiff", 64, 64, 1, "EPSG:32630", place, "uint8") as f:  # fmt: skip  # noqa: E501
-            f.write(np.full((1, 64, 64), ord(name), np.uint8))
+        rasters.write(
+            tmp_path / f"{name}.tif",
+            np.full((1, 64, 64), ord(name), np.uint8),
+            crs="EPSG:32630",
+            transform=place,
+        )
     monkeypatch.chdir(tmp_path)
     window = chaski.GeoWindow(160, 10)
     for images, labels in (
@@ -504,11 +504,10 @@ def test_scenes_in_memory(tmp_path, monkeypatch):
 
 def test_rows_that_are_refused_say_the_way(tmp_path):
     """Errors about splits and patterns name what to write."""
-    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("rasterio")
     for name in ("images/1", "images/2", "masks/1"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        with rasterio.open(tmp_path / f"{name}.tif", "w", "GTiff", 4, 4, 1, None, None, "uint8") as f:  # fmt: skip  # noqa: E501
-            f.write(np.zeros((1, 4, 4), np.uint8))
+        rasters.write(tmp_path / f"{name}.tif", np.zeros((1, 4, 4), np.uint8))
     image, mask = "images/{id}.tif", "masks/{id}.tif"
     one = {"val": 1e-9, "train": 1}
     for fields, rows, way in (

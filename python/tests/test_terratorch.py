@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 pytest.importorskip("terratorch", reason="TerraTorch is not installed: make frameworks")
 
-import rasterio
 import terratorch.datamodules.generic_pixel_wise_data_module as theirs
 import torch
 from rasterio.transform import from_origin
@@ -24,12 +24,8 @@ N, SIDE = 14, 32
 
 
 def write(path, x, nodata=None):
-    profile = {"count": len(x), "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
     where = from_origin(5e5, 4e6, 10, 10)
-    with rasterio.open(
-        path, "w", driver="GTiff", **profile, crs="EPSG:32633", transform=where, nodata=nodata
-    ) as f:
-        f.write(x)
+    rasters.write(path, x, crs="EPSG:32633", transform=where, nodata=nodata)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import pandas as pd
 import pyproj
 import rasterio
 import rasterio.warp
+import rasters
 import torch
 from conftest import nonempty
 from rasterio.transform import from_origin
@@ -36,28 +37,9 @@ SUFFIX = ("B02", "B03")
 
 
 def write(path, column, row, x, nodata=None, epsg=32633):
-    how = {
-        "driver": "GTiff",
-        "tiled": True,
-        "blockxsize": 32,
-        "blockysize": 32,
-        "compress": "deflate",
-    }
+    how = {"tiled": True, "blockxsize": 32, "blockysize": 32, "compress": "deflate"}
     transform = from_origin(WEST + column * RES, NORTH - row * RES, RES, RES)
-    count, height, width = x.shape
-    with rasterio.open(
-        path,
-        "w",
-        count=count,
-        height=height,
-        width=width,
-        dtype=x.dtype,
-        crs=f"EPSG:{epsg}",
-        transform=transform,
-        nodata=nodata,
-        **how,
-    ) as f:
-        f.write(x)
+    rasters.write(path, x, crs=f"EPSG:{epsg}", transform=transform, nodata=nodata, **how)
 
 
 @pytest.fixture(scope="module")

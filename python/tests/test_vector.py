@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -33,11 +34,12 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[tu
     folder = tmp_path_factory.mktemp("vector")
     (folder / "images").mkdir()
     for i in range(N):
-        with rasterio.open(
-            folder / "images" / f"{i}.tif", "w", "GTiff", SIZE, SIZE, 1, "EPSG:32630", transform(i),
-            "uint8",
-        ) as f:  # fmt: skip
-            f.write(np.full((1, SIZE, SIZE), i, np.uint8))
+        rasters.write(
+            folder / "images" / f"{i}.tif",
+            np.full((1, SIZE, SIZE), i, np.uint8),
+            crs="EPSG:32630",
+            transform=transform(i),
+        )
     rng = np.random.default_rng(4)
     rings = rng.uniform((500000, 4598000), (502500, 4600000), (80, 1, 2)) + rng.uniform(
         -120, 120, (80, 3, 2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from resumed import epochs, equal, goes_on
 
@@ -36,8 +37,7 @@ def data(tmp_path_factory) -> tuple[Path, np.ndarray, np.ndarray]:
             profile |= {"tiled": True, "blockxsize": 32, "blockysize": 32, "compress": "deflate"}
             place = rasterio.transform.from_origin(500000, 5e6, 960 / x.shape[2], 960 / x.shape[1])
             name = folder / f"{kind}{i}.tif"
-            with rasterio.open(name, "w", crs="EPSG:32633", transform=place, **profile) as f:
-                f.write(x)
+            rasters.write(name, x, crs="EPSG:32633", transform=place, **profile)
         lines.append(f"image{i}.tif,mask{i}.tif,{i // 2},{i % 2}")
     (folder / "chips.csv").write_text("\n".join(lines) + "\n")
     return folder / "chips.csv", images, masks

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from resumed import epochs, equal, goes_on
 
@@ -29,8 +30,7 @@ def write(path: Path, x: np.ndarray, left: float, top: float, pixel: float) -> N
     profile = {"count": len(x), "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
     profile |= {"tiled": True, "blockxsize": TILE, "blockysize": TILE, "compress": "deflate"}
     place = rasterio.Affine(pixel, 0, left, 0, -pixel, top)
-    with rasterio.open(path, "w", crs="EPSG:32630", transform=place, **profile) as f:
-        f.write(x)
+    rasters.write(path, x, crs="EPSG:32630", transform=place, **profile)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 from helpers import web
 from test_access import serving
@@ -43,18 +44,8 @@ LEFT, TOP = 500000, 4600000
 
 
 def write(path: Path, x: np.ndarray, mask: np.ndarray | None = None, **profile: Any) -> Path:
-    size = {"count": len(x), "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
-    place = {
-        "crs": "EPSG:32630",
-        "transform": rasterio.transform.from_origin(LEFT, TOP, 10, 10),
-    }
-    with (
-        rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True),
-        rasterio.open(path, "w", driver="GTiff", **{**size, **place, **profile}) as f,
-    ):
-        f.write(x)
-        if mask is not None:
-            f.write_mask(mask)
+    place = rasterio.transform.from_origin(LEFT, TOP, 10, 10)
+    rasters.write(path, x, mask, **{"crs": "EPSG:32630", "transform": place, **profile})
     return path
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 from conftest import nonempty
 
 import chaski
@@ -32,10 +33,7 @@ WHOLE = ResizedWindow((H, W), whole=True)
 
 def write(path: Path, x: np.ndarray, **profile: Any) -> None:
     path.parent.mkdir(exist_ok=True, parents=True)
-    profile = {"driver": "PNG" if path.suffix == ".png" else "GTiff", "dtype": x.dtype, **profile}
-    size = {"count": len(x), "height": x.shape[1], "width": x.shape[2]}
-    with rasterio.open(path, "w", **profile, **size) as f:
-        f.write(x)
+    rasters.write(path, x, **profile)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 
@@ -31,16 +32,9 @@ Check = Callable[[dict[str, Any], Path], None]
 
 def write(path: Path, x: np.ndarray, mask: np.ndarray | None = None, **profile: Any) -> None:
     path.parent.mkdir(exist_ok=True, parents=True)
-    profile = {"driver": "PNG" if path.suffix == ".png" else "GTiff", "dtype": x.dtype, **profile}
-    size = {"count": len(x), "height": x.shape[1], "width": x.shape[2]}
-    with (
-        rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True),
-        rasterio.open(path, "w", **profile, **size) as f,
-    ):
-        f.write(x)
-        if mask is not None:
-            f.write_mask(mask)
-        if profile.get("photometric") == "PALETTE":
+    rasters.write(path, x, mask, **profile)
+    if profile.get("photometric") == "PALETTE":
+        with rasterio.open(path, "r+") as f:
             f.write_colormap(1, COLOURS)
 
 
