@@ -129,13 +129,14 @@ func TestInspectOtherKinds(t *testing.T) {
 		}
 	}
 	for path, kind := range map[string]fault.Kind{
-		write("a.xyz", "hello, world"):              fault.Unsupported,
-		write("empty.tif", ""):                      fault.Unsupported,
-		write("a.zip", "PK\x03\x04...."):            fault.Unsupported,
-		write("cut.tif", "II+\x00\x08\x00\x00\x00"): fault.Corrupt,
-		write("cut.parquet", "PAR1"):                fault.Corrupt,
-		filepath.Join(dir, "none"):                  fault.NotFound,
-		write("cut.zl", "\xD8\xA5\xB1\xD7"):         fault.Corrupt,
+		write("a.xyz", "hello, world"):                    fault.Unsupported,
+		write("empty.tif", ""):                            fault.Unsupported,
+		write("a.zip", "PK\x03\x04...."):                  fault.Unsupported,
+		write("cut.tif", "II+\x00\x08\x00\x00\x00"):       fault.Corrupt,
+		write("cut.parquet", "PAR1"):                      fault.Corrupt,
+		filepath.Join(dir, "none"):                        fault.NotFound,
+		filepath.Join(raster, "bad", "tog-trunc-611.tif"): fault.Corrupt,
+		write("cut.zl", "\xD8\xA5\xB1\xD7"):               fault.Corrupt,
 	} {
 		_, err := survey.Inspect(t.Context(), path, loader.Options{})
 		if fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), path) {

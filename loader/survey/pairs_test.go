@@ -26,21 +26,24 @@ import (
 func TestPairs(t *testing.T) {
 	dir := t.TempDir()
 	rnd := rand.New(rand.NewPCG(12, 13))
-	write := func(row int, field string, shift float64, placed bool) {
-		o := tog.Options{Shape: [3]int{1, 32, 32}, DType: chunk.Uint8}
+	write := func(row int, field string, shift float64, placed bool, height int) {
+		o := tog.Options{Shape: [3]int{1, height, 32}, DType: chunk.Uint8}
 		if placed {
 			o.Geo = tiff.Geo{EPSG: 32630, Transform: [6]float64{5e5 + shift, 10, 0, 4.6e6, 0, -10}, HasTransform: true}
 		}
-		writeRaster(t, filepath.Join(dir, field, fmt.Sprintf("%02d.tif", row)), o, make([]byte, 32*32))
+		writeRaster(t, filepath.Join(dir, field, fmt.Sprintf("%02d.tif", row)), o, make([]byte, height*32))
 	}
 	const rows = 40
 	want := survey.PairReport{Samples: rows, Pairs: 2 * rows}
 	var faults []string
 	for row := range rows {
-		write(row, "image", 0, true)
+		write(row, "image", 0, true, 32)
 		for _, field := range []string{"a", "b"} {
-			kind := rnd.IntN(4)
-			write(row, field, map[int]float64{1: 640}[kind], kind != 2)
+			kind, height := rnd.IntN(5), 32
+			if kind == 4 {
+				height = 67 // over 64 rows of 32 have no grid in common
+			}
+			write(row, field, map[int]float64{1: 640}[kind], kind != 2 && kind != 4, height)
 			says := fmt.Sprint(row, field)
 			switch kind {
 			case 1:
@@ -48,6 +51,10 @@ func TestPairs(t *testing.T) {
 				faults = append(faults, says+" 640 m")
 			case 2:
 				want.Unplaced++
+			case 4:
+				want.Unplaced++
+				want.Misplaced++
+				faults = append(faults, says+" 67 by 32")
 			case 3:
 				want.Unreadable++
 				faults = append(faults, says+" past the end")
@@ -113,8 +120,8 @@ func TestPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row := range 2 {
-		write(row, "image", 0, true)
-		write(row, "a", float64(640*row), true)
+		write(row, "image", 0, true, 32)
+		write(row, "a", float64(640*row), true, 32)
 	}
 	err = survey.Weights(t.Context(), io.Discard, s, loader.Options{}, survey.WeightOptions{Field: "a"}, nil, nil)
 	if fault.KindOf(err) != fault.Misplaced {
