@@ -1,8 +1,11 @@
 package catalog_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,9 +14,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
@@ -174,6 +180,70 @@ func TestHalves(t *testing.T) {
 		}
 		if err := tab.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestKeys: samples are called by the first column of files, or by their rows where it has none.
+func TestKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte("x,image\n1,a.tif\n2,\n3,b.tif\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "x", Column: "x"}}, catalog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	var keys []string
+	err = tab.ScanKeys(t.Context(), func(_ int64, key string) error { keys = append(keys, key); return nil })
+	if want := []string{"a.tif", "row 1", "b.tif"}; err != nil || !slices.Equal(keys, want) {
+		t.Errorf("%q, %v, want %q", keys, err, want)
+	}
+}
+
+// TestMisplaced: a catalog says which rasters of its rows lie elsewhere than those of the first field.
+func TestMisplaced(t *testing.T) {
+	dir := t.TempDir()
+	var want []int64
+	for row := range int64(6) {
+		for field, shift := range map[string]float64{"image": 0, "mask": float64(row % 3 * 100)} {
+			var b bytes.Buffer
+			o := tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Geo: tiff.Geo{EPSG: 32630,
+				Transform: [6]float64{5e5 + shift, 10, 0, 4.6e6, 0, -10}, HasTransform: true}}
+			path := filepath.Join(dir, field, fmt.Sprint(row, ".tif"))
+			err := errors.Join(tog.Write(&b, make([]byte, 256), o), os.MkdirAll(filepath.Dir(path), 0o700),
+				os.WriteFile(path, b.Bytes(), 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if row%3 > 0 {
+			want = append(want, row)
+		}
+	}
+	var b bytes.Buffer
+	_, err := build.Write(t.Context(), &b, []string{dir}, build.Options{Base: dir})
+	table := filepath.Join(dir, "c.parquet")
+	if err = errors.Join(err, os.WriteFile(table, b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	fields := []catalog.Source{{Field: "image", Pattern: "image/{id}.tif"}, {Field: "mask", Pattern: "mask/{id}.tif"}}
+	for src, want := range map[string][]int64{table: want, dir: nil} { // a listing does not say it
+		tab := folder.Open(t, src, catalog.Options{}, fields...)
+		for _, rows := range [][]uint32{nil, {4, 5}} {
+			wanted := slices.DeleteFunc(slices.Clone(want), func(row int64) bool {
+				return rows != nil && !slices.Contains(rows, uint32(row))
+			})
+			var got []int64
+			err := tab.Misplaced(t.Context(), 0, 1, rows, func(row int64, err error) {
+				if got = append(got, row); fault.KindOf(err) != fault.Misplaced {
+					t.Error(err)
+				}
+			})
+			if err != nil || !slices.Equal(got, wanted) {
+				t.Errorf("%s, rows %v: %v, %v, want %v", src, rows, got, err, wanted)
+			}
 		}
 	}
 }
