@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,7 @@ def test_every_way_in(shards, binary) -> None:
     assert firsts(".", fields=pattern) == every
     assert firsts(".", fields=pattern, rows=Rows(where="shard = '1'")) == every[3:]
     assert firsts("*.tar/*.npy") == every
+    assert firsts("1.tar/*.npy") == firsts(shards / "1.tar/**/*.npy") == every[3:]
     assert firsts("1.tar") == firsts("/vsitar/1.tar") == every[3:]
     table = [{"path": f"{k // 3}.tar/{k}.npy"} for k in (4, 1)]
     assert firsts(table, fields={"image": Field(column="path", kind="raster")}) == [4, 1]
@@ -67,8 +69,28 @@ def test_tars_without_a_pattern_are_named(shards, binary) -> None:
         chaski.load(".", batch_size=1)
 
 
+@pytest.mark.parametrize("name", ["/vsitar/no.tar", "/vsizip/no.zip"])
+def test_archives_that_are_not_there(shards, binary, name) -> None:
+    with pytest.raises(chaski.NotFoundError):
+        chaski.load(name, batch_size=1)
+
+
 def test_a_directory_may_have_the_name_of_a_tar(tmp_path, binary) -> None:
     (tmp_path / "x.tar").mkdir()
     np.save(tmp_path / "x.tar/a.npy", np.full((1, 4, 4), 7, "u2"))
     assert firsts(tmp_path, fields={"image": "{folder_}.tar/{id}.npy"}) == [7]
     assert firsts(tmp_path / "x.tar") == [7]
+
+
+@pytest.mark.parametrize("archive", ["a.tar", "/vsizip/a.zip"])
+def test_members_are_no_files_elsewhere(tmp_path, binary, archive, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("elsewhere.npy", np.full((1, 4, 4), 99, "u2"))
+    np.save(image := io.BytesIO(), np.full((1, 4, 4), 7, "u2"))
+    names = [f"{tmp_path}/elsewhere.npy", "../above.npy", "http://127.0.0.1:9/a.npy"]
+    with tarfile.open("a.tar", "w") as tar, zipfile.ZipFile("a.zip", "w") as packed:
+        for name in names:
+            (member := tarfile.TarInfo(name)).size = len(image.getvalue())
+            tar.addfile(member, io.BytesIO(image.getvalue()))
+            packed.writestr(name, image.getvalue())
+    assert firsts(archive) == [7, 7, 7]

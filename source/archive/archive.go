@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"iter"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -46,10 +47,14 @@ const (
 // looked up here, so nobody gets a directory without access to the ZIP.
 var archives = lru.New[string, *zipDirectory](archivesBytes)
 
-// archiveKey is the key of archives. The size is 0 for a ZIP with a tag that is not open yet.
-func archiveKey(name, version string, size int64) string {
-	return fmt.Sprintf("%s\n%d\n%s", name, size, version)
+// archiveKey is the key of archives. The size is 0 for an archive with a tag that is not open yet.
+func archiveKey(part *source.Part, version string, size int64) string {
+	return fmt.Sprintf("%t\n%s\n%d\n%s", part.Tar, part.File.Name, size, version)
 }
+
+// memberName returns the path of a member below its archive, where unpacking puts it: a name that leads out of it, or
+// is a URI, must not stand for a file elsewhere.
+func memberName(name string) string { return path.Clean("/" + name)[1:] }
 
 // openArchive opens an archive and returns its directory. If the tag is known and the directory is kept, opening costs
 // no request where the opener supports that.
@@ -61,7 +66,7 @@ func openArchive(ctx context.Context, part *source.Part, open openers.Opening,
 			"its headers lie between its members, each of which would be a request: download it"), name)
 	}
 	if etag != "" {
-		if a, ok := archives.Get(archiveKey(name, etag, 0)); ok {
+		if a, ok := archives.Get(archiveKey(part, etag, 0)); ok {
 			r, err = open(source.Known{Size: a.size, ETag: etag})
 			return r, a, err
 		}
@@ -73,7 +78,7 @@ func openArchive(ctx context.Context, part *source.Part, open openers.Opening,
 	if t, ok := r.(source.Timed); ok && version == "" {
 		version = t.ModTime().String()
 	}
-	key := archiveKey(name, version, r.Size())
+	key := archiveKey(part, version, r.Size())
 	if a, ok := archives.Get(key); ok && version != "" {
 		return r, a, nil
 	}
@@ -85,8 +90,8 @@ func openArchive(ctx context.Context, part *source.Part, open openers.Opening,
 		return nil, nil, errors.Join(fault.WithFile(err, name), r.Close())
 	}
 	if version = source.ETag(r); version != "" { // some openers know the tag only after the first bytes
-		archives.Add(archiveKey(name, version, 0), a, a.cost())
-		key = archiveKey(name, version, r.Size())
+		archives.Add(archiveKey(part, version, 0), a, a.cost())
+		key = archiveKey(part, version, r.Size())
 	}
 	archives.Add(key, a, a.cost())
 	return r, a, nil
@@ -114,8 +119,8 @@ func list(ctx context.Context, p *source.Part, open openers.Opening) (source.Rea
 		return nil, nil, err
 	}
 	return file, func(yield func(source.Entry) bool) {
-		for _, path := range slices.Sorted(maps.Keys(archive.members)) {
-			if !yield(source.Entry{Path: path, Size: archive.members[path].Bytes, ETag: source.ETag(file)}) {
+		for _, name := range slices.Sorted(maps.Keys(archive.members)) {
+			if !yield(source.Entry{Path: name, Size: archive.members[name].Bytes, ETag: source.ETag(file)}) {
 				return
 			}
 		}
@@ -136,8 +141,9 @@ func readArchive(ctx context.Context, r source.Reader) (*zipDirectory, error) {
 	read := &zipDirectory{size: r.Size(), members: map[string]*zipMember{}}
 	later := map[string]*zipMember{} // the last ones of names that are there several times
 	err := zipdir.Each(ctx, r, 0, func(id []byte, parse func() (zipdir.Entry, error)) error {
-		name := strings.TrimPrefix(strings.ReplaceAll(string(id), `\`, "/"), "./")
-		if name == "" || strings.HasSuffix(name, "/") {
+		name := strings.ReplaceAll(string(id), `\`, "/")
+		directory := strings.HasSuffix(name, "/")
+		if name = memberName(name); name == "" || directory {
 			return nil
 		}
 		entry, err := parse()
@@ -168,7 +174,7 @@ const maxInflated = 64 << 20
 // find returns a member and the offset of its bytes. Without a name it is the only member.
 func (a *zipDirectory) find(ctx context.Context, r source.Reader,
 	name string) (found *zipMember, off int64, err error) {
-	found = a.members[name]
+	found = a.members[memberName(name)]
 	if name == "" && len(a.members) == 1 {
 		for _, only := range a.members {
 			found = only

@@ -13,27 +13,40 @@ import (
 )
 
 // readTar reads the headers of a tar, which lie between its members. Of several members with one name the last one
-// counts, as for tar. Links and directories are left out.
+// counts, as for tar. Hard links are the files that they lead to. Symbolic links and directories are left out.
 func readTar(ctx context.Context, r source.Reader) (*zipDirectory, error) {
 	read := &zipDirectory{size: r.Size(), members: map[string]*zipMember{}}
 	headers := &headers{ctx: ctx, r: r}
 	for archive := tar.NewReader(headers); ; {
 		header, err := archive.Next()
 		switch {
-		case errors.Is(err, io.EOF):
-			return read, nil
 		case headers.err != nil:
 			return nil, headers.err
+		case errors.Is(err, io.EOF) && headers.pos == r.Size() && r.Size()%tarBlock != 0:
+			return nil, fault.New(fault.Corrupt, "tar", headers.pos, "it is cut: it ends within a block of %d bytes",
+				tarBlock)
+		case errors.Is(err, io.EOF):
+			return read, nil
 		case err != nil:
 			return nil, fault.New(fault.Corrupt, "tar", headers.pos, "%v", err)
-		case header.Typeflag != tar.TypeReg:
+		}
+		name := memberName(header.Name)
+		switch header.Typeflag {
+		case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
+		case tar.TypeLink:
+			if linked := read.members[memberName(header.Linkname)]; linked != nil {
+				read.members[name] = linked
+			}
+			continue
+		default:
 			continue
 		}
-		name := strings.TrimPrefix(header.Name, "./")
+		sparse := header.Typeflag == tar.TypeGNUSparse
 		for record := range header.PAXRecords {
-			if strings.HasPrefix(record, "GNU.sparse.") {
-				return nil, fault.New(fault.Unsupported, "tar", headers.pos, "member %q is sparse: unpack it", name)
-			}
+			sparse = sparse || strings.HasPrefix(record, "GNU.sparse.")
+		}
+		if sparse {
+			return nil, fault.New(fault.Unsupported, "tar", headers.pos, "member %q is sparse: unpack it", name)
 		}
 		if header.Size > r.Size()-headers.pos {
 			return nil, fault.New(fault.Corrupt, "tar", headers.pos, "the %d bytes of %q reach past the end",
@@ -45,12 +58,15 @@ func readTar(ctx context.Context, r source.Reader) (*zipDirectory, error) {
 	}
 }
 
+// tarBlock is the size of the blocks of a tar, bytes.
+const tarBlock = 512
+
 // headers reads the headers of a tar, and seeks over its members.
 type headers struct {
 	ctx context.Context
 	r   source.Reader
 	pos int64
-	err error // of r
+	err error // of r, or of a seek
 }
 
 // Read implements io.Reader.
@@ -71,6 +87,10 @@ func (h *headers) Read(p []byte) (int, error) {
 func (h *headers) Seek(offset int64, whence int) (int64, error) {
 	if whence == io.SeekCurrent {
 		offset += h.pos
+	}
+	if offset < 0 || offset > h.r.Size() { // or it is too large to be a number
+		h.err = fault.New(fault.Corrupt, "tar", h.pos, "a member reaches past the end, %d bytes", h.r.Size())
+		return 0, h.err
 	}
 	h.pos = offset
 	return offset, nil

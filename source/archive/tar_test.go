@@ -3,7 +3,11 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"io"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,8 +44,13 @@ func FuzzTar(f *testing.F) {
 			if failed != nil {
 				break
 			}
-			if content, _ := io.ReadAll(archive); header.Typeflag == tar.TypeReg {
-				want[strings.TrimPrefix(header.Name, "./")] = string(content)
+			content, _ := io.ReadAll(archive)
+			linked, there := want[unpacked(header.Linkname)]
+			switch {
+			case header.Typeflag == tar.TypeReg || header.Typeflag == tar.TypeCont:
+				want[unpacked(header.Name)] = string(content)
+			case header.Typeflag == tar.TypeLink && there:
+				want[unpacked(header.Name)] = linked
 			}
 		}
 		if err != nil {
@@ -56,6 +65,68 @@ func FuzzTar(f *testing.F) {
 			}
 		}
 	})
+}
+
+// unpacked returns where a member lies in the directory that it is unpacked to.
+func unpacked(name string) string {
+	rel, _ := filepath.Rel("/", filepath.Join("/", name))
+	return strings.TrimPrefix(rel, ".")
+}
+
+// TestTarMembers: hard links are files, names stay below the tar, and members that are sparse, or larger than the tar,
+// are errors instead of left out.
+func TestTarMembers(t *testing.T) {
+	var file bytes.Buffer
+	w := tar.NewWriter(&file)
+	add := func(name string, kind byte, link, text string) {
+		err := w.WriteHeader(&tar.Header{Name: name, Typeflag: kind, Linkname: link, Size: int64(len(text))})
+		if _, failed := w.Write([]byte(text)); err != nil || failed != nil {
+			t.Fatal(err, failed)
+		}
+	}
+	add("/etc/a", tar.TypeReg, "", "one")
+	add("../../b", tar.TypeReg, "", "two")
+	add("http://host/c", tar.TypeReg, "", "three")
+	add("d//./e/../f", tar.TypeCont, "", "four")
+	add("hard", tar.TypeLink, "./etc/a", "")
+	add("lost", tar.TypeLink, "nowhere", "")
+	add("soft", tar.TypeSymlink, "/etc/passwd", "")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := file.Bytes()
+	directory, err := readTar(t.Context(), &corpus.Mem{B: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for name, member := range directory.members {
+		got[name] = string(b[member.data.Load():][:member.Size])
+	}
+	want := map[string]string{"etc/a": "one", "b": "two", "http:/host/c": "three", "d/f": "four", "hard": "one"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+
+	// A header of GNU tar --sparse, and ones of a size of 2^63-1 that is no file: the members behind were left out.
+	for kind, want := range map[byte]fault.Kind{tar.TypeGNUSparse: fault.Unsupported, 'V': fault.Corrupt,
+		'Z': fault.Corrupt} {
+		header := bytes.Clone(b[:512])
+		header[156] = kind
+		copy(header[257:], "ustar  \x00")
+		if kind != tar.TypeGNUSparse {
+			copy(header[124:136], "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff")
+		}
+		copy(header[148:156], "        ")
+		sum := 0
+		for _, c := range header {
+			sum += int(c)
+		}
+		copy(header[148:], fmt.Sprintf("%06o\x00 ", sum))
+		if _, err := readTar(t.Context(), &corpus.Mem{B: slices.Concat(header, b)}); fault.KindOf(err) != want {
+			t.Errorf("type %q: %v, want %v", kind, err, want)
+		}
+	}
 }
 
 // onlyReader hides the methods with which package tar seeks.

@@ -16,7 +16,12 @@ func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r 
 	if p.Tar {
 		// A directory may have the name of a tar, too.
 		if st, failed := RootsOf(o).Stat(p.File.Name); failed == nil && st.IsDir() {
-			return openPath(ctx, o, source.Path{Name: source.Join(p.File.Name, p.Member)}, k)
+			inside := source.Path{Name: source.Join(p.File.Name, p.Member)}
+			if file, member, found := strings.Cut(p.Member, source.TarEnd+"/"); found { // a tar in it
+				file = source.Join(p.File.Name, file+source.TarEnd)
+				inside.Part = &source.Part{Text: p.Text, File: source.Path{Name: file}, Tar: true, Member: member}
+			}
+			return openPath(ctx, o, inside, k)
 		}
 	}
 	if p.Archive() {

@@ -51,6 +51,9 @@ func TestTars(t *testing.T) {
 			err = os.Mkdir(filepath.Join(dir, "folder.tar"), 0o700)
 		}
 		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "folder.tar/a.tar"), b, 0o600)
+		}
+		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "folder.tar/a.txt"), []byte("plain"), 0o600)
 		}
 		if err != nil {
@@ -65,7 +68,8 @@ func TestTars(t *testing.T) {
 			}
 		}
 		for name, text := range map[string]string{"/vsizip/{/vsitar/{" + dir + "/a.tar}/in.zip}/x": "inmost",
-			source.InTar(dir + "/folder.tar/a.txt"): "plain", source.InTar(dir + "/a.tar/a.txt"): "hello"} {
+			source.InTar(dir + "/folder.tar/a.txt"): "plain", source.InTar(dir + "/folder.tar/a.tar/a.txt"): "hello",
+			source.InTar(dir + "/a.tar/a.txt"): "hello"} {
 			if got, err := contents(&files, name); err != nil || got != text {
 				t.Errorf("%s: %q, want %q: %v", name, got, text, err)
 			}
@@ -97,7 +101,7 @@ func TestTarsThatAreNotRead(t *testing.T) {
 		name  string
 		kind  fault.Kind
 	}{{b, "c", fault.NotFound}, {b[:700], "a", fault.Corrupt}, {flipped, "a", fault.Corrupt},
-		{b[:1537], "a", fault.Corrupt}} {
+		{b[:1537], "a", fault.Corrupt}, {b[:1200], "a", fault.Corrupt}} {
 		path := filepath.Join(t.TempDir(), "a.tar")
 		if err := os.WriteFile(path, c.bytes, 0o600); err != nil {
 			t.Fatal(err)

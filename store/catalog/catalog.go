@@ -343,6 +343,9 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 // unknown returns the error for a source with the extension of another format, nil for others. Directories may
 // have any name.
 func (t *Table) unknown() error {
+	if p, _ := source.Parse(t.src); p.Part != nil && p.Part.Archive() && p.Part.Member == "" {
+		return nil // an archive as a directory
+	}
 	name, class := magic.OfName(t.src), magic.Named(t.src).Class
 	if name == "" || listing.IsGlob(t.src) || class == magic.Picture || class == magic.CSV {
 		return nil

@@ -247,6 +247,27 @@ func (l bucket) List(_ context.Context, folder string, each func(source.Entry) e
 	return err
 }
 
+// named is an opener of a store with one object.
+type named struct {
+	bucket
+	path string
+}
+
+func (l named) List(_ context.Context, _ string, each func(source.Entry) error) error {
+	return each(source.Entry{Path: l.path, Size: 1})
+}
+
+// TestObjectsThatAreNotBelowTheirFolder: a key such as "data//etc/a.tif" must not stand for a local file.
+func TestObjectsThatAreNotBelowTheirFolder(t *testing.T) {
+	for _, path := range []string{"/etc/a.tif", "../a.tif", "http://host/a.tif"} {
+		_, err := catalog.Open(t.Context(), "s3://bucket/data", []catalog.Source{{Field: "image"}},
+			catalog.Options{Opener: named{path: path}})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "no path below") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // TestRemoteShards: shards in a store are found by its listing.
 func TestRemoteShards(t *testing.T) {
 	table := string(imageTable(t, 10, imageRows(pictures(t, 4)...)...))

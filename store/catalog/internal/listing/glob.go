@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 )
@@ -55,12 +56,24 @@ func glob(ctx context.Context, pattern string, r *openers.Roots, o source.Opener
 func globbed(ctx context.Context, pattern string, r *openers.Roots, o source.Opener,
 	wanted Files) (*Listing, error) {
 	base, parts := splitLocal(pattern)
+	file, prefix := "", "" // a tar that the glob names
+	if tar, folder, ok := strings.Cut(filepath.ToSlash(base)+"/", source.TarEnd+"/"); ok {
+		if st, failed := r.Stat(tar + source.TarEnd); failed == nil && !st.IsDir() {
+			file, prefix = tar+source.TarEnd, path.Base(tar)+source.TarEnd+"/"
+			fixed := strings.Split(strings.TrimSuffix(prefix+folder, "/"), "/")
+			base, parts = pathname.Dir(file), slices.Concat(fixed, parts)
+		}
+	}
 	matcher, err := newMatcher(parts)
 	if err != nil {
 		return nil, err
 	}
 	listing := &Listing{Base: base, files: wanted}
-	err = listing.walk(ctx, listing.Base, r, o, matcher)
+	if file == "" {
+		err = listing.walk(ctx, listing.Base, r, o, matcher)
+	} else {
+		err = listing.objects(ctx, o, source.TarName(file), prefix, matcher)
+	}
 	switch {
 	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:
 	case listing.skippedPictures+listing.stores > 0:

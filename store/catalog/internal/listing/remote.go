@@ -66,6 +66,10 @@ func (l *Listing) objects(ctx context.Context, o source.Opener, folder, prefix s
 	}
 	stores := map[string]bool{} // of which an object was seen
 	return openers.List(ctx, o, folder, func(e source.Entry) error {
+		if Outside(e.Path) {
+			return fault.New(fault.Unsupported, "listing", fault.NoOffset, "%q is no path below %q: rename it", e.Path,
+				folder)
+		}
 		path := prefix + e.Path
 		if store := storeOf(e.Path); store != "" && l.files&AllFiles == 0 && matches(prefix+store) {
 			if stores[store] {
