@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,9 +134,7 @@ func TestDecodeFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "one.zl")
-	if err := os.WriteFile(path, one, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, one)
 	several := filepath.Join(corpus.Testdata(t), "openzl", "multi-concat-struct.zl")
 	for _, opened := range []bool{false, true} {
 		d := newDecodeRun([]string{path, several}, DecodeOptions{Opened: opened}.withDefaults())
@@ -153,9 +151,7 @@ func TestDecodeFrames(t *testing.T) {
 		}
 		d.files.Close()
 	}
-	if err := os.WriteFile(path, []byte("no frame"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte("no frame"))
 	if _, err := Decode(t.Context(), []string{path}, DecodeOptions{}); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("no frame: %v", err)
 	}
@@ -189,9 +185,7 @@ func chips(t *testing.T) (dir string, f corpus.File) {
 		}
 		dir := t.TempDir()
 		for _, name := range []string{"a.tif", "b.tif", "c.tif"} {
-			if err := os.WriteFile(filepath.Join(dir, name), f.Bytes(t), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, name), f.Bytes(t))
 		}
 		return dir, f
 	}
@@ -249,9 +243,7 @@ func TestNormalization(t *testing.T) {
 			{"count": 9, "mean": 30, "std": 5, "max": 7}]}}}`,
 	} {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, []byte(text))
 		n, err := Normalization(p, &spec.Field{Name: "image", Bands: []int{2, 1}}, "mean_std")
 		if err != nil || len(n.Scale) != 2 || n.Scale[0] != 0.2 || n.Offset[0] != -6 || n.Scale[1] != 1 ||
 			n.Offset[1] != -20 {
@@ -271,9 +263,7 @@ func TestNormalization(t *testing.T) {
 	}
 	for _, text := range []string{"", "[]", `{"mean": [1]}`, `{"mean": [1], "std": [1, 2]}`} {
 		p := filepath.Join(dir, "bad")
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, []byte(text))
 		if _, err := Normalization(p, &spec.Field{Name: "image"}, "mean_std"); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%q: %v", text, err)
 		}

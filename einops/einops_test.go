@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // The input axes, in their order.
@@ -135,10 +136,7 @@ func (c layoutCase) check(t *testing.T) {
 
 func readJSON(t *testing.T, name string, into any) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "testdata/"+name)
 	if err := json.Unmarshal(b, into); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package fault_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,14 +11,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestWithoutSecrets names what is hidden and what stays. The tests of python/ read the same table.
 func TestWithoutSecrets(t *testing.T) {
-	b, err := os.ReadFile("testdata/secrets.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "testdata/secrets.json")
 	var table []struct{ Text, Want string }
 	if err := json.Unmarshal(b, &table); err != nil || len(table) == 0 {
 		t.Fatalf("%d cases: %v", len(table), err)

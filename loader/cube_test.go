@@ -30,6 +30,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/soak"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // known is an array whose cells are known, and so the samples that it must yield.
@@ -655,16 +656,11 @@ func TestDamagedArray(t *testing.T) {
 	path := corpus.Known(t, "six")
 	files, _ := filepath.Glob(filepath.Join(path, "__*", "a.tdb"))
 	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, f)
 		for i := 20; i < 40; i++ { // in the first tile
 			b[i] ^= 0x55
 		}
-		if err := os.WriteFile(f, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, f, b)
 	}
 	spec := Spec{Source: path, Fields: []Field{{Name: "a"}}, BatchSize: 4, BadSamples: spec.BadSkip}
 	e, err := Open(t.Context(), spec, Options{Workers: 2})

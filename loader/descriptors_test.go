@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestFewDescriptors: a process with 64 file descriptors trains through two datasets of 400 files at the same time,
@@ -25,15 +26,10 @@ func TestFewDescriptors(t *testing.T) {
 		trainWithFew(t, dir)
 		return
 	}
-	b, err := os.ReadFile("../testdata/demo/coast.tif")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "../testdata/demo/coast.tif")
 	dir := t.TempDir()
 	first := filepath.Join(dir, "000.tif")
-	if err := os.WriteFile(first, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, first, b)
 	for i := 1; i < 400; i++ {
 		if err := os.Link(first, filepath.Join(dir, "x"+strconv.Itoa(1000+i)+".tif")); err != nil {
 			t.Skip(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/soak"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // meter counts the requests to an opener.
@@ -360,9 +361,7 @@ func TestForecastOfFiles(t *testing.T) {
 	var paths []string
 	for i := range 4 {
 		paths = append(paths, filepath.Join(folder, fmt.Sprintf("%d.tif", i)))
-		if err := os.WriteFile(paths[i], chip, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, paths[i], chip)
 	}
 	name := filepath.Join(t.TempDir(), "train.parquet")
 	f, err := os.Create(name)

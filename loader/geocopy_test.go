@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // copied is a scene of TestGeoWindowCopies: n by n pixels of 10 m, from pixel (y, x) of the map on.
@@ -59,9 +59,7 @@ func TestGeoWindowCopies(t *testing.T) {
 			if err := tog.Write(&b, c.pix, o); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".tif")), b.Bytes(), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, fmt.Sprint(i, ".tif")), b.Bytes())
 			all = append(all, c)
 		}
 		fill := spec.Float(77)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestGeoWindowBlends: with mean and median a pixel is that of all scenes in which it is valid, and all of them are
@@ -40,9 +40,7 @@ func TestGeoWindowBlends(t *testing.T) {
 		if err := tog.Write(&b, pix, o); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".tif"), b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, strconv.Itoa(i)+".tif"), b.Bytes())
 	}
 	for _, rule := range []string{spec.MosaicMean, spec.MosaicMedian} {
 		s := loader.Spec{Source: dir, BatchSize: 8, Seed: 1, Geo: true, Fields: []loader.Field{

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 const (
@@ -102,13 +103,9 @@ func testGeoWindowOverviews(t *testing.T, c groundLevels, beside bool) {
 		path, own := filepath.Join(t.TempDir(), "a.tif"), 2
 		if beside {
 			own = 0
-			if err := os.WriteFile(path+".ovr", pyramid(t, c.masks, 1, 2), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path+".ovr", pyramid(t, c.masks, 1, 2))
 		}
-		if err := os.WriteFile(path, pyramid(t, c.masks, 0, own), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, pyramid(t, c.masks, 0, own))
 		e := mustOpen(t, loader.Spec{Source: filepath.Dir(path), BatchSize: 4, Seed: 3, Geo: true,
 			Fields: []loader.Field{{Name: "soft", DType: "float32", Validity: "soft_ok"},
 				{Name: "sharp", DType: "native", ByPosition: true, Validity: "sharp_ok"}},
@@ -190,9 +187,7 @@ func TestStackReadsOverviews(t *testing.T) {
 			dir := t.TempDir()
 			for name, b := range map[string][]byte{"0-a.tif": pyramid(t, 3, 0, 2), "0-b.tif": pyramid(t, 3, 0, 0),
 				"0-b.tif.ovr": pyramid(t, 3, 1, 2)} {
-				if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, filepath.Join(dir, name), b)
 			}
 			e := mustOpen(t, loader.Spec{Source: dir, BatchSize: 1, Sampler: c.sampler, Fields: []loader.Field{{
 				Name: "image", Patterns: []string{"{id}-a.tif", "{id}-b.tif"}, Grid: c.grid, Resample: c.resample,

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestGeoWindow: windows of two scenes side by side have at each place the value that the scene has there, wherever
@@ -92,21 +92,15 @@ func TestGeoWindowPick(t *testing.T) {
 		if err := tog.Write(&b, pix, o); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b.Bytes())
 		table += name + "," + columns + "\n"
 	}
 	source := filepath.Join(dir, "scenes.csv")
-	if err := os.WriteFile(source, []byte(table), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, source, []byte(table))
 	shapes := filepath.Join(dir, "all.geojson")
 	everywhere := `{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon",
 		"coordinates":[[[-72,-28],[-70,-28],[-70,-26],[-72,-26],[-72,-28]]]}}]}`
-	if err := os.WriteFile(shapes, []byte(everywhere), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, shapes, []byte(everywhere))
 	for _, c := range []struct {
 		pick, mosaic string
 		rows         []int64 // the order of the scenes
@@ -300,10 +294,7 @@ func (g *groundPolygon) holds(x, y float64) bool {
 // groundPolygons reads the file of onlyPolygons.
 func groundPolygons(t *testing.T, path string) (out []groundPolygon) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, path)
 	var all struct {
 		Features []textShape `json:"features"`
 	}

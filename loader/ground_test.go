@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // writePlaced writes a raster of 64 by 64 pixels, which lies at x, y if epsg is not 0.
@@ -37,9 +38,7 @@ func writePlaced(t *testing.T, path string, epsg int, x, y, size float64) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }
 
 // TestMasksThatLieElsewhere: of five masks one is shifted by 64 pixels and one lies in another CRS. Both are bad
@@ -70,9 +69,7 @@ func TestMasksThatLieElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, name+".parquet")
-		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, b.Bytes())
 		sources[path] = fields
 		if of != nil {
 			sources[path] = []loader.Field{{Name: "image", DType: "uint8"}, {Name: "mask", DType: "uint8"}}
@@ -131,9 +128,7 @@ func TestMasksOfStacksThatLieElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, "catalog.parquet")
-		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, b.Bytes())
 		s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{
 			{Name: "image", Columns: []string{"a", "b"}, Grid: c.grid}, {Name: "mask"}}}
 		e, err := loader.Open(t.Context(), s, loader.Options{})
@@ -199,9 +194,7 @@ func TestStepsThatLieElsewhere(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "table.csv")
-	if err := os.WriteFile(path, []byte(table), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte(table))
 	fields := []loader.Field{{Name: "image", Column: "path", DType: "uint8"}}
 	s := loader.Spec{Source: path, Fields: fields, BatchSize: 3,
 		Sampler: loader.Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32}}

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // labelled writes a raster and a GeoJSON file with a square whose left column is given, and returns a spec of them.
@@ -35,9 +36,7 @@ func writeSquare(t *testing.T, path string, left int) {
 	text := fmt.Sprintf(`{"type": "FeatureCollection", "crs": {"properties": {"name": "EPSG:32630"}}, "features": [`+
 		`{"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[%d, %d], [%d, %d], [%d, %d], [%d, %d], `+
 		`[%d, %d]]]}}]}`, x, y, x+30, y, x+30, y+30, x, y+30, x, y)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte(text))
 }
 
 // TestLabelFilesThatChange: an open engine reads the file of an image again if it has changed, even if its size is the

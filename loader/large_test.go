@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // writeStrip writes a TIFF of one deflate strip: h rows of w bytes, each row its number modulo 251.
@@ -42,9 +42,7 @@ func writeStrip(t *testing.T, h, w int) string {
 	binary.LittleEndian.PutUint64(fields[5].Data, uint64(at))
 	file := append(ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields), z.Bytes()...)
 	path := filepath.Join(t.TempDir(), "strip.tif")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, file)
 	return path
 }
 

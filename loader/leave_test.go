@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // lines writes a file of a head, n lines and an end.
@@ -85,9 +86,7 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 	if _, err := build.Write(t.Context(), &catalog, []string{file("chips")}, build.Options{Base: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file("chips.parquet"), catalog.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file("chips.parquet"), catalog.Bytes())
 	chips := func(f ...loader.Field) loader.Spec {
 		return loader.Spec{Source: file("chips"), BatchSize: 1, Fields: append([]loader.Field{{Name: "image"}}, f...)}
 	}

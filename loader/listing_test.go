@@ -5,7 +5,6 @@ package loader_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestSmallListedChipsAreReadOnce: a small chip whose size is known from the listing of a bucket costs one request
@@ -37,9 +37,7 @@ func TestSmallListedChipsAreReadOnce(t *testing.T) {
 				if err := store.Put("c/"+name, chip); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(filepath.Join(dir, name), chip, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, filepath.Join(dir, name), chip)
 			}
 			o, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), remote.Options{})
 			if err != nil {

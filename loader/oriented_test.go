@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // orientations are the first column of the pixel steps of a raster at a place, without its origin: north up, its seven
@@ -80,9 +81,7 @@ func pairsCatalog(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	pairs := filepath.Join(dir, "pairs.parquet")
-	if err := os.WriteFile(pairs, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, pairs, b.Bytes())
 	return pairs
 }
 
@@ -238,9 +237,7 @@ func writeLAEA(t *testing.T, path string, lat, lon float64) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }
 
 // TestCRSsWithoutACode promises that two rasters whose CRSs have no code lie together only if the parameters are equal,

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // epochOf returns the bytes of the tensors of an epoch, one batch after the other.
@@ -51,9 +52,7 @@ func smoothTOG(t testing.TB, path string, bands, side, tile, seed int) {
 		Tile: tile, Level: 1, Predictor: chunk.Horizontal}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }
 
 // TestRecodedEpochs: with Recode, epochs have the same bytes as without it, and from the second on chunks are decoded
@@ -121,9 +120,7 @@ func TestFileChanges(t *testing.T) {
 func fileChanges(t *testing.T, sampler loader.Sampler, recode bool) {
 	path := filepath.Join(t.TempDir(), "a.tif")
 	put := func(seed uint64, at time.Time) {
-		if err := os.WriteFile(path, netsim.Chip(seed, 2, 128, 64), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, netsim.Chip(seed, 2, 128, 64))
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +259,5 @@ func smoothOf(t testing.TB, path string, dtype chunk.DType, bands, side, tile, s
 		Tile: tile, Level: 1, Predictor: chunk.NoPredictor}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }

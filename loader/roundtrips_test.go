@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // gate holds requests back until no further one has come for a while, and then lets all of them pass: those that pass
@@ -73,9 +74,7 @@ func TestRoundTripsToTheFirstBatch(t *testing.T) {
 	var uris []string
 	for i := range chips {
 		name := fmt.Sprintf("%03d.tif", i)
-		if err := os.WriteFile(filepath.Join(dir, name), netsim.Chip(uint64(i), 1, 16, 16), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), netsim.Chip(uint64(i), 1, 16, 16))
 		uris = append(uris, server.URL+"/"+name)
 	}
 	zip, err := os.ReadFile(coast(t, "flat.tacozip"))

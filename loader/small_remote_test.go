@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // chipsOf reads an epoch of whole chips, and returns the samples and their bytes.
@@ -68,10 +69,7 @@ func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 	path := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n1.taco")
 	fields := []loader.Field{{Name: "a", Column: "hrf", DType: "native"}}
 	window := loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 64} // the chips are of several sizes
-	container, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	container := testfile.Read(t, path)
 	for scheme, p := range far.Places(t, filepath.Base(path), container, remote.Options{}) {
 		p.Asked()
 		n, got := chipsOf(t, loader.Options{Opener: p.Opener}, p.URI, window, fields...)
@@ -104,9 +102,7 @@ func TestHeadersOfChipsAreReadOnce(t *testing.T) {
 	for i := range chips {
 		chip := netsim.Chip(uint64(i), 1, 256, 64)
 		size += int64(len(chip))
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.tif", i)), chip, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, fmt.Sprintf("%d.tif", i)), chip)
 		table += fmt.Sprintf("%s/%d.tif\n", server.URL, i)
 	}
 	name := filepath.Join(t.TempDir(), "chips.csv")
@@ -244,9 +240,7 @@ func TestWindowsReadWhatTheyNeed(t *testing.T) {
 	race.SkipCovered(t)
 	const side, tile, window, windows = 2048, 128, 180, 32
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.tif"), netsim.Chip(1, 1, side, tile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "a.tif"), netsim.Chip(1, 1, side, tile))
 	store, c, o, table := distant(t, dir)
 	c.n.Store(2)
 	o.Fetchers = 1

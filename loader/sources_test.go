@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +30,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // selected returns the rows of the only source of a spec, in the order of the dataset.
@@ -340,9 +340,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, "weights")
-		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, b.Bytes())
 		sp = Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
 			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6,
 				WeightedWindows: spec.WeightedWindows{Weights: path}, PerAsset: 2}}
@@ -953,22 +951,15 @@ func TestGroups(t *testing.T) {
 // TestRootsOfSources: every source and every file of weights must lie below a root.
 func TestRootsOfSources(t *testing.T) {
 	inside, outside := t.TempDir(), t.TempDir()
-	chip, err := os.ReadFile(filepath.Join("..", "testdata", "raster", "tog", "tog-series-0.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chip := testfile.Read(t, filepath.Join("..", "testdata", "raster", "tog", "tog-series-0.tif"))
 	for _, dir := range []string{inside, outside} {
-		if err := os.WriteFile(filepath.Join(dir, "a.tif"), chip, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, "a.tif"), chip)
 		var b bytes.Buffer
 		if err := survey.Weights(context.Background(), &b, Spec{Source: dir}, Options{},
 			survey.WeightOptions{Cell: 16}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "weights"), b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, "weights"), b.Bytes())
 	}
 	mixed := func(second string) Spec {
 		return Spec{BatchSize: 1, Mixture: spec.Mixture{Sources: []Source{{Source: inside}, {Source: second}}}}

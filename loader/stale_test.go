@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestStaleCatalogIsNoticed: a file that changed after its catalog was made is an error, and does
@@ -23,14 +24,9 @@ import (
 func TestStaleCatalogIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	chip := filepath.Join(dir, "chip.tif")
-	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-odd-16.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-odd-16.tif"))
 	put := func(name string, b []byte) {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, b)
 	}
 	put(chip, b)
 	var cat bytes.Buffer
@@ -92,10 +88,7 @@ func TestStaleCatalogIsNoticed(t *testing.T) {
 func TestFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	chip := filepath.Join(dir, "chip.tif")
-	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-odd-16.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-odd-16.tif"))
 	put := func(b []byte, age time.Duration) {
 		t.Helper()
 		at := time.Now().Add(-age)

@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // Samples of testdata/taco3 have 1, 2, 3, 1 … files seq/t0.tif …, each of two bands of 12 by 14 uint16.
@@ -135,13 +136,8 @@ func damaged(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "DATA", file)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), len(data)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, path)
+	testfile.Write(t, path, bytes.Repeat([]byte("x"), len(data)))
 	return dir
 }
 
@@ -189,14 +185,9 @@ func TestStepsThatAreNotDeclared(t *testing.T) {
 		t.Fatal(err)
 	}
 	about := filepath.Join(dir, "COLLECTION.json")
-	data, err := os.ReadFile(about)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, about)
 	data = bytes.ReplaceAll(data, []byte("seq/t*[1,3].tif"), []byte("seq/t*[1,2].tif"))
-	if err := os.WriteFile(about, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, about, data)
 	spec := loader.Spec{Source: dir, BatchSize: 2, BadSamples: specpkg.BadSkip,
 		Fields: []loader.Field{{Name: "seq", Column: "seq/t"}}}
 	b := first(t, mustOpen(t, spec, loader.Options{}))

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,15 +15,13 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestRemoteStores: a table of the URLs of ZIPs of Zarr stores has each image that zarr-python read of them.
 func TestRemoteStores(t *testing.T) {
 	const dir = "../testdata/stores"
-	text, err := os.ReadFile(filepath.Join(dir, "values.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(dir, "values.json"))
 	var values map[string]map[string][]string
 	if err := json.Unmarshal(text, &values); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // tablesOfChips writes twelve chips with the columns of testdata/coast as a CSV file, and as a
@@ -30,9 +31,7 @@ func tablesOfChips(t *testing.T) (csv, parquet string) {
 	b.WriteString("image,rank,cloud_cover,region,datetime,geometry,note\n")
 	for k := range 12 {
 		name := fmt.Sprintf("chip_%02d.tif", k)
-		if err := os.WriteFile(filepath.Join(dir, name), chip, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), chip)
 		note := ""
 		if k%3 == 0 {
 			note = fmt.Sprintf("note %d", k)

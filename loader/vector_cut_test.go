@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // textShape is a feature of a GeoJSON file of the tests.
@@ -31,10 +31,7 @@ type textShape struct {
 // onlyPolygons writes the polygons of testdata's GeoJSON to a file of their own, and returns its path.
 func onlyPolygons(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(vectorFiles, "utm.geojson"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, filepath.Join(vectorFiles, "utm.geojson"))
 	var all struct {
 		Type     string          `json:"type"`
 		CRS      json.RawMessage `json:"crs"`
@@ -57,9 +54,7 @@ func onlyPolygons(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "polygons.geojson")
-	if err := os.WriteFile(path, out, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, out)
 	return path
 }
 
@@ -237,9 +232,7 @@ func TestBoxesOfLinesAndPoints(t *testing.T) {
 	write := func(list []string) {
 		text := `{"type": "FeatureCollection", "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32630"}},
 			"features": [` + strings.Join(list, ",") + `]}`
-		if err := os.WriteFile(shapes, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, shapes, []byte(text))
 	}
 	write(all)
 	s := loader.Spec{Source: image, BatchSize: 2, Fields: []loader.Field{{Name: "image"},
@@ -311,9 +304,7 @@ func TestShapesOverTheMemory(t *testing.T) {
 	one := `{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [500025, 4599945]}}`
 	text := `{"type": "FeatureCollection", "crs": {"type": "name", "properties": {"name": "EPSG:32630"}},
 		"features": [` + strings.TrimSuffix(strings.Repeat(one+",", 5000), ",") + `]}`
-	if err := os.WriteFile(shapes, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, shapes, []byte(text))
 	e := mustOpen(t, loader.Spec{Source: image, BatchSize: 1, Fields: []loader.Field{{Name: "image"},
 		{Name: "boxes", Vector: &spec.Vector{Path: shapes, Kind: "boxes"}}}}, loader.Options{MemoryBytes: 1 << 16})
 	_, err := e.Start(t.Context(), steps.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())

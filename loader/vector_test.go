@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // vectorFiles is the folder of the files that format/vector/testdata/shapes.py writes.
@@ -35,9 +36,7 @@ func writeRaster(t *testing.T, path string, pixels []byte, n, epsg int, transfor
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }
 
 // drawnMask is a row of masks.json: a window, and what rasterio draws there.
@@ -53,10 +52,7 @@ type drawnMask struct {
 // compareMasks counts windows in which a field of shapes has other pixels than rasterio draws.
 func compareMasks(t *testing.T, folder string) (windows, pixels, unlike int) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(folder, "masks.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, filepath.Join(folder, "masks.json"))
 	var cases []drawnMask
 	if err := json.Unmarshal(data, &cases); err != nil || len(cases) == 0 {
 		t.Fatal(len(cases), err)
@@ -203,9 +199,7 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 	writeRaster(t, image, make([]byte, 256), 16, 32630, g)
 	utm := filepath.Join(vectorFiles, "utm.parquet")
 	other := filepath.Join(t.TempDir(), "shapes.gpkg")
-	if err := os.WriteFile(other, []byte("SQLite format 3\x00"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, other, []byte("SQLite format 3\x00"))
 	for _, c := range []struct {
 		v    spec.Vector
 		kind fault.Kind
@@ -288,14 +282,9 @@ func TestVectorsStayBelowTheRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(outside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, outside)
 	inside := filepath.Join(dir, "utm.parquet")
-	if err := os.WriteFile(inside, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, inside, data)
 	link := filepath.Join(dir, "link.parquet")
 	if err := os.Symlink(outside, link); err != nil {
 		t.Fatal(err)
@@ -325,9 +314,7 @@ func TestNumbersOfVectors(t *testing.T) {
 	} {
 		text := `{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"v": ` + c.value +
 			`}, "geometry": {"type": "Point", "coordinates": [1.5, 1.5]}}]}`
-		if err := os.WriteFile(shapes, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, shapes, []byte(text))
 		_, err := open(t, loader.Spec{Source: image, BatchSize: 1, Fields: []loader.Field{{Name: "image"},
 			{Name: "mask", Vector: &spec.Vector{Path: shapes, Column: "v", DType: c.dtype}}}}, loader.Options{})
 		if (err == nil) != c.ok || err != nil && fault.KindOf(err) != fault.Unsupported {
@@ -345,14 +332,9 @@ func TestVectorHash(t *testing.T) {
 			Fields: []loader.Field{{Name: "image"}, {Name: "mask", Vector: &v}}}, loader.Options{}).Hash()
 	}
 	utm := filepath.Join(vectorFiles, "utm.parquet")
-	data, err := os.ReadFile(utm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, utm)
 	moved := filepath.Join(t.TempDir(), "moved.parquet")
-	if err := os.WriteFile(moved, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, moved, data)
 	want := hash(spec.Vector{Path: utm})
 	if hash(spec.Vector{Path: moved}) != want {
 		t.Error("the hash changes with the path")

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // writeWeights writes weights as docs/order.md says, and returns what names them.
@@ -31,9 +31,7 @@ func writeWeights(t *testing.T, weights ...float32) *steps.Weights {
 	piece := sha256.Sum256(data[16:]) // they are less than a piece
 	hash := sha256.Sum256(append(data[:16:16], piece[:]...))
 	path := filepath.Join(t.TempDir(), "x.weights")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, data)
 	return &steps.Weights{Path: path, Hash: hex.EncodeToString(hash[:])}
 }
 
@@ -78,9 +76,7 @@ func (c closes) Close() error {
 func openSlowWeights(t *testing.T) (*Engine, *slowWeights) {
 	o := &slowWeights{stuck: map[string]chan struct{}{}, opened: map[string]int{}, open: map[string]int{}}
 	table := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(table, []byte("x\n"+strings.Repeat("1\n", 3*maxOpenWeights)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, table, []byte("x\n"+strings.Repeat("1\n", 3*maxOpenWeights)))
 	s := Spec{Source: table, BatchSize: 2, Fields: []Field{{Name: "x", Column: "x"}}}
 	e, err := Open(t.Context(), s, Options{Opener: o})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // zarrMeta returns the zarr.json of an array of bytes in chunks of 8 cells along the last two dimensions and 1 along
@@ -41,9 +42,7 @@ func writeFile(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte(text))
 }
 
 // writePlane writes the chunks of a plane (h, w) in which pixel (y, x) is base+10*y+x.
@@ -139,10 +138,7 @@ func TestZarrMisplaced(t *testing.T) {
 	for west, want := range map[int]fault.Kind{500000: 0, 500020: fault.Misplaced} {
 		dir := filepath.Join(t.TempDir(), "s2.zarr")
 		writeProduct(t, dir)
-		b, err := os.ReadFile(filepath.Join(dir, "zarr.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join(dir, "zarr.json"))
 		text := string(b)
 		for group, place := range map[string]string{"r10m": "10,0,500000,0,-10,5000000",
 			"r20m": fmt.Sprintf("20,0,%d,0,-20,5000000", west)} {

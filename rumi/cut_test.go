@@ -3,13 +3,13 @@ package rumi
 import (
 	"bytes"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // cutFile is a line of testdata/raster/rumi-cut/manifest.jsonl.
@@ -25,10 +25,7 @@ func TestCutTilesAndComponents(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "raster", "rumi-cut")
 	for _, f := range corpus.Rows[cutFile](t, dir) {
 		t.Run(f.Path, func(t *testing.T) {
-			file, err := os.ReadFile(filepath.Join(dir, f.Path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := testfile.Read(t, filepath.Join(dir, f.Path))
 			blob, err := hex.DecodeString(f.Blob)
 			if err != nil || !IsBlob(blob) {
 				t.Fatalf("the writer's blob is none: %v", err)

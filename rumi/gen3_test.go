@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // file3 is a line of the manifest of testdata/raster/rumi-3: what rumi-eo says of a file that it wrote.
@@ -36,10 +36,7 @@ type file3 struct {
 
 func (f *file3) bytes(t testing.TB) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "raster", "rumi-3", f.Path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "raster", "rumi-3", f.Path))
 	return b
 }
 

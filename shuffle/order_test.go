@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/internal/splitmix"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestOrderIsAPermutation: At is a bijection and Position its inverse, for every position.
@@ -273,10 +273,7 @@ type vectors struct {
 }
 
 func TestVectors(t *testing.T) {
-	b, err := os.ReadFile("../testdata/order.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "../testdata/order.json")
 	var v vectors
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package shuffle
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // list returns a list of testdata/order.json and requires that it is not empty.
@@ -27,10 +27,7 @@ func withBatches[T any](t *testing.T, name string) []T {
 
 func listOf[T any](t *testing.T, file, name string) []T {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join("..", "testdata", file))
 	var lists map[string]json.RawMessage
 	if err := json.Unmarshal(b, &lists); err != nil {
 		t.Fatal(err)
@@ -58,10 +55,7 @@ type at struct {
 // TestStateVectors: states of other runs are accepted or refused as in Python
 // (testdata/state_vectors.py).
 func TestStateVectors(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "testdata", "states.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join("..", "testdata", "states.json"))
 	type outcome struct {
 		Epoch       uint64
 		Samples     int64

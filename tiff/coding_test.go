@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // coded is a line of testdata/codecs/manifest.jsonl: a file, and its samples as another implementation of its
@@ -69,10 +70,7 @@ func TestRandomCodings(t *testing.T) {
 }
 
 func checkCoded(t *testing.T, dir string, f coded) {
-	b, err := os.ReadFile(filepath.Join(dir, f.Path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(dir, f.Path))
 	img, pix, err := decode(b)
 	if err != nil {
 		t.Fatal(err)
@@ -94,10 +92,7 @@ func checkCoded(t *testing.T, dir string, f coded) {
 // TestQuantisationOfTheFirstScan: a table that a progressive stream replaces after the first scan of a component
 // does not change the component's samples (ITU-T T.81, B.2.4.1; libjpeg keeps a copy).
 func TestQuantisationOfTheFirstScan(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "codecs", "jpeg-progressive-gray.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "codecs", "jpeg-progressive-gray.tif"))
 	img, err := Open(t.Context(), &corpus.Mem{B: b}, Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -257,10 +252,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"ycbcr-8", "ycbcr-34925", "lerc-deflate", "lzma-crc32", "lzma-delta"} {
-		b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "codecs", name+".tif"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "codecs", name+".tif"))
 		img, want, err := decode(b)
 		if err != nil {
 			t.Fatal(err)

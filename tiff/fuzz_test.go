@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // openBound returns how much memory Open may allocate for a file of n bytes.
@@ -110,10 +111,7 @@ func checkPrefixes(t *testing.T, c chunk.Codec, d chunk.Decompressor, want, src 
 
 // firstChunk returns the stored bytes of the first chunk of a file of testdata/codecs, and its index.
 func firstChunk(t testing.TB, name string) ([]byte, *chunk.Index) {
-	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "codecs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "codecs", name))
 	img, err := Open(t.Context(), &corpus.Mem{B: b}, Limits{})
 	if err != nil {
 		t.Fatal(err)

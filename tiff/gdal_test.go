@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 //go:embed testdata/write_random.py
@@ -67,10 +68,7 @@ func TestGDALGeoreferencing(t *testing.T) {
 	}
 	named, known := 0, 0
 	for path, r := range rows {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, path)
 		img, err := Open(t.Context(), &corpus.Mem{B: b}, Limits{})
 		if err != nil {
 			t.Errorf("%s: %v", r.How, err)

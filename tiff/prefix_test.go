@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // slowPackBits writes literal runs of 128 and repeats of up to 128, whichever comes first.
@@ -146,10 +146,7 @@ func TestPrefixNoAlloc(t *testing.T) {
 // imagery returns the upper left of a real scene's first band, as rows of uint16 differences.
 func imagery(t testing.TB, side int) []byte {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "demo", "coast.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testfile.Read(t, filepath.Join(corpus.Testdata(t), "demo", "coast.tif"))
 	img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
 	if err != nil {
 		t.Fatal(err)

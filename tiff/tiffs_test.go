@@ -2,7 +2,6 @@ package tiff
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // careless is a line of testdata/tiffs/manifest.jsonl: a file that careful writers avoid, and its
@@ -32,10 +32,7 @@ func TestCarelessWriters(t *testing.T) {
 	}
 	for _, f := range rows {
 		t.Run(f.Path, func(t *testing.T) {
-			b, err := os.ReadFile(filepath.Join(dir, f.Path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, filepath.Join(dir, f.Path))
 			img, pix, err := decode(b)
 			if f.Refused != "" {
 				if k := fault.KindOf(err); k == 0 || k.Error() != f.Refused {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // files returns the files of the corpus.
@@ -25,10 +25,7 @@ func files(t testing.TB) map[string][]byte {
 			t.Fatal("no corpus: ", err)
 		}
 		for _, name := range names {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, name)
 			list[filepath.Base(name)] = b
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // nestedRow is row() of testdata/make.py as JSON, a map as a list of key and value.
@@ -69,10 +69,7 @@ func nestedFiles(t testing.TB) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, n := range names {
-		b, err := os.ReadFile(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, n)
 		files[filepath.Base(n)] = b
 	}
 	return files
@@ -141,10 +138,7 @@ func TestNested(t *testing.T) {
 
 // TestEmptyTable reads a table without rows as parquet-cpp writes it: its column chunks have no pages.
 func TestEmptyTable(t *testing.T) {
-	b, err := os.ReadFile("testdata/empty.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "testdata/empty.parquet")
 	tab := read(t, b, Options{})
 	for _, name := range []string{"a", "b"} {
 		if v, err := tab.Column(t.Context(), name); err != nil || v.Len() != 0 {

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 type memory = source.Memory
@@ -19,10 +19,7 @@ type memory = source.Memory
 // level opens a level's table of a container of the corpus, at its place in the ZIP.
 func level(t testing.TB, path, name string, o Options) *Table {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
@@ -46,10 +43,7 @@ func level(t testing.TB, path, name string, o Options) *Table {
 
 // rows are the cases of the manifest that have the rows their writer was given.
 func rows(t *testing.T, dir string) map[string][]map[string]any {
-	b, err := os.ReadFile(filepath.Join(dir, "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(dir, "manifest.jsonl"))
 	out := map[string][]map[string]any{}
 	for line := range bytes.Lines(b) {
 		var c struct {

@@ -2,7 +2,6 @@ package vector
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,16 +9,14 @@ import (
 	"github.com/paulmach/orb/encoding/wkt"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestGeometryTypes promises that files of GeoParquet 2.0, which only have the type GEOMETRY, give the shapes that were
 // put in and the CRS of each form of the type, and that edges on the globe are refused as those of metadata are.
 func TestGeometryTypes(t *testing.T) {
 	folder := filepath.Join("testdata", "types")
-	text, err := os.ReadFile(filepath.Join(folder, "expected.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(folder, "expected.json"))
 	var expected map[string][]*string
 	if err := json.Unmarshal(text, &expected); err != nil {
 		t.Fatal(err)
@@ -29,10 +26,7 @@ func TestGeometryTypes(t *testing.T) {
 		code   int
 	}{"lonlat": {"degrees", 4326}, "projjson": {"metres", 32718}, "srid": {"metres", 32718}, "code": {"metres", 32718},
 		"globe": {}} {
-		b, err := os.ReadFile(filepath.Join(folder, name+".parquet"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join(folder, name+".parquet"))
 		l, err := Open(t.Context(), memory(b), name+".parquet", Options{Column: "class"})
 		if c.code == 0 {
 			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "spherical edges") {

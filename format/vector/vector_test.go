@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // memory is a file in memory; it opens itself under any name.
@@ -43,10 +43,7 @@ func testFiles(t testing.TB) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, p := range paths {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, p)
 		files[strings.TrimSuffix(filepath.Base(p), ".parquet")] = b
 	}
 	return files

@@ -2,7 +2,6 @@ package vrt_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/vrt"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // seeds returns the files that GDAL wrote.
@@ -21,10 +21,7 @@ func seeds(t testing.TB) (out [][]byte) {
 		t.Fatalf("no files: %v", err)
 	}
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testfile.Read(t, name)
 		out = append(out, data)
 	}
 	return out

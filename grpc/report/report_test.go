@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -36,6 +35,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -46,9 +46,7 @@ func chips(t *testing.T, n, bands, side int) (dir string) {
 	dir = t.TempDir()
 	for i := range n {
 		chip := netsim.Chip(uint64(i), bands, side, min(side, 256))
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.tif", i)), chip, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, fmt.Sprintf("%d.tif", i)), chip)
 	}
 	return dir
 }
@@ -68,9 +66,7 @@ func writeLarge(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }
 
 // store serves chips by HTTP, each request after a pause, and returns a table of them.
@@ -88,9 +84,7 @@ func store(t *testing.T, n, side int, pause func(path string) time.Duration) (ta
 		lines += fmt.Sprintf("%s/%d.tif\n", web.URL, i)
 	}
 	table = filepath.Join(t.TempDir(), "chips.csv")
-	if err := os.WriteFile(table, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, table, []byte(lines))
 	return table
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/binary"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // sparseTIFF writes a TIFF of side by side bytes whose tiles of 512 by 512 are all missing, which readers make zeros
@@ -45,9 +45,7 @@ func sparseTIFF(t *testing.T, side int) string {
 	}
 	b = append(b, make([]byte, 4+8*tiles)...)
 	name := filepath.Join(t.TempDir(), "sparse.tif")
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, b)
 	return name
 }
 

@@ -25,6 +25,7 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // trippingFiles opens local files, and panics for one name: when the file is opened, or when its pixels are read.
@@ -79,15 +80,10 @@ func (l *locked) String() string {
 // chipFolder makes a folder of n copies of a small TIFF, and returns the size of the TIFF.
 func chipFolder(t *testing.T, n int) (dir string, size int64) {
 	t.Helper()
-	b, err := os.ReadFile("../../testdata/demo/coast.tif")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "../../testdata/demo/coast.tif")
 	dir = t.TempDir()
 	for i := range n {
-		if err := os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".tif"), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, string(rune('a'+i))+".tif"), b)
 	}
 	return dir, int64(len(b))
 }

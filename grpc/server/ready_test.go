@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestReadiness promises that a server is not ready without one of its roots, and while it drains, when it still serves
@@ -67,9 +68,7 @@ func TestReadiness(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("without a root", false)
-	if err := os.WriteFile(b, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, b, nil)
 	check("with a file in its place", false)
 	if err := os.Remove(b); err != nil {
 		t.Fatal(err)

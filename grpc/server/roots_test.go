@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // connected calls f with a client of the service.
@@ -71,9 +72,7 @@ func TestCraftedHeader(t *testing.T) {
 	image := copyFile(t, tif, "raster", "tog", "tog-odd-16.tif")
 	for _, name := range []string{"key.pem", ".env"} {
 		text := append([]byte("-----BEGIN PRIVATE KEY-----\n"), image...)
-		if err := os.WriteFile(filepath.Join(root, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(root, name), text)
 	}
 	_, meta, err := catalog.OpenAsset(t.Context(), &openers.Files{}, tif, 0)
 	if err != nil {

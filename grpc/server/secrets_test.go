@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // canary is the secret of every URI of these tests, and the token of their client.
@@ -158,10 +158,7 @@ func TestNoSecretComesOut(t *testing.T) {
 	web.Put("/broken.tif", chip[:200])
 	web.Put("/page.tif", []byte("<!DOCTYPE html><html></html>"))
 	web.Put("/table.csv", []byte("path,x\na.tif,1\n"))
-	container, err := os.ReadFile(filepath.Join("..", "..", "testdata", "coast", "coast.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	container := testfile.Read(t, filepath.Join("..", "..", "testdata", "coast", "coast.tacozip"))
 	web.Put("/a.tacozip", container)
 	s := serveSecrets(t, web)
 	answered := 0

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func content(s string) func(*os.File) error {
@@ -21,10 +23,7 @@ func content(s string) func(*os.File) error {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	return string(b)
 }
 
@@ -168,9 +167,7 @@ func TestACrashLeavesAWholeDirectoryOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if err := os.WriteFile(fmt.Sprintf("%s/%d", f.Path, i), fmt.Append(nil, i), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, fmt.Sprintf("%s/%d", f.Path, i), fmt.Append(nil, i))
 	}
 	if err := f.Place(name); err != nil {
 		t.Fatal(err)
@@ -262,9 +259,7 @@ func TestLeftoversAreRemovedAtOnce(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, []byte("x"))
 		}
 	}
 	want := []string{".folder.live.chaski-1123456789abcdef.tmp", ".live.chaski-1123456789abcdef.tmp"}
@@ -348,9 +343,7 @@ func TestLeftoversOfKilledRunsAreRemoved(t *testing.T) {
 	long := time.Now().Add(-2 * staleAge)
 	make := func(name string, old bool) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, nil)
 		if old {
 			if err := os.Chtimes(path, long, long); err != nil {
 				t.Fatal(err)
@@ -517,9 +510,7 @@ func TestRenameNew(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for k, want := range []error{nil, fs.ErrExist} {
-		if err := os.WriteFile(from, []byte{byte(k)}, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, from, []byte{byte(k)})
 		if err := RenameNew(from, to); !errors.Is(err, want) {
 			t.Errorf("%d: %v, want %v", k, err, want)
 		}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestReplace: a folder takes the name of another, or a name that nobody has, and leaves nothing beside it, whether or
@@ -21,9 +23,7 @@ func TestReplace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(filepath.Join(f.Path, "file"), []byte(content), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, filepath.Join(f.Path, "file"), []byte(content))
 				return errors.Join(f.Replace(path), f.Remove())
 			}
 			holds := func(want string) {

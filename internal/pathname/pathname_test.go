@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/pathname"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestPathsWithoutParents promises that paths without ".." are those of package filepath.
@@ -43,9 +44,7 @@ func TestPathsOfTheKernel(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), nil)
 	}
 	for name, to := range map[string]string{
 		"a/up": "../b", "a/abs": dir + "/b", "a/self": "sub", "a/leak": "../out", "alias": "a",

@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte(text))
 }
 
 func joined(b [][]byte) (string, error) {

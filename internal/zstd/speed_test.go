@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/internal/zstd/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // bands is imagery of uint16, band by band.
@@ -29,10 +30,7 @@ type bands struct {
 // readBands reads an array of NumPy with the axes (band, y, x) and the dtype uint16.
 func readBands(t testing.TB, path string) bands {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	head := regexp.MustCompile(`'descr': '<u2', 'fortran_order': False, 'shape': \((\d+), (\d+), (\d+)\)`)
 	m := head.FindSubmatch(b[:min(128, len(b))])
 	if m == nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // The chips of testdata/coast are windows of testdata/demo/coast.tif, which is read by another way: it is
@@ -584,9 +585,7 @@ func TestMembersStayInTheirBytes(t *testing.T) {
 	}
 	binary.LittleEndian.PutUint64(member[list:], 9000)
 	src := filepath.Join(t.TempDir(), "flat.tacozip")
-	if err := os.WriteFile(src, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, src, data)
 	_, err = open(t, loader.Spec{Source: src, BatchSize: 3}, loader.Options{})
 	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(fmt.Sprint(err), "chip_00.tif") {
 		t.Errorf("%v, want corrupt, and the sample's name", err)

@@ -3,7 +3,6 @@ package containers
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // rowsOfCorpus returns the rows of a type about containers that this package opens.
@@ -136,10 +136,7 @@ func TestEntries(t *testing.T) {
 // sumOf returns the SHA-256 of a range of a file; of the whole file if size is negative.
 func sumOf(t *testing.T, path string, offset, size int64) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, path)
 	if size >= 0 {
 		data = data[offset : offset+size]
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestMembersStayOpen: reading a chunk or a sample of a container that is kept open costs its own
@@ -53,13 +53,8 @@ func TestMembersStayOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.tacozip")
 	const name = "::tile_00/s2/img.tif"
 	for _, from := range []string{"coast.tacozip", "parts/coast_north.tacozip", "flat.tacozip", "coast.tacozip"} {
-		b, err := os.ReadFile(coast(t, from))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, coast(t, from))
+		testfile.Write(t, path, b)
 		want, wantErr := raster.Read(t.Context(), []string{coast(t, from) + name}, raster.ReadOptions{})
 		for range 2 {
 			got, err := raster.Read(t.Context(), []string{path + name}, o)
@@ -75,9 +70,7 @@ func TestMembersOfCatalogs(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, b []byte) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b)
 	}
 	write("TACOLLECTION.json", []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`))
 	files := &openers.Files{}
@@ -93,10 +86,7 @@ func TestMembersOfCatalogs(t *testing.T) {
 		{"parts/coast_south.tacozip", "tile_00", fault.NotFound},
 		{"parts/coast_south.tacozip", "tile_11", 0},
 	} {
-		b, err := os.ReadFile(coast(t, x.from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, coast(t, x.from))
 		write("part.tacozip", b)
 		name := "::" + x.name + "/s2/img.tif"
 		got, err := raster.Read(t.Context(), []string{filepath.Join(dir, "TACOLLECTION.json") + name}, o)

@@ -1,7 +1,6 @@
 package containers_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // farContainer is a file on a web server or in a bucket, read without hedging.
@@ -21,10 +21,7 @@ type farContainer struct {
 
 func farContainers(t *testing.T, path string) map[string]farContainer {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	all := map[string]farContainer{}
 	for scheme, p := range far.Places(t, filepath.Base(path), b, remote.Options{}) {
 		var n int64

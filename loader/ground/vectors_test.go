@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,15 +11,13 @@ import (
 	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // vectorsOf returns a list of testdata/order.json.
 func vectorsOf[T any](t *testing.T, name string) (list []T) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "order.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join("..", "..", "testdata", "order.json"))
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(b, &all); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // written is the file of one process: its lines without checksums, and what the trainer was given by each.
@@ -48,9 +50,7 @@ func text(lines []string) (out []byte) {
 func (w *written) save(t testing.TB, cut int) {
 	t.Helper()
 	text := text(w.lines)
-	if err := os.WriteFile(w.path, text[:len(text)-cut], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, w.path, text[:len(text)-cut])
 }
 
 // history simulates a run whose trainers die, go back to a state and go on with other world sizes. The judge of the

@@ -1,7 +1,6 @@
 package pixels_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestHeldForSomePlanes: the forecast of what a reader holds is close to what it holds after it has read all planes of
@@ -21,9 +21,7 @@ func TestHeldForSomePlanes(t *testing.T) {
 	const bands, side = 24, 128
 	content := netsim.Chip(1, bands, side, side)
 	asset := catalog.Asset{URI: filepath.Join(t.TempDir(), "a.tif")}
-	if err := os.WriteFile(asset.URI, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, asset.URI, content)
 	image, err := tiff.Open(t.Context(), source.Memory(content), tiff.Limits{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package pixels
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // samplesSink keeps the samples of an image in C order.
@@ -84,10 +84,7 @@ func TestOverviewsOfFiles(t *testing.T) {
 			}
 		}
 		check(o, a, levels)
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := testfile.Read(t, path)
 		const off = 40 // of the member
 		inside := resources.Options{Opener: folder.OneFile(append(make([]byte, off), content...))}.WithDefaults()
 		member := catalog.Asset{URI: "f", Member: "m", Offset: off, Length: int64(len(content)),

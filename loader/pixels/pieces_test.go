@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // samplesOf reads a box and returns its samples, with engines that take chunks of that many bytes whole.
@@ -48,10 +48,7 @@ func TestPiecesOfRealFiles(t *testing.T) {
 		if filepath.Ext(path) != ".tif" {
 			continue
 		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, path)
 		img, err := tiff.Open(context.Background(), &corpus.Mem{B: b}, tiff.Limits{})
 		if err != nil || img.Index.Height*img.Index.Width*img.Index.Bands > 1<<15 {
 			continue

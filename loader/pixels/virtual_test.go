@@ -2,7 +2,6 @@ package pixels
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	_ "github.com/chaski-eo/chaski/store/catalog/virtual"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // gdalVirtual is what GDAL reads of a virtual raster: its samples, which of them are valid, all samples as float32
@@ -101,9 +101,7 @@ func TestSourcesShareTiles(t *testing.T) {
 	text := fmt.Sprintf(`<VRTDataset rasterXSize="%d" rasterYSize="%d"><VRTRasterBand dataType="UInt16" band="1">
 		<SimpleSource><SourceFilename>%s</SourceFilename><SourceBand>1</SourceBand></SimpleSource></VRTRasterBand>
 		</VRTDataset>`, plain.Index.Width, plain.Index.Height, file)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte(text))
 	shown, _, err := catalog.OpenAsset(t.Context(), o.Opener, path, o.MaxChunkBytes)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // beside is a raster of testdata/overviews and what GDAL reads of its overviews.
@@ -56,10 +57,7 @@ func web(t *testing.T) (*netsim.Server, resources.Options) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, name)
 		s.Put("/"+filepath.Base(name), b)
 	}
 	opener, err := httpsource.New(httpsource.Options{Options: remote.Options{}})
@@ -112,10 +110,7 @@ func TestOverviewsBesideAreThoseOfGDAL(t *testing.T) {
 // store that does not answer is an error.
 func TestOverviewsBesideAreAskedForWhenNeeded(t *testing.T) {
 	s, o := web(t)
-	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "overviews", "plain.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "overviews", "plain.tif"))
 	s.Put("/alone.tif", b)
 	asked := func() (n int) {
 		for _, r := range s.Requests() {
@@ -150,10 +145,7 @@ func TestOverviewsBesideAreAskedForWhenNeeded(t *testing.T) {
 func TestWrongOverviewsBeside(t *testing.T) {
 	data := filepath.Join(corpus.Testdata(t), "overviews")
 	file := func(name string) []byte {
-		b, err := os.ReadFile(filepath.Join(data, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join(data, name))
 		return b
 	}
 	plain := file("plain.tif.ovr")
@@ -179,9 +171,7 @@ func TestWrongOverviewsBeside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.tif")
 			for to, b := range map[string][]byte{path: file(c.of), path + ".ovr": c.ovr} {
-				if err := os.WriteFile(to, b, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, to, b)
 			}
 			_, err := overview(t, path, 0, resources.Options{})
 			if fault.KindOf(err) != c.kind || !strings.HasPrefix(err.Error(), path+".ovr: ") {
@@ -202,9 +192,7 @@ func TestOverviewsBesideBelowRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "a.tif")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b)
 	if err := os.Symlink(filepath.Join(data, "plain.tif.ovr"), path+".ovr"); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // freed is a holder of a budget. It is called when the budget has memory back.
@@ -32,10 +33,7 @@ func mapped(t *testing.T, b []byte) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := testfile.Read(t, "/proc/self/maps")
 	for line := range bytes.Lines(maps) {
 		first, rest, _ := strings.Cut(string(line), "-")
 		last, _, _ := strings.Cut(rest, " ")
@@ -107,9 +105,7 @@ func TestFailedReadLeavesNoMemory(t *testing.T) {
 	}
 	copy(b[len(b)-64:], bytes.Repeat([]byte{0xff}, 64)) // of its last chunk
 	bad := filepath.Join(t.TempDir(), "bad.tif")
-	if err := os.WriteFile(bad, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, bad, b)
 	total := budget.New(64<<20, nil)
 	_, err = raster.Read(t.Context(), append(slices.Repeat([]string{good}, 32), bad), raster.ReadOptions{Threads: 4,
 		Options: resources.Options{Budget: total}})

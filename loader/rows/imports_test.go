@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestImportsNamed: a program that imports no format, as this test does, is told which import reads a path. The folder
@@ -23,9 +24,7 @@ func TestImportsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "a.png")
-	if err := os.WriteFile(name, picture.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, picture.Bytes())
 	options := resources.Options{}.WithDefaults()
 	_, raster := One(t.Context(), options, name)
 	_, container := One(t.Context(), options, "a.tacozip::b")

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/tools/testkit/counted"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestWeightsOfAnyFile: only the beginning of a file that holds no weights is read, however long it is.
@@ -19,9 +20,7 @@ func TestWeightsOfAnyFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "weights")
-			if err := os.WriteFile(file, []byte(begin), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, []byte(begin))
 			if err := os.Truncate(file, 1<<30); err != nil {
 				t.Skip(err) // the file system has no sparse files
 			}

@@ -9,7 +9,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
@@ -153,9 +153,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *updateSchema {
-		if err := os.WriteFile("spec.schema.json", want.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, "spec.schema.json", want.Bytes())
 		return
 	}
 	if !bytes.Equal(Schema(), want.Bytes()) {

@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // noise is a raster of two bands of small numbers, of which 0 is missing.
@@ -211,9 +212,7 @@ func TestStacks(t *testing.T) {
 		table += fmt.Sprintf("red%d.tif,nir%d.tif\n", row, row)
 	}
 	source := filepath.Join(dir, "t.csv")
-	if err := os.WriteFile(source, []byte(table), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, source, []byte(table))
 	for _, columns := range [][]string{{"red"}, {"nir"}, {"nir", "red"}, {"red", "nir"}} {
 		field := loader.Field{Name: "image", Columns: []string{"red", "nir"}}
 		for _, column := range columns {
@@ -266,9 +265,7 @@ func TestStatsAreCounts(t *testing.T) {
 	for _, bad := range []bool{false, true} {
 		s := loader.Spec{Source: dir, BatchSize: 1}
 		if bad {
-			if err := os.WriteFile(filepath.Join(dir, "x.tif"), []byte("II*\x00broken"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, "x.tif"), []byte("II*\x00broken"))
 			if _, err := survey.Stats(t.Context(), s, loader.Options{}, nil); fault.KindOf(err) != fault.Corrupt {
 				t.Fatal(err)
 			}
@@ -451,9 +448,7 @@ func TestStepsOfTime(t *testing.T) {
 		samples[i] = byte(rnd.IntN(4))
 	}
 	path := filepath.Join(t.TempDir(), "a.npy")
-	if err := os.WriteFile(path, append(file, samples...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, append(file, samples...))
 	for _, said := range [][][]spec.Float{nil, {{3}}} {
 		s := loader.Spec{Source: path, BatchSize: 1,
 			Fields: []loader.Field{{Name: "image", Times: []int{0, 2}, NoData: said}}}
@@ -506,9 +501,7 @@ func TestWeightsOfNaN(t *testing.T) {
 func TestNoRasters(t *testing.T) {
 	for _, text := range []string{"name\n", "name\na\n"} {
 		path := filepath.Join(t.TempDir(), "a.csv")
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text))
 		s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{{Name: "n", Column: "name", Kind: "text"}}}
 		_, measured := survey.Stats(t.Context(), s, loader.Options{}, nil)
 		counted := survey.Weights(t.Context(), io.Discard, s, loader.Options{}, survey.WeightOptions{}, nil, nil)

@@ -2,7 +2,6 @@ package survey_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // writeDescribed writes a raster whose band k is full of values[k], and is described by names[k].
@@ -31,9 +31,7 @@ func writeDescribed(t *testing.T, path string, names []string, values ...byte) {
 	if err := tog.Write(&b, pixels, o); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }
 
 // TestStatsMatchDescriptions promises that the mean of a band is of that band alone where files have their bands in
@@ -48,9 +46,7 @@ func TestStatsMatchDescriptions(t *testing.T) {
 	if _, err := build.Write(t.Context(), &b, []string{dir}, build.Options{Base: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(pairs, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, pairs, b.Bytes())
 	for _, source := range []string{filepath.Join(dir, "*.tif"), pairs} {
 		for _, c := range []struct {
 			field loader.Field

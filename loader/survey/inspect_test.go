@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // inspected are the valid files of the manifests.
@@ -106,9 +107,7 @@ func TestInspectOtherKinds(t *testing.T) {
 	}
 	write := func(name, text string) string {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, []byte(text))
 		return p
 	}
 	for path, kind := range map[string]string{
@@ -150,17 +149,13 @@ func TestInspectOtherKinds(t *testing.T) {
 func TestInspectKeepsToRoots(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	secret := filepath.Join(other, "a.csv")
-	if err := os.WriteFile(secret, []byte("a\n1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, secret, []byte("a\n1\n"))
 	link := filepath.Join(root, "a.csv")
 	if err := os.Symlink(secret, link); err != nil {
 		t.Skip(err)
 	}
 	inside := filepath.Join(root, "b.csv")
-	if err := os.WriteFile(inside, []byte("a\n1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, inside, []byte("a\n1\n"))
 	o := loader.Options{Roots: []string{root}}
 	for _, p := range []string{
 		secret, link, other, filepath.Join(other, "none"),
@@ -190,9 +185,7 @@ func TestDescribeStaysBelowTheRoots(t *testing.T) {
 		if err := os.Mkdir(named, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(named, "c.csv"), []byte("a\n1\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(named, "c.csv"), []byte("a\n1\n"))
 	}
 	o := loader.Options{Roots: []string{root}}
 	name := "a" + source.Separator + "b"
@@ -309,10 +302,7 @@ func TestDescribeFailing(t *testing.T) {
 		}
 	}
 	geo, dir := filepath.Join(corpus.Testdata(t), "masks", "tog.tif"), t.TempDir()
-	b, err := os.ReadFile(geo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, geo)
 	var infos [2]*survey.FileInfo // a file beside that says nothing changes nothing
 	for i, beside := range []string{"", "<PAMDataset></PAMDataset>"} {
 		copied := filepath.Join(dir, "x.tif")
@@ -329,14 +319,9 @@ func TestDescribeFailing(t *testing.T) {
 	if !reflect.DeepEqual(infos[0].TIFF, infos[1].TIFF) || len(infos[1].Beside) != 1 {
 		t.Errorf("%+v with a file beside, %+v without", infos[1].TIFF, infos[0].TIFF)
 	}
-	raster, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "beside", "pam.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raster := testfile.Read(t, filepath.Join(corpus.Testdata(t), "beside", "pam.tif"))
 	named := filepath.Join(t.TempDir(), "a.csv")
-	if err := os.WriteFile(named, raster, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, named, raster)
 	if info, err := survey.Inspect(t.Context(), named, loader.Options{}); err != nil || info.Kind != "tiff" {
 		t.Errorf("a TIFF named .csv: %+v, %v", info, err)
 	}
@@ -348,9 +333,7 @@ func TestUnreadable(t *testing.T) {
 	b := folder.TIFF(8, 8, 0)
 	binary.LittleEndian.PutUint32(b[bytes.Index(b, []byte{3, 1, 4, 0})+8:], jpeg2000)
 	path := filepath.Join(t.TempDir(), "a.tif")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b)
 	info, err := survey.Describe(t.Context(), path, nil, loader.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // rumi2 returns the module's files of generation 2.
@@ -75,9 +75,7 @@ func TestRumi2(t *testing.T) {
 // TestLaterRumi: a file of a later generation is recognised and refused.
 func TestLaterRumi(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.rumi")
-	if err := os.WriteFile(path, []byte("RUMI\x02\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte("RUMI\x02\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"))
 	info, err := survey.Inspect(t.Context(), path, loader.Options{})
 	if err != nil || info.Kind != survey.KindRumi || !strings.Contains(info.Unreadable, "generation") {
 		t.Errorf("%+v, %v", info, err)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // rumi3 is a line of the manifest of testdata/raster/rumi-3.
@@ -162,9 +162,7 @@ func TestBatchesOfTime(t *testing.T) {
 	for i, unit := range "03456789" {
 		table += fmt.Sprintf("%s,a,%d\n", filepath.Join(dir, "unit-t-b-y-x-"+string(unit)+".rumi"), i)
 	}
-	if err := os.WriteFile(catalog, []byte(table), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, catalog, []byte(table))
 	for name, c := range map[string]struct {
 		spec  string
 		shape string

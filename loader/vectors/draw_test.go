@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // triangle is a triangle with the value that it is drawn with.
@@ -59,9 +59,7 @@ func geoJSON(list []triangle) string {
 func opened(t *testing.T, text string, v spec.Vector) (*field, error) {
 	t.Helper()
 	v.Path = filepath.Join(t.TempDir(), "shapes.geojson")
-	if err := os.WriteFile(v.Path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, v.Path, []byte(text))
 	field := &field{Traits: shapes.Traits{Vector: v, Name: "label"}}
 	err := field.open(t.Context(), &rows.Table{}, 0, resources.Options{}.WithDefaults())
 	if err == nil {

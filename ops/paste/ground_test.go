@@ -7,12 +7,12 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 var utm30 = GroundGrid{EPSG: 32630, West: 5e5, North: 4e6, Resolution: 10}
@@ -39,9 +39,7 @@ func pixelsOf(t *testing.T, in []byte, o Options) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 	a, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func options(h, w, wh, ww, sy, sx int, pad bool) Options {
@@ -156,9 +156,7 @@ func TestWriteTOG(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "out.tif")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 	a, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{})
 	if err != nil || !bytes.Equal(a.Data, image) {
 		t.Errorf("the file has another image, %v", err)

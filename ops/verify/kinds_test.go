@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestKinds: a kind of store that only this test knows verifies its paths by itself, and one that cannot is an error.
@@ -60,9 +61,7 @@ func TestPicturesOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"a.npy": array, "cut.npy": array[:len(array)-1],
 		"m.png": mask.String(), "cut.PNG": mask.String()[:mask.Len()-20], "notes.txt": "no picture"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), []byte(content))
 	}
 	r, err := Paths(t.Context(), []string{dir}, Options{Workers: 1, MaxFaults: 10})
 	if err != nil || r.Files != 4 || r.Faulty != 2 || len(r.Faults) != 2 {

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // rastersIn returns the rasters of a container, with their bytes.
@@ -80,10 +81,7 @@ func TestChangedBitsOfSamples(t *testing.T) {
 		if n := verified(t.Context(), t, path, Options{Pixels: true}); n != 0 {
 			t.Errorf("%s: %d faults before a bit is changed", path, n)
 		}
-		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := testfile.Read(t, path)
 		formats[filepath.Ext(path)]++
 		first, sample := entries[0], contents[0]
 		changed := filepath.Join(t.TempDir(), filepath.Base(path))
@@ -93,9 +91,7 @@ func TestChangedBitsOfSamples(t *testing.T) {
 			b, s := bytes.Clone(whole), bytes.Clone(sample)
 			b[first.Offset+int64(bit)] ^= 0x10
 			s[bit] ^= 0x10
-			if err := os.WriteFile(changed, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, changed, b)
 			if err := os.WriteFile(alone, s, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -17,6 +17,7 @@ import (
 	catalogs "github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // chips are two rasters with other headers.
@@ -70,9 +71,7 @@ func catalogWith(t *testing.T, column string, values *tables.Vector) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "catalog.parquet")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 	r, err := (&openers.Files{}).Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
@@ -86,18 +85,14 @@ func catalogWith(t *testing.T, column string, values *tables.Vector) string {
 	if err := encode.Table(t.Context(), &b, joined); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 	return path
 }
 
 // readable reports whether all columns of a Parquet file can be read.
 func readable(t *testing.T, b []byte) bool {
 	file := filepath.Join(t.TempDir(), "x.parquet")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, b)
 	r, err := (&openers.Files{}).Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
@@ -135,10 +130,7 @@ func TestDamagedTables(t *testing.T) {
 		t.Fatalf("%d tables: %q", len(files), files)
 	}
 	for _, f := range files {
-		whole, err := os.ReadFile(f[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := testfile.Read(t, f[1])
 		if n := verified(t.Context(), t, f[0], Options{}); n != 0 {
 			t.Fatalf("%s: %d faults before anything is changed", f[0], n)
 		}
@@ -152,16 +144,12 @@ func TestDamagedTables(t *testing.T) {
 				continue
 			}
 			found++
-			if err := os.WriteFile(f[1], b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, f[1], b)
 			if verified(t.Context(), t, f[0], Options{}) == 0 {
 				t.Errorf("%s: byte %d of %s cannot be read, and has no fault", f[0], off, filepath.Base(f[1]))
 			}
 		}
-		if err := os.WriteFile(f[1], whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, f[1], whole)
 		if found == 0 {
 			t.Errorf("%s: no change made %s unreadable", f[0], filepath.Base(f[1]))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,9 +38,7 @@ func TestPanicIsAFaultOfOneFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"a.tif", "b.tif", "c.tif"} {
-		if err := os.WriteFile(filepath.Join(dir, name), chip, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), chip)
 	}
 	rows := filepath.Join(t.TempDir(), "rows.parquet")
 	err = durable.WriteFile(rows, func(f *os.File) error {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // array3 is a Zarr array of 4 chunks of 4 bytes.
@@ -32,9 +34,7 @@ func TestZarrStore(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, []byte(text))
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "s.zarr")} { // found below a directory, or named
 		r, err := Paths(t.Context(), []string{path}, Options{Workers: 2, MaxFaults: 10})

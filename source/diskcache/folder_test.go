@@ -22,6 +22,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // contentOf returns the bytes of a version of an object, which no other has.
@@ -226,9 +227,7 @@ func TestPinned(t *testing.T) {
 func TestOnlyACache(t *testing.T) {
 	path := t.TempDir()
 	file := filepath.Join(path, "thesis.tex")
-	if err := os.WriteFile(file, []byte("the only copy"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, []byte("the only copy"))
 	_, err := Open(path, 1<<30)
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("Open: %v", err)
@@ -242,9 +241,7 @@ func TestOnlyACache(t *testing.T) {
 	if entries, err := os.ReadDir(path); len(entries) != 1 || err != nil {
 		t.Errorf("the folder has %v, %v", entries, err)
 	}
-	if err := os.WriteFile(filepath.Join(path, marker), []byte(`{"version": 2}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(path, marker), []byte(`{"version": 2}`))
 	if _, err := Open(path, 1<<30); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("Open of another version: %v", err)
 	}
@@ -321,9 +318,7 @@ var plants = map[string]func(t *testing.T, name string) (check func() error){
 		return func() error { return nil }
 	},
 	"cut": func(t *testing.T, name string) func() error {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, nil)
 		return func() error { return nil }
 	},
 }
@@ -566,14 +561,9 @@ func TestVerify(t *testing.T) {
 	f.Keep(good, content, 0)
 	f.Keep(bad, content, 0)
 	name := filepath.Join(path, nameOf(bad, Span{0, objectBytes}))
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, name)
 	b[objectBytes/2] ^= 1
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, b)
 	read := time.Now().Add(-2 * touchAfter)
 	if err := os.Chtimes(filepath.Join(path, nameOf(good, Span{0, objectBytes})), read, read); err != nil {
 		t.Fatal(err)
@@ -667,9 +657,7 @@ func TestKilled(t *testing.T) {
 	}
 	name := filepath.Join(path, nameOf(NameObject("a", "", "tag", 5), Span{0, 5}))
 	part := filepath.Join(filepath.Dir(name), partPrefix+"1")
-	if err := os.WriteFile(part, make([]byte, 100), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, part, make([]byte, 100))
 	_ = f.live.Close() // the system closes the files of a killed process
 	_ = f.used.file.Close()
 	f = openFolder(t, path, 1<<20)

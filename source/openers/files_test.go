@@ -18,13 +18,12 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte(text))
 }
 
 func read(t *testing.T, s *Files, path string, off int64, n int) (string, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	_ "github.com/chaski-eo/chaski/source/archive"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // zipped returns a ZIP with files that are stored.
@@ -98,9 +99,7 @@ func TestParts(t *testing.T) {
 	arrays := zipped(t, map[string]string{"b.npy": "array", "d/e.npy": "deep"})
 	for name, b := range map[string][]byte{"o.zip": outer, "s.zip": single, "plain.bin": []byte("0123456789"),
 		"a.npz": arrays, "n.zip": zipped(t, map[string]string{"a.npz": string(arrays)})} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b)
 	}
 	web := &objects{bytes: map[string][]byte{"https://h/o.zip": outer, "https://h/a.npz?x=1": arrays,
 		"s3://b/plain.bin": []byte("abcdef")}}
@@ -184,9 +183,7 @@ func TestPartsBelowRoots(t *testing.T) {
 	dir := rootsTree(t)
 	b := zipped(t, map[string]string{"x": "member", "../out/secret": "climbs"})
 	for _, name := range []string{"a/in.zip", "out/out.zip"} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b)
 	}
 	if err := os.Symlink("../out/out.zip", filepath.Join(dir, "a/leak.zip")); err != nil {
 		t.Fatal(err)

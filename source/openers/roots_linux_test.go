@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestNoPermissionIsNotMissing: below a root, a file in a directory that may not be entered is not reported as one that
@@ -23,9 +24,7 @@ func TestNoPermissionIsNotMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(closed, "0")
-	if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, []byte("x"))
 	if err := os.Chmod(closed, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // rootsTree has two roots, a and b, and a directory outside:
@@ -33,9 +34,7 @@ func rootsTree(t testing.TB) string {
 		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, []byte(text))
 	}
 	for name, to := range map[string]string{
 		"a/up": "../b", "a/abs": dir + "/b", "a/self": "sub", "a/leak": "../out", "a/none": "../out/none/x",
@@ -66,10 +65,7 @@ func TestBelow(t *testing.T) {
 		"a/in", "a/sub/in", "a/up/in", "a/abs/in", "a/self/in", "alias/in", "alias/abs/in", "a/self/../in",
 		"a/up/../a/in", "a/../b/in", "a/sub/../../b/in", "a//./in",
 	} {
-		want, err := os.ReadFile(dir + "/" + p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testfile.Read(t, dir+"/"+p)
 		if got, err := contents(o, dir+"/"+p); err != nil || got != string(want) {
 			t.Errorf("%s: %q, %v; want %q", p, got, err, want)
 		}
@@ -183,9 +179,7 @@ func TestBelowExchanged(t *testing.T) {
 	dir := rootsTree(t)
 	o := openers.Below(&openers.Files{Keep: 1}, []string{dir + "/a", dir + "/a/sub"})
 	roots := openers.RootsOf(o)
-	if err := os.WriteFile(dir+"/out/in", []byte("secret"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, dir+"/out/in", []byte("secret"))
 	if err := os.Mkdir(dir+"/a/flip", 0o777); err != nil {
 		t.Fatal(err)
 	}

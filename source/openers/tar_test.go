@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // tarred returns a tar of headers, whose sizes follow from their texts.
@@ -103,9 +104,7 @@ func TestTarsThatAreNotRead(t *testing.T) {
 	}{{b, "c", fault.NotFound}, {b[:700], "a", fault.Corrupt}, {flipped, "a", fault.Corrupt},
 		{b[:1537], "a", fault.Corrupt}, {b[:1200], "a", fault.Corrupt}} {
 		path := filepath.Join(t.TempDir(), "a.tar")
-		if err := os.WriteFile(path, c.bytes, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, c.bytes)
 		if got, err := contents(&files, "/vsitar/"+path+"/"+c.name); fault.KindOf(err) != c.kind {
 			t.Errorf("%d bytes: %q, %v, want %v", len(c.bytes), got, err, c.kind)
 		}

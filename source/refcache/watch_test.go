@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/refcache"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestWatchOfFiles: Changed notices a file that was overwritten, replaced, deleted or created, but
@@ -24,9 +25,7 @@ func TestWatchOfFiles(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	write := func(t *testing.T, path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text))
 		at = at.Add(time.Second)
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)

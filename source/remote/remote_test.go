@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math/big"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // contentRange is the grammar of RFC 9110, 14.4, for bytes.
@@ -219,9 +219,7 @@ func TestDiskKeepsSettledObjects(t *testing.T) {
 // TestWrongFolderIsNoBadSample: the error of a folder that is no cache has no kind, so that it ends a run.
 func TestWrongFolderIsNoBadSample(t *testing.T) {
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "thesis.tex"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(path, "thesis.tex"), nil)
 	var disk diskcache.Ref
 	disk.Set(path, 1<<20)
 	o, err := New(&constant{}, Options{Disk: &disk})

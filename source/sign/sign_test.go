@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func parsed(t *testing.T, s string) *url.URL {
@@ -46,9 +47,7 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "sign.json")
-	if err := os.WriteFile(file, rules, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, rules)
 	t.Setenv(Variable, file)
 	s := FromEnv()
 	if s != FromEnv() {
@@ -104,9 +103,7 @@ func TestWrongRules(t *testing.T) {
 		`{"https://a/": ["x"], "https://A/": ["x"]}`: "twice",
 	} {
 		file := filepath.Join(dir, strings.ReplaceAll(text, "/", " "))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, []byte(text))
 		t.Setenv(Variable, file)
 		_, err := FromEnv().Sign(context.Background(), parsed(t, "https://z.example/x"))
 		if err == nil || !strings.Contains(err.Error(), says) || remote.Classify(err).Class != remote.Denied {
@@ -244,9 +241,7 @@ func TestAFileThatHangs(t *testing.T) {
 	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
 		t.Skip(err) // a system without named pipes
 	}
-	if err := os.WriteFile(other, []byte(`{"https://a.example/": ["true"]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, other, []byte(`{"https://a.example/": ["true"]}`))
 	t.Setenv(Variable, pipe)
 	hangs := make(chan *Signer)
 	go func() { hangs <- FromEnv() }()

@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/stats"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 var measured = []chunk.DType{
@@ -583,9 +584,7 @@ for line in sys.stdin:
 			name := fmt.Sprintf("%s kind %d", d, kind)
 			b := bytesOf(d, samplesOf(d, rng, 20000, kind))
 			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
-			if err := os.WriteFile(file, b, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, b)
 			fmt.Fprintln(&input, file, d)
 			reports, names = append(reports, measure(t, d, nil, b)), append(names, name)
 		}

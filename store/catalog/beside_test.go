@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	testkit "github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestBesideAgainstGDAL: rasters lie where GDAL says, by the files beside them.
@@ -57,9 +58,7 @@ func copied(t *testing.T, name, to string) {
 func TestADirectoryIsListedOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.tif.msk", "a.tfw", "b.wld", "other.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), nil)
 	}
 	old := time.Now().Add(-time.Hour)
 	age := func() {
@@ -128,9 +127,7 @@ func TestADirectoryThatHangs(t *testing.T) {
 	hangs, other := t.TempDir(), t.TempDir()
 	for _, dir := range []string{hangs, other} {
 		for _, name := range []string{"a.tif", "a.tif.aux.xml"} {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, name), nil)
 		}
 	}
 	release := catalog.HoldListing(t, hangs)

@@ -28,6 +28,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestDirectory lists the raster files of a directory in the order of the bytes of their paths, without hidden ones.
@@ -669,13 +670,8 @@ func TestFolderBehindALink(t *testing.T) {
 	if err := os.MkdirAll(real, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "raster", "tog", "tog-odd-16.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(real, "chip.tif"), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join("..", "..", "testdata", "raster", "tog", "tog-odd-16.tif"))
+	testfile.Write(t, filepath.Join(real, "chip.tif"), b)
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(real, link); err != nil {
 		t.Skip(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // imageRow is a row of a table as the library datasets writes it, with its feature Image.
@@ -156,10 +157,7 @@ func TestShards(t *testing.T) {
 		files = append(files, fmt.Sprintf("data/train-%05d-of-00003.parquet=%s", i, imageTable(t, 1, rows...)))
 	}
 	dir := folder.Of(t, append(files, "mixed/a.tif", "mixed/t.parquet=no table", "x.parquet/_SUCCESS=")...)
-	part, err := os.ReadFile(filepath.Join(dir, "data", "train-00001-of-00003.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := testfile.Read(t, filepath.Join(dir, "data", "train-00001-of-00003.parquet"))
 	folder.Write(t, filepath.Join(dir, "x.parquet", "part-0.parquet"), string(part))
 	var prints []string
 	for src, n := range map[string]int64{"data": 6, "data/train-*.parquet": 6, "data/*-0000[12]-*.parquet": 4,

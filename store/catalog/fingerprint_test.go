@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // uris is a column of strings; "" is a null. It gives every cell in the same memory.
@@ -82,9 +82,7 @@ func TestFingerprintOfFolder(t *testing.T) {
 	var sizes []byte
 	for i, name := range names {
 		sizes = binary.LittleEndian.AppendUint64(sizes, uint64(10*i+1))
-		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, 10*i+1), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), make([]byte, 10*i+1))
 	}
 	digest := xxh3.Hash128(sizes).Bytes()
 	whole := xxh3.Hash128(append(b, digest[:]...)).Bytes()

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestFolders promises that the column "folder" of listings has the name of the folder of each sample's file, as a
@@ -23,9 +24,7 @@ func TestFolders(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), []byte("x"))
 	}
 	column := catalog.Source{Field: "folder", Column: catalog.FolderColumn, Kind: catalog.Text}
 	pairs := []catalog.Source{{Field: "image", Pattern: "c/{id}.tif"}, {Field: "mask", Pattern: "a/{id}.tif"}, column}
@@ -74,9 +73,7 @@ func TestFolders(t *testing.T) {
 		t.Errorf("folders of URLs: %q and %q", cell(t, got, 0), cell(t, got, 1))
 	}
 	csv := filepath.Join(dir, "t.csv")
-	if err := os.WriteFile(csv, []byte("image\na/1.tif\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, csv, []byte("image\na/1.tif\n"))
 	for src, fields := range map[string][]catalog.Source{
 		csv: {{Field: "image"}, column},
 		dir: {{Field: "x", Column: catalog.FolderColumn, Kind: catalog.Raster}},
@@ -107,9 +104,7 @@ func TestNotRead(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write := func(name string) {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, name), []byte("x"))
 		}
 		write("a" + ext)
 		write("notes.txt")
@@ -128,9 +123,7 @@ func TestNotRead(t *testing.T) {
 		check("{id}", dir, pattern)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "notes.txt"), nil)
 	if tab, err := catalog.Open(t.Context(), dir, nil, catalog.Options{}); err != nil || tab.Len() != 0 {
 		t.Errorf("a folder of notes: %v", err)
 	}

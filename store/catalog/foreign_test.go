@@ -3,7 +3,6 @@ package catalog_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestOtherFormatsAreNamed recognises files of other formats by their first bytes, their name, or the header beside
@@ -26,9 +26,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		"broken.img": "II*\x00\x00\x00\x00\x00",
 		"noise.dat":  "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "broken.hdr": "ENVI\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), []byte(content))
 	}
 	for name, want := range map[string]string{
 		"chip.jxl": "a JPEG XL image", "chip.tif": "a JPEG XL image", "scene.img": "HFA", "scene.dat": "an ENVI raster",

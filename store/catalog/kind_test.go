@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestKindOfAColumn promises that no single row decides the kind of a column of strings: any order of its rows gives
@@ -35,9 +36,7 @@ func TestKindOfAColumn(t *testing.T) {
 			c.rows = append(c.rows[1:], c.rows[0])
 			file := filepath.Join(t.TempDir(), "t.csv")
 			text := "n,path\n1,\"" + strings.Join(c.rows, "\"\n1,\"") + "\"\n"
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, []byte(text))
 			for _, want := range []catalog.Kind{0, catalog.Raster, catalog.Text} {
 				tab, err := catalog.Open(context.Background(), file,
 					[]catalog.Source{{Field: "f", Column: "path", Kind: want}}, catalog.Options{})
@@ -67,9 +66,7 @@ func TestPathsOfAFolder(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), []byte("x"))
 	}
 	tab, err := catalog.Open(context.Background(), dir, []catalog.Source{
 		{Field: "image", Pattern: "img/{id}.tif"}, {Field: "path", Pattern: "mask/{id}.tif", Kind: catalog.Text},

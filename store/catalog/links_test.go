@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // linkedTree makes data/a.tif, data/deep/b.tif and set/{direct.tif, train -> data, also -> data}, and returns set.
@@ -18,19 +19,14 @@ func linkedTree(t *testing.T) (dir, set string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "raster", "tog", "tog-odd-16.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join("..", "..", "testdata", "raster", "tog", "tog-odd-16.tif"))
 	set = filepath.Join(dir, "set")
 	for _, p := range []string{"data/a.tif", "data/deep/b.tif", "set/direct.tif"} {
 		p = filepath.Join(dir, filepath.FromSlash(p))
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, b)
 	}
 	for link, to := range map[string]string{"train": filepath.Join(dir, "data"), "also": "../data"} {
 		if err := os.Symlink(to, filepath.Join(set, link)); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestMembersOutOfPlace: a row that puts a member of a container where no file has bytes is corrupt, whether the
@@ -44,9 +44,7 @@ func TestMembersOutOfPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "members.parquet")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 	tab := folder.Open(t, path, catalog.Options{})
 	for i := range rows {
 		a, err := tab.Asset(t.Context(), 0, int64(i))

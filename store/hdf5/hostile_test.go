@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestDamagedElements: all arrays and labels of damaged copies are read or refused, with a kind.
@@ -31,10 +32,7 @@ func TestDamagedElements(t *testing.T) {
 		copies = 20
 	}
 	for _, name := range [...]string{"samples.h5", "filters_latest.h5", "scene.nc", "user_block.h5", "types_v112.h5"} {
-		good, err := os.ReadFile(filepath.Join(testdata, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		good := testfile.Read(t, filepath.Join(testdata, name))
 		for range copies {
 			bad := append([]byte(nil), good...)
 			for range 1 + random.IntN(20) {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/hdf5"
 	"github.com/chaski-eo/chaski/store/zarr"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // testdata is the folder of the corpus.
@@ -55,10 +56,7 @@ func read(ctx context.Context, a *zarr.Array) ([]byte, error) {
 // TestH5py compares every dataset of the corpus, or of the folder in CHASKI_HDF5, with what h5py reads.
 func TestH5py(t *testing.T) {
 	folder := cmp.Or(os.Getenv("CHASKI_HDF5"), testdata)
-	text, err := os.ReadFile(filepath.Join(folder, "expected.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(folder, "expected.json"))
 	var files map[string]map[string]*dataset
 	if err := json.Unmarshal(text, &files); err != nil {
 		t.Fatal(err)

@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestVerifyNotesWhatTheCollectionLacks: each thing that TACO 2.0.0 wants of COLLECTION.json is
 // noted where it is not so, and nothing is of the document that the original writer made.
 func TestVerifyNotesWhatTheCollectionLacks(t *testing.T) {
 	source := filepath.Join("..", "..", "testdata", "coast", "coast_dir")
-	raw, err := os.ReadFile(filepath.Join(source, "COLLECTION.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testfile.Read(t, filepath.Join(source, "COLLECTION.json"))
 	dir := filepath.Join(t.TempDir(), "coast")
 	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
 		t.Fatal(err)
@@ -25,9 +24,7 @@ func TestVerifyNotesWhatTheCollectionLacks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "COLLECTION.json"), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, "COLLECTION.json"), b)
 		r, err := mustOpen(t, dir).Verify(t.Context())
 		if err != nil {
 			t.Fatal(err)

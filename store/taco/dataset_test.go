@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // spy is an opener of files that counts and can fail.
@@ -116,15 +117,10 @@ func apart(t *testing.T, b []byte, gap int) []byte {
 // TestRequests: opening a ZIP takes two reads. Each level takes one more, however much is asked of it, unless the
 // tables are near the end of the file.
 func TestRequests(t *testing.T) {
-	b, err := os.ReadFile(testdata(t, "taco-v2/current/three_level.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "taco-v2/current/three_level.tacozip"))
 	for gap, each := range map[int]int{0: 0, 1 << 20: 1} {
 		name := filepath.Join(t.TempDir(), "a.tacozip")
-		if err := os.WriteFile(name, apart(t, b, gap), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, apart(t, b, gap))
 		s := &spy{}
 		defer s.files.Close()
 		d, err := taco.Open(t.Context(), s, []string{name}, taco.Options{})
@@ -239,17 +235,12 @@ func TestWarnings(t *testing.T) {
 func collection(t *testing.T) (string, *spy) {
 	t.Helper()
 	dir := t.TempDir()
-	zip, err := os.ReadFile(testdata(t, "taco-v2/current/flat_istac.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	zip := testfile.Read(t, testdata(t, "taco-v2/current/flat_istac.tacozip"))
 	var files []string
 	var extents []map[string]any
 	for i := range 3 {
 		name := fmt.Sprintf("part%d.tacozip", i)
-		if err := os.WriteFile(filepath.Join(dir, name), zip, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), zip)
 		files = append(files, name)
 		extents = append(extents, map[string]any{"file": name, "spatial": []float64{-180 + 120*float64(i), -90,
 			-60 + 120*float64(i), 90},
@@ -263,9 +254,7 @@ func collection(t *testing.T) (string, *spy) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "TACOLLECTION.json")
-	if err := os.WriteFile(path, doc, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, doc)
 	s := &spy{}
 	t.Cleanup(func() { s.files.Close() })
 	return path, s

@@ -3,21 +3,18 @@ package taco_test
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestGeotiffStatsArePooled: what tacoreader says of the statistics that writers of TACO 2 store
 // (testdata/narrow/make.py), of files by their path below a sample. Its deviation is an estimate, ours is of the whole.
 func TestGeotiffStatsArePooled(t *testing.T) {
 	dir := filepath.Join("..", "..", "testdata", "narrow")
-	b, err := os.ReadFile(filepath.Join(dir, "answers.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(dir, "answers.json"))
 	var answers struct{ Stats [][3]any }
 	if err := json.Unmarshal(b, &answers); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // web returns an opener of the URLs of a handler, and its root.
@@ -46,9 +47,7 @@ func TestFolderOverHTTP(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, b)
 	}
 	rows := make([]row, 0, len(ids))
 	for _, id := range ids {

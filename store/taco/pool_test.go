@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestPoolReadsOneVersion: a pool reads more files than it keeps open. Reading a file that was rewritten since fails,
@@ -29,9 +30,7 @@ func TestPoolReadsOneVersion(t *testing.T) {
 	readers := make([]source.Reader, 2*maxOpenFiles)
 	for i := range readers {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.WriteFile(path, fmt.Appendf(nil, "%04d", i), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, fmt.Appendf(nil, "%04d", i))
 		var err error
 		if readers[i], err = p.Open(t.Context(), path); err != nil {
 			t.Fatal(err)
@@ -49,9 +48,7 @@ func TestPoolReadsOneVersion(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "0")
-	if err := os.WriteFile(path, []byte("anew"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte("anew"))
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(path, later, later); err != nil {
 		t.Fatal(err)

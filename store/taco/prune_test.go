@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/soak"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // matches returns the ids of level 0 that match a filter in a TACOLLECTION.json, and the files that were opened for it.
@@ -186,9 +187,7 @@ func randomCollection(t *testing.T, rng *rand.Rand) (path string, centres [][2]f
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, b)
 	}
 	middles, sides := rng.IntN(2) == 0, rng.IntN(2) == 0
 	files, extents := []string{}, []any{}

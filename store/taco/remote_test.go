@@ -3,7 +3,6 @@ package taco_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // farPlaces puts an object onto a web server and into a bucket. Nothing small is read by the way: blocks
@@ -33,10 +33,7 @@ func TestOpeningTakesTwoRequests(t *testing.T) {
 		streamed,
 		"tortilla/flat_bytes.tortilla",
 	} {
-		b, err := os.ReadFile(testdata(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, testdata(t, name))
 		for scheme, p := range farPlaces(t, filepath.Base(name), b) {
 			d, err := taco.Open(t.Context(), p.Opener, []string{p.URI}, taco.Options{})
 			if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // taco3Expected is what taco-eo's reader says of a container: see testdata/taco3/make.py.
@@ -33,10 +34,7 @@ type taco3Expected struct {
 // in each form, and that they verify.
 func TestTACO3(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "taco3")
-	b, err := os.ReadFile(filepath.Join(dir, "expected.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(dir, "expected.json"))
 	var all map[string]taco3Expected
 	if err := json.Unmarshal(b, &all); err != nil {
 		t.Fatal(err)
@@ -119,10 +117,7 @@ func TestSeveralTACO3(t *testing.T) {
 // the version and those that are read.
 func TestNewerVersions(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "taco3", "scenes")
-	doc, err := os.ReadFile(filepath.Join(dir, "COLLECTION.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testfile.Read(t, filepath.Join(dir, "COLLECTION.json"))
 	for name, c := range map[string]struct{ from, to, table string }{
 		"TACO 3.1": {`"taco:version": "3.0.0"`, `"taco:version": "3.1.0"`, "METADATA/sample.parquet"},
 		"TACO 4":   {`"taco:version": "3.0.0"`, `"taco:version": "4.0.0"`, "METADATA/other.parquet"},

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // v1 returns the rows of a type about Tortillas and TACO 0.2.
@@ -253,10 +254,7 @@ func TestChunkRequests(t *testing.T) {
 
 // TestMovedChunk: a chunk that its sample has elsewhere than its row says is neither read nor verified.
 func TestMovedChunk(t *testing.T) {
-	b, err := os.ReadFile(testdata(t, streamed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, streamed))
 	path := filepath.Join(t.TempDir(), "moved.taco")
 	const name = "roi_1/t0/t0-img::15"
 	e, err := mustOpen(t, testdata(t, streamed)).Resolve(t.Context(), name)
@@ -269,9 +267,7 @@ func TestMovedChunk(t *testing.T) {
 		t.Fatal("the sample's header does not have the chunk")
 	}
 	b[int(e.Of.Offset)+at]++
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b)
 	d := mustOpen(t, path)
 	e.URI, e.Of.URI = path, path
 	if _, err := d.ChunkIndex(t.Context(), e); fault.KindOf(err) != fault.Corrupt {
@@ -291,17 +287,12 @@ func TestMovedChunk(t *testing.T) {
 // nested samples are complete Tortillas too.
 func plainNested(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile(testdata(t, streamed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, streamed))
 	if n := bytes.Count(b, []byte("pointer")); n < 4 {
 		t.Fatal(n)
 	}
 	path := filepath.Join(t.TempDir(), "plain.taco")
-	if err := os.WriteFile(path, bytes.ReplaceAll(b, []byte("pointer"), []byte("pointed")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, bytes.ReplaceAll(b, []byte("pointer"), []byte("pointed")))
 	return path
 }
 
@@ -427,17 +418,12 @@ func TestLongestID(t *testing.T) {
 // parts writes a container as n parts, numbered from first on.
 func parts(t *testing.T, n, first int) (dir string, paths []string) {
 	t.Helper()
-	b, err := os.ReadFile(testdata(t, "taco-v1/bytes.taco"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "taco-v1/bytes.taco"))
 	binary.LittleEndian.PutUint64(b[18:], uint64(n))
 	dir = t.TempDir()
 	for i := range n {
 		p := filepath.Join(dir, fmt.Sprintf("set.%04d.part.taco", first+i))
-		if err := os.WriteFile(p, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, b)
 		paths = append(paths, p)
 	}
 	return dir, paths
@@ -494,14 +480,9 @@ func TestUnevenParts(t *testing.T) {
 	flat := testdata(t, "tortilla/compiled_bytes.tortilla")
 	deep := uneven(t)
 	for i, from := range []string{flat, deep, flat} {
-		b, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, from)
 		binary.LittleEndian.PutUint64(b[18:], 3)
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("set.%04d.part.tortilla", i)), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, fmt.Sprintf("set.%04d.part.tortilla", i)), b)
 	}
 	leaves := func(path string) (paths []string) {
 		for e, err := range mustOpen(t, path).Leaves(t.Context(), false) {
@@ -729,16 +710,11 @@ func TestSensorOfCollection(t *testing.T) {
 // withCollection writes a TACO with another document about it.
 func withCollection(t *testing.T, doc string) string {
 	t.Helper()
-	b, err := os.ReadFile(testdata(t, "taco-v1/bytes.taco"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "taco-v1/bytes.taco"))
 	binary.LittleEndian.PutUint64(b[26:], uint64(len(b)))
 	binary.LittleEndian.PutUint64(b[34:], uint64(len(doc)))
 	path := filepath.Join(t.TempDir(), "x.taco")
-	if err := os.WriteFile(path, append(b, doc...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, append(b, doc...))
 	return path
 }
 
@@ -771,10 +747,7 @@ func uneven(t *testing.T) string {
 	b := make([]byte, 200)
 	var rows []row
 	for id, path := range map[string]string{"a": testdata(t, "tortilla/compiled_bytes.tortilla"), "b": plainNested(t)} {
-		inner, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inner := testfile.Read(t, path)
 		rows = append(rows, row{id, "TORTILLA", int64(len(b)), int64(len(inner))})
 		b = append(b, inner...)
 	}
@@ -798,9 +771,7 @@ func writeTortilla[R any](t *testing.T, b []byte, rows []R) string {
 		binary.LittleEndian.PutUint64(b[2+8*i:], uint64(v))
 	}
 	path := filepath.Join(t.TempDir(), "written.tortilla")
-	if err := os.WriteFile(path, append(b, footer.Bytes()...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, append(b, footer.Bytes()...))
 	return path
 }
 
@@ -902,10 +873,7 @@ func TestDeepLevels(t *testing.T) {
 // TestGroupsHaveHeadersOfTheirOwn: a group counts its containers anew, so that headers that were
 // kept for one are not taken for those of another.
 func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
-	b, err := os.ReadFile(testdata(t, streamed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, streamed))
 	const name = "roi_1/t1/t1-img::4"
 	e, err := mustOpen(t, testdata(t, streamed)).Resolve(t.Context(), name)
 	if err != nil {
@@ -913,9 +881,7 @@ func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
 	}
 	clear(b[e.Of.Offset:][:8])
 	broken := filepath.Join(t.TempDir(), "broken.taco")
-	if err := os.WriteFile(broken, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, broken, b)
 	files := &openers.Files{}
 	defer files.Close()
 	d, err := taco.Open(t.Context(), files, []string{testdata(t, streamed), broken}, taco.Options{})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestDrawnArrays: 40 random arrays that libtiledb 1.6.3 wrote, of all kinds of schemas and with fragments over each
@@ -18,10 +19,7 @@ func TestDrawnArrays(t *testing.T) {
 	if err := os.CopyFS(dir, corpus.Packed(t, "drawn.zip")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "reads.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(dir, "reads.jsonl"))
 	n := 0
 	for line := range bytes.Lines(text) {
 		var w writtenArray

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestImagesAreTheCells: every assignment of axes to the dimensions of every dense array gives images whose
@@ -180,9 +181,7 @@ func TestImagesEndWithTheDomain(t *testing.T) {
 		kind   fault.Kind
 	}{{5, 5, fault.Corrupt}, {3, 6, fault.Corrupt}, {3, 5, 0}} {
 		copy(b[last.foot.start+6:], Int32.store(Int32.store(nil, at(c.lo)), at(c.hi)))
-		if err := os.WriteFile(file, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, b)
 		if a, err = Open(ctx, localFiles(t), path, Options{}); fault.KindOf(err) != c.kind {
 			t.Fatalf("%d to %d: %v", c.lo, c.hi, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/soak"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 const laterCorpus = "../../testdata/tiledb-later"
@@ -34,10 +35,7 @@ type laterArray struct {
 
 func laterArrays(t testing.TB) (list []laterArray) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(laterCorpus, "reads.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(laterCorpus, "reads.jsonl"))
 	for line := range bytes.Lines(b) {
 		var a laterArray
 		if err := json.Unmarshal(line, &a); err != nil {

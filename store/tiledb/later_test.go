@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestUncommittedDoesNotCount: from format 5 on a fragment counts if a file says that it is complete, and then its
@@ -40,9 +41,7 @@ func TestUncommittedDoesNotCount(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(file, make([]byte, 400), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, make([]byte, 400))
 		}
 		var files Files
 		_, err := Open(context.Background(), &files, dir, Options{})

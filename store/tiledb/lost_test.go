@@ -3,12 +3,12 @@ package tiledb
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestLostCoordinates: libtiledb 1.6.3 takes the span of a window of int16 in 16 bits with a sign.
@@ -30,10 +30,7 @@ func TestLostCoordinates(t *testing.T) {
 		if want := (Interval{Int16.CoordOf(-1024), Int16.CoordOf(16896)}); a.NonEmpty()[0] != want {
 			t.Errorf("%s: written from %v", name, a.NonEmpty())
 		}
-		b, err := os.ReadFile(filepath.Join(a.Fragments[0].path(), coordsName+lists[tileOffsets].suffix))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join(a.Fragments[0].path(), coordsName+lists[tileOffsets].suffix))
 		stored = append(stored, b)
 		_, err = a.NewReader().Sparse(ctx, nil, a.Schema.Domain())
 		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), coordsName) ||

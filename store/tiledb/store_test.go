@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // Store is a store of the files of arrays.
@@ -132,10 +133,7 @@ func TestPagesAreNoArrays(t *testing.T) {
 	if Is(t.Context(), page, parsed(t, pageHost+"/x.tif?sig=A")) || len(page.uris) != 0 {
 		t.Errorf("a URI with a query: asked for %q", page.uris)
 	}
-	schema, err := os.ReadFile(filepath.Join(corpusDir(t), "arrays", "dense_1d_gaps", schemaName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := testfile.Read(t, filepath.Join(corpusDir(t), "arrays", "dense_1d_gaps", schemaName))
 	if array := (&answers{b: schema}); !Is(t.Context(), array, parsed(t, pageHost+"/array")) {
 		t.Errorf("an array is none: asked for %q", array.uris)
 	}

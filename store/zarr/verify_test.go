@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // committed extracts the arrays that zarr-python wrote.
@@ -162,9 +163,7 @@ func TestVerifyAgreesWithReading(t *testing.T) {
 			}
 			bad := slices.Clone(sound)
 			bad[r.IntN(len(bad))] ^= byte(1 + r.IntN(255))
-			if err := os.WriteFile(p, bad, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, p, bad)
 			_, got := verifyAt(t, at)
 			if want := readAll(t, at); (got == nil) != (want == nil) && (want != nil ||
 				!strings.Contains(got.Error(), "more bytes than the shard")) {
@@ -176,9 +175,7 @@ func TestVerifyAgreesWithReading(t *testing.T) {
 					sums++
 				}
 			}
-			if err := os.WriteFile(p, sound, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, p, sound)
 		}
 	}
 	if refused < 50 || sums < 20 {

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // memoryZIP opens every name as the same bytes.
@@ -48,19 +49,13 @@ func firstImage(ctx context.Context, a *Array) ([]byte, error) {
 // read of them, as remote objects.
 func TestCommittedZIPs(t *testing.T) {
 	const dir = "../../testdata/stores"
-	text, err := os.ReadFile(filepath.Join(dir, "values.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(dir, "values.json"))
 	var values map[string]map[string][]string
 	if err := json.Unmarshal(text, &values); err != nil || len(values) != 9 {
 		t.Fatalf("%d stores: %v", len(values), err)
 	}
 	for name, arrays := range values {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testfile.Read(t, filepath.Join(dir, name))
 		o := inZIP(data)
 		p, err := source.Parse(zipName)
 		if err != nil || !Named(p) || !Is(t.Context(), o, p) {

@@ -2,7 +2,6 @@ package extras_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // open opens the directories of a file.
@@ -30,10 +30,7 @@ func open(t *testing.T, b []byte) *ifd.File {
 func TestCodingsAreNoMetadata(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "codecs")
 	for _, row := range corpus.Rows[struct{ Path string }](t, dir) {
-		b, err := os.ReadFile(filepath.Join(dir, row.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join(dir, row.Path))
 		if e, err := extras.Read(t.Context(), open(t, b)); err != nil || len(e.Unknown) > 0 {
 			t.Errorf("%s: unknown %q, error %v", row.Path, e.Unknown, err)
 		}

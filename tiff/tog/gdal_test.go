@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 //go:embed testdata/read.py
@@ -35,9 +36,7 @@ func TestGDALReadsWhatIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, name+".tif")
-		if err := os.WriteFile(path, w.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, w.Bytes())
 		want[path], sums[path] = o, corpus.SHA256(pix)
 	}
 	utm := tiff.Geo{EPSG: 32633, HasTransform: true, Transform: [6]float64{500000, 10, 0, 4600000, 0, -10}}

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestFigures promises that a figure that is not its constant is found, whatever its unit.
@@ -12,9 +13,7 @@ func TestFigures(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	const text = "at most 16,384<!--= format/tables/parquet.MaxColumns --> columns, 9<!--= format/tables/parquet.MaxColumns -->,\n" +
 		"16 KiB<!--= format/tables/parquet.MaxColumns -->, 1<!--= format/tables/parquet.Missing -->, none<!--= a.b -->\n"
-	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, page, []byte(text))
 	got, err := checkFigures(page)
 	want := []string{
 		page + ":2: a constant without a figure before it",

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func TestFunctions(t *testing.T) {
@@ -26,9 +28,7 @@ func TestFunctions(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(head+"\npackage p\n"+text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, []byte(head+"\npackage p\n"+text))
 	}
 	got, err := checkFunctions(dir)
 	want := []string{filepath.Join(dir, "long.go") + ":83: g has 81 lines, over 80"}

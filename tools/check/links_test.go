@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestLinks promises that links to files and headings that are not there are found, and no others.
@@ -20,9 +22,7 @@ func TestLinks(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text))
 	}
 	t.Chdir(dir)
 	got, err := checkLinks(".")

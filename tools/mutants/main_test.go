@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestMutants: of a function with a test that looks only at half of it, the mutants of that half are killed, and those
@@ -32,9 +34,7 @@ func TestMutants(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text))
 	}
 	t.Chdir(dir)
 	out, err := os.Create("out")
@@ -47,10 +47,7 @@ func TestMutants(t *testing.T) {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "out")
 	const want = "m/m.go:5: < => <=\n\tm/m.go: func Unseen(a int) bool { return a < 5 } => <=\n" +
 		"m: 2 of 3 mutants killed, 1 equivalent\nendless: 3 of 3 mutants killed, 0 equivalent\n" +
 		"beside: 3 of 3 mutants killed, 0 equivalent\n"

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/stores/cube"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // tiledbLine is a line of the manifest of arrays.
@@ -103,9 +104,7 @@ func TestArrayKeyFile(t *testing.T) {
 		}
 		for _, end := range []string{"", "\n", "\r\n"} {
 			file := filepath.Join(t.TempDir(), "key")
-			if err := os.WriteFile(file, []byte(l.Encryption.Key+end), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, []byte(l.Encryption.Key+end))
 			t.Setenv(tiledb.KeyFileVar, file)
 			if r := chaski(t.Context(), args...); r.code != 0 {
 				t.Errorf("with a key file: exit %d %q", r.code, r.err)
@@ -198,14 +197,9 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	b, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, files[0])
 	b[len(b)-1] ^= 1 // of the last chunk's checksum
-	if err := os.WriteFile(files[0], b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, files[0], b)
 	r = chaski(t.Context(), "verify", dir)
 	err = json.Unmarshal([]byte(r.out), &report)
 	if err != nil || r.code != 1 || report.Faulty != 1 || !strings.Contains(r.err, files[0]) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestCacheDir: a command that reads a remote file a second time has the bytes from the folder, by flags and by
@@ -86,9 +87,7 @@ func TestPlanWithCache(t *testing.T) {
 	folder := t.TempDir()
 	tagged, untagged := filepath.Join(folder, "tagged.parquet"), filepath.Join(folder, "untagged.parquet")
 	local := filepath.Join(folder, "a.tif")
-	if err := os.WriteFile(local, chip, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, local, chip)
 	plain := httptest.NewServer(http.FileServer(http.Dir(folder))) // it gives times of change, and no tags
 	defer plain.Close()
 	for catalog, file := range map[string]string{tagged: bases[1] + "a.tif", untagged: plain.URL + "/a.tif"} {
@@ -198,9 +197,7 @@ func damageAll(t *testing.T, dir string) {
 // TestWrongCaches: a folder that is none, and flags without each other, are refused before anything is read.
 func TestWrongCaches(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "notes.txt"), []byte("mine"))
 	_, _, bases := remotes(t, map[string][]byte{"a.tif": netsim.Chip(1, 6, 256, 128)})
 	for _, test := range []struct {
 		args string

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/array"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // writeChips writes TOGs of random uint16 samples of a shape. It returns their pixels, sorted by
@@ -30,9 +31,7 @@ func writeChips(t *testing.T, dir string, n int, shape [3]int) (pixels [][]byte)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("chip-%02d.tif", i)), b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, fmt.Sprintf("chip-%02d.tif", i)), b.Bytes())
 		pixels = append(pixels, data)
 	}
 	return pixels

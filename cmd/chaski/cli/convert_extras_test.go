@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // extras is a row of testdata/extras: a file, the file that GDAL's COG driver made from it, and the
@@ -28,10 +29,7 @@ type extras struct {
 
 func openTIFF(t *testing.T, path string) ([]byte, *ifd.File, *tiff.Image) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	f, err := ifd.Open(t.Context(), &corpus.Mem{B: b}, ifd.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -173,10 +171,7 @@ func TestConvertNamesWhatIsLeftOut(t *testing.T) {
 func TestConvertWarnsOnceALoss(t *testing.T) {
 	src, dir := filepath.Join(t.TempDir(), "src"), t.TempDir()
 	for i, name := range []string{"scaled.tif", "palette.tif", "scaled.tif", "scaled.tif"} {
-		b, err := os.ReadFile(testdata(t, "extras", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, testdata(t, "extras", name))
 		write(t, filepath.Join(src, fmt.Sprintf("%d.tif", i)), b)
 	}
 	for _, workers := range []string{"1", "5"} {

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/soak"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 //go:embed testdata/read_rumi.py
@@ -125,10 +126,7 @@ func TestConvertFolders(t *testing.T) {
 	src := filepath.Join(dir, "src")
 	names := []string{"a/odd.tif", "b.TIFF", "deep/er/c.rumi"}
 	for i, from := range []string{"tog/tog-odd-16.tif", "rumi-v1/int8.tif", "rumi-new/v0.16.0/uint64.rumi"} {
-		b, err := os.ReadFile(testdata(t, "raster", from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, testdata(t, "raster", from))
 		write(t, filepath.Join(src, names[i]), b)
 	}
 	write(t, filepath.Join(src, ".hidden", "d.tif"), []byte("no raster"))
@@ -302,10 +300,7 @@ func TestGDALReadsWhatIsConverted(t *testing.T) {
 	if python == "" {
 		t.Skip("CHASKI_PYTHON names no Python with rasterio")
 	}
-	script, err := os.ReadFile(filepath.Join(corpus.Root(t), "tiff", "testdata", "read.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := testfile.Read(t, filepath.Join(corpus.Root(t), "tiff", "testdata", "read.py"))
 	dir := t.TempDir()
 	want := map[string]corpus.File{}
 	args := []string{"-c", string(script)}
@@ -341,9 +336,7 @@ func write(t *testing.T, path string, b []byte) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b)
 }
 
 // files returns the contents of all files below dir by relative path.

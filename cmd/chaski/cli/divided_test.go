@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // divisible are command lines without -o that can be divided into shards: of files that can be read and that cannot,
@@ -36,9 +37,7 @@ func divisible(t *testing.T) map[string][]string {
 	table += "images/bad.tif,masks/tile_00.tif,2\nimages/tile_00.tif,,2\n"
 	labels := "name,label\ntile_00,3\ntile_02,4\nother,5\n"
 	for name, text := range map[string]string{"table.csv": table, "labels.csv": labels, "images/bad.tif": "no TIFF"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), []byte(text))
 	}
 	images, coast := filepath.Join(dir, "images"), testdata(t, "coast", "coast.tacozip")
 	pairs := []string{"--field", "image={id}/s2/img.tif", "--field", "mask={id}/ref/label.tif", data}
@@ -168,9 +167,7 @@ func TestShardIsKept(t *testing.T) {
 // TestShardMistakes: what cannot be divided is refused, and a shard that fails says why.
 func TestShardMistakes(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.tif"), []byte("no TIFF"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "a.tif"), []byte("no TIFF"))
 	for _, c := range []struct {
 		code int
 		say  string

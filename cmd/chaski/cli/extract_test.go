@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestExtract: a directory appears completely or not at all.
@@ -25,10 +27,7 @@ func TestExtract(t *testing.T) {
 		}
 	}
 	// The same chip, by the original writer.
-	want, err := os.ReadFile(testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	for _, name := range []string{filepath.Join(out, "s2", "img.tif"), filepath.Join(dir, "img.tif")} {
 		if got, err := os.ReadFile(name); err != nil || string(got) != string(want) {
 			t.Errorf("%s: %d bytes (%v), want %d", name, len(got), err, len(want))

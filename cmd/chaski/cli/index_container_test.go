@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // tensorsOf returns the tensors of the images and masks of a dataset of testdata/coast, by the
@@ -45,16 +46,11 @@ func tensorsOf(t *testing.T, src string, fields []loader.Field) map[string][]byt
 // batches of the container, can be verified and resumed, and refuses a container that was
 // rewritten.
 func TestCatalogOfAContainer(t *testing.T) {
-	b, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "coast", "coast.tacozip"))
 	_, store, bases := remotes(t, map[string][]byte{"coast.tacozip": b})
 	dir := t.TempDir()
 	local := filepath.Join(dir, "coast.tacozip")
-	if err := os.WriteFile(local, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, local, b)
 	want := tensorsOf(t, local, []loader.Field{
 		{Name: "image", Column: "s2/img.tif"},
 		{Name: "mask", Column: "ref/label.tif"},
@@ -116,14 +112,9 @@ func TestCatalogOfAContainer(t *testing.T) {
 // TestVerifyTakesASetOfParts: a split Tortilla has the name of the whole, and is not found if its
 // parts are missing.
 func TestVerifyTakesASetOfParts(t *testing.T) {
-	b, err := os.ReadFile(testdata(t, "containers", "tortilla", "flat_bytes.tortilla"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "containers", "tortilla", "flat_bytes.tortilla"))
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "data.0000.part.tortilla"), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "data.0000.part.tortilla"), b)
 	whole := chaski(t.Context(), "verify", testdata(t, "containers", "tortilla", "flat_bytes.tortilla"))
 	if r := chaski(t.Context(), "verify", filepath.Join(dir, "data.tortilla")); r.code != 0 || r.out != whole.out {
 		t.Errorf("%+v, want %+v", r, whole)

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestIndexResumes: a resumed run gives the catalog of a new one, also after files changed, and an
@@ -40,15 +41,10 @@ func TestIndexResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, err := os.ReadFile("chips/a.tif")
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := testfile.Read(t, "chips/a.tif")
 	put := func(name string, b []byte, at time.Time) {
 		t.Helper()
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, b)
 		if err := os.Chtimes(name, at, at); err != nil {
 			t.Fatal(err)
 		}
@@ -107,9 +103,7 @@ func TestIndexResumes(t *testing.T) {
 // files without a partner.
 func TestIndexJoins(t *testing.T) {
 	workplace(t)
-	if err := os.WriteFile("few.csv", []byte("id,label\na,1\nsub/c,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, "few.csv", []byte("id,label\na,1\nsub/c,2\n"))
 	index := func(args ...string) result {
 		return chaski(t.Context(), append([]string{
 			"index", "--format", "parquet", "-o", "j.parquet", "chips",
@@ -200,9 +194,7 @@ func TestIndexOfTables(t *testing.T) {
 		"t.csv": "path,label\na.tif,1\n", "t.json": `{"type": "FeatureCollection", "features": []}`,
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text))
 		for _, args := range [][]string{{"index", path}, {"index", path, "-o", filepath.Join(dir, "out.parquet")}} {
 			r := chaski(t.Context(), args...)
 			if r.code != console.ExitUsage || !strings.Contains(r.err, "is a table: --field NAME=COLUMN") {

@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestTablesByTheirNames promises that info tells the rows and columns of CSV files, and that index writes a catalog
@@ -12,9 +13,7 @@ func TestTablesByTheirNames(t *testing.T) {
 	workplace(t)
 	for name, text := range map[string]string{"a.csv": "path,label,score\nx,1,0.5\ny,2,1\n",
 		"a.tsv": "path\tlabel\tscore\nx\t1\t0.5\ny\t2\t1\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, []byte(text))
 		r := chaski(t.Context(), "info", name)
 		fields := strings.Join(strings.Fields(r.out), " ")
 		want := "rows: 2 columns: - {name: path, type: text} - {name: label, type: int64} " +

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestTwoKindsAtOnce: every command that opens a path refuses a directory that is two stores at once with the same
@@ -15,9 +17,7 @@ func TestTwoKindsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	group := []byte(`{"zarr_format": 3, "node_type": "group", "attributes": {}}`)
-	if err := os.WriteFile(filepath.Join(dir, "zarr.json"), group, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "zarr.json"), group)
 	refusedByAll(t, dir, "is a TileDB array and a Zarr array or group at once")
 }
 
@@ -31,9 +31,7 @@ func TestIcechunk(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("ICE🧊CHUNK"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte("ICE🧊CHUNK"))
 	}
 	refusedByAll(t, dir, "is an Icechunk store, which is not read: copy it to Zarr")
 }
@@ -60,9 +58,7 @@ func TestItemsAreNoSpec(t *testing.T) {
 	chip := testdata(t, "extras", "points.tif")
 	items := `{"features": [{"type": "Feature", "id": "a", "properties": {}, "assets": {"image": {"href": "` + chip +
 		`"}}}], "type": "FeatureCollection"}`
-	if err := os.WriteFile(path, []byte(items), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, []byte(items))
 	if r := chaski(t.Context(), "stats", "--field", "image", path); r.code != 0 || !strings.Contains(r.out, "mean") {
 		t.Errorf("got exit %d, %q and %q; want statistics", r.code, r.out, r.err)
 	}

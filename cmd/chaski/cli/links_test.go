@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestParentOfLink promises that every command takes "link/../x" for the file that the kernel opens by it.
@@ -38,9 +39,7 @@ func TestParentOfLink(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} {
 		text := "image\nset/../x.tif\nset/y.tif\n"
-		if err := os.WriteFile(filepath.Join(dir, name, "t.csv"), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name, "t.csv"), []byte(text))
 	}
 	if err := os.Mkdir(filepath.Join(dir, "b", "deep"), 0o777); err != nil {
 		t.Fatal(err)
@@ -48,9 +47,7 @@ func TestParentOfLink(t *testing.T) {
 	if err := os.Symlink("../b/deep", filepath.Join(dir, "a", "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "a", "up.csv"), []byte("image\nlink/../x.tif\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "a", "up.csv"), []byte("image\nlink/../x.tif\n"))
 	up := dir + "/a/link/.."
 	for in, array := range map[string]string{"a": "dense_2d_order_rc", "b": "dense_1d_gaps"} {
 		from := os.DirFS(testdata(t, "tiledb", "arrays", array))

@@ -29,6 +29,7 @@ import (
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -142,9 +143,7 @@ func TestIndexHex(t *testing.T) {
 			t.Errorf("%s: blob %s, want %s", f.Path, r.out, f.Blob)
 		}
 		name := filepath.Join(dir, "blob.hex")
-		if err := os.WriteFile(name, []byte(r.out), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, []byte(r.out))
 		sameSum(t, f.Path+" by header", chaski(t.Context(), "cat", "--header", name, path), f.Shape, f.DType, f.SHA256)
 	}
 }
@@ -212,14 +211,9 @@ func TestMalformedFiles(t *testing.T) {
 		path := filepath.Join(f.Dir, f.Path)
 		args := []string{"cat", path}
 		if f.Format == "rumi-v1-blob" {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, path)
 			name := filepath.Join(t.TempDir(), "b.hex")
-			if err := os.WriteFile(name, []byte(hex.EncodeToString(b)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, name, []byte(hex.EncodeToString(b)))
 			args = []string{"cat", "--header", name, filepath.Join(f.Dir, f.Base)}
 		}
 		r := chaski(t.Context(), args...)
@@ -241,9 +235,7 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, []byte(text))
 		return p
 	}
 	chip, other := testdata(t, "raster", "tog", "tog-series-0.tif"), testdata(t, "raster", "tog", "tog-int8.tif")
@@ -432,9 +424,7 @@ func TestGroups(t *testing.T) {
 // TestShellsAreOfferedValues: cobra's hidden command tells shells the values of a flag that has a few.
 func TestShellsAreOfferedValues(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "years.csv")
-	if err := os.WriteFile(table, []byte("name,year\na,2020\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, table, []byte("name,year\na,2020\n"))
 	for line, want := range map[string]string{
 		"cat --format ": "sha256\nnpy\nraw\n", "index --format ": "hex\nparquet\njson\n",
 		"ls --bbox-rule ": "intersects\nwithin\n", "pack --columns ": "stac\nistac\nscaling\nheader\nindex\n",
@@ -486,34 +476,22 @@ func TestInfo(t *testing.T) {
 func workplace(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	chip, err := os.ReadFile(testdata(t, "raster", "tog", "tog-series-0.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chip := testfile.Read(t, testdata(t, "raster", "tog", "tog-series-0.tif"))
 	classes, err := os.ReadFile(testdata(t, "masks", "bytes.tif")) // of classes 0 to 7
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame, err := os.ReadFile(testdata(t, "openzl", "n8-entropy.zl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	frame := testfile.Read(t, testdata(t, "openzl", "n8-entropy.zl"))
 	zip, err := os.ReadFile(testdata(t, "containers", "taco-v2", "spec200", "codec_snappy.tacozip"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scene, err := os.ReadFile(testdata(t, "demo", "coast.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	scene := testfile.Read(t, testdata(t, "demo", "coast.tif"))
 	stream, err := os.ReadFile(testdata(t, "containers", "taco-v1", "stream_n2_top.taco"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	coast, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	coast := testfile.Read(t, testdata(t, "coast", "coast.tacozip"))
 	head, err := npy.Header(chunk.Float32, []int{9, 2, 256, 256}) // of 640 by 640 pixels, at every 192
 	if err != nil {
 		t.Fatal(err)
@@ -560,9 +538,7 @@ func workplace(t *testing.T) string {
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, p, b)
 	}
 	for name, array := range map[string]string{
 		"cube":    "dense_3d_mixed_order",
@@ -589,18 +565,13 @@ func writeState(t *testing.T, spec, name string, samples int64) {
 	if r.code != 0 || json.Unmarshal([]byte(r.out), &p) != nil {
 		t.Fatal(r)
 	}
-	b, err := os.ReadFile(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, spec)
 	var s struct{ Seed uint64 }
 	if err := json.Unmarshal(b, &s); err != nil {
 		t.Fatal(err)
 	}
 	state := fmt.Sprintf(`{"version": 1, "spec": %q, "seed": %d, "epoch": 1, "samples": %d}`, p.Spec, s.Seed, samples)
-	if err := os.WriteFile(name, []byte(state), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, []byte(state))
 }
 
 // commands returns all commands except the built-in ones.
@@ -858,22 +829,15 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 		t.Errorf("%s", r.out)
 	}
 	// Another valid file has a name of the catalog, so its index differs from the row's.
-	other, err := os.ReadFile(testdata(t, "raster", "tog", "tog-int8.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "chips", "b.tif"), other, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	other := testfile.Read(t, testdata(t, "raster", "tog", "tog-int8.tif"))
+	testfile.Write(t, filepath.Join(dir, "chips", "b.tif"), other)
 	r = chaski(t.Context(), "verify", "train.parquet")
 	if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, "row 1") ||
 		!strings.HasSuffix(r.err, "corrupt\n") {
 		t.Errorf("changed file: %+v", r)
 	}
 	// A truncated file.
-	if err := os.WriteFile(filepath.Join(dir, "chips", "a.tif"), other[:len(other)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "chips", "a.tif"), other[:len(other)/2])
 	r = chaski(t.Context(), "verify", "chips")
 	if json.Unmarshal([]byte(r.out), &got) != nil || r.code != 1 || got.Faulty != 1 || len(got.Faults) != 1 ||
 		got.Files != 3 || !strings.Contains(r.err, "a.tif") {
@@ -924,9 +888,7 @@ func TestVerifyFollowsLinks(t *testing.T) {
 // file.
 func TestOutputIsCompleteOrMissing(t *testing.T) {
 	dir := workplace(t)
-	if err := os.WriteFile(filepath.Join(dir, "chips", "d.tif"), []byte("II*\x00"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "chips", "d.tif"), []byte("II*\x00"))
 	before, _ := os.ReadFile("train.parquet")
 	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", "train.parquet", "chips"); r.code != 1 {
 		t.Fatalf("%+v", r)

@@ -3,13 +3,13 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestVerifyOfMaskedFiles: verify decodes masks too, and names the place of a fault.
@@ -20,10 +20,7 @@ func TestVerifyOfMaskedFiles(t *testing.T) {
 		got.Chunks != 12+4+4+4+12+3+12+8+3*8+3*12 {
 		t.Errorf("%+v", r)
 	}
-	b, err := os.ReadFile(testdata(t, "masks", "bytes.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "masks", "bytes.tif"))
 	f, err := ifd.Open(t.Context(), &corpus.Mem{B: b}, ifd.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -37,9 +34,7 @@ func TestVerifyOfMaskedFiles(t *testing.T) {
 		b[at.Uint(2)+i] = 128
 	}
 	path := filepath.Join(t.TempDir(), "broken.tif")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b)
 	r = chaski(t.Context(), "verify", path)
 	if r.code != 1 || !errorLine.MatchString(r.err) ||
 		!strings.Contains(r.err, fmt.Sprintf("mask chunk 2 packbits at %d", at.Uint(2))) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // storedZIP returns a ZIP with files that are stored.
@@ -49,9 +50,7 @@ func namedChips(t *testing.T) named {
 	web, _, bases := remotes(t, files)
 	dir := t.TempDir()
 	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b)
 	}
 	return named{dir, []string{
 		"/vsicurl/" + bases[0] + "0.tif",
@@ -190,18 +189,13 @@ func TestContainersByNamesOfGDAL(t *testing.T) {
 	}
 	for name, text := range map[string]string{"t.csv": table, "c.yaml": "id: x\ndataset_version: '1'\n" +
 		"description: d\nlicenses: [CC0-1.0]\nproviders: [{name: n, roles: [producer]}]\ntasks: [regression]\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), []byte(text))
 	}
 	file := filepath.Join(dir, "p.tacozip")
 	if r := chaski(t.Context(), "pack", "--collection", dir+"/c.yaml", "-o", file, dir+"/t.csv"); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, file)
 	data.web.Put("/data/p.tacozip", b)
 	name := "/vsicurl/" + data.web.URL + "/data/p.tacozip"
 	for _, args := range [][]string{{"ls", name}, {"sql", "SELECT id FROM data", name}, {"verify", name}} {

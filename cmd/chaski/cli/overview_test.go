@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestOverviewsAreThoseOfGDAL: cat --overview gives the samples that rasterio reads with overview_level, and info lists
@@ -73,10 +74,7 @@ func TestInfoOfOverviewsBeside(t *testing.T) {
 	if r := chaski(t.Context(), "info", plain); !strings.Contains(r.out, "overview_file: "+plain+".ovr\n") {
 		t.Errorf("%+v", r)
 	}
-	b, err := os.ReadFile(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, plain)
 	path := filepath.Join(t.TempDir(), "a.tif")
 	if err := errors.Join(os.WriteFile(path, b, 0o666),
 		os.WriteFile(path+".ovr", []byte("no TIFF"), 0o666)); err != nil {
@@ -91,10 +89,7 @@ func TestInfoOfOverviewsBeside(t *testing.T) {
 // TestOverviewOfMember: the overview of a file in a container is that of the file.
 func TestOverviewOfMember(t *testing.T) {
 	dir := t.TempDir()
-	b, err := os.ReadFile(testdata(t, "extras", "scaled.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "extras", "scaled.tif"))
 	in := filepath.Join(dir, "in")
 	if err := errors.Join(os.Mkdir(in, 0o777), os.WriteFile(filepath.Join(in, "a.tif"), b, 0o666),
 		os.WriteFile(filepath.Join(in, "b.tif"), b, 0o666),

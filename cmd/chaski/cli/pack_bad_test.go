@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestPackOfBadContainers: of the containers that are broken on purpose, pack copies and indexes only those that the
@@ -20,9 +22,7 @@ func TestPackOfBadContainers(t *testing.T) {
 	defer f.Close()
 	dir := t.TempDir()
 	described := filepath.Join(dir, "about.json")
-	if err := os.WriteFile(described, []byte(about), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, described, []byte(about))
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<24)
 	bad := 0
@@ -35,13 +35,8 @@ func TestPackOfBadContainers(t *testing.T) {
 		outs := map[string][]string{filepath.Join(dir, "a.tacozip"): {"--collection", described, path}}
 		if strings.HasSuffix(path, ".tacozip") {
 			beside := filepath.Join(dir, "beside.tacozip")
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(beside, b, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, path)
+			testfile.Write(t, beside, b)
 			outs[filepath.Join(dir, "TACOLLECTION.json")] = []string{beside}
 		}
 		may := slices.Contains([]string{"accept", "error-or-accept", "readable-as-tortilla", "error-or-plain-v1",

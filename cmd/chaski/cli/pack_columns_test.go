@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/encode"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // folderOf makes a directory of files with their content, and about.json beside it.
@@ -23,9 +24,7 @@ func folderOf(t *testing.T, files map[string]string) (at func(name string) strin
 		if err := os.MkdirAll(filepath.Dir(at(name)), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(at(name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, at(name), []byte(content))
 	}
 	return at
 }
@@ -111,18 +110,13 @@ func TestPackKeepsTypes(t *testing.T) {
 	if err := encode.Table(t.Context(), &b, given); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(at("t.parquet"), b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, at("t.parquet"), b.Bytes())
 	r := chaski(t.Context(), "pack", "-o", at("a.tacozip"), "--collection", at("about.json"), "--metadata",
 		at("t.parquet"), at("in"))
 	if r.code != 0 || r.err != "" {
 		t.Fatal(r.err)
 	}
-	zip, err := os.ReadFile(at("a.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	zip := testfile.Read(t, at("a.tacozip"))
 	_, schema, _ := strings.Cut(string(zip), "taco:field_schema")
 	for _, want := range []string{`"uint8"`, `"list<element: float>"`, `"date32[day]"`, `"binary"`} {
 		if !strings.Contains(schema, want) {

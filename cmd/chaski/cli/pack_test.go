@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 const about = `{"id": "chips", "dataset_version": "1.0", "description": "d", "licenses": ["CC0-1.0"],
@@ -15,9 +17,7 @@ const about = `{"id": "chips", "dataset_version": "1.0", "description": "d", "li
 func TestPack(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(at("about.json"), []byte(about), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, at("about.json"), []byte(about))
 	for i, from := range [][]string{{"coast", "coast.tacozip"}, {"coast", "coast_dir"},
 		{"containers", "taco-v2", "spec200", "unsorted_three_level.tacozip"},
 		{"containers", "taco-v2", "current", "flat_istac.tacozip"}} {
@@ -32,10 +32,7 @@ func TestPack(t *testing.T) {
 				t.Errorf("%q: leaves %s, want %s", args, got, want)
 			}
 		}
-		a, err := os.ReadFile(zip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testfile.Read(t, zip)
 		if b, err := os.ReadFile(back); err != nil || string(a) != string(b) {
 			t.Errorf("%s: the ZIP of its folder differs (%v)", path, err)
 		}
@@ -68,9 +65,7 @@ func TestPackOfDirectories(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(at(name)), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(at(name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, at(name), []byte(content))
 	}
 	for _, c := range []struct {
 		args []string
@@ -151,9 +146,7 @@ func TestPackOfSubsets(t *testing.T) {
 func TestPackOfBroken(t *testing.T) {
 	dir := t.TempDir()
 	described := filepath.Join(dir, "about.json")
-	if err := os.WriteFile(described, []byte(about), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, described, []byte(about))
 	bad := testdata(t, "containers", "bad")
 	list, err := os.ReadDir(bad)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // coastPairs writes images and masks, and returns their folder. What is wrong with each pair is its name.
@@ -28,9 +29,7 @@ func coastPairs(t *testing.T) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, b.Bytes())
 	}
 	geo := func(epsg int, x, y, size float64) (o tog.Options) {
 		o.Geo = tiff.Geo{EPSG: epsg, Transform: [6]float64{x, size, 0, y, 0, -size}, HasTransform: true}

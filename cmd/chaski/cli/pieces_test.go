@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestCommandsOnPieces: cat, stats, verify and convert say the same about files whose chunks are decoded in pieces as
@@ -27,10 +28,7 @@ func TestCommandsOnPieces(t *testing.T) {
 	codecs := map[chunk.Codec]int{}
 	masks := 0
 	for _, path := range files {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, path)
 		img, err := tiff.Open(t.Context(), &corpus.Mem{B: b}, tiff.Limits{})
 		if err != nil {
 			continue

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // What a file that is refused may cost.
@@ -46,14 +47,9 @@ func (f badFile) arguments(t *testing.T, dir, tmp string) []string {
 	case ".zl":
 		return []string{"frame", path}
 	case ".blob", ".hdr":
-		blob, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		blob := testfile.Read(t, path)
 		header := filepath.Join(tmp, filepath.Base(f.Path)+".hex")
-		if err := os.WriteFile(header, []byte(hex.EncodeToString(blob)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, header, []byte(hex.EncodeToString(blob)))
 		of := f.File
 		if of == "" {
 			of = f.Base

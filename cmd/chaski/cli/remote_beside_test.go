@@ -2,24 +2,20 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestFilesBesideRemoteRasters: a mask and PAM in a bucket count as they do in a directory, also in catalogs.
 func TestFilesBesideRemoteRasters(t *testing.T) {
 	files, dir := map[string][]byte{}, t.TempDir()
 	for _, name := range []string{"mask.tif", "mask.tif.msk", "pam.tif", "pam.tif.aux.xml"} {
-		b, err := os.ReadFile(filepath.Join("../../../testdata/beside", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join("../../../testdata/beside", name))
 		files["d/"+name] = b
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b)
 	}
 	_, _, bases := remotes(t, files)
 	statistics := func(source string) any {

@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // remotes puts files, by their paths, onto a web server and into a bucket. It returns the prefixes
@@ -55,10 +56,7 @@ func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
 		list, least = some, 4
 	}
 	for _, f := range list {
-		b, err := os.ReadFile(filepath.Join(f.Dir, f.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, filepath.Join(f.Dir, f.Path))
 		files[f.Path] = b
 	}
 	_, _, bases := remotes(t, files)
@@ -145,9 +143,7 @@ func TestRemoteDatasets(t *testing.T) {
 	_, store, bases := remotes(t, files)
 	dir := t.TempDir()
 	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b)
 	}
 	want, print, err := batches(t, dir, nil)
 	if err != nil {
@@ -157,10 +153,7 @@ func TestRemoteDatasets(t *testing.T) {
 	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", catalog, "s3://bucket/data/*.tif"); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	b, err := os.ReadFile(catalog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, catalog)
 	if err := store.Put("data/train.parquet", b); err != nil {
 		t.Fatal(err)
 	}
@@ -239,9 +232,7 @@ func TestConvertRemoteRasters(t *testing.T) {
 	_, _, bases := remotes(t, files)
 	dir := t.TempDir()
 	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), b)
 	}
 	for _, to := range []string{"rumi2", "tog"} {
 		var want map[string][]byte
@@ -508,10 +499,7 @@ func TestArraysOnWebServers(t *testing.T) {
 // TestSamplesBehindSignedURLs: cat and info accept the path of a sample in a container whose URL
 // has a query, and request nothing but the container.
 func TestSamplesBehindSignedURLs(t *testing.T) {
-	b, err := os.ReadFile("../../../testdata/coast/coast.tacozip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "../../../testdata/coast/coast.tacozip")
 	web, _, _ := remotes(t, map[string][]byte{"coast.tacozip": b})
 	want := chaski(t.Context(), "cat", "../../../testdata/coast/coast.tacozip::tile_03/s2/img.tif")
 	for _, uri := range []string{web.URL + "/data/coast.tacozip", web.URL + "/data/coast.tacozip?signature=a/b"} {

@@ -4,21 +4,18 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestOutputThatIsAnInput: a command whose output names one of its inputs, also by another path, is refused before it
 // reads, and the file stays as it was. Another file that exists is replaced.
 func TestOutputThatIsAnInput(t *testing.T) {
 	dir := t.TempDir()
-	b, err := os.ReadFile(testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	chip, link := filepath.Join(dir, "chip.tif"), filepath.Join(dir, "link.tif")
 	put := func(name string) {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, b)
 	}
 	put(chip)
 	if err := os.Mkdir(filepath.Join(dir, "x"), 0o700); err != nil {
@@ -50,10 +47,7 @@ func TestOutputThatIsAnInput(t *testing.T) {
 // that another flag names, also by links. A catalog in the directory of its rasters is replaced.
 func TestOutputAmongInputs(t *testing.T) {
 	dir := t.TempDir()
-	b, err := os.ReadFile(testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.MkdirAll(at("chips/sub"), 0o700); err != nil {
 		t.Fatal(err)
@@ -62,9 +56,7 @@ func TestOutputAmongInputs(t *testing.T) {
 	inputs := map[string]string{"chips/a.tif": string(b), "chips/sub/b.TIF": string(b), "labels.csv": table,
 		"about.json": "{}"}
 	for name, text := range inputs {
-		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, at(name), []byte(text))
 	}
 	for link, to := range map[string]string{"link": "chips", "labels": "labels.csv"} {
 		if err := os.Symlink(to, at(link)); err != nil {

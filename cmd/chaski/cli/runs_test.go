@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // specFile writes a spec of the directory "chips", with windows, a validity mask and a metadata
@@ -27,9 +28,7 @@ func specFile(t *testing.T, name, bad string) loader.Spec {
 		"fields": [{"name": "image", "column": "path", "dtype": "float32", "normalize": {"scale": [0.5], "offset": [1]}, "validity": "there"},
 			{"name": "half", "column": "path", "dtype": "bfloat16"}, {"name": "label", "column": "label"}, {"name": "what", "column": "what"}],
 		"sampler": {"kind": "random_window", "height": 40, "width": 24, "per_asset": 5}}`, bad)
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, []byte(text))
 	const labelled = "path,label,what\n" +
 		"chips/a.tif,3,wáter\n" +
 		"chips/b.tif,4,\n" +
@@ -50,9 +49,7 @@ func specFile(t *testing.T, name, bad string) loader.Spec {
 func TestExplainIsTheStep(t *testing.T) {
 	workplace(t)
 	spec := specFile(t, "windows.json", spec.BadReplace)
-	if err := os.WriteFile("chips/b.tif", []byte("no TIFF"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, "chips/b.tif", []byte("no TIFF"))
 	stages, chunks := &resources.Stages{}, int64(0)
 	e, err := loader.Open(t.Context(), spec, loader.Options{Stages: stages})
 	if err != nil {
@@ -108,17 +105,10 @@ func TestExplainIsTheStep(t *testing.T) {
 func TestNamesDriveNoTerminal(t *testing.T) {
 	workplace(t)
 	name := "chips/\x1b]0;title\x07\u202efit.tif"
-	chip, err := os.ReadFile("chips/a.tif")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, chip, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	chip := testfile.Read(t, "chips/a.tif")
+	testfile.Write(t, name, chip)
 	good := chaski(t.Context(), "explain", "--batch", "8", "chips")
-	if err := os.WriteFile(name, []byte("no TIFF"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, []byte("no TIFF"))
 	for _, r := range []result{
 		good, chaski(t.Context(), "explain", "--batch", "8", "--bad-samples", "skip", "chips"),
 		chaski(t.Context(), "plan", "--batch", "8", "--bad-samples", "skip", "chips"),
@@ -140,9 +130,7 @@ func TestSpecAndFlagsAreOne(t *testing.T) {
 	workplace(t)
 	text := `{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 4, "bad_samples": "skip",
 		"fields": [{"name": "image", "dtype": "float32"}], "sampler": {"kind": "random_window", "height": 20, "width": 30, "per_asset": 2}}`
-	if err := os.WriteFile("same.json", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, "same.json", []byte(text))
 	a := chaski(t.Context(), "plan", "same.json")
 	b := chaski(t.Context(), "plan", "--batch", "2", "--seed", "4", "--bad-samples", "skip", "--window", "20x30",
 		"--per-asset", "2", "chips")

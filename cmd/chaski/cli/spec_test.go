@@ -2,10 +2,11 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func TestSpec(t *testing.T) {
@@ -27,9 +28,7 @@ func TestSpec(t *testing.T) {
 		{`{"source": "d", "batch_size": 0}`, "", "spec: batch_size"},
 		{`{"source": "d", "batch_size": 4, "shufle": true}`, "", "shufle"},
 	} {
-		if err := os.WriteFile(path, []byte(c.spec), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(c.spec))
 		r := chaski(t.Context(), "spec", path)
 		if (r.code == 0) != (c.err == "") || !strings.Contains(r.out, c.out) || !strings.Contains(r.err, c.err) {
 			t.Errorf("%s: exit %d: %s%s", c.spec, r.code, r.out, r.err)

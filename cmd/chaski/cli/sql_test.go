@@ -3,12 +3,13 @@ package cli
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestSQLCommand: sql, and conditions of ls, print the expected rows and end with the exit codes
@@ -99,9 +100,7 @@ func TestNoRows(t *testing.T) {
 	binary.LittleEndian.PutUint64(file[10:], uint64(footer.Len()))
 	binary.LittleEndian.PutUint64(file[18:], 1)
 	path := filepath.Join(t.TempDir(), "none.tortilla")
-	if err := os.WriteFile(path, append(file, footer.Bytes()...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, append(file, footer.Bytes()...))
 	const want = `{"columns":["tortilla:id","cloud"],"rows":[]}` + "\n"
 	for _, where := range []string{"", " WHERE cloud < 10"} {
 		r := chaski(t.Context(), "sql", "--format", "json", `SELECT "tortilla:id", cloud FROM data`+where, path)
@@ -117,9 +116,7 @@ func TestQueryInAFile(t *testing.T) {
 	many := "id IN (" + strings.Repeat("'no such id', ", 20000) + "'roi_qs1')"
 	write := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text))
 		return "@" + path
 	}
 	q := write("q", "SELECT id FROM data WHERE "+many)

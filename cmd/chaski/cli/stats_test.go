@@ -2,10 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestStatsOfSelectedRows: for a table and a catalog, conditions and a split yield the statistics
@@ -22,9 +23,7 @@ func TestStatsOfSelectedRows(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(b.String()))
 		return path
 	}
 	of := func(args ...string) string {
@@ -65,9 +64,7 @@ func TestStatsOfASpec(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text))
 		return path
 	}
 	var table strings.Builder
@@ -130,18 +127,13 @@ func TestStatsOfASpec(t *testing.T) {
 // spec.
 func TestStatsOfACollection(t *testing.T) {
 	dir := t.TempDir()
-	zip, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	zip := testfile.Read(t, testdata(t, "coast", "coast.tacozip"))
 	path := filepath.Join(dir, "TACOLLECTION.json")
 	for name, b := range map[string][]byte{
 		path:                               []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`),
 		filepath.Join(dir, "part.tacozip"): zip,
 	} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, b)
 	}
 	want := chaski(t.Context(), "stats", "--field", "image=s2/img.tif", filepath.Join(dir, "part.tacozip"))
 	if got := chaski(t.Context(), "stats", "--field", "image=s2/img.tif", path); got.code != 0 || got.out != want.out {

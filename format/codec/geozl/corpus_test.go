@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // image is one file of the corpus: a raster cut into frames.
@@ -84,10 +84,7 @@ func TestCorpus(t *testing.T) {
 		}
 		images++
 		t.Run(filepath.Base(im.Path), func(t *testing.T) {
-			file, err := os.ReadFile(filepath.Join(root, im.Path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := testfile.Read(t, filepath.Join(root, im.Path))
 			got := assemble(t, d, file, parse(t, im.Blob))
 			if sum := sha256.Sum256(got); hex.EncodeToString(sum[:]) != im.SHA256 {
 				t.Error("wrong samples")
@@ -134,10 +131,7 @@ func assemble(t *testing.T, d *openzl.Decoder, file []byte, l layout) []byte {
 // own returns the module's own frames and the digests of their contents, by name.
 func own(t testing.TB) map[string][2][]byte {
 	t.Helper()
-	list, err := os.ReadFile(filepath.Join("testdata", "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testfile.Read(t, filepath.Join("testdata", "SHA256SUMS"))
 	frames := map[string][2][]byte{}
 	for line := range strings.Lines(string(list)) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -145,10 +139,7 @@ func own(t testing.TB) map[string][2][]byte {
 		if !ok || err != nil {
 			t.Fatalf("line %q", line)
 		}
-		frame, err := os.ReadFile(filepath.Join("testdata", strings.TrimSuffix(name, ".raw")+".zl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		frame := testfile.Read(t, filepath.Join("testdata", strings.TrimSuffix(name, ".raw")+".zl"))
 		frames[name] = [2][]byte{frame, want}
 	}
 	return frames

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestOriginal: frames that the original library writes now, and frames with random streams and
@@ -43,10 +44,7 @@ func TestOriginal(t *testing.T) {
 	d := openzl.NewDecoder(openzl.Options{Custom: Codecs()})
 	read, refused := 0, 0
 	for _, f := range files {
-		frame, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		frame := testfile.Read(t, f)
 		want, missing := os.ReadFile(strings.TrimSuffix(f, ".zl") + ".raw")
 		outs, err := d.Decode(frame)
 		name := filepath.Base(f)

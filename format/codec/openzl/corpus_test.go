@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	corpora "github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // corpusEntry holds the fields of a line of the corpus manifest that the tests use.
@@ -61,10 +61,7 @@ func own(t testing.TB) (string, []corpusEntry) {
 
 func read(t testing.TB, elem ...string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(elem...))
 	return b
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // testNode is a node of a hand-made graph.
@@ -408,10 +409,7 @@ func TestChecksumsMayBeSkipped(t *testing.T) {
 		if !e.Checksums.Content && !e.Checksums.Compressed || e.FormatVersion < chunkVersion {
 			continue
 		}
-		frame, err := os.ReadFile(filepath.Join(dir, e.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		frame := testfile.Read(t, filepath.Join(dir, e.Path))
 		want, err := NewDecoder(Options{}).Decode(frame)
 		if err != nil {
 			continue // one that is to be refused anyway
@@ -452,9 +450,7 @@ func askBoth(t *testing.T, want string, frame []byte) {
 		return
 	}
 	p := filepath.Join(t.TempDir(), "frame.zl")
-	if err := os.WriteFile(p, frame, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, p, frame)
 	const script = `
 import sys, openzl.ext as zl
 sys.stdout.buffer.write(zl.DCtx().decompress(open(sys.argv[1], "rb").read())[0].content.as_bytes())`

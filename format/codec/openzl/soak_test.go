@@ -24,6 +24,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/codec/geozl"
 	"github.com/chaski-eo/chaski/format/codec/openzl"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // judge is the original library in a process of its own, because a frame may crash it.
@@ -221,10 +222,7 @@ func TestSoak(t *testing.T) {
 	} {
 		files, _ := filepath.Glob(p)
 		for _, f := range files {
-			b, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, f)
 			// The Python part of geozl lacks some of its codecs.
 			skip := regexp.MustCompile(`^old-|binoffset|intmult|floatquant|floatmult|blocked|planar.zigzag.pivco`)
 			if name := filepath.Base(f); skip.MatchString(name) || !only.MatchString(name) {

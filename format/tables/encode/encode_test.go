@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // memory is an object in memory.
@@ -80,10 +80,7 @@ func TestFilesOfOthersAreTheSameAfterwards(t *testing.T) {
 		t.Fatalf("%v %v", more, err)
 	}
 	for _, name := range append(names, more...) {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, name)
 		want := read(t, b)
 		var out bytes.Buffer
 		if err := encode.Table(t.Context(), &out, want); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // memory is a source.Reader over bytes.
@@ -132,10 +133,7 @@ func arrowFiles(t testing.TB) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, n := range names {
-		b, err := os.ReadFile(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, n)
 		files[filepath.Base(n)] = b
 	}
 	return files

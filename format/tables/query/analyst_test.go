@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/named"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // duckAnswer is DuckDB's answer to a query.
@@ -24,10 +24,7 @@ type duckAnswer struct {
 
 func duckAnswers(t *testing.T) []duckAnswer {
 	t.Helper()
-	b, err := os.ReadFile("testdata/analyst/answers.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "testdata/analyst/answers.jsonl")
 	var out []duckAnswer
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	lines.Buffer(nil, len(b))
@@ -45,10 +42,7 @@ func duckAnswers(t *testing.T) []duckAnswer {
 
 func parquetTable(t *testing.T, path string) *tables.Table {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	tab, err := tables.Read(t.Context(), &corpus.Mem{B: b}, 0, int64(len(b)), tables.Options{})
 	if err != nil {
 		t.Fatal(err)

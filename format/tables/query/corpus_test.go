@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/named"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // levels reads the tables of a container in a ZIP or a directory: data, level1, … and l0, l1, …
@@ -30,10 +31,7 @@ func levels(t testing.TB, path string) map[string]*tables.Table {
 		for _, dir := range []string{"METADATA", "."} {
 			names, _ := filepath.Glob(filepath.Join(path, dir, "level*.parquet"))
 			for _, n := range names {
-				b, err := os.ReadFile(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := testfile.Read(t, n)
 				files[filepath.Base(n)] = b
 			}
 		}
@@ -103,10 +101,7 @@ type answer struct {
 }
 
 func answers(t testing.TB) []answer {
-	b, err := os.ReadFile(filepath.Join(corpus.Dir(t), "containers", "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Dir(t), "containers", "manifest.jsonl"))
 	var out []answer
 	for line := range bytes.Lines(b) {
 		var a answer

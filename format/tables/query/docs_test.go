@@ -4,15 +4,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestFunctionsAreDocumented promises that docs/sql.md lists all functions. CHASKI_UPDATE_DOCS=1 writes the list.
 func TestFunctionsAreDocumented(t *testing.T) {
 	const path = "../../../docs/sql.md"
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	text := string(b)
 	from, to := strings.Index(text, "<!-- functions:"), strings.Index(text, "<!-- end of functions -->")
 	if from < 0 || to < 0 {
@@ -21,9 +20,7 @@ func TestFunctionsAreDocumented(t *testing.T) {
 	from += strings.Index(text[from:], "\n") + 1
 	want := functionTables()
 	if os.Getenv("CHASKI_UPDATE_DOCS") != "" {
-		if err := os.WriteFile(path, []byte(text[:from]+want+text[to:]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, []byte(text[:from]+want+text[to:]))
 		return
 	}
 	if text[from:to] != want {

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/named"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestAgainstDuckDB compares random queries with DuckDB: the same columns and rows, or an error where DuckDB has one.
@@ -33,10 +34,7 @@ func TestAgainstDuckDB(t *testing.T) {
 		fmt.Sprint(seed)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, file)
 	tab, err := tables.Read(t.Context(), &corpus.Mem{B: b}, 0, int64(len(b)), tables.Options{})
 	if err != nil {
 		t.Fatal(err)

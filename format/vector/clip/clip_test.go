@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 const w, h = 20.0, 12.0
@@ -301,9 +303,7 @@ func TestPolygonLikeShapely(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := t.TempDir() + "/polygons.json"
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, text)
 	out, err := exec.Command(python, "-c", `
 import json, sys
 import shapely

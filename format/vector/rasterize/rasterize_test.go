@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // drawn is a shape, and the pixels that rasterio covers.
@@ -95,10 +97,7 @@ func compare(t *testing.T, data []byte, least, spare int) {
 
 // TestShapes: random shapes cover the pixels that they cover in rasterio.features.rasterize.
 func TestShapes(t *testing.T) {
-	b, err := os.ReadFile("testdata/shapes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "testdata/shapes.json")
 	compare(t, b, 100, 0)
 }
 

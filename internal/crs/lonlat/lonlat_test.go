@@ -4,17 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestAtVectors: results equal Python's to the bit, and PROJ's to about a millimetre.
 func TestAtVectors(t *testing.T) {
-	b, err := os.ReadFile("../../../testdata/lonlat.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, "../../../testdata/lonlat.json")
 	var all [][7]any
 	if err := json.Unmarshal(b, &all); err != nil || len(all) < 50 {
 		t.Fatal(len(all), err)

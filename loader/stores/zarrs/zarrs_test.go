@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/stores/zarrs"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/zarr"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // array is an array of bytes in one chunk a position of the leading dimensions.
@@ -36,9 +37,7 @@ func write(t *testing.T, dir string, arrays []array, attrs map[string]string) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, content)
 	}
 	for path, text := range attrs {
 		put(filepath.Join(dir, path, "zarr.json"),
@@ -103,9 +102,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	odd := `{"zarr_format":3,"node_type":"array","shape":[2],"data_type":"uint3"}`
-	if err := os.WriteFile(filepath.Join(dir, "odd", "zarr.json"), []byte(odd), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "odd", "zarr.json"), []byte(odd))
 	info, err := zarrs.Of(zarr.Kind).Describe(t.Context(), dir, resources.Options{})
 	if err != nil || info.Kind != "zarr" || info.Format != 3 || !info.Group || len(info.Arrays) != 3 {
 		t.Fatalf("%+v, %v", info, err)

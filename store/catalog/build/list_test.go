@@ -8,25 +8,21 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestListing: a list has the files in their order, its hash changes with their names and sizes, and parts of any sizes
 // make the bytes that Write makes in one go.
 func TestListing(t *testing.T) {
 	dir := t.TempDir()
-	tile, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "raster", "tog", "tog-1x1.tif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tile := testfile.Read(t, filepath.Join("..", "..", "..", "testdata", "raster", "tog", "tog-1x1.tif"))
 	names := []string{"a.tif", "b/c.tif", "b/d.tif", "e.tif", "f.tif"}
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, tile, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, tile)
 	}
 	o := build.Options{Base: dir}
 	var whole bytes.Buffer
@@ -77,9 +73,7 @@ func TestListing(t *testing.T) {
 	if same := list().Hash(); same != before {
 		t.Error("the same files have another hash")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "e.tif"), append(tile, 0), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "e.tif"), append(tile, 0))
 	larger := list().Hash()
 	if err := os.Rename(filepath.Join(dir, "f.tif"), filepath.Join(dir, "g.tif")); err != nil {
 		t.Fatal(err)

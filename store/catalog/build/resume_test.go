@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // opened is an opener that records what is opened.
@@ -171,10 +172,7 @@ func TestResumeOfNoCatalog(t *testing.T) {
 	dir := folder.Of(t, "a.tif", "text.parquet=PAR1 and no more PAR1")
 	good := filepath.Join(dir, "good.parquet")
 	again(t, dir, good, build.Options{})
-	b, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, good)
 	for name, content := range map[string]string{
 		"cut.parquet": string(b[:len(b)/2]), "version.parquet": strings.ReplaceAll(string(b),
 			layout.VersionKey, "chaski:catalof"),

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestShapesOfGDAL promises the bands, rows, columns, dtype and mask that GDAL sees. Package loader/pixels compares
@@ -50,9 +51,7 @@ func TestChains(t *testing.T) {
 	dir := t.TempDir()
 	at := func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.vrt", i)) }
 	write := func(i int, source string) {
-		if err := os.WriteFile(at(i), fmt.Appendf(nil, text, source), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, at(i), fmt.Appendf(nil, text, source))
 	}
 	for i := range 20 {
 		write(i, fmt.Sprintf("%d.vrt", i+1))
@@ -77,9 +76,7 @@ func TestChains(t *testing.T) {
 func TestSourceOfAServer(t *testing.T) {
 	dir := t.TempDir()
 	local := filepath.Join(dir, "x.vrt")
-	if err := os.WriteFile(local, fmt.Appendf(nil, text, local), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, local, fmt.Appendf(nil, text, local))
 	a, _, err := catalog.OpenAsset(t.Context(), new(openers.Files), local, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -197,10 +198,7 @@ func (m *maker) compare(t testing.TB, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.ReadFile(e.URI)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, e.URI)
 		if e.Offset != taco.Whole {
 			b = b[e.Offset : e.Offset+e.Size]
 		}
@@ -336,10 +334,7 @@ func TestTheHeaderOfAZIP(t *testing.T) {
 	if _, err := build.Create(t.Context(), small(5), path, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, path)
 	if string(b[30:41]) != "TACO_HEADER" || b[41] != 3 || !bytes.Equal(b[42:45], []byte{0, 0, 0}) {
 		t.Fatalf("it begins with %q", b[:45])
 	}
@@ -360,9 +355,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	set := &build.Taco{Collection: collection(), Samples: &build.Tortilla{}}
 	for i := range 200 {
 		name := filepath.Join(dir, fmt.Sprint("f", i))
-		if err := os.WriteFile(name, bytes.Repeat([]byte{byte(i)}, i), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, bytes.Repeat([]byte{byte(i)}, i))
 		set.Samples.Samples = append(set.Samples.Samples, build.Sample{ID: fmt.Sprint("s", 500-i),
 			Children: &build.Tortilla{Samples: []build.Sample{{ID: "x", File: name}}}})
 	}
@@ -372,10 +365,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 		if _, err := build.Create(t.Context(), set, path, build.Options{Workers: workers}); err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, path)
 		if first == nil {
 			first = b
 		} else if !bytes.Equal(b, first) {
@@ -466,9 +456,7 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		if name == "a.tacozip" {
-			if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, []byte("old"))
 		}
 		set := small(1)
 		set.Samples.Samples[1].Children.Samples[0] = build.Sample{ID: "x", File: filepath.Join(dir, "missing.tif")}
@@ -558,9 +546,7 @@ func TestLargeFilesAreCopiedInPieces(t *testing.T) {
 	dir := t.TempDir()
 	big := bytes.Repeat([]byte("0123456789abcdef"), 5<<16) // 5 MiB, more than 4
 	name := filepath.Join(dir, "big")
-	if err := os.WriteFile(name, big, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, big)
 	for _, out := range []string{"a.tacozip", "a"} {
 		set := small(1)
 		for i := range set.Samples.Samples {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // indexNames are the indexes that Consolidate writes.
@@ -80,14 +81,9 @@ func TestIndexesHaveWhatTheirZIPsHave(t *testing.T) {
 		want := map[string]string{}
 		var paths []string
 		for i, name := range append(zips, zips...) { // the same twice: rows of level 0 are counted in each
-			b, err := os.ReadFile("../../../testdata/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, "../../../testdata/"+name)
 			file := string(rune('b'-i)) + ".tacozip"
-			if err := os.WriteFile(filepath.Join(dir, file), b, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, file), b)
 			paths = append(paths, filepath.Join(dir, file))
 			z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 			if err != nil {

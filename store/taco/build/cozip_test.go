@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // newest is the description of a dataset with what TACO 3 wants, and no more.
@@ -181,10 +182,7 @@ func TestTheIndexOfACozip(t *testing.T) {
 			build.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testfile.Read(t, path)
 		padded := checkCozip(t, b)
 		if size := len(b); padded != (n == 1) || size < 32819 || padded && size != 32819 {
 			t.Errorf("%d samples: got %d bytes, with padding %v", n, size, padded)
@@ -319,15 +317,10 @@ func contract(t *testing.T, path string) string {
 func exchange(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "COLLECTION.json")
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testfile.Read(t, path)
 	place := bytes.LastIndex(doc, []byte(`"children/seq"`))
 	exchanged := strings.NewReplacer("my:q", "my:r", "my:r", "my:q").Replace(string(doc[place:]))
-	if err := os.WriteFile(path, append(doc[:place:place], exchanged...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, append(doc[:place:place], exchanged...))
 	path = filepath.Join(dir, "METADATA", "children__seq.parquet")
 	r, err := (&openers.Files{}).Open(t.Context(), path)
 	if err != nil {
@@ -352,9 +345,7 @@ func exchange(t *testing.T, dir string) {
 	if err := enc.Write(t.Context(), &b, table); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.Bytes())
 }
 
 // TestCopiesKeepTheContract promises that copies and subsets of a TACO 3 declare their columns as the source does, in

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // counter counts how often each file is opened.
@@ -71,9 +72,7 @@ func inspectable(t *testing.T) (*build.Taco, map[string]int64) {
 		sample := build.Sample{ID: id, Bytes: b}
 		if !inMemory {
 			sample = build.Sample{ID: id, File: filepath.Join(dir, id)}
-			if err := os.WriteFile(sample.File, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, sample.File, b)
 		}
 		s.Samples = append(s.Samples, sample)
 		for _, v := range b {
@@ -106,10 +105,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 			}
 		}
 		if form.Form == build.ZIP {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, path)
 			if first == nil {
 				first = b
 			} else if !bytes.Equal(first, b) {

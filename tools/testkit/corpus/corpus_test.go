@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestRows: a manifest is a value a line, and the files of the module's own one are there.
 func TestRows(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "manifest.jsonl"), []byte("{\"n\":1}\n{\"n\":2}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "manifest.jsonl"), []byte("{\"n\":1}\n{\"n\":2}\n"))
 	rows := Rows[struct{ N int }](t, dir)
 	if len(rows) != 2 || rows[0].N != 1 || rows[1].N != 2 {
 		t.Errorf("%+v", rows)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestReport: an error becomes one line and an exit code: 1 about an input, with its kind, 2 about the command line,
@@ -66,9 +67,7 @@ func TestNotAnInput(t *testing.T) {
 	dir := t.TempDir()
 	in, link, beside := filepath.Join(dir, "in.json"), filepath.Join(dir, "link"), filepath.Join(dir, "b.tif")
 	for _, name := range []string{in, beside} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, nil)
 	}
 	if err := os.Symlink(in, link); err != nil {
 		t.Fatal(err)

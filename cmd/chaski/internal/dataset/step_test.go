@@ -2,13 +2,13 @@ package dataset
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestStepAt: flags and states name the step that comes next, or one before it, in whatever epoch that is; steps that
@@ -26,9 +26,7 @@ func TestStepAt(t *testing.T) {
 	text := fmt.Sprintf(`{"version":%d,"spec":%q,"seed":%d,"epoch":%d,"samples":%d}`, state.Version, state.Spec,
 		state.Seed, state.Epoch, state.Samples)
 	file := filepath.Join(t.TempDir(), "state.json")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, []byte(text))
 	for _, c := range []struct {
 		args  []string
 		epoch uint64

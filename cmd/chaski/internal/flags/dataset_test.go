@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestNormalization: the numbers of a normalisation are given as JSON, or in every form of the file of statistics.
@@ -37,9 +37,7 @@ func TestNormalization(t *testing.T) {
 		f.AddArithmetic(fl)
 		args := []string{"--normalize", c.normalize}
 		if c.stats != "" {
-			if err := os.WriteFile(file, []byte(c.stats), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, []byte(c.stats))
 			args = append(args, "--stats", file)
 		}
 		if err := fl.Parse(args); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // given returns the flags of a command line with an output.
@@ -143,10 +144,7 @@ func TestDamagedPart(t *testing.T) {
 	w := Work{Output: filepath.Join(t.TempDir(), "out"), Settings: "a", Inputs: "b", Items: 3}
 	shard(t, w, 0, 1)
 	name := w.Output + ".part-0-of-1"
-	good, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := testfile.Read(t, name)
 	var wrong [][]byte
 	for i := range good {
 		changed := slices.Clone(good)
@@ -154,17 +152,13 @@ func TestDamagedPart(t *testing.T) {
 		wrong = append(wrong, changed, good[:i])
 	}
 	for i, b := range wrong {
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, b)
 		all, err := merge(t, w, 1)
 		if same := err == nil && all == "0\n1\n2\n" && len(b) == len(good); !same && fault.KindOf(err) == 0 {
 			t.Fatalf("%d: %q, %v", i, all, err)
 		}
 	}
-	if err := os.WriteFile(name, good[:len(good)-1], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, good[:len(good)-1])
 	if !shard(t, w, 0, 1) {
 		t.Error("a damaged part was kept")
 	}
@@ -224,9 +218,7 @@ func FuzzPart(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		name := filepath.Join(t.TempDir(), "part")
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, b)
 		file, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)

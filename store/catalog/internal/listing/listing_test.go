@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestFilesBeside: a listing has the files beside rasters by the directory as the paths of the rasters begin, whatever
@@ -22,9 +23,7 @@ func TestFilesBeside(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, nil)
 	}
 	t.Chdir(dir)
 	for _, src := range []string{dir, ".", "**/*.tif", dir + "/**/*.tif", "./**"} {

@@ -1,7 +1,6 @@
 package sidecar_test
 
 import (
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // beside is the folder of files that GDAL reads beside rasters.
@@ -17,10 +17,7 @@ const beside = "../../../../testdata/beside"
 
 func read(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(beside, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(beside, name))
 	return b
 }
 

@@ -3,7 +3,6 @@ package taco2
 import (
 	"archive/zip"
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 func parquetOf[T any](t *testing.T, rows ...T) []byte {
@@ -109,10 +109,7 @@ func TestColumnsOfFolders(t *testing.T) {
 // TestSums: no byte of a ZIP's samples and tables can change unnoticed; a CRC-32 that one of the ZIP's two
 // places has wrong, or not at all, does not make right bytes wrong.
 func TestSums(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testfile.Read(t, filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip"))
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestHeader: what a header may say.
@@ -456,10 +457,7 @@ func seeds(t testing.TB) map[string][]byte {
 				t.Fatal(err)
 			}
 			for _, name := range names {
-				b, err := os.ReadFile(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := testfile.Read(t, name)
 				files[dir+"/"+filepath.Base(name)] = b
 			}
 		}
@@ -473,10 +471,7 @@ func seeds(t testing.TB) map[string][]byte {
 			if st, err := os.Stat(name); err != nil || ext != ".taco" && ext != ".tortilla" || st.Size() > 100000 {
 				continue
 			}
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testfile.Read(t, name)
 			files[c.Path[0]] = b
 		}
 	}
