@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,9 +32,6 @@ func writePlaced(t *testing.T, path string, epsg int, x, y, size float64) {
 	}
 	var b bytes.Buffer
 	if err := tog.Write(&b, make([]byte, n*n), o); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	testfile.Write(t, path, b.Bytes())

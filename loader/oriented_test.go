@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,9 +231,6 @@ func writeLAEA(t *testing.T, path string, lat, lon float64) {
 		GeoDoubles: []float64{lon, lat}}}
 	var b bytes.Buffer
 	if err := tog.Write(&b, make([]byte, n*n), o); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	testfile.Write(t, path, b.Bytes())

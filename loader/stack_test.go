@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -43,9 +42,6 @@ func (s scene) write(t *testing.T, path string) {
 		data.Write(binary.LittleEndian.AppendUint16(nil, v))
 	}
 	if err := tog.Write(&b, data.Bytes(), o); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	testfile.Write(t, path, b.Bytes())

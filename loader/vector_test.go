@@ -33,9 +33,6 @@ func writeRaster(t *testing.T, path string, pixels []byte, n, epsg int, transfor
 	if err := tog.Write(&b, pixels, o); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
 	testfile.Write(t, path, b.Bytes())
 }
 

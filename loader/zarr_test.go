@@ -39,9 +39,6 @@ func zarrMeta(dims string, shape ...int) string {
 // writeFile writes a file below a directory.
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	testfile.Write(t, path, []byte(text))
 }
 

@@ -46,9 +46,6 @@ var paths = map[string]*store.Kind{
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	testfile.Write(t, name, []byte(text))
 }
 

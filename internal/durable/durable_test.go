@@ -256,9 +256,6 @@ func TestLeftoversAreRemovedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".dead.chaski-0123456789abcdef.tmp", ".live.chaski-1123456789abcdef.tmp"} {
 		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, ".folder"+name, "below")} {
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
 			testfile.Write(t, path, []byte("x"))
 		}
 	}

@@ -182,9 +182,6 @@ func TestDescribeStaysBelowTheRoots(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	for _, dir := range []string{root, other} {
 		named := filepath.Join(dir, "a"+source.Separator+"b") // a directory, not a path into a container
-		if err := os.Mkdir(named, 0o700); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, filepath.Join(named, "c.csv"), []byte("a\n1\n"))
 	}
 	o := loader.Options{Roots: []string{root}}

@@ -31,9 +31,6 @@ func TestZarrStore(t *testing.T) {
 		"s.zarr/text/zarr.json": strings.Replace(array3, `"uint8"`, `"string"`, 1),
 	} {
 		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, p, []byte(text))
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "s.zarr")} { // found below a directory, or named

@@ -31,9 +31,6 @@ func rootsTree(t testing.TB) string {
 	for name, text := range map[string]string{"a/in": "a", "a/sub/in": "s", "b/in": "b", "out/secret": "secret",
 		"ab/in": "secret"} {
 		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, p, []byte(text))
 	}
 	for name, to := range map[string]string{

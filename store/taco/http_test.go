@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -44,9 +43,6 @@ func TestFolderOverHTTP(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, b []byte) {
 		path := filepath.Join(dir, "set", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, path, b)
 	}
 	rows := make([]row, 0, len(ids))

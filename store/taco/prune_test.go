@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -184,9 +183,6 @@ func randomCollection(t *testing.T, rng *rand.Rand) (path string, centres [][2]f
 	dir := t.TempDir()
 	write := func(name string, b []byte) {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, path, b)
 	}
 	middles, sides := rng.IntN(2) == 0, rng.IntN(2) == 0

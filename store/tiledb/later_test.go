@@ -38,9 +38,6 @@ func TestUncommittedDoesNotCount(t *testing.T) {
 		}
 		for _, name := range c.files {
 			file := filepath.Join(dir, filepath.FromSlash(name))
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
 			testfile.Write(t, file, make([]byte, 400))
 		}
 		var files Files

@@ -3,7 +3,6 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -24,9 +23,6 @@ const plainArray = `{"zarr_format":3,"node_type":"array","shape":[4,4],"data_typ
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
 	p := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	testfile.Write(t, p, []byte(text))
 }
 

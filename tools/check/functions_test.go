@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,9 +23,6 @@ func TestFunctions(t *testing.T) {
 		head := ""
 		if strings.HasPrefix(text, "//") {
 			head, text, _ = strings.Cut(text, "\n")
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
 		}
 		testfile.Write(t, file, []byte(head+"\npackage p\n"+text))
 	}

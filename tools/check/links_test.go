@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,9 +18,6 @@ func TestLinks(t *testing.T) {
 		"sub/d.md": "[x](../a.md) [x](a.md)\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, path, []byte(text))
 	}
 	t.Chdir(dir)

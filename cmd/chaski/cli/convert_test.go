@@ -333,9 +333,6 @@ func TestGDALReadsWhatIsConverted(t *testing.T) {
 
 func write(t *testing.T, path string, b []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
 	testfile.Write(t, path, b)
 }
 

@@ -535,9 +535,6 @@ func workplace(t *testing.T) string {
 			"fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),
 	} {
 		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, p, b)
 	}
 	for name, array := range map[string]string{

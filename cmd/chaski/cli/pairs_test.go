@@ -26,9 +26,6 @@ func coastPairs(t *testing.T) string {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, name+".tif")
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, path, b.Bytes())
 	}
 	geo := func(epsg int, x, y, size float64) (o tog.Options) {

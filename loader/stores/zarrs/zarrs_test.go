@@ -34,9 +34,6 @@ type array struct {
 func write(t *testing.T, dir string, arrays []array, attrs map[string]string) {
 	t.Helper()
 	put := func(name string, content []byte) {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, name, content)
 	}
 	for path, text := range attrs {

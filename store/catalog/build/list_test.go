@@ -19,9 +19,6 @@ func TestListing(t *testing.T) {
 	names := []string{"a.tif", "b/c.tif", "b/d.tif", "e.tif", "f.tif"}
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, path, tile)
 	}
 	o := build.Options{Base: dir}

@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,9 +19,6 @@ func TestFilesBeside(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.tif", "a.tfw", "sub/b.tif", "sub/b.tif.msk", "sub/c.txt"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, path, nil)
 	}
 	t.Chdir(dir)
