@@ -49,7 +49,8 @@ def test_every_way_in(shards, binary) -> None:
     assert firsts("1.tar/*.npy") == firsts(shards / "1.tar/**/*.npy") == every[3:]
     assert firsts("1.tar") == firsts("/vsitar/1.tar") == every[3:]
     table = [{"path": f"{k // 3}.tar/{k}.npy"} for k in (4, 1)]
-    assert firsts(table, fields={"image": Field(column="path", kind="raster")}) == [4, 1]
+    table.append({"path": f"file://{shards}/1.tar/5.npy"})
+    assert firsts(table, fields={"image": Field(column="path", kind="raster")}) == [4, 1, 5]
     assert chaski.read("/vsitar/0.tar/2.npy")[0, 0, 0] == 2
 
 

@@ -182,7 +182,7 @@ func (a *zipDirectory) find(ctx context.Context, r source.Reader,
 	}
 	part := fmt.Sprintf("member %q", name)
 	if name == "" {
-		part = "ZIP"
+		part = "archive"
 	}
 	cannot := func(kind fault.Kind, why string, args ...any) (*zipMember, int64, error) {
 		return nil, 0, fault.New(kind, part, fault.NoOffset, why, args...)

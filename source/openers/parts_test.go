@@ -161,7 +161,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	_, err := contents(mux, "/vsizip/"+dir+"/o.zip")
-	if err == nil || !strings.Contains(err.Error(), ": ZIP: it has 4") {
+	if err == nil || !strings.Contains(err.Error(), ": archive: it has 4") {
 		t.Errorf("a ZIP of several members: %v", err)
 	}
 	var names []string

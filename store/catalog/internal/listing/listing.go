@@ -482,7 +482,7 @@ func Resolve(base, name string) string {
 func resolve(base, uri string) string {
 	switch s := source.Scheme(uri); {
 	case s == "file":
-		return source.LocalPath(uri)
+		return source.InTar(source.LocalPath(uri))
 	case s != "" || filepath.IsAbs(uri):
 		return source.InTar(uri)
 	case source.Scheme(base) != "":
