@@ -409,35 +409,6 @@ func float64s(s []spec.Float) []float64 {
 	return out
 }
 
-// SaidOf returns the nodata values that a field gives for each of n bands of a file; names are the names of the first
-// ones. It is nil if it gives none. In a stack the bands come behind others. Bands that the field leaves out have
-// no value.
-func SaidOf(f *spec.Field, behind, n int, names []string) (out [][]float64, err error) {
-	if f.NoData == nil {
-		return nil, nil
-	}
-	for b := range n {
-		at := behind + b
-		switch {
-		case len(f.NoData) == 1:
-			at = 0
-		case f.Bands != nil:
-			at = slices.Index(f.Bands, at)
-		case f.BandNames != nil && b < len(names):
-			at = slices.Index(f.BandNames, names[b])
-		case f.BandNames != nil:
-			at = -1
-		case at >= len(f.NoData):
-			return nil, fmt.Errorf("nodata has %d lists for more bands", len(f.NoData))
-		}
-		out = append(out, nil)
-		if at >= 0 && at < len(f.NoData) {
-			out[b] = float64s(f.NoData[at])
-		}
-	}
-	return out, nil
-}
-
 // FillsFloats reports whether nodata becomes 0 only because the tensor is of floats: the spec asks for a
 // float dtype and has neither Fill nor Normalize. Earlier versions kept nodata there, so the spec hash
 // includes it: see setHash.

@@ -198,7 +198,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*moments.Field,
 			if names == nil && part < len(given.Columns) && field.Bands() == 1 {
 				names = []string{given.Columns[part]}
 			}
-			missing, err := pixels.SaidOf(given, before, field.Bands(), match.names)
+			missing, err := saidOf(given, before, field.Bands(), match.names)
 			if err != nil {
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
@@ -490,4 +490,36 @@ func (p *pass) places(ctx context.Context, d *described, a catalog.Asset) ([]int
 		}
 	}
 	return places, nil
+}
+
+// saidOf returns the nodata values that a field gives for each of n bands of a file; names are the names of the first
+// ones. It is nil if it gives none. In a stack the bands come behind others. Bands that the field leaves out have
+// no value.
+func saidOf(f *spec.Field, behind, n int, names []string) (out [][]float64, err error) {
+	if f.NoData == nil {
+		return nil, nil
+	}
+	for b := range n {
+		at := behind + b
+		switch {
+		case len(f.NoData) == 1:
+			at = 0
+		case f.Bands != nil:
+			at = slices.Index(f.Bands, at)
+		case f.BandNames != nil && b < len(names):
+			at = slices.Index(f.BandNames, names[b])
+		case f.BandNames != nil:
+			at = -1
+		case at >= len(f.NoData):
+			return nil, fmt.Errorf("nodata has %d lists for more bands", len(f.NoData))
+		}
+		out = append(out, nil)
+		if at >= 0 && at < len(f.NoData) {
+			out[b] = make([]float64, len(f.NoData[at]))
+			for i, v := range f.NoData[at] {
+				out[b][i] = float64(v)
+			}
+		}
+	}
+	return out, nil
 }

@@ -1,4 +1,4 @@
-package pixels
+package survey
 
 import (
 	"reflect"
@@ -27,12 +27,12 @@ func TestSaidOf(t *testing.T) {
 			[]string{"a", "b"}, [][]float64{{2, 3}, {1}, nil}},
 		"too few lists": {spec.Field{NoData: lists, Bands: []int{2, 0, 1}}, 0, nil, [][]float64{{2, 3}, nil, {1}}},
 	} {
-		got, err := SaidOf(&c.field, c.behind, 3, c.names)
+		got, err := saidOf(&c.field, c.behind, 3, c.names)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
 		}
 	}
-	if _, err := SaidOf(&spec.Field{NoData: lists}, 0, 3, nil); err == nil {
+	if _, err := saidOf(&spec.Field{NoData: lists}, 0, 3, nil); err == nil {
 		t.Error("two lists for three bands are no error")
 	}
 }
