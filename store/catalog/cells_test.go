@@ -257,12 +257,17 @@ func (l named) List(_ context.Context, _ string, each func(source.Entry) error) 
 
 // TestObjectsThatAreNotBelowTheirFolder: a key such as "data//etc/a.tif" must not stand for a local file.
 func TestObjectsThatAreNotBelowTheirFolder(t *testing.T) {
-	for _, path := range []string{"/etc/a.tif", "../a.tif", "http://host/a.tif"} {
+	for _, path := range []string{"/etc/a.tif", "http://host/a.tif", "/etc/a.parquet"} {
 		_, err := catalog.Open(t.Context(), "s3://bucket/data", []catalog.Source{{Field: "image"}},
 			catalog.Options{Opener: named{path: path}})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "no path below") {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	_, err := catalog.Open(t.Context(), "s3://bucket/data", []catalog.Source{{Field: "image"}},
+		catalog.Options{Opener: named{path: "/etc/readme.md"}}) // which does not count
+	if fault.KindOf(err) != fault.NotFound {
+		t.Error(err)
 	}
 }
 

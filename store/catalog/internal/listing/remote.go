@@ -66,10 +66,6 @@ func (l *Listing) objects(ctx context.Context, o source.Opener, folder, prefix s
 	}
 	stores := map[string]bool{} // of which an object was seen
 	return openers.List(ctx, o, folder, func(e source.Entry) error {
-		if Outside(e.Path) {
-			return fault.New(fault.Unsupported, "listing", fault.NoOffset, "%q is no path below %q: rename it", e.Path,
-				folder)
-		}
 		path := prefix + e.Path
 		if store := storeOf(e.Path); store != "" && l.files&AllFiles == 0 && matches(prefix+store) {
 			if stores[store] {
@@ -83,7 +79,13 @@ func (l *Listing) objects(ctx context.Context, o source.Opener, folder, prefix s
 			return nil
 		}
 		l.seeBeside(folder+"/"+e.Path, e.Path[strings.LastIndexByte(e.Path, '/')+1:])
-		if !matches(path) || !l.counts(path) {
+		tables := len(l.Shards) + len(l.Metadata)
+		keep := matches(path) && l.counts(path)
+		if Outside(path) && (keep || len(l.Shards)+len(l.Metadata) > tables) {
+			return fault.New(fault.Unsupported, "listing", fault.NoOffset, "%q is no path below %q: rename it", path,
+				folder)
+		}
+		if !keep {
 			return nil
 		}
 		l.Paths, l.Sizes = append(l.Paths, path), append(l.Sizes, e.Size)
