@@ -65,6 +65,21 @@ def test_boxes_beside(shards, binary) -> None:
     assert np.concatenate(batch["y_values"].rows()).tolist() == [1, 2] * 3
 
 
+def test_tars_that_no_pattern_names_are_not_read(shards, binary) -> None:
+    for folder in (shards / "more", shards / "sub"):
+        folder.mkdir()
+    (shards / "more" / "damaged.tar").write_bytes(b"x" * 2000)
+    (shards / "8-damaged.tar").write_bytes(b"x" * 2000)
+    np.save("sub/1.npy", np.full((2, 16, 16), 9, "u2"))
+    for pattern in ("1.tar/{id}.npy", "{shard}.tar/{id}.npy"):
+        if pattern == "{shard}.tar/{id}.npy":
+            (shards / "8-damaged.tar").unlink()
+        assert firsts(".", fields={"image": pattern})[-3:] == [3, 4, 5]
+    assert firsts("sub", fields={"image": "../1.tar/{id}.npy"}) == [3, 4, 5]
+    with pytest.raises(chaski.CorruptError):
+        firsts(".", fields={"image": "more/{shard}.tar/{id}.npy"})
+
+
 def test_tars_without_a_pattern_are_named(shards, binary) -> None:
     with pytest.raises(chaski.UnsupportedError, match=r'patterns, as in "0.tar/\{id\}.tif"'):
         chaski.load(".", batch_size=1)

@@ -259,11 +259,11 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 			}
 		}
 	}
-	wanted := listing.Rasters
+	wanted, patterns := listing.Rasters, []string(nil)
 	for _, s := range fields {
-		wanted |= filesOf(s.Pattern)
+		wanted, patterns = wanted|filesOf(s.Pattern), append(patterns, s.Pattern)
 	}
-	files, err := listing.List(ctx, src, t.roots, t.opener, wanted)
+	files, err := listing.List(ctx, src, t.roots, t.opener, wanted, patterns...)
 	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
 	}

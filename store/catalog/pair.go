@@ -398,7 +398,8 @@ func (t *Table) withOutside(ctx context.Context, l *listing.Listing, fields []So
 			continue
 		}
 		added[folder] = true
-		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, filesOf(*pattern))
+		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, filesOf(*pattern),
+			strings.TrimPrefix(*pattern, folder))
 		if err != nil {
 			return nil, nil, inPart(err, fmt.Sprintf("field %q", fields[i].Field))
 		}
@@ -435,7 +436,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 		pattern = patterns[0]
 	}
 	found, err := listing.List(ctx, listing.Resolve(base, folder), t.roots, t.opener,
-		listing.AllFiles|filesOf(text)&listing.Members)
+		listing.AllFiles|filesOf(text)&listing.Members, strings.TrimPrefix(text, folder))
 	if err != nil {
 		return inPart(err, fmt.Sprintf("field %q", s.Field))
 	}

@@ -45,6 +45,7 @@ type Listing struct {
 
 	unread          string // a file of rasters that are not read, or ""
 	files           Files
+	tars            []*Pattern    // of the tars of a directory that are read, nil: all
 	skippedPictures int           // pictures that were left out
 	stores          int           // stores that were left out
 	budgetPaths     int           // paths that are charged to the budget
@@ -84,14 +85,17 @@ func FilesOf(path string) Files {
 }
 
 // List lists the files that count of a directory, a glob or one file. Pictures and stores count, too, where the glob or
-// the file is one by its name, or a directory has nothing else.
-func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files) (*Listing, error) {
+// the file is one by its name, or a directory has nothing else. Of the tars of a directory it reads those whose members
+// patterns name, all without such patterns: each member costs a read.
+func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files, patterns ...string) (
+	*Listing, error) {
 	wanted |= FilesOf(src)
+	patterns = slices.DeleteFunc(patterns, func(p string) bool { return !strings.Contains(p, source.TarEnd+"/") })
 	listings, _ := ctx.Value(sharedKey{}).(*shared)
 	if listings == nil {
-		return list(ctx, src, r, o, wanted)
+		return list(ctx, src, r, o, wanted, patterns...)
 	}
-	key := sharedListing{src, wanted}
+	key := sharedListing{src, wanted, strings.Join(patterns, "\n")}
 	unlock, err := listings.busy.Lock(ctx, key) // the next one most likely asks for the same
 	if err != nil {
 		return nil, err
@@ -100,7 +104,7 @@ func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 	if known, ok := listings.of.Load(key); ok {
 		return known.(*Listing), nil
 	}
-	listing, err := list(ctx, src, r, o, wanted)
+	listing, err := list(ctx, src, r, o, wanted, patterns...)
 	if err == nil {
 		listings.of.Store(key, listing)
 	}
@@ -109,8 +113,9 @@ func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 
 // sharedListing names a listing of an opening.
 type sharedListing struct {
-	src   string
-	files Files
+	src      string
+	files    Files
+	patterns string
 }
 
 type sharedKey struct{}
@@ -147,7 +152,8 @@ func (l *Listing) charge(ctx context.Context, all bool) error {
 	return budget.Grow(ctx, n)
 }
 
-func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files) (*Listing, error) {
+func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files, patterns ...string) (
+	*Listing, error) {
 	if source.IsRemote(src) {
 		return listRemote(ctx, src, r, o, wanted)
 	}
@@ -171,9 +177,10 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src, files: wanted}
+			l.tars = tarsOf(patterns)
 			err = l.walk(ctx, src, r, o, nil)
 			if again := l.instead(); again != Rasters && err == nil {
-				return again.only(list(ctx, src, r, o, again))
+				return again.only(list(ctx, src, r, o, again, patterns...))
 			}
 		}
 	case err == nil && strings.HasSuffix(src, source.TarEnd):
@@ -325,7 +332,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, o sour
 			}
 			return nil
 		}
-		if below && l.files&Members != 0 && strings.HasSuffix(rel, source.TarEnd) {
+		if below && l.files&Members != 0 && strings.HasSuffix(rel, source.TarEnd) && l.reads(rel) {
 			return l.objects(ctx, o, source.TarName(p), rel+"/", pattern)
 		}
 		l.seeBeside(p, d.Name())
@@ -334,6 +341,25 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, o sour
 			return nil
 		}
 		return l.add(p, rel, d, keep, r)
+	})
+}
+
+// tarsOf returns the patterns of the tars of patterns of members.
+func tarsOf(patterns []string) (tars []*Pattern) {
+	for _, pattern := range patterns {
+		tar, _, _ := strings.Cut(pattern, source.TarEnd+"/")
+		if parsed, err := ParsePatterns([]string{tar + source.TarEnd, pattern}); err == nil {
+			tars = append(tars, parsed[0])
+		}
+	}
+	return tars
+}
+
+// reads reports whether members of a tar may match a pattern.
+func (l *Listing) reads(tar string) bool {
+	return l.tars == nil || slices.ContainsFunc(l.tars, func(p *Pattern) bool {
+		_, ok, err := p.Match(tar, nil)
+		return ok || err != nil
 	})
 }
 
