@@ -1,6 +1,7 @@
 package source
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -68,13 +69,23 @@ func TarName(file string) string {
 	return p.Name(file)
 }
 
-// InTar returns the name of a member of a local tar for a path below it, a.tar/b.tif, and other paths as they are.
+// InTar returns the name of a member of a local tar for a path below it, a.tar/b.tif, and other paths as they are, such
+// as those below a directory that is named as a tar.
 func InTar(path string) string {
-	file, member, ok := strings.Cut(filepath.ToSlash(path), TarEnd+"/")
-	if !ok || Scheme(path) != "" {
+	if Scheme(path) != "" {
 		return path
 	}
-	return TarName(file+TarEnd) + "/" + member
+	path = filepath.ToSlash(path)
+	for end := 0; ; {
+		n := strings.Index(path[end:], TarEnd+"/")
+		if n < 0 {
+			return filepath.FromSlash(path)
+		}
+		end += n + len(TarEnd)
+		if st, err := os.Stat(path[:end]); err != nil || !st.IsDir() {
+			return TarName(path[:end]) + path[end:]
+		}
+	}
 }
 
 // A .npz file is a ZIP whose members are arrays. The member of an array has its name and arrayEnd.

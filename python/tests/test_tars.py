@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasters
 
 import chaski
 from chaski import Field, Rows, Vector
@@ -96,6 +97,13 @@ def test_a_directory_may_have_the_name_of_a_tar(tmp_path, binary) -> None:
     np.save(tmp_path / "x.tar/a.npy", np.full((1, 4, 4), 7, "u2"))
     assert firsts(tmp_path, fields={"image": "{folder_}.tar/{id}.npy"}) == [7]
     assert firsts(tmp_path / "x.tar") == [7]
+    # What lies beside a raster counts there as elsewhere.
+    rasters.write(tmp_path / "x.tar/b.tif", np.ones((1, 4, 4), "u1"), crs="EPSG:32633")
+    band = "<PAMRasterBand band='1'><NoDataValue>1</NoDataValue></PAMRasterBand>"
+    (tmp_path / "x.tar/b.tif.aux.xml").write_text(f"<PAMDataset>{band}</PAMDataset>")
+    fields = {"image": Field(pattern="{folder}/{id}.tif", fill=9)}
+    with chaski.load(tmp_path, fields=fields, **NATIVE) as loader:
+        assert [batch["image"].tolist() for batch in loader] == [np.full((1, 1, 4, 4), 9).tolist()]
 
 
 @pytest.mark.parametrize("archive", ["a.tar", "/vsizip/a.zip"])

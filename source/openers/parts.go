@@ -13,17 +13,6 @@ import (
 
 // openPart opens a part of a file, whose file o opens, so the rules of o hold for it.
 func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r source.Reader, err error) {
-	if p.Tar {
-		// A directory may have the name of a tar, too.
-		if st, failed := RootsOf(o).Stat(p.File.Name); failed == nil && st.IsDir() {
-			inside := source.Path{Name: source.Join(p.File.Name, p.Member)}
-			if file, member, found := strings.Cut(p.Member, source.TarEnd+"/"); found { // a tar in it
-				file = source.Join(p.File.Name, file+source.TarEnd)
-				inside.Part = &source.Part{Text: p.Text, File: source.Path{Name: file}, Tar: true, Member: member}
-			}
-			return openPath(ctx, o, inside, k)
-		}
-	}
 	if p.Archive() {
 		r, err = openMember(ctx, o, p, k)
 	} else if r, err = openPath(ctx, o, p.File, source.Known{ETag: k.ETag}); err == nil {
