@@ -133,7 +133,7 @@ def test_npy_of_one_step(tmp_path):
     ("shape", "message"),
     [
         ((5, 40, 50, 3), 'give the field dims="t y x b"'),
-        ((2, 3, 0, 4), "do not fit"),
+        ((2, 3, 0, 4), r"its shape is \[2 3 0 4\]: it has no samples"),
         ((0, 3, 4, 4), r"its shape is \[0 3 4 4\]"),
         ((0, 3, 4), r"its shape is \[0 3 4\]"),
         ((2, 1, 2, 3, 4), "or four with steps of time"),
