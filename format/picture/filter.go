@@ -19,7 +19,7 @@ func unfilter(out, in, up []byte, size int, filter byte) bool {
 		copy(out, in)
 	case filterSub:
 		copy(out, in)
-		kernel.UndoHorizontal(out, max(len(out), 1), 1, size)
+		kernel.UndoHorizontal(out, len(out), 1, size)
 	case filterUp:
 		done := addSIMD(out, in, up)
 		add(out[done:], in[done:], up[done:])

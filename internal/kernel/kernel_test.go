@@ -102,7 +102,7 @@ func TestUndoHorizontalLeavesNeighboursAlone(t *testing.T) {
 			for rows := 1; rows < 4; rows++ {
 				all := randomBytes(r, rows*n*size+64, 0)
 				before, end := slices.Clone(all), 32+rows*n*size
-				UndoHorizontal(all[32:end], max(n*size, 1), size, 1)
+				UndoHorizontal(all[32:end], n*size, size, 1)
 				if !slices.Equal(all[:32], before[:32]) || !slices.Equal(all[end:], before[end:]) {
 					t.Fatalf("size %d n %d wrote outside of its %d rows", size, n, rows)
 				}

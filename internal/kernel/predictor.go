@@ -16,6 +16,9 @@ import (
 // integers of the given size (1, 2, 4 or 8 bytes): each is the difference, modulo its width, to
 // the one stride numbers before it in its row. pitch and len(rows) must be multiples of size; the last row may be cut.
 func UndoHorizontal(rows []byte, pitch, size, stride int) {
+	if len(rows) == 0 { // of no pitch, too
+		return
+	}
 	if stride == 1 {
 		rows = rows[scan.Rows(rows, pitch, size):]
 	}

@@ -18,7 +18,7 @@ func TestStridedSumsAgainstTheObviousLoop(t *testing.T) {
 				for offset := 64; offset < 66; offset++ {
 					got := slices.Clone(all)
 					want := slices.Clone(all)
-					UndoHorizontal(got[offset:offset+n*size], max(n*size, 1), size, stride)
+					UndoHorizontal(got[offset:offset+n*size], n*size, size, stride)
 					row := want[offset : offset+n*size]
 					for i := stride; i < n; i++ {
 						putNumber(row[i*size:], size, number(row[i*size:], size)+number(row[(i-stride)*size:], size))

@@ -45,9 +45,7 @@ func expandDelta(_ *Decoder, dst, src []byte, e Elem) error {
 	}
 	copied := copy(dst, src[8:])
 	clear(dst[copied:]) // as in expandDoubleDelta
-	if copied > 0 {
-		kernel.UndoHorizontal(dst[:copied], copied, size, 1)
-	}
+	kernel.UndoHorizontal(dst[:copied], copied, size, 1)
 	return nil
 }
 
