@@ -501,18 +501,18 @@ func Folder(uri string) string {
 
 // Resolve resolves a name of a table, as other programs may write it (see source.Resolve), against the directory base.
 func Resolve(base, name string) string {
-	return source.ResolveFrom(name, func(uri string) string { return resolve(base, uri) })
+	return source.ResolveFrom(name, func(uri string) string { return source.InTar(resolve(base, uri)) })
 }
 
 // resolve resolves a URI of a table against the directory base.
 func resolve(base, uri string) string {
 	switch s := source.Scheme(uri); {
 	case s == "file":
-		return source.InTar(source.LocalPath(uri))
+		return source.LocalPath(uri)
 	case s != "" || filepath.IsAbs(uri):
-		return source.InTar(uri)
+		return uri
 	case source.Scheme(base) != "":
 		return base + "/" + uri
 	}
-	return source.InTar(pathname.Join(base, filepath.FromSlash(uri)))
+	return pathname.Join(base, filepath.FromSlash(uri))
 }
