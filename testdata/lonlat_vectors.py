@@ -64,7 +64,7 @@ def lonlat(epsg: int, x: float, y: float) -> tuple[float, float] | None:
         y: northing, or latitude.
 
     Returns:
-        None where the point is none of the CRS.
+        None for a point that the CRS does not have.
 
     Raises:
         ValueError: the CRS is not known.

@@ -350,8 +350,8 @@ func TestStatsOfSaidNodata(t *testing.T) {
 	}
 }
 
-// TestWeightsOfOtherGrids: cells are of pixels of the first raster, and count those of another one of half its
-// resolution, or of shapes drawn on it.
+// TestWeightsOfOtherGrids: a cell is so many pixels of the first raster. It counts the pixels of a second raster of
+// half the resolution, or of shapes that are drawn on the first.
 func TestWeightsOfOtherGrids(t *testing.T) {
 	dir := t.TempDir()
 	geo := func(size float64) tiff.Geo {

@@ -63,7 +63,7 @@ func openArchive(ctx context.Context, part *source.Part, open openers.Opening,
 	name := part.File.Name
 	if part.Tar && source.IsRemote(source.FileOf(name)) {
 		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "tar", fault.NoOffset,
-			"its headers lie between its members, each of which would be a request: download it"), name)
+			"to read its headers takes a request for each member: download it"), name)
 	}
 	if etag != "" {
 		if a, ok := archives.Get(archiveKey(part, etag, 0)); ok {

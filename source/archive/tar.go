@@ -71,11 +71,11 @@ type headers struct {
 
 // Read implements io.Reader.
 func (h *headers) Read(p []byte) (int, error) {
-	left := h.r.Size() - h.pos
-	if left <= 0 {
+	rest := h.r.Size() - h.pos
+	if rest <= 0 {
 		return 0, io.EOF
 	}
-	p = p[:min(int64(len(p)), left)]
+	p = p[:min(int64(len(p)), rest)]
 	if h.err = errors.Join(h.ctx.Err(), h.r.ReadAt(h.ctx, p, h.pos)); h.err != nil {
 		return 0, h.err
 	}

@@ -202,7 +202,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestMisplaced: a catalog says which rasters of its rows lie elsewhere than those of the first field.
+// TestMisplaced: a catalog says which rasters of a row lie at another place than the raster of the first field.
 func TestMisplaced(t *testing.T) {
 	dir := t.TempDir()
 	var want []int64
