@@ -22,9 +22,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 pytestmark = [
     pytest.mark.usefixtures("one_engine"),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NodataShadowWarning"),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
 ]
 SIDE = 64
 

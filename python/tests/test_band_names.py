@@ -16,10 +16,7 @@ import chaski
 from chaski import Field, Pixels
 
 rasterio = pytest.importorskip("rasterio")
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
-    pytest.mark.usefixtures("one_engine"),
-]
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 N, SIDE = 4, 32
 ABOUT = {

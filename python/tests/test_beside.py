@@ -18,7 +18,6 @@ import chaski
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 pytestmark = [
     pytest.mark.usefixtures("one_engine"),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NodataShadowWarning"),
 ]
 SIDE = 48

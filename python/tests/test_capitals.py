@@ -11,10 +11,7 @@ import rasters
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
-pytestmark = [
-    pytest.mark.usefixtures("one_engine"),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
-]
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 
 @pytest.mark.parametrize("mine, other", [("tif", "TIF"), ("TIF", "tif"), ("jpg", "JPG")])

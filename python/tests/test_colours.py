@@ -15,10 +15,7 @@ from test_access import serving
 
 import chaski
 
-pytestmark = [
-    pytest.mark.usefixtures("one_engine"),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
-]
+pytestmark = pytest.mark.usefixtures("one_engine")
 rasterio = pytest.importorskip("rasterio")
 N, SIDE = 6, 48
 PALETTE = np.array([[0, 0, 0], [255, 0, 0], [0, 128, 0], [0, 128, 7], [200, 200, 200]])

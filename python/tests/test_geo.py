@@ -260,7 +260,6 @@ WAYS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 @pytest.mark.parametrize("case", WAYS)
 def test_a_raster_that_is_not_placed_is_told_with_the_way(tmp_path, caplog, case):
     """Windows on the ground and shapes refuse it, the log of geo and info say what it has."""

@@ -17,10 +17,7 @@ import chaski
 rasterio = pytest.importorskip("rasterio")
 pytest.importorskip("pyarrow")
 
-pytestmark = [
-    pytest.mark.usefixtures("one_engine"),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
-]
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 N, HEIGHT, WIDTH = 5, 60, 80
 CATEGORIES = ["boat", "car", "tree"]

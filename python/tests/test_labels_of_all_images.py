@@ -18,10 +18,7 @@ import chaski
 rasterio = pytest.importorskip("rasterio")
 features = pytest.importorskip("rasterio.features")
 
-pytestmark = [
-    pytest.mark.usefixtures("one_engine"),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
-]
+pytestmark = pytest.mark.usefixtures("one_engine")
 SIZES = [(60, 80), (48, 33), (21, 90), (64, 64)]  # the last image has no objects
 rng = np.random.default_rng(11)
 

@@ -15,7 +15,6 @@ from helpers import web
 import chaski
 
 rasterio = pytest.importorskip("rasterio")
-pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 
 
 @pytest.fixture

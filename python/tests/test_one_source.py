@@ -17,7 +17,6 @@ HOW = ["grpc", "shm"]
 pytestmark = [
     pytest.mark.usefixtures("one_engine"),
     pytest.mark.parametrize("transport", HOW),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
 ]
 SOURCES = {"optical": (5, 40, 23), "radar": (2, 24, 11), "high": (3, 64, 30)}
 """Bands, side and chips of each source."""

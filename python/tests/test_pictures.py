@@ -19,10 +19,7 @@ from chaski import Field
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write pictures")
 shutil = pytest.importorskip("rasterio.shutil")
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow to write transparent colours")
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
-    pytest.mark.usefixtures("one_engine"),
-]
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 PNGS = [
     ("uint8", 1, {}),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import patience
 import pytest
 import rasters
-from helpers import eventually
 
 import chaski
 
@@ -64,10 +64,8 @@ def logged(root, vector, caplog, due: bool = False) -> tuple[bool, int]:
     with chaski.load(root, fields=fields, batch_size=8, shuffle=False) as run:
         covered = sum(int((b["mask"] > 0).sum()) for b in run)
 
-    def said() -> bool:
-        return "no image has shapes so far" in caplog.text
-
-    return eventually(said, 10) if due else said(), covered
+    told = "no image has shapes so far"
+    return told in patience.logged(caplog, *[told] * due), covered
 
 
 @pytest.mark.parametrize("each", [False, True])

@@ -22,7 +22,6 @@ rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and t
 shutil = pytest.importorskip("rasterio.shutil")
 pytestmark = [
     pytest.mark.usefixtures("one_engine"),
-    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
     pytest.mark.filterwarnings("ignore::rasterio.errors.NodataShadowWarning"),
 ]
 
