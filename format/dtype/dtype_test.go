@@ -40,8 +40,7 @@ func TestNamesSayTheBits(t *testing.T) {
 		End.String() != "invalid" {
 		t.Error("a type that is none is valid")
 	}
-	var dtype Type
-	if err := dtype.UnmarshalText([]byte("uint3")); err == nil || dtype != Invalid {
+	if dtype, err := Parse("uint3"); err == nil || dtype != Invalid {
 		t.Errorf("uint3 is %v, %v", dtype, err)
 	}
 }
@@ -115,8 +114,7 @@ func TestDTypeNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back Type
-		if err := json.Unmarshal(b, &back); err != nil || back != d || string(b) != `"`+d.String()+`"` {
+		if back, err := Parse(d.String()); err != nil || back != d || string(b) != `"`+d.String()+`"` {
 			t.Errorf("%v: %s %v", d, b, err)
 		}
 	}

@@ -33,38 +33,23 @@ func (v *Vector) Coded() (codes []uint8, values *Vector) {
 	return v.coded.codes, v.coded.values
 }
 
-// RawRange returns the values lo to hi of the kinds String and Binary: value lo+i is data[offs[i]:offs[i+1]]. Of a
-// coded vector it makes a copy that is not kept.
-func (v *Vector) RawRange(lo, hi int) (data []byte, offs []uint32) {
-	if v.coded != nil {
-		return v.coded.spell(lo, hi)
-	}
-	return v.data, v.offs[lo : hi+1]
-}
-
-// size returns how many bytes the strings lo to hi have.
-func (c *coded) size(lo, hi int) int {
+// size returns how many bytes the strings have.
+func (c *coded) size() int {
 	size := 0
-	for _, k := range c.codes[lo:hi] {
+	for _, k := range c.codes {
 		size += int(c.values.offs[int(k)+1] - c.values.offs[k])
 	}
 	return size
 }
 
-// spell writes out the strings lo to hi in the form of RawRange.
-func (c *coded) spell(lo, hi int) (data []byte, offs []uint32) {
-	data, offs = make([]byte, 0, c.size(lo, hi)), make([]uint32, 1, hi-lo+1)
-	for _, k := range c.codes[lo:hi] {
-		data = append(data, c.values.Bytes(int(k))...)
-		offs = append(offs, uint32(len(data)))
-	}
-	return data, offs
-}
-
 // flat returns all strings in the form of Raw. It writes them out once, and keeps them.
 func (c *coded) flat() (data []byte, offs []uint32) {
 	c.once.Do(func() {
-		c.data, c.offs = c.spell(0, len(c.codes))
+		c.data, c.offs = make([]byte, 0, c.size()), make([]uint32, 1, len(c.codes)+1)
+		for _, k := range c.codes {
+			c.data = append(c.data, c.values.Bytes(int(k))...)
+			c.offs = append(c.offs, uint32(len(c.data)))
+		}
 		c.made.Store(int64(cap(c.data)) + 4*int64(cap(c.offs)))
 	})
 	return c.data, c.offs

@@ -12,7 +12,7 @@ import (
 )
 
 // Concat returns the rows of several tables one after the other, with the columns that mode selects, in the order in
-// which they first appear. It joins columns by name; MissingColumns and JoinedAsStrings report what that changes.
+// which they first appear. It joins columns by name; Missing and JoinedAsStrings report what that changes.
 //
 // Columns of different types are joined where nothing is lost: integers of several widths, floats, and columns without
 // values. Numbers and times are joined with strings as strings, written as DuckDB writes them; with mode Strict or
@@ -25,9 +25,17 @@ func Concat(tables []*Table, mode column.Mode) (*Table, error) {
 			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "more than %d rows together", math.MaxInt32)
 		}
 	}
-	names, err := joinedNames(tables, mode)
-	if err != nil {
-		return nil, err
+	names, lacking := columnNames(tables)
+	switch mode {
+	case column.Strict:
+		if refused := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return lacking[name] == nil
+		}); len(refused) > 0 {
+			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s",
+				strings.Join(refused, ", "))
+		}
+	case column.Intersection:
+		names = slices.DeleteFunc(names, func(name string) bool { return lacking[name] != nil })
 	}
 	result := joined{tables: tables, cols: make([]Column, len(names)), mixed: make([]error, len(names))}
 	for i, name := range names {
@@ -40,30 +48,28 @@ func Concat(tables []*Table, mode column.Mode) (*Table, error) {
 	return New(rows, result.cols, result.load), nil
 }
 
-// joinedNames returns the names of the columns that mode selects.
-func joinedNames(tables []*Table, mode column.Mode) (names []string, err error) {
-	lacking := map[string]bool{} // by name: some table lacks it
-	for _, t := range tables {
-		for _, column := range t.cols {
-			if _, seen := lacking[column.Name]; !seen {
-				lacking[column.Name] = slices.ContainsFunc(tables,
-					func(t *Table) bool { return t.Index(column.Name) < 0 })
-				names = append(names, column.Name)
+// columnNames returns the names of all columns, in the order in which they first appear, and which tables lack each.
+// nil tables are skipped: they stand for inputs without columns.
+func columnNames(tables []*Table) (names []string, lacking map[string][]int) {
+	lacking = map[string][]int{}
+	for _, tbl := range tables {
+		if tbl == nil {
+			continue
+		}
+		for _, column := range tbl.cols {
+			if _, seen := lacking[column.Name]; seen {
+				continue
 			}
+			var without []int
+			for i, other := range tables {
+				if other != nil && other.Index(column.Name) < 0 {
+					without = append(without, i)
+				}
+			}
+			names, lacking[column.Name] = append(names, column.Name), without
 		}
 	}
-	switch mode {
-	case column.Strict:
-		if refused := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-			return !lacking[name]
-		}); len(refused) > 0 {
-			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s",
-				strings.Join(refused, ", "))
-		}
-	case column.Intersection:
-		names = slices.DeleteFunc(names, func(name string) bool { return lacking[name] })
-	}
-	return names, nil
+	return names, lacking
 }
 
 // joined loads the columns of a Concat.
@@ -93,35 +99,25 @@ func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
 	return v, fault.WithPart(err, "column "+j.cols[k].Name, fault.NoOffset)
 }
 
-// MissingColumns returns each column that some tables lack, and beside it the names of those tables: five of them, and
-// how many more there are. nil tables are skipped: they stand for inputs without columns.
-func MissingColumns(tables []*Table, names []string) (columns, without []string) {
-	seen := map[string]bool{}
-	for _, tbl := range tables {
-		if tbl == nil {
-			continue
+// Missing returns a message for each column that some tables lack: what mode does about it, and five of these tables.
+// names has the names of the tables; nil tables are skipped.
+func Missing(tables []*Table, names []string, mode column.Mode) (messages []string) {
+	columns, lacking := columnNames(tables)
+	for _, c := range columns {
+		var without []string
+		for _, i := range lacking[c] {
+			without = append(without, names[i])
 		}
-		for _, column := range tbl.cols {
-			if seen[column.Name] {
-				continue
-			}
-			seen[column.Name] = true
-			var lack []string
-			for i, u := range tables {
-				if u != nil && u.Index(column.Name) < 0 {
-					lack = append(lack, names[i])
-				}
-			}
-			const shown = 5
-			if n := len(lack); n > shown {
-				lack = append(lack[:shown], fmt.Sprintf("%d more", n-shown))
-			}
-			if len(lack) > 0 {
-				columns, without = append(columns, column.Name), append(without, strings.Join(lack, ", "))
-			}
+		const shown = 5
+		if n := len(without); n > shown {
+			without = append(without[:shown], fmt.Sprintf("%d more", n-shown))
+		}
+		if len(without) > 0 {
+			messages = append(messages, fmt.Sprintf("column %q is %s: it is not in %s", c, mode.Missing(),
+				strings.Join(without, ", ")))
 		}
 	}
-	return columns, without
+	return messages
 }
 
 // JoinedAsStrings returns a message for each column that Concat joined as strings although one of the tables has
@@ -266,7 +262,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 // bytes returns how many bytes the strings have.
 func (v *Vector) bytes() int {
 	if v.coded != nil {
-		return v.coded.size(0, v.n)
+		return v.coded.size()
 	}
 	return len(v.data)
 }

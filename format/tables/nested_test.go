@@ -217,9 +217,10 @@ func TestConcat(t *testing.T) {
 			t.Errorf("got %s\nwant %s", s, want)
 		}
 	}
-	columns, without := MissingColumns([]*Table{a, nil, b}, []string{"a", "none", "b"})
-	if !slices.Equal(columns, []string{"y", "z"}) || !slices.Equal(without, []string{"b", "a"}) {
-		t.Errorf("columns %q are not in %q", columns, without)
+	messages := Missing([]*Table{a, nil, b}, []string{"a", "none", "b"}, column.FillMissing)
+	if !slices.Equal(messages, []string{`column "y" is filled with null: it is not in b`,
+		`column "z" is filled with null: it is not in a`}) {
+		t.Errorf("messages %q", messages)
 	}
 	if _, err := Concat([]*Table{a, b}, column.Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)

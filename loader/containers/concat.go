@@ -131,16 +131,12 @@ func (c *Container) columnsAlone(ctx context.Context) (*tables.Table, error) {
 
 // tellColumns warns about columns that some group lacks, and about columns that became strings.
 func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
-	numbers, names := make([]string, len(data)), make([]string, len(data))
+	names := make([]string, len(data))
 	for i := range data {
-		numbers[i], names[i] = fmt.Sprint(i+1), fmt.Sprintf("dataset %d of %d", i+1, len(data))
+		names[i] = fmt.Sprintf("dataset %d of %d", i+1, len(data))
 	}
-	columns, without := tables.MissingColumns(data, numbers)
-	for i, name := range columns {
-		c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d",
-			name, c.set.Mode().Missing(), without[i], len(data)))
-	}
-	for _, m := range tables.JoinedAsStrings(joined, data, names) {
+	messages := tables.Missing(data, names, c.set.Mode())
+	for _, m := range append(messages, tables.JoinedAsStrings(joined, data, names)...) {
 		c.set.Warn("level0: " + m)
 	}
 }

@@ -2,7 +2,6 @@ package taco
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -172,13 +171,11 @@ func (j *joined) tables(ctx context.Context, name string, chosen bool,
 	if err != nil {
 		return nil, nil, fault.WithFile(fault.WithPart(err, name, fault.NoOffset), j.container.URI)
 	}
+	messages := tables.JoinedAsStrings(t, parts, uris)
 	if !chosen {
-		columns, without := tables.MissingColumns(parts, uris)
-		for i, c := range columns {
-			j.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", name, c, mode.Missing(), without[i]))
-		}
+		messages = append(tables.Missing(parts, uris, mode), messages...)
 	}
-	for _, m := range tables.JoinedAsStrings(t, parts, uris) {
+	for _, m := range messages {
 		j.warn(name + ": " + m)
 	}
 	return t, bases, nil
