@@ -11,11 +11,8 @@ func (w *walk) btree1(addr uint64, kind byte, keySize int, visit func(key *block
 // btree1Node visits a node. level is where it lies, -1 for the root.
 func (w *walk) btree1Node(addr uint64, kind byte, keySize, level int, visit func(*block, uint64) error) error {
 	front := 8 + 2*w.offsetSize
-	b, err := w.block(btree1Part, addr, uint64(front))
+	b, err := w.signedBlock(btree1Part, addr, uint64(front), "TREE")
 	if err != nil {
-		return err
-	}
-	if err := b.signature("TREE"); err != nil {
 		return err
 	}
 	typ, found, count := b.u8(), int(b.u8()), b.u16()

@@ -37,14 +37,8 @@ func encodedSize(n uint64) int { return (bits.Len64(max(n, 1))-1)/8 + 1 }
 
 // btree2 visits the records of a version 2 B-tree in their order.
 func (w *walk) btree2(addr uint64, kind byte, visit func(record *block) error) error {
-	b, err := w.block(btree2Part, addr, uint64(16+w.offsetSize+2+w.lengthSize+4))
+	b, err := w.checkedBlock(btree2Part, addr, uint64(16+w.offsetSize+2+w.lengthSize+4), "BTHD")
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	if err := b.signature("BTHD"); err != nil {
 		return err
 	}
 	if _, err := b.version(0); err != nil {
@@ -99,22 +93,12 @@ func (t *btree2) node(addr uint64, level, count int) error {
 		return corrupt(btree2Part, addr, "a node of %d records, at most %d", count, own.most)
 	}
 	// The checksum follows the records and pointers, and the rest of the node is not used.
-	size := btree2NodeFront + count*t.recordSize
+	size, signature := btree2NodeFront+count*t.recordSize, "BTLF"
 	if level > 0 {
-		size += (count + 1) * own.pointer
+		size, signature = size+(count+1)*own.pointer, "BTIN"
 	}
-	b, err := t.w.block(btree2Part, addr, uint64(size))
+	b, err := t.w.checkedBlock(btree2Part, addr, uint64(size), signature)
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	want := "BTLF"
-	if level > 0 {
-		want = "BTIN"
-	}
-	if err := b.signature(want); err != nil {
 		return err
 	}
 	if _, err := b.version(0); err != nil {

@@ -9,7 +9,6 @@ const extensibleArrayPart = "extensible array"
 // first ones are in the index block, and the others in blocks of their own.
 type extensibleArray struct {
 	elements
-	addr     uint64
 	countLen int    // bytes of an offset in the array
 	inIndex  uint64 // entries of the index block
 	least    uint64 // entries of the smallest data block
@@ -21,20 +20,14 @@ type extensibleArray struct {
 
 // extensibleArray visits the entries of an extensible array.
 func (w *walk) extensibleArray(addr uint64, kind byte, visit func(number uint64, b *block) error) error {
-	b, err := w.block(extensibleArrayPart, addr, uint64(12+6*w.lengthSize+w.offsetSize+4))
+	b, err := w.checkedBlock(extensibleArrayPart, addr, uint64(12+6*w.lengthSize+w.offsetSize+4), "EAHD")
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	if err := b.signature("EAHD"); err != nil {
 		return err
 	}
 	if _, err := b.version(0); err != nil {
 		return err
 	}
-	a := &extensibleArray{elements: elements{w: w, kind: b.u8(), size: int(b.u8()), visit: visit}, addr: addr}
+	a := &extensibleArray{elements: elements{w: w, kind: b.u8(), size: int(b.u8()), visit: visit}}
 	countBits := int(b.u8())
 	a.inIndex, a.least, a.pointers = uint64(b.u8()), uint64(b.u8()), uint64(b.u8())
 	pageBits := int(b.u8())
@@ -73,14 +66,8 @@ func (a *extensibleArray) indexBlock(addr uint64) error {
 	}
 	own := a.supers - direct
 	size := uint64(6+w.offsetSize) + a.inIndex*uint64(a.size) + (count+uint64(own))*uint64(w.offsetSize) + 4
-	b, err := w.block(extensibleArrayPart, addr, size)
+	b, err := w.checkedBlock(extensibleArrayPart, addr, size, "EAIB")
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	if err := b.signature("EAIB"); err != nil {
 		return err
 	}
 	b.take(2 + w.offsetSize)
@@ -122,14 +109,8 @@ func (a *extensibleArray) superBlock(addr, first, count, entries uint64) error {
 	if count > maxBlock || pageCount > maxBlock || bitmap > maxBlock {
 		return corrupt(extensibleArrayPart, addr, "a super block of %d data blocks of %d entries", count, entries)
 	}
-	b, err := w.block(extensibleArrayPart, addr, front+bitmap+count*uint64(w.offsetSize)+4)
+	b, err := w.checkedBlock(extensibleArrayPart, addr, front+bitmap+count*uint64(w.offsetSize)+4, "EASB")
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	if err := b.signature("EASB"); err != nil {
 		return err
 	}
 	b.take(int(front) - 4)
@@ -157,14 +138,8 @@ func (a *extensibleArray) dataBlock(addr, first, entries uint64, written []byte,
 	if !isPaged {
 		size += entries * uint64(a.size)
 	}
-	b, err := a.w.block(extensibleArrayPart, addr, size)
+	b, err := a.w.checkedBlock(extensibleArrayPart, addr, size, "EADB")
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	if err := b.signature("EADB"); err != nil {
 		return err
 	}
 	b.take(int(front) - 4)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -148,6 +149,27 @@ func (w *walk) block(part string, addr, n uint64) (*block, error) {
 	return &block{file: w.file, part: part, addr: addr, all: b}, err
 }
 
+// signedBlock reads a structure that begins with a signature.
+func (w *walk) signedBlock(part string, addr, n uint64, signature string) (*block, error) {
+	b, err := w.block(part, addr, n)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.signature(signature)
+}
+
+// checkedBlock reads a structure that begins with a signature and ends with a checksum.
+func (w *walk) checkedBlock(part string, addr, n uint64, signature string) (*block, error) {
+	b, err := w.block(part, addr, n)
+	if err == nil {
+		err = b.checked()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, b.signature(signature)
+}
+
 // of returns a structure that lies in other bytes.
 func (f *file) of(part string, addr uint64, b []byte) *block {
 	return &block{file: f, part: part, addr: addr, all: b}
@@ -211,15 +233,10 @@ func (b *block) signature(want string) error {
 // version checks a byte that must be one of a few.
 func (b *block) version(want ...byte) (byte, error) {
 	got := b.u8()
-	for _, v := range want {
-		if b.err == nil && v == got {
-			return got, nil
-		}
+	if b.err == nil && !slices.Contains(want, got) {
+		return 0, unsupported(b.part, "version %d", got)
 	}
-	if b.err != nil {
-		return 0, b.err
-	}
-	return 0, unsupported(b.part, "version %d", got)
+	return got, b.err
 }
 
 // checksums is false in tests alone: damage then reaches the code behind the checksums.

@@ -55,14 +55,8 @@ func isSet(b []byte, bit uint64) bool { return bit/8 < uint64(len(b)) && b[bit/8
 
 // fixedArray visits the entries of a fixed array.
 func (w *walk) fixedArray(addr uint64, kind byte, visit func(number uint64, b *block) error) error {
-	b, err := w.block(fixedArrayPart, addr, uint64(8+w.lengthSize+w.offsetSize+4))
+	b, err := w.checkedBlock(fixedArrayPart, addr, uint64(8+w.lengthSize+w.offsetSize+4), "FAHD")
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	if err := b.signature("FAHD"); err != nil {
 		return err
 	}
 	if _, err := b.version(0); err != nil {
@@ -101,14 +95,8 @@ func (w *walk) fixedArray(addr uint64, kind byte, visit func(number uint64, b *b
 
 // fixedBlock checks a data block and visits its entries.
 func (w *walk) fixedBlock(e *elements, addr, size, front, count uint64) error {
-	b, err := w.block(fixedArrayPart, addr, size)
+	b, err := w.checkedBlock(fixedArrayPart, addr, size, "FADB")
 	if err != nil {
-		return err
-	}
-	if err := b.checked(); err != nil {
-		return err
-	}
-	if err := b.signature("FADB"); err != nil {
 		return err
 	}
 	b.take(int(front) - 4)

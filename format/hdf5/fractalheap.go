@@ -25,11 +25,8 @@ type fractalHeap struct {
 
 // fractalHeap reads the header of a fractal heap.
 func (w *walk) fractalHeap(addr uint64) (*fractalHeap, error) {
-	b, err := w.block(fractalHeapPart, addr, uint64(4+1+2+2+1+4+12*w.lengthSize+3*w.offsetSize+2+2+2+2+4))
+	b, err := w.signedBlock(fractalHeapPart, addr, uint64(4+1+2+2+1+4+12*w.lengthSize+3*w.offsetSize+2+2+2+2+4), "FRHP")
 	if err != nil {
-		return nil, err
-	}
-	if err := b.signature("FRHP"); err != nil {
 		return nil, err
 	}
 	if _, err := b.version(0); err != nil {
@@ -105,20 +102,11 @@ func (h *fractalHeap) inBlock(addr, off, n, size uint64) ([]byte, error) {
 		return nil, corrupt(fractalHeapPart, h.addr, "an object in a block that does not exist")
 	}
 	if h.checksums {
-		if err := h.check(addr, size); err != nil {
+		if _, err := h.w.signedBlock(fractalHeapPart, addr, min(size, 5), "FHDB"); err != nil {
 			return nil, err
 		}
 	}
 	return h.w.read(fractalHeapPart, addr+off, n)
-}
-
-// check checks the signature of a direct block, at its first use.
-func (h *fractalHeap) check(addr, size uint64) error {
-	b, err := h.w.block(fractalHeapPart, addr, min(size, 5))
-	if err != nil {
-		return err
-	}
-	return b.signature("FHDB")
 }
 
 // inRows returns n bytes at an offset of an indirect block.
@@ -139,11 +127,7 @@ func (h *fractalHeap) inRows(addr, off, n uint64, rows, depth int) ([]byte, erro
 	// Entries of direct blocks and of indirect ones are addresses alike, as the heap has no filters.
 	front := uint64(4 + 1 + h.w.offsetSize + (h.heapBits+7)/8)
 	entry := front + (uint64(row)*h.width+column)*uint64(h.w.offsetSize)
-	head, err := h.w.block(fractalHeapPart, addr, 5)
-	if err != nil {
-		return nil, err
-	}
-	if err := head.signature("FHIB"); err != nil {
+	if _, err := h.w.signedBlock(fractalHeapPart, addr, 5, "FHIB"); err != nil {
 		return nil, err
 	}
 	b, err := h.w.block(fractalHeapPart, addr+entry, uint64(h.w.offsetSize))

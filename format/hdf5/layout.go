@@ -46,7 +46,6 @@ type dataLayout struct {
 	filtered bool
 	stored   uint64
 	mask     uint32
-	pageBits int // of a fixed or extensible array
 }
 
 // layout reads a data layout.
@@ -138,7 +137,7 @@ func (l *dataLayout) later(b *block) error {
 		}
 	case indexImplicit:
 	case indexFixed:
-		l.pageBits = int(b.u8())
+		b.take(1) // what the header of the array says too
 	case indexExtensible:
 		b.take(5) // what the header of the array says too
 	case indexBtree2:

@@ -6,11 +6,8 @@ const localHeapPart = "local heap"
 
 // localHeap returns the data of the local heap at an address: the names of an old group.
 func (w *walk) localHeap(addr uint64) (*block, error) {
-	b, err := w.block(localHeapPart, addr, uint64(8+2*w.lengthSize+w.offsetSize))
+	b, err := w.signedBlock(localHeapPart, addr, uint64(8+2*w.lengthSize+w.offsetSize), "HEAP")
 	if err != nil {
-		return nil, err
-	}
-	if err := b.signature("HEAP"); err != nil {
 		return nil, err
 	}
 	if _, err := b.version(0); err != nil {
