@@ -18,7 +18,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/encode"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -102,19 +101,19 @@ func (l *Listing) list(ctx context.Context) (err error) {
 	if err := l.fieldColumns(); err != nil {
 		return err
 	}
-	base, err := pathname.Abs(l.o.Base)
+	dir, err := homeOf(l.o.Base)
 	if err != nil {
 		return err
 	}
 	l.files = make([][]namedFile, len(l.o.Fields))
 	if catalog.IsTable(l.paths[0]) {
-		return fault.WithFile(l.listTable(ctx, l.paths[0], base), l.paths[0])
+		return fault.WithFile(l.listTable(ctx, l.paths[0], dir), l.paths[0])
 	}
-	return l.listPairs(ctx, l.paths[0], base)
+	return l.listPairs(ctx, l.paths[0], dir)
 }
 
 // listPairs finds the files that the patterns pair.
-func (l *Listing) listPairs(ctx context.Context, name, base string) error {
+func (l *Listing) listPairs(ctx context.Context, name string, dir home) error {
 	for _, s := range l.o.Fields {
 		if s.Pattern == "" {
 			return badField(s, "has no pattern: a catalog of pairs needs one for every field")
@@ -144,7 +143,7 @@ func (l *Listing) listPairs(ctx context.Context, name, base string) error {
 				array = shared
 			}
 			file := namedFile{path: path, field: l.o.Fields[i].Field}
-			if err := file.name(base, l.o.Absolute); err != nil {
+			if err := file.name(dir, l.o.Absolute); err != nil {
 				return err
 			}
 			if array != "" {
@@ -162,12 +161,12 @@ func (l *Listing) noteListed(root string) error {
 	if root == "" {
 		return nil
 	}
-	base, err := pathname.Abs(l.o.Base)
+	dir, err := homeOf(l.o.Base)
 	if err != nil {
 		return err
 	}
 	folder := namedFile{path: strings.TrimRight(root, "/")}
-	if err := folder.name(base, l.o.Absolute); err != nil {
+	if err := folder.name(dir, l.o.Absolute); err != nil {
 		return err
 	}
 	var listed layout.Listed

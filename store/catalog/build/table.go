@@ -94,7 +94,7 @@ func stem(uri string) string {
 }
 
 // listTable finds the files that the columns of a table name, and adds its other columns.
-func (l *Listing) listTable(ctx context.Context, name, base string) error {
+func (l *Listing) listTable(ctx context.Context, name string, dir home) error {
 	if err := l.openTable(ctx, name); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (l *Listing) listTable(ctx context.Context, name, base string) error {
 	}
 	lacks := make([]bool, l.table.Rows()) // a file
 	for i, column := range paths {
-		if l.files[i], err = l.namedIn(ctx, column, l.o.Fields[i].Field, name, base, lacks); err != nil {
+		if l.files[i], err = l.namedIn(ctx, column, l.o.Fields[i].Field, name, dir, lacks); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func pathColumn(tab *columns.Table, s catalog.Source, taken map[string]bool) (*c
 
 // namedIn returns the file that each row of the column of a field names. Rows without one are an error, or left out:
 // they are set in lacks.
-func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, table, base string,
+func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, table string, dir home,
 	lacks []bool) ([]namedFile, error) {
 	files, folder := make([]namedFile, len(lacks)), listing.Folder(table)
 	err := column.Scan(ctx, func(row int64, cell columns.Cell) error {
@@ -173,7 +173,7 @@ func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, ta
 					"by missing \"fill\" of the field")
 		}
 		files[row].path = listing.Resolve(folder, string(cell.Text))
-		return files[row].name(base, l.o.Absolute)
+		return files[row].name(dir, l.o.Absolute)
 	})
 	return files, err
 }

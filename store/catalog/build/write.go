@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -234,12 +235,12 @@ func expand(ctx context.Context, paths []string, o Options) (files []namedFile, 
 
 // eachFile calls add for every file, in any order, and for some twice.
 func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile) error) error {
-	base, err := pathname.Abs(o.Base)
+	dir, err := homeOf(o.Base)
 	if err != nil {
 		return err
 	}
 	addNamed := func(file namedFile) error {
-		if err := file.name(base, o.Absolute); err != nil {
+		if err := file.name(dir, o.Absolute); err != nil {
 			return err
 		}
 		return add(file)
@@ -313,12 +314,22 @@ func (m *Member) file() namedFile {
 	return file
 }
 
-// name sets the URI of a file for a catalog in the directory base, which is absolute. If the path stands for a part of
-// a file, it has the URI of that file.
-func (f *namedFile) name(base string, absolute bool) (err error) {
+// home is the directory of a catalog, which is absolute, and where its links lead.
+type home struct {
+	path string
+	real func() (string, error)
+}
+
+func homeOf(base string) (home, error) {
+	path, err := pathname.Abs(base)
+	return home{path, sync.OnceValues(func() (string, error) { return filepath.EvalSymlinks(path) })}, err
+}
+
+// name sets the URI of a file. If the path stands for a part of a file, it has the URI of that file.
+func (f *namedFile) name(dir home, absolute bool) (err error) {
 	f.uri = source.ResolveFrom(f.path, func(name string) string {
 		if !source.IsRemote(name) {
-			name, err = localURI(base, name, absolute)
+			name, err = dir.uri(name, absolute)
 		}
 		return name
 	})
@@ -328,8 +339,8 @@ func (f *namedFile) name(base string, absolute bool) (err error) {
 	return err
 }
 
-// localURI returns the URI of a local file.
-func localURI(base, path string, absolute bool) (string, error) {
+// uri returns the URI of a local file.
+func (h home) uri(path string, absolute bool) (string, error) {
 	abs, err := pathname.Abs(path)
 	if err != nil {
 		return "", err
@@ -337,11 +348,12 @@ func localURI(base, path string, absolute bool) (string, error) {
 	if absolute {
 		return filepath.ToSlash(abs), nil
 	}
-	if rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(base, "/")+"/"); ok && !pathname.HasParent(rel) {
+	if rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(h.path, "/")+"/"); ok && !pathname.HasParent(rel) {
 		return filepath.ToSlash(rel), nil
 	}
-	// Links need to be resolved, because ".." in a path and the way up from base go from where they lead.
-	if real, err := filepath.EvalSymlinks(base); err == nil {
+	// Links need to be resolved, because ".." in a path and the way up from the home go from where they lead.
+	base := h.path
+	if real, err := h.real(); err == nil {
 		base = real
 	}
 	if pathname.HasParent(abs) {
