@@ -90,9 +90,11 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
-	switch format := catalog.FormatOf(ctx, file); {
+	switch format, err := catalog.FormatOf(ctx, file); {
+	case err != nil:
+		return nil, a.Fault(err)
 	case format == magic.VRT:
-		a, _, err = catalog.OpenAsset(ctx, o, a.URI, 0)
+		a, _, err := catalog.OpenAsset(ctx, o, a.URI, 0)
 		return a.Names, err
 	case format.Class == magic.Picture: // whose bands have no names
 		return nil, nil

@@ -20,8 +20,8 @@ import (
 
 // read reads a file, and returns nil if it is not a raster.
 func (c *Compute) read(ctx context.Context, file source.Reader) (*Raster, error) {
-	if !catalog.IsRaster(ctx, file) {
-		return nil, nil
+	if is, err := catalog.IsRaster(ctx, file); err != nil || !is {
+		return nil, err
 	}
 	o := opened(file)
 	asset, meta, err := catalog.OpenAsset(ctx, o, name, 0)

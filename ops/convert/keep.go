@@ -42,7 +42,11 @@ func (o *Options) inspect(ctx context.Context, path string) (*rasterMeta, error)
 	}
 	defer file.Close()
 	held := &rasterMeta{beside: catalog.FilesBeside(ctx, o.Opener, path)}
-	if catalog.FormatOf(ctx, file).Class == magic.Picture {
+	format, err := catalog.FormatOf(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	if format.Class == magic.Picture {
 		if held.image, err = picture.Open(ctx, file, chunk.Axes{}, o.limits().MaxChunk); err == nil {
 			held.meta = pictureMeta(held.image)
 			held.steps, err = o.Steps.Indices("t", 1)

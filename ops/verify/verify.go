@@ -9,6 +9,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -429,8 +430,8 @@ func (w *worker) sample(ctx context.Context, o source.Opener, i int, row int64, 
 	if err != nil {
 		return err
 	}
-	is := catalog.IsRaster(ctx, file)
-	if err := file.Close(); err != nil || !is {
+	is, err := catalog.IsRaster(ctx, file)
+	if err := errors.Join(err, file.Close()); err != nil || !is {
 		return err
 	}
 	// The sum has the bytes of samples, so decoded pixels must not be added.

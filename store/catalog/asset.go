@@ -269,8 +269,9 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 		}
 	}
 	if err == nil {
-		m.Format = FormatOf(ctx, reader)
+		m.Format, err = FormatOf(ctx, reader)
 		switch {
+		case err != nil:
 		case m.Format != magic.VRT:
 			a, m, err = readFormat(ctx, reader, m.Format, axes, maxChunk)
 		case opensOne(o) || source.IsPart(uri):
@@ -298,7 +299,11 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 }
 
 func readAsset(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (Asset, Meta, error) {
-	return readFormat(ctx, r, FormatOf(ctx, r), axes, maxChunk)
+	format, err := FormatOf(ctx, r)
+	if err != nil {
+		return Asset{}, Meta{}, err
+	}
+	return readFormat(ctx, r, format, axes, maxChunk)
 }
 
 // readFormat is readAsset of a file of this format.
@@ -435,9 +440,9 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 	if err != nil {
 		return fault.WithFile(err, uri)
 	}
-	format := formatAt(ctx, file, off)
-	if err := file.Close(); err != nil {
-		return err
+	format, err := formatAt(ctx, file, off)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fault.WithFile(err, uri)
 	}
 	if !format.Class.Pixels() {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
@@ -447,22 +452,33 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 }
 
 // FormatOf returns the format of a file by its first bytes.
-func FormatOf(ctx context.Context, r source.Reader) *magic.Format { return formatAt(ctx, r, 0) }
+func FormatOf(ctx context.Context, r source.Reader) (*magic.Format, error) {
+	return formatAt(ctx, r, 0)
+}
 
 // formatAt returns the format of a file that begins at an offset of another one.
-func formatAt(ctx context.Context, r source.Reader, off int64) *magic.Format {
+func formatAt(ctx context.Context, r source.Reader, off int64) (*magic.Format, error) {
 	if off < 0 || off >= r.Size() {
-		return magic.Of(nil)
+		return magic.Of(nil), nil
 	}
 	head := make([]byte, min(magic.Head, r.Size()-off))
-	if r.ReadAt(ctx, head, off) != nil {
-		head = nil
+	if err := r.ReadAt(ctx, head, off); err != nil {
+		return nil, err
 	}
-	return magic.Of(head)
+	return magic.Of(head), nil
 }
 
 // IsRaster reports whether a file begins like one that OpenAsset reads.
-func IsRaster(ctx context.Context, r source.Reader) bool { return FormatOf(ctx, r).Class.Pixels() }
+func IsRaster(ctx context.Context, r source.Reader) (bool, error) {
+	format, err := FormatOf(ctx, r)
+	return err == nil && format.Class.Pixels(), err
+}
+
+// isOther reports whether a file begins like none that OpenAsset reads, as far as it can be read.
+func isOther(ctx context.Context, r source.Reader) bool {
+	is, err := IsRaster(ctx, r)
+	return err == nil && !is
+}
 
 // NotRaster returns the error of a file whose header could not be read, as err says. It names another format.
 func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader, err error) error {
@@ -470,10 +486,10 @@ func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader
 	switch kind := fault.KindOf(err); {
 	case err != nil && magic.Named(source.Name(uri)) == magic.NPZ && !source.IsPart(uri):
 		return NotOneArray(ctx, o, uri)
-	case kind == fault.Unsupported && refusal != "" && magic.OfName(uri) != magic.ZIP && !IsRaster(ctx, r):
+	case kind == fault.Unsupported && refusal != "" && magic.OfName(uri) != magic.ZIP && isOther(ctx, r):
 		return fault.New(kind, "header", 0, "%s", refusal)
 	case kind != fault.Corrupt:
-	case magic.Named(uri).Class == magic.Picture && !IsRaster(ctx, r):
+	case magic.Named(uri).Class == magic.Picture && isOther(ctx, r):
 		return fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file")
 	default:
 		if name := foreign(ctx, o, uri, r); name != "" {
@@ -506,7 +522,7 @@ func NotOneArray(ctx context.Context, o source.Opener, uri string) error {
 // number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
 // like a TIFF or rumi file is a broken one.
 func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
-	if IsRaster(ctx, r) {
+	if !isOther(ctx, r) {
 		return ""
 	}
 	switch ext := strings.ToLower(path.Ext(source.Name(uri))); ext {
@@ -554,8 +570,8 @@ var errNoRaster = errors.New("catalog: the field is not a raster")
 // the index of the raster itself, which r holds. Only TIFF files have overviews of their own;
 // OverviewFile reads those beside a file.
 func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) ([]*chunk.Index, error) {
-	if FormatOf(ctx, r).Class == magic.Picture {
-		return nil, nil
+	if format, err := FormatOf(ctx, r); err != nil || format.Class == magic.Picture {
+		return nil, err
 	}
 	file, err := rumis.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil || rumis.Is(ctx, file) {
@@ -580,7 +596,9 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 		return a, nil, fault.WithFile(err, a.URI)
 	}
 	defer func() { err = errors.Join(fault.WithFile(err, a.URI), file.Close()) }()
-	if FormatOf(ctx, file).Class != magic.Raster {
+	if format, err := FormatOf(ctx, file); err != nil {
+		return a, nil, err
+	} else if format.Class != magic.Raster {
 		return a, nil, fault.New(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
 	}
 	f, err := rumis.Open(ctx, file, tiff.Limits{}.IFD())

@@ -430,7 +430,9 @@ func (b *sidecarNames) addMask(ctx context.Context, o source.Opener, a *Asset, m
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if FormatOf(ctx, file).Class != magic.Raster {
+	if format, err := FormatOf(ctx, file); err != nil {
+		return err
+	} else if format.Class != magic.Raster {
 		b.mask = ""
 		return nil
 	}

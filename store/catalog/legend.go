@@ -26,10 +26,11 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 		return v.Legend()
 	}
 	var legend chunk.Legend
-	switch FormatOf(ctx, r).Class {
-	case magic.Picture:
+	switch format, err := FormatOf(ctx, r); {
+	case err != nil:
+	case format.Class == magic.Picture:
 		legend.Palette = pictures.Palette(ctx, r)
-	case magic.Raster:
+	case format.Class == magic.Raster:
 		if file, err := rumis.Open(ctx, r, tiff.Limits{}.IFD()); err == nil {
 			if a.Index.Classes {
 				legend.Palette = tiff.Palette(ctx, file)
