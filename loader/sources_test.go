@@ -285,82 +285,47 @@ func TestSplitByLonLat(t *testing.T) {
 	}
 }
 
-// TestWeightsAgainstCounting: weights equal the pixels of cells counted one by one, and windows are
-// drawn by them.
-func TestWeightsAgainstCounting(t *testing.T) {
+// TestWeightsOfWindows: windows are drawn by weights of a field of half the resolution, and the hash covers them.
+func TestWeightsOfWindows(t *testing.T) {
 	tab := chips(9, 6)
-	dir := t.TempDir()
-	var some []float64 // values that pixels have
-	for y := range 5 {
-		a := tab.assets[[2]int64{1, int64(y)}]
-		if v := float64(a.at(0, y, 2)); a.valid(0, y, 2) && !slices.Contains(some, v) {
-			some = append(some, v)
-		}
+	path := filepath.Join(t.TempDir(), "weights")
+	sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
+	o := Options{Opener: tab, Workers: 3}.WithDefaults()
+	head, counts, err := survey.CountWeights(t.Context(), sp, o, tab.table(),
+		survey.WeightOptions{Field: "mask", Cell: 5}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, classes := range [][]float64{nil, some} {
-		sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
-		o := Options{Opener: tab, Workers: 3}.WithDefaults()
-		head, counts, err := survey.CountWeights(t.Context(), sp, o, tab.table(),
-			survey.WeightOptions{Field: "mask", Classes: classes, Cell: 5}, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if err := rows.WriteWeights(&b, head, counts); err != nil {
-			t.Fatal(err)
-		}
-		w, err := rows.ParseWeights(b.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if w.CellHeight != 6 || w.CellWidth != 6 { // whole in the mask of half the resolution
-			t.Fatalf("cells of %d by %d", w.CellHeight, w.CellWidth)
-		}
-		for row := range tab.rows {
-			a := tab.assets[[2]int64{1, row}]
-			got, err := w.Of(row, 20, 24)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum := uint64(0)
-			for i, s := range got.Sums {
-				for y := i / 4 * 3; y < min(i/4*3+3, a.h); y++ {
-					for x := i % 4 * 3; x < min(i%4*3+3, a.w); x++ {
-						if a.valid(0, y, x) && (classes == nil || slices.Contains(classes, float64(a.at(0, y, x)))) {
-							sum++
-						}
-					}
-				}
-				if s != sum {
-					t.Fatalf("row %d cell %d: %d pixels up to it, want %d", row, i, s, sum)
-				}
-			}
-			if _, err := w.Of(row, 21, 24); err == nil {
-				t.Error("an asset of another size was accepted")
-			}
-		}
-		path := filepath.Join(dir, "weights")
-		testfile.Write(t, path, b.Bytes())
-		sp = Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
-			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6,
-				WeightedWindows: spec.WeightedWindows{Weights: path}, PerAsset: 2}}
-		tab.objects[path] = b.Bytes()
-		e := openFake(t, sp, tab, 2)
-		for step := range e.Steps() {
-			tk := steps.StepTicket(0, step, 4, 0, 1)
-			batch := wait(t, e.Start(context.Background(), tk, false))
-			checkSampled(t, e, map[string]*fakeTable{"memory": tab}, tk, batch)
-			batch.Release()
-		}
-		sp.Fields = sampledFields[:1]
-		if h := openFake(t, sp, tab, 1).Hash(); classes == nil {
-			other := bytes.Clone(b.Bytes())
-			other[len(other)-1]++
-			tab.objects[path] = other
-			if openFake(t, sp, tab, 1).Hash() == h {
-				t.Error("the hash does not cover the weights")
-			}
-		}
+	var b bytes.Buffer
+	if err := rows.WriteWeights(&b, head, counts); err != nil {
+		t.Fatal(err)
+	}
+	w, err := rows.ParseWeights(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Of(0, 21, 24); err == nil {
+		t.Error("an asset of another size was accepted")
+	}
+	testfile.Write(t, path, b.Bytes())
+	sp = Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
+		Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6,
+			WeightedWindows: spec.WeightedWindows{Weights: path}, PerAsset: 2}}
+	tab.objects[path] = b.Bytes()
+	e := openFake(t, sp, tab, 2)
+	for step := range e.Steps() {
+		tk := steps.StepTicket(0, step, 4, 0, 1)
+		batch := wait(t, e.Start(context.Background(), tk, false))
+		checkSampled(t, e, map[string]*fakeTable{"memory": tab}, tk, batch)
+		batch.Release()
+	}
+	sp.Fields = sampledFields[:1]
+	h := openFake(t, sp, tab, 1).Hash()
+	other := bytes.Clone(b.Bytes())
+	other[len(other)-1]++
+	tab.objects[path] = other
+	if openFake(t, sp, tab, 1).Hash() == h {
+		t.Error("the hash does not cover the weights")
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/npy"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
@@ -28,31 +26,6 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
-
-// noise is a raster of two bands of small numbers, of which 0 is missing.
-type noise struct {
-	height, width int
-	pixels        []byte
-}
-
-// writeNoise writes rasters of several sizes.
-func writeNoise(t *testing.T, dir string) (all []noise) {
-	t.Helper()
-	rnd := rand.New(rand.NewPCG(8, 9))
-	for i, size := range [][2]int{{40, 33}, {16, 16}, {61, 20}} {
-		n := noise{height: size[0], width: size[1], pixels: make([]byte, 2*size[0]*size[1])}
-		for k := range n.pixels {
-			n.pixels[k] = byte(rnd.IntN(5))
-		}
-		o := tog.Options{Shape: [3]int{2, n.height, n.width}, DType: chunk.Uint8, NoData: "0"}
-		if i == 2 {
-			o.DType = chunk.Uint16
-		}
-		writeRaster(t, filepath.Join(dir, fmt.Sprint(i, ".tif")), o, n.pixels)
-		all = append(all, n)
-	}
-	return all
-}
 
 // writeRaster writes a raster of bytes, or of uint16.
 func writeRaster(t *testing.T, path string, o tog.Options, samples []byte) {
@@ -75,65 +48,6 @@ func writeRaster(t *testing.T, path string, o tog.Options, samples []byte) {
 	}
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestWeightsAreCounts: cells have as many pixels as a slow count finds: valid in a band or, of classes, in the first.
-func TestWeightsAreCounts(t *testing.T) {
-	dir := t.TempDir()
-	all := writeNoise(t, dir)
-	for _, classes := range [][]float64{nil, {3}, {1, 4}, {2, 2}} {
-		for _, cell := range []int{1, 7, 16, 100} {
-			var b bytes.Buffer
-			err := survey.Weights(t.Context(), &b, loader.Spec{Source: dir, BatchSize: 1}, loader.Options{},
-				survey.WeightOptions{Classes: classes, Cell: cell}, nil, nil)
-			if err != nil {
-				t.Fatal(classes, cell, err)
-			}
-			var want []byte
-			for _, n := range all {
-				want = binary.LittleEndian.AppendUint32(want, uint32(n.height))
-				want = binary.LittleEndian.AppendUint32(want, uint32(n.width))
-			}
-			for _, n := range all {
-				for top := 0; top < n.height; top += cell {
-					for left := 0; left < n.width; left += cell {
-						count := uint32(0)
-						for y := top; y < min(top+cell, n.height); y++ {
-							for x := left; x < min(left+cell, n.width); x++ {
-								first, second := n.pixels[y*n.width+x], n.pixels[(n.height+y)*n.width+x]
-								// A class that is nodata has no valid pixel.
-								of := first != 0 && slices.Contains(classes, float64(first))
-								if of || classes == nil && first|second != 0 {
-									count++
-								}
-							}
-						}
-						want = binary.LittleEndian.AppendUint32(want, count)
-					}
-				}
-			}
-			if w, err := rows.ParseWeights(b.Bytes()); err != nil || w.CellHeight != cell || w.CellWidth != cell {
-				t.Errorf("cells of %d: %+v, %v", cell, w, err)
-			}
-			head := 12 + binary.LittleEndian.Uint32(b.Bytes()[8:])
-			if got := b.Bytes()[head:]; !bytes.Equal(got, want) {
-				t.Errorf("classes %v in cells of %d: %v, want %v", classes, cell, got, want)
-			}
-		}
-	}
-}
-
-// TestClassesWithoutPixels: a class that no valid pixel has is not found.
-func TestClassesWithoutPixels(t *testing.T) {
-	dir := t.TempDir()
-	writeNoise(t, dir)
-	for _, classes := range [][]float64{{0, 2}, {9}, {300}, {0.5}} {
-		err := survey.Weights(t.Context(), io.Discard, loader.Spec{Source: dir, BatchSize: 1}, loader.Options{},
-			survey.WeightOptions{Classes: classes}, nil, nil)
-		if err == nil || classes[0] < 10 && classes[0] != 0.5 && fault.KindOf(err) != fault.NotFound {
-			t.Errorf("classes %v: %v", classes, err)
-		}
 	}
 }
 
@@ -257,81 +171,9 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// TestStatsAreCounts: means, extremes and missing pixels are those of a slow pass, in whole files and in strips; parts
-// of the samples merge to them. A file that cannot be read is left out, if the spec says so.
-func TestStatsAreCounts(t *testing.T) {
-	dir := t.TempDir()
-	all := writeNoise(t, dir)
-	for _, bad := range []bool{false, true} {
-		s := loader.Spec{Source: dir, BatchSize: 1}
-		if bad {
-			testfile.Write(t, filepath.Join(dir, "x.tif"), []byte("II*\x00broken"))
-			if _, err := survey.Stats(t.Context(), s, loader.Options{}, nil); fault.KindOf(err) != fault.Corrupt {
-				t.Fatal(err)
-			}
-			s.BadSamples = "skip"
-		}
-		for _, limit := range []int{0, 1 << 10} {
-			report, err := survey.Stats(t.Context(), s, loader.Options{MaxChunkBytes: limit}, nil)
-			if err != nil {
-				t.Fatal(limit, err)
-			}
-			if again, err := inParts(t, s, loader.Options{MaxChunkBytes: limit}); err != nil ||
-				!reflect.DeepEqual(again, report) {
-				t.Errorf("in parts: %+v, want %+v: %v", again, report, err)
-			}
-			if report.Samples != 3 || report.Skipped != map[bool]int64{true: 1}[bad] {
-				t.Errorf("%d samples, %d skipped", report.Samples, report.Skipped)
-			}
-			for b, band := range report.Fields["image"].Bands {
-				sum, valid, missing := 0, 0, uint64(0)
-				for _, n := range all {
-					for _, v := range n.pixels[b*n.height*n.width:][:n.height*n.width] {
-						if sum += int(v); v == 0 {
-							missing++
-						} else {
-							valid++
-						}
-					}
-				}
-				if *band.Mean != float64(sum)/float64(valid) || band.Count != uint64(valid) || band.NoData != missing {
-					t.Errorf("band %d: %+v, want %d of %d, %d missing", b, band, sum, valid, missing)
-				}
-			}
-		}
-	}
-}
-
-// TestStatsOfSaidNodata: values that a field says are missing replace the file's, band by band; values in physical
-// units are scaled.
-func TestStatsOfSaidNodata(t *testing.T) {
-	dir := t.TempDir()
-	all := writeNoise(t, dir)
-	said := [][]spec.Float{{3}, {1, 4}}
-	s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{{Name: "image", NoData: said}}}
-	for _, limit := range []int{0, 1 << 10} {
-		report, err := survey.Stats(t.Context(), s, loader.Options{MaxChunkBytes: limit}, nil)
-		if err != nil {
-			t.Fatal(limit, err)
-		}
-		for b, band := range report.Fields["image"].Bands {
-			sum, valid, missing := 0, uint64(0), uint64(0)
-			for _, n := range all {
-				for _, v := range n.pixels[b*n.height*n.width:][:n.height*n.width] {
-					if slices.Contains(said[b], spec.Float(v)) {
-						missing++
-						continue
-					}
-					valid++
-					sum += int(v)
-				}
-			}
-			if *band.Mean != float64(sum)/float64(valid) || band.Count != valid || band.NoData != missing {
-				t.Errorf("band %d: %+v, want %d of %d, %d missing", b, band, sum, valid, missing)
-			}
-		}
-	}
-	s = loader.Spec{Source: filepath.Join(corpus.Testdata(t), "extras", "scaled.tif"), BatchSize: 1}
+// TestStatsOfPhysicalValues: values in physical units are scaled.
+func TestStatsOfPhysicalValues(t *testing.T) {
+	s := loader.Spec{Source: filepath.Join(corpus.Testdata(t), "extras", "scaled.tif"), BatchSize: 1}
 	stored, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)

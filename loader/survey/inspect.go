@@ -693,21 +693,24 @@ func rumiInfo(ctx context.Context, f *ifd.File, h *rumi.Header) (*RumiInfo, erro
 	if err != nil {
 		return nil, err
 	}
-	i.TimeKind = trailer.Kind.String()
+	i.TimeKind, i.Times = trailer.Kind.String(), timesText(trailer.Times)
+	return i, nil
+}
+
+// timesText returns seconds since 1970 in ISO 8601: days, if none has a time of day.
+func timesText(seconds []int64) (texts []string) {
 	const day = 24 * 60 * 60
 	form := time.DateOnly
-	for _, s := range trailer.Times {
-		if s%day != 0 {
-			form = time.RFC3339
-		}
+	if slices.ContainsFunc(seconds, func(s int64) bool { return s%day != 0 }) {
+		form = time.RFC3339
 	}
-	for _, s := range trailer.Times {
+	for _, s := range seconds {
 		when := time.Unix(s, 0).UTC()
 		if y := when.Year(); y < 1 || y > 9999 { // ISO 8601 has four digits for a year
-			i.Times = append(i.Times, strconv.FormatInt(s, 10)+" s")
+			texts = append(texts, strconv.FormatInt(s, 10)+" s")
 			continue
 		}
-		i.Times = append(i.Times, when.Format(form))
+		texts = append(texts, when.Format(form))
 	}
-	return i, nil
+	return texts
 }

@@ -200,56 +200,6 @@ func TestDescribeStaysBelowTheRoots(t *testing.T) {
 	}
 }
 
-// TestTOGRules: each rule of the profile is checked with files that keep or break it. The manifest
-// has the options with which they were written.
-func TestTOGRules(t *testing.T) {
-	rules := map[string]string{ // how a difference begins
-		"driver": "no note of", "interleave": "bands are", "tiles": "strips", "compress": "compression is",
-		"bigtiff": "not a BigTIFF", "overviews": " overviews", "predictor": "predictor ",
-	}
-	kept, broken := map[string]int{}, map[string]int{}
-	for _, f := range corpus.Of(inspected(t), "tiff") {
-		info, err := survey.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Raster == nil {
-			continue
-		}
-		breaks := func(rule string) bool {
-			return strings.Contains(strings.Join(info.TIFF.NotTOG, "\n"), rules[rule])
-		}
-		for rule := range rules {
-			if breaks(rule) {
-				broken[rule]++
-			} else {
-				kept[rule]++
-			}
-		}
-		holds := func(rule string, want bool) {
-			if breaks(rule) == want {
-				t.Errorf("%s: %s, want %t of %q (%v)", f.Path, rule, want, info.TIFF.NotTOG, f.Options)
-			}
-		}
-		if l := f.Layout; l != nil {
-			holds("bigtiff", l.BigTIFF)
-			holds("compress", l.Compression == 50000)
-			holds("overviews", len(f.Overviews) == 0)
-		}
-		if f.Options["INTERLEAVE"] == "PIXEL" {
-			holds("interleave", f.Shape[0] == 1)
-		}
-		if f.TOG && len(info.TIFF.NotTOG) > 0 {
-			t.Errorf("%s: a TOG, but %q", f.Path, info.TIFF.NotTOG)
-		}
-	}
-	for rule := range rules {
-		if rule != "overviews" && (kept[rule] == 0 || broken[rule] == 0) {
-			t.Errorf("no file for both answers to %s: %v, %v", rule, kept, broken)
-		}
-	}
-}
-
 // TestInspectMasks: a mask is described with its bits and chunks.
 func TestInspectMasks(t *testing.T) {
 	want := map[string]survey.MaskInfo{

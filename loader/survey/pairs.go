@@ -173,9 +173,6 @@ func (p *pairing) sample(ctx context.Context, row int64) error {
 // pair compares two rasters of a sample, and adds the result to the report. It returns errors that are no fault of the
 // pair.
 func (p *pairing) pair(ctx context.Context, row int64, column int) error {
-	if p.table.Lacks(column, row) {
-		return nil
-	}
 	first, err := p.table.Fields[p.columns[0]].Asset(ctx, row)
 	var other catalog.Asset
 	if err == nil {
