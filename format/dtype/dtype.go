@@ -120,3 +120,10 @@ func Parse(name string) (Type, error) {
 
 // MarshalText writes the numpy name (JSON, flags).
 func (d Type) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads a numpy name, also in the JSON of statistics.
+func (d *Type) UnmarshalText(b []byte) error {
+	parsed, err := Parse(string(b))
+	*d = parsed
+	return err
+}

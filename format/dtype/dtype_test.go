@@ -40,7 +40,8 @@ func TestNamesSayTheBits(t *testing.T) {
 		End.String() != "invalid" {
 		t.Error("a type that is none is valid")
 	}
-	if dtype, err := Parse("uint3"); err == nil || dtype != Invalid {
+	var dtype Type
+	if err := dtype.UnmarshalText([]byte("uint3")); err == nil || dtype != Invalid {
 		t.Errorf("uint3 is %v, %v", dtype, err)
 	}
 }
@@ -114,7 +115,8 @@ func TestDTypeNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := Parse(d.String()); err != nil || back != d || string(b) != `"`+d.String()+`"` {
+		var back Type
+		if err := json.Unmarshal(b, &back); err != nil || back != d || string(b) != `"`+d.String()+`"` {
 			t.Errorf("%v: %s %v", d, b, err)
 		}
 	}
