@@ -1,4 +1,4 @@
-package loader
+package containers
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/loader/containers"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 )
@@ -28,9 +28,9 @@ func (o *stuckOpener) Open(ctx context.Context, uri string) (source.Reader, erro
 func TestWaitingForAFileCanBeCancelled(t *testing.T) {
 	o := &stuckOpener{asked: make(chan struct{}), let: make(chan struct{})}
 	defer o.Close()
-	c := containers.NewMemberContainer(Options{Opener: o})
-	const file = "../testdata/coast/coast.tacozip"
-	opened := make(chan *containers.ContainerFile)
+	c := NewMemberContainer(resources.Options{Opener: o})
+	const file = "../../testdata/coast/coast.tacozip"
+	opened := make(chan *ContainerFile)
 	go func() {
 		f, err := c.FileOf(context.Background(), file)
 		if err != nil {

@@ -1,4 +1,4 @@
-package loader_test
+package containers_test
 
 import (
 	"bytes"
