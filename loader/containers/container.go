@@ -562,7 +562,7 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 //	"chaski container 1\n", the number of samples, the number of fields, the ids of the samples;
 //	for each field its kind as one byte, and for each sample
 //	  the bytes of the raster (2^64-1 if it is a file of its own or missing),
-//	  the path of the raster (a field of paths), or the value (a metadata column)
+//	  an empty record (a field of paths, which follow from the ids), or the value (a metadata column)
 //
 // Package catalog has the same forms of numbers, records and values. The path and the number of the
 // container's files are left out, so a state resumes after they were moved or merged.
@@ -588,16 +588,14 @@ func (c *Container) hash(ctx context.Context) error {
 				hasher.Number(math.MaxUint64)
 			case member.value != nil:
 				addValue(hasher, member.kind, valueOf(member.value, place))
+			case member.kind != catalog.Raster: // paths as strings
+				hasher.Record(nil)
 			default:
 				entry, err := c.set.EntryAt(ctx, member.level, place)
 				if err != nil {
 					return err
 				}
-				if member.kind == catalog.Raster {
-					hasher.Number(uint64(entry.Size)) // taco.Whole, -1, becomes 2^64-1
-				} else { // paths as strings
-					hasher.Record([]byte(entry.Path))
-				}
+				hasher.Number(uint64(entry.Size)) // taco.Whole, -1, becomes 2^64-1
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()

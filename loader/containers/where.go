@@ -89,8 +89,8 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	// conditions.
 	left := append(taco.Selection{ints(s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
 	rows, err := s.c.set.RowsBelow(ctx, left, level)
-	if err != nil || len(rows) == len(visible) {
-		return rows, err
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(rows, func(row int) bool {
 		_, ok := slices.BinarySearch(visible, row)

@@ -133,6 +133,7 @@ func TestDescribedByKind(t *testing.T) {
 		{file("pages.tif", string(pages)), 0, []string{`"pages":2`, `"directories":2`}},
 		{file("lost.tif", string(lost)), 0, []string{`"chain":"`, `"raster":`}},
 		{beside("o.tif", ".ovr", "II"), 0, []string{`"overview_fault":`, "no TIFF"}},
+		{filepath.Join(data, "overviews", "plain.tif"), 0, []string{`"overview_file":"`, `plain.tif.ovr"`}},
 		{beside("s.tif", ".aux.xml", `<PAMDataset><PAMRasterBand band="1"><Scale>4</Scale><Offset>3</Offset>`+
 			`</PAMRasterBand></PAMDataset>`), 0, []string{`{"scale":4,"offset":3}`, `"beside":[".aux.xml"]`}},
 		{filepath.Join(data, "coast", "coast.tacozip"), 0, []string{`"kind":"TACO 2 (ZIP)"`}},

@@ -24,6 +24,7 @@ func TestNotTOG(t *testing.T) {
 	for i, change := range []edit{
 		func(*tiff.Meta, *chunk.Index) {},
 		func(m *tiff.Meta, x *chunk.Index) { m.Planar, x.Bands, x.Ranges = 1, 1, x.Ranges[:20] },
+		func(_ *tiff.Meta, x *chunk.Index) { x.Bands, x.Ranges = 1, x.Ranges[:20]; slices.Reverse(x.Ranges) },
 		func(m *tiff.Meta, _ *chunk.Index) { m.Ghost["KNOWN_INCOMPATIBLE_EDITION"] = "NO" },
 		func(_ *tiff.Meta, x *chunk.Index) { x.DType, x.Predictor = chunk.Float16, chunk.NoPredictor },
 		func(_ *tiff.Meta, x *chunk.Index) { x.DType, x.Predictor = chunk.Float64, chunk.FloatingPoint },
