@@ -319,10 +319,11 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 		return opened, err
 	}
 	asset.Place, asset.Names = reader.place(f, index.Height, index.Width), reader.names(f, index.StepBands())
+	beside := reader.cell(f.columns[layout.Beside])
 	if reader.err != nil {
 		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
-	if beside := reader.cell(f.columns[layout.Beside]); len(beside.Text) > 0 {
+	if len(beside.Text) > 0 {
 		asset.fromCatalog(string(beside.Text))
 	}
 	if member != nil {

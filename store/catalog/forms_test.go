@@ -1,0 +1,305 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/format/chunk/blob"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/outage"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
+)
+
+// form is one of the ways in which a dataset of three images, their masks and their columns may be stored.
+type form struct {
+	source string
+	fields []catalog.Source
+	masks  bool // field 1 has the masks
+	values bool // the last three fields are score, count and word, of which the table also has columns
+}
+
+// formRow is a row of the tables.
+type formRow struct {
+	Image string   `parquet:"image"`
+	Mask  string   `parquet:"mask"`
+	Score *float64 `parquet:"score,optional"`
+	Count int64    `parquet:"count"`
+	Word  string   `parquet:"word"`
+}
+
+// storedForms writes the dataset, whose rasters GDAL and rumi wrote, with files beside them, in all forms.
+func storedForms(t *testing.T) (dir string, forms map[string]form) {
+	t.Helper()
+	data := corpus.Testdata(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]string{"images/a.tif": "beside/pam.tif", "images/b.tif": "extras/scaled.tif",
+		"images/c.tif": "raster/rumi-3/unit-t-b-y-x-0.rumi", "masks/a.tif": "masks/bytes.tif",
+		"masks/b.tif": "beside/mask.tif", "masks/c.tif": "extras/palette.tif"} {
+		folder.Write(t, filepath.Join(dir, name), string(testfile.Read(t, filepath.Join(data, from))))
+		for _, ext := range []string{".aux.xml", ".msk"} {
+			if b, err := os.ReadFile(filepath.Join(data, from+ext)); err == nil {
+				folder.Write(t, filepath.Join(dir, name+ext), string(b))
+			}
+		}
+	}
+	half := .5
+	rows := []formRow{{"images/a.tif", "masks/a.tif", &half, 3, "x"}, {"images/b.tif", "masks/b.tif", nil, 0, "é, y"},
+		{"images/c.tif", "masks/c.tif", &half, -2, "z"}}
+	csv, lines, objects := "image,mask,score,count,word\n", "", []string{}
+	for _, r := range rows {
+		score := ""
+		if r.Score != nil {
+			score = fmt.Sprint(*r.Score)
+		}
+		csv += fmt.Sprintf("%s,%s,%s,%d,\"%s\"\n", r.Image, r.Mask, score, r.Count, r.Word)
+		object := fmt.Sprintf(`{"image": %q, "mask": %q, "score": %s, "count": %d, "word": %q}`, r.Image, r.Mask,
+			strings.Replace("null"+score, "null0", "0", 1), r.Count, r.Word)
+		lines, objects = lines+object+"\n", append(objects, object)
+	}
+	folder.Write(t, filepath.Join(dir, "t.csv"), csv)
+	tabs := strings.ReplaceAll(csv, ",", "\t")
+	folder.Write(t, filepath.Join(dir, "t.tsv"), strings.ReplaceAll(tabs, "é\t y", "é, y"))
+	folder.Write(t, filepath.Join(dir, "t.jsonl"), lines)
+	folder.Write(t, filepath.Join(dir, "t.json"), "["+strings.Join(objects, ",")+"]")
+	if err := parquet.WriteFile(filepath.Join(dir, "t.parquet"), rows); err != nil {
+		t.Fatal(err)
+	}
+	image, both := []catalog.Source{{Field: "image"}}, []catalog.Source{{Field: "image", Column: "image"},
+		{Field: "mask", Column: "mask"}}
+	patterns := []catalog.Source{{Field: "image", Pattern: "images/{id}.tif"},
+		{Field: "mask", Pattern: "masks/{id}.tif"}}
+	values := []catalog.Source{{Field: "score"}, {Field: "count"}, {Field: "word"}}
+	folder.Index(t, filepath.Join(dir, "catalog.parquet"), build.Options{}, filepath.Join(dir, "images"))
+	folder.Index(t, filepath.Join(dir, "all.parquet"), build.Options{}, filepath.Join(dir, "images"),
+		filepath.Join(dir, "masks"))
+	folder.Index(t, filepath.Join(dir, "pairs.parquet"), build.Options{Fields: patterns}, dir)
+	folder.Index(t, filepath.Join(dir, "joined.parquet"), build.Options{Fields: both}, filepath.Join(dir, "t.csv"))
+	named := []catalog.Source{{Field: "image"}, {Field: "mask"}}
+	forms = map[string]form{
+		"a directory":        {filepath.Join(dir, "images"), image, false, false},
+		"a glob":             {filepath.Join(dir, "images", "*.tif"), image, false, false},
+		"a catalog":          {filepath.Join(dir, "catalog.parquet"), image, false, false},
+		"patterns":           {dir, patterns, true, false},
+		"a catalog's pairs":  {filepath.Join(dir, "all.parquet"), patterns, true, false},
+		"a catalog of pairs": {filepath.Join(dir, "pairs.parquet"), named, true, false},
+		"an indexed table":   {filepath.Join(dir, "joined.parquet"), append(named, values...), true, true},
+	}
+	for _, ext := range []string{"csv", "tsv", "jsonl", "json", "parquet"} {
+		forms[ext] = form{filepath.Join(dir, "t."+ext), append(slices.Clone(both), values...), true, true}
+	}
+	return dir, forms
+}
+
+// assetText says what an asset is, but for what differs between a file and a catalog that keeps its header.
+func assetText(a *catalog.Asset) string {
+	mask := ""
+	if a.MaskFile != nil {
+		mask = a.MaskFile.URI
+	}
+	place, _ := json.Marshal(a.Place)
+	return fmt.Sprintf("%s %q %x %s %s %q", a.URI, a.Names, blob.Append(nil, a.Index), place, mask, a.Beside)
+}
+
+// contents opens a form, and returns what it says of each row. It fails where two questions have different answers.
+func contents(ctx context.Context, f form, o catalog.Options) (lines [][]string, err error) {
+	o.AllColumns = true
+	table, err := catalog.Open(ctx, f.source, f.fields, o)
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close() //nolint:errcheck // nothing was written
+	lines = make([][]string, table.Len())
+	for row := range table.Len() {
+		for field := range f.fields {
+			v, err := table.Value(ctx, field, row)
+			if err != nil {
+				return nil, err
+			}
+			text, err := json.Marshal(v)
+			if err != nil {
+				return nil, err
+			}
+			if lines[row] = append(lines[row], string(text)); table.Kind(field) != catalog.Raster {
+				continue
+			}
+			a, err := table.Asset(ctx, field, row)
+			if err != nil {
+				return nil, err
+			}
+			lines[row] = append(lines[row], assetText(&a))
+		}
+		id, err := table.ID(ctx, row)
+		if err != nil {
+			return nil, err
+		}
+		lines[row] = append(lines[row], id)
+	}
+	err = table.ScanIDs(ctx, func(row int64, id string) error {
+		if line := lines[row]; line[len(line)-1] != id {
+			return fmt.Errorf("row %d is %s, and %s", row, line[len(line)-1], id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.values {
+		err = columnsOf(ctx, table, f, lines)
+	}
+	return append(lines, []string{table.Fingerprint()}), err
+}
+
+// columnsOf compares columns of a table, in its order and in another one, with the values of fields.
+func columnsOf(ctx context.Context, table *catalog.Table, f form, lines [][]string) error {
+	for k, name := range []string{"score", "count", "word"} {
+		check := func(order []int32) func(row int64, v catalog.Value) error {
+			return func(row int64, v catalog.Value) error {
+				want := `{"Int":0,"Float":0,"Text":"","List":null,"Null":true}`
+				if order[row] >= 0 {
+					line := lines[order[row]]
+					want = line[len(line)-4+k]
+				}
+				if got, err := json.Marshal(v); err != nil || string(got) != want {
+					return fmt.Errorf("%s of row %d is %s, want %s: %w", name, row, got, want, err)
+				}
+				return nil
+			}
+		}
+		other := []int32{2, -1, 0, 2, 1}
+		_, err := table.Scan(ctx, name, check([]int32{0, 1, 2}))
+		if err == nil {
+			_, err = table.ScanAt(ctx, name, other, check(other))
+		}
+		if err != nil {
+			return err
+		}
+		if !table.HasColumn(name) || table.HasColumn(name+"?") {
+			return fmt.Errorf("HasColumn of %s", name)
+		}
+	}
+	data, err := table.Data(ctx)
+	if err == nil && data.Len() != len(lines) {
+		err = fmt.Errorf("%d rows of data", data.Len())
+	}
+	return err
+}
+
+// TestForms: a dataset has the same samples in each form: the files as they are opened by their names, with what lies
+// beside them, and the values of the table.
+func TestForms(t *testing.T) {
+	dir, forms := storedForms(t)
+	files := &openers.Files{}
+	numbers := [][3]string{{`"Float":0.5`, `"Int":3`, `"Text":"x"`}, {`"Null":true`, `"Int":0`, `"Text":"é, y"`},
+		{`"Float":0.5`, `"Int":-2`, `"Text":"z"`}}
+	prints := map[string]string{}
+	for name, f := range forms {
+		lines, err := contents(t.Context(), f, catalog.Options{})
+		if err != nil {
+			t.Error(name, err)
+			continue
+		}
+		prints[name] = lines[3][0]
+		for row, line := range lines[:3] {
+			kinds := []string{"images", "masks"}
+			if !f.masks {
+				kinds = kinds[:1]
+			}
+			for _, kind := range kinds {
+				path := filepath.Join(dir, kind, string(rune('a'+row))+".tif")
+				want, _, err := catalog.OpenAsset(t.Context(), files, path, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var value catalog.Value // its path below the dataset
+				if err := json.Unmarshal([]byte(line[0]), &value); err != nil ||
+					!strings.HasSuffix(path, "/"+value.Text) || line[1] != assetText(&want) {
+					t.Errorf("%s: %s is %s, %s, want %s", name, path, line[0], line[1], assetText(&want))
+				}
+				line = line[2:]
+			}
+			for k := range 3 {
+				if f.values && !strings.Contains(line[k], numbers[row][k]) {
+					t.Errorf("%s: value %d of row %d is %s, want %s", name, k, row, line[k], numbers[row][k])
+				}
+			}
+		}
+	}
+	for _, same := range [][]string{{"a directory", "a glob", "a catalog"}, {"patterns", "a catalog's pairs",
+		"a catalog of pairs"}, {"csv", "tsv", "jsonl", "json", "parquet"}} {
+		for _, name := range same[1:] {
+			if prints[name] != prints[same[0]] {
+				t.Errorf("fingerprints of %s and %s differ", name, same[0])
+			}
+		}
+	}
+}
+
+// TestOutages: whichever read of a dataset fails, what is asked of it fails, or is the same as without.
+func TestOutages(t *testing.T) {
+	dir, forms := storedForms(t)
+	for name, f := range forms {
+		outage.Each(t, name, func(files source.Opener) (any, error) {
+			return contents(t.Context(), f, catalog.Options{Opener: files})
+		})
+	}
+	for _, path := range []string{"catalog.parquet", "t.parquet", "t.csv"} {
+		outage.Each(t, path, func(files source.Opener) (any, error) {
+			file, err := files.Open(t.Context(), filepath.Join(dir, path))
+			if err != nil {
+				return nil, err
+			}
+			defer file.Close()
+			if catalog.IsParquet(path) {
+				return catalog.Describe(t.Context(), file)
+			}
+			return catalog.DescribeCSV(t.Context(), file, path)
+		})
+	}
+	for _, name := range []string{"overviews/plain.tif", "beside/mask.tif", "raster/rumi-3/unit-t-b-y-x-0.rumi"} {
+		path := filepath.Join(corpus.Testdata(t), name)
+		outage.Each(t, path, func(files source.Opener) (any, error) {
+			a, m, err := catalog.OpenAsset(t.Context(), files, path, 0)
+			if err != nil {
+				return nil, err
+			}
+			file, levels, err := catalog.OverviewFile(t.Context(), files, path, a.Index, 0)
+			return []any{assetText(&a), m.Blob, file.URI, len(levels)}, err
+		})
+		outage.Each(t, "the index of "+path, func(files source.Opener) (any, error) {
+			a, _, err := catalog.OpenAsset(t.Context(), files, path, 0)
+			if err != nil {
+				return nil, err
+			}
+			file, err := files.Open(t.Context(), path)
+			if err != nil {
+				return nil, err
+			}
+			defer file.Close()
+			levels, err := catalog.Overviews(t.Context(), file, a.Index, 0)
+			if err != nil {
+				return nil, err
+			}
+			same, err := catalog.SameIndex(t.Context(), file, a.Index, a.Beside, a.Axes, 0)
+			if err == nil && !same {
+				err = fmt.Errorf("%s is not its own index", path)
+			}
+			return len(levels), err
+		})
+	}
+}
