@@ -1,0 +1,313 @@
+package catalog_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
+)
+
+// keysOf returns the keys of samples.
+func keysOf(t *testing.T, table *catalog.Table) (keys []string) {
+	t.Helper()
+	if err := table.ScanKeys(t.Context(), func(_ int64, key string) error {
+		keys = append(keys, key)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	return keys
+}
+
+// valuesOf returns the values of a field as Go prints them.
+func valuesOf(t *testing.T, table *catalog.Table, field int) (values []string) {
+	t.Helper()
+	for row := range table.Len() {
+		v, err := table.Value(t.Context(), field, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v.Text)
+		if table.Kind(field) == catalog.Int {
+			values[row] = fmt.Sprint(v.Int)
+		}
+		if v.Null {
+			values[row] = "null"
+		}
+	}
+	return values
+}
+
+// TestSplitsOfAFolder: tables in folders of a directory of images are one table with the column split, where something
+// asks for it; a single table has its samples alone; two in one folder are refused.
+func TestSplitsOfAFolder(t *testing.T) {
+	files := []string{"train/a.png=" + string(pictures(t, 4)[1]), "train/metadata.csv=file_name,n\na.png,1\n",
+		"test/b.png=" + string(pictures(t, 5)[1]), "test/metadata.csv=file_name,n\nb.png,2\n"}
+	dir := folder.Of(t, files...)
+	image, n := catalog.Source{Field: "image"}, catalog.Source{Field: "n"}
+	for _, o := range []catalog.Options{{AllColumns: true}, {Columns: []string{"split"}}} {
+		table := folder.Open(t, dir, o, image, n, catalog.Source{Field: "part", Column: "split"})
+		if got := fmt.Sprint(valuesOf(t, table, 1), valuesOf(t, table, 2), keysOf(t, table)); got !=
+			"[2 1] [test train] [test/b.png train/a.png]" {
+			t.Errorf("%s", got)
+		}
+		if a, err := table.Asset(t.Context(), 0, 1); err != nil || a.Index.Height != 4 {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+	_, err := catalog.Open(t.Context(), dir, []catalog.Source{image, n}, catalog.Options{Columns: []string{"n"}})
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), `Rows(split="test")`) {
+		t.Errorf("splits that nobody asked for: %v", err)
+	}
+	one := folder.Open(t, folder.Of(t, files[:2]...), catalog.Options{Columns: []string{"n"}}, image, n)
+	if got := fmt.Sprint(valuesOf(t, one, 1)); got != "[1]" {
+		t.Errorf("one split: %s", got)
+	}
+	twice := folder.Of(t, append(files[:2:2], "train/metadata.jsonl={}")...)
+	_, err = catalog.Open(t.Context(), twice, []catalog.Source{image, n}, catalog.Options{Columns: []string{"n"}})
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "leave one") {
+		t.Errorf("two tables of a folder: %v", err)
+	}
+}
+
+// TestFilesOfATable: the text tables of a directory are one table, in the order of their names.
+func TestFilesOfATable(t *testing.T) {
+	dir := folder.Of(t, "p/0.tif", "p/1.tif", "b.csv=uri,n\np/1.tif,2\n", "a.csv=uri,n\np/0.tif,1\n")
+	table := folder.Open(t, filepath.Join(dir, "*.csv"), catalog.Options{},
+		catalog.Source{Field: "image", Column: "uri"}, catalog.Source{Field: "n"})
+	if got := fmt.Sprint(valuesOf(t, table, 1), keysOf(t, table)); got != "[1 2] [p/0.tif p/1.tif]" {
+		t.Errorf("%s", got)
+	}
+	if a, err := table.Asset(t.Context(), 0, 1); err != nil || a.Index.Height != 2 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestCodes: a column of digits has numbers, or the strings as written where an option or a field says so.
+func TestCodes(t *testing.T) {
+	src := filepath.Join(folder.Of(t, "0.tif", "t.csv=uri,code,plain\n0.tif,0012,12\n0.tif,7,7\n"), "t.csv")
+	image := catalog.Source{Field: "image", Column: "uri"}
+	number, text := catalog.Source{Field: "code"}, catalog.Source{Field: "code", Kind: catalog.Text}
+	written, plain := text, catalog.Source{Field: "plain", Kind: catalog.Text}
+	written.Strings = true
+	texts, codes := catalog.Options{Texts: []string{"code"}}, catalog.Options{Codes: []string{"code"}}
+	for name, c := range map[string]struct {
+		options catalog.Options
+		field   catalog.Source
+		want    string
+	}{
+		"numbers":          {catalog.Options{}, number, "[12 7]"},
+		"a code":           {codes, text, "[0012 7]"},
+		"no code":          {catalog.Options{Codes: []string{"plain"}}, plain, "[12 7]"},
+		"texts":            {texts, text, "[0012 7]"},
+		"numbers of texts": {texts, number, "[12 7]"},
+		"numbers of codes": {codes, number, "[12 7]"},
+		"strings":          {catalog.Options{}, written, "[0012 7]"},
+	} {
+		table, err := catalog.Open(t.Context(), src, []catalog.Source{image, c.field}, c.options)
+		if err != nil {
+			t.Error(name, err)
+			continue
+		}
+		if got := fmt.Sprint(valuesOf(t, table, 1)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		if err := table.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestMaybe: a field of a column that a table may lack is null there; the path of a file that may lack is null where it
+// does; lists are values; a cell of bytes of a raster is no string.
+func TestMaybe(t *testing.T) {
+	type line struct {
+		URI  string   `parquet:"uri"`
+		Tags []string `parquet:"tags,list"`
+		Raw  []byte   `parquet:"raw"`
+	}
+	dir := folder.Of(t, "0.tif", "1.tif", "s/0.geojson={}")
+	src := filepath.Join(dir, "t.parquet")
+	if err := parquet.WriteFile(src, []line{{"0.tif", []string{"a", "b"}, nil}, {"1.tif", nil, nil}}); err != nil {
+		t.Fatal(err)
+	}
+	table := folder.Open(t, src, catalog.Options{}, catalog.Source{Field: "image", Column: "uri"},
+		catalog.Source{Field: "none", Column: "none", Maybe: true}, catalog.Source{Field: "tags"})
+	if got := fmt.Sprint(valuesOf(t, table, 1)); got != "[null null]" {
+		t.Errorf("a column that lacks: %s", got)
+	}
+	v, err := table.Value(t.Context(), 2, 0)
+	if want := []catalog.Value{{Text: "a"}, {Text: "b"}}; err != nil || !reflect.DeepEqual(v.List, want) {
+		t.Errorf("a list: %+v, %v", v, err)
+	}
+	beside := folder.Open(t, dir, catalog.Options{}, catalog.Source{Field: "image", Pattern: "{id}.tif"},
+		catalog.Source{Field: "shapes", Pattern: "s/{id}.geojson", Beside: true, Optional: true})
+	if got := valuesOf(t, beside, 1); got[0] != filepath.Join(dir, "s", "0.geojson") || got[1] != "null" {
+		t.Errorf("files of shapes: %q", got)
+	}
+}
+
+// TestStepsOfACatalog: a catalog says how many steps of time its rasters have; without indexes it says nothing.
+func TestStepsOfACatalog(t *testing.T) {
+	data := corpus.Testdata(t)
+	file := filepath.Join(t.TempDir(), "c.parquet")
+	folder.Index(t, file, build.Options{}, filepath.Join(data, "raster", "rumi-3", "unit-t-b-y-x-0.rumi"),
+		filepath.Join(data, "extras", "scaled.tif"), filepath.Join(data, "raster", "rumi-3", "unit-t-b-y-x-3.rumi"))
+	table := folder.Open(t, file, catalog.Options{})
+	for enough, want := range map[int]catalog.StepCount{1: {Most: 3, Of: 3}, 2: {Most: 3, Lacking: 1, Of: 3},
+		3: {Most: 3, Lacking: 1, Of: 3}, 4: {Most: 3, Lacking: 3, Of: 3}} {
+		if got, err := table.CountSteps(t.Context(), 0, enough); err != nil || got != want {
+			t.Errorf("%d steps: %+v, %v; want %+v", enough, got, err, want)
+		}
+	}
+	for _, c := range []struct {
+		src   string
+		field catalog.Source
+	}{{filepath.Join(data, "extras"), catalog.Source{Field: "image"}},
+		{file, catalog.Source{Field: "image", Axes: chunk.Axes{Pages: chunk.BandsPages}}}} {
+		table := folder.Open(t, c.src, catalog.Options{}, c.field)
+		if got, err := table.CountSteps(t.Context(), 0, 2); err != nil || got != (catalog.StepCount{}) {
+			t.Errorf("%s: %+v, %v", c.src, got, err)
+		}
+	}
+}
+
+// countedFiles counts the bytes that are read of files.
+type countedFiles struct {
+	openers.Files
+	reads, bytes atomic.Int64
+}
+
+type countedFile struct {
+	source.Reader
+	files *countedFiles
+}
+
+func (f *countedFiles) Open(ctx context.Context, name string) (source.Reader, error) {
+	r, err := f.Files.Open(ctx, name)
+	return countedFile{r, f}, err
+}
+
+func (r countedFile) ReadAt(ctx context.Context, p []byte, off int64) error {
+	r.files.reads.Add(1)
+	r.files.bytes.Add(int64(len(p)))
+	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// TestPageCounter: a counter counts the bytes of pages that reading the rasters of cells takes, each page once while it
+// stays in memory; a table whose pages all fit has no counter.
+func TestPageCounter(t *testing.T) {
+	var rows []imageRow
+	for range 12 {
+		rows = append(rows, imageRows(pictures(t, 60)[0])...)
+	}
+	src := filepath.Join(folder.Of(t, "t.parquet="+string(imageTable(t, 3, rows...))), "t.parquet")
+	field := catalog.Source{Field: "chip"}
+	small := catalog.Options{CacheBytes: 30 << 10}
+	counter, err := folder.Open(t, src, small, field).NewPageCounter(t.Context())
+	if err != nil || counter == nil || !counter.Counts(0) || counter.Counts(1) {
+		t.Fatalf("%+v, %v", counter, err)
+	}
+	files := &countedFiles{}
+	small.Opener = &openers.Mux{Files: files}
+	table := folder.Open(t, src, small, field)
+	before := files.bytes.Load()
+	var requests, total int64
+	for _, row := range []int64{3, 4, 5, 11, 7, 0, 1, 0, 3} {
+		n, size, err := counter.Read(t.Context(), 0, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests, total = requests+n, total+size
+		if _, err := table.Asset(t.Context(), 0, row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A header of a page, of at most 64 bytes, may be read by itself.
+	if got := files.bytes.Load() - before; got < total || got > total+64*requests || requests != 5 {
+		t.Errorf("%d bytes are counted in %d requests, and %d are read", total, requests, got)
+	}
+	stands, err := table.Asset(counter.With(t.Context()), 0, 5)
+	if err != nil || stands.Member != "5/chip" {
+		t.Errorf("%+v, %v", stands.Member, err)
+	}
+	all := folder.Open(t, src, catalog.Options{}, field)
+	if none, err := all.NewPageCounter(t.Context()); none != nil || err != nil {
+		t.Errorf("pages that fit: %+v, %v", none, err)
+	}
+}
+
+// TestLegends: classes have the colours and names of the file, and before them those of the metadata beside it. A
+// legend that cannot be read is empty.
+func TestLegends(t *testing.T) {
+	palette := color.Palette{color.RGBA{0, 0, 0, 255}, color.RGBA{255, 128, 1, 255}, color.RGBA{2, 3, 4, 255}}
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewPaletted(image.Rect(0, 0, 4, 4), palette)); err != nil {
+		t.Fatal(err)
+	}
+	pam := `<PAMDataset><PAMRasterBand band="1"><CategoryNames><Category>water</Category><Category>wood</Category>` +
+		`</CategoryNames></PAMRasterBand></PAMDataset>`
+	dir := folder.Of(t, "a.png="+b.String(), "b.png="+b.String(), "b.png.aux.xml="+pam, "c.tif", "c.tif.aux.xml="+pam,
+		"d.tif")
+	for name, want := range map[string]chunk.Legend{
+		"a.png": {Palette: []string{"#000000", "#ff8001", "#020304"}},
+		"b.png": {Palette: []string{"#000000", "#ff8001", "#020304"}, Names: []string{"water", "wood"}},
+		"c.tif": {Names: []string{"water", "wood"}}, "d.tif": {},
+	} {
+		a, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, filepath.Join(dir, name), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := (&openers.Files{}).Open(t.Context(), a.URI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := a.Legend(t.Context(), &openers.Files{}, file)
+		if !slices.Equal(got.Palette, want.Palette) || !slices.Equal(got.Names, want.Names) ||
+			a.HasLegend() != (name != "d.tif") {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFieldsOfACatalog: a catalog of pairs names its fields; other datasets name none.
+func TestFieldsOfACatalog(t *testing.T) {
+	dir := folder.Of(t, "i/a.tif", "m/a.tif")
+	pairs, plain := filepath.Join(dir, "pairs.parquet"), filepath.Join(dir, "plain.parquet")
+	folder.Index(t, pairs, build.Options{Fields: []catalog.Source{{Field: "x", Pattern: "i/{id}.tif"},
+		{Field: "y", Pattern: "m/{id}.tif"}}}, dir)
+	folder.Index(t, plain, build.Options{}, filepath.Join(dir, "i"))
+	for src, want := range map[string][]string{pairs: {"x", "y"}, plain: nil, dir: nil} {
+		if got, err := catalog.Fields(t.Context(), src, catalog.Options{}); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", src, got, err)
+		}
+		if table := folder.Open(t, src, catalog.Options{}); table.OfImages() != (src != pairs) {
+			t.Errorf("%s: of images is %v", src, table.OfImages())
+		}
+	}
+	if names, err := catalog.Fields(t.Context(), filepath.Join(dir, "none.parquet"), catalog.Options{}); err == nil {
+		t.Errorf("no file: %q", names)
+	}
+}
