@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -135,9 +136,21 @@ func (c *cells) add(properties json.RawMessage) error {
 			c.names[name] = true
 		}
 	}
-	raw, ok := members[c.column]
+	raw, ok := member(members, c.column)
 	c.exists = c.exists || ok
 	return c.addJSON(raw)
+}
+
+// member returns a member of an object, or as "a.b" the member b of its member a.
+func member(members map[string]json.RawMessage, name string) (json.RawMessage, bool) {
+	raw, ok := members[name]
+	outer, inner, dotted := strings.Cut(name, ".")
+	if ok || !dotted || !bytes.HasPrefix(members[outer], []byte("{")) {
+		return raw, ok
+	}
+	var below map[string]json.RawMessage
+	_ = json.Unmarshal(members[outer], &below) // it is a part of what was parsed
+	return member(below, inner)
 }
 
 // addJSON adds a value of JSON; one without bytes is missing.
@@ -155,8 +168,11 @@ func (c *cells) addJSON(raw json.RawMessage) error {
 			return err
 		}
 		return c.put(stringCell, decoded)
-	case text[0] == '[' || text[0] == '{':
-		return c.mixed("list or object")
+	case text[0] == '{':
+		return fault.New(fault.Unsupported, "property "+c.column, fault.NoOffset,
+			"an object: name a member of it, as in %q", c.column+".name")
+	case text[0] == '[':
+		return c.mixed("list")
 	default:
 		return c.put(numberCell, text)
 	}

@@ -67,7 +67,7 @@ func beginsCSV(head []byte) bool {
 	head = head[textguard.SeparatorLine(head):]
 	words, headed := firstWords(head)
 	return comma != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) &&
-		!beginsList(head)
+		!beginsList(head) && !isKITTI(words)
 }
 
 // table are the columns of a CSV that are read.

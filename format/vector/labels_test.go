@@ -35,9 +35,12 @@ var labelTexts = map[string]string{
 		`{"properties": {"subtype": "destroyed", "uid": "u"}, ` +
 		`"wkt": "POLYGON ((1 2, 5 2, 5 9.5, 1 2), (3 3, 4 3, 4 4))"}, {"properties": {}, ` +
 		`"wkt": "MULTIPOLYGON (((1 1, 2 1, 2 2)), ((7 7, 8 7, 8 8)))"}]}, "metadata": {"gsd": 2}}`,
-	"dota": "imagesource:x\ngsd:1\n1 2 5 2 5 9 1 9 plane 1\n1 2 5 2 5 9 1 9 ship 0\n",
-	"yolo": "0 0.5 0.5 0.25 0.5\r\n3 0.1 0.1 0.2 0.2 0.9\n1 0.1 0.1 0.2 0.1 0.2 0.3\n",
-	"csv":  "image_path;x;y;w;h;label;area\na.png;1;2;4;7;boat;2.5\nb.png;;;;;;\n",
+	"hrsc": "<HRSC_Image><HRSC_Objects><HRSC_Object><Class_ID>7</Class_ID><box_xmin>1</box_xmin>" +
+		"<box_ymin>2</box_ymin><box_xmax>5</box_xmax><box_ymax>9</box_ymax></HRSC_Object></HRSC_Objects></HRSC_Image>",
+	"kitti": "car 0 0 0 1 2 5 9 0 0 0 0 0 0 0\nvan 0 0 0 1 2 5 9 1 1 1 1 1 1 1 0.5\n",
+	"dota":  "imagesource:x\ngsd:1\n1 2 5 2 5 9 1 9 plane 1\n1 2 5 2 5 9 1 9 ship 0\n",
+	"yolo":  "0 0.5 0.5 0.25 0.5\r\n3 0.1 0.1 0.2 0.2 0.9\n1 0.1 0.1 0.2 0.1 0.2 0.3\n",
+	"csv":   "image_path;x;y;w;h;label;area\na.png;1;2;4;7;boat;2.5\nb.png;;;;;;\n",
 	"coco": `{"images": [{"id": 1, "file_name": "a.png"}], "annotations": [{"id": 1, "image_id": 1, "category_id": 2,
 "bbox": [1, 2, 4, 7], "iscrowd": 0, "segmentation": [[1, 2, 5, 2, 5, 9], [7, 7, 8, 7, 8, 8]]}, {"image_id": 1,
 "category_id": 2, "iscrowd": 1, "segmentation": {"size": [3, 4], "counts": [1, 4, 7]}}, {"image_id": 1, "category_id": 2,
@@ -81,6 +84,8 @@ func TestLabels(t *testing.T) {
 		"voc":     {2, "aé", first},
 		"fair1m":  {1, "b", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 8}}},
 		"turned":  {1, "c", orb.Bound{Min: orb.Point{6.765409, 6.163566}, Max: orb.Point{11.234591, 9.836434}}},
+		"hrsc":    {1, "7", first},
+		"kitti":   {2, "car", first},
 		"dota":    {2, "plane", first},
 		"xbd":     {2, "destroyed", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 9.5}}},
 		"yolo":    {3, "", orb.Bound{Min: orb.Point{0.375, 0.25}, Max: orb.Point{0.625, 0.75}}},

@@ -104,9 +104,10 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	return layer, nil
 }
 
-// otherFormats are the names of formats that are known, but not read, by their first bytes.
+// otherFormats are the names of formats that are known, but not read, by their first bytes, or by a tag of XML.
 var otherFormats = []struct{ start, name string }{
-	{"fgb", "FlatGeobuf"}, {"SQLite format 3", "GeoPackage"}, {"\x00\x00\x27\x0a", "Shapefile"},
+	{"fgb", "FlatGeobuf"}, {"SQLite format 3", "GeoPackage"}, {"\x00\x00\x27\x0a", "Shapefile"}, {"<kml", "KML"},
+	{"<gml:", "GML"},
 }
 
 // open detects the format of a file by its first bytes.
@@ -115,14 +116,16 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return nil, err
 	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e")
 	switch {
 	case magic.Of(head).Class == magic.Parquet:
 		return openParquet(ctx, r, o)
-	case bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e"), []byte("{")):
+	case bytes.HasPrefix(text, []byte("{")):
 		return openText(ctx, r, o)
 	}
 	for _, other := range otherFormats {
-		if strings.HasPrefix(string(head), other.start) {
+		if strings.HasPrefix(string(head), other.start) || other.start[0] == '<' &&
+			bytes.HasPrefix(text, []byte("<")) && bytes.Contains(text, []byte(other.start)) {
 			return nil, fault.New(fault.Unsupported, "shapes", 0, "%s is not read: in Python, give "+
 				"chaski.Vector(geopandas.read_file(FILE)); elsewhere write it as GeoParquet, with "+
 				"geopandas.read_file(A).to_parquet(B) or ogr2ogr -f Parquet B A", other.name)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,8 @@ const (
 
 func init() {
 	register(labelFormat{"DOTA's text", beginsDOTA, readDOTA, Pixels, false},
-		labelFormat{"YOLO's text", beginsYOLO, readYOLO, Shares, false})
+		labelFormat{"YOLO's text", beginsYOLO, readYOLO, Shares, false},
+		labelFormat{"KITTI's text", beginsKITTI, readKITTI, Pixels, false})
 }
 
 // lines calls visit with the words of each line of a text that has words.
@@ -118,7 +120,7 @@ func readDOTA(ctx context.Context, r source.Reader, l *labels) error {
 func beginsYOLO(head []byte) bool {
 	words, _ := firstWords(head)
 	count := countNumbers(words)
-	return count == len(words) && (count == 5 || count == 6 || count >= 7 && count%2 == 1)
+	return count == len(words) && !isKITTI(words) && (count == 5 || count == 6 || count >= 7 && count%2 == 1)
 }
 
 // readYOLO reads lines of class, x and y of the middle, width and height, and perhaps a score; or of class and the
@@ -150,5 +152,49 @@ func readYOLO(ctx context.Context, r source.Reader, l *labels) error {
 			return err
 		}
 		return l.end(ctx, f)
+	})
+}
+
+// kittiWords are how many words an object has, perhaps with a score behind them.
+const kittiWords = 15
+
+// isKITTI reports whether words are an object of KITTI: a class, 14 numbers and perhaps a score. Where the class is a
+// number, the seven numbers of the object in space are 0, as ArcGIS exports them, and no outline of YOLO is like that.
+func isKITTI(words []string) bool {
+	if len(words) != kittiWords && len(words) != kittiWords+1 {
+		return false
+	}
+	rest, err := numbers(words[1:])
+	inSpace := func(x float64) bool { return x != 0 }
+	return err == nil && (countNumbers(words[:1]) == 0 || !slices.ContainsFunc(rest[7:14], inSpace))
+}
+
+// beginsKITTI reports whether a text has objects of KITTI.
+func beginsKITTI(head []byte) bool {
+	words, headed := firstWords(head)
+	return !headed && isKITTI(words)
+}
+
+// readKITTI reads the boxes of lines of class, three numbers, x0, y0, x1, y1, the object in space, and perhaps a score.
+func readKITTI(ctx context.Context, r source.Reader, l *labels) error {
+	if err := l.have(classColumn, scoreColumn); err != nil {
+		return err
+	}
+	return lines(ctx, r, func(words []string) error {
+		if !isKITTI(words) {
+			return fault.New(fault.Corrupt, "object", fault.NoOffset, "it is no class and 14 numbers")
+		}
+		box, err := numbers(words[4:8])
+		if err != nil {
+			return err
+		}
+		named := map[string]string{classColumn: words[0]}
+		if len(words) > kittiWords {
+			named[scoreColumn] = words[kittiWords]
+		}
+		if err := l.words(named); err != nil {
+			return err
+		}
+		return l.end(ctx, l.box(box[0], box[1], box[2], box[3]))
 	})
 }

@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -27,8 +28,8 @@ func beginsXML(head []byte) bool {
 // beginsVOC reports whether a file is XML of one image.
 func beginsVOC(head []byte) bool { return beginsXML(head) && !beginsCVAT(head) }
 
-// readVOC reads the objects of Pascal VOC, and of XML like it: a box, or the oriented box that FAIR1M, DIOR-R and
-// roLabelImg write.
+// readVOC reads the objects of Pascal VOC, and of XML like it: a box, or the oriented box that FAIR1M, DIOR-R,
+// roLabelImg and HRSC2016 write. A file without an object must be an annotation, and no other XML.
 func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	l.classIs("name")
 	for _, column := range l.values {
@@ -40,10 +41,15 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	object := &vocObject{}
 	var path []string // of the element, below the object if there is one
 	inside := -1      // the depth of the object
+	root := ""
 	for {
 		text.next()
 		token, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) && len(path) == 0 {
+			if len(l.ends) == 0 && !strings.HasSuffix(strings.ToLower(root), "annotation") && root != "HRSC_Image" {
+				return fault.New(fault.Unsupported, "XML", fault.NoOffset, "<%s> has no <object>, and VOC XML without "+
+					"one is an <annotation>", fault.Short(root))
+			}
 			return nil
 		}
 		if err != nil {
@@ -54,7 +60,8 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 			if path = append(path, token.Name.Local); len(path) > maxDepth {
 				return fault.New(fault.Limit, "element", decoder.InputOffset(), "%d elements in each other", len(path))
 			}
-			if inside < 0 && token.Name.Local == "object" {
+			root = cmp.Or(root, token.Name.Local)
+			if inside < 0 && (token.Name.Local == "object" || token.Name.Local == "HRSC_Object") {
 				inside, object = len(path), &vocObject{}
 			}
 		case xml.CharData:
@@ -155,16 +162,19 @@ func (o *vocObject) add(path, text string) error {
 var corners = []string{"x_left_top", "y_left_top", "x_right_top", "y_right_top", "x_right_bottom", "y_right_bottom",
 	"x_left_bottom", "y_left_bottom"}
 
-// members returns the numbers in elements of an object, or nil if it has not all of them.
-func (o *vocObject) members(parent string, names ...string) ([]float64, error) {
-	words := make([]string, len(names))
-	for i, name := range names {
-		var ok bool
-		if words[i], ok = o.texts[parent+"/"+name]; !ok {
-			return nil, nil
+// members returns the numbers in elements of an object whose paths begin with one of the prefixes, or nil if it has not
+// all of them.
+func (o *vocObject) members(prefixes [2]string, names ...string) ([]float64, error) {
+	for _, prefix := range prefixes {
+		words := make([]string, len(names))
+		for i, name := range names {
+			words[i] = o.texts[prefix+name]
+		}
+		if !slices.Contains(words, "") {
+			return numbers(words)
 		}
 	}
-	return numbers(words)
+	return nil, nil
 }
 
 // vocEnd ends an object.
@@ -173,8 +183,10 @@ func (l *labels) vocEnd(ctx context.Context, o *vocObject) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := o.texts["name"]; !ok && o.texts["possibleresult/name"] != "" { // FAIR1M
-		o.texts["name"] = o.texts["possibleresult/name"]
+	if o.texts["name"] == "" {
+		if name := cmp.Or(o.texts["possibleresult/name"], o.texts["Class_ID"]); name != "" { // FAIR1M, HRSC2016
+			o.texts["name"] = name
+		}
 	}
 	if err := l.words(o.texts); err != nil {
 		return err
@@ -184,15 +196,19 @@ func (l *labels) vocEnd(ctx context.Context, o *vocObject) error {
 
 // vocShape adds the shape of an object: the oriented box, if it has one and boxes are not asked for.
 func (l *labels) vocShape(o *vocObject) (coordForm, error) {
-	box, err := o.members("bndbox", "xmin", "ymin", "xmax", "ymax")
+	box, err := o.members([2]string{"bndbox/", "box_"}, "xmin", "ymin", "xmax", "ymax")
 	outline := o.outer
 	if err == nil && outline == nil {
-		outline, err = o.members("robndbox", corners...)
+		outline, err = o.members([2]string{"robndbox/"}, corners...)
 	}
 	if err == nil && outline == nil {
-		var turned []float64
-		if turned, err = o.members("robndbox", "cx", "cy", "w", "h", "angle"); turned != nil {
-			outline = rotated(turned[0], turned[1], turned[2], turned[3], turned[4])
+		var turned, angle []float64
+		turned, err = o.members([2]string{"robndbox/", "mbox_"}, "cx", "cy", "w", "h")
+		if err == nil && turned != nil {
+			angle, err = o.members([2]string{"robndbox/angle", "mbox_ang"}, "")
+		}
+		if angle != nil {
+			outline = rotated(turned[0], turned[1], turned[2], turned[3], angle[0])
 		}
 	}
 	switch {

@@ -138,6 +138,50 @@ def geojson(objects: Objects, image: int) -> str:
     return json.dumps({"type": "FeatureCollection", "features": listed})
 
 
+def qupath(objects: Objects, image: int) -> str:
+    file = json.loads(geojson(objects, image))
+    for f in file["features"]:
+        values = f["properties"]
+        values["classification"] = {"name": values.pop("kind"), "color": [200, 0, 0]}
+    return json.dumps(file)
+
+
+def hrsc(objects: Objects, image: int) -> str:
+    text = f"<Img_FileName>im{image}</Img_FileName><HRSC_Objects>"
+    for o in objects:
+        sides = zip(["xmin", "ymin", "xmax", "ymax"], o["box"], strict=True)
+        text += "".join(f"<box_{k}>{v}</box_{k}>" for k, v in sides).join(
+            [f"<HRSC_Object><Class_ID>{o['name']}</Class_ID>", "</HRSC_Object>"]
+        )
+    return f"<HRSC_Image>{text}</HRSC_Objects></HRSC_Image>"
+
+
+def hrsc_turned(objects: Objects, image: int) -> str:
+    text = ""
+    for o in objects:
+        first, second, third, _ = o["corners"]
+        middle, (width, height) = (
+            (first + third) / 2,
+            np.hypot(*np.diff(o["corners"][:3], axis=0).T),
+        )
+        angle = np.arctan2(*(second - first)[::-1])
+        members = zip(["cx", "cy", "w", "h", "ang"], [*middle, width, height, angle], strict=True)
+        text += f"<HRSC_Object><Class_ID>{o['name']}</Class_ID>"
+        text += "".join(f"<mbox_{k}>{v}</mbox_{k}>" for k, v in members) + "</HRSC_Object>"
+    return f"<HRSC_Image><HRSC_Objects>{text}</HRSC_Objects></HRSC_Image>"
+
+
+def kitti(objects: Objects, image: int) -> str:
+    """As ArcGIS exports it; names of classes or, in every second file, also numbers."""
+    lines = [[o["name"], 0.0, 0, 0.0, *o["box"], *[0] * 7, *[0.5] * (image % 2)] for o in objects]
+    return "\n".join(" ".join(map(str, line)) for line in lines)
+
+
+def kitti_numbers(objects: Objects, image: int) -> str:
+    return "\n".join(f"{3 + len(line)}{line[line.index(' '):]}" for line in
+                     kitti(objects, image).splitlines())  # fmt: skip
+
+
 def array(objects: Objects, image: int) -> bytes:
     rows = [[*o["box"], NAMES.index(o["name"])] for o in objects]
     out = io.BytesIO()
@@ -279,6 +323,42 @@ def read_geojson(text: str) -> list[Any]:
     ]
 
 
+def read_qupath(text: str) -> list[Any]:
+    out = []
+    for f in json.loads(text)["features"]:
+        values = f["properties"]
+        ring = f["geometry"]["coordinates"][0][:-1]
+        out.append((ring, values["classification"]["name"], values["difficult"]))
+    return out
+
+
+def read_hrsc(text: str) -> list[Any]:
+    out = []
+    for o in ET.fromstring(text).iter("HRSC_Object"):
+        value = {k.tag: k.text for k in o}
+        if "mbox_cx" in value:
+            keys = ("cx", "cy", "w", "h", "ang")
+            x, y, w, h, turn = (float(value[f"mbox_{k}"]) for k in keys)
+            along = np.array([np.cos(turn), np.sin(turn)]) * w / 2
+            across = np.array([-np.sin(turn), np.cos(turn)]) * h / 2
+            signs = [(-1, -1), (1, -1), (1, 1), (-1, 1)]
+            ring = [[x, y] + a * along + b * across for a, b in signs]
+        else:
+            keys = ("xmin", "ymin", "xmax", "ymax")
+            x0, y0, x1, y1 = (float(value[f"box_{k}"]) for k in keys)
+            ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1]]
+        out.append((np.array(ring).tolist(), value["Class_ID"], 0))
+    return out
+
+
+def read_kitti(text: str) -> list[Any]:
+    out = []
+    for words in map(str.split, text.splitlines()):
+        x0, y0, x1, y1 = map(float, words[4:8])
+        out.append(([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], words[0], 0))
+    return out
+
+
 def read_labelme(text: str) -> list[Any]:
     return [(s["points"], s["label"], s["difficult"]) for s in json.loads(text)["shapes"]]
 
@@ -328,6 +408,13 @@ FORMATS: dict[str, tuple[str, Callable[[Objects, int], str | bytes], Read, dict[
     "xbd": ("json", xbd, read_xbd, {"columns": ["difficult"]}),
     "geojson": ("geojson", geojson, read_geojson,
                 {"crs": "pixels", "column": "kind", "columns": ["difficult"]}),
+    "qupath": ("geojson", qupath, read_qupath,
+               {"crs": "pixels", "column": "classification.name",
+                "columns": ["difficult"]}),
+    "hrsc": ("xml", hrsc, read_hrsc, {}),
+    "hrsc turned": ("xml", hrsc_turned, read_hrsc, {}),
+    "kitti": ("txt", kitti, read_kitti, {}),
+    "kitti of numbers": ("txt", kitti_numbers, read_kitti, {}),
     "npy": ("npy", array, read_array, {}),
     "csv": ("csv", table, read_table, {"columns": ["difficult"]}),
     "labelme": ("json", labelme, read_labelme, {"columns": ["difficult"]}),
@@ -805,3 +892,23 @@ def test_arrays_as_pandas_writes_them(tmp_path) -> None:
         with pytest.raises(chaski.errors.CorruptError, match="is no coordinate"):
             with chaski.load(tmp_path, batch_size=N, shuffle=False, fields=fields) as loader:
                 next(iter(loader))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("<kml><Document/></kml>", "KML is not read: in Python, give"),
+     ("<gml:FeatureCollection></gml:FeatureCollection>", "GML is not read: in Python, give"),
+     ("<svg><rect/></svg>", "<svg> has no <object>"),
+     ("<annotation><size/></annotation>", None)],
+)  # fmt: skip
+def test_xml_of_other_programs(tmp_path, text, says):
+    """XML that is no annotation is an error; an annotation without an object has none."""
+    images(tmp_path)
+    for i in range(N):
+        (tmp_path / f"images/im{i}.xml").write_text(f'<?xml version="1.0"?>\n{text}')
+    with load(tmp_path, {"y": chaski.Vector(pattern="{id}.xml", kind="boxes")}) as loader:
+        if says is None:
+            assert sum(len(rows) for batch in loader for rows in batch["y"].rows()) == 0
+            return
+        with pytest.raises(chaski.UnsupportedError, match=says):
+            next(iter(loader))

@@ -173,3 +173,67 @@ def test_fractions_are_no_paths(data, binary) -> None:
         chaski.errors.UnsupportedError, match="whole numbers to be a part of a path"
     ):
         batch(data / "rows.parquet", {"image": "images/{y}.tif"})
+
+
+NUMBERS = {
+    "words of R": ("y,z", ["1.5,NA", "NA,3", "-2,4"]),
+    "words of databases": ("y,z", ["1.5,null", "N/A,3", "None,NULL"]),
+    "blanks": ("y,z", [" 1.5,2 ", "2 , 3", " -3,\t4"]),
+    "signs": ("y,z", ["+1,1e3", "2,+.5", "3,2E-2"]),
+    "commas": ("y;z", ["1,5;2", "2;3,25", "-0,25;NA"]),
+    "points": ("y;z", ["1.5;2", "2;3.25", "-0.25;4"]),
+}
+TEXTS = {
+    "a name called NA": ("y,z", ["NA,a", "DE,b", "1.5,c"]),
+    "commas between commas": ("y,z", ['"1,5",a', '"2",b', '"-0,25",c']),
+    "thousands": ("y;z", ["1.234;a", "1,5;b", "2;c"]),
+    "lists": ("y;z", ["1,2,3;a", "1,5;b", "2;c"]),
+}
+
+
+@pytest.mark.parametrize("case", [*NUMBERS, *TEXTS])
+def test_numbers_are_those_of_pandas(tmp_path, case) -> None:
+    """Numbers in a CSV, beside words for what is missing, with blanks, and with decimal commas."""
+    pandas = pytest.importorskip("pandas")
+    head, lines = NUMBERS[case] if case in NUMBERS else TEXTS[case]
+    comma = head[1]
+    for k in range(3):
+        rasters.write(tmp_path / f"{k}.tif", np.full((1, 4, 4), k, np.uint8))
+    rows = "".join(f"{k}.tif{comma}{line}\n" for k, line in enumerate(lines))
+    (tmp_path / "t.csv").write_text(f"path{comma}{head}\n{rows}")
+    decimal = "," if case == "commas" else "."
+    want = pandas.read_csv(tmp_path / "t.csv", sep=comma, decimal=decimal)
+    fields = {"image": "path", "y": "y"}
+    if case in TEXTS:
+        assert list(batch(tmp_path / "t.csv", fields)["y"]) == want["y"].fillna("NA").tolist()
+        return
+    for column in "yz":
+        fields["y"] = chaski.Field(column=column, dtype="float64")
+        got = batch(tmp_path / "t.csv", fields)["y"]
+        np.testing.assert_array_equal(got, want[column].to_numpy("float64"))
+
+
+def test_paths_of_windows(tmp_path) -> None:
+    """Backslashes are slashes where no file has them in its name."""
+    names = ["a b\\1.tif", "a b/c\\2.tif", "d\\3.tif"]
+    for k, name in enumerate(names[:2]):
+        path = tmp_path / name.replace("\\", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rasters.write(path, np.full((1, 4, 4), k, np.uint8))
+    rasters.write(tmp_path / names[2], np.full((1, 4, 4), 2, np.uint8))
+    (tmp_path / "t.csv").write_text("path\r\n" + "\r\n".join(names))
+    got = batch(tmp_path / "t.csv", {"image": "path"})["image"]
+    assert got[:, 0, 0, 0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("path,y\n0.tif,Gr\xfcn\n", r'row 0: "Gr\\xfcn" is not UTF-8: save the file as UTF-8'),
+     ("path,Fl\xe4che\n0.tif,1\n", r'"Fl\\xe4che" is not UTF-8: save the file as UTF-8')],
+)  # fmt: skip
+def test_other_encodings(tmp_path, text, says) -> None:
+    rasters.write(tmp_path / "0.tif", np.zeros((1, 4, 4), np.uint8))
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    column = text[5 : text.index("\n")]
+    with pytest.raises(chaski.UnsupportedError, match=says):
+        batch(tmp_path / "t.csv", {"image": "path", "y": column})

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
@@ -191,6 +192,7 @@ type csvTable struct {
 	names         []string
 	into          []*cells // nil: not wanted
 	rows          int64
+	points        bool              // numbers have a point alone, because commas or tabs separate the values of a file
 	bytes, charge int64             // of the values, and how many of them are charged to the budget
 	paths         []string          // the columns of the paths of several files, behind those of the files
 	from          map[string]string // and their values in the rows of a file
@@ -205,6 +207,7 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 	if comma != '\t' {
 		text, comma = separated(bufio.NewReaderSize(text, 1<<16), comma == 0)
 	}
+	t.points = t.points || comma != ';' // programs write "1,5" between semicolons, where a comma is the point
 	file := &records{ctx: t.ctx, file: text, what: "a line, or a value in quotes,",
 		comma: byte(comma)}
 	file.values = &textguard.Values{Separator: byte(comma), Most: parquet.MaxColumns + csvBuffer}
@@ -303,7 +306,7 @@ func (t *csvTable) records(reader *csv.Reader, file *records, data []string) err
 
 // table returns the table of all files.
 func (t *csvTable) table() (*texts.Table, error) {
-	columns, err := heldColumns(t.ctx, t.names, t.into, t.want)
+	columns, err := heldColumns(t.ctx, t.names, t.into, t.want, !t.points)
 	if err != nil {
 		return nil, err
 	}
@@ -322,23 +325,36 @@ func unpad(line []string) bool {
 	return true
 }
 
-// heldColumns returns columns of texts by their names as want says. Those that are nil are left out.
-func heldColumns(ctx context.Context, names []string, from []*cells, want func(name string) texts.Want) (
+// heldColumns returns columns of texts by their names as want says. Those that are nil are left out. With commas,
+// numbers may have a comma in place of the point.
+func heldColumns(ctx context.Context, names []string, from []*cells, want func(name string) texts.Want, commas bool) (
 	map[string]held, error) {
 	columns := map[string]held{}
 	for i, column := range from {
 		var err error
 		switch name := names[i]; {
 		case column == nil:
+		case !utf8.Valid(column.data):
+			columns[name] = held{wrong: notUTF8(column)}
 		case want(name) == texts.Written:
 			columns[name] = held{values: column.strings()}
 		default:
-			if columns[name], err = infer(ctx, column.strings(), want(name)); err != nil {
+			if columns[name], err = infer(ctx, column.strings(), want(name), commas); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return columns, nil
+}
+
+// notUTF8 returns the error about a column that has bytes that are not UTF-8.
+func notUTF8(column *cells) error {
+	row := 0
+	for row+1 < column.len() && utf8.Valid(column.data[:column.offs[row+1]]) {
+		row++
+	}
+	return fault.New(fault.Unsupported, "row "+strconv.Itoa(row), fault.NoOffset,
+		"%q is not UTF-8: save the file as UTF-8, which Excel calls CSV UTF-8", fault.Short(column.at(row)))
 }
 
 // columnNames returns the names of the columns and, if the first line is no header, that line.
@@ -404,6 +420,10 @@ func headerNames(head []string) ([]string, error) {
 	names, seen := make([]string, len(head)), make(map[string]bool, len(head))
 	for i, name := range head {
 		name = strings.TrimSpace(name)
+		if !utf8.ValidString(name) {
+			return nil, fault.New(fault.Unsupported, "line 1", fault.NoOffset,
+				"the column %q is not UTF-8: save the file as UTF-8, which Excel calls CSV UTF-8", fault.Short(name))
+		}
 		if seen[name] {
 			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
 		}

@@ -483,7 +483,7 @@ func (c *itemColumn) column(ctx context.Context) (held, error) {
 	switch {
 	case c.strings:
 	case c.numbers || c.list == nil:
-		return infer(ctx, c.cells.strings(), texts.Values)
+		return infer(ctx, c.cells.strings(), texts.Values, false)
 	default:
 		return c.lists(ctx)
 	}

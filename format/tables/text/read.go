@@ -44,8 +44,8 @@ type held struct {
 }
 
 // infer returns the column that strings show.
-func infer(ctx context.Context, column *tables.Vector, want texts.Want) (held, error) {
-	values, err := texts.Infer(ctx, column, want)
+func infer(ctx context.Context, column *tables.Vector, want texts.Want, commas bool) (held, error) {
+	values, err := texts.Infer(ctx, column, want, commas)
 	return held{values, err}, ctx.Err()
 }
 

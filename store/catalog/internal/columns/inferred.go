@@ -18,7 +18,7 @@ func Inferred(ctx context.Context, c *Column, want texts.Want) (*Column, error) 
 	}
 	values, err := Vector(ctx, c)
 	if err == nil {
-		values, err = texts.Infer(ctx, values, want)
+		values, err = texts.Infer(ctx, values, want, false)
 	}
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -504,7 +505,8 @@ func Resolve(base, name string) string {
 	return source.ResolveFrom(name, func(uri string) string { return source.InTar(resolve(base, uri)) })
 }
 
-// resolve resolves a URI of a table against the directory base.
+// resolve resolves a URI of a table against the directory base. Where "a\b.tif" is no file, it is "a/b.tif", as Windows
+// writes it.
 func resolve(base, uri string) string {
 	switch s := source.Scheme(uri); {
 	case s == "file":
@@ -514,5 +516,11 @@ func resolve(base, uri string) string {
 	case source.Scheme(base) != "":
 		return base + "/" + uri
 	}
-	return pathname.Join(base, filepath.FromSlash(uri))
+	name := pathname.Join(base, filepath.FromSlash(uri))
+	if strings.Contains(uri, `\`) {
+		if _, err := os.Lstat(name); err != nil {
+			return pathname.Join(base, strings.ReplaceAll(uri, `\`, "/"))
+		}
+	}
+	return name
 }
