@@ -49,6 +49,7 @@ func TestGround(t *testing.T) {
 		"nothing":        {[]string{"stac:crs"}, vectors{code}, false, 0},
 		"TACO 3":         {spatial, vectors{code, list(stac), shape(3, 5)}, true, 32630},
 		"STAC":           {stacNames, vectors{list(stac), shape(3, 5)}, true, 0},
+		"shape first":    {[]string{stacNames[1], stacNames[0]}, vectors{shape(3, 5), list(stac)}, true, 0},
 		"another height": {stacNames, vectors{list(stac), shape(4, 5)}, false, 0},
 		"another width":  {stacNames, vectors{list(stac), shape(3, 4)}, false, 0},
 		"three sides":    {stacNames, vectors{list(stac), shape(3, 5, 1)}, false, 0},

@@ -447,6 +447,8 @@ func TestMissingContainerFields(t *testing.T) {
 		"s3/img.tif":       "s2, ref",
 		"s2":               "folder",
 		"s2/img.tif@smoke": "haze",
+		"s3/img.tif@haze":  "s3/img.tif",
+		"no@s3/img@haze":   "s2, ref",
 		"istac:geometry":   "binary",
 	} {
 		spec := loader.Spec{

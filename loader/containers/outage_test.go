@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -159,6 +161,10 @@ func TestConcatOfDeepConditions(t *testing.T) {
 			all = append(all, found[0])
 		}
 		return all
+	}
+	if free := strings.Replace(one, `, "level": 2`, "", 1); free == one ||
+		!reflect.DeepEqual(ids(`[`+free+`]`), ids(`[`+one+`]`)) {
+		t.Error("a condition on places finds others than on their level")
 	}
 	for _, groups := range [][2]string{{one, other}, {one, ""}, {"", other}, {"", ""}} {
 		want := ids(`[` + groups[0] + `]`)

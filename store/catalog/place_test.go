@@ -133,3 +133,22 @@ func TestPartInMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestUnplaced: the error says what an asset lacks, and how to give it a place.
+func TestUnplaced(t *testing.T) {
+	square := [6]float64{500, 10, 0, 4600, 0, -10}
+	for says, a := range map[string]*Asset{
+		"":                  placed(32630, 4, 4, square),
+		"3 ground control":  {GCPs: 3},
+		"does not say":      {},
+		"not name its CRS":  placed(0, 4, 4, square),
+		`"Mine", is not`:    {Place: placed(0, 4, 4, square).Place, CRSName: "Mine"},
+		`"Lambert", is not`: {Place: placed(0, 4, 4, square).Place, CRSName: `PROJCS["Lambert",GEOGCS["x"]]`},
+	} {
+		err := a.Unplaced("the sampler needs")
+		if (err != nil) != (says != "") || err != nil && (!strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), "the sampler needs") || fault.KindOf(err) != fault.Unsupported) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
