@@ -484,9 +484,9 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, _ := collect(t, e, LoaderOptions{Epochs: 1})
-		if e.tiles.Held > e.tiles.Bound || e.tiles.Used.Len() != len(e.tiles.By) {
+		if e.tiles.Held > e.tiles.Bound || len(e.tiles.Idle) != len(e.tiles.By) {
 			t.Errorf("%d bytes of tiles, at most %d; %d of %d are held", e.tiles.Held, e.tiles.Bound,
-				len(e.tiles.By)-e.tiles.Used.Len(), len(e.tiles.By))
+				len(e.tiles.By)-len(e.tiles.Idle), len(e.tiles.By))
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)

@@ -109,7 +109,7 @@ func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 		t.Error("no window met a chunk that is cut")
 	}
 	c := e.tiles
-	if c.Held != 0 || len(c.By) != 0 || c.Used.Len() != 0 || len(c.Planned) != 0 {
+	if c.Held != 0 || len(c.By) != 0 || len(c.Idle) != 0 || len(c.Planned) != 0 {
 		t.Errorf("%d bytes of %d tiles are still held, %d planned", c.Held, len(c.By), len(c.Planned))
 	}
 	if taken, idle := e.memory.counts(); taken != idle {

@@ -404,7 +404,7 @@ func TestRowsOfSharedChunks(t *testing.T) {
 	} {
 		r := NewReader(resources.Options{Opener: &brokenFile{size: 100, fails: -1}}.WithDefaults())
 		r.Share = Shared{Tiles: NewPlannedTiles(1<<20, budget.New(1<<20, nil)), Order: 1}
-		if r.Share.Tiles.Plan(2, []Need{{TileKey{}, c.later}}); c.pool > 0 {
+		if r.Share.Tiles.Plan(2, []Need{{Rows: c.later}}); c.pool > 0 {
 			r.Share.Order = 0
 		}
 		box := chunk.Box{B1: 1, Y0: c.top, Y1: c.bottom, X1: 2}

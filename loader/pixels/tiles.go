@@ -1,7 +1,6 @@
 package pixels
 
 import (
-	"container/list"
 	"math"
 	"slices"
 	"sync"
@@ -29,9 +28,10 @@ type TileCache struct {
 	By    map[TileKey]*tile // all tiles that have not failed
 	// Evicted counts the tiles that made room for others, and those for which there was no room.
 	Evicted int64
-	// Used holds each *tile that no reader holds, the last used one first, and behind it the tiles whose last window
-	// is done. Only these can be evicted, because a reader may still copy from the others.
-	Used list.List
+	// Idle are the tiles that no reader holds. Only these can be evicted, because a reader may still copy from the
+	// others.
+	Idle idleTiles
+	uses int64 // calls of Put
 
 	// Planned has for each chunk the windows that come next and need it.
 	Planned map[TileKey][]plannedUse
@@ -94,9 +94,11 @@ type tile struct {
 	Samples []byte
 	Ready   chan struct{} // closed once the chunk is decoded or has failed
 	Failed  bool
-	holders int           // readers between Get and Put
-	place   *list.Element // in TileCache.Used; nil while a reader holds the tile
-	slab    *slab         // that Samples lie in; nil if they lie in Go's heap
+	holders int   // readers between Get and Put
+	place   int   // in TileCache.Idle, or notIdle
+	next    int64 // while it is idle: the order of the first planned window that needs it, or unplanned
+	used    int64 // TileCache.uses at the last Put; 0 if no window comes back to it
+	slab    *slab // that Samples lie in; nil if they lie in Go's heap
 }
 
 // NewTileCache returns an empty cache for at most bound bytes of decoded chunks, which the caller has charged.
@@ -136,14 +138,16 @@ func NewTileCounter(bound int64) *TileCache {
 
 // plannedUse is the planned use of a chunk by a window.
 type plannedUse struct {
-	order int64 // Shared.Order
+	Order int64 // Shared.Order
 	rows  int   // the first ones of the chunk that the window needs
 }
 
 // Need is a chunk that a window needs.
 type Need struct {
-	Key  TileKey
-	Rows int // the first ones of the chunk
+	Key        TileKey
+	Rows       int  // the first ones of the chunk
+	Bytes      int  // of the chunk, decoded
+	Compressed bool // it is stored in less
 }
 
 // Plan announces that a window needs chunks: order is from 1 on, and later windows have higher ones. The caller must
@@ -153,6 +157,7 @@ func (c *TileCache) Plan(order int64, needs []Need) {
 	defer c.mu.Unlock()
 	for _, need := range needs {
 		c.Planned[need.Key] = append(c.Planned[need.Key], plannedUse{order, need.Rows})
+		c.reorder(need.Key)
 	}
 }
 
@@ -168,13 +173,22 @@ func (c *TileCache) Forget(order int64, needs []Need) {
 // forget needs the lock.
 func (c *TileCache) forget(order int64, key TileKey) {
 	uses := c.Planned[key]
-	place := slices.IndexFunc(uses, func(u plannedUse) bool { return u.order == order })
+	place := slices.IndexFunc(uses, func(u plannedUse) bool { return u.Order == order })
 	switch {
 	case place < 0:
 	case len(uses) == 1:
 		delete(c.Planned, key)
 	default:
 		c.Planned[key] = slices.Delete(uses, place, place+1)
+	}
+	c.reorder(key)
+}
+
+// reorder puts the tile of a chunk in the place that its planned windows give it. It needs the lock.
+func (c *TileCache) reorder(key TileKey) {
+	if t := c.By[key]; t != nil {
+		next, _ := c.next(key)
+		c.Idle.needed(t, next)
 	}
 }
 
@@ -186,7 +200,7 @@ const unplanned = math.MaxInt64
 func (c *TileCache) next(key TileKey) (order int64, rows int) {
 	order = unplanned
 	for _, use := range c.Planned[key] {
-		order, rows = min(order, use.order), max(rows, use.rows)
+		order, rows = min(order, use.Order), max(rows, use.rows)
 	}
 	return order, rows
 }
@@ -206,12 +220,10 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	if t = c.By[key]; t != nil {
 		switch {
 		case t.version == version && t.rows >= rows:
-			if t.holders++; t.place != nil {
-				c.Used.Remove(t.place)
-				t.place = nil
-			}
+			t.holders++
+			c.Idle.remove(t)
 			return t, false
-		case t.place == nil: // others copy from it
+		case t.place == notIdle: // others copy from it
 			return nil, false
 		case c.stays(key):
 			rows = allRows // windows come back to it: it is decoded for the last time
@@ -233,7 +245,8 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 		memory = old.Samples
 		c.drop(old)
 	}
-	t = &tile{key: key, version: version, rows: rows, bytes: int64(n), Ready: make(chan struct{}), holders: 1}
+	t = &tile{key: key, version: version, rows: rows, bytes: int64(n), Ready: make(chan struct{}), holders: 1,
+		place: notIdle}
 	for !c.room(t) {
 		c.Evicted++
 		old := c.last(next)
@@ -267,12 +280,8 @@ func (c *TileCache) spare(n int) *tile {
 	if !c.reuses {
 		return nil
 	}
-	for place := c.Used.Back(); place != nil; place = place.Prev() {
-		t := place.Value.(*tile)
-		if order, _ := c.next(t.key); order != unplanned {
-			return nil // those that no window needs lie behind
-		}
-		if int(t.bytes) == n {
+	for _, t := range c.Idle {
+		if t.next == unplanned && int(t.bytes) == n {
 			return t
 		}
 	}
@@ -327,34 +336,18 @@ func (c *TileCache) look() {
 	c.budget.Release(over)
 }
 
-// candidates is how many tiles last looks at: so many that it mostly finds one that is needed late, and so few that
-// this takes a microsecond, a small part of decoding a chunk.
-const candidates = 32
-
-// last returns the tile to evict for one that a window of order next needs: of those that were used longest ago one
-// that no window needs, or else the one that is needed last; nil if all are needed earlier. It needs the lock.
-func (c *TileCache) last(next int64) (found *tile) {
-	place := c.Used.Back()
-	for n := 0; n < candidates && place != nil; n++ {
-		t := place.Value.(*tile)
-		needed, _ := c.next(t.key)
-		if needed == unplanned {
-			return t
-		}
-		if needed > next {
-			found, next = t, needed
-		}
-		place = place.Prev()
+// last returns the tile to evict for one that a window of order next needs, nil if all are needed earlier. It needs the
+// lock.
+func (c *TileCache) last(next int64) *tile {
+	if len(c.Idle) == 0 || c.Idle[0].next <= next && c.Idle[0].next != unplanned {
+		return nil
 	}
-	return found
+	return c.Idle[0]
 }
 
 // drop evicts a tile that no reader holds. The caller must hold mu.
 func (c *TileCache) drop(t *tile) {
-	if t.place != nil {
-		c.Used.Remove(t.place)
-		t.place = nil
-	}
+	c.Idle.remove(t)
 	if c.By[t.key] == t {
 		delete(c.By, t.key)
 	}
@@ -395,14 +388,16 @@ func (c *TileCache) Put(t *tile) {
 		c.lose(t)
 		return
 	}
-	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned && !c.stays(t.key) {
-		t.place = c.Used.PushBack(t) // its memory is for the next tile
+	c.uses++
+	t.next, _ = c.next(t.key)
+	t.used = c.uses
+	if c.Planned != nil && t.next == unplanned && !c.stays(t.key) {
+		t.used = 0 // its memory is for the next tile
 		if c.reuses {
 			delete(c.By, t.key) // what a sample decodes does not depend on the one before
 		}
-		return
 	}
-	t.place = c.Used.PushFront(t)
+	c.Idle.add(t)
 }
 
 // bytesTaken returns the bytes of memory that tiles take. It needs the lock.
@@ -413,22 +408,22 @@ func (c *TileCache) bytesTaken() int64 {
 	return c.Held
 }
 
-// release evicts tiles that no reader holds, those that were used longest ago first, until all take at most bound
+// release evicts tiles that no reader holds until all take at most bound
 // bytes. It returns how many bytes the caller must give back to the budget, without the lock, because the budget
 // calls Freed. It needs the lock.
 func (c *TileCache) release(bound int64) (due int64) {
 	if c.keeper != nil {
 		c.keeper.slabs.freeEmpty(bound)
 	}
-	for c.Used.Len() > 0 && c.bytesTaken() > bound {
-		oldest := c.Used.Back().Value.(*tile)
-		owner := oldest.slab
+	for len(c.Idle) > 0 && c.bytesTaken() > bound {
+		first := c.Idle[0]
+		owner := first.slab
 		if owner == nil {
-			c.drop(oldest)
+			c.drop(first)
 			continue
 		}
 		for _, t := range owner.tiles {
-			if t != nil && t.place != nil {
+			if t != nil && t.place != notIdle {
 				c.drop(t)
 			}
 		}
@@ -458,7 +453,7 @@ func (c *TileCache) Reclaim(budget.Level) (more bool) {
 	c.mu.Lock()
 	taken := c.bytesTaken()
 	due := c.release(max(taken-max(taken/keptGiven, keptGivenBytes), 0))
-	more = c.Used.Len() > 0
+	more = len(c.Idle) > 0
 	c.mu.Unlock()
 	c.budget.Release(due)
 	return more
