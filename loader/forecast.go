@@ -437,15 +437,16 @@ func announced(assets []dryrun.Asset, d *dataset) *pixels.TileCache {
 	return tiles
 }
 
-// noteShared finds out whether a row shares chunks with rows that are in work at the same time: a run reads less then.
+// noteShared finds out whether a row may share chunks with rows before it: a run reads less then.
 func (p *dryRun) noteShared(r *dryrun.Row) {
 	p.rows++
 	keeps := p.engine.tiles != nil && p.engine.tiles.Keeps()
+	far := keeps || p.engine.plansAhead()
 	p.out.Loose = p.out.Loose || keeps && p.options.Epoch > 0 // chunks of the epoch before are there
 	together := int64(p.out.Memory.Batches * steps.LocalRows(p.engine.spec.BatchSize, p.options.World))
 	for _, need := range needs(r.Assets) {
 		last, used := p.lastUse[need.Key]
-		p.out.Loose = p.out.Loose || used && (keeps || p.rows-last < together)
+		p.out.Loose = p.out.Loose || used && (far || p.rows-last < together)
 		p.lastUse[need.Key] = p.rows
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -40,7 +41,8 @@ func needs(assets []dryrun.Asset) (out []pixels.Need) {
 		for _, c := range assets[i].Chunks {
 			if c.Len > 0 && c.Rows > 0 { // sparse chunks, those of arrays and those in pieces are not shared
 				key.Chunk, key.Mask = c.Chunk, c.Mask
-				out = append(out, pixels.Need{Key: key, Rows: c.Rows})
+				out = append(out, pixels.Need{Key: key, Rows: c.Rows, Bytes: c.Decoded,
+					Compressed: c.Len < int64(c.Decoded)})
 			}
 		}
 	}
@@ -136,7 +138,7 @@ func (e *Engine) pixelFile(ctx context.Context, a catalog.Asset, p *dryrun.Asset
 func (p *Pending) planned() plannedTicket {
 	named := len(p.ticket.Corners) > 0
 	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
-	return plannedTicket{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
+	return plannedTicket{p.ticket, resources.TurnOf(p.ctx), &p.plan, p.order, func(k int) ([]pixels.Need, error) {
 		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks(named) {
 			return nil, nil
 		}

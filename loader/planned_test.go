@@ -3,6 +3,7 @@ package loader
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -199,5 +200,103 @@ func TestPlannedTiles(t *testing.T) {
 	c.Close()
 	if charges.Used() != 1600 {
 		t.Errorf("%d bytes are charged", charges.Used())
+	}
+}
+
+// TestWindowsPlannedAhead: a run of any rank plans the windows that it asks for next, as many as it has asked for, in
+// their order and over the end of an epoch. Its tickets change no plan that was made before. One that jumps, or is left
+// behind by others, plans nothing more.
+func TestWindowsPlannedAhead(t *testing.T) {
+	const size = 6
+	e, err := Open(t.Context(), Spec{Source: filepath.Join(corpus.Testdata(t), "demo", "coast.tif"), BatchSize: size,
+		Shuffle: true, Sampler: Sampler{Kind: spec.RandomWindow, Height: 40, Width: 50, PerAsset: 50},
+		Fields: []Field{{Name: "image", DType: "native"}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	type use struct {
+		key   pixels.TileKey
+		order int64
+	}
+	planned := func() map[use]bool {
+		all := map[use]bool{}
+		for key, uses := range e.tiles.Planned {
+			for _, u := range uses {
+				all[use{key, u.Order}] = true
+			}
+		}
+		return all
+	}
+	p := tilePlanner{engine: e}
+	order := int64(1)
+	asks := func(ticket steps.Ticket, stream int) plannedTicket {
+		plan := plannedTicket{ticket: ticket, turn: resources.Turn{Stream: stream}, plan: &tilePlan{}, order: order,
+			needs: func(k int) ([]pixels.Need, error) {
+				if ticket.Position(k, e.samples) < 0 {
+					return nil, nil
+				}
+				draw := e.plan.Draw(ticket, k)
+				return e.needs(t.Context(), &draw)
+			}}
+		order += int64(ticket.Rows())
+		p.ticket(plan)
+		for run := p.hungry(); run != nil; run = p.hungry() {
+			p.foresee(t.Context(), run)
+		}
+		return plan
+	}
+	for _, rank := range []int{0, 1} {
+		begin := order
+		var rows []steps.Ticket // of each row of the run, its ticket
+		var numbers []int
+		for epoch := range uint64(3) {
+			for step := range e.Steps() {
+				ticket := e.spec.Cut().Ticket(epoch, step, e.samples, rank, 2)
+				for k := range ticket.Rows() {
+					rows, numbers = append(rows, ticket), append(numbers, k)
+				}
+			}
+		}
+		last := plannedTicket{plan: &tilePlan{}}
+		for asked := 0; asked < len(rows)/2-size; asked += last.ticket.Rows() {
+			last.plan.end(e.tiles)
+			last = asks(rows[asked], rank)
+			want := map[use]bool{}
+			for i := asked; i < 2*(asked+last.ticket.Rows()); i++ {
+				if rows[i].Position(numbers[i], e.samples) < 0 {
+					continue
+				}
+				draw := e.plan.Draw(rows[i], numbers[i])
+				needs, err := e.needs(t.Context(), &draw)
+				if err != nil || len(needs) == 0 {
+					t.Fatal(err, needs)
+				}
+				for _, need := range needs {
+					want[use{need.Key, begin + int64(i)}] = true
+				}
+			}
+			if got := planned(); !maps.Equal(got, want) {
+				t.Fatalf("rank %d, %d rows asked for: %d uses of chunks are planned, want %d", rank, asked, len(got),
+					len(want))
+			}
+		}
+		last.plan.end(e.tiles)
+		jump := asks(steps.StepTicket(0, 1, size, rank, 2).WithoutPadding(e.samples), rank)
+		if jump.plan.end(e.tiles); len(p.runs) != 1 || len(p.runs[0].windows) != jump.ticket.Rows() {
+			t.Fatalf("after a jump: %d runs", len(p.runs))
+		}
+		for range 2 * staleAfter { // of others, each of a run of its own
+			other := asks(steps.StepTicket(7, 0, size, 0, 1), 9)
+			other.plan.end(e.tiles)
+		}
+		asks(steps.Ticket{Positions: []int64{3}}, 9).plan.end(e.tiles)
+		if len(p.runs) != 1 || len(planned()) == 0 {
+			t.Fatalf("%d runs stay", len(p.runs))
+		}
+		p.runs[0].forget(e.tiles, len(p.runs[0].windows))
+		if p.runs = nil; len(e.tiles.Planned) != 0 {
+			t.Fatalf("%d chunks are still planned", len(e.tiles.Planned))
+		}
 	}
 }

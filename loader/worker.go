@@ -28,7 +28,8 @@ func (e *Engine) start() {
 		e.done.Go(func() { e.work(ctx) })
 	}
 	if e.toPlan != nil {
-		e.done.Go(func() { planTiles(e.tiles, e.toPlan) })
+		planner := tilePlanner{engine: e}
+		e.done.Go(func() { planner.plan(ctx, e.toPlan) })
 	}
 }
 
