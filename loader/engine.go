@@ -35,7 +35,7 @@ type Engine struct {
 	memory  *batchPool
 	tiles   *pixels.TileCache  // nil if windows share no decoded chunks
 	recoded *pixels.Recoded    // nil without Options.Recode
-	toPlan  chan plannedTicket // tickets whose chunks tilePlanner announces to tiles; nil for windows drawn tile by tile
+	toPlan  chan plannedTicket // tickets whose chunks tiles are told about; nil for windows drawn tile by tile
 	ahead   *lookahead         // says to Options.Disk what is read next; nil if that would change nothing
 	// announces is true if a field of a table has Announce.
 	announces bool

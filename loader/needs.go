@@ -3,13 +3,12 @@ package loader
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -134,14 +133,23 @@ func (e *Engine) pixelFile(ctx context.Context, a catalog.Asset, p *dryrun.Asset
 	return file, file.Close()
 }
 
-// planned returns what Engine.tiles is to be told about the ticket.
-func (p *Pending) planned() plannedTicket {
-	named := len(p.ticket.Corners) > 0
-	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
-	return plannedTicket{p.ticket, resources.TurnOf(p.ctx), &p.plan, p.order, func(k int) ([]pixels.Need, error) {
-		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks(named) {
-			return nil, nil
-		}
-		return engine.needs(p.ctx, &draws[k])
-	}}
+// plansAhead reports whether the engine plans windows that no ticket has asked for. The headers of remote files would
+// take requests that a run which ends early does not need, and of these many batches are asked for ahead anyway.
+func (e *Engine) plansAhead() bool { return e.toPlan != nil && !e.remote() }
+
+// newTilePlanner returns a planner for the tiles of the engine.
+func (e *Engine) newTilePlanner() *tilePlanner {
+	return &tilePlanner{tiles: e.tiles, ahead: e.plansAhead(), samples: e.samples, steps: e.Steps(),
+		batch: e.spec.BatchSize, lastEpoch: e.plan.LastEpoch(),
+		needs: func(ctx context.Context, t steps.Ticket, row int) []pixels.Need {
+			if t.Position(row, e.samples) < 0 {
+				return nil
+			}
+			draw := e.plan.Draw(t, row)
+			if !e.set(&draw).sharesChunks(len(t.Corners) > 0) {
+				return nil
+			}
+			needs, _ := e.needs(ctx, &draw) // workers report what is bad
+			return needs
+		}}
 }

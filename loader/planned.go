@@ -12,11 +12,10 @@ import (
 
 // plannedTicket is a ticket whose chunks Engine.tiles is to be told about.
 type plannedTicket struct {
+	ctx    context.Context
 	ticket steps.Ticket
-	turn   resources.Turn
 	plan   *tilePlan
 	order  int64 // of its first row
-	needs  func(row int) ([]pixels.Need, error)
 }
 
 // tilePlan is what a ticket has told Engine.tiles about the chunks of its windows.
@@ -47,12 +46,19 @@ func (t *tilePlan) end(tiles *pixels.TileCache) {
 	}
 }
 
-// tilePlanner tells Engine.tiles which chunks windows need: those of the tickets that have come and, while no other one
+// tilePlanner tells tiles which chunks windows need: those of the tickets that have come and, while no other one
 // comes, those that each run asks for next, since the order is a function. A tile that is needed soon then stays,
 // however few samples a batch has. Only its goroutine uses it.
 type tilePlanner struct {
-	engine *Engine
-	runs   []*plannedRun
+	tiles     *pixels.TileCache
+	ahead     bool  // windows are planned that no ticket has asked for
+	samples   int64 // of an epoch
+	steps     int64 // of an epoch
+	batch     int
+	lastEpoch uint64
+	// needs returns the chunks that the window in a row of a ticket needs and may share.
+	needs func(ctx context.Context, t steps.Ticket, row int) []pixels.Need
+	runs  []*plannedRun
 }
 
 // plannedRun is a run of tickets, each for the step behind the one before it. A nil *plannedRun has no windows.
@@ -91,19 +97,15 @@ const (
 	staleAfter = 4
 )
 
-// plansAhead reports whether the engine plans windows that no ticket has asked for. The headers of remote files would
-// take requests that a run which ends early does not need, and of these many batches are asked for ahead anyway.
-func (e *Engine) plansAhead() bool { return e.toPlan != nil && !e.remote() }
-
 // following returns the ticket for the step behind the step of a ticket, for the same rows.
-func (e *Engine) following(t steps.Ticket) steps.Ticket {
-	epoch, step := t.Epoch, t.First/int64(e.spec.BatchSize)+1
-	if step >= e.Steps() {
+func (p *tilePlanner) following(t steps.Ticket) steps.Ticket {
+	epoch, step := t.Epoch, t.First/int64(p.batch)+1
+	if step >= p.steps {
 		epoch, step = epoch+1, 0
 	}
-	next := steps.StepTicket(epoch, step, e.spec.BatchSize, t.RowStart, t.RowStride)
+	next := steps.StepTicket(epoch, step, p.batch, t.RowStart, t.RowStride)
 	if t.Unpadded {
-		next = next.WithoutPadding(e.samples)
+		next = next.WithoutPadding(p.samples)
 	}
 	return next
 }
@@ -112,7 +114,7 @@ func (e *Engine) following(t steps.Ticket) steps.Ticket {
 func (p *tilePlanner) plan(ctx context.Context, tickets <-chan plannedTicket) {
 	defer func() {
 		for _, r := range p.runs {
-			r.forget(p.engine.tiles, len(r.windows))
+			r.forget(p.tiles, len(r.windows))
 		}
 	}()
 	for {
@@ -141,9 +143,8 @@ func (p *tilePlanner) plan(ctx context.Context, tickets <-chan plannedTicket) {
 // windows ahead than it has asked for, since it may end early.
 func (p *tilePlanner) hungry() (found *plannedRun) {
 	for _, r := range p.runs {
-		bound, n := boundsAhead*p.engine.tiles.Bound/int64(len(p.runs)), chunksAhead/len(p.runs)
-		if r.bytes < bound && r.chunks < n && len(r.windows) < r.asked && r.next.Epoch <= p.engine.plan.LastEpoch() &&
-			(found == nil || r.bytes < found.bytes) {
+		room := r.bytes < boundsAhead*p.tiles.Bound/int64(len(p.runs)) && r.chunks < chunksAhead/len(p.runs)
+		if room && len(r.windows) < r.asked && r.next.Epoch <= p.lastEpoch && (found == nil || r.bytes < found.bytes) {
 			found = r
 		}
 	}
@@ -152,47 +153,41 @@ func (p *tilePlanner) hungry() (found *plannedRun) {
 
 // foresee plans the next window of a run. Rows of uncompressed chunks cost little to read: only tickets plan these.
 func (p *tilePlanner) foresee(ctx context.Context, r *plannedRun) {
-	e, t := p.engine, r.next
-	w := aheadWindow{epoch: t.Epoch, first: t.First, row: r.row, order: r.order}
-	if t.Position(r.row, e.samples) >= 0 {
-		if draw := e.plan.Draw(t, r.row); e.set(&draw).sharesChunks(false) {
-			w.needs, _ = e.needs(ctx, &draw) // workers report what is bad
-		}
-	}
+	t := r.next
+	w := aheadWindow{epoch: t.Epoch, first: t.First, row: r.row, order: r.order, needs: p.needs(ctx, t, r.row)}
 	for _, need := range w.needs {
 		if need.Compressed {
 			w.planned = append(w.planned, need)
 			r.bytes += int64(need.Bytes)
 		}
 	}
-	e.tiles.Plan(w.order, w.planned)
+	p.tiles.Plan(w.order, w.planned)
 	r.chunks += len(w.planned)
 	r.windows = append(r.windows, w)
 	r.order++
 	if r.row++; r.row == t.Rows() {
-		r.next, r.row = e.following(t), 0
+		r.next, r.row = p.following(t), 0
 	}
 }
 
 // ticket plans the windows of a ticket, those that were foreseen once more: with all of their chunks, and in the order
 // that they have now.
 func (p *tilePlanner) ticket(t plannedTicket) {
-	e, rows := p.engine, t.ticket.Rows()
-	run := p.runOf(t)
+	run, rows := p.runOf(t), t.ticket.Rows()
 	for k := range rows {
-		w, foreseen := run.take(e.tiles, t.ticket, k)
+		w, foreseen := run.take(p.tiles, t.ticket, k)
 		if !foreseen {
-			w.needs, _ = t.needs(k) // workers report what is bad
+			w.needs = p.needs(t.ctx, t.ticket, k)
 		}
-		t.plan.add(e.tiles, t.order+int64(k), w.needs)
+		t.plan.add(p.tiles, t.order+int64(k), w.needs)
 	}
 	if run == nil {
 		return
 	}
 	if len(run.windows) == 0 {
-		run.next, run.row = e.following(t.ticket), 0
+		run.next, run.row = p.following(t.ticket), 0
 	}
-	run.turn, run.last = t.turn, t.order+int64(rows)
+	run.turn, run.last = resources.TurnOf(t.ctx), t.order+int64(rows)
 	run.asked += rows
 	run.order = max(run.order, run.last+int64(len(run.windows)))
 }
@@ -200,18 +195,18 @@ func (p *tilePlanner) ticket(t plannedTicket) {
 // runOf returns the run of a ticket, a new one for the first ticket of one; nil for a ticket of none, such as one whose
 // samples are named or drawn by weights. Runs that jump or that others have left behind end.
 func (p *tilePlanner) runOf(t plannedTicket) (found *plannedRun) {
-	e := p.engine
-	if !e.plansAhead() || len(t.ticket.Positions) > 0 || t.ticket.Weights != nil {
+	if !p.ahead || len(t.ticket.Positions) > 0 || t.ticket.Weights != nil {
 		return nil
 	}
+	turn := resources.TurnOf(t.ctx)
 	p.runs = slices.DeleteFunc(p.runs, func(r *plannedRun) bool {
-		jumps := r.turn == t.turn && r.sameRows(t.ticket)
-		if found == nil && r.skipTo(e.tiles, t.ticket) {
+		jumps := r.turn == turn && r.sameRows(t.ticket)
+		if found == nil && r.skipTo(p.tiles, t.ticket) {
 			found, jumps = r, false
 		}
 		ends := jumps || t.order-r.last > staleAfter*int64(len(r.windows)+t.ticket.Rows())
 		if ends && r != found {
-			r.forget(e.tiles, len(r.windows))
+			r.forget(p.tiles, len(r.windows))
 		}
 		return ends && r != found
 	})

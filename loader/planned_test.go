@@ -228,17 +228,11 @@ func TestWindowsPlannedAhead(t *testing.T) {
 		}
 		return all
 	}
-	p := tilePlanner{engine: e}
+	p := e.newTilePlanner()
 	order := int64(1)
 	asks := func(ticket steps.Ticket, stream int) plannedTicket {
-		plan := plannedTicket{ticket: ticket, turn: resources.Turn{Stream: stream}, plan: &tilePlan{}, order: order,
-			needs: func(k int) ([]pixels.Need, error) {
-				if ticket.Position(k, e.samples) < 0 {
-					return nil, nil
-				}
-				draw := e.plan.Draw(ticket, k)
-				return e.needs(t.Context(), &draw)
-			}}
+		ctx := resources.WithTurn(t.Context(), resources.Turn{Stream: stream})
+		plan := plannedTicket{ctx, ticket, &tilePlan{}, order}
 		order += int64(ticket.Rows())
 		p.ticket(plan)
 		for run := p.hungry(); run != nil; run = p.hungry() {

@@ -28,8 +28,7 @@ func (e *Engine) start() {
 		e.done.Go(func() { e.work(ctx) })
 	}
 	if e.toPlan != nil {
-		planner := tilePlanner{engine: e}
-		e.done.Go(func() { planner.plan(ctx, e.toPlan) })
+		e.done.Go(func() { e.newTilePlanner().plan(ctx, e.toPlan) })
 	}
 }
 
@@ -57,7 +56,7 @@ func (e *Engine) dispatch(ctx context.Context) {
 			pending.order = order
 			order += int64(len(pending.draws))
 			select {
-			case e.toPlan <- pending.planned():
+			case e.toPlan <- plannedTicket{pending.ctx, pending.ticket, &pending.plan, pending.order}:
 			default: // it goes on without, since headers come slowly
 			}
 		}
