@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -89,6 +90,9 @@ func TestHeadersInContainers(t *testing.T) {
 					err)
 			}
 		}
+		if _, err := table.Column(t.Context(), "image.tif@stac:geotransform"); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%s: a column of lists: %v", name, err)
+		}
 		if got := table.BandNames(); !slices.Equal(got, []string{"B1", "red"}) {
 			t.Errorf("bands %q", got)
 		}
@@ -104,6 +108,24 @@ func TestHeadersInContainers(t *testing.T) {
 		if about.IDColumn != "id" || about.Levels != 2 || !slices.Equal(about.Parts, []string{path}) ||
 			!strings.Contains(string(about.Collection), "headers") || !strings.HasPrefix(about.Format, "TACO 2") {
 			t.Errorf("%+v", about)
+		}
+	}
+}
+
+// TestCollection: members of a collection of other types are left out; the task of TACO 0.2 is one of tasks.
+func TestCollection(t *testing.T) {
+	for doc, want := range map[string]Info{
+		`{"task": "a", "id": "x"}`:  {Tasks: []string{"a"}, ID: "x"},
+		`{"task": ""}`:              {},
+		`{"task": 3, "title": "t"}`: {Title: "t"},
+		`{"tasks": ["b"], "task": "a", "taco:version": "3.0"}`: {Tasks: []string{"b", "a"}, Version: "3.0"},
+		`{"id": 3, "taco_version": "2"}`:                       {Version: "2"},
+		`no JSON`:                                              {},
+	} {
+		var got Info
+		got.collection(json.RawMessage(doc))
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", doc, got, want)
 		}
 	}
 }

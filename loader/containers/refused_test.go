@@ -47,6 +47,9 @@ func TestDamagedTables(t *testing.T) {
 			if err == nil {
 				_, err = table.Column(t.Context(), FolderColumn)
 			}
+			if entries, other := named(t.Context(), fmt.Sprint("entries", level)); (wrong != nil) != (other != nil) {
+				t.Errorf("%s: entries %d: %+v, %v, want %v", c.Path[0], level, entries, other, wrong)
+			}
 			if (wrong != nil) != (err != nil) {
 				t.Errorf("%s: level %d: %v, want %v", c.Path[0], level, err, wrong)
 			}
@@ -64,14 +67,14 @@ func TestNamesWithSigns(t *testing.T) {
 		Tasks: []string{"classification"}}}
 	for i := range 2 {
 		below := &build.Tortilla{Samples: []build.Sample{{ID: "x@y@z", Bytes: []byte("a")},
-			{ID: "w", Bytes: []byte("b")}}}
+			{ID: "w", Bytes: []byte("b")}, {ID: "v@", Bytes: []byte("c")}}}
 		set.Samples.Samples = append(set.Samples.Samples, build.Sample{ID: fmt.Sprint("s", i), Children: below})
 	}
 	path := filepath.Join(t.TempDir(), "signs.tacozip")
 	if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for column, want := range map[string]string{"x@y@z@id": "x@y@z", "w@id": "w", "id": "s1"} {
+	for column, want := range map[string]string{"x@y@z@id": "x@y@z", "w@id": "w", "v@@id": "v@", "id": "s1"} {
 		sp, o := spec.Spec{Source: path, BatchSize: 1, Fields: []spec.Field{{Name: "f", Column: column}}}, options(t)
 		table, err := rows.OpenTable(t.Context(), &sp, &o)
 		if err != nil {

@@ -381,3 +381,31 @@ func TestClassesOfFloats(t *testing.T) {
 		}
 	}
 }
+
+// TestWeightsOfColours: colours count as the numbers that a table gives them.
+func TestWeightsOfColours(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(22, 23))
+	samples, counts := make([]byte, 3*256), [3]uint32{}
+	for i := range 256 {
+		number := 1 + rnd.IntN(2)
+		samples[256*2*(number-1)+i] = 255 // red is 1, and blue is 2
+		counts[number]++
+	}
+	path := filepath.Join(t.TempDir(), "a.tif")
+	writeRaster(t, path, tog.Options{Shape: [3]int{3, 16, 16}, DType: chunk.Uint8}, samples)
+	s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{{Name: "image",
+		LUT: &spec.LUT{Colours: [][]int{{255, 0, 0}, {0, 0, 255}}, To: []spec.Values{{1}, {2}}}}}}
+	for class, want := range map[float64]uint32{0: 256, 1: counts[1], 2: counts[2]} {
+		var classes []float64
+		if class > 0 {
+			classes = []float64{class}
+		}
+		var b bytes.Buffer
+		err := survey.Weights(t.Context(), &b, s, loader.Options{}, survey.WeightOptions{Classes: classes}, nil, nil)
+		if err != nil {
+			t.Error(class, err)
+		} else if got := binary.LittleEndian.Uint32(b.Bytes()[b.Len()-4:]); got != want {
+			t.Errorf("class %v: %d pixels, want %d", class, got, want)
+		}
+	}
+}

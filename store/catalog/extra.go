@@ -352,10 +352,14 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 			continue
 		}
 		err := t.values(i).Scan(ctx, func(row int64, c columns.Cell) error {
-			if c.Null {
-				return visit(row, rowName(row))
+			if !c.Null {
+				return visit(row, t.named(string(c.Text), row))
 			}
-			return visit(row, t.named(string(c.Text), row))
+			id, err := t.ID(ctx, row) // of another raster, if it has one
+			if err != nil {
+				return err
+			}
+			return visit(row, id)
 		})
 		return fault.WithFile(err, t.src)
 	}

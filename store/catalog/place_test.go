@@ -152,3 +152,29 @@ func TestUnplaced(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceText: a place is told by the name of its CRS and its box, a shift in the CRS's units.
+func TestPlaceText(t *testing.T) {
+	at := placed(32630, 4, 2, [6]float64{500, 10, 0, 4600, 0, -10}).Place
+	const box = " (500, 4560, 520, 4600)"
+	for want, p := range map[string]*Place{"EPSG:32630" + box: at, "an unknown CRS" + box: {Corners: at.Corners},
+		"a CRS of its own, +proj=x," + box: {CRS: "+proj=x", Corners: at.Corners}} {
+		if got := p.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	for code, want := range map[int]string{4326: "degrees", 32630: "m", 0: "units"} {
+		if got := unitOf(code); got != want {
+			t.Errorf("the unit of %d is %s, want %s", code, got, want)
+		}
+	}
+	same := &Place{EPSG: 32630}
+	for _, c := range []struct {
+		other Place
+		want  bool
+	}{{Place{EPSG: 32630}, true}, {Place{EPSG: 32631}, false}, {Place{}, true}} {
+		if same.SameCRS(&c.other) != c.want || c.other.SameCRS(same) != c.want {
+			t.Errorf("%+v beside EPSG:32630: not %v", c.other, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -103,6 +105,29 @@ func TestBesideRules(t *testing.T) {
 			if a.Beside != want || off == "" && !c.holds(&a, &m) || (len(paths) > 0) != (off == "") ||
 				len(paths) > 0 && paths[0] != filepath.Join(dir, "a"+c.ext) {
 				t.Errorf("%s (%s): beside %q, want %q, files %q: %+v", name, off, a.Beside, want, paths, m)
+			}
+		}
+	}
+}
+
+// TestMasksOfOtherNames: a mask whose name is written in another case counts, also for a catalog.
+func TestMasksOfOtherNames(t *testing.T) {
+	var one, mask bytes.Buffer
+	o := tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16}
+	err := tog.Write(&one, make([]byte, 256), o)
+	o.GDALMetadata = `<GDALMetadata><Item name="INTERNAL_MASK_FLAGS_1">2</Item></GDALMetadata>`
+	if err := errors.Join(err, tog.Write(&mask, make([]byte, 256), o)); err != nil {
+		t.Fatal(err)
+	}
+	for raster, beside := range map[string]string{"a.tif": "a.tif.msk", "B.TIF": "b.tif.msk",
+		"c d.tif": "C d.tif.MSK"} {
+		dir := folder.Of(t, raster+"="+one.String(), beside+"="+mask.String())
+		file := filepath.Join(dir, "catalog.parquet")
+		folder.Index(t, file, build.Options{}, filepath.Join(dir, raster))
+		for _, src := range []string{filepath.Join(dir, raster), file} {
+			a, err := folder.Open(t, src, catalog.Options{}).Asset(t.Context(), 0, 0)
+			if err != nil || a.MaskFile == nil || a.MaskFile.URI != filepath.Join(dir, beside) || a.Index.Mask == nil {
+				t.Errorf("%s: %+v, %v", src, a.MaskFile, err)
 			}
 		}
 	}
