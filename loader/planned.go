@@ -89,11 +89,12 @@ const (
 	// windows of scenes of three times the bound, a cache of the best order finds 65 % of the chunks with 3 times the
 	// bound ahead, 68 % with 4 and 68 % with all.
 	boundsAhead = 4
-	// chunksAhead bounds the memory of the plan, which nobody counts: some 300 bytes a chunk are 10 MB.
-	chunksAhead = 32 << 10
+	// chunksAhead bounds the memory of the plan, which nobody counts: some 300 bytes a chunk are 2.5 MB. These are 340
+	// windows of six bands in four tiles each, whose headers the engine mostly has in memory until they are read.
+	chunksAhead = 8 << 10
 	// plannedRuns is how many runs are foreseen, so clients cannot take memory without end.
 	plannedRuns = 64
-	// staleAfter is for how many times its windows others ask until a run counts as left.
+	// staleAfter is how many times its windows each of the others asks for until a run counts as left.
 	staleAfter = 4
 )
 
@@ -198,13 +199,13 @@ func (p *tilePlanner) runOf(t plannedTicket) (found *plannedRun) {
 	if !p.ahead || len(t.ticket.Positions) > 0 || t.ticket.Weights != nil {
 		return nil
 	}
-	turn := resources.TurnOf(t.ctx)
+	turn, patience := resources.TurnOf(t.ctx), staleAfter*int64(len(p.runs))
 	p.runs = slices.DeleteFunc(p.runs, func(r *plannedRun) bool {
 		jumps := r.turn == turn && r.sameRows(t.ticket)
 		if found == nil && r.skipTo(p.tiles, t.ticket) {
 			found, jumps = r, false
 		}
-		ends := jumps || t.order-r.last > staleAfter*int64(len(r.windows)+t.ticket.Rows())
+		ends := jumps || t.order-r.last > patience*int64(len(r.windows)+t.ticket.Rows())
 		if ends && r != found {
 			r.forget(p.tiles, len(r.windows))
 		}

@@ -280,7 +280,7 @@ func TestWindowsPlannedAhead(t *testing.T) {
 		if jump.plan.end(e.tiles); len(p.runs) != 1 || len(p.runs[0].windows) != jump.ticket.Rows() {
 			t.Fatalf("after a jump: %d runs", len(p.runs))
 		}
-		for range 2 * staleAfter { // of others, each of a run of its own
+		for range 4 * staleAfter { // of others, each of a run of its own
 			other := asks(steps.StepTicket(7, 0, size, 0, 1), 9)
 			other.plan.end(e.tiles)
 		}
