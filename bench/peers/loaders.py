@@ -423,8 +423,8 @@ def chaski_dataset(job: Job) -> Any:
     if job.of.windows:
         options = {"window": chaski.RandomWindow(job.of.side, per_asset=job.of.per_asset)}
     workers, transport = max(1, job.workers), job.transport
-    if transport == "connect":
-        options["target"] = serve(job.folder, workers, memory_of(job))
+    if transport in ("connect", "host"):
+        options["target"] = serve(job.folder, workers, memory_of(job), transport == "host")
         engine = chaski.Engine(share=False)
     else:
         more: dict[str, Any] = {} if job.large else {"memory": memory_of(job)}
@@ -452,15 +452,15 @@ def memory_of(job: Job) -> int:
     return max(256 << 20, 8 * job.batch * job.of.bands * job.of.side**2 * 4)
 
 
-def serve(root: Path, workers: int, memory: int) -> str:
+def serve(root: Path, workers: int, memory: int, shared: bool) -> str:
     """Starts a server that ends with this process, and returns its address.
 
-    It refuses shared memory, so that its batches come as from another machine.
+    If it shares no memory, its batches come as from another machine.
     """
     # No path of a file: the name has to be short, and the folder of the samples need not be.
     command = [os.environ["CHASKI_BIN"], "serve", "--listen", f"unix-abstract:peers-{os.getpid()}"]
-    command += ["--root", str(root), "--workers", str(workers), "--no-shared-memory"]
-    command += ["--memory", str(memory)]
+    command += ["--root", str(root), "--workers", str(workers)]
+    command += ["--memory", str(memory), *["--no-shared-memory"] * (not shared)]
     command += ["--stop-on-eof", "--log-level", "error"]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin is not None and server.stdout is not None
