@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -103,6 +104,22 @@ func TestHeadersInContainers(t *testing.T) {
 		if err != nil || info.(*Info).Sensor != "mine" || !slices.Equal(info.(*Info).Bands, []string{"B1", ""}) ||
 			info.(*Info).Files != nil {
 			t.Errorf("%+v, %v", info, err)
+		}
+		// A header that leads out of its raster is refused.
+		blobs[0], sp.Source = blob.Append(nil, want[0].Index.Shift(1<<12)), filepath.Join(dir, "forged-"+name)
+		if _, err := build.Create(t.Context(), set, sp.Source, build.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		blobs[0] = blob.Append(nil, want[0].Index)
+		forged, err := rows.OpenTable(t.Context(), &sp, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err := forged.Fields[0].Asset(t.Context(), 0); name != "c" && fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%s: %+v, %v", sp.Source, a, err)
+		}
+		if err := forged.Close(); err != nil {
+			t.Error(err)
 		}
 		about := Describe(opened(t, o, []string{path}))
 		if about.IDColumn != "id" || about.Levels != 2 || !slices.Equal(about.Parts, []string{path}) ||

@@ -286,6 +286,9 @@ func TestLegends(t *testing.T) {
 			a.HasLegend() != (name != "d.tif") {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
+		if levels, err := catalog.Overviews(t.Context(), file, a.Index, 0); levels != nil || err != nil {
+			t.Errorf("%s: overviews %v, %v", name, levels, err)
+		}
 		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
