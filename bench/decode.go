@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -134,7 +136,7 @@ func isFrame(path string) bool { return strings.HasSuffix(path, ".zl") }
 
 // warmFrame reads and decodes a frame once.
 func (d *decodeRun) warmFrame(ctx context.Context, i int) error {
-	data, err := d.read(ctx, d.paths[i])
+	data, err := source.ReadAll(ctx, d.files, d.paths[i], math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -147,16 +149,6 @@ func (d *decodeRun) warmFrame(ctx context.Context, i int) error {
 		d.frames[i].width, d.frames[i].size = outs[0].Width, len(outs[0].Data)
 	}
 	return nil
-}
-
-func (d *decodeRun) read(ctx context.Context, path string) ([]byte, error) {
-	file, err := d.files.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data := make([]byte, file.Size())
-	return data, file.ReadAt(ctx, data, 0)
 }
 
 // round decodes files until the time is over. It counts every file that was begun, and the time until the last one
@@ -223,7 +215,7 @@ func (w *decodeWorker) frame(ctx context.Context, i int) (size int64, err error)
 	f := w.run.frames[i]
 	if !w.run.o.Opened {
 		w.reader.Clock.Lap(resources.StageOther)
-		f.data, err = w.run.read(ctx, w.run.paths[i])
+		f.data, err = source.ReadAll(ctx, w.run.files, w.run.paths[i], math.MaxInt64)
 		if w.reader.Clock.Lap(resources.StageRead); err != nil {
 			return 0, err
 		}

@@ -7,6 +7,25 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
+// Read returns n bytes of r from offset off on. The caller limits n.
+func Read(ctx context.Context, r Reader, off, n int64) ([]byte, error) {
+	data := make([]byte, n)
+	return data, r.ReadAt(ctx, data, off)
+}
+
+// ReadAll returns the bytes of an object. More than limit are fault.Limit.
+func ReadAll(ctx context.Context, o Opener, uri string, limit int64) (data []byte, err error) {
+	file, err := o.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if file.Size() > limit {
+		return nil, fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", file.Size(), limit)
+	}
+	return Read(ctx, file, 0, file.Size())
+}
+
 // SectionOf returns a reader of size bytes of r from offset off on. Closing it closes r. Bytes past the end of r are
 // fault.Corrupt.
 func SectionOf(r Reader, off, size int64) (Reader, error) {

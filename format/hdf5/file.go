@@ -93,8 +93,7 @@ func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 		return nil, nil
 	}
 	if last := (pos + int64(n) - 1) / w.pageSize; first != last {
-		b := make([]byte, n)
-		return b, w.r.ReadAt(w.ctx, b, pos)
+		return source.Read(w.ctx, w.r, pos, int64(n))
 	}
 	page, err := w.page(first)
 	if err != nil {
@@ -118,8 +117,8 @@ func (w *walk) page(number int64) ([]byte, error) {
 	if page := w.pages[number]; page != nil {
 		return page, nil
 	}
-	page := make([]byte, min(w.pageSize, w.size-number*w.pageSize))
-	if err := w.r.ReadAt(w.ctx, page, number*w.pageSize); err != nil {
+	page, err := source.Read(w.ctx, w.r, number*w.pageSize, min(w.pageSize, w.size-number*w.pageSize))
+	if err != nil {
 		return nil, err
 	}
 	if int64(len(w.pages)) >= maxPages/w.pageSize {

@@ -33,8 +33,8 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		return nil, fault.WithPart(err, "table", 0)
 	}
 	if size <= o.Whole {
-		data := make([]byte, size)
-		if err := r.ReadAt(ctx, data, off); err != nil {
+		data, err := source.Read(ctx, r, off, size)
+		if err != nil {
 			return nil, err
 		}
 		section = source.Memory(data)

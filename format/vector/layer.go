@@ -112,8 +112,8 @@ var otherFormats = []struct{ start, name string }{
 
 // open detects the format of a file by its first bytes.
 func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
-	head := make([]byte, min(r.Size(), headBytes))
-	if err := r.ReadAt(ctx, head, 0); err != nil {
+	head, err := source.Read(ctx, r, 0, min(r.Size(), headBytes))
+	if err != nil {
 		return nil, err
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e")

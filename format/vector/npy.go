@@ -25,8 +25,7 @@ func readNPY(ctx context.Context, r source.Reader, l *labels) error {
 		if off > r.Size()-int64(n) {
 			return nil, fault.New(fault.Corrupt, "array", off, "the file ends before %d bytes", n)
 		}
-		b := make([]byte, n)
-		return b, r.ReadAt(ctx, b, off)
+		return source.Read(ctx, r, off, int64(n))
 	}
 	array, err := npy.Parse(at)
 	if err != nil {

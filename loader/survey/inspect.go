@@ -254,8 +254,8 @@ func (i *FileInfo) open(ctx context.Context, path string, o resources.Options) e
 func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o resources.Options) (err error) {
 	defer file.Close() //nolint:errcheck // it was only read
 	i.Bytes = file.Size()
-	head := make([]byte, min(magic.Head, file.Size()))
-	if err := file.ReadAt(ctx, head, 0); err != nil {
+	head, err := source.Read(ctx, file, 0, min(magic.Head, file.Size()))
+	if err != nil {
 		return err
 	}
 	format := magic.Of(head)
@@ -319,8 +319,7 @@ func readSome(ctx context.Context, r source.Reader, at chunk.Range, limit int) (
 	case at.Off < 0 || at.Len < 0 || at.Off > r.Size() || at.Len > r.Size()-at.Off:
 		return nil, fault.New(fault.Corrupt, "frame", at.Off, "%d bytes reach past the file's %d", at.Len, r.Size())
 	}
-	b := make([]byte, at.Len)
-	return b, r.ReadAt(ctx, b, at.Off)
+	return source.Read(ctx, r, at.Off, at.Len)
 }
 
 // add adds the headers of a frame. loose is true if the frame is a whole file.

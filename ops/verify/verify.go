@@ -386,17 +386,8 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 
 // frame decodes a loose OpenZL frame.
 func (w *worker) frame(ctx context.Context, path string) error {
-	file, err := w.v.files.Open(ctx, path)
+	data, err := source.ReadAll(ctx, w.v.files, path, int64(w.v.o.MaxChunk))
 	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if file.Size() > int64(w.v.o.MaxChunk) {
-		return fault.New(fault.Limit, "file", fault.NoOffset, "it has %d bytes: at most %d are read",
-			file.Size(), w.v.o.MaxChunk)
-	}
-	data := make([]byte, file.Size())
-	if err := file.ReadAt(ctx, data, 0); err != nil {
 		return err
 	}
 	outputs, err := w.frames.Decode(data)

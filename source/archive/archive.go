@@ -268,8 +268,8 @@ func (m *memberReader) inflate(ctx context.Context, p []byte, off int64) error {
 		copy(p, (*content)[off:])
 		return nil
 	}
-	stored := make([]byte, m.Reader.Size()) // which lie in the file
-	if err := m.Reader.ReadAt(ctx, stored, 0); err != nil {
+	stored, err := source.Read(ctx, m.Reader, 0, m.Reader.Size()) // which lie in the file
+	if err != nil {
 		return err
 	}
 	// All of it, unless a header is read: what is read next would inflate it from its beginning again.

@@ -277,7 +277,7 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 		}
 	}
 	if files.world != "" && m.Transform == nil {
-		data, err := readBeside(ctx, o, files.uri(files.world), sidecar.MaxWorld)
+		data, err := source.ReadAll(ctx, o, files.uri(files.world), sidecar.MaxWorld)
 		if fault.KindOf(err) == fault.Limit { // something else with that name
 			data, err = nil, nil
 		}
@@ -299,23 +299,9 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 	return nil
 }
 
-// readBeside reads a small file.
-func readBeside(ctx context.Context, o source.Opener, uri string, limit int64) (data []byte, err error) {
-	file, err := o.Open(ctx, uri)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if file.Size() > limit {
-		return nil, fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", file.Size(), limit)
-	}
-	data = make([]byte, file.Size())
-	return data, file.ReadAt(ctx, data, 0)
-}
-
 // addPAM adds what NAME.aux.xml says.
 func (b *sidecarNames) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta) error {
-	data, err := readBeside(ctx, o, b.uri(b.pam), sidecar.MaxPAM)
+	data, err := source.ReadAll(ctx, o, b.uri(b.pam), sidecar.MaxPAM)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 
 // classesBeside returns what NAME.aux.xml says of the classes of band 1.
 func (a *Asset) classesBeside(ctx context.Context, o source.Opener) *classes.Classes {
-	if data, err := readBeside(ctx, o, a.URI+pamExt, sidecar.MaxPAM); err == nil {
+	if data, err := source.ReadAll(ctx, o, a.URI+pamExt, sidecar.MaxPAM); err == nil {
 		if pam, err := sidecar.ParsePAM(ctx, data); err == nil {
 			for i := range pam.Bands {
 				if pam.Bands[i].Number() == 1 {

@@ -75,8 +75,8 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 
 // notHDF5 says what a file with the name of an HDF5 file is.
 func notHDF5(ctx context.Context, r source.Reader) error {
-	head := make([]byte, min(r.Size(), magic.Head))
-	if err := r.ReadAt(ctx, head, 0); err != nil {
+	head, err := source.Read(ctx, r, 0, min(r.Size(), magic.Head))
+	if err != nil {
 		return err
 	}
 	switch {

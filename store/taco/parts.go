@@ -63,8 +63,8 @@ func partitions(ctx context.Context, o source.Opener, uri string) int {
 		return 0
 	}
 	defer file.Close()
-	head := make([]byte, min(headBytes, file.Size()))
-	if file.ReadAt(ctx, head, 0) != nil {
+	head, err := source.Read(ctx, file, 0, min(headBytes, file.Size()))
+	if err != nil {
 		return 0
 	}
 	header, err := tortilla.ParseHeader(head, file.Size())

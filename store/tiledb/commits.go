@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // arrayListing is the content of an array's directories: schemas, complete fragments, and the operations on them.
@@ -118,7 +119,7 @@ func (l *arrayLister) each(ctx context.Context, names []string, dir, suffix stri
 			continue
 		}
 		uri := l.a.uri + "/" + dir + name
-		content, err := l.a.wholeFile(ctx, uri, "commits", maxCommitFile)
+		content, err := source.ReadAll(ctx, l.a.store, uri, maxCommitFile)
 		if err == nil {
 			err = read(name, content)
 		}
@@ -127,20 +128,6 @@ func (l *arrayLister) each(ctx context.Context, names []string, dir, suffix stri
 		}
 	}
 	return nil
-}
-
-// wholeFile reads a small file.
-func (a *Array) wholeFile(ctx context.Context, uri, part string, limit int64) ([]byte, error) {
-	file, err := a.store.Open(ctx, uri)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if file.Size() > limit {
-		return nil, fault.New(fault.Limit, part, 0, "a file of %d bytes, at most %d", file.Size(), limit)
-	}
-	b := make([]byte, file.Size())
-	return b, file.ReadAt(ctx, b, 0)
 }
 
 // lastName returns the text after the last slash. Depending on the version, files name others by URI,

@@ -39,8 +39,8 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64,
 	}
 	pos := int64(off)
 	// One read fetches header and pipeline: 1 KiB holds more filters than any writer uses.
-	head := make([]byte, min(genericHeader+1024, end-pos))
-	if err := r.ReadAt(ctx, head, pos); err != nil {
+	head, err := source.Read(ctx, r, pos, min(genericHeader+1024, end-pos))
+	if err != nil {
 		return nil, err
 	}
 	header := &byteCursor{b: head, part: part, base: pos}

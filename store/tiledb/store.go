@@ -79,8 +79,8 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 // Some servers send a page for every name.
 func hasVersion(ctx context.Context, r source.Reader) error {
 	const most = 1 << 16 // formats count up: the last one is below 30
-	head := make([]byte, 4)
-	if err := r.ReadAt(ctx, head, 0); err != nil {
+	head, err := source.Read(ctx, r, 0, 4)
+	if err != nil {
 		return err
 	}
 	if v := binary.LittleEndian.Uint32(head); v == 0 || v > most {

@@ -27,8 +27,8 @@ func (n *Node) readObject(ctx context.Context, uri string) (v jsonObject, err er
 		return nil, err
 	}
 	defer n.refund(size) // the text
-	data := make([]byte, size)
-	if err := file.ReadAt(ctx, data, 0); err != nil {
+	data, err := source.Read(ctx, file, 0, size)
+	if err != nil {
 		return nil, err
 	}
 	v, values, err := decodeObject(data)

@@ -84,8 +84,8 @@ func (s *shardLevel) read(ctx context.Context, r source.Reader, base, size int64
 	if !s.atStart {
 		pos += size - int64(length)
 	}
-	data := make([]byte, length)
-	if err := r.ReadAt(ctx, data, pos); err != nil {
+	data, err := source.Read(ctx, r, pos, int64(length))
+	if err != nil {
 		return nil, err
 	}
 	list, err := s.parse(data, base, size)

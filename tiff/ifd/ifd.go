@@ -390,8 +390,8 @@ func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, err
 		return nil, fault.New(fault.Limit, part, off, "directories and tags of more than %d bytes", f.limits.MaxBytes)
 	}
 	f.budget -= n
-	data := make([]byte, n)
-	if err := f.r.ReadAt(ctx, data, off); err != nil {
+	data, err := source.Read(ctx, f.r, off, n)
+	if err != nil {
 		return nil, err
 	}
 	f.spans = append(f.spans, span{off, data})

@@ -187,9 +187,9 @@ func Open(ctx context.Context, r source.Reader) (*File, error) {
 	if size > maxFooter {
 		return nil, fault.New(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", size, maxFooter)
 	}
-	data := make([]byte, size)
 	start := r.Size() - 8 - size
-	if err := r.ReadAt(ctx, data, start); err != nil {
+	data, err := source.Read(ctx, r, start, size)
+	if err != nil {
 		return nil, err
 	}
 	file.footer, file.base = data, start

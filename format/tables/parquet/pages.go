@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Page locates one data page.
@@ -90,8 +91,8 @@ func readLocation(t *thrift) Page {
 
 // indexedPages reads the offset index.
 func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error {
-	data := make([]byte, c.indexLen) // lies within the file, see columnChunk
-	if err := f.r.ReadAt(ctx, data, c.indexOff); err != nil {
+	data, err := source.Read(ctx, f.r, c.indexOff, int64(c.indexLen)) // lies within the file, see columnChunk
+	if err != nil {
 		return err
 	}
 	index := thrift{b: data, base: c.indexOff, part: "offset index"}
@@ -213,8 +214,8 @@ func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, erro
 		if size <= 0 {
 			return pageHeader{}, fault.New(fault.Corrupt, "page header", off, "the column chunk ends early")
 		}
-		data := make([]byte, size)
-		if err := f.r.ReadAt(ctx, data, off); err != nil {
+		data, err := source.Read(ctx, f.r, off, size)
+		if err != nil {
 			return pageHeader{}, err
 		}
 		header, short, err := parsePageHeader(data, off)

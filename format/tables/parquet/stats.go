@@ -48,8 +48,8 @@ func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]B
 	if part.boundsOff == 0 {
 		return nil, nil
 	}
-	data := make([]byte, part.boundsLen) // lies within the file, see columnChunk
-	if err := f.r.ReadAt(ctx, data, part.boundsOff); err != nil {
+	data, err := source.Read(ctx, f.r, part.boundsOff, int64(part.boundsLen)) // lies within the file, see columnChunk
+	if err != nil {
 		return nil, err
 	}
 	out, empty := columnIndex(thrift{b: data, base: part.boundsOff, part: "column index"}, len(p.Pages))
@@ -126,8 +126,8 @@ func (f *File) Buffered(ctx context.Context, group, column int, limit int64) (*F
 	if part.foreign || part.end-part.start > limit || part.end == part.start {
 		return f, nil
 	}
-	data := make([]byte, part.end-part.start)
-	if err := f.r.ReadAt(ctx, data, part.start); err != nil {
+	data, err := source.Read(ctx, f.r, part.start, part.end-part.start)
+	if err != nil {
 		return nil, err
 	}
 	inMemory := *f
@@ -149,8 +149,7 @@ func (f *File) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 			return b, nil
 		}
 	}
-	b := make([]byte, n)
-	return b, f.r.ReadAt(ctx, b, off)
+	return source.Read(ctx, f.r, off, n)
 }
 
 // within returns n bytes if they are in memory, else nil.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -107,8 +108,8 @@ func (w *containerWriter) fileName(ctx context.Context, samples []int32) (string
 	}
 	defer first.close() //nolint:errcheck // it was only read
 	r := first.open()
-	head := make([]byte, min(r.Size(), magic.Head))
-	if err := r.ReadAt(ctx, head, 0); err != nil {
+	head, err := source.Read(ctx, r, 0, min(r.Size(), magic.Head))
+	if err != nil {
 		return "", err
 	}
 	known := magic.Of(head)

@@ -25,16 +25,7 @@ const maxWhole = 1 << 31
 
 // Whole reads all of a local or remote file.
 func Whole(ctx context.Context, files source.Opener, path string) ([]byte, error) {
-	file, err := files.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if file.Size() > maxWhole {
-		return nil, fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", file.Size(), maxWhole)
-	}
-	b := make([]byte, file.Size())
-	return b, file.ReadAt(ctx, b, 0)
+	return source.ReadAll(ctx, files, path, maxWhole)
 }
 
 // RemoteSchemes are the schemes of the URIs that commands read.

@@ -107,8 +107,8 @@ func ReadDocument(ctx context.Context, r source.Reader, s Span, part string) ([]
 	if s.Size > maxDocument {
 		return nil, fault.New(fault.Limit, part, s.Off, "%d bytes, at most %d", s.Size, maxDocument)
 	}
-	data := make([]byte, s.Size)
-	if err := r.ReadAt(ctx, data, s.Off); err != nil {
+	data, err := source.Read(ctx, r, s.Off, s.Size)
+	if err != nil {
 		return nil, fault.WithPart(err, part, 0)
 	}
 	return data, CheckDocument(data, part, s.Off)

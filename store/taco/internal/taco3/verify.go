@@ -341,8 +341,8 @@ func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string
 
 // indexOf reads the index of a cozip.
 func indexOf(ctx context.Context, r source.Reader) (*zipIndex, error) {
-	head := make([]byte, min(indexAt, r.Size()))
-	if err := r.ReadAt(ctx, head, 0); err != nil {
+	head, err := source.Read(ctx, r, 0, min(indexAt, r.Size()))
+	if err != nil {
 		return nil, err
 	}
 	x, _, err := readIndex(ctx, r, head)

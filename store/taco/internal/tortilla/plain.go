@@ -107,8 +107,8 @@ func (c *plain) read(ctx context.Context, b *tortillaBlob, i, level int) (*torti
 	if err != nil {
 		return nil, fault.WithPart(err, kid.part, fault.NoOffset)
 	}
-	head := make([]byte, min(HeaderSize, place.Size))
-	if err := inside.ReadAt(ctx, head, 0); err != nil {
+	head, err := source.Read(ctx, inside, 0, min(HeaderSize, place.Size))
+	if err != nil {
 		return nil, fault.WithPart(err, kid.part, fault.NoOffset)
 	}
 	h, err := ParseHeader(head, place.Size)
