@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -462,7 +463,7 @@ func (e *Engine) describe(g *group, one *batchLayout) {
 		for _, sized := range g.lead().ofSizes() {
 			field, plan := sized.rasters[i].Tensor(), one.rasters[sized.layoutOf(i)].plan
 			info := batch.FieldInfo{Name: sized.tensorName(field.Name), Kind: catalog.Raster.String(), DType: field.To,
-				Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
+				Shape: num.As[int64](plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
 				GSD: field.GSD, Classes: field.Legend.Names, Palette: field.Legend.Palette}
 			g.infos = append(g.infos, info)
 			if field.Validity != "" {

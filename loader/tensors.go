@@ -4,6 +4,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
@@ -59,7 +60,7 @@ func (p *Pending) raster(sized *dataset, i int) []batch.Tensor {
 	number := sized.layoutOf(i)
 	field, layout := sized.rasters[i].Tensor(), p.layout.rasters[number]
 	tensor := batch.Tensor{Name: sized.tensorName(field.Name), DType: layout.dtype, Axes: layout.plan.Axes,
-		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
+		Shape: num.As[int64](layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
 	if layout.native {
 		tensor.Convert = convertOf(field, layout.plan)
 		if p.masked[number].Load() {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Series holds the time series of a dataset: rows that share a key, in order of time, cut into
@@ -29,10 +31,7 @@ func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, str
 		return nil, fmt.Errorf("series: sequences of %d rows every %d, not in 1..%d", length, stride, maxLength)
 	}
 	if rows == nil {
-		rows = make([]uint32, len(keys))
-		for i := range rows {
-			rows[i] = uint32(i)
-		}
+		rows = num.Range[uint32](0, len(keys))
 	}
 	series := &Series{length: length, stride: stride}
 	if err := groupRows(series, keys, rows); err != nil {

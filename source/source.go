@@ -59,6 +59,14 @@ func ETag(r Reader) string {
 	return ""
 }
 
+// ModTime returns when a reader's object was last modified, or zero if it does not say.
+func ModTime(r Reader) time.Time {
+	if t, ok := r.(Timed); ok {
+		return t.ModTime()
+	}
+	return time.Time{}
+}
+
 // Gapped is a Reader that knows which gap between two ranges is cheaper to read than to skip with
 // another request.
 type Gapped interface {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -80,11 +81,7 @@ func newImages(o *Options, values *Values) (*images, error) {
 // another one. All shapes of a file that names no images are of any image.
 func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	if l.images == nil { // a file of one image
-		rows := make([]uint32, l.n)
-		for row := range rows {
-			rows[row] = uint32(row)
-		}
-		return rows, nil
+		return num.Range[uint32](0, int(l.n)), nil
 	}
 	code, parts, err := l.images.find(uri)
 	if err == nil && l.images.owners != nil && parts < l.images.owners[code].parts {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/batch"
@@ -54,12 +55,8 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 
 // batchOf returns an array as the batch that Read answers with.
 func batchOf(a *raster.Array) *batch.Batch {
-	shape := make([]int64, len(a.Shape))
-	for i, length := range a.Shape {
-		shape[i] = int64(length)
-	}
 	batch := &batch.Batch{Tensors: []batch.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
-		Shape: shape, Data: a.Data}}}
+		Shape: num.As[int64](a.Shape), Data: a.Data}}}
 	memory, ok := a.Memory().(*arrayMemory)
 	if !ok {
 		batch.OnRelease(a.Release)

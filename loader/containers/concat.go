@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -148,7 +149,7 @@ func (c *Container) withSources(t *tables.Table, rows []int32) *tables.Table {
 	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
 		return t
 	}
-	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(rows)))
+	return tables.Join(t, c.level0.Select([]int{i}).Take(num.As[int](rows)))
 }
 
 // SQLTable implements rows.Levels: it returns a table that queries know by name, but not data: the table of

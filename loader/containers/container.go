@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -174,7 +175,7 @@ func (c *Container) table() *rows.Table {
 	made := &rows.Table{
 		N: int64(len(c.rows)), Fingerprint: c.print, ID: c.id, ScanIDs: c.scanIDs, Column: c.columnAt, Close: c.Close,
 		Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
-		Data: func(context.Context) (*tables.Table, error) { return c.level0.Take(ints(c.rows)), nil },
+		Data: func(context.Context) (*tables.Table, error) { return c.level0.Take(num.As[int](c.rows)), nil },
 	}
 	for i := range c.fields {
 		member := &c.fields[i]
@@ -550,10 +551,7 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	found := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file)}
-	if t, ok := file.(source.Timed); ok {
-		found.mtime = t.ModTime()
-	}
+	found := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file), mtime: source.ModTime(file)}
 	return found, file.Close()
 }
 

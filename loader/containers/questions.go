@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -157,10 +158,7 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 			first[row] = i
 		}
 	}
-	top := make([]int32, len(at))
-	for i, row := range at {
-		top[i] = int32(row)
-	}
+	top := num.As[int32](at)
 	for k := level; k > 0; k-- {
 		parents, err := d.Parents(ctx, k)
 		if err != nil {
@@ -233,9 +231,5 @@ func rowsOf(ctx context.Context, d *taco.Dataset, level int, where []spec.Condit
 	if level > 0 {
 		return found.Below(ctx, level)
 	}
-	out := make([]int, len(found.Rows))
-	for i, row := range found.Rows {
-		out[i] = int(row)
-	}
-	return out, nil
+	return num.As[int](found.Rows), nil
 }

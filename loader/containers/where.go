@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -87,7 +88,7 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	}
 	// c.matches[0] is as old as the last condition on place or time, while c.rows has met all
 	// conditions.
-	left := append(taco.Selection{ints(s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
+	left := append(taco.Selection{num.As[int](s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
 	rows, err := s.c.set.RowsBelow(ctx, left, level)
 	if err != nil {
 		return nil, err
@@ -335,13 +336,4 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 	}
 	d.sample, d.rest = sample, rest
 	return further
-}
-
-// ints converts row numbers to int.
-func ints(rows []int32) []int {
-	out := make([]int, len(rows))
-	for i, row := range rows {
-		out[i] = int(row)
-	}
-	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -279,7 +280,7 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 // pick resolves the bands and the steps of time that the field has.
 func (r *Raster) pick(x *chunk.Index) error {
 	if r.bandList = r.Field.Bands; len(r.bandList) == 0 {
-		r.bandList, r.allBands = first(x.DataBands()), x.DataBands()
+		r.bandList, r.allBands = num.Range[int](0, x.DataBands()), x.DataBands()
 	}
 	for _, b := range r.bandList {
 		if b >= x.StepBands() {
@@ -296,7 +297,7 @@ func (r *Raster) pick(x *chunk.Index) error {
 	case len(r.timeList) == 0:
 		r.timeList, r.allTimes = nil, x.Steps()
 		if x.Times > 0 {
-			r.timeList = first(x.Times)
+			r.timeList = num.Range[int](0, x.Times)
 		}
 	default:
 		r.TimeAxis = true
@@ -311,15 +312,6 @@ func (r *Raster) lutBands(bands []int) []int {
 		return slices.Repeat(bands, n)
 	}
 	return bands
-}
-
-// first returns 0, 1, …, n-1.
-func first(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 // PlanesOf returns the planes of an asset with the bands (of each step) that the field picks there. It returns
@@ -345,7 +337,7 @@ func (r *Raster) setArithmetic() error {
 			return fmt.Errorf("normalize: mean and std (or scale and offset) have %d values for %d bands: "+
 				"give one for each band, or one for all", k, r.bands())
 		}
-		r.Scale, r.Offset = float32s(normalize.Scale), float32s(normalize.Offset)
+		r.Scale, r.Offset = num.As[float32](normalize.Scale), num.As[float32](normalize.Offset)
 		conv.Scale, conv.Offset = r.Scale, r.Offset
 		if normalize.Clip != nil {
 			// -0 becomes 0, as in Fill.
@@ -396,17 +388,9 @@ func (r *Raster) nodataValues() (out [][]float64, err error) {
 		return nil, fmt.Errorf("nodata has %d lists for %d bands", n, r.bands())
 	}
 	for _, values := range r.NoData {
-		out = append(out, float64s(values))
+		out = append(out, num.As[float64](values))
 	}
 	return out, nil
-}
-
-func float64s(s []spec.Float) []float64 {
-	out := make([]float64, len(s))
-	for i, v := range s {
-		out[i] = float64(v)
-	}
-	return out
 }
 
 // FillsFloats reports whether nodata becomes 0 only because the tensor is of floats: the spec asks for a
@@ -427,16 +411,6 @@ func (r *Raster) Checked() bool {
 // keeps stored values.
 func isFloat(d chunk.DType) bool {
 	return d == chunk.Float32 || d == chunk.Float16 || d == chunk.BFloat16
-}
-
-// float32s returns s rounded to float32, once, so engine and receivers calculate with the same
-// numbers.
-func float32s(s []float64) []float32 {
-	out := make([]float32, len(s))
-	for i, v := range s {
-		out[i] = float32(v)
-	}
-	return out
 }
 
 // Axes returns the axes of a batch of rows before the layout rearranges them: n t b y x, without t if

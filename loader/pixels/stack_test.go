@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs/warp"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -38,7 +39,7 @@ func TestPartsOfAStack(t *testing.T) {
 		a.Index = &stack
 		field := spec.Field{Name: "x", DType: rapid.SampledFrom([]string{"native", "float32", "uint8"}).Draw(t, "to"),
 			Layout: spec.DefaultLayout}
-		picked := first(len(bands))
+		picked := num.Range[int](0, len(bands))
 		if rapid.Bool().Draw(t, "picks") {
 			picked = rapid.SliceOfN(rapid.IntRange(0, len(bands)-1), 1, 5).Draw(t, "picked")
 			field.Bands = picked

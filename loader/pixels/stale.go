@@ -54,11 +54,10 @@ func otherTime(a *catalog.Asset, f source.Reader) (now time.Time, _ error) {
 		return now, fault.New(fault.Corrupt, "file", fault.NoOffset,
 			"%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
 	}
-	timed, ok := f.(source.Timed)
-	if !ok || a.MTime.IsZero() || timed.ModTime().Equal(a.MTime) {
-		return now, nil
+	if now = source.ModTime(f); a.MTime.IsZero() || now.Equal(a.MTime) {
+		return time.Time{}, nil
 	}
-	return timed.ModTime(), nil
+	return now, nil
 }
 
 // hasIndex reads the directory of an asset again, and refuses a file that has another index.

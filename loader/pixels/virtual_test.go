@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -55,7 +56,7 @@ func TestVirtualRastersOfGDAL(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := a.Index
-			bands, d := first(x.DataBands()), x.DType
+			bands, d := num.Range[int](0, x.DataBands()), x.DType
 			read := func(win shuffle.Box, convert einops.Convert) (samples, valid string) {
 				c := &Converters{Base: convert, Nodata: true}
 				if err := r.Planes(t.Context(), a, bands, win, c, convert.To.Size()); err != nil {

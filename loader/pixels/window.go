@@ -125,15 +125,6 @@ func BoundedBytes(bound int64, factors ...int) int64 {
 // Align64 rounds n up to a multiple of 64, the alignment of tensors in a batch.
 func Align64(n int) int { return (n + 63) &^ 63 }
 
-// Int64s returns s as int64, the type that shapes have in messages.
-func Int64s(s []int) []int64 {
-	out := make([]int64, len(s))
-	for i, v := range s {
-		out[i] = int64(v)
-	}
-	return out
-}
-
 // OverMemory returns the error for a batch that is over the memory. each describes one row of it.
 func OverMemory(part string, rows int, each string, bound int64) error {
 	return fault.New(fault.Limit, part, fault.NoOffset,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -91,7 +92,7 @@ func TestNumbersOfSizes(t *testing.T) {
 
 // TestShapesInMessages: a shape in a message has the numbers of the shape.
 func TestShapesInMessages(t *testing.T) {
-	if got := Int64s([]int{3, -1, 0}); !slices.Equal(got, []int64{3, -1, 0}) {
+	if got := num.As[int64]([]int{3, -1, 0}); !slices.Equal(got, []int64{3, -1, 0}) {
 		t.Error(got)
 	}
 	if err := OverMemory("batch", 3, " of 5 bytes", 14); fault.KindOf(err) != fault.Limit ||

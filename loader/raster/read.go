@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/pages"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -66,11 +67,7 @@ func (s Selection) Indices(axis string, n int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := make([]int, stop-start)
-		for i := range out {
-			out[i] = start + i
-		}
-		return out, nil
+		return num.Range[int](start, stop), nil
 	}
 	for _, i := range s.List {
 		if i < 0 || i >= n {

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -83,10 +84,7 @@ func (s *Selector) Left(ctx context.Context) (*tables.Table, []int32, error) {
 		return nil, nil, err
 	}
 	if s.Data == nil {
-		s.Data, s.Samples = s.all, make([]int32, s.all.Len())
-		for i := range s.Samples {
-			s.Samples[i] = int32(i)
-		}
+		s.Data, s.Samples = s.all, num.Range[int32](0, s.all.Len())
 	}
 	var rows []int
 	for row, i := range s.Samples {
@@ -107,11 +105,7 @@ func (s *Selector) selects(ctx context.Context, sql string) error {
 	if err != nil {
 		return err
 	}
-	numbers := make([]int64, len(samples))
-	for i, row := range samples {
-		numbers[i] = int64(row)
-	}
-	data = withRows(data, numbers)
+	data = withRows(data, num.As[int64](samples))
 	engine, err := tables.FindSQL()
 	if err != nil {
 		return err
@@ -327,8 +321,8 @@ func (s *Selector) rowsWhere(ctx context.Context, t *tables.Table, condition str
 }
 
 // withRows returns a table with the column chaski:row added.
-func withRows(t *tables.Table, numbers []int64) *tables.Table {
-	number := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, numbers, nil)
+func withRows(t *tables.Table, rows []int64) *tables.Table {
+	number := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, rows, nil)
 	return tables.Join(t, tables.FromVectors([]string{rowColumn}, []*tables.Vector{number}))
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -387,20 +388,13 @@ func (s *side) field(number int) Field {
 
 // withSides returns a table for queries, whose rows are the samples, with the columns of the tables that it lacks.
 func withSides(ctx context.Context, own *tables.Table, sides []*side) (*tables.Table, error) {
-	cols, from := slices.Clone(own.Columns()), make([]*tables.Table, len(own.Columns()))
-	for i := range from {
-		from[i] = own
-	}
+	cols, from := slices.Clone(own.Columns()), slices.Repeat([]*tables.Table{own}, len(own.Columns()))
 	for _, s := range sides {
 		data, err := s.table.Data(ctx)
 		if err != nil {
 			return nil, err
 		}
-		rows := make([]int, len(s.row))
-		for i, row := range s.row {
-			rows[i] = int(row)
-		}
-		data = data.Take(rows)
+		data = data.Take(num.As[int](s.row))
 		for _, c := range data.Columns() {
 			same := func(other tables.Column) bool { return other.Name == c.Name }
 			i := slices.IndexFunc(cols, same)

@@ -20,11 +20,7 @@ type Version struct {
 
 // VersionOf returns the version of the object that r reads.
 func VersionOf(r source.Reader) Version {
-	version := Version{Size: r.Size(), ETag: source.ETag(r)}
-	if t, ok := r.(source.Timed); ok {
-		version.Time = t.ModTime()
-	}
-	return version
+	return Version{Size: r.Size(), ETag: source.ETag(r), Time: source.ModTime(r)}
 }
 
 // Same reports whether two versions are equal in all fields that both have.

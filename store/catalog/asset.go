@@ -282,10 +282,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 		}
 	}
 	err = NotRaster(ctx, o, uri, reader, err)
-	a.URI, a.ETag, a.Bytes = uri, source.ETag(r), whole
-	if t, ok := r.(source.Timed); ok {
-		a.MTime = t.ModTime()
-	}
+	a.URI, a.ETag, a.MTime, a.Bytes = uri, source.ETag(r), source.ModTime(r), whole
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}
@@ -609,10 +606,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 		return a, nil, err
 	}
 	side, _, err := readAsset(ctx, file, chunk.Axes{}, maxChunk)
-	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(file)
-	if t, ok := file.(source.Timed); ok {
-		a.MTime = t.ModTime()
-	}
+	a.Index, a.Size, a.ETag, a.MTime = side.Index, side.Size, source.ETag(file), source.ModTime(file)
 	return a, levels, err
 }
 

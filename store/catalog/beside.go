@@ -441,10 +441,8 @@ func (b *sidecarNames) addMask(ctx context.Context, o source.Opener, a *Asset, m
 	if err := x.Validate(-1, cmp.Or(maxChunk, chunk.DefaultMaxBytes)); err != nil {
 		return err
 	}
-	a.MaskFile = &Asset{URI: uri, Index: mask, Size: file.Size(), ETag: source.ETag(file)}
-	if t, ok := file.(source.Timed); ok {
-		a.MaskFile.MTime = t.ModTime()
-	}
+	a.MaskFile = &Asset{URI: uri, Index: mask, Size: file.Size(), ETag: source.ETag(file),
+		MTime: source.ModTime(file)}
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
@@ -461,11 +462,7 @@ func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
 	if t.order == nil {
 		return out, nil
 	}
-	rows := make([]int, len(t.order))
-	for i, row := range t.order {
-		rows[i] = int(row)
-	}
-	return out.Take(rows), nil
+	return out.Take(num.As[int](t.order)), nil
 }
 
 // OpenCell returns the raster in a cell of a Parquet file by the name of its asset: ROW/COLUMN, or ROW for the column

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tiff"
@@ -301,7 +302,7 @@ func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 		}
 		hidden = below
 	}
-	rows := model.UpTo[int](table.Len())
+	rows := num.Range[int](0, table.Len())
 	if len(hidden) == 0 {
 		return rows, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -149,7 +150,7 @@ func (a *Array) match(f *Fragment) error {
 		return fault.New(fault.Unsupported, footerPart, fault.NoOffset, format, args...)
 	}
 	if latest == schema {
-		f.attrs = sequence(len(latest.Attrs))
+		f.attrs = num.Range[int](0, len(latest.Attrs))
 		return nil
 	}
 	orders := latest.CellOrder == schema.CellOrder && latest.TileOrder == schema.TileOrder

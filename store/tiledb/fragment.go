@@ -307,12 +307,3 @@ func (f *Fragment) hiddenBy(g *Fragment) bool {
 	}
 	return f.From != g.From || f.To != g.To || f.Name > g.Name
 }
-
-// sequence returns 0, 1, …, n-1.
-func sequence(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}

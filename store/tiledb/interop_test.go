@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -140,7 +141,7 @@ func resultOf(a *Array, box Box) (cells int, values []Values, w oracleResult, er
 			}
 		}
 	} else {
-		c, err := rd.Sparse(ctx, sequence(len(s.Attrs)), box)
+		c, err := rd.Sparse(ctx, num.Range[int](0, len(s.Attrs)), box)
 		if err != nil {
 			return 0, nil, w, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -83,7 +84,7 @@ func (a *Array) listAll(ctx context.Context) (*arrayListing, error) {
 	if a.Schema, err = a.schema(ctx, listing.latest(&a.o)); err != nil {
 		return nil, err
 	}
-	a.axes = sequence(len(a.Schema.Dims))
+	a.axes = num.Range[int](0, len(a.Schema.Dims))
 	return listing, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // chain collects the steps of codecs in the order in which they encode.
@@ -97,7 +98,7 @@ const maxShardLevels = 4
 
 // codecs3 makes the steps of version 3, and the levels of shards.
 func (m *Meta) codecs3(list []named) error {
-	m.order = count(len(m.Shape))
+	m.order = num.Range[int](0, len(m.Shape))
 	for i := 0; ; i++ {
 		if err := checkChain(len(list)); err != nil {
 			return err
@@ -223,7 +224,7 @@ func (m *Meta) transpose(conf jsonObject) error {
 		if err := json.Unmarshal(raw, &letter); err != nil || letter != "C" && letter != "F" {
 			return corrupt("order %.40q of the codec transpose", raw)
 		}
-		order = count(len(m.order))
+		order = num.Range[int](0, len(m.order))
 		if letter == "F" {
 			slices.Reverse(order)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -61,7 +62,7 @@ func (f *File) Texts(path string, a Foreign, known source.Known,
 
 func (f *File) array(path string, a Foreign, known source.Known) (*Array, error) {
 	meta := &Meta{Format: f.node.Format, Shape: a.Shape, Chunks: a.Chunks, DType: a.DType, Bool: a.Bool, Fill: a.Fill,
-		Names: a.Names, Attrs: a.Attrs, order: count(len(a.Shape)), raw: a.Text,
+		Names: a.Names, Attrs: a.Attrs, order: num.Range[int](0, len(a.Shape)), raw: a.Text,
 		keys: keys{sep: "."}}
 	if err := checkShape(a.Shape, a.Chunks); err != nil {
 		return nil, err

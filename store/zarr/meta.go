@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // maxRank is the largest number of dimensions. numpy 1 has the same.
@@ -155,7 +156,7 @@ func parse2(v, attrs jsonObject) (*Meta, error) {
 	if err := cmp.Or(meta.finish(v), meta.separator(v, "dimension_separator")); err != nil {
 		return nil, err
 	}
-	meta.order = count(len(meta.Shape))
+	meta.order = num.Range[int](0, len(meta.Shape))
 	switch order {
 	case "C":
 	case "F":
@@ -315,13 +316,4 @@ func fingerprintText(v jsonObject) string {
 		text.Write(v[key])
 	}
 	return text.String()
-}
-
-// count returns 0 to n-1.
-func count(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }

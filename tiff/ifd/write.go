@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Field is one tag to write, its values already as little-endian bytes.
@@ -80,10 +82,7 @@ func AppendDirectory(dst []byte, off int64, fields []Field) []byte {
 func AppendDirectoryBefore(dst []byte, off, next int64, fields []Field) []byte {
 	le := binary.LittleEndian
 	places, end := place(off, fields)
-	order := make([]int, len(fields))
-	for i := range order {
-		order[i] = i
-	}
+	order := num.Range[int](0, len(fields))
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(fields[a].Tag, fields[b].Tag) })
 	start := len(dst)
 	dst = le.AppendUint64(dst, uint64(len(fields)))

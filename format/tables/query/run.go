@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Tables finds a table of a FROM clause by name, without regard to case. If it does not exist the error is
@@ -55,7 +56,7 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 	if err != nil {
 		return nil, err
 	}
-	out := vec.ToInts(got.Tables[0])
+	out := num.As[int](got.Tables[0])
 	if numbers != nil {
 		for i, r := range out {
 			out[i] = numbers[r]
@@ -74,7 +75,7 @@ func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int
 		return nil, sql.Unsupported("ORDER BY of type %s", values.Type())
 	}
 	keys := []vec.SortKey{{Values: values, Desc: desc}}
-	return vec.ToInts(vec.SortRows(keys, t.Len(), -1)), nil
+	return num.As[int](vec.SortRows(keys, t.Len(), -1)), nil
 }
 
 // run is the execution of one SELECT.
@@ -450,7 +451,7 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		return nil, nil, err
 	}
 	groups := vec.GroupRows(rel.N, keys)
-	first := vec.ToInts(groups.First)
+	first := num.As[int](groups.First)
 	var names []string
 	var cols []*tables.Vector
 	for i, k := range keys {
@@ -496,11 +497,7 @@ func (r *run) sorted(ev *eval.Evaluator, rel *vec.Rows, start, end int) (*vec.Ro
 		if start == 0 && end == rel.N {
 			return rel, nil
 		}
-		rows := make([]int32, end-start)
-		for i := range rows {
-			rows[i] = int32(start + i)
-		}
-		return rel.Take(rows), nil
+		return rel.Take(num.Range[int32](start, end)), nil
 	}
 	columns, err := ev.Columns(r.order, rel)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Ring is a closed line without its first point again at its end.
@@ -137,10 +139,7 @@ func join(cut []insideChain, along int) (out []Ring) {
 		}
 		return chain[len(chain)-1][along]
 	}
-	ends := make([]int, 2*len(cut))
-	for i := range ends {
-		ends[i] = i
-	}
+	ends := num.Range[int](0, 2*len(cut))
 	slices.SortStableFunc(ends, func(a, b int) int { return cmp.Compare(place(a), place(b)) })
 	other := make([]int, len(ends)) // the end that each one is joined with
 	for i := 0; i < len(ends); i += 2 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
@@ -104,11 +105,8 @@ func (w *containerWriter) columnsOf(ctx context.Context, l *namedLevel) (*tables
 		files := l != w.named.levels[0]
 		table = only(table, func(name string) bool { return ofFile(name) == files })
 	}
-	rows := make([]int, len(l.rows))
-	for i, row := range l.rows {
-		rows[i] = int(row)
-	}
-	tbl := table.Take(rows).Rename(func(name string) string { // what the source calls it if other levels have the name
+	// What the source calls a column if other levels have the name.
+	tbl := table.Take(num.As[int](l.rows)).Rename(func(name string) string {
 		return strings.TrimPrefix(name, taco3.LevelColumn(l.Name, ""))
 	})
 	shared := 0

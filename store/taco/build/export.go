@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
@@ -72,7 +73,7 @@ func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*Level, error) {
 	if err != nil {
 		return nil, err
 	}
-	return copied(ctx, d, model.UpTo[int](table.Len()), ZIP)
+	return copied(ctx, d, num.Range[int](0, table.Len()), ZIP)
 }
 
 // copied returns the levels of rows of a dataset, and checks them.

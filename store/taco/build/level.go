@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -104,7 +105,7 @@ func path(levels []*Level, k, row int) string {
 // replaced returns a table with further columns, which take the places of columns of the same names.
 func replaced(t, by *tables.Table) *tables.Table {
 	n := len(t.Columns())
-	places := model.UpTo[int](n)
+	places := num.Range[int](0, n)
 	// Join puts these columns behind the others, so column i is at n + i.
 	for i, column := range by.Columns() {
 		if k := t.Index(column.Name); k >= 0 {

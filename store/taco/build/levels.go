@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
@@ -130,7 +131,7 @@ func nodeOf(levels []*Level) model.Node {
 			return r.ID, model.File, nil
 		}
 		from, to := levels[k].below(row)
-		below := model.UpTo[int32](to - from)
+		below := num.Range[int32](0, to-from)
 		for i := range below {
 			below[i] += int32(from)
 		}

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
@@ -253,9 +253,9 @@ func (n *named) fill(w *containerWriter, samples []int32) error {
 		n.levels, byName[level] = append(n.levels, l), l
 		switch {
 		case i == 0:
-			l.rows, l.samples = samples, model.UpTo[int32](len(samples))
+			l.rows, l.samples = samples, num.Range[int32](0, len(samples))
 		case n.file != "":
-			l.rows, l.parents, l.samples = samples, model.UpTo[int32](len(samples)), model.UpTo[int32](len(samples))
+			l.rows, l.parents, l.samples = samples, num.Range[int32](0, len(samples)), num.Range[int32](0, len(samples))
 		default:
 			above := byName[taco3.Above(level)]
 			l.depth = above.depth + 1

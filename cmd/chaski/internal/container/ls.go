@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/stores/zarrs"
 	"github.com/chaski-eo/chaski/source"
@@ -134,7 +135,7 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 	var rows []int
 	var err error
 	if f.padding {
-		rows = numbers(n)
+		rows = num.Range[int](0, n)
 	} else if rows, err = d.Visible(ctx, f.level); err != nil {
 		return nil, err
 	}
@@ -148,21 +149,12 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 	return flags.Among(rows, below), err
 }
 
-// numbers returns the numbers of n rows.
-func numbers(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
 // writeRows writes rows as JSON with all columns.
 func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) error {
 	// For few rows only the pages that hold them are read. From a quarter of the rows on most pages hold one,
 	// so whole columns cost about the same.
 	if len(rows) < t.Len()/4 && slices.IsSorted(rows) {
-		t, rows = t.Take(rows), numbers(len(rows))
+		t, rows = t.Take(rows), num.Range[int](0, len(rows))
 	}
 	cols, err := vectors(ctx, t)
 	if err != nil {

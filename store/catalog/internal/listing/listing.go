@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
@@ -422,10 +423,7 @@ func (l *Listing) sort() {
 	if slices.IsSorted(l.Paths) {
 		return
 	}
-	order := make([]int32, len(l.Paths))
-	for i := range order {
-		order[i] = int32(i)
-	}
+	order := num.Range[int32](0, len(l.Paths))
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(l.Paths[a], l.Paths[b]) })
 	l.Paths, l.Sizes = ordered(l.Paths, order), ordered(l.Sizes, order)
 	if l.Etags != nil {

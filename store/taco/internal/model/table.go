@@ -211,15 +211,6 @@ func (t *Tail) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return t.Reader.ReadAt(ctx, p, off)
 }
 
-// UpTo returns the numbers from 0 to n-1.
-func UpTo[Int int | int32](n int) []Int {
-	out := make([]Int, n)
-	for i := range out {
-		out[i] = Int(i)
-	}
-	return out
-}
-
 // Group sorts rows by their n parents, in storage order within each parent. The children of parent
 // p are rows[first[p]:first[p+1]].
 func Group(parents []int32, n int) (first, rows []int32) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -38,11 +39,7 @@ func (c *reader) wide(ctx context.Context, first int, path func(uri string) stri
 	}
 	number := tables.Type{Kind: tables.Uint64, Bits: 64}
 	w.add("taco:sample_index", number, func(context.Context) (*tables.Vector, error) {
-		n := make([]int64, samples.tbl.Len())
-		for i := range n {
-			n[i] = int64(first + i)
-		}
-		return tables.NewInts(number, n, nil), nil
+		return tables.NewInts(number, num.Range[int64](first, first+samples.tbl.Len()), nil), nil
 	})
 	for k, col := range samples.tbl.Columns() {
 		if !strings.HasPrefix(col.Name, "internal:") {

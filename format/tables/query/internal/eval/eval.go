@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/turns"
 )
@@ -267,7 +268,7 @@ func (ev *Evaluator) search(n *Node, r *vec.Rows, lo, hi, limit int) (*vec.Rows,
 func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 	// Take decodes only some pages if the rows are few
 	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil && r.N <= ev.Tables[n.Table].Len() {
-		return columnOf(ev.Ctx, ev.Tables[n.Table].Take(vec.ToInts(r.Tables[n.Table])), n)
+		return columnOf(ev.Ctx, ev.Tables[n.Table].Take(num.As[int](r.Tables[n.Table])), n)
 	}
 	if err := ev.load(n); err != nil {
 		return nil, err

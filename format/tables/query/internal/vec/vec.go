@@ -248,15 +248,6 @@ func (v *Vec) Nanos(k int) int64 {
 	return v.After[k]
 }
 
-// ToInts converts row numbers.
-func ToInts(s []int32) []int {
-	out := make([]int, len(s))
-	for i, x := range s {
-		out[i] = int(x)
-	}
-	return out
-}
-
 // Take returns the rows at some positions.
 func (r *Rows) Take(at []int32) *Rows {
 	taken := r.Batch(0, r.N).Take(at)

@@ -1,0 +1,25 @@
+// Package num makes slices of numbers.
+package num
+
+// Number is a type of row numbers, indices and samples.
+type Number interface {
+	~int | ~int32 | ~int64 | ~uint32 | ~float32 | ~float64
+}
+
+// Range returns lo, lo+1, …, hi-1.
+func Range[T Number](lo, hi int) []T {
+	out := make([]T, hi-lo)
+	for i := range out {
+		out[i] = T(lo + i)
+	}
+	return out
+}
+
+// As returns the numbers of a slice as another type.
+func As[T, S Number](list []S) []T {
+	out := make([]T, len(list))
+	for i, v := range list {
+		out[i] = T(v)
+	}
+	return out
+}
