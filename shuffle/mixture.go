@@ -293,11 +293,3 @@ func (m *Mixture) checkSource(i int) error {
 	}
 	return nil
 }
-
-// check validates the sources before they are compiled.
-func (m *Mixture) check() error {
-	if len(m.Sources) == 0 || len(m.Sources) != len(m.Counts) {
-		return fmt.Errorf("mixture: %d counts for %d sources", len(m.Counts), len(m.Sources))
-	}
-	return nil
-}

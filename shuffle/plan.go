@@ -166,8 +166,8 @@ func (pl *Plan) add(s Source, seed uint64, depth int) (int, error) {
 }
 
 func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
-	if err := m.check(); err != nil {
-		return node{}, err
+	if len(m.Sources) == 0 || len(m.Sources) != len(m.Counts) {
+		return node{}, fmt.Errorf("mixture: %d counts for %d sources", len(m.Counts), len(m.Sources))
 	}
 	word, err := newWord(seed, m)
 	if err != nil {

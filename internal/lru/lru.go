@@ -40,13 +40,11 @@ func (c *Cache[K, V]) Bound() int64 {
 	return c.max
 }
 
-// Raise raises the bound to max bytes, if it is lower.
-func (c *Cache[K, V]) Raise(max int64) {
+// Raise raises the bound to that many bytes, if it is lower.
+func (c *Cache[K, V]) Raise(bound int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if max > c.max {
-		c.max = max
-	}
+	c.max = max(c.max, bound)
 }
 
 // Used returns the total cost of the values that are kept.

@@ -181,8 +181,9 @@ func (s Sampler) withDefaults() Sampler {
 	if len(s.Sizes) > 0 && s.Height == 0 && s.Width == 0 {
 		s.Height, s.Width = slices.Max(s.Sizes), slices.Max(s.Sizes)
 	}
-	if s.Views != nil {
-		s.viewsWithDefaults()
+	s.Views = slices.Clone(s.Views)
+	for i := range s.Views {
+		s.Views[i] = s.Views[i].withDefaults()
 	}
 	kind := s.kind()
 	if kind == nil {

@@ -10,14 +10,6 @@ import (
 // maxViews bounds the windows of a sample: the engine has a compiled copy of the fields for each.
 const maxViews = 64
 
-// viewsWithDefaults fills in the defaults of the views.
-func (s *Sampler) viewsWithDefaults() {
-	s.Views = slices.Clone(s.Views)
-	for i := range s.Views {
-		s.Views[i] = s.Views[i].withDefaults()
-	}
-}
-
 // checkViews checks the further windows of a sample.
 func (s *Sampler) checkViews(kind *samplerKind) error {
 	switch {

@@ -27,6 +27,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
@@ -47,13 +48,13 @@ type FileInfo struct {
 	Kind  string `json:"kind"`
 	Bytes int64  `json:"bytes"` // of the file, or of all files below the directory
 
-	Raster *RasterInfo      `json:"raster,omitempty"`
-	TIFF   *TIFFInfo        `json:"tiff,omitempty"`
-	VRT    *VRTInfo         `json:"vrt,omitempty"`
-	Rumi   *RumiInfo        `json:"rumi,omitempty"`
-	Frame  *FrameInfo       `json:"frame,omitempty"`
-	Table  *catalog.Summary `json:"table,omitempty"`
-	Folder *FolderInfo      `json:"folder,omitempty"`
+	Raster *RasterInfo        `json:"raster,omitempty"`
+	TIFF   *TIFFInfo          `json:"tiff,omitempty"`
+	VRT    *VRTInfo           `json:"vrt,omitempty"`
+	Rumi   *RumiInfo          `json:"rumi,omitempty"`
+	Frame  *FrameInfo         `json:"frame,omitempty"`
+	Table  *tableinfo.Summary `json:"table,omitempty"`
+	Folder *FolderInfo        `json:"folder,omitempty"`
 	// Beside are the files beside a raster that count for it, by their extensions, such as ".msk".
 	Beside []string `json:"beside,omitempty"`
 	// Unreadable is why chaski cannot read the pixels of a raster file; empty if it can.
@@ -276,7 +277,7 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 	case magic.Frame:
 		return i.frame(ctx, file, o)
 	case magic.CSV:
-		i.Table, err = catalog.DescribeCSV(ctx, file, path)
+		i.Table, err = tableinfo.CSV(ctx, file, path)
 		return err
 	}
 	if magic.Named(path) == magic.NPZ {
@@ -293,7 +294,7 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 
 // table describes a Parquet file.
 func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
-	i.Table, err = catalog.Describe(ctx, r)
+	i.Table, err = tableinfo.Parquet(ctx, r)
 	if err == nil && i.Table.Catalog {
 		i.Kind = KindAssets
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -119,7 +119,7 @@ func TestInspectOtherKinds(t *testing.T) {
 			continue
 		}
 		if kind == survey.KindAssets &&
-			(info.Table.Rows != int64(rows) || info.Table.Columns[0] != (catalog.Column{Name: "uri", Type: "text"})) {
+			(info.Table.Rows != int64(rows) || info.Table.Columns[0] != (tableinfo.Column{Name: "uri", Type: "text"})) {
 			t.Errorf("catalog of %d rows: %+v", rows, *info.Table)
 		}
 		if kind == survey.KindFolder &&

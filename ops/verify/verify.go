@@ -30,6 +30,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 )
 
 // Options of Paths. The zero value checks local files with all processors.
@@ -408,7 +409,7 @@ func (w *worker) images(ctx context.Context, path string) (fields []catalog.Sour
 		return nil, err
 	}
 	defer file.Close()
-	names, err := catalog.ImageColumns(ctx, file)
+	names, err := tableinfo.Images(ctx, file)
 	for _, name := range names {
 		fields = append(fields, catalog.Source{Field: name})
 	}

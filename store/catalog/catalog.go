@@ -129,12 +129,7 @@ func (o Options) wants(fields []Source, items bool) func(name string) texts.Want
 }
 
 // columnName returns the column of a table that a field reads.
-func (s *Source) columnName() string {
-	if s.Column != "" {
-		return s.Column
-	}
-	return s.Field
-}
+func (s *Source) columnName() string { return cmp.Or(s.Column, s.Field) }
 
 func (o Options) withDefaults() Options {
 	if o.Opener == nil && o.Roots == nil {
@@ -325,12 +320,12 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 		return fault.New(fault.Unsupported, "metadata", fault.NoOffset, "%s and %s are of several splits: pick one by "+
 			"split (Rows(split=%q)), or name its folder", l.Metadata[0], l.Metadata[1], first)
 	}
-	names, folders := make([]string, len(l.Metadata)), make([]string, len(l.Metadata))
+	names, err := t.allow(l.Base, l.Metadata)
+	if err != nil {
+		return err
+	}
+	folders := make([]string, len(names))
 	for i, name := range l.Metadata {
-		var err error
-		if names[i], err = t.roots.Allow(listing.Resolve(l.Base, name)); err != nil {
-			return err
-		}
 		folders[i] = path.Dir(name)
 	}
 	tab, err := columns.OpenSplits(ctx, t.opener, names, folders)
@@ -505,15 +500,22 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	return t.openTable(ctx, tab, fields, assets, o)
 }
 
+// allow resolves paths against a directory, and follows their links, which must not lead out of the roots.
+func (t *Table) allow(base string, paths []string) (names []string, err error) {
+	names = make([]string, len(paths))
+	for i, path := range paths {
+		if names[i], err = t.roots.Allow(listing.Resolve(base, path)); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
 // openShards opens the Parquet files of a directory or glob as one table.
 func (t *Table) openShards(ctx context.Context, paths []string, fields []Source, o Options) error {
-	names := make([]string, len(paths))
-	for i, path := range paths {
-		name, err := t.roots.Allow(listing.Resolve(t.base, path))
-		if err != nil {
-			return err
-		}
-		names[i] = name
+	names, err := t.allow(t.base, paths)
+	if err != nil {
+		return err
 	}
 	t.pageCache = o.CacheBytes - o.CacheBytes/2
 	tab, err := columns.OpenShards(ctx, t.opener, names, t.pageCache)

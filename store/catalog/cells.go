@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
@@ -26,19 +25,19 @@ type cellRasters struct {
 
 // Members of the struct that is an Image.
 const (
-	bytesMember = ".bytes"
+	BytesMember = ".bytes"
 	pathMember  = ".path"
 )
 
 // cellsOf returns the columns of the rasters in the cells of a column, or nil if it holds paths or values. A struct of
 // bytes and paths that has no raster is fault.Unsupported.
 func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters, error) {
-	c := &cellRasters{column: strings.TrimSuffix(name, bytesMember), rows: tab.Rows()}
+	c := &cellRasters{column: strings.TrimSuffix(name, BytesMember), rows: tab.Rows()}
 	var err error
 	flat := true
 	if c.bytes, err = tab.Column(name); err != nil {
 		flat = false
-		if c.bytes, err = tab.Column(name + bytesMember); err != nil {
+		if c.bytes, err = tab.Column(name + BytesMember); err != nil {
 			return nil, nil // the caller says what is missing
 		}
 	}
@@ -121,16 +120,8 @@ func (c *cellRasters) stored() (total int64) {
 // cellName returns the name of a raster in a cell: ROW/COLUMN.
 func cellName(row int64, column string) string { return strconv.FormatInt(row, 10) + "/" + column }
 
-// ImageColumns returns the columns of a Parquet file whose cells hold the bytes of rasters. It does not close r.
-func ImageColumns(ctx context.Context, r source.Reader) ([]string, error) {
-	tab, err := columns.OpenParquet(ctx, r, 0)
-	if err != nil {
-		return nil, err
-	}
-	return imageColumns(ctx, tab)
-}
-
-func imageColumns(ctx context.Context, tab *columns.Table) (names []string, err error) {
+// ImageColumns returns the columns of a Parquet file whose cells hold the bytes of rasters.
+func ImageColumns(ctx context.Context, tab *columns.Table) (names []string, err error) {
 	for i := range tab.Files[0].Fields {
 		name := tab.Files[0].Fields[i].Name
 		c, err := cellsOf(ctx, tab, name)

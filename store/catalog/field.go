@@ -168,10 +168,10 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the
 // column with the field's name, else the first one whose cells hold rasters.
 func imageColumn(ctx context.Context, tab *columns.Table, s Source, name string) (string, error) {
-	if s.Column != "" || name != defaultField || tab.Files == nil || tab.Has(name) || tab.Has(name+bytesMember) {
+	if s.Column != "" || name != defaultField || tab.Files == nil || tab.Has(name) || tab.Has(name+BytesMember) {
 		return name, nil
 	}
-	names, err := imageColumns(ctx, tab)
+	names, err := ImageColumns(ctx, tab)
 	return append(names, name)[0], err
 }
 
@@ -258,12 +258,15 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 // ofSamples returns a column of the field with a row for each sample; nil of no column.
 func (f *fieldColumns) ofSamples(c *columns.Column) *columns.Column { return columns.Pick(c, f.rows) }
 
-// tableRow returns the row of the table that a sample has.
-func (f *fieldColumns) tableRow(sample int64) int64 {
-	if f.rows == nil {
+// tableRow returns the row of the table that a sample of the field has.
+func (f *fieldColumns) tableRow(sample int64) int64 { return tableRow(f.rows, sample) }
+
+// tableRow returns the row of the table that a sample has, if rows are the rows of all samples; nil: each has its own.
+func tableRow(rows []int64, sample int64) int64 {
+	if rows == nil {
 		return sample
 	}
-	return f.rows[sample]
+	return rows[sample]
 }
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.

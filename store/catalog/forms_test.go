@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/outage"
@@ -266,9 +267,9 @@ func TestOutages(t *testing.T) {
 			}
 			defer file.Close()
 			if catalog.IsParquet(path) {
-				return catalog.Describe(t.Context(), file)
+				return tableinfo.Parquet(t.Context(), file)
 			}
-			return catalog.DescribeCSV(t.Context(), file, path)
+			return tableinfo.CSV(t.Context(), file, path)
 		})
 	}
 	for _, name := range []string{"overviews/plain.tif", "beside/mask.tif", "raster/rumi-3/unit-t-b-y-x-0.rumi"} {

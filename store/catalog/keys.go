@@ -27,19 +27,11 @@ func (t *Table) ScanKeys(ctx context.Context, visit func(row int64, key string) 
 	err := columns.Pick(keys, t.order).Scan(ctx, func(row int64, c columns.Cell) error {
 		key := string(c.Text)
 		if c.Null || key == "" {
-			key = rowName(t.tableRow(row))
+			key = rowName(tableRow(t.order, row))
 		}
 		return visit(row, t.named(key, row))
 	})
 	return fault.WithFile(err, t.src)
-}
-
-// tableRow returns the row of the table that a sample has.
-func (t *Table) tableRow(sample int64) int64 {
-	if t.order == nil {
-		return sample
-	}
-	return t.order[sample]
 }
 
 // fileColumn returns the ids of a table of STAC items, or the first column of a table whose first string names a file

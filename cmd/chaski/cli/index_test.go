@@ -13,7 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/source/openers"
-	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -219,7 +219,7 @@ func catalogRows(t *testing.T, name string) int64 {
 		return 0
 	}
 	defer r.Close()
-	sum, err := catalog.Describe(t.Context(), r)
+	sum, err := tableinfo.Parquet(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/members"
+	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -274,7 +275,7 @@ func rowsIn(ctx context.Context, files source.Opener, name string) int64 {
 		return 0
 	}
 	defer file.Close()
-	sum, err := catalog.Describe(ctx, file)
+	sum, err := tableinfo.Parquet(ctx, file)
 	if err != nil {
 		return 0
 	}

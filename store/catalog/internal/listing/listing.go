@@ -177,7 +177,10 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 	case err == nil && st.IsDir():
 		// Links are resolved, so the path of a sample does not depend on the link by which the user names the
 		// directory.
-		if src, err = evalSymlinks(src, r); err == nil {
+		if src, err = r.Allow(src); err == nil {
+			src, err = filepath.EvalSymlinks(src) // of a path from roots, which has no links, it makes no other
+		}
+		if err == nil {
 			l = &Listing{Base: src, files: wanted}
 			l.tars = tarsOf(patterns)
 			err = l.walk(ctx, src, r, o, nil)
@@ -271,15 +274,6 @@ func (f Files) only(l *Listing, err error) (*Listing, error) {
 		l.OnlyPictures = f == Pictures
 	}
 	return l, err
-}
-
-// evalSymlinks is filepath.EvalSymlinks below the roots.
-func evalSymlinks(path string, r *openers.Roots) (string, error) {
-	path, err := r.Allow(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(path) // of a path from roots, which has no links, it makes no other
 }
 
 func notFound(err error) error {

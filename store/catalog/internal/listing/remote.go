@@ -75,7 +75,7 @@ func (l *Listing) objects(ctx context.Context, o source.Opener, folder, prefix s
 				e, path = source.Entry{Path: store}, prefix+store
 			}
 		}
-		if hidden(e.Path) {
+		if strings.HasPrefix(e.Path, ".") || strings.Contains(e.Path, "/.") { // hidden
 			return nil
 		}
 		l.seeBeside(folder+"/"+e.Path, e.Path[strings.LastIndexByte(e.Path, '/')+1:])
@@ -134,6 +134,3 @@ func splitGlob(uri string) (base string, pattern []string) {
 	fixed = min(fixed, len(parts))
 	return strings.Join(parts[:fixed], "/"), parts[fixed:]
 }
-
-// hidden reports whether a part of a path begins with ".".
-func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
