@@ -31,7 +31,10 @@ func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(r
 	return nil
 }
 
-func (t *Table) inMemory(i int) *Vector { return t.loaded[i].v.Load() }
+func (t *Table) inMemory(i int) *Vector {
+	values, _ := t.loaded[i].Known()
+	return values
+}
 
 // scan implements Scan for a column at the top of the schema. The table has rows.
 func (p *parquetTable) scan(ctx context.Context, leaf int, rows []int, f func(row int, value []byte) error) error {

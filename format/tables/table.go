@@ -3,7 +3,6 @@ package tables
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/keylock"
@@ -15,21 +14,15 @@ type Table struct {
 	n      int
 	cols   []Column
 	load   func(ctx context.Context, i int) (*Vector, error)
-	loaded []lazyColumn
+	loaded []keylock.Value[*Vector]
 	pages  *parquetTable // if the columns are those of a Parquet object, else nil
 	of     *Table        // if Rename made the table: the one with the old names
-}
-
-// lazyColumn is a column that is loaded at most once at a time: a second caller waits for the first one's result.
-type lazyColumn struct {
-	busy keylock.Locks[struct{}]
-	v    atomic.Pointer[Vector] // nil before it is loaded
 }
 
 // New returns a table of n rows. load returns column i, of the type of cols[i] and with n values. It is called until it
 // succeeds once.
 func New(n int, cols []Column, load func(ctx context.Context, i int) (*Vector, error)) *Table {
-	return &Table{n: n, cols: cols, load: load, loaded: make([]lazyColumn, len(cols))}
+	return &Table{n: n, cols: cols, load: load, loaded: make([]keylock.Value[*Vector], len(cols))}
 }
 
 // FromVectors returns a table of columns of equal length that are in memory.
@@ -74,23 +67,7 @@ func (t *Table) Column(ctx context.Context, name string) (*Vector, error) {
 
 // At returns column i.
 func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
-	lazy := &t.loaded[i]
-	if values := lazy.v.Load(); values != nil {
-		return values, nil
-	}
-	unlock, err := lazy.busy.Lock(ctx, struct{}{})
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if values := lazy.v.Load(); values != nil {
-		return values, nil
-	}
-	values, err := t.decode(ctx, i)
-	if err == nil {
-		lazy.v.Store(values)
-	}
-	return values, err
+	return t.loaded[i].Get(ctx, func() (*Vector, error) { return t.decode(ctx, i) })
 }
 
 // decode returns column i, and does not keep it.

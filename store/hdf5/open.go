@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -359,14 +358,13 @@ type chunkFinder struct {
 	inline  []byte
 	written bool
 
-	reading keylock.Locks[struct{}] // held while index is read
-	index   atomic.Pointer[format.Chunks]
+	index keylock.Value[format.Chunks]
 }
 
 // lay finds elements that lie side by side, and reports whether they lie in the header.
 func (f *chunkFinder) lay() (inline bool, err error) {
 	f.off, f.bytes, f.inline, f.written, err = f.d.Contiguous()
-	f.index.Store(new(format.Chunks))
+	f.index.Set(nil)
 	return f.inline != nil, err
 }
 
@@ -376,33 +374,20 @@ func (f *chunkFinder) prepare(ctx context.Context) error {
 	return err
 }
 
-// read returns the index, which it reads once. Others wait for that until their context ends.
+// read returns the index, which it reads once.
 func (f *chunkFinder) read(ctx context.Context) (format.Chunks, error) {
-	if index := f.index.Load(); index != nil {
-		return *index, nil
-	}
-	unlock, err := f.reading.Lock(ctx, struct{}{})
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if index := f.index.Load(); index != nil {
-		return *index, nil
-	}
-	r, err := source.OpenKnown(ctx, f.o.open, f.o.uri, f.o.object)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	if r.Size() != f.o.object.Size {
-		return nil, fault.New(fault.Corrupt, "file", fault.NoOffset, "it has %d bytes, %d when it was opened", r.Size(),
-			f.o.object.Size)
-	}
-	index, err := f.d.Chunks(ctx, r, func(n int64) error { return f.o.Hold(ctx, n) })
-	if err == nil {
-		f.index.Store(&index)
-	}
-	return index, err
+	return f.index.Get(ctx, func() (format.Chunks, error) {
+		r, err := source.OpenKnown(ctx, f.o.open, f.o.uri, f.o.object)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		if r.Size() != f.o.object.Size {
+			return nil, fault.New(fault.Corrupt, "file", fault.NoOffset, "it has %d bytes, %d when it was opened",
+				r.Size(), f.o.object.Size)
+		}
+		return f.d.Chunks(ctx, r, func(n int64) error { return f.o.Hold(ctx, n) })
+	})
 }
 
 // find implements zarr.Foreign.Find.

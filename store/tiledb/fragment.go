@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/keylock"
@@ -41,12 +40,9 @@ type Fragment struct {
 	first  []int64 // of a dense fragment: the index of its first tile along each dimension
 	grid   []int64 // and the number of its tiles along each
 
-	reading     keylock.Locks[listKey] // several readers fetch a list once
-	readingTree keylock.Locks[struct{}]
-
-	mu    sync.Mutex // guards the fields below, and is not held while they are read
-	lists map[listKey][]uint64
-	tree  *rtree
+	// Several readers read these once.
+	lists keylock.Values[listKey, []uint64]
+	tree  keylock.Value[*rtree]
 }
 
 // footer is the end of a fragment's metadata file, with the offsets of the parts in front of it. Its lists have an
@@ -96,8 +92,7 @@ func (f *Fragment) elem(t Datatype, n int) filter.Elem {
 
 // openFragment reads the footer of a fragment's metadata.
 func (a *Array) openFragment(ctx context.Context, uri string, d fragmentDir) (*Fragment, error) {
-	fragment := &Fragment{Name: d.name, From: d.from, To: d.to, Version: d.version, uri: uri,
-		lists: map[listKey][]uint64{}}
+	fragment := &Fragment{Name: d.name, From: d.from, To: d.to, Version: d.version, uri: uri}
 	if d.version == 0 {
 		fragment.Version = Version
 	}

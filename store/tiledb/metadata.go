@@ -20,30 +20,14 @@ func (a *Array) withMetadata(ctx context.Context, f *Fragment, do func(r source.
 
 // list returns one of the lists of the metadata, which has one number for each tile. It is read
 // when it is first needed.
-func (a *Array) list(ctx context.Context, f *Fragment, kind listKind, c *columnStorage) (l []uint64, err error) {
-	key := listKey{kind, c.at}
-	unlock, err := f.reading.Lock(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	f.mu.Lock()
-	known := f.lists[key]
-	f.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	err = a.withMetadata(ctx, f, func(r source.Reader) error {
-		l, err = a.readList(ctx, r, f, kind, c)
-		return err
+func (a *Array) list(ctx context.Context, f *Fragment, kind listKind, c *columnStorage) ([]uint64, error) {
+	return f.lists.Get(ctx, listKey{kind, c.at}, func() (l []uint64, err error) {
+		err = a.withMetadata(ctx, f, func(r source.Reader) error {
+			l, err = a.readList(ctx, r, f, kind, c)
+			return err
+		})
+		return l, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lists[key] = l
-	return l, nil
 }
 
 // readList reads a list of a column from the metadata.
@@ -81,29 +65,14 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 
 // rtree returns the R-tree of a sparse fragment. It is read when it is first needed.
 func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
-	unlock, err := f.readingTree.Lock(ctx, struct{}{})
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	f.mu.Lock()
-	tree := f.tree
-	f.mu.Unlock()
-	if tree != nil {
-		return tree, nil
-	}
-	err = a.withMetadata(ctx, f, func(r source.Reader) error {
-		content, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
-		if err == nil {
-			tree, err = parseRTree(content, f.x, a.Schema.types(), f.Tiles)
-		}
-		return err
+	return f.tree.Get(ctx, func() (tree *rtree, err error) {
+		err = a.withMetadata(ctx, f, func(r source.Reader) error {
+			content, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
+			if err == nil {
+				tree, err = parseRTree(content, f.x, a.Schema.types(), f.Tiles)
+			}
+			return err
+		})
+		return tree, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tree = tree
-	return tree, nil
 }

@@ -44,11 +44,10 @@ func New(o Options) blobsource.Driver {
 type driver struct {
 	o Options
 
-	connecting keylock.Locks[struct{}] // the configuration may be in files, and behind a server
+	client keylock.Value[*s3.Client] // the configuration may be in files, and behind a server
 
-	mu     sync.Mutex
-	client *s3.Client
-	http   *http.Client // the HTTP client of client
+	mu   sync.Mutex   // guards http
+	http *http.Client // the HTTP client of client
 }
 
 // defaultRegion is used if no region is configured. A bucket of another region answers with an
@@ -57,7 +56,7 @@ const defaultRegion = "us-east-1"
 
 // Bucket implements blobsource.Driver.
 func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
-	client, err := d.connect(ctx)
+	client, err := d.client.Get(ctx, func() (*s3.Client, error) { return d.connect(ctx) })
 	if err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
@@ -66,17 +65,6 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 
 // connect creates the client that all buckets share.
 func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
-	unlock, err := d.connecting.Lock(ctx, struct{}{})
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	d.mu.Lock()
-	known := d.client
-	d.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
 	build := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		blobsource.Tune(t)
 		t.ReadBufferSize = 32 << 10
@@ -106,15 +94,14 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: blobsource.NoRedirect}
-	d.client = s3.NewFromConfig(loaded, func(so *s3.Options) {
+	return s3.NewFromConfig(loaded, func(so *s3.Options) {
 		so.HTTPClient = d.http
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksums
 		so.DisableLogOutputChecksumValidationSkipped = true
 		if d.o.Endpoint != "" {
 			so.BaseEndpoint, so.UsePathStyle = aws.String(d.o.Endpoint), true
 		}
-	})
-	return d.client, nil
+	}), nil
 }
 
 // Condition implements blobsource.Driver.

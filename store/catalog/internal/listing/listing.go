@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -98,19 +97,7 @@ func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 		return list(ctx, src, r, o, wanted, patterns...)
 	}
 	key := sharedListing{src, wanted, strings.Join(patterns, "\n")}
-	unlock, err := listings.busy.Lock(ctx, key) // the next one most likely asks for the same
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if known, ok := listings.of.Load(key); ok {
-		return known.(*Listing), nil
-	}
-	listing, err := list(ctx, src, r, o, wanted, patterns...)
-	if err == nil {
-		listings.of.Store(key, listing)
-	}
-	return listing, err
+	return listings.Get(ctx, key, func() (*Listing, error) { return list(ctx, src, r, o, wanted, patterns...) })
 }
 
 // sharedListing names a listing of an opening.
@@ -123,10 +110,7 @@ type sharedListing struct {
 type sharedKey struct{}
 
 // shared are the listings of one opening, by source.
-type shared struct {
-	busy keylock.Locks[sharedListing]
-	of   sync.Map // of *Listing
-}
+type shared = keylock.Values[sharedListing, *Listing]
 
 // Share returns a context in which each source is listed once. It is for one opening, with one opener and its roots: a
 // mixture may name a directory many times. Callers must not change the listings.
