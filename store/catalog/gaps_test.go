@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
@@ -167,11 +168,11 @@ func TestImagesOfATable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		images, err := catalog.ImageColumns(t.Context(), r)
+		images, err := tableinfo.Images(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		summary, err := catalog.Describe(t.Context(), r)
+		summary, err := tableinfo.Parquet(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,9 +86,10 @@ func IsTerminal(out io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// NotToTerminal refuses to write binary data to a terminal, which would obey some of its bytes.
-func NotToTerminal(out io.Writer, what string) error {
-	if IsTerminal(out) {
+// NotToTerminal refuses to write binary data to a terminal, which would obey some of its bytes. file is the file that
+// is written instead, "" or "-" for none.
+func NotToTerminal(file string, out io.Writer, what string) error {
+	if (file == "" || file == "-") && IsTerminal(out) {
 		return Usagef("%s is binary data: send it to a file or to another program, not to a terminal", what)
 	}
 	return nil

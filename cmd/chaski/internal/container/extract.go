@@ -68,10 +68,8 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 
 // file copies the bytes of a sample.
 func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) error {
-	if f.out == "" || f.out == "-" {
-		if err := console.NotToTerminal(env.Out, "a sample"); err != nil {
-			return err
-		}
+	if err := console.NotToTerminal(f.out, env.Out, "a sample"); err != nil {
+		return err
 	}
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return writeSample(ctx, w, env.Files, e) })
 }

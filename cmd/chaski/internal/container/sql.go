@@ -32,7 +32,7 @@ func NewSQL(env console.Env) *cobra.Command {
 		Args: atLeastTwo("QUERY and at least one CONTAINER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if options.format == "parquet" {
-				if err := console.NotToTerminal(env.Out, options.format); err != nil {
+				if err := console.NotToTerminal("", env.Out, options.format); err != nil {
 					return err
 				}
 			}

@@ -51,8 +51,8 @@ func NewStats(env console.Env) *cobra.Command {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
-			if f.sampling && cmp.Or(f.out, "-") == "-" {
-				if err := console.NotToTerminal(env.Out, "a file of weights"); err != nil {
+			if f.sampling {
+				if err := console.NotToTerminal(f.out, env.Out, "a file of weights"); err != nil {
 					return err
 				}
 			}

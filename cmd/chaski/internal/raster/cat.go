@@ -65,7 +65,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 	}
 	readOptions, err := f.options(paths)
 	if err == nil && f.format != "sha256" {
-		err = console.NotToTerminal(env.Out, f.format)
+		err = console.NotToTerminal("", env.Out, f.format)
 	}
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (f *frameFlags) run(ctx context.Context, env console.Env, path string) erro
 		return pack(ctx, env.In, f.packTo, env.Out)
 	}
 	if f.format == "raw" {
-		if err := console.NotToTerminal(env.Out, "the content of a frame"); err != nil {
+		if err := console.NotToTerminal("", env.Out, "the content of a frame"); err != nil {
 			return err
 		}
 	}

@@ -121,10 +121,8 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 		}
 		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, env.Files, paths) })
 	}
-	if f.out == "-" || f.out == "" {
-		if err := console.NotToTerminal(env.Out, "a catalog"); err != nil {
-			return err
-		}
+	if err := console.NotToTerminal(f.out, env.Out, "a catalog"); err != nil {
+		return err
 	}
 	return f.parquet(ctx, env, paths)
 }

@@ -52,10 +52,8 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 	if err != nil {
 		return err
 	}
-	if f.out == "-" || f.out == "" {
-		if err := console.NotToTerminal(env.Out, "a raster"); err != nil {
-			return err
-		}
+	if err := console.NotToTerminal(f.out, env.Out, "a raster"); err != nil {
+		return err
 	}
 	input := env.In
 	if name == "-" {
