@@ -1,0 +1,58 @@
+package containers
+
+import (
+	"encoding/binary"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+)
+
+// TestIDsOfNumbers: ids that are no text are a fault of the container, wherever they are asked for.
+func TestIDsOfNumbers(t *testing.T) {
+	path := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
+	found, err := Select(t.Context(), opened(t, options(t), []string{path}), spec.Subset{}, options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, make([]int64, len(found.Rows)), nil)
+	found.c.level0 = tables.FromVectors([]string{"id"}, []*tables.Vector{numbers})
+	_, one := found.c.id(t.Context(), 0)
+	all := found.c.scanIDs(t.Context(), func(int64, string) error { return nil })
+	for _, err := range []error{one, all, found.c.hash(t.Context())} {
+		if fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%v", err)
+		}
+	}
+	// Points may be in the first column, one that is no geometry is a fault.
+	points := func(i int) []byte {
+		b := []byte{1, 1, 0, 0, 0}
+		for _, v := range []float64{float64(i), -float64(i)} {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+		return b
+	}
+	found.c.level0 = tables.FromVectors([]string{"stac:centroid"},
+		[]*tables.Vector{build.Bytes(len(found.Rows), points)})
+	visits := int64(0)
+	if err := found.c.centroids(t.Context(), func(row int64, lon, lat float64) error {
+		if visits++; lon != float64(row) || lat != -float64(row) {
+			t.Errorf("row %d is at %v, %v", row, lon, lat)
+		}
+		return nil
+	}); err != nil || visits != 12 {
+		t.Errorf("%d centroids, %v", visits, err)
+	}
+	broken := func(i int) []byte { return points(i)[:9] }
+	found.c.level0 = tables.FromVectors([]string{"stac:centroid"},
+		[]*tables.Vector{build.Bytes(len(found.Rows), broken)})
+	nothing := func(int64, float64, float64) error { return nil }
+	if err := found.c.centroids(t.Context(), nothing); fault.KindOf(err) == 0 {
+		t.Errorf("broken centroids: %v", err)
+	}
+}
