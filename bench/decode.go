@@ -98,7 +98,8 @@ func newDecodeRun(paths []string, o DecodeOptions) *decodeRun {
 	d := &decodeRun{o: o, paths: paths, files: &openers.Files{Keep: len(paths) + o.Workers}}
 	d.options = resources.Options{Opener: d.files, MaxChunkBytes: o.MaxChunk}.WithDefaults()
 	for range o.Workers {
-		d.workers = append(d.workers, newDecodeWorker(d))
+		d.workers = append(d.workers, &decodeWorker{run: d, reader: pixels.NewReader(d.options),
+			openzl: openzl.NewDecoder(openzl.Options{MaxOutput: d.o.MaxChunk, Custom: geozl.Codecs()})})
 	}
 	return d
 }
@@ -187,11 +188,6 @@ type decodeWorker struct {
 	frames []byte          // the content of a frame
 	row    pixels.Row      // where the image goes; it is kept for images of the same shape and dtype
 	shape  [3]int          // of row
-}
-
-func newDecodeWorker(d *decodeRun) *decodeWorker {
-	return &decodeWorker{run: d, reader: pixels.NewReader(d.options),
-		openzl: openzl.NewDecoder(openzl.Options{MaxOutput: d.o.MaxChunk, Custom: geozl.Codecs()})}
 }
 
 func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {

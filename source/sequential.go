@@ -5,11 +5,9 @@ import (
 	"io"
 )
 
-// Sequential returns the bytes of r from offset off on, for what reads a file from its beginning to its end. Each Read
-// is one ReadAt, so small ones need a buffer in front. It ends with ctx, also where r does not look at it.
-func Sequential(ctx context.Context, r Reader, off int64) io.Reader {
-	return &sequential{ctx: ctx, r: r, off: off}
-}
+// Sequential returns the bytes of r, for what reads a file from its beginning to its end. Each Read is one ReadAt, so
+// small ones need a buffer in front. It ends with ctx, also where r does not look at it.
+func Sequential(ctx context.Context, r Reader) io.Reader { return &sequential{ctx: ctx, r: r} }
 
 type sequential struct {
 	ctx context.Context

@@ -72,7 +72,7 @@ func Open(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (
 // Palette returns the colours of a PNG, as chunk.Colours has them; nil: it has none, or they cannot be read.
 func Palette(ctx context.Context, r source.Reader) []string {
 	const most = 1 << 20 // bytes before the pixels, such as text and profiles
-	config, _ := png.DecodeConfig(bufio.NewReader(io.LimitReader(source.Sequential(ctx, r, 0), most)))
+	config, _ := png.DecodeConfig(bufio.NewReader(io.LimitReader(source.Sequential(ctx, r), most)))
 	entries, ok := config.ColorModel.(color.Palette)
 	if !ok {
 		return nil

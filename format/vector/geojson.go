@@ -235,15 +235,6 @@ type jsonFormat struct {
 	add func(ctx context.Context, c *collection, member json.RawMessage) error
 }
 
-// readMember reads the objects of a format.
-func (c *collection) readMember(ctx context.Context, d *json.Decoder, key string) error {
-	format, ok := jsonFormats[key]
-	if !ok {
-		return fault.New(fault.Corrupt, "JSON", d.InputOffset(), "%s is no list", key)
-	}
-	return format.read(ctx, c, d)
-}
-
 // readOther reads a member that neither GeoJSON nor COCO has.
 func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string) error {
 	known := c.kind == "FeatureCollection" || c.kind == "Feature" || c.coco != nil // which have members of any name
@@ -330,7 +321,7 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	case err != nil:
 		return err
 	case token == json.Delim('{') && c.other == nil:
-		return c.readMember(ctx, d, "features")
+		return readXBD(ctx, c, d)
 	case token != json.Delim('['):
 		return fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where [ must stand", token)
 	}

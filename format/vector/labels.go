@@ -383,7 +383,7 @@ type pieces struct {
 
 // newPieces returns the text of a file, without its byte order mark.
 func newPieces(ctx context.Context, r source.Reader, part string, limit int64) *pieces {
-	unmarked := io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...)
+	unmarked := io.MultiReader(skipMark(source.Sequential(ctx, r))...)
 	return &pieces{ctx: ctx, r: unmarked, part: part, limit: limit}
 }
 

@@ -64,7 +64,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 		return nil, "", fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "%d bytes, at most %d",
 			opened.Size(), maxIDs), file)
 	}
-	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs))
+	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened), maxIDs))
 	text.Buffer(nil, maxID)
 	for number := 1; text.Scan(); number++ {
 		if err := pace.Tick(ctx); err != nil {
@@ -94,7 +94,7 @@ func membersOf(ctx context.Context, file, name string, o resources.Options) (ids
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	d := json.NewDecoder(bufio.NewReader(io.LimitReader(source.Sequential(ctx, opened, 0), maxIDs)))
+	d := json.NewDecoder(bufio.NewReader(io.LimitReader(source.Sequential(ctx, opened), maxIDs)))
 	d.UseNumber()
 	// An error of the parser ends the search: reading the file as a table says what is wrong.
 	first, _ := d.Token()

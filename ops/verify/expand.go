@@ -68,14 +68,6 @@ func (p *Part) Whole() *Report {
 	return &report
 }
 
-// sizeOf returns the size of a file, and 0 for a directory.
-func sizeOf(st fs.FileInfo) int64 {
-	if st.IsDir() {
-		return 0
-	}
-	return st.Size()
-}
-
 // Expand returns what Paths checks, in the order in which it reports faults: directories among paths are replaced by
 // their files, in the order of their names.
 func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
@@ -100,7 +92,11 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 			files = append(files, File{Path: path})
 			continue
 		} else if err == nil && (!st.IsDir() || kind != store.Other) {
-			files = append(files, File{path, sizeOf(st)})
+			file := File{Path: path}
+			if !st.IsDir() {
+				file.Bytes = st.Size()
+			}
+			files = append(files, file)
 			continue
 		}
 		before := len(files)

@@ -256,7 +256,8 @@ func (w *worker) one(ctx context.Context, i int, path string) error {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
 		}
 		if info.TIFF != nil && info.TIFF.Pages > 1 {
-			w.note("%s: only the first of %d pages is read: pages of a field reads all", path, info.TIFF.Pages)
+			w.sum.Notes = append(w.sum.Notes, fmt.Sprintf(
+				"%s: only the first of %d pages is read: pages of a field reads all", path, info.TIFF.Pages))
 		}
 		a, err := w.raster(ctx, w.v.files, path)
 		if err == nil {
@@ -505,8 +506,4 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	asset.Names = header.Names
 	w.named(i, row, &asset)
 	return nil
-}
-
-func (w *worker) note(format string, args ...any) {
-	w.sum.Notes = append(w.sum.Notes, fmt.Sprintf(format, args...))
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
@@ -146,7 +147,7 @@ func (c *openColumn) expect(tiles iter.Seq[int64]) {
 		files = c.r.file[c.which : c.which+2]
 	}
 	limit := c.r.ahead.limit
-	if c.f.local() {
+	if !source.IsRemote(c.f.uri) {
 		limit = min(limit, ahead.MaxLocalRun)
 	}
 	for k := range files {

@@ -171,9 +171,6 @@ func (f *Fragment) cells(s *Schema, tile int64) uint64 {
 	return s.Capacity
 }
 
-// local reports whether the fragment is in a local directory.
-func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
-
 // file returns the URI of a file of a column.
 func (f *Fragment) file(stem string, kind listKind) string {
 	if source.IsWeb(f.uri) {

@@ -96,20 +96,15 @@ func skipComments(file *records, in *bufio.Reader) error {
 		}
 		for more := true; more; {
 			_, err := in.ReadSlice('\n')
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
 			if more = errors.Is(err, bufio.ErrBufferFull); err != nil && !more {
-				return noEOF(err)
+				return err
 			}
 		}
 		file.next()
 	}
-}
-
-// noEOF makes the end of a file no error.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // words reads a text whose values blanks separate as one that has one tab between values, and none around lines.
@@ -203,7 +198,7 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 	if r.Size() > texts.MaxBytes {
 		return fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(texts.MaxBytes))
 	}
-	var text io.Reader = source.Sequential(t.ctx, r, 0)
+	var text io.Reader = source.Sequential(t.ctx, r)
 	if comma != '\t' {
 		text, comma = separated(bufio.NewReaderSize(text, 1<<16), comma == 0)
 	}

@@ -94,7 +94,7 @@ func newItems(ctx context.Context, want func(name string) texts.Want) *items {
 
 // all adds the rows of a file, at least one.
 func (in *items) all(r source.Reader) error {
-	in.file = &records{ctx: in.ctx, file: source.Sequential(in.ctx, r, 0), what: "an item", comma: ':'}
+	in.file = &records{ctx: in.ctx, file: source.Sequential(in.ctx, r), what: "an item", comma: ':'}
 	text, before := bufio.NewReaderSize(in.file, int(min(max(r.Size(), 16), 1<<16))), in.n
 	if err := utf8Start(text); err != nil {
 		return err

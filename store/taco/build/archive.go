@@ -130,7 +130,7 @@ func (a *zipArchive) add(name string, b []byte, crc uint32) (span, error) {
 // put implements sink.
 func (a *zipArchive) put(ctx context.Context, name string, l *loaded) (span, error) {
 	if l.r != nil {
-		return a.copy(name, l.size, source.Sequential(ctx, l.r, 0))
+		return a.copy(name, l.size, source.Sequential(ctx, l.r))
 	}
 	return a.add(name, l.bytes, l.crc)
 }
@@ -281,7 +281,7 @@ func (l *loaded) writeTo(ctx context.Context, f archiveFile) error {
 	var err error
 	switch {
 	case l.r != nil:
-		_, err = io.Copy(f, source.Sequential(ctx, l.r, 0))
+		_, err = io.Copy(f, source.Sequential(ctx, l.r))
 	default:
 		_, err = f.Write(l.bytes)
 	}

@@ -44,18 +44,14 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 // check returns an error, before files are read, if the dataset cannot be written to path or its description is
 // incomplete.
 func (w *containerWriter) check(path string) error {
-	if err := w.collection.CheckFor(w.o.Form); err != nil {
+	check := w.collection.Check
+	if w.o.Form.Named() {
+		check = w.collection.checkNamed
+	}
+	if err := check(); err != nil {
 		return err
 	}
 	return writable(path, w.o.Form)
-}
-
-// CheckFor is Check for a container of a form.
-func (c *Collection) CheckFor(form Form) error {
-	if form.Named() {
-		return c.checkNamed()
-	}
-	return c.Check()
 }
 
 // create writes checked levels to path.

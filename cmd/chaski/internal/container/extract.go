@@ -131,6 +131,6 @@ func writeSample(ctx context.Context, w io.Writer, files source.Opener, e taco.E
 	defer file.Close()
 	buffer := make([]byte, max(min(copyBytes, file.Size()), 1))
 	// Other methods of the writer may have buffers of their own.
-	_, err = io.CopyBuffer(struct{ io.Writer }{w}, source.Sequential(ctx, file, 0), buffer)
+	_, err = io.CopyBuffer(struct{ io.Writer }{w}, source.Sequential(ctx, file), buffer)
 	return fault.WithFile(err, e.URI)
 }

@@ -346,6 +346,6 @@ func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener
 // hashReader returns the SHA-256 of all bytes of r.
 func hashReader(ctx context.Context, r source.Reader, buf []byte) (string, error) {
 	hash := sha256.New()
-	_, err := io.CopyBuffer(hash, source.Sequential(ctx, r, 0), buf)
+	_, err := io.CopyBuffer(hash, source.Sequential(ctx, r), buf)
 	return hex.EncodeToString(hash.Sum(nil)), err
 }

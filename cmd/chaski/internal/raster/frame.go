@@ -69,16 +69,9 @@ func (f *frameFlags) run(ctx context.Context, env console.Env, path string) erro
 		list[i] = frameOutput{Type: output.Type.String(), Width: output.Width, Count: output.Count,
 			SHA256: console.Sha256Hex(output.Data)}
 		if output.Type == openzl.String {
-			list[i].LensSHA256 = console.Sha256Hex(uint32s(output.Lens))
+			lens, _ := binary.Append(nil, binary.LittleEndian, output.Lens) // numbers of one size do not fail
+			list[i].LensSHA256 = console.Sha256Hex(lens)
 		}
 	}
 	return console.PrintJSON(env.Out, map[string]any{"outputs": list})
-}
-
-func uint32s(v []uint32) []byte {
-	buf := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		buf = binary.LittleEndian.AppendUint32(buf, x)
-	}
-	return buf
 }
