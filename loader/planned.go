@@ -26,14 +26,16 @@ type tilePlan struct {
 	needs  [][]pixels.Need // for each of orders
 }
 
-// add plans the chunks of a window, unless the ticket is done.
-func (t *tilePlan) add(tiles *pixels.TileCache, order int64, needs []pixels.Need) {
+// add plans the chunks of a window. It reports whether the ticket still has work: if not, it plans nothing.
+func (t *tilePlan) add(tiles *pixels.TileCache, order int64, needs []pixels.Need) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.isDone {
-		tiles.Plan(order, needs)
-		t.orders, t.needs = append(t.orders, order), append(t.needs, needs)
+	if t.isDone {
+		return false
 	}
+	tiles.Plan(order, needs)
+	t.orders, t.needs = append(t.orders, order), append(t.needs, needs)
+	return true
 }
 
 // end takes back what is left of the plan.
@@ -175,12 +177,12 @@ func (p *tilePlanner) foresee(ctx context.Context, r *plannedRun) {
 // that they have now.
 func (p *tilePlanner) ticket(t plannedTicket) {
 	run, rows := p.runOf(t), t.ticket.Rows()
-	for k := range rows {
+	for k, works := 0, true; k < rows; k++ {
 		w, foreseen := run.take(p.tiles, t.ticket, k)
-		if !foreseen {
+		if works && !foreseen {
 			w.needs = p.needs(t.ctx, t.ticket, k)
 		}
-		t.plan.add(p.tiles, t.order+int64(k), w.needs)
+		works = works && t.plan.add(p.tiles, t.order+int64(k), w.needs)
 	}
 	if run == nil {
 		return
