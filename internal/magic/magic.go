@@ -83,7 +83,7 @@ var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
 		ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
 	{Name: "zarr", Class: Zarr, Noun: "a Zarr store", ends: []string{".zarr", zarrZIP}},
 	{Name: "hdf5", Class: HDF5, Noun: "an HDF5 or NetCDF-4 file", starts: []string{"\x89HDF\r\n\x1a\n"},
-		ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf"}},
+		ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf", ".mat"}},
 }
 
 // zarrZIP is the one extension of two parts.
@@ -175,12 +175,15 @@ var starts = []struct{ prefix, name string }{
 	{"BZh", "a bzip2 file"},
 	{"\xfd7zXZ\x00", "an xz file"},
 	{"%PDF", "a PDF file"},
+	{"MATLAB 5.0", matlab5},
 }
 
 // HTML is the name of a page, which a server may send in place of a file, and ZIP of an archive.
 const (
 	HTML = "an HTML page"
 	ZIP  = "a zip archive"
+
+	matlab5 = "a MATLAB 5 file (save it with '-v7.3', or as .npy by scipy.io.loadmat and numpy.save)"
 )
 
 // OfBytes names the kind of a file by its first bytes, such as "a PNG image". It returns "" for unknown
@@ -214,11 +217,12 @@ var ends = map[string]string{
 	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file",
 	".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
 	".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
-	".pt":  "a PyTorch file",
+	".pt": "a PyTorch file", ".pth": "a PyTorch file",
+	".tfrecord": "a TFRecord file", ".tfrecords": "a TFRecord file", ".mdb": "an LMDB file", ".lmdb": "an LMDB file",
 	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
 	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
-	".fits": "a FITS file", ".mat": "a MATLAB file",
+	".fits": "a FITS file",
 	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
 	".grib":  "a GRIB file",
 	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": ZIP, ".tar": "a tar archive",
@@ -253,6 +257,8 @@ func Way(name string) string {
 		return ""
 	case noun == "an Excel file" || noun == "a spreadsheet":
 		return "in Python, open it with pandas.read_excel and give the DataFrame"
+	case slices.Contains(programNouns, noun):
+		return "write its images to files, such as .npy by numpy.save"
 	case strings.HasSuffix(base, ".tar"):
 		return "unpack it, or name its members in patterns, as in \"" + base + "/{id}.tif\""
 	case noun == ZIP, strings.Contains(noun, "archive"), noun == ends[".gz"], noun == ends[".bz2"], noun == ends[".xz"]:
@@ -263,6 +269,10 @@ func Way(name string) string {
 	}
 	return ""
 }
+
+// programNouns are formats that programs keep samples in, and that only their libraries read.
+var programNouns = []string{"a TFRecord file", "an LMDB file", "a PyTorch file", "a pickle", "a Feather file",
+	"an Arrow file"}
 
 // gdalNouns are parts of the names of formats of rasters, which GDAL reads.
 var gdalNouns = []string{"image", "raster", "grid", "GRIB", "FITS", "NITF"}

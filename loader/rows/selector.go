@@ -442,14 +442,16 @@ func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
 }
 
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
-// but not its end; the first range that contains a value counts. If all bounds are times, so are the texts of a column.
+// but not its end; the first range that contains a value counts. If all bounds are times, so are the texts of a column,
+// and numbers without a unit, such as 20240105.
 func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error {
 	column, err := s.table.named(ctx, p.Column)
 	if err != nil {
 		return err
 	}
 	ranges, times := p.Ranges, false
-	if column.Kind == catalog.Text {
+	numbers := column.Kind == catalog.Int && column.Unit == 0
+	if column.Kind == catalog.Text || numbers {
 		if ranges, times = inTimes(ranges); times {
 			column.Kind = catalog.Int
 		}
@@ -471,6 +473,9 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 		}
 	}
 	return column.Scan(ctx, func(row int64, v catalog.Value) error {
+		if times && numbers && !v.Null {
+			v.Text = strconv.FormatInt(v.Int, 10)
+		}
 		if times && v.Text == "" {
 			v.Null = true
 		} else if times {
@@ -724,6 +729,7 @@ func SeriesOf(ctx context.Context, t *Table, w *spec.Time, rows []uint32) (*shuf
 // second. One that is no time is fault.Unsupported.
 func Ranks(ctx context.Context, t *Table, column string) (ranks []int64, present []bool, err error) {
 	ranks, present = make([]int64, t.N), make([]bool, t.N)
+	isInt := false
 	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) (err error) {
 		present[row] = !v.Null
 		switch {
@@ -737,9 +743,38 @@ func Ranks(ctx context.Context, t *Table, column string) (ranks []int64, present
 				return fault.Wrap(fault.Unsupported, fmt.Sprintf("column %s, row %d", column, row), fault.NoOffset, err)
 			}
 		}
+		isInt = c.Kind == catalog.Int && c.Unit == 0
 		return nil
 	})
+	if err == nil && isInt {
+		err = yearsLast(column, ranks, present)
+	}
 	return ranks, present, err
+}
+
+// yearsLast refuses the numbers of a column if all are days, months and years such as 30012024: as numbers they are in
+// another order than in time. Numbers of the form 20240130 are in both.
+func yearsLast(column string, numbers []int64, present []bool) error {
+	first, last := int64(-1), int64(-1)
+	for row, n := range numbers {
+		if !present[row] {
+			continue
+		}
+		day, month, year := n/1_000_000, n/10_000%100, n%10_000
+		low, high := min(day, month), max(day, month)
+		isDate := low >= 1 && low <= 12 && high <= 31 && year >= 1900 && year < 2100
+		if century := n / 1_000_000; !isDate || (century == 19 || century == 20) && n/100%100 <= 12 {
+			return nil
+		}
+		if last = n; first < 0 {
+			first = n
+		}
+	}
+	if first == last {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "column "+column, fault.NoOffset, "%08d and %08d look like days, months and "+
+		"years, which as numbers are not in the order of time: write 2024-01-30, or 20240130", first, last)
 }
 
 // ordered returns an integer that compares like the float does.

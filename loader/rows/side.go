@@ -37,8 +37,12 @@ func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []
 	sides []*side, err error) {
 	for _, table := range s.Tables {
 		if !magic.Named(source.Name(table.Path)).Class.Table() {
-			return nil, errors.Join(fmt.Errorf("tables: %q is no table (.csv, .tsv, .parquet, .json)", table.Path),
-				closeSides(sides))
+			way := ""
+			if refusal := magic.Refusal(source.Name(table.Path)); refusal != "" {
+				way = ": " + refusal
+			}
+			return nil, errors.Join(fmt.Errorf("tables: %q is no table (.csv, .tsv, .parquet, .json)%s", table.Path,
+				way), closeSides(sides))
 		}
 		made := &side{Match: Match{SideTable: table}, fields: map[int]int{}}
 		var sources []catalog.Source

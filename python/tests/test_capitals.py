@@ -40,3 +40,27 @@ def test_of_labels(tmp_path, binary, mine, other) -> None:
     fields = {"image": "{id}.npy", "y": chaski.Vector(f"labels/{{id}}.{mine}")}
     with pytest.raises(chaski.errors.NotFoundError, match=f'"labels/0.{other}" does: write its'):
         chaski.load(tmp_path, fields=fields, batch_size=1)
+
+
+@pytest.mark.parametrize("other", ["PNG", "jpg"])
+@pytest.mark.parametrize("lacks", ["image", "mask"])
+def test_of_some_files(tmp_path, lacks, other) -> None:
+    """A file that lacks, and is there with another ending, is named."""
+    for k in range(3):
+        for field in ("image", "mask"):
+            ending = other if (field, k) == (lacks, 1) else "png"
+            driver = "JPEG" if ending == "jpg" else "PNG"
+            path = tmp_path / field / f"{k}.{ending}"
+            path.parent.mkdir(exist_ok=True)
+            rasters.write(path, np.full((1, 16, 16), k, np.uint8), driver=driver)
+    fields = {"image": "image/{id}.png", "mask": "mask/{id}.png"}
+    says = (
+        f'no file {lacks}/1.png for the id "1", but {lacks}/1.{other} is there: "{lacks}/{{id}}.*"'
+    )
+    with pytest.raises(chaski.errors.NotFoundError, match=re.escape(says)):
+        chaski.load(tmp_path, fields=fields, batch_size=3)
+    fields[lacks] = f"{lacks}/{{id}}.*"
+    with chaski.load(tmp_path, fields=fields, batch_size=3, shuffle=False) as run:
+        (b,) = run
+    for field in fields:
+        assert np.asarray(b[field])[:, 0, 0, 0].tolist() == [0, 1, 2]

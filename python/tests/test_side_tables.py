@@ -519,3 +519,49 @@ def test_globs_of_tables_that_differ(data, tmp_path) -> None:
     fields: Any = {"image": chaski.Field(), "y": "y"}
     with pytest.raises(chaski.CorruptError, match=r"b\.csv.* its columns are id, z, and those of"):
         batch(data / "images", fields=fields, tables={tmp_path / "*.csv": "id"})
+
+
+@pytest.mark.parametrize("form", ["class of each", "list of each", "features", "feature each"])
+def test_json_by_name_and_features(data, tmp_path, form) -> None:
+    """Values by the names of images, and features of GeoJSON without assets, are rows."""
+    values = {id: [k % 3, 9] if form == "list of each" else k % 3 for k, id in enumerate(IDS)}
+    key: Any = {"key": "name"}
+    features: list[dict[str, Any]] = [
+        {"type": "Feature", "geometry": None, "properties": {"chip": id, "value": v}}
+        for id, v in values.items()
+    ]
+    table = tmp_path / "labels.json"
+    if form == "feature each":
+        for f in features:
+            (tmp_path / f"{f['properties']['chip']}.json").write_text(json.dumps(f))
+        table, key = tmp_path / "*.json", "name"
+    elif form == "features":
+        table.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+        key = {"chip": "name"}
+    else:
+        table.write_text(json.dumps({f"{id}.tif": v for id, v in values.items()}))
+    b = batch(
+        data / "images", fields={"image": chaski.Field(), "value": "value"}, tables={table: key}
+    )
+    for image, value in zip(nonempty(b["image"]), b["value"], strict=True):
+        assert np.array_equal(value, values[IDS[int(image[0, 0, 0])]])
+
+
+def test_files_of_a_glob_without_folders(data, tmp_path) -> None:
+    """The folder of a sample stays that of its own file where the files of a glob lie in none."""
+    for part in ("crop", "river"):
+        rows = [{"id": id, "y": k} for k, id in enumerate(IDS) if id.startswith(part)]
+        written(tmp_path, "csv", rows).rename(tmp_path / f"{part}.csv")
+    fields: Any = {"image": chaski.Field(), "y": "y"}
+    fields["class"] = chaski.Field(column="folder", kind="class")
+    b = batch(data / "images", fields=fields, tables={tmp_path / "*.csv": "id"})
+    assert np.array_equal(b["y"], b["image"][:, 0, 0, 0])
+    assert b["class"].tolist() == [int(IDS[y].startswith("river")) for y in b["y"]]
+
+
+def test_tables_that_are_not_read_say_the_way(data, tmp_path) -> None:
+    (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(
+        chaski.SpecError, match=r"is no table .*: an Excel file is not read: .*read_"
+    ):
+        batch(data / "images", tables={tmp_path / "labels.xlsx": "name"})

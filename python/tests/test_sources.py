@@ -1161,7 +1161,7 @@ def test_split_by_dates_of_any_form(tmp_path):
     for k in range(len(days)):
         np.save(tmp_path / f"{k}.npy", np.full((4, 4), k, "uint8"))
     parts = {"a": (None, "2021-01-16"), "b": ("2021-01-16", "2021-03-01"), "c": ("2021-03", None)}
-    for form in ("%Y-%m-%d", "%Y_%m_%d", "%d.%m.%Y", "S2A_%Y%m%dT101010_T32", "%Y_%m"):
+    for form in ("%Y-%m-%d", "%Y_%m_%d", "%d.%m.%Y", "S2A_%Y%m%dT101010_T32", "%Y_%m", "%Y%m%d"):
         texts = list(days.strftime(form))
         starts = pd.to_datetime(days.strftime("%Y-%m-01")) if form == "%Y_%m" else days
         text = "".join(f"{k}.npy,{k},{t}\n" for k, t in enumerate(texts)) + "0.npy,0,\n"
@@ -1174,6 +1174,29 @@ def test_split_by_dates_of_any_form(tmp_path):
             with chaski.load(tmp_path / "t.csv", batch_size=12, **options) as loader:
                 got = next(iter(loader))["k"]
             assert list(got) == list(want), (form, use)
+    (tmp_path / "t.csv").write_text("image,d\n0.npy,20210105\n1.npy,20211305\n")
+    with pytest.raises(chaski.errors.UnsupportedError, match="20211305.*is no time"):
+        chaski.load(tmp_path / "t.csv", batch_size=1, rows=rows)
     (tmp_path / "t.csv").write_text("image,d\n0.npy,2021-01-05\n1.npy,soon\n")
     with pytest.raises(chaski.errors.UnsupportedError, match="soon.*is no time"):
         chaski.load(tmp_path / "t.csv", batch_size=1, rows=rows)
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y%j", "%d%m%Y", "%m%d%Y"])
+def test_order_of_dates_that_are_numbers(tmp_path, form):
+    """Days are in order of time, or refused where the year stands last."""
+    pd = pytest.importorskip("pandas")
+    days = list(pd.date_range("2019-12-25", periods=6, freq="40D").strftime(form))
+    for k, day in enumerate(days):
+        np.save(tmp_path / f"site_{day}.npy", np.full((1, 4, 4), k, "uint8"))
+    rows = chaski.Rows(time=chaski.Time(key="site", order="date", length=6))
+    options = {"fields": {"image": "{site}_{date}.npy"}, "rows": rows, "batch_size": 1}
+    if form.endswith("%Y"):
+        with pytest.raises(
+            chaski.errors.UnsupportedError, match=f"{sorted(days)[0]} and .* order of"
+        ):
+            chaski.load(tmp_path, **options)
+        return
+    with chaski.load(tmp_path, **options) as loader:
+        (b,) = loader
+    assert np.asarray(b["image"])[0, :, 0, 0, 0].tolist() == list(range(6))

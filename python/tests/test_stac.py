@@ -179,7 +179,7 @@ def test_missing_and_bad_assets(scenes, tmp_path):
         ([], ["B04"], chaski.EngineError, "no item"),
         ([{"properties": {"gsd": float("nan")}}], ["B04"], chaski.SpecError, "not JSON"),
         ([{"properties": {"datetime": Path}}], ["B04"], chaski.SpecError, "not JSON"),
-        ([{"type": "Feature"}], ["B04"], chaski.EngineError, "not a STAC item"),
+        ([{"type": "Feature"}], ["B04"], chaski.EngineError, r'no column "B04"'),
         ([], [], chaski.SpecError, "assets"),
         ([], "B04", chaski.SpecError, "assets"),
         ("none.json", ["B04"], chaski.EngineError, r"none\.json"),

@@ -132,6 +132,7 @@ func TestPlainRows(t *testing.T) {
 		`{"a": {"y": 1}, "b": 3}`:        "member b",
 		`{"a": {"y": 1}, "b": null}`:     "member b",
 		`{"a": {"y": 1}, "b": {"y": 2`:   "unexpected EOF",
+		`{"a": 1, "c": null, "b": 2}`:    `no column "y"`, // values by name
 		`[{"key": "a", "y": 1}, 3]`:      "row 1",
 		`{"key": "a", "y": {"no": "1"}}`: "objects",
 	} {
@@ -197,7 +198,7 @@ func TestBadItems(t *testing.T) {
 		`{"features": 3}`:                       fault.Corrupt,
 		`{"features": [3]}`:                     fault.Corrupt,
 		`{"features": []}`:                      fault.Corrupt,
-		`{"type": "Feature", "properties": {}}`: fault.Unsupported,
+		`{"type": "Feature", "properties": {}}`: fault.NotFound, // without an asset
 		good + "x":                              fault.Corrupt,
 		good[:len(good)-3]:                      fault.Corrupt,
 		strings.Replace(good, "[0, 40", "[40", 1):          fault.Corrupt,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,7 +182,8 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		}
 	}
 	lead := files[first]
-	if err := t.leaveOutIncomplete(fields, files, first, o); err != nil {
+	otherwise := func(name string) (string, error) { return t.otherEnding(ctx, name, uris, len(shared)) }
+	if err := t.leaveOutIncomplete(fields, files, first, otherwise, o); err != nil {
 		return err
 	}
 	if t.table != nil { // the files of a listing are in the order of their paths
@@ -243,8 +245,10 @@ func (t *Table) findDoubled(ctx context.Context, fields []Source, files []*match
 	return nil
 }
 
-// leaveOutIncomplete removes the leading files whose samples lack a file in some field, or fails because of them.
-func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int, o Options) error {
+// leaveOutIncomplete removes the leading files whose samples lack a file in some field, or fails because of them:
+// otherwise returns a file that has the name of one that lacks, but for its ending.
+func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int,
+	otherwise func(name string) (string, error), o Options) error {
 	found := partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
 	others := found.ofLead()
 	lead := files[first]
@@ -265,7 +269,8 @@ func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int,
 		return nil
 	}
 	if !o.DropIncomplete {
-		return found.fault(t.noun())
+		other, err := otherwise(found.example())
+		return cmp.Or(err, found.fault(t.noun(), other))
 	}
 	t.dropped, t.example = len(found.incomplete), found.example()
 	if lead.leaveOut(found.incomplete); len(lead.keys) == 0 {
@@ -556,6 +561,20 @@ func (t *Table) otherCase(ctx context.Context, pattern string, uris *columns.Col
 	return found, err
 }
 
+// otherEnding returns a file of pixels with the name of another one, but for the ending, or "".
+func (t *Table) otherEnding(ctx context.Context, name string, uris *columns.Column, shared int) (found string,
+	err error) {
+	stem, _ := strings.CutSuffix(name, path.Ext(name))
+	err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
+		other := t.below(string(c.Text), shared)
+		if strings.TrimSuffix(other, path.Ext(other)) == stem && magic.Named(other).Class.Pixels() {
+			found = other
+		}
+		return nil
+	})
+	return found, err
+}
+
 // noun is what patterns match, for errors.
 func (t *Table) noun() string {
 	if t.inside {
@@ -673,9 +692,13 @@ func (p *partners) ofOthers(others []int) {
 // example returns the path of the missing file.
 func (p *partners) example() string { return p.files[p.where].path(p.which, p.names) }
 
-// fault returns the error for the missing file.
-func (p *partners) fault(noun string) error {
+// fault returns the error for the missing file. other is a file with another ending, or "".
+func (p *partners) fault(noun, other string) error {
 	field := p.fields[p.where]
+	if ending := path.Ext(field.Pattern); other != "" && ending != "" {
+		return noField(field, fault.NotFound, "no %s %s for the id %q, but %s is there: %q takes any ending", noun,
+			p.example(), p.which, other, strings.TrimSuffix(field.Pattern, ending)+".*")
+	}
 	way := `: missing "drop" (of commands: --drop-missing) leaves out the samples that lack one`
 	switch {
 	case field.Beside:

@@ -36,10 +36,10 @@ const cellBytes = 2 * 9
 
 // readItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
 // (JSON lines). Other objects, of a list, of lines, or by name in an object, are rows whose members are columns, with
-// the name in KeyColumn. It keeps the columns that want accepts. Items have the columns of STAC-GeoParquet, as far as
-// they are numbers, strings, booleans or lists of these: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax,
-// the properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
-// timestamps. A property that an item lacks is null.
+// the name in KeyColumn, and so are the values of an object, where KeyColumn is wanted. It keeps the columns that want
+// accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings, booleans or lists of these:
+// id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href.
+// Columns in which all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
 func readItems(ctx context.Context, r source.Reader, want func(name string) texts.Want) (*texts.Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
@@ -52,10 +52,15 @@ func readItems(ctx context.Context, r source.Reader, want func(name string) text
 }
 
 // ReadFiles is Read of several files names, of one format, as one table. CSV files must have the same columns. Rows
-// have the columns folder, name and path of their file, too, of the path that paths has of it.
+// have the columns name and path of their file, too, of the path that paths has of it, and folder, if files lie in
+// folders.
 func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want func(name string) texts.Want) (
 	*texts.Table, error) {
-	objects, lines := newItems(ctx, want), csvTable{ctx: ctx, want: want, paths: []string{"folder", "name", "path"}}
+	made := []string{"name", "path"}
+	if slices.ContainsFunc(paths, func(name string) bool { return strings.Contains(name, "/") }) {
+		made = append(made, "folder")
+	}
+	objects, lines := newItems(ctx, want), csvTable{ctx: ctx, want: want, paths: made}
 	isCSV := len(names) > 0 && magic.Named(source.Name(names[0])).Class == magic.CSV
 	remaining := int64(maxItems) // bytes that further files may have
 	for i, name := range names {
@@ -63,8 +68,8 @@ func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want
 		from := map[string]string{"path": paths[i], "folder": string(texts.FolderOf([]byte(paths[i]))),
 			"name": strings.TrimSuffix(file, path.Ext(file))}
 		lines.from, objects.from = from, map[string]json.RawMessage{}
-		for column, text := range from {
-			objects.from[column], _ = json.Marshal(text) // strings have JSON
+		for _, column := range made {
+			objects.from[column], _ = json.Marshal(from[column]) // strings have JSON
 		}
 		r, err := o.Open(ctx, name)
 		if err == nil {
@@ -210,11 +215,29 @@ func (in *items) object(d *json.Decoder) error {
 	if _, err := d.Token(); err != nil || collection || byKey {
 		return noEnd(err)
 	}
+	if in.isMap(properties) {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			members := map[string]json.RawMessage{"value": properties[name]}
+			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
+			if err := in.row(nil, members, "member "+name, d.InputOffset()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	data, err := json.Marshal(properties)
 	if err != nil {
 		return err
 	}
 	return in.element(data, d.InputOffset())
+}
+
+// isMap reports whether an object has values by name, which a table may be asked for by KeyColumn: a class for the name
+// of each image, say. No member is called like that column, and it is no feature.
+func (in *items) isMap(members map[string]json.RawMessage) bool {
+	kind := members["type"]
+	return len(members) > 0 && members[KeyColumn] == nil && in.want(KeyColumn) > in.want(noColumn) &&
+		members["assets"] == nil && !bytes.HasPrefix(kind, []byte(`"Feature`))
 }
 
 // isLists reports whether a value is a list that begins with a list.
@@ -320,9 +343,9 @@ type item struct {
 // add adds a row. at is the offset of the item's end.
 func (in *items) add(it *item, at int64) error {
 	part := fmt.Sprintf("item %d", in.n)
-	if it.Type != "Feature" || len(it.Assets) == 0 {
-		return fault.New(fault.Unsupported, part, at, "not a STAC item: it has type %.32q and %d assets",
-			it.Type, len(it.Assets))
+	if it.Type != "Feature" {
+		return fault.New(fault.Unsupported, part, at, "neither a STAC item nor a feature of GeoJSON: it has type %.32q",
+			it.Type)
 	}
 	values := map[string]json.RawMessage{"id": it.ID, "collection": it.Collection}
 	for name, v := range it.Properties {
