@@ -142,7 +142,9 @@ func (known *images) notNamed(uri string) error {
 	if len(known.values.Names) > 0 {
 		example = fmt.Sprintf("; the file has names such as %q", fault.Short(known.values.Names[0]))
 	}
-	return fault.New(fault.NotFound, "images", fault.NoOffset, "no shape names %q%s", path.Base(uri), example)
+	return fault.New(fault.NotFound, "images", fault.NoOffset, "no shape names %q%s: missing \"empty\" takes "+
+		"it as without objects, and ids of rows leave it out, as \"FILE.json::images.file_name\" of COCO",
+		path.Base(uri), example)
 }
 
 // exactParts is above how many parts a path has: a name with its ending is nearer than any without.

@@ -87,7 +87,8 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 }
 
 // membersOf reads the list of strings or integers that a JSON file is or, with a name, that the member of its first
-// object is. It returns nil if there is no such list.
+// object is: "a.b" is the member b of the object a, or of each object of the list a, as "images.file_name" of COCO. It
+// returns nil if there is no such list.
 func membersOf(ctx context.Context, file, name string, o resources.Options) (ids []string, err error) {
 	opened, err := o.Opener.Open(ctx, file)
 	if err != nil {
@@ -104,18 +105,63 @@ func membersOf(ctx context.Context, file, name string, o resources.Options) (ids
 	for first == json.Delim('{') && d.More() {
 		key, _ := d.Token()
 		value, err := d.Token()
-		if key == name && value == json.Delim('[') {
+		outer, inner, _ := strings.Cut(name, ".")
+		switch within := key == outer && inner != ""; {
+		case key == name && value == json.Delim('['):
 			return idsOf(ctx, d)
+		case within && value == json.Delim('{'):
+			name = inner
+			continue
+		case within && value == json.Delim('['):
+			return idsIn(ctx, d, inner)
 		}
-		for depth := opens(value); depth > 0 && err == nil; depth += opens(value) {
-			value, err = d.Token()
-			err = cmp.Or(err, pace.Tick(ctx))
-		}
-		if err != nil {
+		if err = cmp.Or(err, skip(ctx, d, value)); err != nil {
 			break
 		}
 	}
 	return nil, nil
+}
+
+// idsIn reads the member of each object up to the end of a list. It returns nil if one lacks it, or has another value
+// there than a string or an integer.
+func idsIn(ctx context.Context, d *json.Decoder, name string) ([]string, error) {
+	ids := []string{}
+	for d.More() {
+		count := len(ids)
+		if token, _ := d.Token(); token != json.Delim('{') {
+			return nil, nil
+		}
+		for d.More() {
+			key, _ := d.Token()
+			value, err := d.Token()
+			switch id := value.(type) {
+			case string:
+				if key == name {
+					ids = append(ids, id)
+				}
+			case json.Number:
+				if key == name {
+					ids = append(ids, id.String())
+				}
+			}
+			if cmp.Or(err, skip(ctx, d, value)) != nil {
+				return nil, ctx.Err()
+			}
+		}
+		if _, err := d.Token(); err != nil || len(ids) != count+1 {
+			return nil, nil //nolint:nilerr // reading the file as a table says what is wrong
+		}
+	}
+	return ids, nil
+}
+
+// skip reads the rest of a value that begins with a token.
+func skip(ctx context.Context, d *json.Decoder, value json.Token) (err error) {
+	for depth := opens(value); depth > 0 && err == nil; depth += opens(value) {
+		value, err = d.Token()
+		err = cmp.Or(err, pace.Tick(ctx))
+	}
+	return err
 }
 
 // opens returns by how much a token changes the depth of lists and objects.

@@ -404,3 +404,23 @@ def test_a_catalog_has_the_paths_of_its_directory(codes) -> None:
         found.append({name: list(batch[name]) for name in fields})
     assert found[0]["path"] == sorted(f"{code}.tif" for code in CODES)
     assert all(names == found[0] for names in found)
+
+
+@pytest.mark.parametrize("name", ["splits.train", "a.b.c", "a", "none.train"])
+def test_lists_inside_of_json(tmp_path, name) -> None:
+    """A list of a member of an object in others is named by the members above it."""
+    for k in range(4):
+        rasters.write(tmp_path / f"{k}x.tif", np.full((1, 4, 4), k, np.uint8))
+    file = {
+        "a": {"b": {"d": 1, "c": ["1x"]}},
+        "train": ["0x"],
+        "splits": {"val": [], "train": ["3x"]},
+    }
+    (tmp_path / "s.json").write_text(json.dumps(file))
+    rows = chaski.Rows(ids=f"{tmp_path / 's.json'}::{name}")
+    if name in ("a", "none.train"):
+        with pytest.raises(chaski.NotFoundError, match="no column"):
+            chaski.load(tmp_path, batch_size=1, rows=rows)
+        return
+    with chaski.load(tmp_path, batch_size=1, rows=rows) as loader:
+        assert [int(b["image"].max()) for b in loader] == [{"splits.train": 3, "a.b.c": 1}[name]]

@@ -338,3 +338,35 @@ def test_pixels_of_no_image(data, tmp_path, binary, crs) -> None:
     path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
     with pytest.raises(chaski.errors.UnsupportedError, match="path of the image as image"):
         read(data, chaski.Vector(path, crs=crs))
+
+
+@pytest.mark.parametrize("part", ["train", "val"])
+def test_images_of_a_part(tmp_path, part) -> None:
+    """The images that COCO's file of a part names are its samples; those without objects, too."""
+    (tmp_path / "tiles").mkdir()
+    for k in range(len(SIZES)):
+        rasters.write(tmp_path / f"tiles/pan_{k}.png", np.full((1, 64, 64), k, np.uint8))
+    mine = [k for k in range(len(SIZES)) if (k > 1) == (part == "val")]
+    listed = [{"id": k, "license": {"id": 1}, "file_name": f"pan_{k}.png"} for k in mine]
+    boxes = {k: boxes_of(k) for k in mine}
+    found = [
+        {"image_id": k, "category_id": 3, "bbox": [x0, y0, x1 - x0, y1 - y0]}
+        for k in mine
+        for x0, y0, x1, y1 in boxes[k]
+    ]
+    path = tmp_path / f"{part}.json"
+    file = {"info": {"images": [7]}, "images": listed, "annotations": found}
+    path.write_text(json.dumps(file | {"categories": [{"id": 3, "name": "ship"}]}))
+    vector = chaski.Vector(path, kind="boxes")
+    options = {"fields": {"image": chaski.Field(), "y": vector}, "batch_size": 1, "shuffle": False}
+    with chaski.load(tmp_path / "tiles/*.png", **options) as run:
+        with pytest.raises(
+            chaski.NotFoundError, match=r'as "FILE\.json::images\.file_name" of COCO'
+        ):
+            list(run)
+    rows = chaski.Rows(ids=f"{path}::images.file_name")
+    with chaski.load(tmp_path / "tiles/*.png", rows=rows, **options) as run:
+        got = [(int(b["image"][0, 0, 0, 0]), b["y"].rows()[0]) for b in run]
+    assert [k for k, _ in got] == mine
+    for k, rows_of in nonempty(got):
+        np.testing.assert_allclose(rows_of, np.reshape(boxes[k], (-1, 4)))
