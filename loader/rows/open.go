@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -351,7 +353,12 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 		return nil, err
 	}
 	if src.Dims != "" && !table.HasStores() {
-		_ = table.Close()                               // it was only read
+		_ = table.Close() // it was only read
+		if magic.Named(source.Name(src.Source)).Class.Pixels() {
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "dims of rows is for "+
+				"arrays of Zarr, HDF5 and TileDB, such as (n, y, x, b): write one by h5py, or save a .npy file for "+
+				"each n, whose axes the field's dims says"), src.Source)
+		}
 		return stores[arrays()].Open(ctx, src, from, o) // which says what is missing
 	}
 	if table.OfImages() && !table.HasStores() { // whose fields may be arrays of their names

@@ -163,3 +163,12 @@ def test_damaged_archives(archives):
         except chaski.Error:
             refused += 1
     assert refused > 0
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.npz::arr_0"])
+def test_rows_in_one_file_say_the_way(tmp_path, name) -> None:
+    array = np.zeros((5, 16, 16, 3), "u2")
+    np.save(tmp_path / "x.npy", array)
+    np.savez(tmp_path / "x.npz", array)
+    with pytest.raises(chaski.UnsupportedError, match="h5py, or save a .npy file for each n"):
+        chaski.load(tmp_path / name, batch_size=1, rows=chaski.Rows(dims="n y x b"))
