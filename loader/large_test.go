@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -33,14 +33,14 @@ func writeStrip(t *testing.T, h, w int) string {
 		t.Fatal(err)
 	}
 	const dir = 16
-	fields := []ifd.Field{
-		ifd.Longs(256, uint32(w)), ifd.Longs(257, uint32(h)), ifd.Shorts(258, 8),
-		ifd.Shorts(259, 8), ifd.Shorts(262, 1), ifd.Long8s(273, 0), ifd.Shorts(277, 1),
-		ifd.Longs(278, uint32(h)), ifd.Long8s(279, uint64(z.Len())),
+	fields := []ifdwrite.Field{
+		ifdwrite.Longs(256, uint32(w)), ifdwrite.Longs(257, uint32(h)), ifdwrite.Shorts(258, 8),
+		ifdwrite.Shorts(259, 8), ifdwrite.Shorts(262, 1), ifdwrite.Long8s(273, 0), ifdwrite.Shorts(277, 1),
+		ifdwrite.Longs(278, uint32(h)), ifdwrite.Long8s(279, uint64(z.Len())),
 	}
-	at := ifd.End(dir, fields)
+	at := ifdwrite.End(dir, fields)
 	binary.LittleEndian.PutUint64(fields[5].Data, uint64(at))
-	file := append(ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields), z.Bytes()...)
+	file := append(ifdwrite.AppendDirectory(ifdwrite.AppendHeader(nil, dir), dir, fields), z.Bytes()...)
 	path := filepath.Join(t.TempDir(), "strip.tif")
 	testfile.Write(t, path, file)
 	return path

@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -32,14 +32,15 @@ type endless struct {
 func newEndless(h, w int64) *endless {
 	const dir = 16
 	size := h * w / 128 * 129
-	fields := []ifd.Field{
-		ifd.Longs(256, uint32(w)), ifd.Longs(257, uint32(h)), ifd.Shorts(258, 8),
-		ifd.Shorts(259, 32773), ifd.Shorts(262, 1),
-		ifd.Long8s(273, 0), ifd.Shorts(277, 1), ifd.Longs(278, uint32(h)), ifd.Long8s(279, uint64(size)),
+	fields := []ifdwrite.Field{
+		ifdwrite.Longs(256, uint32(w)), ifdwrite.Longs(257, uint32(h)), ifdwrite.Shorts(258, 8),
+		ifdwrite.Shorts(259, 32773), ifdwrite.Shorts(262, 1),
+		ifdwrite.Long8s(273, 0), ifdwrite.Shorts(277, 1), ifdwrite.Longs(278, uint32(h)), ifdwrite.Long8s(279,
+			uint64(size)),
 	}
-	at := ifd.End(dir, fields)
+	at := ifdwrite.End(dir, fields)
 	binary.LittleEndian.PutUint64(fields[5].Data, uint64(at))
-	head := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
+	head := ifdwrite.AppendDirectory(ifdwrite.AppendHeader(nil, dir), dir, fields)
 	return &endless{head: head, w: w, size: int64(len(head)) + size}
 }
 

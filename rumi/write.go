@@ -9,7 +9,9 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/geotags"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 )
 
 // rasterPixelIsPoint is the value of the key GTRasterType of a file whose transform refers to the centres of pixels.
@@ -41,7 +43,7 @@ type Layout struct {
 
 	// Tags are further tags of a file of generation 1, written as they are. They must not be tags that
 	// Write writes itself. Readers of rumi files ignore them.
-	Tags []ifd.Field
+	Tags []ifdwrite.Field
 }
 
 func (l *Layout) generation() int { return max(l.Generation, 1) }
@@ -272,7 +274,7 @@ func Head(counts []int64, l Layout) (head, blob []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	off := ifd.End(dir, fields)
+	off := ifdwrite.End(dir, fields)
 	index.Ranges = make([]chunk.Range, n)
 	for i, count := range counts {
 		if count <= 0 || count > math.MaxUint32 {
@@ -288,7 +290,7 @@ func Head(counts []int64, l Layout) (head, blob []byte, err error) {
 		return nil, nil, fmt.Errorf("rumi: %d frames of unequal size: at most %d", n, maxUnequal)
 	}
 	setArrays(fields, index, l.generation())
-	head = ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
+	head = ifdwrite.AppendDirectory(ifdwrite.AppendHeader(nil, dir), dir, fields)
 	if l.Generation == 3 {
 		copy(head, Magic+"\x01\x00\x00\x00")
 	}
@@ -298,42 +300,45 @@ func Head(counts []int64, l Layout) (head, blob []byte, err error) {
 
 // fields returns the tags of the file, with tile arrays of zeros for n frames. Their size must be known before the
 // offsets are.
-func (l *Layout) fields(x *chunk.Index, n int) (fields []ifd.Field, err error) {
+func (l *Layout) fields(x *chunk.Index, n int) (fields []ifdwrite.Field, err error) {
 	if l.PixelIsPoint && (l.Geo == nil || len(l.Geo.GeoKeys) > 0) {
 		return nil, fmt.Errorf("rumi: PixelIsPoint needs a Geo without GeoKeys")
 	}
 	first := l.generation() == 1
 	format, bits := encodingOf(l.generation(), x.DType)
-	every := func(tag, v uint16) ifd.Field { return ifd.Shorts(tag, slices.Repeat([]uint16{v}, x.StepBands())...) }
-	fields = []ifd.Field{
-		ifd.Longs(ifd.TagImageWidth, uint32(x.Width)),
-		ifd.Longs(ifd.TagImageLength, uint32(x.Height)),
+	every := func(tag, v uint16) ifdwrite.Field {
+		return ifdwrite.Shorts(tag, slices.Repeat([]uint16{v}, x.StepBands())...)
+	}
+	fields = []ifdwrite.Field{
+		ifdwrite.Longs(ifd.TagImageWidth, uint32(x.Width)),
+		ifdwrite.Longs(ifd.TagImageLength, uint32(x.Height)),
 		every(ifd.TagBitsPerSample, bits),
 	}
 	if first {
-		fields = append(fields, ifd.Shorts(ifd.TagCompression, Compression), ifd.Shorts(ifd.TagPhotometric, 1))
+		fields = append(fields, ifdwrite.Shorts(ifd.TagCompression, Compression),
+			ifdwrite.Shorts(ifd.TagPhotometric, 1))
 	}
-	fields = append(fields, ifd.Shorts(ifd.TagSamplesPerPixel, uint16(x.StepBands())))
+	fields = append(fields, ifdwrite.Shorts(ifd.TagSamplesPerPixel, uint16(x.StepBands())))
 	if first {
-		fields = append(fields, ifd.Shorts(ifd.TagPlanarConfig, 2), ifd.Shorts(ifd.TagPredictor, 1))
+		fields = append(fields, ifdwrite.Shorts(ifd.TagPlanarConfig, 2), ifdwrite.Shorts(ifd.TagPredictor, 1))
 	}
 	fields = append(fields,
-		ifd.Shorts(ifd.TagTileWidth, uint16(x.ChunkW)),
-		ifd.Shorts(ifd.TagTileLength, uint16(x.ChunkH)),
-		ifd.Long8s(ifd.TagTileOffsets, make([]uint64, n)...),
-		ifd.Longs(ifd.TagTileByteCounts, make([]uint32, n)...),
+		ifdwrite.Shorts(ifd.TagTileWidth, uint16(x.ChunkW)),
+		ifdwrite.Shorts(ifd.TagTileLength, uint16(x.ChunkH)),
+		ifdwrite.Long8s(ifd.TagTileOffsets, make([]uint64, n)...),
+		ifdwrite.Longs(ifd.TagTileByteCounts, make([]uint32, n)...),
 		every(ifd.TagSampleFormat, format))
 	switch {
 	case !first:
-		var matrix, keys ifd.Field
+		var matrix, keys ifdwrite.Field
 		matrix, keys, err = geoFields(l.Geo)
 		fields = append(fields, matrix, keys)
 	case l.Geo != nil:
-		fields = append(fields, l.Geo.Fields()...)
+		fields = append(fields, geotags.Fields(l.Geo)...)
 	}
 	fields = append(fields, l.Tags...) // none but in generation 1
 	if l.Generation == 3 {
-		fields = append(fields, ifd.Shorts(tagUnit, uint16(l.unit())), ifd.Longs(tagTimes, uint32(x.Steps())))
+		fields = append(fields, ifdwrite.Shorts(tagUnit, uint16(l.unit())), ifdwrite.Longs(tagTimes, uint32(x.Steps())))
 	}
 	for _, field := range fields {
 		if l.PixelIsPoint && field.Tag == ifd.TagGeoKeys {
@@ -353,7 +358,7 @@ const (
 
 // geoFields returns the matrix and the three keys of a file of generation 2 or 3: the unit matrix and model type
 // 0 without georeferencing.
-func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
+func geoFields(geo *tiff.Geo) (matrix, keys ifdwrite.Field, err error) {
 	const pixelIsArea = 1
 	t := [6]float64{0, 1, 0, 0, 0, 1}
 	model, raster, key, code := uint16(0), uint16(pixelIsArea), uint16(2048), uint16(0)
@@ -372,14 +377,14 @@ func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 			model, key = 2, 2048
 		}
 	}
-	matrix = ifd.Doubles(ifd.TagTransformation, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1)
-	keys = ifd.Shorts(ifd.TagGeoKeys, 1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, raster, key, 0, 1, code)
+	matrix = ifdwrite.Doubles(ifd.TagTransformation, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1)
+	keys = ifdwrite.Shorts(ifd.TagGeoKeys, 1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, raster, key, 0, 1, code)
 	return matrix, keys, nil
 }
 
 // setArrays fills the tile arrays: in generation 1 all of band 0, then all of band 1, …; in
 // generation 2 in the order of the frames.
-func setArrays(fields []ifd.Field, x *chunk.Index, generation int) {
+func setArrays(fields []ifdwrite.Field, x *chunk.Index, generation int) {
 	n := len(x.Ranges)
 	positions := n / x.Groups()
 	offs, counts := make([]uint64, n), make([]uint32, n)
@@ -393,9 +398,9 @@ func setArrays(fields []ifd.Field, x *chunk.Index, generation int) {
 	for i := range fields {
 		switch fields[i].Tag {
 		case ifd.TagTileOffsets:
-			fields[i] = ifd.Long8s(ifd.TagTileOffsets, offs...)
+			fields[i] = ifdwrite.Long8s(ifd.TagTileOffsets, offs...)
 		case ifd.TagTileByteCounts:
-			fields[i] = ifd.Longs(ifd.TagTileByteCounts, counts...)
+			fields[i] = ifdwrite.Longs(ifd.TagTileByteCounts, counts...)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 	if yCbCr {
 		x.Params[0] = chunk.JPEGYCbCr
 	}
-	x.Params = append(x.Params, tables.Field(ifd.TagJPEGTables).Data...)
+	x.Params = append(x.Params, tables.Bytes()...)
 }
 
 // lerc reads the parameters of LERC. libtiff leaves an alpha band of bytes out of a blob, and makes it from

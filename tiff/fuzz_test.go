@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -77,7 +78,7 @@ func TestTaken(t *testing.T) {
 	item := "<GDALMetadata><Item name='a' sample='0' role='scale'>"
 	for _, element := range []string{"<GDALMetadata>", "<GDALMetadata><Item name='a'>", item} {
 		for _, text := range taken.XML(element) {
-			b := oneTile(ifd.Text(ifd.TagGDALMetadata, text), ifd.Shorts(ifd.TagCompression, compNone))
+			b := oneTile(ifdwrite.Text(ifd.TagGDALMetadata, text), ifdwrite.Shorts(ifd.TagCompression, compNone))
 			taken.Check(t, 3*len(b), taken.FactorXML, func() {
 				file, err := ifd.Open(t.Context(), &corpus.Mem{B: b}, Limits{}.IFD())
 				if err != nil {

@@ -10,36 +10,40 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // oneTile returns a file with one tile of 16 by 16 bytes. Fields of replace stand in for those with
 // the same tag.
-func oneTile(replace ...ifd.Field) []byte {
-	fields := []ifd.Field{
-		ifd.Shorts(ifd.TagImageWidth, 16), ifd.Shorts(ifd.TagImageLength, 16), ifd.Shorts(ifd.TagBitsPerSample, 8),
-		ifd.Shorts(ifd.TagCompression, compZstd), ifd.Shorts(ifd.TagPhotometric, PhotometricBlackIsZero),
-		ifd.Shorts(ifd.TagSamplesPerPixel, 1), ifd.Shorts(ifd.TagPlanarConfig, 2), ifd.Shorts(ifd.TagPredictor, 1),
-		ifd.Shorts(ifd.TagTileWidth, 16), ifd.Shorts(ifd.TagTileLength, 16), ifd.Shorts(ifd.TagSampleFormat, 1),
-		ifd.Long8s(ifd.TagTileOffsets, 0), ifd.Long8s(ifd.TagTileByteCounts, 256),
+func oneTile(replace ...ifdwrite.Field) []byte {
+	fields := []ifdwrite.Field{
+		ifdwrite.Shorts(ifd.TagImageWidth, 16), ifdwrite.Shorts(ifd.TagImageLength, 16),
+		ifdwrite.Shorts(ifd.TagBitsPerSample, 8),
+		ifdwrite.Shorts(ifd.TagCompression, compZstd), ifdwrite.Shorts(ifd.TagPhotometric, PhotometricBlackIsZero),
+		ifdwrite.Shorts(ifd.TagSamplesPerPixel, 1), ifdwrite.Shorts(ifd.TagPlanarConfig, 2),
+		ifdwrite.Shorts(ifd.TagPredictor, 1),
+		ifdwrite.Shorts(ifd.TagTileWidth, 16), ifdwrite.Shorts(ifd.TagTileLength, 16),
+		ifdwrite.Shorts(ifd.TagSampleFormat, 1),
+		ifdwrite.Long8s(ifd.TagTileOffsets, 0), ifdwrite.Long8s(ifd.TagTileByteCounts, 256),
 	}
 	offsets := len(fields) - 2
-	all := func() []ifd.Field {
-		list := slices.DeleteFunc(slices.Clone(fields), func(f ifd.Field) bool {
-			return slices.ContainsFunc(replace, func(g ifd.Field) bool { return f.Tag == g.Tag })
+	all := func() []ifdwrite.Field {
+		list := slices.DeleteFunc(slices.Clone(fields), func(f ifdwrite.Field) bool {
+			return slices.ContainsFunc(replace, func(g ifdwrite.Field) bool { return f.Tag == g.Tag })
 		})
 		return append(list, replace...)
 	}
-	fields[offsets] = ifd.Long8s(ifd.TagTileOffsets, uint64(16+ifd.End(16, all())))
-	return append(ifd.AppendDirectory(ifd.AppendHeader(nil, 16), 16, all()), make([]byte, 400)...)
+	fields[offsets] = ifdwrite.Long8s(ifd.TagTileOffsets, uint64(16+ifdwrite.End(16, all())))
+	return append(ifdwrite.AppendDirectory(ifdwrite.AppendHeader(nil, 16), 16, all()), make([]byte, 400)...)
 }
 
 // openWith makes a small file with these fields in its directory, and opens it.
-func openWith(t *testing.T, fields ...ifd.Field) *Image {
+func openWith(t *testing.T, fields ...ifdwrite.Field) *Image {
 	t.Helper()
 	img, err := Open(context.Background(), &corpus.Mem{
-		B: oneTile(append(fields, ifd.Shorts(ifd.TagCompression, compNone))...),
+		B: oneTile(append(fields, ifdwrite.Shorts(ifd.TagCompression, compNone))...),
 	}, Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -55,72 +59,77 @@ const mercatorText = `ESRI PE String = PROJCS["WGS_1984_Web_Mercator_Auxiliary_S
 	`PARAMETER["Standard_Parallel_1",0.0],PARAMETER["Auxiliary_Sphere_Type",0.0],UNIT["Meter",1.0]]|`
 
 func TestGeoreferencing(t *testing.T) {
-	scale, tie := ifd.Doubles(ifd.TagPixelScale, 10, 20, 0), ifd.Doubles(ifd.TagTiepoint, 2, 3, 0, 1000, 5000, 0)
-	keys := func(k ...uint16) ifd.Field {
-		return ifd.Shorts(ifd.TagGeoKeys, append([]uint16{1, 1, 0, uint16(len(k) / 4)}, k...)...)
+	scale, tie := ifdwrite.Doubles(ifd.TagPixelScale, 10, 20, 0), ifdwrite.Doubles(ifd.TagTiepoint, 2, 3, 0, 1000,
+		5000, 0)
+	keys := func(k ...uint16) ifdwrite.Field {
+		return ifdwrite.Shorts(ifd.TagGeoKeys, append([]uint16{1, 1, 0, uint16(len(k) / 4)}, k...)...)
 	}
-	header := func(version, count uint16) ifd.Field {
-		return ifd.Shorts(ifd.TagGeoKeys, version, 1, 0, count, 1025, 0, 1, 2, 3072, 0, 1, 32633)
+	header := func(version, count uint16) ifdwrite.Field {
+		return ifdwrite.Shorts(ifd.TagGeoKeys, version, 1, 0, count, 1025, 0, 1, 2, 3072, 0, 1, 32633)
 	}
-	matrix := ifd.Doubles(ifd.TagTransformation, 1, 2, 0, 30, 4, 5, 0, 60, 0, 0, 0, 0, 0, 0, 0, 1)
+	matrix := ifdwrite.Doubles(ifd.TagTransformation, 1, 2, 0, 30, 4, 5, 0, 60, 0, 0, 0, 0, 0, 0, 0, 1)
 	for name, c := range map[string]struct {
-		fields    []ifd.Field
+		fields    []ifdwrite.Field
 		epsg      int
 		transform [6]float64
 		has       bool
 	}{
 		"nothing":             {},
-		"scale and tie point": {[]ifd.Field{scale, tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
-		"scale alone":         {[]ifd.Field{scale}, 0, [6]float64{}, false},
+		"scale and tie point": {[]ifdwrite.Field{scale, tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"scale alone":         {[]ifdwrite.Field{scale}, 0, [6]float64{}, false},
 		"pixel is point": {
-			[]ifd.Field{scale, tie, keys(1025, 0, 1, 2, 3072, 0, 1, 32633)},
+			[]ifdwrite.Field{scale, tie, keys(1025, 0, 1, 2, 3072, 0, 1, 32633)},
 			32633, [6]float64{975, 10, 0, 5070, 0, -20}, true,
 		},
 		// As GDAL 3.10 reads numbers of keys that the directory does not have.
-		"no keys":       {[]ifd.Field{scale, tie, header(1, 0)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
-		"one key":       {[]ifd.Field{scale, tie, header(1, 1)}, 0, [6]float64{975, 10, 0, 5070, 0, -20}, true},
-		"all keys":      {[]ifd.Field{scale, tie, header(1, 2)}, 32633, [6]float64{975, 10, 0, 5070, 0, -20}, true},
-		"too many keys": {[]ifd.Field{scale, tie, header(1, 3)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
-		"another form":  {[]ifd.Field{scale, tie, header(2, 2)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
-		"matrix":        {[]ifd.Field{matrix}, 0, [6]float64{30, 1, 2, 60, 4, 5}, true},
-		"geographic":    {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 4326)}, 4326, [6]float64{}, false},
-		"both":          {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
-		"user-defined":  {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
+		"no keys": {[]ifdwrite.Field{scale, tie, header(1, 0)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"one key": {[]ifdwrite.Field{scale, tie, header(1, 1)}, 0, [6]float64{975, 10, 0, 5070, 0, -20}, true},
+		"all keys": {[]ifdwrite.Field{scale, tie, header(1, 2)}, 32633, [6]float64{975, 10, 0, 5070, 0, -20},
+			true},
+		"too many keys": {[]ifdwrite.Field{scale, tie, header(1, 3)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"another form":  {[]ifdwrite.Field{scale, tie, header(2, 2)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"matrix":        {[]ifdwrite.Field{matrix}, 0, [6]float64{30, 1, 2, 60, 4, 5}, true},
+		"geographic":    {[]ifdwrite.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 4326)}, 4326, [6]float64{}, false},
+		"both":          {[]ifdwrite.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
+		"user-defined":  {[]ifdwrite.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
 		// As in GDAL, the base of a projection is not the CRS of the raster.
-		"projected, base alone": {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
-		"no model, base alone":  {[]ifd.Field{keys(1025, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
+		"projected, base alone": {[]ifdwrite.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
+		"no model, base alone":  {[]ifdwrite.Field{keys(1025, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
 		"geographic by its datum": {
-			[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 32767, 2050, 0, 1, 6326)}, 4326, [6]float64{}, false,
+			[]ifdwrite.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 32767, 2050, 0, 1, 6326)}, 4326, [6]float64{}, false,
 		},
 		"UTM by its zone": {
-			[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4269, 3074, 0, 1, 16017)},
+			[]ifdwrite.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4269, 3074, 0, 1, 16017)},
 			26917, [6]float64{}, false,
 		},
 		"another unit": {
-			[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 2263, 3076, 0, 1, 9002)}, 0, [6]float64{}, false,
+			[]ifdwrite.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 2263, 3076, 0, 1, 9002)}, 0, [6]float64{}, false,
 		},
-		"private": {[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 40000)}, 0, [6]float64{}, false},
+		"private": {[]ifdwrite.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 40000)}, 0, [6]float64{}, false},
 		"ESRI's text": {
-			[]ifd.Field{
+			[]ifdwrite.Field{
 				keys(1024, 0, 1, 32767, 2048, 0, 1, 4326, 3073, ifd.TagGeoASCII, uint16(len(mercatorText)), 0),
-				ifd.Text(ifd.TagGeoASCII, mercatorText),
+				ifdwrite.Text(ifd.TagGeoASCII, mercatorText),
 			},
 			3857, [6]float64{}, false,
 		},
 		"a scale of y below 0": {
-			[]ifd.Field{ifd.Doubles(ifd.TagPixelScale, 10, -20, 0), tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true,
+			[]ifdwrite.Field{ifdwrite.Doubles(ifd.TagPixelScale, 10, -20, 0), tie}, 0, [6]float64{980, 10, 0, 5060,
+				0, -20}, true,
 		},
 		"several tie points": {
-			[]ifd.Field{scale, ifd.Doubles(ifd.TagTiepoint, 2, 3, 0, 1000, 5000, 0, 4, 4, 0, 1, 1, 0)}, 0,
+			[]ifdwrite.Field{scale, ifdwrite.Doubles(ifd.TagTiepoint, 2, 3, 0, 1000, 5000, 0, 4, 4, 0, 1, 1, 0)}, 0,
 			[6]float64{980, 10, 0, 5060, 0, -20},
 			true,
 		},
-		"cut keys":            {[]ifd.Field{ifd.Shorts(ifd.TagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
-		"an infinite scale":   {fields: []ifd.Field{ifd.Doubles(ifd.TagPixelScale, math.Inf(-1), 1, 0), tie}},
-		"a tie point of NaN":  {fields: []ifd.Field{scale, ifd.Doubles(ifd.TagTiepoint, 0, 0, 0, 1, math.NaN(), 0)}},
-		"the shift overflows": {fields: []ifd.Field{ifd.Doubles(ifd.TagPixelScale, 1e308, 1, 0), tie}},
+		"cut keys": {[]ifdwrite.Field{ifdwrite.Shorts(ifd.TagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0,
+			[6]float64{}, false},
+		"an infinite scale": {fields: []ifdwrite.Field{ifdwrite.Doubles(ifd.TagPixelScale, math.Inf(-1), 1, 0), tie}},
+		"a tie point of NaN": {fields: []ifdwrite.Field{scale, ifdwrite.Doubles(ifd.TagTiepoint, 0, 0, 0, 1,
+			math.NaN(), 0)}},
+		"the shift overflows": {fields: []ifdwrite.Field{ifdwrite.Doubles(ifd.TagPixelScale, 1e308, 1, 0), tie}},
 		"no numbers": {
-			[]ifd.Field{ifd.Text(ifd.TagPixelScale, "10 10"), ifd.Text(ifd.TagGeoKeys, "EPSG:4326")},
+			[]ifdwrite.Field{ifdwrite.Text(ifd.TagPixelScale, "10 10"), ifdwrite.Text(ifd.TagGeoKeys, "EPSG:4326")},
 			0, [6]float64{}, false,
 		},
 	} {
@@ -149,7 +158,7 @@ func TestGDALMetadata(t *testing.T) {
 		},
 		"another INTERLEAVE": {`<GDALMetadata><Item name="INTERLEAVE">TILE</Item></GDALMetadata>`, "BAND", nil},
 	} {
-		m := openWith(t, ifd.Text(ifd.TagGDALMetadata, c.xml)).Meta
+		m := openWith(t, ifdwrite.Text(ifd.TagGDALMetadata, c.xml)).Meta
 		if m.Interleave != c.interleave || !slices.Equal(m.BandNames, c.names) {
 			t.Errorf("%s: %s %q", name, m.Interleave, m.BandNames)
 		}

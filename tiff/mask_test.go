@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -126,26 +127,27 @@ func TestMasksOfGDAL(t *testing.T) {
 
 // maskFile returns a BigTIFF made by hand: an image whose chunks are never read, and a mask of one
 // uncompressed chunk, given by its fields.
-func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
-	b := ifd.AppendHeader(nil, 16)
-	b = ifd.AppendDirectory(b, 16, []ifd.Field{
-		ifd.Longs(ifd.TagImageWidth, uint32(width)), ifd.Longs(ifd.TagImageLength, uint32(height)),
+func maskFile(width, height int, stored []byte, fields ...ifdwrite.Field) []byte {
+	b := ifdwrite.AppendHeader(nil, 16)
+	b = ifdwrite.AppendDirectory(b, 16, []ifdwrite.Field{
+		ifdwrite.Longs(ifd.TagImageWidth, uint32(width)), ifdwrite.Longs(ifd.TagImageLength, uint32(height)),
 	})
 	next := len(b) - 8
-	off := ifd.End(int64(len(b)), append(fields, ifd.Shorts(ifd.TagStripOffsets, 0), ifd.Shorts(ifd.TagStripByteCounts,
-		0)))
-	fields = append(fields, ifd.Long8s(ifd.TagStripOffsets, uint64(off)),
-		ifd.Long8s(ifd.TagStripByteCounts, uint64(len(stored))))
+	off := ifdwrite.End(int64(len(b)), append(fields, ifdwrite.Shorts(ifd.TagStripOffsets, 0),
+		ifdwrite.Shorts(ifd.TagStripByteCounts,
+			0)))
+	fields = append(fields, ifdwrite.Long8s(ifd.TagStripOffsets, uint64(off)),
+		ifdwrite.Long8s(ifd.TagStripByteCounts, uint64(len(stored))))
 	binary.LittleEndian.PutUint64(b[next:], uint64(len(b)))
-	b = ifd.AppendDirectory(b, int64(len(b)), fields)
+	b = ifdwrite.AppendDirectory(b, int64(len(b)), fields)
 	return append(b, stored...)
 }
 
-func maskFields(width, height, bits int) []ifd.Field {
-	return []ifd.Field{
-		ifd.Longs(ifd.TagNewSubfileType, SubfileMask), ifd.Longs(ifd.TagImageWidth, uint32(width)),
-		ifd.Longs(ifd.TagImageLength, uint32(height)), ifd.Shorts(ifd.TagBitsPerSample, uint16(bits)),
-		ifd.Shorts(ifd.TagCompression, compNone), ifd.Shorts(ifd.TagPhotometric, 4),
+func maskFields(width, height, bits int) []ifdwrite.Field {
+	return []ifdwrite.Field{
+		ifdwrite.Longs(ifd.TagNewSubfileType, SubfileMask), ifdwrite.Longs(ifd.TagImageWidth, uint32(width)),
+		ifdwrite.Longs(ifd.TagImageLength, uint32(height)), ifdwrite.Shorts(ifd.TagBitsPerSample, uint16(bits)),
+		ifdwrite.Shorts(ifd.TagCompression, compNone), ifdwrite.Shorts(ifd.TagPhotometric, 4),
 	}
 }
 
@@ -179,7 +181,7 @@ func TestMaskOfEveryWidth(t *testing.T) {
 }
 
 func TestMaskRefuses(t *testing.T) {
-	with := func(bits int, edit func(f []ifd.Field) []ifd.Field) []byte {
+	with := func(bits int, edit func(f []ifdwrite.Field) []ifdwrite.Field) []byte {
 		return maskFile(9, 2, make([]byte, 32), edit(maskFields(9, 2, bits))...)
 	}
 	for name, c := range map[string]struct {
@@ -187,23 +189,23 @@ func TestMaskRefuses(t *testing.T) {
 		file []byte
 	}{
 		"another size": {fault.Corrupt, maskFile(9, 3, make([]byte, 32), maskFields(9, 2, 1)...)},
-		"16 bits":      {fault.Unsupported, with(16, func(f []ifd.Field) []ifd.Field { return f })},
-		"three samples": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
-			return append(f, ifd.Shorts(ifd.TagSamplesPerPixel, 3))
+		"16 bits":      {fault.Unsupported, with(16, func(f []ifdwrite.Field) []ifdwrite.Field { return f })},
+		"three samples": {fault.Unsupported, with(8, func(f []ifdwrite.Field) []ifdwrite.Field {
+			return append(f, ifdwrite.Shorts(ifd.TagSamplesPerPixel, 3))
 		})},
-		"floats": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
-			return append(f, ifd.Shorts(ifd.TagSampleFormat, formatFloat))
+		"floats": {fault.Unsupported, with(8, func(f []ifdwrite.Field) []ifdwrite.Field {
+			return append(f, ifdwrite.Shorts(ifd.TagSampleFormat, formatFloat))
 		})},
-		"bits of a third order": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
-			return append(f, ifd.Shorts(ifd.TagFillOrder, 3))
+		"bits of a third order": {fault.Unsupported, with(1, func(f []ifdwrite.Field) []ifdwrite.Field {
+			return append(f, ifdwrite.Shorts(ifd.TagFillOrder, 3))
 		})},
-		"a predictor on bits": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
-			f[4] = ifd.Shorts(ifd.TagCompression, 5)
-			return append(f, ifd.Shorts(ifd.TagPredictor, 2))
+		"a predictor on bits": {fault.Unsupported, with(1, func(f []ifdwrite.Field) []ifdwrite.Field {
+			f[4] = ifdwrite.Shorts(ifd.TagCompression, 5)
+			return append(f, ifdwrite.Shorts(ifd.TagPredictor, 2))
 		})},
 		"too few bytes": {fault.Corrupt, maskFile(9, 2, make([]byte, 3), maskFields(9, 2, 1)...)},
-		"JPEG": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
-			f[4] = ifd.Shorts(ifd.TagCompression, 7)
+		"JPEG": {fault.Unsupported, with(8, func(f []ifdwrite.Field) []ifdwrite.Field {
+			f[4] = ifdwrite.Shorts(ifd.TagCompression, 7)
 			return f
 		})},
 		"a huge chunk": {fault.Limit, maskFile(1<<20, 1<<20, nil, maskFields(1<<20, 1<<20, 8)...)},
@@ -212,8 +214,8 @@ func TestMaskRefuses(t *testing.T) {
 			t.Errorf("%s: mask %v, %v, want %v", name, m, err, c.kind)
 		}
 	}
-	overview := with(1, func(f []ifd.Field) []ifd.Field {
-		f[0] = ifd.Longs(ifd.TagNewSubfileType, SubfileMask|SubfileReduced)
+	overview := with(1, func(f []ifdwrite.Field) []ifdwrite.Field {
+		f[0] = ifdwrite.Longs(ifd.TagNewSubfileType, SubfileMask|SubfileReduced)
 		return f
 	})
 	if m, _, err := readMask(overview); m != nil || err != nil {
@@ -247,7 +249,8 @@ func FuzzMask(f *testing.F) {
 	for _, bits := range []int{1, 8} {
 		f.Add(maskFile(9, 2, make([]byte, 32), maskFields(9, 2, bits)...))
 		f.Add(maskFile(16, 2, []byte{8, 0, 0x80, 0x40, 1, 1},
-			append(maskFields(16, 2, bits), ifd.Shorts(ifd.TagTileWidth, 16), ifd.Shorts(ifd.TagTileLength, 16))...))
+			append(maskFields(16, 2, bits), ifdwrite.Shorts(ifd.TagTileWidth, 16),
+				ifdwrite.Shorts(ifd.TagTileLength, 16))...))
 	}
 	for _, e := range append(corpus.Files(f), corpus.Manifest(f, filepath.Join(corpus.Testdata(f), "masks"))...) {
 		if e.MaskSHA256 != nil {

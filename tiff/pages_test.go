@@ -8,34 +8,35 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // chain returns a file whose pages have a tile of 16 by 16 bytes each, and these fields.
-func chain(pages ...[]ifd.Field) []byte {
+func chain(pages ...[]ifdwrite.Field) []byte {
 	var file []byte
 	for last := range 2 { // the second time with the offsets of the tiles, which follow the directories
 		tiles := len(file)
-		file = ifd.AppendHeader(nil, 16)
+		file = ifdwrite.AppendHeader(nil, 16)
 		for k, more := range pages {
-			fields := []ifd.Field{
-				ifd.Longs(ifd.TagImageWidth, 16), ifd.Longs(ifd.TagImageLength, 16),
-				ifd.Shorts(ifd.TagBitsPerSample, 8), ifd.Shorts(ifd.TagCompression, compNone),
-				ifd.Shorts(ifd.TagPhotometric, PhotometricBlackIsZero), ifd.Shorts(ifd.TagSamplesPerPixel, 1),
-				ifd.Longs(ifd.TagTileWidth, 16), ifd.Longs(ifd.TagTileLength, 16),
-				ifd.Long8s(ifd.TagTileOffsets, uint64(tiles+256*k)), ifd.Long8s(ifd.TagTileByteCounts, 256),
+			fields := []ifdwrite.Field{
+				ifdwrite.Longs(ifd.TagImageWidth, 16), ifdwrite.Longs(ifd.TagImageLength, 16),
+				ifdwrite.Shorts(ifd.TagBitsPerSample, 8), ifdwrite.Shorts(ifd.TagCompression, compNone),
+				ifdwrite.Shorts(ifd.TagPhotometric, PhotometricBlackIsZero), ifdwrite.Shorts(ifd.TagSamplesPerPixel, 1),
+				ifdwrite.Longs(ifd.TagTileWidth, 16), ifdwrite.Longs(ifd.TagTileLength, 16),
+				ifdwrite.Long8s(ifd.TagTileOffsets, uint64(tiles+256*k)), ifdwrite.Long8s(ifd.TagTileByteCounts, 256),
 			}
-			fields = append(slices.DeleteFunc(fields, func(f ifd.Field) bool {
-				return slices.ContainsFunc(more, func(g ifd.Field) bool { return f.Tag == g.Tag })
+			fields = append(slices.DeleteFunc(fields, func(f ifdwrite.Field) bool {
+				return slices.ContainsFunc(more, func(g ifdwrite.Field) bool { return f.Tag == g.Tag })
 			}), more...)
-			slices.SortFunc(fields, func(f, g ifd.Field) int { return int(f.Tag) - int(g.Tag) })
+			slices.SortFunc(fields, func(f, g ifdwrite.Field) int { return int(f.Tag) - int(g.Tag) })
 			off, next := int64(len(file)), int64(0)
 			if k+1 < len(pages) {
-				next = ifd.End(off, fields)
+				next = ifdwrite.End(off, fields)
 			}
-			file = ifd.AppendDirectoryBefore(file, off, next, fields)
+			file = ifdwrite.AppendDirectoryBefore(file, off, next, fields)
 		}
 		for k := range last * len(pages) {
 			file = append(file, slices.Repeat([]byte{byte(k + 1)}, 256)...)
@@ -87,9 +88,9 @@ func TestPagesThatShare(t *testing.T) {
 	for i := range tiles {
 		tiles[i] = 16
 	}
-	first := []ifd.Field{ifd.Longs(ifd.TagImageWidth, side), ifd.Longs(ifd.TagImageLength, side),
-		ifd.Long8s(ifd.TagTileOffsets, tiles...),
-		ifd.Long8s(ifd.TagTileByteCounts, slices.Repeat([]uint64{256}, len(tiles))...)}
+	first := []ifdwrite.Field{ifdwrite.Longs(ifd.TagImageWidth, side), ifdwrite.Longs(ifd.TagImageLength, side),
+		ifdwrite.Long8s(ifd.TagTileOffsets, tiles...),
+		ifdwrite.Long8s(ifd.TagTileByteCounts, slices.Repeat([]uint64{256}, len(tiles))...)}
 	b := chain(first, nil)
 	file, err := ifd.Open(context.Background(), &corpus.Mem{B: b}, ifd.Limits{})
 	if err != nil {
@@ -113,11 +114,12 @@ func TestPagesThatShare(t *testing.T) {
 // FuzzPages: any bytes yield an error with a kind, or an image whose planes are the pages.
 func FuzzPages(f *testing.F) {
 	f.Add(chain(nil, nil, nil))
-	f.Add(chain(nil, []ifd.Field{ifd.Shorts(ifd.TagBitsPerSample, 16)}))
-	f.Add(chain(nil, []ifd.Field{ifd.Longs(ifd.TagNewSubfileType, SubfileMask)}, nil))
-	f.Add(chain([]ifd.Field{ifd.Text(ifd.TagImageDescription, "ImageJ=1\nimages=4\n")}))
-	f.Add(chain([]ifd.Field{ifd.Text(ifd.TagGDALNoData, "3")}, nil, []ifd.Field{ifd.Text(ifd.TagGDALNoData, "4")}))
-	rgb := []ifd.Field{ifd.Shorts(ifd.TagSamplesPerPixel, 4), ifd.Shorts(ifd.TagBitsPerSample, 2)}
+	f.Add(chain(nil, []ifdwrite.Field{ifdwrite.Shorts(ifd.TagBitsPerSample, 16)}))
+	f.Add(chain(nil, []ifdwrite.Field{ifdwrite.Longs(ifd.TagNewSubfileType, SubfileMask)}, nil))
+	f.Add(chain([]ifdwrite.Field{ifdwrite.Text(ifd.TagImageDescription, "ImageJ=1\nimages=4\n")}))
+	f.Add(chain([]ifdwrite.Field{ifdwrite.Text(ifd.TagGDALNoData, "3")}, nil,
+		[]ifdwrite.Field{ifdwrite.Text(ifd.TagGDALNoData, "4")}))
+	rgb := []ifdwrite.Field{ifdwrite.Shorts(ifd.TagSamplesPerPixel, 4), ifdwrite.Shorts(ifd.TagBitsPerSample, 2)}
 	f.Add(chain(rgb, rgb))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, pages := range []string{chunk.BandsPages, chunk.StepsPages} {

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -214,7 +215,7 @@ func TestUnsupportedCompressions(t *testing.T) {
 	}
 	read := 0
 	for c, name := range names {
-		file := oneTile(ifd.Shorts(ifd.TagCompression, c))
+		file := oneTile(ifdwrite.Shorts(ifd.TagCompression, c))
 		switch _, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{}); {
 		case err == nil:
 			read++
@@ -235,9 +236,9 @@ func TestWhatGDALConverts(t *testing.T) {
 		2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", 6: "old JPEG", 34661: "JBIG", 50002: "JPEG XL",
 		52546: "JPEG XL",
 	} {
-		_, err := Open(t.Context(), &corpus.Mem{B: oneTile(ifd.Shorts(ifd.TagCompression, c))}, Limits{})
+		_, err := Open(t.Context(), &corpus.Mem{B: oneTile(ifdwrite.Shorts(ifd.TagCompression, c))}, Limits{})
 		fields := maskFields(9, 2, 1)
-		fields[4] = ifd.Shorts(ifd.TagCompression, c)
+		fields[4] = ifdwrite.Shorts(ifd.TagCompression, c)
 		_, _, ofMask := readMask(maskFile(9, 2, make([]byte, 32), fields...))
 		for _, err := range []error{err, ofMask} {
 			if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "compression "+name+"; ") ||

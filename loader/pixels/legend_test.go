@@ -22,6 +22,7 @@ import (
 	_ "github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -125,7 +126,7 @@ func TestLegendsOfFiles(t *testing.T) {
 	entries := make([]uint16, 3*256) // all reds, all greens, all blues
 	entries[1], entries[256+2], entries[512+2] = 0xffff, 0x8000, 0x10ff
 	palette := write(tog.Options{Shape: [3]int{1, 1, 1}, DType: chunk.Uint8, Photometric: 3,
-		Tags:         []ifd.Field{ifd.Shorts(ifd.TagColorMap, entries...)},
+		Tags:         []ifdwrite.Field{ifdwrite.Shorts(ifd.TagColorMap, entries...)},
 		GDALMetadata: `<GDALMetadata><Item name="RAT" sample="0" role="rat">` + table + `</Item></GDALMetadata>`})
 	plain := write(tog.Options{Shape: [3]int{1, 1, 1}, DType: chunk.Uint8})
 	dir := folder.Of(t, "palette.tif="+palette, "gone.tif="+palette, "a.png="+string(paletted(t)), "plain.tif="+plain,

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
@@ -156,18 +157,18 @@ func (h *rasterMeta) geo() tiff.Geo {
 }
 
 // tags returns the TIFF tags of a rumi file of generation 1: the tags of a TOG, without the ones about colours.
-func (h *rasterMeta) tags() []ifd.Field {
+func (h *rasterMeta) tags() []ifdwrite.Field {
 	tags := slices.Clone(h.extras.Tags)
 	if len(h.extras.Items) > 0 {
-		tags = append(tags, ifd.Text(ifd.TagGDALMetadata, extras.GDALMetadata(h.extras.Items)))
+		tags = append(tags, ifdwrite.Text(ifd.TagGDALMetadata, extras.GDALMetadata(h.extras.Items)))
 	}
 	if h.meta.NoData != "" {
-		tags = append(tags, ifd.Text(ifd.TagGDALNoData, h.meta.NoData))
+		tags = append(tags, ifdwrite.Text(ifd.TagGDALNoData, h.meta.NoData))
 	}
 	return tags
 }
 
-func isPlace(f ifd.Field) bool {
+func isPlace(f ifdwrite.Field) bool {
 	return slices.Contains([]uint16{ifd.TagPixelScale, ifd.TagTiepoint, ifd.TagTransformation, ifd.TagGeoKeys,
 		ifd.TagGeoDoubles, ifd.TagGeoASCII}, f.Tag)
 }
@@ -314,9 +315,9 @@ func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta
 
 // ReadPlace reads where the raster file at path lies, for a TOG of the same pixels: Geo and Tags of tog.Options.
 // The tags are the rational polynomial coefficients and, of a raster without a transform, its ground control points.
-func ReadPlace(ctx context.Context, path string, opener source.Opener) (tiff.Geo, []ifd.Field, error) {
+func ReadPlace(ctx context.Context, path string, opener source.Opener) (tiff.Geo, []ifdwrite.Field, error) {
 	h, err := describe(ctx, path, opener)
-	tags := slices.DeleteFunc(h.extras.Tags, func(t ifd.Field) bool { return !isPlace(t) && t.Tag != ifd.TagRPC })
+	tags := slices.DeleteFunc(h.extras.Tags, func(t ifdwrite.Field) bool { return !isPlace(t) && t.Tag != ifd.TagRPC })
 	if !h.meta.HasTransform && slices.ContainsFunc(tags, isPlace) {
 		return tiff.Geo{}, tags, err // the tags have its CRS, too
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tiff/tog"
 )
 
@@ -26,7 +27,8 @@ func (o *Options) legend(t *tog.Options) {
 			}
 		}
 		t.Photometric = 3
-		t.Tags = append(t.Tags, ifd.Shorts(ifd.TagColorMap, slices.Concat(table[0][:], table[1][:], table[2][:])...))
+		t.Tags = append(t.Tags, ifdwrite.Shorts(ifd.TagColorMap, slices.Concat(table[0][:], table[1][:],
+			table[2][:])...))
 	}
 	if len(o.Classes.Names) > 0 {
 		t.GDALMetadata = extras.GDALMetadata([]string{attributeTable(o.Classes)})

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 )
 
 // openChunk returns the header and directory of a TIFF whose only tile or strip is the chunk of an entry, whose bytes
@@ -168,31 +169,32 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	index, box := im.Index, im.Index.Box(i)
 	format, bits := tiff.FormatOf(index.DType)
 	bands := box.B1 - box.B0
-	fields := []ifd.Field{
-		ifd.Longs(ifd.TagImageWidth, uint32(box.X1-box.X0)), ifd.Longs(ifd.TagImageLength, uint32(box.Y1-box.Y0)),
-		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, bands)...),
-		ifd.Shorts(ifd.TagCompression, im.Meta.Compression), ifd.Shorts(ifd.TagPhotometric, 1),
-		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(bands)), ifd.Shorts(ifd.TagPlanarConfig, 1),
-		ifd.Shorts(ifd.TagPredictor, uint16(index.Predictor)),
-		ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, bands)...),
+	fields := []ifdwrite.Field{
+		ifdwrite.Longs(ifd.TagImageWidth, uint32(box.X1-box.X0)), ifdwrite.Longs(ifd.TagImageLength,
+			uint32(box.Y1-box.Y0)),
+		ifdwrite.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, bands)...),
+		ifdwrite.Shorts(ifd.TagCompression, im.Meta.Compression), ifdwrite.Shorts(ifd.TagPhotometric, 1),
+		ifdwrite.Shorts(ifd.TagSamplesPerPixel, uint16(bands)), ifdwrite.Shorts(ifd.TagPlanarConfig, 1),
+		ifdwrite.Shorts(ifd.TagPredictor, uint16(index.Predictor)),
+		ifdwrite.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, bands)...),
 	}
 	if im.Meta.NoData != "" {
-		fields = append(fields, ifd.Text(ifd.TagGDALNoData, im.Meta.NoData))
+		fields = append(fields, ifdwrite.Text(ifd.TagGDALNoData, im.Meta.NoData))
 	}
 	offsets, counts := uint16(ifd.TagTileOffsets), uint16(ifd.TagTileByteCounts)
 	if im.Meta.Tiled {
-		fields = append(fields, ifd.Longs(ifd.TagTileWidth, uint32(index.ChunkW)),
-			ifd.Longs(ifd.TagTileLength, uint32(index.ChunkH)))
+		fields = append(fields, ifdwrite.Longs(ifd.TagTileWidth, uint32(index.ChunkW)),
+			ifdwrite.Longs(ifd.TagTileLength, uint32(index.ChunkH)))
 	} else {
 		offsets, counts = ifd.TagStripOffsets, ifd.TagStripByteCounts
-		fields = append(fields, ifd.Longs(ifd.TagRowsPerStrip, uint32(box.Y1-box.Y0)))
+		fields = append(fields, ifdwrite.Longs(ifd.TagRowsPerStrip, uint32(box.Y1-box.Y0)))
 	}
-	fields = append(fields, ifd.Long8s(offsets, 0), ifd.Long8s(counts, uint64(size)))
+	fields = append(fields, ifdwrite.Long8s(offsets, 0), ifdwrite.Long8s(counts, uint64(size)))
 	const dir = 16
-	start := max(ifd.End(dir, fields), readAhead)
+	start := max(ifdwrite.End(dir, fields), readAhead)
 	// Only now, because the place of the chunk follows from the size of the directory.
-	fields[len(fields)-2] = ifd.Long8s(offsets, uint64(start))
-	return ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
+	fields[len(fields)-2] = ifdwrite.Long8s(offsets, uint64(start))
+	return ifdwrite.AppendDirectory(ifdwrite.AppendHeader(nil, dir), dir, fields)
 }
 
 // readAhead is the number of bytes that readers of TIFF read at the beginning of a file. The chunk

@@ -13,13 +13,14 @@ import (
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 )
 
 // Extras is the metadata of the first image of a file, in a form that package tog takes.
 type Extras struct {
 	// Tags holds the tags that mean the same in any file: strings, resolution, colour table, colour
 	// profile, georeferencing with ground control points, rational polynomial coefficients.
-	Tags []ifd.Field
+	Tags []ifdwrite.Field
 	// Photometric, WhiteIsZero and ExtraSamples mean what they mean in tog.Options.
 	Photometric  uint16
 	WhiteIsZero  bool
@@ -90,7 +91,7 @@ func Read(ctx context.Context, f *ifd.File) (*Extras, error) {
 		case tag == ifd.TagSubIFDs && dir.Entries[i].Count == uint64(f.Children):
 		case slices.Contains(keptTags, tag):
 			if v := t.Value(tag); v.Len() > 0 {
-				extras.Tags = append(extras.Tags, v.Field(tag))
+				extras.Tags = append(extras.Tags, ifdwrite.Field{Tag: tag, Type: v.Type, Data: v.Bytes()})
 			}
 		case !slices.Contains(storageTags, tag):
 			if unknown++; unknown > maxUnknown {
@@ -145,7 +146,7 @@ func (e *Extras) colours(tags *ifd.Tags) {
 		return
 	}
 	hasPalette := false
-	e.Tags = slices.DeleteFunc(e.Tags, func(t ifd.Field) bool {
+	e.Tags = slices.DeleteFunc(e.Tags, func(t ifdwrite.Field) bool {
 		if t.Tag != ifd.TagColorMap {
 			return false
 		}
@@ -177,7 +178,7 @@ func (e *Extras) colours(tags *ifd.Tags) {
 }
 
 // widenPalette gives a colour table for samples of fewer than 8 bits the size that samples of 8 bits need.
-func widenPalette(tags []ifd.Field) {
+func widenPalette(tags []ifdwrite.Field) {
 	const wide = 2 * 1 << 8 // bytes of one of the three colours
 	for i, field := range tags {
 		if n := len(field.Data) / 3; field.Tag == ifd.TagColorMap && n < wide {

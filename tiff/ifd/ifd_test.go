@@ -1,4 +1,4 @@
-package ifd
+package ifd_test
 
 import (
 	"context"
@@ -9,24 +9,27 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 var ctx = context.Background()
 
 // bigTIFF returns a file with one directory at off, zeros before it.
-func bigTIFF(off int64, fields ...Field) []byte {
-	b := append(AppendHeader(nil, off), make([]byte, off-16)...)
-	return AppendDirectory(b, off, fields)
+func bigTIFF(off int64, fields ...ifdwrite.Field) []byte {
+	b := append(ifdwrite.AppendHeader(nil, off), make([]byte, off-16)...)
+	return ifdwrite.AppendDirectory(b, off, fields)
 }
 
 func TestRoundTrip(t *testing.T) {
-	b := bigTIFF(100, Shorts(339, 1, 2, 3, 4, 5), Longs(256, 70000), Long8s(324, 1<<40, 7), Doubles(33550, math.Pi, -1),
-		Text(42113, "nan"), Text(34737, "longer than eight"), Field{
-			Tag: 400, Type: Float, Data: []byte{0, 0, 128, 63}, Align: 16,
+	b := bigTIFF(100, ifdwrite.Shorts(339, 1, 2, 3, 4, 5), ifdwrite.Longs(256, 70000), ifdwrite.Long8s(324, 1<<40,
+		7), ifdwrite.Doubles(33550, math.Pi, -1),
+		ifdwrite.Text(42113, "nan"), ifdwrite.Text(34737, "longer than eight"), ifdwrite.Field{
+			Tag: 400, Type: ifd.Float, Data: []byte{0, 0, 128, 63}, Align: 16,
 		})
 	m := &corpus.Mem{B: b}
-	f, err := Open(ctx, m, Limits{})
+	f, err := ifd.Open(ctx, m, ifd.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +37,10 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	d := &f.Dirs[0]
-	if !slices.IsSortedFunc(d.Entries, func(a, b Entry) int { return int(a.Tag) - int(b.Tag) }) {
+	if !slices.IsSortedFunc(d.Entries, func(a, b ifd.Entry) int { return int(a.Tag) - int(b.Tag) }) {
 		t.Error("entries are not sorted")
 	}
-	value := func(tag uint16) Value {
+	value := func(tag uint16) ifd.Value {
 		t.Helper()
 		v, err := value(f, d, tag)
 		if err != nil {
@@ -78,9 +81,10 @@ func TestRoundTrip(t *testing.T) {
 func TestFarDirectory(t *testing.T) {
 	const n = 5000
 	long := make([]uint64, n)
-	b := bigTIFF(1<<20, Long8s(324, long...), Long8s(325, long...), Text(42112, string(make([]byte, 9000))))
+	b := bigTIFF(1<<20, ifdwrite.Long8s(324, long...), ifdwrite.Long8s(325, long...), ifdwrite.Text(42112,
+		string(make([]byte, 9000))))
 	m := &corpus.Mem{B: b}
-	f, err := Open(ctx, m, Limits{})
+	f, err := ifd.Open(ctx, m, ifd.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,23 +103,23 @@ func TestFarDirectory(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	b := bigTIFF(1<<20, Long8s(324, make([]uint64, 5000)...))
-	f, err := Open(ctx, &corpus.Mem{B: b}, Limits{MaxBytes: 10000})
+	b := bigTIFF(1<<20, ifdwrite.Long8s(324, make([]uint64, 5000)...))
+	f, err := ifd.Open(ctx, &corpus.Mem{B: b}, ifd.Limits{MaxBytes: 10000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := value(f, &f.Dirs[0], 324); !errors.Is(err, fault.Limit) {
 		t.Error(err)
 	}
-	f, err = Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 4})
+	f, err = ifd.Open(ctx, &corpus.Mem{B: chain(5, false)}, ifd.Limits{MaxIFDs: 4})
 	if err != nil || len(f.Dirs) != 4 || !errors.Is(f.ChainErr, fault.Limit) {
 		t.Error(err)
 	}
-	f, err = Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 5})
+	f, err = ifd.Open(ctx, &corpus.Mem{B: chain(5, false)}, ifd.Limits{MaxIFDs: 5})
 	if err != nil || len(f.Dirs) != 5 || f.Dirs[4].Index != 4 || f.ChainErr != nil {
 		t.Error(err)
 	}
-	f, err = Open(ctx, &corpus.Mem{B: chain(5, true)}, Limits{})
+	f, err = ifd.Open(ctx, &corpus.Mem{B: chain(5, true)}, ifd.Limits{})
 	if err != nil || len(f.Dirs) != 5 || !errors.Is(f.ChainErr, fault.Corrupt) {
 		t.Error(err)
 	}
@@ -159,13 +163,15 @@ func TestChildren(t *testing.T) {
 		"more than allowed": {subs: []uint64{500, 700, 800}, dirs: []int64{16, 500, 700}, faulty: fault.Limit},
 		"others, too many":  {subs: slices.Repeat([]uint64{600}, 9), dirs: []int64{16}},
 	} {
-		b := AppendDirectory(AppendHeader(nil, 16), 16, []Field{Longs(TagNewSubfileType, c.kind),
-			Long8s(TagSubIFDs, c.subs...)})
+		b := ifdwrite.AppendDirectory(ifdwrite.AppendHeader(nil, 16), 16,
+			[]ifdwrite.Field{ifdwrite.Longs(ifd.TagNewSubfileType, c.kind),
+				ifdwrite.Long8s(ifd.TagSubIFDs, c.subs...)})
 		for _, off := range []int64{500, 600, 700, 800} {
-			b = AppendDirectory(append(b, make([]byte, off-int64(len(b)))...), off,
-				[]Field{Longs(TagNewSubfileType, uint32(off%200/100)), Longs(TagImageWidth, 9)})
+			b = ifdwrite.AppendDirectory(append(b, make([]byte, off-int64(len(b)))...), off,
+				[]ifdwrite.Field{ifdwrite.Longs(ifd.TagNewSubfileType, uint32(off%200/100)),
+					ifdwrite.Longs(ifd.TagImageWidth, 9)})
 		}
-		f, err := Open(ctx, &corpus.Mem{B: b}, Limits{MaxIFDs: 3})
+		f, err := ifd.Open(ctx, &corpus.Mem{B: b}, ifd.Limits{MaxIFDs: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +186,7 @@ func TestChildren(t *testing.T) {
 }
 
 func TestClassicBigEndian(t *testing.T) {
-	f, err := Open(ctx, &corpus.Mem{B: chain(3, false)}, Limits{})
+	f, err := ifd.Open(ctx, &corpus.Mem{B: chain(3, false)}, ifd.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +195,7 @@ func TestClassicBigEndian(t *testing.T) {
 			t.Errorf("directory %d: width %d, %v", i, v, err)
 		}
 	}
-	if f.Big || !f.BigEndian || f.order != binary.BigEndian {
+	if f.Big || !f.BigEndian {
 		t.Errorf("%+v", f)
 	}
 }
@@ -201,9 +207,9 @@ func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		b       []byte
 		entries int // where those of the first directory end
-	}{{first, 8 + 2 + 12}, {bigTIFF(40, Longs(256, 1), Long8s(324, 1, 2, 3)), -1}} {
+	}{{first, 8 + 2 + 12}, {bigTIFF(40, ifdwrite.Longs(256, 1), ifdwrite.Long8s(324, 1, 2, 3)), -1}} {
 		for n := range c.b {
-			f, err := Open(ctx, &corpus.Mem{B: c.b[:n]}, Limits{})
+			f, err := ifd.Open(ctx, &corpus.Mem{B: c.b[:n]}, ifd.Limits{})
 			if c.entries > 0 && n >= c.entries {
 				pointer := n >= c.entries+4
 				if err != nil || len(f.Dirs) != 1 && n < len(c.b)-4 ||
@@ -226,16 +232,16 @@ func TestCut(t *testing.T) {
 // TestHostileEntries: no type, count or offset of an entry makes Value panic or allocate more than
 // the file holds.
 func TestHostileEntries(t *testing.T) {
-	for typ := range Type(30) {
+	for typ := range ifd.Type(30) {
 		for _, count := range []uint64{0, 1, 9, 1 << 20, 1 << 61, math.MaxUint64} {
 			for _, off := range []uint64{0, 60, 100, 1 << 40, 1 << 63, math.MaxUint64} {
-				b := bigTIFF(40, Long8s(324, 1, 2))
+				b := bigTIFF(40, ifdwrite.Long8s(324, 1, 2))
 				e := b[48:]
 				binary.LittleEndian.PutUint16(e[2:], uint16(typ))
 				binary.LittleEndian.PutUint64(e[4:], count)
 				binary.LittleEndian.PutUint64(e[12:], off)
 				m := &corpus.Mem{B: b}
-				f, err := Open(ctx, m, Limits{})
+				f, err := ifd.Open(ctx, m, ifd.Limits{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -257,13 +263,13 @@ func TestHostileEntries(t *testing.T) {
 	}
 }
 
-func value(f *File, d *Directory, tag uint16) (Value, error) {
+func value(f *ifd.File, d *ifd.Directory, tag uint16) (ifd.Value, error) {
 	t := f.Tags(ctx, d)
 	v := t.Value(tag)
 	return v, t.Err
 }
 
-func number(f *File, d *Directory, tag uint16, absent uint64) (uint64, error) {
+func number(f *ifd.File, d *ifd.Directory, tag uint16, absent uint64) (uint64, error) {
 	t := f.Tags(ctx, d)
 	n := t.Uint(tag, absent)
 	return n, t.Err
@@ -278,7 +284,7 @@ func TestManyTags(t *testing.T) {
 		file = append(file, make([]byte, 12*entries)...)
 		file = binary.LittleEndian.AppendUint32(file, uint32(len(file)+4))
 	}
-	f, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
+	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
 	if err != nil || fault.KindOf(f.ChainErr) != fault.Limit || len(f.Dirs) != 16 {
 		t.Fatalf("%v, %v, %d directories", err, f.ChainErr, len(f.Dirs))
 	}

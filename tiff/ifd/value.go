@@ -115,21 +115,21 @@ func (v Value) Text() string {
 	return text
 }
 
-// Field returns the values as a field to write, little-endian whatever the byte order of the file. It may
-// share memory with the File, so its data must not be changed.
-func (v Value) Field(tag uint16) Field {
-	field := Field{Tag: tag, Type: v.Type, Data: v.b}
+// Bytes returns the bytes of the values, little-endian whatever the byte order of the file. They may share memory with
+// the File, and must not be changed.
+func (v Value) Bytes() []byte {
 	size := v.Type.Size()
 	if v.Type == Rational || v.Type == SRational {
 		size /= 2 // two numbers
 	}
-	if v.order == binary.BigEndian && size > 1 {
-		field.Data = slices.Clone(v.b)
-		for i := 0; i < len(field.Data); i += size {
-			slices.Reverse(field.Data[i : i+size])
-		}
+	if v.order != binary.BigEndian || size < 2 {
+		return v.b
 	}
-	return field
+	data := slices.Clone(v.b)
+	for i := 0; i < len(data); i += size {
+		slices.Reverse(data[i : i+size])
+	}
+	return data
 }
 
 // Part names a tag for an error: "ifd 0 tag 324".

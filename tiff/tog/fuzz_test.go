@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/extras"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
@@ -105,8 +106,8 @@ func FuzzExtras(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(e.Tags, func(a, b ifd.Field) int { return int(a.Tag) - int(b.Tag) })
-		if !slices.EqualFunc(e.Tags, e2.Tags, func(a, b ifd.Field) bool { return reflect.DeepEqual(a, b) }) ||
+		slices.SortFunc(e.Tags, func(a, b ifdwrite.Field) int { return int(a.Tag) - int(b.Tag) })
+		if !slices.EqualFunc(e.Tags, e2.Tags, func(a, b ifdwrite.Field) bool { return reflect.DeepEqual(a, b) }) ||
 			!slices.Equal(e.Items, e2.Items) || e.Photometric != e2.Photometric || e.WhiteIsZero != e2.WhiteIsZero ||
 			len(e2.Unknown) > 0 || len(overviews) != len(o.Overviews) || again.Meta.NoData != img.Meta.NoData {
 			t.Fatalf("%+v became %+v", e, e2)

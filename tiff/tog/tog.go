@@ -20,7 +20,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/extras"
+	"github.com/chaski-eo/chaski/tiff/geotags"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 )
 
 // Options are the options of Write. A zero field means its default, if it has one.
@@ -58,7 +60,7 @@ type Options struct {
 	Overviews []Overview
 	// Tags are further tags of the image, written as they are. They must not be tags that other options
 	// write.
-	Tags []ifd.Field
+	Tags []ifdwrite.Field
 }
 
 // Overview is a reduced version of an image, of the same bands and samples.
@@ -127,7 +129,7 @@ func (o *Options) validate() error {
 	}
 	for i, field := range o.Tags {
 		if slices.Contains(extras.LayoutTags, field.Tag) || slices.ContainsFunc(o.Tags[:i],
-			func(g ifd.Field) bool { return g.Tag == field.Tag }) {
+			func(g ifdwrite.Field) bool { return g.Tag == field.Tag }) {
 			return fmt.Errorf("tog: tag %d is written twice", field.Tag)
 		}
 	}
@@ -233,21 +235,21 @@ func (t *Writer) Write(w io.Writer) error {
 	dirs := make([]int64, len(parts)+1)
 	dirs[0] = int64(16 + len(area))
 	for i, p := range parts {
-		dirs[i+1] = ifd.End(dirs[i], p.fields(&t.o))
+		dirs[i+1] = ifdwrite.End(dirs[i], p.fields(&t.o))
 		if i+1 < len(parts) {
 			// A directory needs to begin at an even offset (TIFF 6.0, section 2).
 			dirs[i+1] += dirs[i+1] % 2
 		}
 	}
 	place(t.layers, dirs[len(parts)])
-	head := append(ifd.AppendHeader(nil, dirs[0]), area...)
+	head := append(ifdwrite.AppendHeader(nil, dirs[0]), area...)
 	for i, part := range parts {
 		next := dirs[i+1]
 		if i+1 == len(parts) {
 			next = 0
 		}
 		head = append(head, make([]byte, dirs[i]-int64(len(head)))...)
-		head = ifd.AppendDirectoryBefore(head, dirs[i], next, part.fields(&t.o))
+		head = ifdwrite.AppendDirectoryBefore(head, dirs[i], next, part.fields(&t.o))
 	}
 	if _, err := w.Write(head); err != nil {
 		return err
@@ -504,7 +506,7 @@ func ghostArea(bands int) []byte {
 }
 
 // fields returns the tags of a part in the order in which GDAL stores their values.
-func (p *imagePart) fields(o *Options) []ifd.Field {
+func (p *imagePart) fields(o *Options) []ifdwrite.Field {
 	index := p.x
 	format, bits := tiff.FormatOf(index.DType)
 	codec, photometric, planar := uint16(compressionZstd), o.Photometric, uint16(2)
@@ -514,22 +516,22 @@ func (p *imagePart) fields(o *Options) []ifd.Field {
 	if index.Bits {
 		bits, codec, photometric, planar = 1, compressionDeflate, photometricMask, 1
 	}
-	var fields []ifd.Field
+	var fields []ifdwrite.Field
 	if p.subfile != 0 {
-		fields = append(fields, ifd.Longs(ifd.TagNewSubfileType, p.subfile))
+		fields = append(fields, ifdwrite.Longs(ifd.TagNewSubfileType, p.subfile))
 	}
 	fields = append(fields, side(ifd.TagImageWidth, index.Width), side(ifd.TagImageLength, index.Height),
-		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, index.Bands)...),
-		ifd.Shorts(ifd.TagCompression, codec),
-		ifd.Shorts(ifd.TagPhotometric, photometric),
-		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(index.Bands)),
-		ifd.Shorts(ifd.TagPlanarConfig, planar),
-		ifd.Shorts(ifd.TagPredictor, uint16(index.Predictor)),
+		ifdwrite.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, index.Bands)...),
+		ifdwrite.Shorts(ifd.TagCompression, codec),
+		ifdwrite.Shorts(ifd.TagPhotometric, photometric),
+		ifdwrite.Shorts(ifd.TagSamplesPerPixel, uint16(index.Bands)),
+		ifdwrite.Shorts(ifd.TagPlanarConfig, planar),
+		ifdwrite.Shorts(ifd.TagPredictor, uint16(index.Predictor)),
 		side(ifd.TagTileWidth, index.ChunkW), side(ifd.TagTileLength, index.ChunkH))
 	if !index.Bits && len(o.ExtraSamples) > 0 {
-		fields = append(fields, ifd.Shorts(ifd.TagExtraSamples, o.ExtraSamples...))
+		fields = append(fields, ifdwrite.Shorts(ifd.TagExtraSamples, o.ExtraSamples...))
 	}
-	fields = append(fields, ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, index.Bands)...))
+	fields = append(fields, ifdwrite.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, index.Bands)...))
 	for _, field := range o.Tags {
 		// A palette belongs to the samples of every image; other tags are written once.
 		if p.subfile == 0 || field.Tag == ifd.TagColorMap && !index.Bits {
@@ -537,27 +539,28 @@ func (p *imagePart) fields(o *Options) []ifd.Field {
 		}
 	}
 	if p.subfile == 0 {
-		fields = append(fields, ifd.Text(ifd.TagGDALMetadata, o.GDALMetadata))
+		fields = append(fields, ifdwrite.Text(ifd.TagGDALMetadata, o.GDALMetadata))
 	}
 	if o.NoData != "" && !index.Bits {
-		fields = append(fields, ifd.Text(ifd.TagGDALNoData, o.NoData))
+		fields = append(fields, ifdwrite.Text(ifd.TagGDALNoData, o.NoData))
 	}
 	if p.subfile == 0 {
-		fields = append(fields, o.Geo.Fields()...)
+		fields = append(fields, geotags.Fields(&o.Geo)...)
 	}
 	for i := range fields {
 		fields[i].Align = 2
 	}
-	return append(fields, ifd.Long8s(ifd.TagTileOffsets, planeMajor(index, func(i int) uint64 { return p.offs[i] })...),
+	return append(fields, ifdwrite.Long8s(ifd.TagTileOffsets, planeMajor(index,
+		func(i int) uint64 { return p.offs[i] })...),
 		p.byteCounts())
 }
 
 // side returns the field of a width or height: SHORT if that is enough.
-func side(tag uint16, v int) ifd.Field {
+func side(tag uint16, v int) ifdwrite.Field {
 	if v <= math.MaxUint16 {
-		return ifd.Shorts(tag, uint16(v))
+		return ifdwrite.Shorts(tag, uint16(v))
 	}
-	return ifd.Longs(tag, uint32(v))
+	return ifdwrite.Longs(tag, uint32(v))
 }
 
 // planeMajor puts one number per tile into the order of TIFF's arrays: all of band 0, then all of band 1, ….
@@ -572,7 +575,7 @@ func planeMajor[T any](x *chunk.Index, of func(i int) T) []T {
 
 // byteCounts returns the TileByteCounts field. Like libtiff, it uses SHORT if ten times the decoded size of
 // a tile would fit, LONG8 for a single tile, and LONG otherwise.
-func (p *imagePart) byteCounts() ifd.Field {
+func (p *imagePart) byteCounts() ifdwrite.Field {
 	largest := 0
 	for _, t := range p.tiles {
 		largest = max(largest, t.length)
@@ -583,10 +586,11 @@ func (p *imagePart) byteCounts() ifd.Field {
 	}
 	switch {
 	case len(p.tiles) == 1:
-		return ifd.Long8s(ifd.TagTileByteCounts, uint64(largest))
+		return ifdwrite.Long8s(ifd.TagTileByteCounts, uint64(largest))
 	case decoded < math.MaxUint16/10 && largest <= math.MaxUint16:
-		return ifd.Shorts(ifd.TagTileByteCounts, planeMajor(p.x,
+		return ifdwrite.Shorts(ifd.TagTileByteCounts, planeMajor(p.x,
 			func(i int) uint16 { return uint16(p.tiles[i].length) })...)
 	}
-	return ifd.Longs(ifd.TagTileByteCounts, planeMajor(p.x, func(i int) uint32 { return uint32(p.tiles[i].length) })...)
+	return ifdwrite.Longs(ifd.TagTileByteCounts, planeMajor(p.x,
+		func(i int) uint32 { return uint32(p.tiles[i].length) })...)
 }

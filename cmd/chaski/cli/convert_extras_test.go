@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -42,16 +43,16 @@ func openTIFF(t *testing.T, path string) ([]byte, *ifd.File, *tiff.Image) {
 }
 
 // tagsOf returns the tags of a directory without the offsets and sizes of tiles.
-func tagsOf(t *testing.T, f *ifd.File, d *ifd.Directory) map[uint16]ifd.Field {
+func tagsOf(t *testing.T, f *ifd.File, d *ifd.Directory) map[uint16]ifdwrite.Field {
 	t.Helper()
-	tags, read := map[uint16]ifd.Field{}, f.Tags(t.Context(), d)
+	tags, read := map[uint16]ifdwrite.Field{}, f.Tags(t.Context(), d)
 	for _, e := range d.Entries {
 		v := read.Value(e.Tag)
 		if read.Err != nil {
 			t.Fatal(read.Err)
 		}
 		if e.Tag != 324 && e.Tag != 325 {
-			tags[e.Tag] = v.Field(e.Tag)
+			tags[e.Tag] = ifdwrite.Field{Tag: e.Tag, Type: v.Type, Data: v.Bytes()}
 		}
 	}
 	return tags

@@ -1,4 +1,5 @@
-package ifd
+// Package ifdwrite writes the directories of BigTIFFs. It is apart from package ifd: readers do not import it.
+package ifdwrite
 
 import (
 	"cmp"
@@ -6,36 +7,37 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/internal/num"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // Field is one tag to write, its values already as little-endian bytes.
 type Field struct {
 	Tag   uint16
-	Type  Type
+	Type  ifd.Type
 	Data  []byte
 	Align int // alignment of values that do not fit the entry; 0 for none
 }
 
 // Shorts makes a field of SHORT values.
-func Shorts(tag uint16, v ...uint16) Field { return numbers(tag, Short, v) }
+func Shorts(tag uint16, v ...uint16) Field { return numbers(tag, ifd.Short, v) }
 
 // Longs makes a field of LONG values.
-func Longs(tag uint16, v ...uint32) Field { return numbers(tag, Long, v) }
+func Longs(tag uint16, v ...uint32) Field { return numbers(tag, ifd.Long, v) }
 
 // Long8s makes a field of LONG8 values.
-func Long8s(tag uint16, v ...uint64) Field { return numbers(tag, Long8, v) }
+func Long8s(tag uint16, v ...uint64) Field { return numbers(tag, ifd.Long8, v) }
 
 // Doubles makes a field of DOUBLE values.
-func Doubles(tag uint16, v ...float64) Field { return numbers(tag, Double, v) }
+func Doubles(tag uint16, v ...float64) Field { return numbers(tag, ifd.Double, v) }
 
-func numbers[T uint16 | uint32 | uint64 | float64](tag uint16, kind Type, values []T) Field {
+func numbers[T uint16 | uint32 | uint64 | float64](tag uint16, kind ifd.Type, values []T) Field {
 	data, _ := binary.Append(nil, binary.LittleEndian, values) // it knows the size of numbers
 	return Field{Tag: tag, Type: kind, Data: data}
 }
 
 // Text makes an ASCII field; the NUL at its end is added.
 func Text(tag uint16, s string) Field {
-	return Field{Tag: tag, Type: ASCII, Data: append([]byte(s), 0)}
+	return Field{Tag: tag, Type: ifd.ASCII, Data: append([]byte(s), 0)}
 }
 
 // AppendHeader appends the header of a little-endian BigTIFF whose first directory is at off.
