@@ -1,6 +1,7 @@
 package pixels
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -33,7 +34,7 @@ type TileCache struct {
 	Idle idleTiles
 	uses int64 // calls of Put
 
-	// Planned has for each chunk the windows that come next and need it.
+	// Planned has for each chunk the windows that come next and need it, in their order.
 	Planned map[TileKey][]plannedUse
 
 	counts    bool           // tiles have no memory
@@ -156,7 +157,9 @@ func (c *TileCache) Plan(order int64, needs []Need) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, need := range needs {
-		c.Planned[need.Key] = append(c.Planned[need.Key], plannedUse{order, need.Rows})
+		uses := c.Planned[need.Key]
+		place, _ := findUse(uses, order+1) // mostly the end
+		c.Planned[need.Key] = slices.Insert(uses, place, plannedUse{order, need.Rows})
 		c.reorder(need.Key)
 	}
 }
@@ -173,9 +176,9 @@ func (c *TileCache) Forget(order int64, needs []Need) {
 // forget needs the lock.
 func (c *TileCache) forget(order int64, key TileKey) {
 	uses := c.Planned[key]
-	place := slices.IndexFunc(uses, func(u plannedUse) bool { return u.Order == order })
+	place, found := findUse(uses, order)
 	switch {
-	case place < 0:
+	case !found:
 	case len(uses) == 1:
 		delete(c.Planned, key)
 	default:
@@ -184,25 +187,27 @@ func (c *TileCache) forget(order int64, key TileKey) {
 	c.reorder(key)
 }
 
+// findUse returns the place of the use by the window of an order in uses, which are sorted by it.
+func findUse(uses []plannedUse, order int64) (place int, found bool) {
+	return slices.BinarySearchFunc(uses, order, func(u plannedUse, at int64) int { return cmp.Compare(u.Order, at) })
+}
+
 // reorder puts the tile of a chunk in the place that its planned windows give it. It needs the lock.
 func (c *TileCache) reorder(key TileKey) {
 	if t := c.By[key]; t != nil {
-		next, _ := c.next(key)
-		c.Idle.needed(t, next)
+		c.Idle.needed(t, c.next(key))
 	}
 }
 
 // unplanned stands for the order of a window that does not come.
 const unplanned = math.MaxInt64
 
-// next returns the order of the first planned window that needs a chunk, and how many rows all of them need. It needs
-// the lock.
-func (c *TileCache) next(key TileKey) (order int64, rows int) {
-	order = unplanned
-	for _, use := range c.Planned[key] {
-		order, rows = min(order, use.Order), max(rows, use.rows)
+// next returns the order of the first planned window that needs a chunk. It needs the lock.
+func (c *TileCache) next(key TileKey) int64 {
+	if uses := c.Planned[key]; len(uses) > 0 {
+		return uses[0].Order
 	}
-	return order, rows
+	return unplanned
 }
 
 // Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If decode
@@ -235,11 +240,12 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	}
 	next := int64(0) // a chunk of a pool evicts any other
 	if order > 0 {
-		var needed int
-		if next, needed = c.next(key); next == unplanned && (!c.stays(key) || n < keptTile) {
+		if next = c.next(key); next == unplanned && (!c.stays(key) || n < keptTile) {
 			return nil, false
 		}
-		rows = max(rows, needed)
+		for _, use := range c.Planned[key] {
+			rows = max(rows, use.rows)
+		}
 	}
 	if old := c.spare(n); old != nil {
 		memory = old.Samples
@@ -389,7 +395,7 @@ func (c *TileCache) Put(t *tile) {
 		return
 	}
 	c.uses++
-	t.next, _ = c.next(t.key)
+	t.next = c.next(t.key)
 	t.used = c.uses
 	if c.Planned != nil && t.next == unplanned && !c.stays(t.key) {
 		t.used = 0 // its memory is for the next tile
