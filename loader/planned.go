@@ -59,8 +59,10 @@ type tilePlanner struct {
 	batch     int
 	lastEpoch uint64
 	// needs returns the chunks that the window in a row of a ticket needs and may share.
-	needs func(ctx context.Context, t steps.Ticket, row int) []pixels.Need
-	runs  []*plannedRun
+	needs  func(ctx context.Context, t steps.Ticket, row int) []pixels.Need
+	runs   []*plannedRun
+	missed int64 // TileCache.Missed at the last ticket
+	eager  bool  // tiles were missed since the ticket before that
 }
 
 // plannedRun is a run of tickets, each for the step behind the one before it. A nil *plannedRun has no windows.
@@ -142,9 +144,12 @@ func (p *tilePlanner) plan(ctx context.Context, tickets <-chan plannedTicket) {
 	}
 }
 
-// hungry returns the run with the least chunks ahead of those that may have more, or nil. At first a run has no more
-// windows ahead than it has asked for, since it may end early.
+// hungry returns the run with the least chunks ahead of those that may have more, or nil. While all chunks are there,
+// plans change nothing. At first a run has no more windows ahead than it has asked for, since it may end early.
 func (p *tilePlanner) hungry() (found *plannedRun) {
+	if !p.eager {
+		return nil
+	}
 	for _, r := range p.runs {
 		room := r.bytes < boundsAhead*p.tiles.Bound/int64(len(p.runs)) && r.chunks < chunksAhead/len(p.runs)
 		if room && len(r.windows) < r.asked && r.next.Epoch <= p.lastEpoch && (found == nil || r.bytes < found.bytes) {
@@ -176,6 +181,8 @@ func (p *tilePlanner) foresee(ctx context.Context, r *plannedRun) {
 // ticket plans the windows of a ticket, those that were foreseen once more: with all of their chunks, and in the order
 // that they have now.
 func (p *tilePlanner) ticket(t plannedTicket) {
+	missed := p.tiles.Missed()
+	p.missed, p.eager = missed, missed > p.missed
 	run, rows := p.runOf(t), t.ticket.Rows()
 	for k, works := 0, true; k < rows; k++ {
 		w, foreseen := run.take(p.tiles, t.ticket, k)

@@ -234,6 +234,9 @@ func TestWindowsPlannedAhead(t *testing.T) {
 		ctx := resources.WithTurn(t.Context(), resources.Turn{Stream: stream})
 		plan := plannedTicket{ctx, ticket, &tilePlan{}, order}
 		order += int64(ticket.Rows())
+		if tile, _ := e.tiles.Get(pixels.TileKey{Row: -1}, 0, 1<<40, 1, 1); tile != nil { // a chunk is missed
+			t.Fatal("a tile of a terabyte")
+		}
 		p.ticket(plan)
 		for run := p.hungry(); run != nil; run = p.hungry() {
 			p.foresee(t.Context(), run)

@@ -33,6 +33,8 @@ type TileCache struct {
 	// others.
 	Idle idleTiles
 	uses int64 // calls of Put
+	// missed counts the chunks that were not there when a window needed them.
+	missed int64
 
 	// Planned has for each chunk the windows that come next and need it, in their order.
 	Planned map[TileKey][]plannedUse
@@ -221,6 +223,11 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(order, key)
+	defer func() {
+		if t == nil || decode {
+			c.missed++
+		}
+	}()
 	var memory []byte
 	if t = c.By[key]; t != nil {
 		switch {
@@ -275,6 +282,13 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	c.By[key] = t
 	c.Held += int64(n)
 	return t, true
+}
+
+// Missed returns how many chunks were not there when a window needed them.
+func (c *TileCache) Missed() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.missed
 }
 
 // stays reports whether a tile stays that no planned window needs. Sources of virtual rasters are not announced, so
