@@ -348,6 +348,6 @@ def test_killed_trainers_have_the_same_rows(tmp_path: Path, windows: str) -> Non
                 assert line.rstrip("\n") == want[step], f"after {kill} kills"
                 met.add(step)
                 if n == lives:
-                    process.kill()  # it may have gone on meanwhile: its lines are read up to the last
+                    process.kill()  # it may have gone on: its lines are read up to the last one
         assert process.returncode in ((-9, 0) if n >= lives else (0,))
     assert met == set(range(STEPS))
