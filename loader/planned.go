@@ -61,8 +61,8 @@ type tilePlanner struct {
 	// needs returns the chunks that the window in a row of a ticket needs and may share.
 	needs  func(ctx context.Context, t steps.Ticket, row int) []pixels.Need
 	runs   []*plannedRun
-	missed int64 // TileCache.Missed at the last ticket
-	eager  bool  // tiles were missed since the ticket before that
+	misses int64 // TileCache.Misses at the last ticket
+	eager  bool  // there were more since the ticket before that
 }
 
 // plannedRun is a run of tickets, each for the step behind the one before it. A nil *plannedRun has no windows.
@@ -70,7 +70,7 @@ type plannedRun struct {
 	next    steps.Ticket   // the first one whose windows are not all foreseen
 	row     int            // of next: the first one that is not
 	order   int64          // of that row, as long as no other run comes between
-	asked   int            // rows of the tickets that have come
+	rows    int            // of the tickets that have come
 	last    int64          // the order behind the last of them
 	turn    resources.Turn // of that one
 	windows []aheadWindow  // those foreseen that no ticket has asked for, the next one first
@@ -85,7 +85,7 @@ type aheadWindow struct {
 	row     int
 	order   int64         // that its chunks are planned with
 	needs   []pixels.Need // all chunks
-	planned []pixels.Need // those that are planned already
+	early   []pixels.Need // those that are planned already
 }
 
 const (
@@ -152,7 +152,7 @@ func (p *tilePlanner) hungry() (found *plannedRun) {
 	}
 	for _, r := range p.runs {
 		room := r.bytes < boundsAhead*p.tiles.Bound/int64(len(p.runs)) && r.chunks < chunksAhead/len(p.runs)
-		if room && len(r.windows) < r.asked && r.next.Epoch <= p.lastEpoch && (found == nil || r.bytes < found.bytes) {
+		if room && len(r.windows) < r.rows && r.next.Epoch <= p.lastEpoch && (found == nil || r.bytes < found.bytes) {
 			found = r
 		}
 	}
@@ -165,12 +165,12 @@ func (p *tilePlanner) foresee(ctx context.Context, r *plannedRun) {
 	w := aheadWindow{epoch: t.Epoch, first: t.First, row: r.row, order: r.order, needs: p.needs(ctx, t, r.row)}
 	for _, need := range w.needs {
 		if need.Compressed {
-			w.planned = append(w.planned, need)
+			w.early = append(w.early, need)
 			r.bytes += int64(need.Bytes)
 		}
 	}
-	p.tiles.Plan(w.order, w.planned)
-	r.chunks += len(w.planned)
+	p.tiles.Plan(w.order, w.early)
+	r.chunks += len(w.early)
 	r.windows = append(r.windows, w)
 	r.order++
 	if r.row++; r.row == t.Rows() {
@@ -181,8 +181,8 @@ func (p *tilePlanner) foresee(ctx context.Context, r *plannedRun) {
 // ticket plans the windows of a ticket, those that were foreseen once more: with all of their chunks, and in the order
 // that they have now.
 func (p *tilePlanner) ticket(t plannedTicket) {
-	missed := p.tiles.Missed()
-	p.missed, p.eager = missed, missed > p.missed
+	misses := p.tiles.Misses()
+	p.misses, p.eager = misses, misses > p.misses
 	run, rows := p.runOf(t), t.ticket.Rows()
 	for k, works := 0, true; k < rows; k++ {
 		w, foreseen := run.take(p.tiles, t.ticket, k)
@@ -198,7 +198,7 @@ func (p *tilePlanner) ticket(t plannedTicket) {
 		run.next, run.row = p.following(t.ticket), 0
 	}
 	run.turn, run.last = resources.TurnOf(t.ctx), t.order+int64(rows)
-	run.asked += rows
+	run.rows += rows
 	run.order = max(run.order, run.last+int64(len(run.windows)))
 }
 
@@ -263,9 +263,9 @@ func (r *plannedRun) take(tiles *pixels.TileCache, t steps.Ticket, row int) (w a
 // forget takes back what was planned for the next n windows ahead.
 func (r *plannedRun) forget(tiles *pixels.TileCache, n int) {
 	for _, w := range r.windows[:n] {
-		tiles.Forget(w.order, w.planned)
-		r.chunks -= len(w.planned)
-		for _, need := range w.planned {
+		tiles.Forget(w.order, w.early)
+		r.chunks -= len(w.early)
+		for _, need := range w.early {
 			r.bytes -= int64(need.Bytes)
 		}
 	}

@@ -33,8 +33,8 @@ type TileCache struct {
 	// others.
 	Idle idleTiles
 	uses int64 // calls of Put
-	// missed counts the chunks that were not there when a window needed them.
-	missed int64
+	// misses counts the chunks that were not there when a window needed them.
+	misses int64
 
 	// Planned has for each chunk the windows that come next and need it, in their order.
 	Planned map[TileKey][]plannedUse
@@ -225,7 +225,7 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	c.forget(order, key)
 	defer func() {
 		if t == nil || decode {
-			c.missed++
+			c.misses++
 		}
 	}()
 	var memory []byte
@@ -284,11 +284,11 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 	return t, true
 }
 
-// Missed returns how many chunks were not there when a window needed them.
-func (c *TileCache) Missed() int64 {
+// Misses returns how many chunks were not there when a window needed them.
+func (c *TileCache) Misses() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.missed
+	return c.misses
 }
 
 // stays reports whether a tile stays that no planned window needs. Sources of virtual rasters are not announced, so
