@@ -80,12 +80,12 @@ type plannedRun struct {
 
 // aheadWindow is a window that a run asks for later: a row of the ticket whose first position is first.
 type aheadWindow struct {
-	epoch   uint64
-	first   int64
-	row     int
-	order   int64         // that its chunks are planned with
-	needs   []pixels.Need // all chunks
-	early   []pixels.Need // those that are planned already
+	epoch uint64
+	first int64
+	row   int
+	order int64         // that its chunks are planned with
+	needs []pixels.Need // all chunks
+	early []pixels.Need // those that are planned already
 }
 
 const (
