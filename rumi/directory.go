@@ -13,14 +13,6 @@ const (
 	dirAt = 16 // where the directory of a file of generation 2 or 3 stands
 )
 
-// GeoKeys of generations 2 and 3.
-const (
-	keyModel      = 1024
-	keyRaster     = 1025
-	keyGeographic = 2048
-	keyProjected  = 3072
-)
-
 // knownTag is a tag of generation 2 or 3. Those with a value a band or a frame have many.
 type knownTag struct {
 	tag  uint16
@@ -140,12 +132,12 @@ func (p *profile) geo() {
 			p.fail(ifd.TagGeoKeys, "a key directory that starts with %d at %d", k.Uint(i), i)
 		}
 	}
-	for i, id := range [...]uint64{keyModel, keyRaster, k.Uint(12)} {
+	for i, id := range [...]uint64{ifd.KeyModelType, ifd.KeyRasterType, k.Uint(12)} {
 		if pos := 4 + 4*i; k.Uint(pos) != id || k.Uint(pos+1) != 0 || k.Uint(pos+2) != 1 {
 			p.fail(ifd.TagGeoKeys, "key %d of type %d with %d values", k.Uint(pos), k.Uint(pos+1), k.Uint(pos+2))
 		}
 	}
-	if last := k.Uint(12); last != keyGeographic && last != keyProjected {
+	if last := k.Uint(12); last != ifd.KeyGeographicCRS && last != ifd.KeyProjectedCRS {
 		p.fail(ifd.TagGeoKeys, "key %d, where 2048 or 3072 is needed", last)
 	}
 }

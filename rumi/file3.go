@@ -149,10 +149,10 @@ func (p *profile) geo3() {
 	}
 	model, raster, key, code := keys.Uint(7), keys.Uint(11), keys.Uint(12), keys.Uint(15)
 	switch {
-	case raster != 1 && raster != rasterPixelIsPoint:
+	case raster != 1 && raster != ifd.RasterPixelIsPoint:
 		p.fail(ifd.TagGeoKeys, "raster type %d", raster)
-	case model == 0 && (key != keyGeographic || code != 0), model == 1 && key != keyProjected,
-		model == 2 && key != keyGeographic, model > 2, model != 0 && (code < leastEPSG || code > mostEPSG):
+	case model == 0 && (key != ifd.KeyGeographicCRS || code != 0), model == 1 && key != ifd.KeyProjectedCRS,
+		model == 2 && key != ifd.KeyGeographicCRS, model > 2, model != 0 && (code < leastEPSG || code > mostEPSG):
 		p.fail(ifd.TagGeoKeys, "model type %d with key %d of %d", model, key, code)
 	}
 	if unit := [...]float64{0: 1, 5: 1, 7: 0}; model == 0 { // the identity

@@ -14,9 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 )
 
-// rasterPixelIsPoint is the value of the key GTRasterType of a file whose transform refers to the centres of pixels.
-const rasterPixelIsPoint = 2
-
 // Layout is the shape of an image and of its tiles. Tile returns it, and Write needs it.
 type Layout struct {
 	Shape        [3]int // bands, height, width
@@ -343,7 +340,7 @@ func (l *Layout) fields(x *chunk.Index, n int) (fields []ifdwrite.Field, err err
 	for _, field := range fields {
 		if l.PixelIsPoint && field.Tag == ifd.TagGeoKeys {
 			// The value of the second key, behind four numbers of the head and four of the first key.
-			binary.LittleEndian.PutUint16(field.Data[2*(4+4+3):], rasterPixelIsPoint)
+			binary.LittleEndian.PutUint16(field.Data[2*(4+4+3):], ifd.RasterPixelIsPoint)
 		}
 	}
 	return fields, err
@@ -359,9 +356,8 @@ const (
 // geoFields returns the matrix and the three keys of a file of generation 2 or 3: the unit matrix and model type
 // 0 without georeferencing.
 func geoFields(geo *tiff.Geo) (matrix, keys ifdwrite.Field, err error) {
-	const pixelIsArea = 1
 	t := [6]float64{0, 1, 0, 0, 0, 1}
-	model, raster, key, code := uint16(0), uint16(pixelIsArea), uint16(2048), uint16(0)
+	model, raster, key, code := uint16(0), uint16(ifd.RasterPixelIsArea), uint16(ifd.KeyGeographicCRS), uint16(0)
 	if geo != nil && (geo.HasTransform || geo.EPSG != 0) {
 		if !geo.HasTransform || geo.EPSG < leastEPSG || geo.EPSG > mostEPSG {
 			return matrix, keys, fmt.Errorf("rumi: generations 2 and 3 need a transform together with "+
@@ -369,16 +365,17 @@ func geoFields(geo *tiff.Geo) (matrix, keys ifdwrite.Field, err error) {
 		}
 		t, code = geo.Transform, uint16(geo.EPSG)
 		if geo.IsPoint() {
-			raster = rasterPixelIsPoint
+			raster = ifd.RasterPixelIsPoint
 			t[0] += (t[1] + t[2]) / 2
 			t[3] += (t[4] + t[5]) / 2
 		}
-		if model, key = 1, 3072; geo.IsGeographic() {
-			model, key = 2, 2048
+		if model, key = ifd.ModelProjected, ifd.KeyProjectedCRS; geo.IsGeographic() {
+			model, key = ifd.ModelGeographic, ifd.KeyGeographicCRS
 		}
 	}
 	matrix = ifdwrite.Doubles(ifd.TagTransformation, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1)
-	keys = ifdwrite.Shorts(ifd.TagGeoKeys, 1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, raster, key, 0, 1, code)
+	keys = ifdwrite.Shorts(ifd.TagGeoKeys, 1, 1, 0, 3, ifd.KeyModelType, 0, 1, model,
+		ifd.KeyRasterType, 0, 1, raster, key, 0, 1, code)
 	return matrix, keys, nil
 }
 

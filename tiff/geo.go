@@ -28,20 +28,13 @@ type Geo struct {
 	GeoASCII   string
 }
 
-// GeoKeys in use.
+// More GeoKeys in use.
 const (
-	keyModelType     = 1024
-	keyRasterType    = 1025
-	keyGeographicCRS = 2048
-	keyProjectedCRS  = 3072
-	keyVerticalCRS   = 4096
+	keyVerticalCRS = 4096
 
 	keyCitation           = 1026
 	keyGeographicCitation = 2049
 	keyProjectedCitation  = 3073
-
-	rasterPixelIsPoint = 2
-	userDefined        = 32767
 )
 
 // maxGeo bounds the values of one georeferencing tag that are kept. Ground control points, the longest of
@@ -98,8 +91,8 @@ func (g *Geo) key(id uint16) (uint16, bool) {
 // IsPoint reports whether the file's tie points or matrix refer to the centres of pixels
 // (RasterPixelIsPoint). Transform refers to corners in both cases.
 func (g *Geo) IsPoint() bool {
-	raster, _ := g.key(keyRasterType)
-	return raster == rasterPixelIsPoint
+	raster, _ := g.key(ifd.KeyRasterType)
+	return raster == ifd.RasterPixelIsPoint
 }
 
 // IsGeographic reports whether the CRS has latitude and longitude. For a code that package epsg does not
@@ -111,8 +104,8 @@ func (g *Geo) IsGeographic() bool {
 	if len(g.entries()) == 0 {
 		return g.EPSG >= 4000 && g.EPSG < 5000
 	}
-	projected, _ := g.key(keyProjectedCRS)
-	return projected == 0 || projected == userDefined
+	projected, _ := g.key(ifd.KeyProjectedCRS)
+	return projected == 0 || projected == ifd.UserDefined
 }
 
 // IsVertical reports whether the file names a vertical CRS.
@@ -156,7 +149,7 @@ func (g *Geo) setTransform(scale, tie, matrix []float64) {
 	}
 	// A tie point or matrix that refers to the centre of a pixel is moved to its corner, so the rest
 	// of chaski needs to know one convention only.
-	if raster, _ := g.key(keyRasterType); raster == rasterPixelIsPoint {
+	if g.IsPoint() {
 		transform[0] -= (transform[1] + transform[2]) / 2
 		transform[3] -= (transform[4] + transform[5]) / 2
 	}

@@ -13,8 +13,6 @@ import (
 
 // GeoKeys of CRSs that have no code (GeoTIFF 1.1, annex B, and 1.0, section 6.2).
 const (
-	modelProjected  = 1
-	modelGeographic = 2
 	modelGeocentric = 3
 
 	keyGeodeticDatum = 2050
@@ -33,38 +31,38 @@ func (g *Geo) epsg() int {
 	// projection. Without this check a raster in metres would be taken for one in degrees.
 	code := func(id uint16) int {
 		v, _ := g.key(id)
-		if v < 1024 || v >= userDefined { // undefined, obsolete or private
+		if v < 1024 || v >= ifd.UserDefined { // undefined, obsolete or private
 			return 0
 		}
 		return int(v)
 	}
-	model, _ := g.key(keyModelType)
-	if n := code(keyProjectedCRS); n != 0 && model != modelGeographic {
-		return g.checked(n, code(keyGeographicCRS))
+	model, _ := g.key(ifd.KeyModelType)
+	if n := code(ifd.KeyProjectedCRS); n != 0 && model != ifd.ModelGeographic {
+		return g.checked(n, code(ifd.KeyGeographicCRS))
 	}
-	if model == modelGeographic || model == modelGeocentric {
-		if n := code(keyGeographicCRS); n != 0 {
+	if model == ifd.ModelGeographic || model == modelGeocentric {
+		if n := code(ifd.KeyGeographicCRS); n != 0 {
 			return n
 		}
 	}
 	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
 		if text, ok := strings.CutPrefix(g.citation(id), "ESRI PE String = "); ok {
 			n := epsg.ByWKT(text)
-			if model == modelProjected && epsg.Projection(n) == "longlat" {
+			if model == ifd.ModelProjected && epsg.Projection(n) == "longlat" {
 				return 0
 			}
 			return n
 		}
 	}
-	base := code(keyGeographicCRS)
+	base := code(ifd.KeyGeographicCRS)
 	if base == 0 {
 		base = g.base()
 	}
-	if model == modelGeographic {
+	if model == ifd.ModelGeographic {
 		return base
 	}
 	definition, ok := g.definition(base)
-	if !ok || model != modelProjected {
+	if !ok || model != ifd.ModelProjected {
 		return 0
 	}
 	return public(definition.Match())
@@ -72,7 +70,7 @@ func (g *Geo) epsg() int {
 
 // public returns a code of EPSG, or 0 for others.
 func public(code int) int {
-	if code >= userDefined {
+	if code >= ifd.UserDefined {
 		return 0
 	}
 	return code
@@ -80,11 +78,11 @@ func public(code int) int {
 
 // parameters returns the parameters of a projected CRS without a code, or "" if one is missing.
 func (g *Geo) parameters() string {
-	if model, _ := g.key(keyModelType); g.EPSG != 0 || model != modelProjected {
+	if model, _ := g.key(ifd.KeyModelType); g.EPSG != 0 || model != ifd.ModelProjected {
 		return ""
 	}
-	base, _ := g.key(keyGeographicCRS)
-	if base < 1024 || base >= userDefined { // undefined, obsolete or private
+	base, _ := g.key(ifd.KeyGeographicCRS)
+	if base < 1024 || base >= ifd.UserDefined { // undefined, obsolete or private
 		base = uint16(g.base())
 	}
 	if definition, ok := g.definition(int(base)); ok {
@@ -96,7 +94,7 @@ func (g *Geo) parameters() string {
 // base returns the code of a geographic CRS that the file describes by its datum: by the code of the datum,
 // or by the name of the datum or the CRS. It returns 0 if none is known.
 func (g *Geo) base() int {
-	if datum, _ := g.key(keyGeodeticDatum); datum != 0 && datum < userDefined {
+	if datum, _ := g.key(keyGeodeticDatum); datum != 0 && datum < ifd.UserDefined {
 		if code := epsg.ByDatum(strconv.Itoa(int(datum))); code != 0 {
 			return code
 		}
@@ -144,7 +142,7 @@ func (g *Geo) unit() (metres float64, known bool) {
 		return 1200. / 3937, true
 	case 9036:
 		return 1000, true
-	case userDefined:
+	case ifd.UserDefined:
 		return g.double(keyLinearSize)
 	}
 	return 1, false

@@ -7,32 +7,19 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 )
 
-// Keys of GeoTIFF, and their values.
-const (
-	keyModelType     = 1024
-	keyRasterType    = 1025
-	keyGeographicCRS = 2048
-	keyProjectedCRS  = 3072
-
-	modelProjected  = 1
-	modelGeographic = 2
-	pixelIsArea     = 1
-	userDefined     = 32767
-)
-
 // Fields returns the tags of a directory to write that say where a raster lies; none for the zero Geo. A transform
 // without rotation becomes a scale and a tie point, any other a matrix. A Geo with an EPSG code but without
 // GeoKeys gets the three keys that GeoTIFF requires.
 func Fields(g *tiff.Geo) []ifdwrite.Field {
 	var fields []ifdwrite.Field
 	keys := g.GeoKeys
-	if len(keys) == 0 && g.EPSG > 0 && g.EPSG < userDefined {
-		model, id := uint16(modelProjected), uint16(keyProjectedCRS)
+	if len(keys) == 0 && g.EPSG > 0 && g.EPSG < ifd.UserDefined {
+		model, id := uint16(ifd.ModelProjected), uint16(ifd.KeyProjectedCRS)
 		if g.IsGeographic() {
-			model, id = modelGeographic, keyGeographicCRS
+			model, id = ifd.ModelGeographic, ifd.KeyGeographicCRS
 		}
-		keys = []uint16{1, 1, 0, 3, keyModelType, 0, 1, model, keyRasterType, 0, 1, pixelIsArea, id, 0, 1,
-			uint16(g.EPSG)}
+		keys = []uint16{1, 1, 0, 3, ifd.KeyModelType, 0, 1, model,
+			ifd.KeyRasterType, 0, 1, ifd.RasterPixelIsArea, id, 0, 1, uint16(g.EPSG)}
 	}
 	if g.HasTransform {
 		transform := g.Transform

@@ -40,3 +40,18 @@ const (
 	TagLercParameters      = 50674
 	TagRPC                 = 50844 // rational polynomial coefficients
 )
+
+// Keys of GeoTIFF that say which CRS a raster has and what its place refers to, and their values (GeoTIFF 1.1, annex
+// B).
+const (
+	KeyModelType     = 1024
+	KeyRasterType    = 1025
+	KeyGeographicCRS = 2048
+	KeyProjectedCRS  = 3072
+
+	ModelProjected     = 1
+	ModelGeographic    = 2
+	RasterPixelIsArea  = 1
+	RasterPixelIsPoint = 2 // the transform refers to the centres of pixels
+	UserDefined        = 32767
+)
