@@ -428,9 +428,8 @@ func (c *TileCache) bytesTaken() int64 {
 	return c.Held
 }
 
-// release evicts tiles that no reader holds until all take at most bound
-// bytes. It returns how many bytes the caller must give back to the budget, without the lock, because the budget
-// calls Freed. It needs the lock.
+// release evicts tiles that no reader holds until all take at most bound bytes. It returns how many bytes the caller
+// must give back to the budget, without the lock, because the budget calls Freed. It needs the lock.
 func (c *TileCache) release(bound int64) (due int64) {
 	if c.keeper != nil {
 		c.keeper.slabs.freeEmpty(bound)

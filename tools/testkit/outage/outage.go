@@ -1,4 +1,4 @@
-// Package outage has an opener of which one read fails.
+// Package outage has an opener that fails one read.
 package outage
 
 import (
