@@ -458,8 +458,8 @@ func formatAt(ctx context.Context, r source.Reader, off int64) (*magic.Format, e
 	if off < 0 || off >= r.Size() {
 		return magic.Of(nil), nil
 	}
-	head := make([]byte, min(magic.Head, r.Size()-off))
-	if err := r.ReadAt(ctx, head, off); err != nil {
+	head, err := source.Read(ctx, r, off, min(magic.Head, r.Size()-off))
+	if err != nil {
 		return nil, err
 	}
 	return magic.Of(head), nil
