@@ -297,7 +297,7 @@ func TestWeightsOfWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := rows.WriteWeights(&b, head, counts); err != nil {
+	if err := survey.WriteWeights(&b, head, counts); err != nil {
 		t.Fatal(err)
 	}
 	w, err := rows.ParseWeights(b.Bytes())
@@ -350,7 +350,7 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := rows.WriteWeights(&b, head, counts); err != nil {
+	if err := survey.WriteWeights(&b, head, counts); err != nil {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()
@@ -371,7 +371,7 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 	}
 	head.Samples = "" // as files were before
 	b.Reset()
-	if err := rows.WriteWeights(&b, head, counts); err != nil {
+	if err := survey.WriteWeights(&b, head, counts); err != nil {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()

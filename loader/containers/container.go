@@ -89,7 +89,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		Files: newContainerFiles(),
 	}
-	only, err := rows.Only(src)
+	filters, err := fileFilters(src)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 		return nil, err
 	}
 	container.set, err = taco.Open(ctx, container.opener, append([]string{src.Source}, src.Parts...), taco.Options{
-		BasePath: src.BasePath, Mode: mode, Filters: only, Chosen: src.Joins(),
+		BasePath: src.BasePath, Mode: mode, Filters: filters, Chosen: src.Joins(),
 		Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {

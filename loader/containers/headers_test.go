@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -69,7 +69,7 @@ func TestHeadersInContainers(t *testing.T) {
 			Blob: "header"}}}, options(t)
 		sp.Tables = []spec.SideTable{{Path: side, On: "id"}}
 		sp.Where = []spec.Condition{{Column: "score", Op: ">", Value: json.RawMessage("5")}}
-		if table, err := rows.OpenTable(t.Context(), &sp, &o); err != nil || table.N != 1 {
+		if table, err := survey.OpenTable(t.Context(), &sp, &o); err != nil || table.N != 1 {
 			t.Errorf("%s: %+v, %v", name, table, err)
 		} else if id, err := table.ID(t.Context(), 0); err != nil || id != "s1" {
 			t.Errorf("%s: score over 5 has %s, %v", name, id, err)
@@ -77,7 +77,7 @@ func TestHeadersInContainers(t *testing.T) {
 			t.Error(err)
 		}
 		sp.Subset = spec.Subset{}
-		table, err := rows.OpenTable(t.Context(), &sp, &o)
+		table, err := survey.OpenTable(t.Context(), &sp, &o)
 		if err != nil {
 			t.Error(name, err)
 			continue
@@ -111,7 +111,7 @@ func TestHeadersInContainers(t *testing.T) {
 			t.Fatal(err)
 		}
 		blobs[0] = blob.Append(nil, want[0].Index)
-		forged, err := rows.OpenTable(t.Context(), &sp, &o)
+		forged, err := survey.OpenTable(t.Context(), &sp, &o)
 		if err != nil {
 			t.Fatal(err)
 		}

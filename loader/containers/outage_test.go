@@ -15,8 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -27,7 +27,7 @@ import (
 // everything opens a dataset, and returns what it has of each sample.
 func everything(ctx context.Context, sp spec.Spec, o resources.Options) (found [][]any, err error) {
 	sp.BatchSize = 1
-	table, err := rows.OpenTable(ctx, &sp, &o)
+	table, err := survey.OpenTable(ctx, &sp, &o)
 	if err != nil {
 		return nil, err
 	}

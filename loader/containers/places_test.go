@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -20,7 +20,7 @@ func TestSamplesAreTheirFiles(t *testing.T) {
 		coast(t, "parts"): coastFields, coast(t, "coast_dir"): coastFields, coast(t, "flat.tacozip"): nil,
 		filepath.Join(corpus.Testdata(t), "taco3", "scenes"): nil} {
 		sp, o := loader.Spec{Source: src, BatchSize: 1, Fields: fields, AllFields: fields == nil}, loader.Options{}
-		table, err := rows.OpenTable(t.Context(), &sp, &o)
+		table, err := survey.OpenTable(t.Context(), &sp, &o)
 		if err != nil {
 			t.Error(src, err)
 			continue

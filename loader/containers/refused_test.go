@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -76,7 +76,7 @@ func TestNamesWithSigns(t *testing.T) {
 	}
 	for column, want := range map[string]string{"x@y@z@id": "x@y@z", "w@id": "w", "v@@id": "v@", "id": "s1"} {
 		sp, o := spec.Spec{Source: path, BatchSize: 1, Fields: []spec.Field{{Name: "f", Column: column}}}, options(t)
-		table, err := rows.OpenTable(t.Context(), &sp, &o)
+		table, err := survey.OpenTable(t.Context(), &sp, &o)
 		if err != nil {
 			t.Error(column, err)
 			continue
@@ -120,7 +120,7 @@ func TestMissingAssets(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut.tacozip")
 	testfile.Write(t, cut, whole[:200])
 	sp, o := spec.Spec{Source: cut, BatchSize: 1}, options(t)
-	if _, err := rows.OpenTable(t.Context(), &sp, &o); fault.KindOf(err) == 0 ||
+	if _, err := survey.OpenTable(t.Context(), &sp, &o); fault.KindOf(err) == 0 ||
 		strings.Contains(err.Error(), "a list of") {
 		t.Errorf("a damaged container: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestEndOfScans(t *testing.T) {
 	sp := spec.Spec{Source: filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip"), BatchSize: 1,
 		Fields: []spec.Field{{Name: "rank"}}}
 	o := options(t)
-	table, err := rows.OpenTable(t.Context(), &sp, &o)
+	table, err := survey.OpenTable(t.Context(), &sp, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

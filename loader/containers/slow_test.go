@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/digest"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -272,7 +272,7 @@ func TestFingerprint(t *testing.T) {
 			{Name: "shape", Column: "stac:proj_shape", Kind: "number"}},
 	} {
 		sp, o := spec.Spec{Source: filepath.Join(data, source), Fields: fields, BatchSize: 1}, options(t)
-		table, err := rows.OpenTable(t.Context(), &sp, &o)
+		table, err := survey.OpenTable(t.Context(), &sp, &o)
 		if err != nil {
 			t.Error(source, err)
 			continue

@@ -337,3 +337,28 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 	d.sample, d.rest = sample, rest
 	return further
 }
+
+// fileFilters returns the filters by place and time that the conditions of a source apply, so files of a TACOLLECTION
+// that they rule out stay unopened. It returns nil if a condition may look at more than one sample.
+func fileFilters(s *spec.Source) ([]spacetime.Filter, error) {
+	var filters []spacetime.Filter
+	if s.IDList != "" || s.Tables != nil { // a sample in a file that stays unopened would not be found missing
+		return nil, nil
+	}
+	for i := range s.Where {
+		condition := &s.Where[i]
+		// The answer of such a condition would change if it did not see the samples of every file.
+		if condition.Select != "" || condition.Concat != nil {
+			return nil, nil
+		}
+		if condition.BBox == nil && condition.Datetime == "" {
+			continue
+		}
+		filter, err := rows.Filter(condition)
+		if err != nil {
+			return nil, err
+		}
+		filters = append(filters, filter)
+	}
+	return filters, nil
+}

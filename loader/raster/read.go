@@ -283,7 +283,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *Rea
 			if headers != nil {
 				asset, err = withHeader(ctx, q.options, given.path, given.header)
 			} else {
-				asset, err = rows.One(ctx, q.options, given.path)
+				asset, err = One(ctx, q.options, given.path)
 			}
 			if err == nil && o.Overview != nil {
 				asset, err = atOverview(ctx, q.options, asset, *o.Overview)

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -118,4 +119,15 @@ func OpenFile(ctx context.Context, o source.Opener, a catalog.Asset) (source.Rea
 		return nil, a.Fault(Bare(err))
 	}
 	return file, nil
+}
+
+// Bare returns err without its file, for callers that name the file together with the sample.
+func Bare(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	f := *e
+	f.File = ""
+	return &f
 }

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +23,10 @@ import (
 func drawCounts(t *rapid.T) (w *Weights, valid [][][]bool) {
 	head := WeightsHeader{Version: 1, CellHeight: rapid.IntRange(1, 3).Draw(t, "cell rows"),
 		CellWidth: rapid.IntRange(1, 3).Draw(t, "cell columns"), Field: "x"}
-	var counts []CellCounts
+	var counts []cellCounts
 	for range rapid.IntRange(1, 4).Draw(t, "rows") {
 		if rapid.IntRange(0, 4).Draw(t, "unread") == 0 {
-			counts, valid = append(counts, CellCounts{}), append(valid, nil)
+			counts, valid = append(counts, cellCounts{}), append(valid, nil)
 			continue
 		}
 		height, width := rapid.IntRange(1, 9).Draw(t, "height"), rapid.IntRange(1, 9).Draw(t, "width")
@@ -35,7 +34,7 @@ func drawCounts(t *rapid.T) (w *Weights, valid [][][]bool) {
 		for y := range pixels {
 			pixels[y] = make([]bool, width)
 		}
-		row := CellCounts{Height: uint32(height), Width: uint32(width)}
+		row := cellCounts{Height: uint32(height), Width: uint32(width)}
 		for top := 0; top < height; top += head.CellHeight {
 			for left := 0; left < width; left += head.CellWidth {
 				cell, full := uint32(0), rapid.Bool().Draw(t, "full")
@@ -51,11 +50,7 @@ func drawCounts(t *rapid.T) (w *Weights, valid [][][]bool) {
 		counts, valid = append(counts, row), append(valid, pixels)
 	}
 	head.Rows = int64(len(counts))
-	var file bytes.Buffer
-	if err := WriteWeights(&file, head, counts); err != nil {
-		t.Fatal(err)
-	}
-	w, err := ParseWeights(file.Bytes())
+	w, err := ParseWeights(weightsFile(head, counts...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,12 +136,8 @@ func TestLimitsOfCoverage(t *testing.T) {
 // TestWeightsAtTheBounds: a header at its bounds is read, and one beyond them is refused.
 func TestWeightsAtTheBounds(t *testing.T) {
 	file := func(version, rows, cellH, cellW int, height, width uint32, cells ...uint32) []byte {
-		var b bytes.Buffer
 		head := WeightsHeader{Version: version, Rows: int64(rows), CellHeight: cellH, CellWidth: cellW, Field: "x"}
-		if err := WriteWeights(&b, head, []CellCounts{{height, width, cells}}); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
+		return weightsFile(head, cellCounts{height, width, cells})
 	}
 	const most = spec.MaxWindow
 	for _, c := range []struct {
@@ -201,12 +192,9 @@ func TestWeightsAtTheBounds(t *testing.T) {
 // TestMemoryOfWeights: a file of weights takes its bytes and as many for the ends of its rows, and the rows that a
 // sampler draws from take 4 bytes each. Without room for them they are refused.
 func TestMemoryOfWeights(t *testing.T) {
-	var b bytes.Buffer
 	head := WeightsHeader{Version: 1, Rows: 2, CellHeight: 2, CellWidth: 2, Field: "x"}
-	if err := WriteWeights(&b, head, []CellCounts{{2, 2, []uint32{4}}, {2, 2, []uint32{0}}}); err != nil {
-		t.Fatal(err)
-	}
-	o := resources.Options{Opener: folder.Memory{Name: "w", Data: b.Bytes()}}
+	file := weightsFile(head, cellCounts{2, 2, []uint32{4}}, cellCounts{2, 2, []uint32{0}})
+	o := resources.Options{Opener: folder.Memory{Name: "w", Data: file}}
 	nothing := 0.0
 	sampler := &shuffle.Sampler{Kind: shuffle.WholeChip{}, MaxNoData: &nothing}
 	same := func(i int64) int64 { return i }
@@ -217,7 +205,7 @@ func TestMemoryOfWeights(t *testing.T) {
 	defer account.Close()
 	ctx := budget.With(t.Context(), account)
 	w, err := OpenCoverage(ctx, "w", o, inMemory(2, 0, nil))
-	if size := int64(b.Len()); err != nil || account.Held() != 2*size {
+	if size := int64(len(file)); err != nil || account.Held() != 2*size {
 		t.Fatalf("a file of %d bytes takes %d, %v", size, account.Held(), err)
 	}
 	before := account.Held()

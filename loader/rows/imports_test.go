@@ -10,9 +10,13 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -26,8 +30,10 @@ func TestImportsNamed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.png")
 	testfile.Write(t, name, picture.Bytes())
 	options := resources.Options{}.WithDefaults()
-	_, raster := One(t.Context(), options, name)
-	_, container := One(t.Context(), options, "a.tacozip::b")
+	_, raster := catalog.OpenSmall(t.Context(), options.Opener, name, source.Known{}, chunk.Axes{},
+		options.MaxChunkBytes)
+	member := spec.Source{Source: name, Container: spec.Container{BasePath: "b"}}
+	_, container := Open(t.Context(), member, nil, options)
 	_, zarr := store.OpenRaster(t.Context(), options.Opener, "a.zarr", "image", "", "", store.Limits{})
 	_, sql := tables.FindSQL()
 	for registers, err := range map[string]error{"pictures.Open, pictures.Palette = ": raster,

@@ -112,7 +112,7 @@ func TestLargestGrid(t *testing.T) {
 		}
 		defer account.Close()
 		grid := &shuffle.Grid{H: 1, W: 1, StrideY: 1, StrideX: 1, AlignY: 1, AlignX: 1}
-		w := Weights{sizes: make([]byte, 8*len(sizes))} // no row could be counted
+		w := Weights{Sizes: make([]byte, 8*len(sizes))} // no row could be counted
 		_, err = w.LimitGrid(budget.With(t.Context(), account), &shuffle.Sampler{Kind: grid, MaxNoData: &limit},
 			int64(len(sizes)), func(i int64) (row int64, h, w int) { return i, sizes[i][0], sizes[i][1] })
 		return account.Held(), err

@@ -67,27 +67,6 @@ func catalogColumn(ctx context.Context, t *catalog.Table, name string) (Column, 
 		}}, nil
 }
 
-// OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array, a directory, a glob
-// or a file. It puts the spec and the options after their checks and defaults in place of what they were; the caller
-// calls CloseOpener after it has closed the table, and after an error. A container has the samples that meet the spec's
-// conditions and split; other datasets have all rows. An invalid spec, a mixture and a dataset that cannot be opened
-// are errors.
-func OpenTable(ctx context.Context, s *spec.Spec, o *resources.Options) (*Table, error) {
-	*s, *o = s.WithDefaults(), o.WithDefaults()
-	s.BatchSize = max(s.BatchSize, 1) // Validate needs one, although nothing here makes batches
-	if err := cmp.Or(s.Validate(), o.Validate()); err != nil {
-		return nil, err
-	}
-	if len(s.Sources) > 0 {
-		return nil, errors.New("spec: a mixture has several datasets: take its sources, one by one")
-	}
-	var err error
-	if *s, err = WithOwnFields(ctx, *s, *o); err != nil {
-		return nil, err
-	}
-	return Open(ctx, s.Root(), s.Fields, *o)
-}
-
 // WithOwnFields replaces the one field of a spec with AllFields by the fields of its first dataset,
 // if that is a catalog of pairs. Other specs are returned unchanged.
 func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.Spec, error) {
@@ -280,6 +259,9 @@ func init() { Register(store.Other, Store{Open: openCatalog}) }
 
 // Register says what is done with the paths of a kind. The package that does it calls Register when the program starts.
 func Register(k *store.Kind, s Store) { stores[k] = s }
+
+// StoreOf returns what is done with the paths of a kind.
+func StoreOf(k *store.Kind) Store { return stores[k] }
 
 // storeOf returns what a source leads to. A list of paths names containers, and timestamp an array.
 func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *store.Kind, err error) {

@@ -143,12 +143,10 @@ func TestOptionsThatDoNotSuit(t *testing.T) {
 		}
 	}
 	s := spec.Spec{Source: dir, Fields: []spec.Field{image}}
-	var options resources.Options
-	table, err := OpenTable(t.Context(), &s, &options)
-	if err != nil || table.N != 2 || options.Workers < 1 {
+	table, err := Open(t.Context(), s.Root(), s.Fields, o)
+	if err != nil || table.N != 2 {
 		t.Fatal(err)
 	}
-	defer options.CloseOpener()
 	defer table.Close()
 	if err := table.Single(s.Fields, "tests"); err != nil {
 		t.Error(err)
@@ -385,35 +383,17 @@ func TestStacksOfColumns(t *testing.T) {
 	}
 }
 
-// TestOneRaster: a name leads to a file, also one whose name looks like a path in a container; a directory or a table
-// is no raster.
-func TestOneRaster(t *testing.T) {
-	dir := folder.Of(t, "a.tif", "b.tif::c", "d.parquet=PAR1", "e.tif=no raster")
-	folder.Write(t, filepath.Join(dir, "b.tif::c"), string(folder.TIFF(7, 3, 0)))
-	o := resources.Options{}.WithDefaults()
-	for name, c := range map[string]struct {
-		height int
-		kind   fault.Kind
-	}{
-		"a.tif": {1, 0}, "b.tif::c": {7, 0}, "absent.tif": {0, fault.NotFound}, "d.parquet": {0, fault.Unsupported},
-		"e.tif": {0, fault.Corrupt}, "a.tif::b": {0, fault.Unsupported},
-	} {
-		asset, err := One(t.Context(), o, filepath.Join(dir, name))
-		if fault.KindOf(err) != c.kind || err == nil && asset.Index.Height != c.height {
-			t.Errorf("%s: %v", name, err)
-		}
-		var named *fault.Error
-		if bare := Bare(err); errors.As(bare, &named) && named.File != "" || (bare == nil) != (err == nil) {
-			t.Errorf("%s: %v names its file", name, bare)
+// TestBareError: an error without its file is otherwise the same.
+func TestBareError(t *testing.T) {
+	cause := fault.New(fault.Corrupt, "header", 7, "torn")
+	for _, err := range []error{cause, fault.WithFile(cause, "a.tif")} {
+		var bare *fault.Error
+		if !errors.As(Bare(err), &bare) || bare.File != "" || bare.Error() != cause.Error() {
+			t.Errorf("%v becomes %v", err, Bare(err))
 		}
 	}
-	if err := errors.New("plain"); Bare(err) != err {
+	if err := errors.New("plain"); Bare(err) != err || Bare(nil) != nil {
 		t.Error("another error is changed")
-	}
-	for name, inside := range map[string]bool{"a.tif": false, "a.tacozip::b": true, "/vsisubfile/1_2,a.tif": true} {
-		if Inside(name) != inside {
-			t.Errorf("%s lies in a container: %v", name, !inside)
-		}
 	}
 }
 
@@ -482,33 +462,5 @@ func TestOperandsOfDates(t *testing.T) {
 	if _, err := selectRows(t.Context(), inMemory(0, 0, numbers), &spec.Subset{Where: text},
 		resources.Options{}); err != nil {
 		t.Errorf("without rows: %v", err)
-	}
-}
-
-// TestFiltersThatFilesAreRuledOutBy: conditions on place and time rule files out, unless another one looks at several
-// samples.
-func TestFiltersThatFilesAreRuledOutBy(t *testing.T) {
-	box := &[4]float64{1, 2, 3, 4}
-	place, when := spec.Condition{BBox: box, Column: "g", Within: true},
-		spec.Condition{Datetime: "2020-01-01/2020-02-01", Column: "t"}
-	for name, c := range map[string]struct {
-		where []spec.Condition
-		want  int
-	}{
-		"none": {nil, 0}, "place and time": {[]spec.Condition{place, {SQL: "x"}, when}, 2},
-		"after a query": {[]spec.Condition{{Select: "x"}, place}, 0}, "before a query": {[]spec.Condition{place,
-			{Select: "x"}}, 0},
-		"of groups": {[]spec.Condition{{Concat: []spec.Group{}}, place}, 0},
-	} {
-		got, err := Only(&spec.Source{Subset: spec.Subset{Where: c.where}})
-		if err != nil || len(got) != c.want {
-			t.Errorf("%s: %d filters, %v", name, len(got), err)
-		}
-		if c.want == 2 && (got[0].Geometry != "g" || got[0].Time != "" || got[1].Time != "t" || got[1].Box != nil) {
-			t.Errorf("%+v", got)
-		}
-	}
-	if _, err := Only(&spec.Source{Subset: spec.Subset{Where: []spec.Condition{{Datetime: "spring"}}}}); err == nil {
-		t.Error("a text that is no time is read as one")
 	}
 }

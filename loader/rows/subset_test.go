@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -310,17 +309,6 @@ func TestBoundsAgainstSlow(t *testing.T) {
 	})
 }
 
-// counted is a writer that counts writes.
-type counted struct {
-	bytes.Buffer
-	writes int
-}
-
-func (w *counted) Write(p []byte) (int, error) {
-	w.writes++
-	return w.Buffer.Write(p)
-}
-
 // TestWeightsOfADataset: weights are of a dataset with as many rows and the same ids below one directory, in their
 // order. Coverage counts no classes.
 func TestWeightsOfADataset(t *testing.T) {
@@ -368,14 +356,8 @@ func TestWeightsOfADataset(t *testing.T) {
 		for i := range cells {
 			cells[i] = 1
 		}
-		var file counted
-		if err := WriteWeights(&file, head, slices.Repeat([]CellCounts{{1 << 8, 1 << 8, cells}}, c.rows)); err != nil {
-			t.Fatal(err)
-		}
-		if most := file.Len()>>16 + 2; file.writes > most || file.writes < c.rows {
-			t.Errorf("%d writes of %d bytes", file.writes, file.Len())
-		}
-		o := resources.Options{Opener: folder.OneFile(file.Bytes())}.WithDefaults()
+		file := weightsFile(head, slices.Repeat([]cellCounts{{1 << 8, 1 << 8, cells}}, c.rows)...)
+		o := resources.Options{Opener: folder.OneFile(file)}.WithDefaults()
 		weights, err := OpenWeights(t.Context(), "w", o, table)
 		if (err == nil) != c.opens || err != nil && fault.KindOf(err) != fault.Unsupported ||
 			err == nil && weights.Rows != int64(c.rows) {
@@ -383,11 +365,6 @@ func TestWeightsOfADataset(t *testing.T) {
 		}
 		if _, err := OpenCoverage(t.Context(), "w", o, table); (err == nil) != c.coverage {
 			t.Errorf("%s as coverage: %v", name, err)
-		}
-		small := slices.Repeat([]CellCounts{{1, 1, []uint32{1}}}, 1000)
-		file = counted{}
-		if head.Rows = 1000; WriteWeights(&file, head, small) != nil || file.writes != 1 {
-			t.Errorf("%d writes of 12 KB", file.writes)
 		}
 	}
 	broken := resources.Options{Opener: folder.OneFile("x")}.WithDefaults()

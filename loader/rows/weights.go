@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"io"
-	"iter"
 	"math"
-	"reflect"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -49,56 +46,18 @@ type WeightsHeader struct {
 	Found []bool `json:"found,omitempty"`
 }
 
-// CellCounts are the counts of one row: the size of its asset in pixels, and the pixels of each cell
-// that count, line by line. The zero value is a row that could not be read.
-type CellCounts struct {
-	Height, Width uint32
-	Cells         []uint32
-}
-
-// WriteWeights writes a file of weights to w: the counts of all rows.
-func WriteWeights(w io.Writer, h WeightsHeader, counts []CellCounts) error {
-	buf, err := beginWeights(&h)
-	if err != nil {
-		return err
-	}
-	for _, r := range counts {
-		buf = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(buf, r.Height), r.Width)
-	}
-	for _, r := range counts {
-		for _, c := range r.Cells {
-			buf = binary.LittleEndian.AppendUint32(buf, c)
-		}
-		// Writing 64 KiB at a time avoids a second copy of all cells in memory.
-		if len(buf) > 1<<16 {
-			if _, err := w.Write(buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
-		}
-	}
-	_, err = w.Write(buf)
-	return err
-}
-
-// beginWeights returns the bytes of a file of weights before the sizes.
-func beginWeights(h *WeightsHeader) ([]byte, error) {
-	head, err := json.Marshal(h)
-	return append(binary.LittleEndian.AppendUint32([]byte(WeightsMagic), uint32(len(head))), head...), err
-}
-
 // Weights is a file of weights in memory.
 type Weights struct {
 	WeightsHeader
-	sizes []byte
-	cells []byte
+	Sizes []byte  // as the file has them
+	Cells []byte  // too
 	ends  []int64 // for each row, the number of the cell after its last
 	// Hash is the XXH3-128 of the file.
 	Hash [16]byte
 }
 
-// maxWeights bounds a file of weights in bytes, because it is held in memory: 2 GiB.
-const maxWeights = 2 << 30
+// MaxWeights bounds a file of weights in bytes, because it is held in memory: 2 GiB.
+const MaxWeights = 2 << 30
 
 // OpenWeights reads the file of weights at path for the dataset t. A file for another number of
 // rows, or for other samples, is fault.Unsupported.
@@ -161,8 +120,8 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	if file.Size() > maxWeights {
-		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", file.Size(), maxWeights)
+	if file.Size() > MaxWeights {
+		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", file.Size(), MaxWeights)
 	}
 	// Otherwise any file below the roots would be read whole.
 	read := func(p []byte, off int64) error { return file.ReadAt(ctx, p, off) }
@@ -250,11 +209,11 @@ func ParseWeights(b []byte) (*Weights, error) {
 	}
 	first := start + 8*header.Rows
 	weights := &Weights{
-		WeightsHeader: header, Hash: xxh3.Hash128(b).Bytes(), sizes: b[start:first], cells: b[first:],
+		WeightsHeader: header, Hash: xxh3.Hash128(b).Bytes(), Sizes: b[start:first], Cells: b[first:],
 		// A row has 8 bytes of sizes, so the check of the header bounds this memory by the size of the file.
 		ends: make([]int64, 0, header.Rows),
 	}
-	end, total := int64(0), int64(len(weights.cells)/4)
+	end, total := int64(0), int64(len(weights.Cells)/4)
 	for row := range header.Rows {
 		height, width := weights.Size(row)
 		if height > math.MaxInt32 || width > math.MaxInt32 {
@@ -268,98 +227,16 @@ func ParseWeights(b []byte) (*Weights, error) {
 		end += down * across
 		weights.ends = append(weights.ends, end)
 	}
-	if n := int64(len(weights.cells)); 4*end != n {
+	if n := int64(len(weights.Cells)); 4*end != n {
 		return nil, badWeights(fault.NoOffset, "%d bytes of cells, where there should be %d", n, 4*end)
 	}
 	return weights, nil
 }
 
-// WeightsPart is a file of weights of a run of rows.
-type WeightsPart struct {
-	Rows int64 // that it must have
-	File *io.SectionReader
-}
-
-// MergeWeights joins files of weights of runs of rows into the file of all rows, in their order. It holds them in
-// memory, since the sizes of all rows come before the cells: as much as OpenWeights takes of the result. It returns
-// fault.Corrupt for a part that is not such a file, has other rows, or has other fields, cells or samples than the
-// first one.
-func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
-	var total *WeightsHeader
-	var sizes, cells []byte
-	var found []bool // of the classes, by the parts so far
-	for part, err := range parts {
-		if err != nil {
-			return err
-		}
-		size := part.File.Size()
-		if size > maxWeights-int64(len(sizes)+len(cells)) {
-			return fault.New(fault.Limit, "weights", fault.NoOffset, "the parts are over %d bytes", int64(maxWeights))
-		}
-		data := make([]byte, size)
-		if _, err := io.ReadFull(io.NewSectionReader(part.File, 0, size), data); err != nil {
-			return err
-		}
-		weights, err := ParseWeights(data)
-		if err != nil {
-			return err
-		}
-		head := weights.WeightsHeader
-		if head.Rows != part.Rows {
-			return badWeights(fault.NoOffset, "%d rows, where there should be %d", head.Rows, part.Rows)
-		}
-		for class, pixels := range head.Found {
-			if len(found) != len(head.Found) {
-				found = make([]bool, len(head.Found))
-			}
-			found[class] = found[class] || pixels
-		}
-		if head.Found = nil; total == nil {
-			total = &WeightsHeader{}
-			*total = head
-			total.Rows = 0
-		}
-		if head.Rows = total.Rows; !reflect.DeepEqual(head, *total) {
-			return badWeights(fault.NoOffset, "of other fields, cells or samples than the part before it")
-		}
-		total.Rows += part.Rows
-		sizes, cells = append(sizes, weights.sizes...), append(cells, weights.cells...)
-	}
-	if total == nil {
-		return badWeights(fault.NoOffset, "no part")
-	}
-	if err := ClassesFound(total, found); err != nil {
-		return err
-	}
-	head, err := beginWeights(total)
-	for _, section := range [][]byte{head, sizes, cells} {
-		if err == nil {
-			_, err = w.Write(section)
-		}
-	}
-	return err
-}
-
-// ClassesFound fails with kind not found if all pixels lack the classes of a file: windows would be drawn as if
-// nobody asked for them.
-func ClassesFound(h *WeightsHeader, found []bool) error {
-	var none []float64
-	for class := range min(len(found), len(h.Classes)) {
-		if !found[class] {
-			none = append(none, h.Classes[class])
-		}
-	}
-	if none == nil {
-		return nil
-	}
-	return fault.New(fault.NotFound, "classes", fault.NoOffset, "no pixel of field %q is one of %v: leave them out",
-		h.Field, none)
-}
-
 // Size returns the size in pixels that a row's asset had when it was counted, 0 by 0 if it could
 // not be read.
 func (w *Weights) Size(row int64) (height, width int) {
-	return int(binary.LittleEndian.Uint32(w.sizes[8*row:])), int(binary.LittleEndian.Uint32(w.sizes[8*row+4:]))
+	return int(binary.LittleEndian.Uint32(w.Sizes[8*row:])), int(binary.LittleEndian.Uint32(w.Sizes[8*row+4:]))
 }
 
 // Of returns the weights of a row's asset, which has height by width pixels. It returns nil if the
@@ -378,7 +255,7 @@ func (w *Weights) Of(row int64, height, width int) (*shuffle.Weights, error) {
 	}
 	cells := make([]uint32, w.ends[row]-first)
 	for i := range cells {
-		cells[i] = binary.LittleEndian.Uint32(w.cells[4*(first+int64(i)):])
+		cells[i] = binary.LittleEndian.Uint32(w.Cells[4*(first+int64(i)):])
 	}
 	out, err := shuffle.NewWeights(cells, w.CellHeight, w.CellWidth, height, width, nil)
 	return &out, err

@@ -1,23 +1,45 @@
-package rows_test
+package rows
 
 import (
-	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/rows"
 )
 
-func FuzzWeights(f *testing.F) {
-	head := rows.WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}
-	var b bytes.Buffer
-	if err := rows.WriteWeights(&b, head, []rows.CellCounts{{5, 4, []uint32{1, 2}}, {}}); err != nil {
-		f.Fatal(err)
+// cellCounts are the size of an asset and the weights of its cells.
+type cellCounts struct {
+	Height, Width uint32
+	Cells         []uint32
+}
+
+// weightsFile returns a file of weights, written from the description of WeightsMagic alone.
+func weightsFile(h WeightsHeader, counts ...cellCounts) []byte {
+	head, err := json.Marshal(h)
+	if err != nil {
+		panic(err)
 	}
-	f.Add(b.Bytes())
-	f.Add(b.Bytes()[:20])
+	file := binary.LittleEndian.AppendUint32([]byte(WeightsMagic), uint32(len(head)))
+	file = append(file, head...)
+	for _, row := range counts {
+		file = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(file, row.Height), row.Width)
+	}
+	for _, row := range counts {
+		for _, cell := range row.Cells {
+			file = binary.LittleEndian.AppendUint32(file, cell)
+		}
+	}
+	return file
+}
+
+func FuzzWeights(f *testing.F) {
+	head := WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}
+	file := weightsFile(head, cellCounts{5, 4, []uint32{1, 2}}, cellCounts{})
+	f.Add(file)
+	f.Add(file[:20])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w, err := rows.ParseWeights(b)
+		w, err := ParseWeights(b)
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("%v has no kind", err)

@@ -19,8 +19,8 @@ import (
 	"github.com/chaski-eo/chaski/format/picture"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -213,7 +213,7 @@ func (i *FileInfo) classes(ctx context.Context, o resources.Options) {
 	if i.index == nil || !i.index.Classes && len(i.Beside) == 0 && i.VRT == nil {
 		return
 	}
-	if asset, err := rows.One(ctx, o, i.Path); err == nil {
+	if asset, err := raster.One(ctx, o, i.Path); err == nil {
 		legend := pixels.Legend(ctx, o.Opener, asset)
 		i.Raster.Palette, i.Raster.Classes = legend.Palette, legend.Names
 	}

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -15,12 +16,33 @@ import (
 // checks and defaults.
 func withTable(ctx context.Context, sp spec.Spec, o resources.Options,
 	do func(sp spec.Spec, o resources.Options, t *rows.Table) error) error {
-	table, err := rows.OpenTable(ctx, &sp, &o)
+	table, err := OpenTable(ctx, &sp, &o)
 	defer o.CloseOpener()
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(sp, o, table), table.Close())
+}
+
+// OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array, a directory, a glob
+// or a file. It puts the spec and the options after their checks and defaults in place of what they were; the caller
+// calls CloseOpener after it has closed the table, and after an error. A container has the samples that meet the spec's
+// conditions and split; other datasets have all rows. An invalid spec, a mixture and a dataset that cannot be opened
+// are errors.
+func OpenTable(ctx context.Context, s *spec.Spec, o *resources.Options) (*rows.Table, error) {
+	*s, *o = s.WithDefaults(), o.WithDefaults()
+	s.BatchSize = max(s.BatchSize, 1) // Validate needs one, although nothing here makes batches
+	if err := cmp.Or(s.Validate(), o.Validate()); err != nil {
+		return nil, err
+	}
+	if len(s.Sources) > 0 {
+		return nil, errors.New("spec: a mixture has several datasets: take its sources, one by one")
+	}
+	var err error
+	if *s, err = rows.WithOwnFields(ctx, *s, *o); err != nil {
+		return nil, err
+	}
+	return rows.Open(ctx, s.Root(), s.Fields, *o)
 }
 
 // rasterColumns returns the columns of the raster fields of a table. A table without samples or rasters is a

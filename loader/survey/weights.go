@@ -39,7 +39,7 @@ type WeightOptions struct {
 }
 
 // Weights counts the valid pixels, or the pixels of some classes, in the cells of the assets in a share of the rows. It
-// writes the file that the sampler WeightedWindow reads to w; rows.MergeWeights joins the files of shares. A sample
+// writes the file that the sampler WeightedWindow reads to w; MergeWeights joins the files of shares. A sample
 // that cannot be read ends it with an error; with any bad-sample policy but "error" it has no weight instead. A
 // mixture is an error.
 func Weights(
@@ -51,7 +51,7 @@ func Weights(
 		if err != nil {
 			return err
 		}
-		return rows.WriteWeights(w, head, counts)
+		return WriteWeights(w, head, counts)
 	})
 }
 
@@ -83,11 +83,11 @@ type weighing struct {
 	classSeen []atomic.Bool // of each class, whether a pixel has it
 }
 
-// CountWeights counts the cells of a share of the rows of an open table, for rows.WriteWeights.
+// CountWeights counts the cells of a share of the rows of an open table, for WriteWeights.
 func CountWeights(
 	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, c WeightOptions, share *Share,
 	progress func(done, total int64),
-) (rows.WeightsHeader, []rows.CellCounts, error) {
+) (rows.WeightsHeader, []CellCounts, error) {
 	first, count, err := share.of(Extent{t.N, t.Fingerprint}, sp.Source)
 	if err != nil {
 		return rows.WeightsHeader{}, nil, err
@@ -100,7 +100,7 @@ func CountWeights(
 	}
 	out, err := made.count(ctx, sp, remote, first, count, progress)
 	if err == nil && share == nil {
-		err = fault.WithFile(rows.ClassesFound(&made.head, made.classesSeen()), made.source)
+		err = fault.WithFile(classesFound(&made.head, made.classesSeen()), made.source)
 	} else { // other shares may have what this one lacks
 		made.head.Found = made.classesSeen()
 	}
@@ -111,8 +111,8 @@ func CountWeights(
 // count counts the cells of n rows from first on.
 func (p *weighing) count(
 	ctx context.Context, sp spec.Spec, remote bool, first, n int64, progress func(done, total int64),
-) ([]rows.CellCounts, error) {
-	out := make([]rows.CellCounts, n)
+) ([]CellCounts, error) {
+	out := make([]CellCounts, n)
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
 		return func(ctx context.Context, i int64) (err error) {
 			row := first + i
@@ -123,7 +123,7 @@ func (p *weighing) count(
 				return fmt.Errorf("sample %d: %w", row, err)
 			}
 			p.options.Logger.Warn("no weights", "sample", row, "error", fault.Line(err))
-			out[i] = rows.CellCounts{}
+			out[i] = CellCounts{}
 			return nil
 		}
 	}
@@ -357,7 +357,7 @@ type pixelStrip struct {
 }
 
 // weigh counts one asset, some rows of it at a time.
-func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w rows.CellCounts, err error) {
+func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w CellCounts, err error) {
 	field := p.field
 	lead, err := p.table.Fields[p.lead].Asset(ctx, at)
 	if err != nil {
@@ -365,7 +365,7 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	}
 	height, width := lead.Index.Height, lead.Index.Width
 	across := rows.RoundUp(width, p.head.CellWidth) / p.head.CellWidth
-	w = rows.CellCounts{
+	w = CellCounts{
 		Height: uint32(height), Width: uint32(width),
 		Cells: make([]uint32, across*(rows.RoundUp(height, p.head.CellHeight)/p.head.CellHeight)),
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
@@ -296,8 +295,8 @@ func (f *statsFlags) weightsOfShards(ctx context.Context, spec loader.Spec, o lo
 		return nil, survey.Weights(ctx, body, spec, o, f.weights, share, progress)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		return console.WriteFile(f.out, nil, func(w io.Writer) error {
-			return rows.MergeWeights(w, shards.As(parts, func(p *shards.Part) (rows.WeightsPart, error) {
-				return rows.WeightsPart{Rows: p.Count, File: p.Body}, nil
+			return survey.MergeWeights(w, shards.As(parts, func(p *shards.Part) (survey.WeightsPart, error) {
+				return survey.WeightsPart{Rows: p.Count, File: p.Body}, nil
 			}))
 		})
 	})

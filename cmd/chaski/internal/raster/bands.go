@@ -73,7 +73,7 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 		asset := catalog.Asset{URI: path, Index: &chunk.Index{}}
 		if _, _, in := source.Split(path); in {
 			o := loader.Options{Opener: files}
-			if asset, err = rows.One(ctx, o.WithDefaults(), path); err != nil {
+			if asset, err = raster.One(ctx, o.WithDefaults(), path); err != nil {
 				return nil, fault.WithFile(err, path)
 			}
 		}

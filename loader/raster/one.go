@@ -1,14 +1,14 @@
-package rows
+package raster
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -19,7 +19,7 @@ import (
 // For remote names the container is tried first, because asking for the file takes a request. o must have its defaults.
 func One(ctx context.Context, o resources.Options, name string) (catalog.Asset, error) {
 	switch {
-	case !Inside(name), store.Inside(name):
+	case !inside(name), store.Inside(name):
 		return oneFile(ctx, o, name)
 	case source.IsRemote(name):
 		asset, err := oneMember(ctx, o, name)
@@ -37,8 +37,8 @@ func One(ctx context.Context, o resources.Options, name string) (catalog.Asset, 
 	return asset, err
 }
 
-// Inside reports whether a name may stand for a path in a container, or for a byte range.
-func Inside(name string) bool {
+// inside reports whether a name may stand for a path in a container, or for a byte range.
+func inside(name string) bool {
 	_, _, in := source.Split(name)
 	_, _, _, part := source.Subfile(name)
 	return in || part
@@ -50,22 +50,11 @@ func oneMember(ctx context.Context, o resources.Options, name string) (catalog.A
 	if uri, path, inside := source.Split(name); inside && catalog.IsParquet(uri) {
 		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
-	kind := store.Find(func(k *store.Kind) bool { return stores[k].Member != nil })
+	kind := store.Find(func(k *store.Kind) bool { return rows.StoreOf(k).Member != nil })
 	if kind == store.Other {
 		return catalog.Asset{}, store.ErrNoContainers
 	}
-	return stores[kind].Member(ctx, o, name)
-}
-
-// Bare returns err without its file, for callers that name the file together with the sample.
-func Bare(err error) error {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	f := *e
-	f.File = ""
-	return &f
+	return rows.StoreOf(kind).Member(ctx, o, name)
 }
 
 // oneFile opens a raster file, or the image of a Zarr store.
@@ -77,7 +66,7 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	if err != nil {
 		return a, err
 	}
-	if open := stores[kind].Image; open != nil {
+	if open := rows.StoreOf(kind).Image; open != nil {
 		return open(ctx, path, o)
 	}
 	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, chunk.Axes{}, o.MaxChunkBytes)

@@ -1,4 +1,4 @@
-package rows_test
+package survey_test
 
 import (
 	"bytes"
@@ -6,29 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/survey"
 )
 
 // weightsOf is a file of weights with one cell of each row's number of pixels.
-func weightsOf(t testing.TB, h rows.WeightsHeader, counts ...rows.CellCounts) []byte {
+func weightsOf(t testing.TB, h rows.WeightsHeader, counts ...survey.CellCounts) []byte {
 	t.Helper()
 	h.Version, h.Rows = 1, int64(len(counts))
 	var b bytes.Buffer
-	if err := rows.WriteWeights(&b, h, counts); err != nil {
+	if err := survey.WriteWeights(&b, h, counts); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
 func mergeWeights(w io.Writer, parts ...[]byte) error {
-	return rows.MergeWeights(w, func(yield func(rows.WeightsPart, error) bool) {
+	return survey.MergeWeights(w, func(yield func(survey.WeightsPart, error) bool) {
 		for _, b := range parts {
 			f := io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
-			if !yield(rows.WeightsPart{Rows: 2, File: f}, nil) {
+			if !yield(survey.WeightsPart{Rows: 2, File: f}, nil) {
 				return
 			}
 		}
@@ -40,19 +43,19 @@ func TestHostileWeights(t *testing.T) {
 	h := rows.WeightsHeader{CellHeight: 4, CellWidth: 4, Field: "x", Samples: "a"}
 	other := h
 	other.Samples = "b"
-	row := rows.CellCounts{Height: 5, Width: 4, Cells: []uint32{1, 2}}
-	good := weightsOf(t, h, row, rows.CellCounts{})
+	row := survey.CellCounts{Height: 5, Width: 4, Cells: []uint32{1, 2}}
+	good := weightsOf(t, h, row, survey.CellCounts{})
 	var got bytes.Buffer
 	if err := mergeWeights(&got, good, good); err != nil {
 		t.Fatal(err)
 	}
-	if want := weightsOf(t, h, row, rows.CellCounts{}, row, rows.CellCounts{}); !bytes.Equal(got.Bytes(), want) {
+	if want := weightsOf(t, h, row, survey.CellCounts{}, row, survey.CellCounts{}); !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%x, want %x", got.Bytes(), want)
 	}
 	large := bytes.Clone(good)
 	at := 12 + binary.LittleEndian.Uint32(good[8:])
 	copy(large[at:], strings.Repeat("\xff", 8))
-	wide := weightsOf(t, h, rows.CellCounts{Height: 1 << 31}, rows.CellCounts{})
+	wide := weightsOf(t, h, survey.CellCounts{Height: 1 << 31}, survey.CellCounts{})
 	for name, parts := range map[string][][]byte{
 		"wide": {wide}, "nothing": {}, "empty": {nil}, "no weights": {[]byte(strings.Repeat("x", 100))},
 		"torn": {good[:len(good)-1]},
@@ -101,18 +104,18 @@ func TestMergedWeights(t *testing.T) {
 	}
 	listed := [][]uint32{{5, 4, 1, 2, 3, 4}, {0, 0}, {4, 3, 9}, {1, 1, 7}, {8, 6, 1, 0, 0, 12}, {0, 0}}
 	merge := func(w io.Writer, more error, ends ...int) error {
-		return rows.MergeWeights(w, func(yield func(rows.WeightsPart, error) bool) {
+		return survey.MergeWeights(w, func(yield func(survey.WeightsPart, error) bool) {
 			begin := 0
 			for _, end := range ends {
 				part := fileOf(head(end-begin), listed[begin:end]...)
 				file := io.NewSectionReader(bytes.NewReader(part), 0, int64(len(part)))
-				if !yield(rows.WeightsPart{Rows: int64(end - begin), File: file}, nil) {
+				if !yield(survey.WeightsPart{Rows: int64(end - begin), File: file}, nil) {
 					return
 				}
 				begin = end
 			}
 			if more != nil {
-				yield(rows.WeightsPart{}, more)
+				yield(survey.WeightsPart{}, more)
 			}
 		})
 	}
@@ -137,17 +140,17 @@ func TestMergedWeights(t *testing.T) {
 func TestLargeWeights(t *testing.T) {
 	good := fileOf(`{"version":1,"rows":2,"cell_height":4,"cell_width":4,"field":"x"}`, []uint32{5, 4, 1, 2},
 		[]uint32{0, 0})
-	first := rows.WeightsPart{Rows: 2, File: io.NewSectionReader(bytes.NewReader(good), 0, int64(len(good)))}
+	first := survey.WeightsPart{Rows: 2, File: io.NewSectionReader(bytes.NewReader(good), 0, int64(len(good)))}
 	const kept = 2*8 + 2*4 // bytes of the first part
 	for name, c := range map[string]struct {
-		parts []rows.WeightsPart
+		parts []survey.WeightsPart
 		size  int64
 	}{
 		"one":  {nil, 2<<30 + 1},
-		"both": {[]rows.WeightsPart{first}, 2<<30 - kept + 1},
+		"both": {[]survey.WeightsPart{first}, 2<<30 - kept + 1},
 	} {
-		large := rows.WeightsPart{Rows: 2, File: io.NewSectionReader(bytes.NewReader(nil), 0, c.size)}
-		err := rows.MergeWeights(io.Discard, func(yield func(rows.WeightsPart, error) bool) {
+		large := survey.WeightsPart{Rows: 2, File: io.NewSectionReader(bytes.NewReader(nil), 0, c.size)}
+		err := survey.MergeWeights(io.Discard, func(yield func(survey.WeightsPart, error) bool) {
 			for _, part := range append(c.parts, large) {
 				if !yield(part, nil) {
 					return
@@ -160,10 +163,44 @@ func TestLargeWeights(t *testing.T) {
 	}
 }
 
+// counted is a writer that counts writes.
+type counted struct {
+	bytes.Buffer
+	writes int
+}
+
+func (w *counted) Write(p []byte) (int, error) {
+	w.writes++
+	return w.Buffer.Write(p)
+}
+
+// TestWritesOfWeights: large rows are written one by one, small ones together. A header that JSON cannot hold is
+// refused.
+func TestWritesOfWeights(t *testing.T) {
+	head := rows.WeightsHeader{Version: 1, Rows: 3, CellHeight: 1, CellWidth: 1, Field: "x"}
+	var file counted
+	large := survey.CellCounts{Height: 1 << 8, Width: 1 << 8, Cells: make([]uint32, 1<<16)}
+	if err := survey.WriteWeights(&file, head, slices.Repeat([]survey.CellCounts{large}, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if most := file.Len()>>16 + 2; file.writes > most || file.writes < 3 {
+		t.Errorf("%d writes of %d bytes", file.writes, file.Len())
+	}
+	file, head.Rows = counted{}, 1000
+	small := slices.Repeat([]survey.CellCounts{{Height: 1, Width: 1, Cells: []uint32{1}}}, 1000)
+	if survey.WriteWeights(&file, head, small) != nil || file.writes != 1 {
+		t.Errorf("%d writes of 12 KB", file.writes)
+	}
+	head.Classes = []float64{math.NaN()}
+	if survey.WriteWeights(io.Discard, head, nil) == nil {
+		t.Error("a header that JSON cannot hold was written")
+	}
+}
+
 // FuzzWeightsPart: what is merged can be read, and anything else is refused with a kind.
 func FuzzWeightsPart(f *testing.F) {
 	h := rows.WeightsHeader{CellHeight: 4, CellWidth: 4, Field: "x"}
-	good := weightsOf(f, h, rows.CellCounts{Height: 5, Width: 4, Cells: []uint32{1, 2}}, rows.CellCounts{})
+	good := weightsOf(f, h, survey.CellCounts{Height: 5, Width: 4, Cells: []uint32{1, 2}}, survey.CellCounts{})
 	f.Add(good)
 	f.Add(good[:20])
 	f.Fuzz(func(t *testing.T, b []byte) {
