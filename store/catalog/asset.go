@@ -262,7 +262,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	small int64) (a Asset, m Meta, err error) {
 	reader := r
 	var whole []byte
-	if n := r.Size(); n > 0 && n <= small {
+	if n := r.Size(); n <= small {
 		whole = make([]byte, n)
 		if err = r.ReadAt(ctx, whole, 0); err == nil {
 			reader = &memoryReader{bytes: whole, size: n, etag: source.ETag(r)}

@@ -272,7 +272,8 @@ func TestOutages(t *testing.T) {
 			return tableinfo.CSV(t.Context(), file, path)
 		})
 	}
-	for _, name := range []string{"overviews/plain.tif", "beside/mask.tif", "raster/rumi-3/unit-t-b-y-x-0.rumi"} {
+	for _, name := range []string{"overviews/plain.tif", "beside/mask.tif", "beside/world.tif", "beside/pam.tif",
+		"raster/rumi-3/unit-t-b-y-x-0.rumi"} {
 		path := filepath.Join(corpus.Testdata(t), name)
 		outage.Each(t, path, func(files source.Opener) (any, error) {
 			a, m, err := catalog.OpenAsset(t.Context(), files, path, 0)
