@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,6 @@ from chaski._members import Ragged
 from chaski._plot import Members
 from chaski._shared import Bytes, Owner, Side
 from chaski.errors import LimitError, PayloadError
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = 1
 ALIGN = 64
