@@ -101,7 +101,7 @@ func (b Box) Rectangles() [][4]float64 {
 // unknown, or that the box is off the map.
 func (b Box) In(epsg int) (*Region, error) {
 	if epsg == b.code && !b.turns() {
-		return &Region{parts: [][]lineEdge{edges(nil, rectangle(b.West, b.South, b.East, b.North))}}, nil
+		return &Region{parts: [][]Edge{edges(nil, rectangle(b.West, b.South, b.East, b.North))}}, nil
 	}
 	system, ok := ByCode(epsg)
 	if !ok {
@@ -241,7 +241,7 @@ func clipRing(ring []Point, axis int, bound, sign float64) (out []Point) {
 }
 
 // draw projects a closed ring and returns its edges. all says that it goes around the Earth.
-func (c *CRS) draw(ring []Point, all bool) (list []lineEdge) {
+func (c *CRS) draw(ring []Point, all bool) (list []Edge) {
 	west, east := math.Inf(1), math.Inf(-1)
 	for _, corner := range ring {
 		west, east = min(west, corner[0]), max(east, corner[0])
@@ -307,12 +307,12 @@ func halve(out []Point, a, b, startImage, endImage Point, off float64, depth int
 	return halve(out, point, b, middle, endImage, off, depth-1, to)
 }
 
-// lineEdge is a line from (x0, y0) to (x1, y1).
-type lineEdge [4]float64
+// Edge is a line from (x0, y0) to (x1, y1).
+type Edge [4]float64
 
-func edges(list []lineEdge, line []Point) []lineEdge {
+func edges(list []Edge, line []Point) []Edge {
 	for i, point := range line[1:] {
-		list = append(list, lineEdge{line[i][0], line[i][1], point[0], point[1]})
+		list = append(list, Edge{line[i][0], line[i][1], point[0], point[1]})
 	}
 	return list
 }
@@ -320,14 +320,14 @@ func edges(list []lineEdge, line []Point) []lineEdge {
 // Region is a box projected to a CRS. In longitude and latitude, and on maps that continue past 360
 // degrees, it has a part for each turn. It is safe for concurrent use.
 type Region struct {
-	parts [][]lineEdge // closed rings
+	parts [][]Edge // closed rings
 }
 
 // Meets reports whether a closed rectangle has a point in common with the region. The rectangle may be a point.
 func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
 	for _, part := range r.parts {
 		for _, edge := range part {
-			if _, _, ok := edge.clip(minX, minY, maxX, maxY); ok {
+			if _, _, ok := edge.Clip(minX, minY, maxX, maxY); ok {
 				return true
 			}
 		}
@@ -339,7 +339,7 @@ func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
 func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 	for _, part := range r.parts {
 		for _, edge := range part {
-			if low, high, ok := edge.clip(minX, minY, maxX, maxY); ok {
+			if low, high, ok := edge.Clip(minX, minY, maxX, maxY); ok {
 				middle := (low + high) / 2
 				x, y := edge[0]+middle*(edge[2]-edge[0]), edge[1]+middle*(edge[3]-edge[1])
 				inside := x > minX && x < maxX && y > minY && y < maxY
@@ -406,9 +406,12 @@ func (r *Region) has(x, y float64) bool {
 	return inside
 }
 
-// clip returns the part of an edge that lies in a rectangle, as a range of 0 to 1 (Liang and Barsky).
-func (e lineEdge) clip(minX, minY, maxX, maxY float64) (low, high float64, ok bool) {
-	if max(e[0], e[2]) < minX || min(e[0], e[2]) > maxX || max(e[1], e[3]) < minY || min(e[1], e[3]) > maxY {
+// Clip returns the part of an edge that lies in a rectangle, as a range of 0 to 1 (Liang and Barsky), or false if they
+// have no point in common.
+func (e Edge) Clip(minX, minY, maxX, maxY float64) (low, high float64, ok bool) {
+	// The quotients below, rounded, need not say that an edge whose ends are far away lies beyond a side.
+	beside := max(e[0], e[2]) >= minX && min(e[0], e[2]) <= maxX && max(e[1], e[3]) >= minY && min(e[1], e[3]) <= maxY
+	if !beside { // or an end is not a number
 		return 0, 0, false
 	}
 	low, high = 0, 1
@@ -419,8 +422,6 @@ func (e lineEdge) clip(minX, minY, maxX, maxY float64) (low, high float64, ok bo
 			low = max(low, q/p)
 		case p > 0:
 			high = min(high, q/p)
-		case !(q >= 0):
-			return 0, 0, false
 		}
 	}
 	return low, high, low <= high

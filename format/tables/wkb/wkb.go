@@ -500,30 +500,8 @@ func (s *scan) segment(x0, y0, x1, y1 float64) {
 	if s.hit && s.inside {
 		return
 	}
-	if crosses(x0, y0, x1, y1, s.box) {
+	if _, _, meets := (crs.Edge{x0, y0, x1, y1}).Clip(s.box.MinX, s.box.MinY, s.box.MaxX, s.box.MaxY); meets {
 		s.hit = true
 		s.inside = s.inside || s.box.inside((x0+x1)/2, (y0+y1)/2) // unless an end is outside, which s.outside says
 	}
-}
-
-// crosses reports whether a segment has a point in common with a box (Liang and Barsky).
-func crosses(x0, y0, x1, y1 float64, b Box) bool {
-	lo, hi := 0.0, 1.0 // the part of the segment in the box
-	dx, dy := x1-x0, y1-y0
-	for _, side := range [...]struct{ step, room float64 }{{-dx, x0 - b.MinX}, {dx, b.MaxX - x0}, {-dy, y0 - b.MinY},
-		{dy, b.MaxY - y0}} {
-		switch {
-		case side.step == 0:
-			if !(side.room >= 0) {
-				return false
-			}
-		case side.step < 0:
-			lo = max(lo, side.room/side.step)
-		case side.step > 0:
-			hi = min(hi, side.room/side.step)
-		default: // not a number
-			return false
-		}
-	}
-	return lo <= hi
 }
