@@ -43,7 +43,7 @@ func (t *Table) NewPageCounter(ctx context.Context) (*PageCounter, error) {
 	if len(c.first) == 0 {
 		return nil, nil
 	}
-	least := int64(0)
+	var least int64
 	if file, _ := t.table.FileOf(0); source.IsRemote(cmp.Or(file, t.src)) {
 		least = headBytes // of a shorter range, remote readers ask for more
 	}

@@ -446,7 +446,7 @@ func side(c columns.Cell) int32 {
 // CSV file those that Options.Columns names, or all with Options.AllColumns. Behind them are the columns of paths.
 // Columns are read when they are first used, and stay in memory as long as the result.
 func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
-	count := int64(0)
+	var count int64
 	if t.table == nil {
 		count = t.keys.Rows()
 	} else {

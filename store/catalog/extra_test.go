@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,6 +179,11 @@ func TestHalves(t *testing.T) {
 		if got := tab.Halves(); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.files, got, c.want)
 		}
+		named := folder.Open(t, tab.Base(), catalog.Options{}, catalog.Source{Field: "image"},
+			catalog.Source{Field: "f", Column: "folder", Kind: catalog.Text})
+		if named.Halves() != nil {
+			t.Errorf("%q: %q for fields that name a column", c.files, named.Halves())
+		}
 		if err := tab.Close(); err != nil {
 			t.Error(err)
 		}
@@ -199,6 +205,52 @@ func TestKeys(t *testing.T) {
 	err = tab.ScanKeys(t.Context(), func(_ int64, key string) error { keys = append(keys, key); return nil })
 	if want := []string{"a.tif", "row 1", "b.tif"}; err != nil || !slices.Equal(keys, want) {
 		t.Errorf("%q, %v, want %q", keys, err, want)
+	}
+}
+
+// TestKeysOfTables: keys come from the first column of strings of which the first names pixels.
+func TestKeysOfTables(t *testing.T) {
+	for first, names := range map[string]bool{"a.tif": true, "a.zarr": true, "s/a.zarr::x": true, "b.png": true,
+		"/vsisubfile/0_9,x.bin": true, "https://h/a.tif?key=1": true, "s3://b/a.tif?v=1.csv": true, "a.tif?b": false,
+		"https://h/a?b=c.tif": false, "forest": false, "a.tacozip::b": true, "a.csv": false} {
+		type row struct {
+			Bytes []byte  `parquet:"a_bytes"`
+			Count int64   `parquet:"b_count"`
+			Class string  `parquet:"c_class"`
+			Path  *string `parquet:"d_path,optional"`
+			Later string  `parquet:"e_later"`
+		}
+		empty := ""
+		path := filepath.Join(t.TempDir(), "t.parquet")
+		writeTable(t, path, []row{{[]byte("x.tif"), 1, "forest", nil, "1.tif"}, {nil, 2, "a.tif", &empty, "2.tif"},
+			{nil, 3, "", &first, "3.tif"}}, nil)
+		want := "[1.tif 2.tif 3.tif]"
+		if names {
+			want = fmt.Sprintf("[row 0 row 1 %s]", first)
+		}
+		tables := []*catalog.Table{folder.Open(t, path, catalog.Options{}, catalog.Source{Field: "b_count"})}
+		text := filepath.Join(filepath.Dir(path), "t.csv")
+		folder.Write(t, text, "b_count,c_class,d_path,e_later\n1,forest,,1.tif\n2,a.tif,,2.tif\n3,,\""+first+
+			"\",3.tif\n")
+		for _, fields := range [][]catalog.Source{{{Field: "b_count"}}, {{Field: "c_class", Kind: catalog.Text}}} {
+			tables = append(tables, folder.Open(t, text, catalog.Options{}, fields...))
+		}
+		for i, table := range tables {
+			if got := fmt.Sprint(keysOf(t, table)); got != want {
+				t.Errorf("%s, table %d: %s, want %s", first, i, got, want)
+			}
+		}
+	}
+	var items []string
+	for i := range 2 {
+		items = append(items, stacItem(i, ""))
+	}
+	path := filepath.Join(folder.Of(t, "i.json=["+strings.Join(items, ",")+"]"), "i.json")
+	for _, field := range []string{"B04", "rank"} {
+		table := folder.Open(t, path, catalog.Options{}, catalog.Source{Field: field})
+		if got := fmt.Sprint(keysOf(t, table)); got != "[S2_000 S2_001]" {
+			t.Errorf("items by %s: %s", field, got)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -163,7 +165,96 @@ func contents(ctx context.Context, f form, o catalog.Options) (lines [][]string,
 	if f.values {
 		err = columnsOf(ctx, table, f, lines)
 	}
-	return append(lines, []string{table.Fingerprint()}), err
+	lines = append(lines, []string{table.Fingerprint()})
+	if err != nil {
+		return lines, err
+	}
+	more, err := answers(ctx, table)
+	return append(lines, more...), err
+}
+
+// answers asks a table for what it says of all rows. It fails where its assets say otherwise.
+func answers(ctx context.Context, table *catalog.Table) (lines [][]string, err error) {
+	var keys []string
+	err = table.ScanKeys(ctx, func(row int64, key string) error {
+		if keys = append(keys, key); row != int64(len(keys)-1) {
+			return fmt.Errorf("the key of row %d is number %d", row, len(keys))
+		}
+		return nil
+	})
+	if err != nil || int64(len(keys)) != table.Len() {
+		return nil, errors.Join(err, fmt.Errorf("%d keys of %d", len(keys), table.Len()))
+	}
+	lines = append(lines, keys)
+	for field := range table.Fields() {
+		if table.Kind(field) != catalog.Raster {
+			if _, err := table.Asset(ctx, field, 0); err == nil || fault.KindOf(err) != 0 {
+				return nil, fmt.Errorf("an asset of field %d: %w", field, err)
+			}
+			continue
+		}
+		sizes, err := table.Sizes(ctx, field)
+		if err != nil {
+			return nil, err
+		}
+		paths, err := table.Paths(ctx, field)
+		if err != nil {
+			return nil, err
+		}
+		for row := range table.Len() {
+			a, err := table.Asset(ctx, field, row)
+			if err != nil {
+				return nil, err
+			}
+			again, err := table.Asset(ctx, field, row)
+			size := catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
+			if err != nil || again.Index != a.Index || sizes != nil && sizes[row] != size ||
+				a.Member == "" && paths[row] != a.URI {
+				return nil, fmt.Errorf("row %d is %s by %v or %v, size %v: %w", row, paths[row], a.Index, again.Index,
+					sizes, err)
+			}
+		}
+		lines = append(lines, paths)
+	}
+	data, err := table.Data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range data.Columns() {
+		values, err := data.Column(ctx, c.Name)
+		if err != nil {
+			return nil, err
+		}
+		line := []string{c.Name, fmt.Sprint(c.Type)}
+		for row := range values.Len() {
+			text := "null"
+			if !values.Null(row) {
+				text = string(values.AppendJSON(nil, row))
+			}
+			line = append(line, text)
+		}
+		if lines = append(lines, line); !table.HasColumn(c.Name) || int64(values.Len()) != table.Len() {
+			return nil, fmt.Errorf("column %s has %d rows of %d", c.Name, values.Len(), table.Len())
+		}
+	}
+	for _, row := range []int64{-1, table.Len()} {
+		for what, ask := range map[string]func(){"value": func() { _, _ = table.Value(ctx, 0, row) },
+			"id": func() { _, _ = table.ID(ctx, row) }, "asset": func() { _, _ = table.Asset(ctx, 0, row) }} {
+			if !panics(ask) {
+				return nil, fmt.Errorf("row %d of %d has a %s", row, table.Len(), what)
+			}
+		}
+	}
+	return lines, nil
+}
+
+// panics reports whether f panics with a text about a row.
+func panics(f func()) (said bool) {
+	defer func() {
+		said = strings.HasPrefix(fmt.Sprint(recover()), "catalog: row ")
+	}()
+	f()
+	return false
 }
 
 // columnsOf compares columns of a table, in its order and in another one, with the values of fields.
@@ -254,6 +345,33 @@ func TestForms(t *testing.T) {
 // TestOutages: whichever read of a dataset fails, what is asked of it fails, or is the same as without.
 func TestOutages(t *testing.T) {
 	dir, forms := storedForms(t)
+	grey := pictures(t, 4)
+	shard := imageRows(grey...)
+	name := "images/a.tif"
+	shard[2] = imageRow{&imageCell{Path: &name}, grey[0], 0}
+	line := func(i int) string { return fmt.Sprintf("uri,image,n\nimages/%c.tif,%[1]c,%d\n", 'a'+i, i) }
+	for name, content := range map[string]string{"parts/1.csv": line(0), "parts/2.csv": line(1),
+		"parts/images/a.tif": string(grey[0]), "parts/images/b.tif": string(grey[0]), "shards/1.parquet": "",
+		"shards/2.parquet": "", "splits/x/a.png": string(grey[1]), "splits/x/metadata.csv": "file_name,n\na.png,1\n",
+		"splits/y/b.png": string(grey[1]), "splits/y/metadata.csv": "file_name,n\nb.png,2\n",
+		"labels/a.geojson": "{}", "labels/c.geojson": "{}"} {
+		if content == "" {
+			content = string(imageTable(t, 2, shard...))
+		}
+		folder.Write(t, filepath.Join(dir, name), content)
+	}
+	folder.Write(t, filepath.Join(dir, "shards", "images", "a.tif"), string(grey[0]))
+	uri, n := catalog.Source{Field: "image", Column: "uri"}, catalog.Source{Field: "n"}
+	forms["text files"] = form{filepath.Join(dir, "parts", "*.csv"), []catalog.Source{uri, n,
+		{Field: "same", Pattern: "images/{image}.tif"}}, false, false}
+	forms["shards"] = form{filepath.Join(dir, "shards", "*.parquet"), []catalog.Source{{Field: "image"},
+		{Field: "chip"}, {Field: "label"}}, false, false}
+	forms["splits"] = form{filepath.Join(dir, "splits"), []catalog.Source{{Field: "image"}, n,
+		{Field: "split", Column: "split"}}, false, false}
+	labels := catalog.Source{Field: "s", Kind: catalog.Text, Pattern: "../labels/{id}.geojson", Beside: true,
+		Optional: true}
+	forms["labels"] = form{filepath.Join(dir, "images"), []catalog.Source{{Field: "image", Pattern: "{id}.tif"}, labels,
+		{Field: "mask", Pattern: "../masks/{id}.tif"}}, false, false}
 	for name, f := range forms {
 		outage.Each(t, name, func(files source.Opener) (any, error) {
 			return contents(t.Context(), f, catalog.Options{Opener: files})

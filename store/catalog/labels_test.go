@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
@@ -15,6 +16,9 @@ func labelPaths(t *testing.T, src, pattern string, o catalog.Options) (out []str
 	t.Helper()
 	table := folder.Open(t, src, o, catalog.Source{Field: "image", Pattern: "{id}.png"},
 		catalog.Source{Field: "roof", Kind: catalog.Text, Pattern: pattern, Beside: true, Optional: true})
+	if table.Kind(1) != catalog.Text {
+		t.Errorf("paths of shapes are %vs", table.Kind(1))
+	}
 	for row := range table.Len() {
 		value, err := table.Value(t.Context(), 1, row)
 		if err != nil {
@@ -38,6 +42,9 @@ func TestFilesOfShapesBesideImages(t *testing.T) {
 	root := folder.Of(t, images...)
 	local := filepath.Join(root, "d/images")
 	remote := catalog.Options{Opener: bucket{root}}
+	relative, absolute := filepath.Join(local, "c.parquet"), filepath.Join(root, "absolute.parquet")
+	folder.Index(t, relative, build.Options{}, local+"/*.png")
+	folder.Index(t, absolute, build.Options{Absolute: true}, local+"/*.png")
 	prints := map[string]bool{}
 	for _, c := range []struct {
 		src, pattern, base string
@@ -45,6 +52,8 @@ func TestFilesOfShapesBesideImages(t *testing.T) {
 	}{
 		{local, "../labels/{id}_x.geojson", filepath.Join(root, "d/labels") + "/", catalog.Options{}},
 		{local, root + "/d/labels/{id}_x.geojson", filepath.Join(root, "d/labels") + "/", catalog.Options{}},
+		{relative, "../labels/{id}_x.geojson", filepath.Join(root, "d/labels") + "/", catalog.Options{}},
+		{absolute, "../labels/{id}_x.geojson", filepath.Join(root, "d/labels") + "/", catalog.Options{}},
 		{"s3://bucket/d/images", "../labels/{id}_x.geojson", "s3://bucket/d/labels/", remote},
 		{"s3://bucket/d/images", "s3://bucket/d/labels/{id}_x.geojson", "s3://bucket/d/labels/", remote},
 	} {

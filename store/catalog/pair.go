@@ -156,7 +156,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		}
 		return t.nameFields(ctx, fields, o)
 	}
-	patterns := int64(0)
+	var patterns int64
 	for _, m := range files {
 		if m != nil {
 			patterns++

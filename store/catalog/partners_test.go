@@ -3,11 +3,14 @@ package catalog_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
 
@@ -86,9 +89,124 @@ func TestPartnersOfSamples(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		if n, _ := tab.Dropped(); tab.Len() != int64(len(left)) || n != len(missing) {
-			t.Errorf("%s: %d samples, %d dropped, want %q and %v", what, tab.Len(), n, left, missing)
+		tables := []*catalog.Table{tab}
+		if round%5 == 0 { // a catalog whose rows are in another order
+			type row struct {
+				URI   *string `parquet:"uri,optional"`
+				Index []byte  `parquet:"chaski:index"`
+			}
+			rows := []row{{}}
+			for _, i := range random.Perm(len(files)) {
+				uri := []string{"", dir + "/"}[round/5%2] + files[i]
+				rows = append(rows, row{URI: &uri})
+			}
+			path := filepath.Join(dir, "c.parquet")
+			writeTable(t, path, rows, nil)
+			tables = append(tables, folder.Open(t, path, catalog.Options{DropIncomplete: true}, fields...))
+		}
+		for _, tab := range tables {
+			if n, _ := tab.Dropped(); tab.Len() != int64(len(left)) || n != len(missing) {
+				t.Errorf("%s: %d samples, %d dropped, want %q and %v", what, tab.Len(), n, left, missing)
+				continue
+			}
+			if len(tables) == 1 {
+				break
+			}
+			for row, key := range left {
+				date, id, _ := strings.Cut(key, "/")
+				name := date + "_" + id + ".tif"
+				for field, want := range []string{"x/" + name, "y/" + name, "z/" + date + ".tif",
+					"o/" + date + ".tif"} {
+					v, err := tab.Value(t.Context(), field, int64(row))
+					if there := field < 3 || others[date]; err != nil || v.Null == there || there &&
+						strings.TrimPrefix(v.Text, dir+"/") != want {
+						t.Errorf("%s, row %d: %+v, %v, want %s", what, row, v, err, want)
+					}
+				}
+			}
 		}
 		_ = tab.Close()
+	}
+}
+
+// TestSamplesAmongPartners: a file that belongs to another sample is none of its own, unless it has all files that a
+// sample needs, or is the file of its own sample.
+func TestSamplesAmongPartners(t *testing.T) {
+	field := func(name, pattern string) catalog.Source { return catalog.Source{Field: name, Pattern: pattern} }
+	masks := []catalog.Source{field("image", "{id}.tif"), field("mask", "{id}_m.tif")}
+	labels := []catalog.Source{field("image", "{scene}/{id}.tif"), field("b", "{scene}/{id}_b.tif"),
+		field("label", "{scene}/label.tif")}
+	optional := slices.Clone(masks)
+	optional[1].Optional = true
+	for _, c := range []struct {
+		fields      []catalog.Source
+		files, want string
+		dropped     int
+		lacks       string
+	}{
+		{masks, "a a_m b b_m", "a b", 0, ""},
+		{masks, "a a_m b", "a", 1, "b_m.tif"},
+		{masks, "a a_m a_m_m", "a a_m", 0, ""},
+		{optional, "a a_m b", "a b", 0, ""},
+		{labels, "a/1 a/1_b a/label", "a/1", 1, "a/label_b.tif"},
+		{labels, "a/1 a/1_b a/label a/label_b", "a/1 a/label", 0, ""},
+		{labels, "a/1 a/1_b a/label b/2 b/2_b b/label b/label_b", "a/1 b/2 b/label", 1, "a/label_b.tif"},
+		{labels, "a/1 a/1_b b/2 b/2_b b/label b/label_b", "b/2 b/label", 1, "a/label.tif"},
+	} {
+		var files []string
+		for name := range strings.FieldsSeq(c.files) {
+			files = append(files, name+".tif")
+		}
+		dir := folder.Of(t, files...)
+		catalogOf := filepath.Join(dir, "c.parquet")
+		folder.Index(t, catalogOf, build.Options{}, dir)
+		for _, src := range []string{dir, catalogOf} {
+			tab, err := catalog.Open(t.Context(), src, c.fields, catalog.Options{})
+			if (err == nil) != (c.lacks == "") || err != nil && (fault.KindOf(err) != fault.NotFound ||
+				!strings.Contains(err.Error(), c.lacks)) {
+				t.Errorf("%s: %v, want %q", c.files, err, c.lacks)
+			}
+			if err == nil {
+				_ = tab.Close()
+			}
+			tab = folder.Open(t, src, catalog.Options{DropIncomplete: true}, c.fields...)
+			got := strings.ReplaceAll(strings.Join(folder.IDs(t, tab), " "), ".tif", "")
+			if n, example := tab.Dropped(); got != c.want || n != c.dropped || example != c.lacks {
+				t.Errorf("%s: samples %s, want %s; %d dropped, such as %q", c.files, got, c.want, n, example)
+			}
+		}
+	}
+}
+
+// TestErrorsOfPartners: the error about a missing file says what is there instead, and the way.
+func TestErrorsOfPartners(t *testing.T) {
+	dir := folder.Of(t, "i/a.tif", "i/b.tif", "m/a.tif", "m/b.tiff", "n/a.TIF", "n/b.TIF", "s/a.geojson={}",
+		"s/b.GEOJSON={}", "u/A.TIF", "t/a_1.tif", "t/a_2.tif", "q/x_y.tif")
+	image := catalog.Source{Field: "image", Pattern: "i/{id}.tif"}
+	beside := func(pattern string, optional bool) catalog.Source {
+		return catalog.Source{Field: "s", Pattern: pattern, Beside: true, Optional: optional}
+	}
+	field := func(pattern string) catalog.Source { return catalog.Source{Field: "m", Pattern: pattern} }
+	for says, fields := range map[string][]catalog.Source{
+		`but m/b.tiff is there: "m/{id}.*" takes any ending`:                  {image, field("m/{id}.tif")},
+		`missing "fill" of the field keeps them`:                              {image, field("t/{id}_1.tif")},
+		`leaves out the samples that lack one: not found`:                     {field("t/{id}_1.tif"), image},
+		`missing "empty" takes samples without a file`:                        {image, beside("s/{id}.geojson", false)},
+		`no file matches the pattern "n/{id}.tif", but "n/a.TIF" does: write`: {image, field("n/{id}.tif")},
+		`no file matches the pattern "z/{id}.tif": not found`:                 {image, field("z/{id}.tif")},
+		`no file matches the pattern "z/{id}_{n}.tif": names and * stand`:     {field("z/{id}_{n}.tif")},
+		`no file matches the pattern "z/*{id}.tif": names and * stand`:        {field("z/*{id}.tif")},
+		`no file matches the pattern "s/{id}.csv": not found`:                 {image, beside("s/{id}.csv", true)},
+		`no file matches the pattern "u/{id}.tif", but "u/A.TIF" does`:        {image, beside("u/{id}.tif", true)},
+		`none of 2 samples has a file "s/{id}.GEOJSON"`: {field("t/a_{id}.tif"),
+			beside("s/{id}.GEOJSON", true)},
+		`two files of the pattern "t/{id}_*.tif" have the id "a": a name in`:     {image, field("t/{id}_*.tif")},
+		`no id has a file or array for every field: 3 lack one, such as i/x.tif`: {image, field("q/{id}_y.tif")},
+	} {
+		drop := strings.HasPrefix(says, "no id")
+		_, err := catalog.Open(t.Context(), dir, fields, catalog.Options{DropIncomplete: drop})
+		if fault.KindOf(err) == 0 || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
 	}
 }

@@ -140,7 +140,7 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 }
 
 // markTurned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
-// rotated.
+// rotated or has no bounds.
 func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, suspects []bool) error {
 	for row := range t.n {
 		if row%4096 == 0 {
@@ -165,6 +165,15 @@ func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, susp
 		upright := firstPlace[2] == 0 && firstPlace[4] == 0 && otherPlace[2] == 0 && otherPlace[4] == 0
 		suspects[row] = !upright || math.Signbit(firstPlace[1]) != math.Signbit(otherPlace[1]) ||
 			math.Signbit(firstPlace[5]) != math.Signbit(otherPlace[5])
+		if !suspects[row] && *firstPlace != *otherPlace { // without bounds, they alone say where the rasters lie
+			for _, f := range []*fieldColumns{first, other} {
+				reader := newRowReader(ctx, f, row)
+				suspects[row] = suspects[row] || reader.boxed(f, 0) == nil
+				if reader.err != nil {
+					return reader.err
+				}
+			}
+		}
 	}
 	return nil
 }

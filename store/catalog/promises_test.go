@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // keysOf returns the keys of samples.
@@ -49,6 +50,8 @@ func valuesOf(t *testing.T, table *catalog.Table, field int) (values []string) {
 		values = append(values, v.Text)
 		if table.Kind(field) == catalog.Int {
 			values[row] = fmt.Sprint(v.Int)
+		} else if table.Kind(field) == catalog.Float {
+			values[row] = fmt.Sprint(v.Float)
 		}
 		if v.Null {
 			values[row] = "null"
@@ -102,37 +105,63 @@ func TestFilesOfATable(t *testing.T) {
 	}
 }
 
-// TestCodes: a column of digits has numbers, or the strings as written where an option or a field says so.
+// TestCodes: a column of digits has numbers, or the strings as written where an option or a field says so. A column of
+// a text that nobody asks for is not read.
 func TestCodes(t *testing.T) {
-	src := filepath.Join(folder.Of(t, "0.tif", "t.csv=uri,code,plain\n0.tif,0012,12\n0.tif,7,7\n"), "t.csv")
-	image := catalog.Source{Field: "image", Column: "uri"}
-	number, text := catalog.Source{Field: "code"}, catalog.Source{Field: "code", Kind: catalog.Text}
-	written, plain := text, catalog.Source{Field: "plain", Kind: catalog.Text}
-	written.Strings = true
-	texts, codes := catalog.Options{Texts: []string{"code"}}, catalog.Options{Codes: []string{"code"}}
+	dir := folder.Of(t, "0.tif", "t.csv=uri,code,plain,score\n0.tif,0012,12,1.50\n0.tif,7,7,2\n")
+	field := func(name string, kind catalog.Kind, written bool) catalog.Source {
+		return catalog.Source{Field: name, Kind: kind, Strings: written}
+	}
+	options := func(name string, columns, texts, codes bool) (o catalog.Options) {
+		for list, wanted := range map[*[]string]bool{&o.Columns: columns, &o.Texts: texts, &o.Codes: codes} {
+			if wanted {
+				*list = []string{name}
+			}
+		}
+		return o
+	}
 	for name, c := range map[string]struct {
 		options catalog.Options
-		field   catalog.Source
+		field   catalog.Source // without a kind, the column is scanned
 		want    string
 	}{
-		"numbers":          {catalog.Options{}, number, "[12 7]"},
-		"a code":           {codes, text, "[0012 7]"},
-		"no code":          {catalog.Options{Codes: []string{"plain"}}, plain, "[12 7]"},
-		"texts":            {texts, text, "[0012 7]"},
-		"numbers of texts": {texts, number, "[12 7]"},
-		"numbers of codes": {codes, number, "[12 7]"},
-		"strings":          {catalog.Options{}, written, "[0012 7]"},
+		"numbers":           {catalog.Options{}, field("code", catalog.Int, false), "[12 7]"},
+		"a code":            {options("code", false, false, true), field("code", catalog.Text, false), "[0012 7]"},
+		"no code":           {options("plain", false, false, true), field("plain", catalog.Text, false), "[12 7]"},
+		"texts":             {options("code", false, true, false), field("code", catalog.Text, false), "[0012 7]"},
+		"numbers of texts":  {options("code", false, true, false), field("code", catalog.Int, false), "[12 7]"},
+		"numbers of codes":  {options("code", false, false, true), field("code", catalog.Int, false), "[12 7]"},
+		"strings":           {catalog.Options{}, field("code", catalog.Text, true), "[0012 7]"},
+		"words":             {catalog.Options{}, field("score", catalog.Text, false), "[1.5 2]"},
+		"written":           {catalog.Options{}, field("score", catalog.Text, true), "[1.50 2]"},
+		"written words":     {options("score", false, true, false), field("score", catalog.Text, false), "[1.50 2]"},
+		"written codes":     {options("score", false, false, true), field("score", catalog.Text, true), "[1.50 2]"},
+		"a scanned code":    {options("code", true, false, true), field("code", 0, false), "[0012 7]"},
+		"scanned numbers":   {options("code", true, false, false), field("code", 0, false), "[12 7]"},
+		"scanned texts":     {options("plain", true, true, false), field("plain", 0, false), "[12 7]"},
+		"texts of a score":  {options("score", true, true, false), field("score", 0, false), "[1.50 2]"},
+		"codes of a score":  {options("score", true, false, true), field("score", 0, false), "[1.5 2]"},
+		"all":               {catalog.Options{AllColumns: true}, field("code", 0, false), "[0012 7]"},
+		"a field among all": {catalog.Options{AllColumns: true}, field("code", catalog.Int, false), "[12 7]"},
+		"nobody":            {catalog.Options{}, field("code", 0, false), "none"},
 	} {
-		table, err := catalog.Open(t.Context(), src, []catalog.Source{image, c.field}, c.options)
-		if err != nil {
-			t.Error(name, err)
-			continue
+		fields := []catalog.Source{{Field: "image", Column: "uri"}, c.field}
+		scanned := c.field.Kind == 0
+		if scanned {
+			fields = fields[:1]
+		} else if c.field.Kind == catalog.Int {
+			fields[1].Kind = 0
 		}
-		if got := fmt.Sprint(valuesOf(t, table, 1)); got != c.want {
+		table := folder.Open(t, filepath.Join(dir, "t.csv"), c.options, fields...)
+		got := "none"
+		ignore := func(int64, catalog.Value) error { return nil }
+		if !scanned {
+			got = fmt.Sprint(valuesOf(t, table, 1))
+		} else if _, err := table.Scan(t.Context(), c.field.Field, ignore); err == nil {
+			got = fmt.Sprint(columnOf(t, table, c.field.Field))
+		}
+		if got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-		if err := table.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -266,12 +295,20 @@ func TestLegends(t *testing.T) {
 	}
 	pam := `<PAMDataset><PAMRasterBand band="1"><CategoryNames><Category>water</Category><Category>wood</Category>` +
 		`</CategoryNames></PAMRasterBand></PAMDataset>`
+	var byGDAL []string // what rasterio reads in palette.tif
+	for i := range 256 {
+		byGDAL = append(byGDAL, fmt.Sprintf("#%02x%02x%02x", byte(i), byte(3*i), byte(7*i)))
+	}
+	table := `<PAMDataset><PAMRasterBand band="1"><ColorTable><Entry c1="1" c2="2" c3="3" c4="255"/></ColorTable>` +
+		`</PAMRasterBand></PAMDataset>`
+	ofFile := string(testfile.Read(t, filepath.Join(corpus.Testdata(t), "extras", "palette.tif")))
 	dir := folder.Of(t, "a.png="+b.String(), "b.png="+b.String(), "b.png.aux.xml="+pam, "c.tif", "c.tif.aux.xml="+pam,
-		"d.tif")
+		"d.tif", "e.png="+b.String(), "e.png.aux.xml="+table, "f.tif="+ofFile)
 	for name, want := range map[string]chunk.Legend{
 		"a.png": {Palette: []string{"#000000", "#ff8001", "#020304"}},
 		"b.png": {Palette: []string{"#000000", "#ff8001", "#020304"}, Names: []string{"water", "wood"}},
-		"c.tif": {Names: []string{"water", "wood"}}, "d.tif": {},
+		"c.tif": {Names: []string{"water", "wood"}}, "d.tif": {}, "e.png": {Palette: []string{"#010203"}},
+		"f.tif": {Palette: byGDAL},
 	} {
 		a, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, filepath.Join(dir, name), 0)
 		if err != nil {

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,9 @@ func TestRemoteStores(t *testing.T) {
 		}
 	}
 	single := folder.Open(t, "s3://bucket/e", o, catalog.Source{Field: "image"})
+	if a, err := single.Asset(t.Context(), 0, 0); err != nil || a.Index.Blocks.Image != 0 {
+		t.Errorf("the first sample: %+v, %v", a.Index, err)
+	}
 	if _, err := single.Asset(t.Context(), 0, 1); single.Len() != 2 || fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("%d samples; two images where the first store has no axis n: %v", single.Len(), err)
 	}
@@ -53,5 +57,86 @@ func TestRemoteStores(t *testing.T) {
 	}
 	if got := folder.Open(t, "s3://bucket/g/*.zarr", o, catalog.Source{Field: "image"}).Len(); got != 2 {
 		t.Errorf("a glob of stores: %d samples", got)
+	}
+}
+
+// TestArraysOfStores: a pattern names the arrays of the groups that its files are; the store itself is no array.
+func TestArraysOfStores(t *testing.T) {
+	const group = `/zarr.json={"zarr_format":3,"node_type":"group","attributes":{}}`
+	dir := folder.Of(t, "d/a.zarr"+group, zarrStore("d/a.zarr/nir", "y x", 4, 5),
+		zarrStore("d/a.zarr/red", "y x", 4, 5), "d/b.zarr"+group, zarrStore("d/b.zarr/red", "y x", 4, 5), "d/c.txt=")
+	open := func(pattern string, o catalog.Options) (*catalog.Table, error) {
+		field := catalog.Source{Field: "image", Pattern: pattern}
+		return catalog.Open(t.Context(), filepath.Join(dir, "d"), []catalog.Source{field}, o)
+	}
+	for pattern, want := range map[string]string{"{id}.zarr::{band}": "a.zarr/nir a.zarr/red b.zarr/red",
+		"{id}.zarr::*": "", "a.zarr::{band}": "a.zarr/nir a.zarr/red", "{id}.zarr::red": "a.zarr/red b.zarr/red",
+		"{id}.zarr::r*": "a.zarr/red b.zarr/red"} {
+		table, err := open(pattern, catalog.Options{})
+		if err != nil {
+			if want != "" || fault.KindOf(err) != fault.Corrupt { // two arrays of one id
+				t.Errorf("%s: %v", pattern, err)
+			}
+			continue
+		}
+		var got []string
+		for row := range table.Len() {
+			a, err := table.Asset(t.Context(), 0, row)
+			if err != nil || a.Index.Height != 4 || a.Index.Width != 5 || !table.HasStores() {
+				t.Errorf("%s: %+v, %v", pattern, a.Index, err)
+			}
+			got = append(got, strings.TrimPrefix(a.URI, filepath.Join(dir, "d")+"/"))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %s", pattern, got, want)
+		}
+		_ = table.Close()
+	}
+	folder.Write(t, filepath.Join(dir, "d", "b.zarr", "zarr.json"), "{")
+	if _, err := open("{id}.zarr::{band}", catalog.Options{}); fault.KindOf(err) == 0 {
+		t.Errorf("a broken store: %v", err)
+	}
+	if folder.Open(t, folder.Of(t, "a.tif"), catalog.Options{}).HasStores() {
+		t.Error("a raster is a store")
+	}
+}
+
+// TestImagesOfStores: stores of one sample have as many images, of which each is a sample.
+func TestImagesOfStores(t *testing.T) {
+	dir := folder.Of(t, zarrStore("a.zarr", "n y x", 2, 4, 4), zarrStore("b.zarr", "n y x", 2, 5, 4),
+		zarrStore("c.zarr", "n y x", 3, 4, 4), "m/1.tif", "m/2.tif",
+		"t.csv=x,y,z,n\na.zarr,b.zarr,m/1.tif,1\nc.zarr,c.zarr,m/2.tif,2\n", "u.csv=x,y\na.zarr,c.zarr\n",
+		"v.csv=x,y\na.zarr,d.zarr\n", "w.csv=x,y\nd.zarr,\na.zarr,\n")
+	fields := []catalog.Source{{Field: "x", Kind: catalog.Raster}, {Field: "y", Kind: catalog.Raster}, {Field: "z"},
+		{Field: "n"}}
+	table := folder.Open(t, filepath.Join(dir, "t.csv"), catalog.Options{}, fields...)
+	want := []string{"a.zarr::0", "a.zarr::1", "c.zarr::0", "c.zarr::1", "c.zarr::2"}
+	if got := folder.IDs(t, table); !slices.Equal(got, want) {
+		t.Errorf("samples %q", got)
+	}
+	if got := fmt.Sprint(valuesOf(t, table, 3)); got != "[1 1 2 2 2]" {
+		t.Errorf("their numbers: %s", got)
+	}
+	paths, err := table.Paths(t.Context(), 0)
+	if err != nil || !slices.Equal(paths, []string{filepath.Join(dir, "a.zarr"), filepath.Join(dir, "c.zarr")}) {
+		t.Errorf("files %q, %v", paths, err)
+	}
+	for row := range table.Len() {
+		number := []int64{0, 1, 0, 1, 2}[row]
+		for field := range 3 {
+			a, err := table.Asset(t.Context(), field, row)
+			if err != nil || field < 2 && a.Index.Blocks.Image != number || field == 2 && a.Index.Blocks != nil {
+				t.Errorf("row %d field %d: %+v, %v", row, field, a.Index, err)
+			} else if field == 1 && (a.Index.Height == 5) != (row < 2) {
+				t.Errorf("row %d has another store: %+v", row, a.Index)
+			}
+		}
+	}
+	for src, kind := range map[string]fault.Kind{"u.csv": fault.Unsupported, "v.csv": fault.NotFound,
+		"w.csv": fault.NotFound} {
+		_, err := catalog.Open(t.Context(), filepath.Join(dir, src), fields[:2], catalog.Options{})
+		if fault.KindOf(err) != kind {
+			t.Errorf("%s: %v, want %v", src, err, kind)
+		}
 	}
 }

@@ -1,0 +1,175 @@
+package catalog_test
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
+	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+)
+
+// groundRow is what a catalog says of where a raster lies.
+type groundRow struct {
+	EPSG                   *int64
+	CRS                    *string
+	Height, Width          *int64
+	MinX, MinY, MaxX, MaxY *float64
+	Transform              []float64
+}
+
+// place is the place of a raster of 8 by 4 pixels that the row describes: its transform, unless the bounds contradict
+// it.
+func (g *groundRow) place() *catalog.Place {
+	code, parameters := 0, ""
+	if g.EPSG != nil && *g.EPSG >= 0 && *g.EPSG < 1<<31 {
+		code = int(*g.EPSG)
+	}
+	if g.CRS != nil {
+		parameters = *g.CRS
+	}
+	var box, place *catalog.Place
+	if g.MinX != nil && g.MaxY != nil && !math.IsInf(*g.MaxY, 0) {
+		box = &catalog.Place{EPSG: code, Boxed: true, Corners: [4]crs.Point{{*g.MinX, *g.MaxY}, {*g.MaxX, *g.MaxY},
+			{*g.MinX, *g.MinY}, {*g.MaxX, *g.MinY}}}
+	}
+	if len(g.Transform) == 6 {
+		place = catalog.NewPlace(code, (*[6]float64)(g.Transform), 8, 4)
+		place.CRS = parameters
+	}
+	if place == nil || box != nil && math.Abs(place.Corners[0][0]-box.Corners[0][0]) > 500 {
+		return box
+	}
+	return place
+}
+
+// drawGround draws a row: places that differ by less than half a pixel of 10 m or by much more, upright, turned and
+// rotated, in CRSs of which two have the same numbers.
+func drawGround(r *rapid.T) (g groundRow) {
+	one := func(name string, of ...float64) float64 { return rapid.SampledFrom(of).Draw(r, name) }
+	x, y := 5e5+one("x", 0, 0, 0, 4, 100), 4.6e6+one("y", 0, 0, 0, 100)
+	a, e := one("columns", 10, 10, 10, -10), one("rows", -10, -10, -10, 10)
+	b, d := one("b", 0, 0, 0, 1), one("d", 0, 0, 0, 1)
+	if code := one("code", -2, 32630, 32630, 25830, 32631, 4711, math.MaxInt32, 1<<31, -1); code != -2 {
+		n := int64(code)
+		g.EPSG = &n
+	}
+	place := catalog.NewPlace(0, &[6]float64{x, a, b, y, d, e}, 8, 4)
+	low, high := place.Corners[0], place.Corners[0]
+	for _, c := range place.Corners {
+		low = crs.Point{min(low[0], c[0]), min(low[1], c[1])}
+		high = crs.Point{max(high[0], c[0]), max(high[1], c[1])}
+	}
+	if one("bounds", 0, 1, 1, 1, 1) > 0 {
+		off := one("other bounds", 0, 0, 0, 0, 1000)
+		low[0], high[0] = low[0]+off, high[0]+off
+		g.MinX, g.MinY, g.MaxX, g.MaxY = &low[0], &low[1], &high[0], &high[1]
+	}
+	if one("transform", 0, 1, 1, 1) > 0 {
+		g.Transform = []float64{x, a, b, y, d, e}
+	}
+	height, width := int64(8), int64(4)
+	if one("height", 0, 1, 1, 1, 1, 1) > 0 {
+		g.Height = &height
+	}
+	if g.Width = &width; one("width", 0, 1, 1, 1, 1, 1) == 0 {
+		width = 0
+	}
+	return g
+}
+
+// TestMisplacedAgainstAssets: the rows whose places differ are those whose assets lie at other places; and these lie
+// where the row says.
+func TestMisplacedAgainstAssets(t *testing.T) {
+	type row struct {
+		URI       string    `parquet:"uri"`
+		Index     []byte    `parquet:"chaski:index"`
+		EPSG      *int64    `parquet:"epsg,optional"`
+		CRS       *string   `parquet:"chaski:crs,optional"`
+		Height    *int64    `parquet:"height,optional"`
+		Width     *int64    `parquet:"width,optional"`
+		MinX      *float64  `parquet:"minx,optional"`
+		MinY      *float64  `parquet:"miny,optional"`
+		MaxX      *float64  `parquet:"maxx,optional"`
+		MaxY      *float64  `parquet:"maxy,optional"`
+		Transform []float64 `parquet:"transform,list"`
+
+		Other     string    `parquet:"other"`
+		OIndex    []byte    `parquet:"other:chaski:index"`
+		OEPSG     *int64    `parquet:"other:epsg,optional"`
+		OCRS      *string   `parquet:"other:chaski:crs,optional"`
+		OHeight   *int64    `parquet:"other:height,optional"`
+		OWidth    *int64    `parquet:"other:width,optional"`
+		OMinX     *float64  `parquet:"other:minx,optional"`
+		OMinY     *float64  `parquet:"other:miny,optional"`
+		OMaxX     *float64  `parquet:"other:maxx,optional"`
+		OMaxY     *float64  `parquet:"other:maxy,optional"`
+		OTransfor []float64 `parquet:"other:transform,list"`
+	}
+	index := blob.Append(nil, &chunk.Index{Bands: 1, Height: 8, Width: 4, ChunkB: 1, ChunkH: 8, ChunkW: 4,
+		DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 32}}})
+	path := filepath.Join(t.TempDir(), "c.parquet")
+	rapid.Check(t, func(r *rapid.T) {
+		var rows []row
+		var said [2][]groundRow
+		for range 20 {
+			a, b := drawGround(r), drawGround(r)
+			said[0], said[1] = append(said[0], a), append(said[1], b)
+			rows = append(rows, row{"a", index, a.EPSG, a.CRS, a.Height, a.Width, a.MinX, a.MinY, a.MaxX, a.MaxY,
+				a.Transform, "b", index, b.EPSG, b.CRS, b.Height, b.Width, b.MinX, b.MinY, b.MaxX, b.MaxY,
+				b.Transform})
+		}
+		writeTable(t, path, rows, map[string]string{layout.FieldsKey: `["image", "other"]`})
+		table, err := catalog.Open(t.Context(), path, nil, catalog.Options{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer table.Close()
+		var want []int64
+		for i := range rows {
+			var assets [2]catalog.Asset
+			known := true
+			for field, s := range []*groundRow{&said[0][i], &said[1][i]} {
+				if assets[field], err = table.Asset(t.Context(), field, int64(i)); err != nil {
+					r.Fatal(err)
+				}
+				if place := s.place(); !reflect.DeepEqual(place, assets[field].Place) {
+					r.Fatalf("row %d field %d: %+v, want %+v", i, field, assets[field].Place, place)
+				}
+				known = known && s.Height != nil && *s.Width > 0
+			}
+			if known && catalog.SameGround(&assets[0], &assets[1]) != nil {
+				want = append(want, int64(i))
+			}
+		}
+		some := []uint32{0, 3, 4, 9, 13, 19}
+		for _, of := range [][]uint32{nil, some} {
+			wanted := slices.DeleteFunc(slices.Clone(want), func(row int64) bool {
+				return of != nil && !slices.Contains(of, uint32(row))
+			})
+			var got []int64
+			err := table.Misplaced(t.Context(), 0, 1, of, func(row int64, err error) {
+				if got = append(got, row); fault.KindOf(err) != fault.Misplaced {
+					r.Error(err)
+				}
+			})
+			if err != nil || !slices.Equal(got, wanted) {
+				row := append(slices.DeleteFunc(slices.Concat(got, wanted), func(row int64) bool {
+					return slices.Contains(got, row) && slices.Contains(wanted, row)
+				}), 0)[0]
+				r.Fatalf("rows %v, want %v, %v; %s and %s", got, wanted, err, fmt.Sprint(said[0][row].place()),
+					fmt.Sprint(said[1][row].place()))
+			}
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+)
+
+// heavy is a virtual raster of 1 MiB.
+type heavy struct{ Virtual }
+
+func (heavy) Cost() int64 { return 1 << 20 }
+
+// TestCost: an asset costs what it keeps, and little more.
+func TestCost(t *testing.T) {
+	ranges := func(n int) *chunk.Index { return &chunk.Index{Ranges: make([]chunk.Range, n)} }
+	masked := ranges(10_000)
+	masked.Mask = ranges(20_000)
+	for _, c := range []struct {
+		asset Asset
+		keeps int64
+	}{
+		{Asset{Index: ranges(0)}, 0}, {Asset{Index: ranges(10_000)}, 160_000}, {Asset{Index: masked}, 480_000},
+		{Asset{Index: ranges(0), Bytes: make([]byte, 10, 1<<20)}, 1 << 20},
+		{Asset{Index: ranges(0), URI: string(make([]byte, 4096))}, 4096},
+		{Asset{Index: ranges(0), storeBytes: 1 << 20}, 1 << 20},
+		{Asset{Index: &chunk.Index{Blocks: &chunk.Blocks{Array: heavy{}}}}, 1 << 20},
+	} {
+		if got := c.asset.Cost(); got < c.keeps+100 || got > c.keeps+1000 {
+			t.Errorf("%d bytes for an asset that keeps %d", got, c.keeps)
+		}
+	}
+}
+
+// TestPartsOfErrors: the error of a member says its place in the container, if it says one, and others say none.
+func TestPartsOfErrors(t *testing.T) {
+	for _, off := range []int64{fault.NoOffset, 0, 1, 7} {
+		for member, want := range map[string]string{"": "tile", "m": "sample m tile"} {
+			a := Asset{URI: "a.zip", Member: member}
+			var got *fault.Error
+			err := a.Fault(fault.New(fault.Corrupt, "tile", off, "bad"))
+			if !errors.As(err, &got) || got.Off != off || got.Part != want || got.File != "a.zip" {
+				t.Errorf("%q at %d: %+v", member, off, got)
+			}
+		}
+	}
+	var got *fault.Error
+	if err := inPart(errors.New("down"), "field"); errors.As(err, &got) && got.Off >= 0 {
+		t.Errorf("an error without a place: %v", err)
+	}
+}
+
+// TestBandsOfAssets: alpha is no band of data; an array that is not said to be one is a picture.
+func TestBandsOfAssets(t *testing.T) {
+	rgba := &chunk.Index{Bands: 4, Alpha: true}
+	for _, c := range []struct {
+		asset Asset
+		want  []string
+	}{
+		{Asset{Index: rgba, Names: []string{"r", "g", "b", "a"}}, []string{"r", "g", "b"}},
+		{Asset{Index: &chunk.Index{Bands: 2}, Names: []string{"r", "g"}}, []string{"r", "g"}},
+		{Asset{Index: rgba}, nil},
+	} {
+		if got := c.asset.DataNames(); !slices.Equal(got, c.want) {
+			t.Errorf("%q of %q", got, c.asset.Names)
+		}
+	}
+	if x := WithoutAlpha(rgba); x.Alpha || x.Bands != 4 || !rgba.Alpha || WithoutAlpha(x) != x {
+		t.Errorf("without alpha: %+v", x)
+	}
+	for _, inner := range []chunk.Inner{chunk.YXB, 0} {
+		for _, dims := range []string{"", "y x b"} {
+			for _, uri := range []string{"a.npy", "a.tif"} {
+				for _, picture := range []bool{true, false} {
+					a := Asset{URI: uri, Index: &chunk.Index{Inner: inner, Picture: picture}}
+					a.Axes.Dims = dims
+					want := picture || inner == chunk.YXB && dims == "" && uri == "a.npy"
+					if got := a.TakenForPicture(); got != want {
+						t.Errorf("%s, %v, dims %q, %v: %v", uri, inner, dims, picture, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNamesOfFiles: the name of a sample is the name of its file without the ending.
+func TestNamesOfFiles(t *testing.T) {
+	for uri, want := range map[string]string{"s2/a.zarr.zip": "a", "s2/a.b.zip": "a.b", "https://h/d/a.tif?x=/b.c": "a",
+		"s3://b/a?b.tif": "a?b", "d/a.npz::x": "a", "a": "a", "d/a.tar.gz": "a.tar"} {
+		if got := stem(uri); got != want {
+			t.Errorf("%s is called %q, want %q", uri, got, want)
+		}
+	}
+}
+
+// TestSides: the sides of a raster that a cell may have. A query has at most 2^31-1 rows.
+func TestSides(t *testing.T) {
+	for _, c := range []struct {
+		cell columns.Cell
+		want int32
+	}{
+		{columns.Cell{Int: 5}, 5}, {columns.Cell{Int: 5, Null: true}, 0}, {columns.Cell{Int: 1}, 1},
+		{columns.Cell{}, 0},
+		{columns.Cell{Int: -1}, 0}, {columns.Cell{Int: 1 << 30}, 1 << 30}, {columns.Cell{Int: 1<<30 + 1}, 0},
+		{columns.Cell{Int: 1<<32 + 1}, 0}, {columns.Cell{Int: 1<<31 - 1}, 0},
+	} {
+		if got := side(c.cell); got != c.want {
+			t.Errorf("%+v: %d", c.cell, got)
+		}
+	}
+	for rows, want := range map[int64]fault.Kind{math.MaxInt32: 0, math.MaxInt32 + 1: fault.Limit} {
+		if _, err := new(Table).withNamed(nil, rows); fault.KindOf(err) != want {
+			t.Errorf("%d rows: %v", rows, err)
+		}
+	}
+}
+
+// TestGroundOfSystems: two rasters lie at the same place by where their CRSs have it: codes of one grid agree, and so
+// do boxes in two zones; codes that are not known differ.
+func TestGroundOfSystems(t *testing.T) {
+	at := func(code int, x, y, size float64) *Asset { return placed(code, 4, 4, north(x, y, size)) }
+	utm, zone := at(32630, 500000, 4600000, 10), *at(25830, 500000, 4600000, 10)
+	boxed := boxOf(at(32630, 500000, 4600000, 10))
+	turned := placed(32630, 4, 4, [6]float64{500000, 10, 0, 4599960, 0, 10})
+	for _, c := range []struct {
+		name         string
+		first, other *Asset
+		says         string
+	}{
+		{"one grid", utm, &zone, ""}, {"the same", utm, utm, ""},
+		{"shifted", utm, at(25830, 500100, 4600000, 10), "the CRSs differ"},
+		{"another zone", utm, at(32631, 500000, 4600000, 10), "the CRSs differ"},
+		{"no such code", utm, at(999999, 500000, 4600000, 10), "the CRSs differ"},
+		{"no such first code", at(999999, 500000, 4600000, 10), utm, "the CRSs differ"},
+		{"half a pixel", utm, at(32630, 500005, 4600005, 10), ""},
+		{"more", utm, at(32630, 500006, 4600000, 10), "it is shifted by 6 m (0.6 pixels) east"},
+		{"west", utm, at(32630, 499993, 4599980, 10),
+			"it is shifted by 7 m (0.7 pixels) west and 20 m (2 pixels) south"},
+		{"turned", utm, turned, "its rows or columns run another way"}, {"a turned box", boxed, turned, ""},
+		{"a box of a turned one", turned, boxed, ""}, {"a box", utm, boxed, ""},
+		{"another extent", utm, at(32630, 500000, 4600000, 20), "the extents differ"},
+	} {
+		err := SameGround(c.first, c.other)
+		if (err != nil) != (c.says != "") || err != nil && (fault.KindOf(err) != fault.Misplaced ||
+			!strings.Contains(err.Error(), ": "+c.says+": misplaced")) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+	}
+	if *zone.Place != *at(25830, 500000, 4600000, 10).Place {
+		t.Error("the comparison changes a place")
+	}
+	high := crs.Point{1, 1}
+	if !within([]crs.Point{{1, 1}}, crs.Point{}, high) || within([]crs.Point{{1, 1.5}}, crs.Point{}, high) {
+		t.Error("a limit holds for what lies on it")
+	}
+}
