@@ -452,26 +452,6 @@ func compareCells(t *testing.T, s *slow, attr int, box Box, got []byte) {
 	}
 }
 
-// TestOriginalBytes: the content of a schema that fingerprints have is the one that the original library wrote.
-func TestOriginalBytes(t *testing.T) {
-	for _, l := range lines(t, corpusDir(t)) {
-		a := l.open(t)
-		ctx := context.Background()
-		r, err := a.store.Open(ctx, a.uri+"/"+schemaName)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := openGeneric(ctx, r, a.key, schemaPart, 0, r.Size(), 1<<20)
-		r.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := a.Schema.append(nil); string(got) != string(want) {
-			t.Errorf("%s: schema is\n%x, want\n%x", l.Path, got, want)
-		}
-	}
-}
-
 // memStore is a Store in memory that counts what is read.
 type memStore struct {
 	files map[string][]byte

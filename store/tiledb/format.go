@@ -4,7 +4,7 @@ import "github.com/chaski-eo/chaski/fault"
 
 // Format versions.
 const (
-	// Version is the format version that is written.
+	// Version is the first format version that is read.
 	Version = 3
 	// Newest is the latest format version that is read. No release of TileDB writes it yet: releases of 2026 write 22.
 	Newest = 23

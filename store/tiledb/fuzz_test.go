@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -43,6 +42,32 @@ func TestSchemasThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// append appends the content of a schema without filters, as a file of format 3 has it.
+func (s *Schema) append(b []byte) []byte {
+	kind := byte(1)
+	if s.Dense {
+		kind = 0
+	}
+	pipeline := make([]byte, 8)
+	b = binary.LittleEndian.AppendUint32(b, Version)
+	b = append(b, kind, byte(s.TileOrder), byte(s.CellOrder))
+	b = binary.LittleEndian.AppendUint64(b, s.Capacity)
+	b = append(append(append(b, pipeline...), pipeline...), byte(s.DimType))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Dims)))
+	for _, d := range s.Dims {
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(d.Name))), d.Name...)
+		b = append(s.DimType.store(s.DimType.store(b, d.Domain.Lo), d.Domain.Hi), 0)
+		b = s.DimType.store(b, s.DimType.CoordOf(0)+Coord(d.Extent))
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Attrs)))
+	for _, attr := range s.Attrs {
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(attr.Name))), attr.Name...)
+		b = binary.LittleEndian.AppendUint32(append(b, byte(attr.Type)), attr.Values)
+		b = append(b, pipeline...)
+	}
+	return b
 }
 
 // TestCoordOrder: coordinates are ordered as their values are, and keep them through text and bytes.
@@ -120,26 +145,15 @@ func readAll(t *testing.T, a *Array) {
 // fuzzLimits keep what a mutated array may ask for small.
 var fuzzLimits = Options{MaxTile: 1 << 16, MaxResult: 1 << 16, Key: []byte("0123456789abcdeF0123456789abcdeF")}
 
-// FuzzSchema: any content of a schema gives a schema that is written again as it was, or an error with a kind.
+// FuzzSchema: any content of a schema gives a schema, or an error with a kind.
 func FuzzSchema(f *testing.F) {
 	for _, l := range testArrays(f) {
 		a := l.open(f)
-		f.Add(a.Schema.append(nil))
+		f.Add(a.Schema.content)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := parseSchema(b, 1<<20)
-		if err != nil {
-			if fault.KindOf(err) == 0 {
-				t.Fatalf("error without a kind: %v", err)
-			}
-			return
-		}
-		if s.version() != Version { // append writes that format alone, for fingerprints
-			return
-		}
-		again, err := parseSchema(s.append(nil), 1<<20)
-		if err != nil || fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", s) {
-			t.Fatalf("%v: %+v, want %+v", err, again, s)
+		if _, err := parseSchema(b, 1<<20); err != nil && fault.KindOf(err) == 0 {
+			t.Fatalf("error without a kind: %v", err)
 		}
 	})
 }

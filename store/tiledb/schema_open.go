@@ -69,3 +69,20 @@ func (l *arrayListing) latest(o *Options) string {
 	}
 	return name
 }
+
+// encrypt adds the encryption filter to every pipeline. Schemas of encrypted arrays do not list it.
+func (s *Schema) encrypt() {
+	s.Encrypted = true
+	last := filter.Filter{ID: filter.AES256GCM}
+	s.Coords, s.Offsets, s.Validity = s.Coords.With(last), s.Offsets.With(last), s.Validity.With(last)
+	form, _ := formatOf(s.version())
+	for i := range s.Dims {
+		// Otherwise the filters of Coords count, which are encrypted already.
+		if len(s.Dims[i].Pipeline.Filters) > 0 || !form.dimTypes {
+			s.Dims[i].Pipeline = s.Dims[i].Pipeline.With(last)
+		}
+	}
+	for i := range s.Attrs {
+		s.Attrs[i].Pipeline = s.Attrs[i].Pipeline.With(last)
+	}
+}

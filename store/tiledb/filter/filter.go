@@ -261,25 +261,6 @@ func (f Filter) after(e Elem) Elem {
 	return e
 }
 
-// Append appends the pipeline to b, in the form that ParseVersion reads.
-func (p Pipeline) Append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, p.MaxChunk)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Filters)))
-	for _, filter := range p.Filters {
-		b = append(b, byte(filter.ID))
-		kind := &kinds[filter.ID]
-		b = binary.LittleEndian.AppendUint32(b, uint32(kind.config))
-		switch {
-		case kind.compressor > 0:
-			b = append(b, kind.compressor)
-			b = binary.LittleEndian.AppendUint32(b, uint32(filter.Level))
-		case kind.config > 0:
-			b = binary.LittleEndian.AppendUint32(b, filter.Window)
-		}
-	}
-	return b
-}
-
 // With returns the pipeline with one more filter at its end.
 func (p Pipeline) With(f Filter) Pipeline {
 	longer := Pipeline{MaxChunk: p.MaxChunk, Filters: make([]Filter, 0, len(p.Filters)+1)}

@@ -39,7 +39,7 @@ func seedTiles(f *testing.F, add func(stored []byte, p Pipeline, e Elem, n int))
 // for it is in proportion to the tile, and a part is that part of the whole.
 func FuzzTile(f *testing.F) {
 	seedTiles(f, func(stored []byte, p Pipeline, e Elem, n int) {
-		f.Add(stored, p.Append(nil), byte(e.Kind), byte(e.Size), uint16(n))
+		f.Add(stored, p.append(nil), byte(e.Kind), byte(e.Size), uint16(n))
 	})
 	dec := key(f)
 	f.Fuzz(func(t *testing.T, stored, pipeline []byte, kind, size byte, n uint16) {
@@ -101,7 +101,7 @@ func FuzzFilters(f *testing.F) {
 // FuzzPipeline: what is accepted is written again as it was.
 func FuzzPipeline(f *testing.F) {
 	for _, id := range written {
-		f.Add(Pipeline{MaxChunk: 100, Filters: []Filter{{ID: id}, {ID: Zstd, Level: 3}}}.Append(nil))
+		f.Add(Pipeline{MaxChunk: 100, Filters: []Filter{{ID: id}, {ID: Zstd, Level: 3}}}.append(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, n, err := parse(b)
@@ -111,8 +111,8 @@ func FuzzPipeline(f *testing.F) {
 			}
 			return
 		}
-		if !bytes.Equal(p.Append(nil), b[:n]) {
-			t.Fatalf("%x is written as %x", b[:n], p.Append(nil))
+		if !bytes.Equal(p.append(nil), b[:n]) {
+			t.Fatalf("%x is written as %x", b[:n], p.append(nil))
 		}
 	})
 }
