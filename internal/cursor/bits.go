@@ -67,6 +67,25 @@ func BitsAt(src []byte, pos, width int) uint64 {
 	return v & (1<<width - 1)
 }
 
+// Unpack fills dst with numbers of width bits, at most as many as T has, from the front of src, the lowest bit first.
+// src must have their bits, and may have more.
+func Unpack[T uint8 | uint16 | uint32 | uint64](dst []T, src []byte, width int) {
+	// A word that begins within a byte has 57 bits to use, so as many numbers as fit into these come from one word.
+	pos, each, mask := 0, 57/max(width, 1), uint64(1)<<width-1
+	for each > 0 && len(dst) > 0 && pos>>3+8 <= len(src) {
+		word := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
+		part := dst[:min(each, len(dst))]
+		for i := range part {
+			part[i] = T(word & mask)
+			word >>= width & 63
+		}
+		dst, pos = dst[len(part):], pos+len(part)*width
+	}
+	for i := range dst {
+		dst[i] = T(BitsAt(src, pos+i*width, width))
+	}
+}
+
 // Spare returns the bits of the last byte that were not read.
 func (u *Unpacker) Spare() uint64 {
 	if u.pos&7 == 0 {

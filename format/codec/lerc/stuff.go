@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // stuffed reads up to most numbers, packed in as many bits as the largest needs, into d.block.
@@ -56,32 +58,8 @@ func (d *Decoder) unpack(to []uint32, n, width int) []uint32 {
 	}
 	start := len(to)
 	to = slices.Grow(to, n)[:start+n]
-	unstuff(to[start:], all, uint(width))
+	cursor.Unpack(to[start:], all, width)
 	return to
-}
-
-// unstuff reads numbers, least significant bits first, from the front of src, which has the bits and may have more.
-func unstuff(numbers []uint32, src []byte, width uint) {
-	mask := uint32(1)<<width - 1
-	// So many are in 8 bytes, wherever the first one begins in the lowest.
-	most := int(57 / max(width, 1))
-	for pos := uint(0); len(numbers) > 0; {
-		var word uint64
-		if first := pos >> 3; first+8 <= uint(len(src)) {
-			word = binary.LittleEndian.Uint64(src[first:])
-		} else {
-			for place, value := range src[first:] {
-				word |= uint64(value) << (8 * place)
-			}
-		}
-		word >>= pos & 7
-		part := numbers[:min(most, len(numbers))]
-		for i := range part {
-			part[i] = uint32(word) & mask
-			word >>= width & 63
-		}
-		numbers, pos = numbers[len(part):], pos+uint(len(part))*width
-	}
 }
 
 // unpackWords reads the form of version 2: most significant bits first, in little-endian words of 4 bytes.

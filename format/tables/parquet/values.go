@@ -346,7 +346,9 @@ func hybrid(b []byte, width, n int) ([]uint32, error) {
 				out = append(out, run.value)
 			}
 		} else {
-			out = unpack(out, run.bits, width, run.count)
+			done := len(out)
+			out = out[:done+run.count]
+			cursor.Unpack(out[done:], run.bits, width)
 		}
 		b = rest
 	}
@@ -397,35 +399,6 @@ func nextRun(b []byte, width, done, n int) (r hybridRun, rest []byte, err error)
 	r.bits = slices.Clip(b)
 	// A file may name any number of groups: at most 2^40 of 32 bytes count, so the product does not overflow.
 	return r, b[min(len(b), int(min(groups, 1<<40))*width):], nil
-}
-
-// unpack appends count numbers of width bits, least significant first. b must be long enough.
-func unpack(out []uint32, b []byte, width, count int) []uint32 {
-	if width == 0 {
-		return append(out, make([]uint32, count)...)
-	}
-	// A number of at most 32 bits that begins within a byte lies in the next 8 bytes. The first n
-	// numbers have 8 bytes left in b.
-	mask, fast := uint64(1)<<width-1, 0
-	if len(b) >= 8 {
-		fast = min(count, 8*(len(b)-8)/width+1)
-	}
-	start := len(out)
-	out = append(out, make([]uint32, fast)...)
-	if head := out[start:]; width == 16 {
-		for i := range head {
-			head[i] = uint32(binary.LittleEndian.Uint16(b[2*i:]))
-		}
-	} else {
-		for i := range head {
-			pos := i * width
-			head[i] = uint32(binary.LittleEndian.Uint64(b[pos/8:]) >> (pos % 8) & mask)
-		}
-	}
-	for i := fast; i < count; i++ {
-		out = append(out, uint32(cursor.BitsAt(b, i*width, width)))
-	}
-	return out
 }
 
 // deltas decodes n numbers in encoding DELTA_BINARY_PACKED and returns the bytes after them.

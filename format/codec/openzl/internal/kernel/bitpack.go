@@ -16,7 +16,7 @@ func Bitunpack(dst, src []byte, width, nbits int) {
 	}
 	switch width {
 	case 1:
-		bitunpackTail(dst, src, 1, nbits, bitunpack(dst, src, nbits))
+		cursor.Unpack(dst, src, nbits)
 	case 2:
 		if nbits <= 14 {
 			bitunpackTail(dst, src, 2, nbits, bitunpack4(dst, src, nbits))
@@ -31,34 +31,15 @@ func Bitunpack(dst, src []byte, width, nbits int) {
 }
 
 func bitunpackWide[T unsigned](dst, src []byte, width, nbits int) {
-	done := 0
-	if numbers, ok := cast.Of[T](dst); ok && nbits <= 56 {
-		done = bitunpack(numbers, src, nbits)
+	if numbers, ok := cast.Of[T](dst); ok {
+		cursor.Unpack(numbers, src, nbits)
+		return
 	}
-	bitunpackTail(dst, src, width, nbits, done)
+	bitunpackTail(dst, src, width, nbits, 0)
 }
 
-// bitunpack fills the front of dst as far as whole words can be read, and returns how many numbers. nbits is
-// at most 56: a word that begins within a byte has 57 bits to use, so as many numbers as fit in 56 bits
-// are taken from one.
-func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
-	perWord := 56 / nbits
-	mask := uint64(1)<<nbits - 1
-	done, pos := 0, 0
-	for total := len(dst); total-done >= perWord && pos>>3+8 <= len(src); {
-		word := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
-		out := dst[done : done+perWord]
-		for i := range out {
-			out[i] = T(word & mask)
-			word >>= nbits & 63
-		}
-		done += perWord
-		pos += perWord * nbits
-	}
-	return done
-}
-
-// bitunpack4 is bitunpack for numbers of two bytes with at most 14 bits: four of them come from one word.
+// bitunpack4 fills the front of dst, numbers of two bytes with at most 14 bits, as far as whole words can be read, four
+// numbers from each. It returns how many numbers that is.
 func bitunpack4(dst, src []byte, nbits int) int {
 	mask := uint64(1)<<nbits - 1
 	mask1, mask2, mask3 := mask<<16, mask<<32, mask<<48
