@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Attribute is an attribute of a group or a dataset.
@@ -241,19 +242,5 @@ func floatOf(v uint64, size int) float64 {
 	case 4:
 		return float64(math.Float32frombits(uint32(v)))
 	}
-	sign := 1.0
-	if v&0x8000 != 0 {
-		sign = -1
-	}
-	exponent, mantissa := int(v>>10&31), float64(v&1023)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(mantissa, -24)
-	case 31:
-		if mantissa != 0 {
-			return math.NaN()
-		}
-		return sign * math.Inf(1)
-	}
-	return sign * math.Ldexp(1024+mantissa, exponent-25)
+	return float64(kernel.Float32FromFloat16(uint16(v)))
 }
