@@ -18,10 +18,7 @@ import (
 )
 
 // Kind is the kind of the paths of HDF5 files.
-var Kind = store.Register(&store.Kind{
-	Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5, Inside: true, Raster: openRaster,
-	Arrays: arrays, Verify: check,
-})
+var Kind = zarr.Register(store.Kind{Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5}, Open)
 
 // Named reports whether a path has the extension of HDF5 or NetCDF-4. Only such remote paths are looked at.
 func Named(p source.Path) bool {
@@ -47,34 +44,6 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	}
 	is := format.Is(ctx, r)
 	return r.Close() == nil && is
-}
-
-// openRaster implements store.Kind.Raster.
-func openRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l store.Limits) (
-	store.Raster, error) {
-	node, err := Open(ctx, o, uri, zarr.Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
-	if err != nil {
-		return nil, err
-	}
-	return node.Images(ctx, field, array, dims)
-}
-
-// arrays implements store.Kind.Arrays.
-func arrays(ctx context.Context, o source.Opener, uri string, l store.Limits) ([]string, error) {
-	node, err := Open(ctx, o, uri, zarr.Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
-	if err != nil {
-		return nil, err
-	}
-	return node.ArrayPaths(ctx)
-}
-
-// check implements store.Kind.Verify.
-func check(ctx context.Context, c *store.Check, path string) error {
-	node, err := Open(ctx, c.Opener, path, zarr.Options{MaxChunk: int64(c.MaxChunk)})
-	if err != nil {
-		return err
-	}
-	return node.Check(ctx, c, path)
 }
 
 // hidden reports whether an attribute is one of the format, not of the user.

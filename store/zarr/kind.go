@@ -9,43 +9,49 @@ import (
 )
 
 // Kind is the kind of the paths of arrays and groups.
-var Kind = store.Register(&store.Kind{
-	Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr, Inside: true, Raster: openRaster,
-	Arrays: arrays, Verify: check,
-})
+var Kind = Register(store.Kind{Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr}, Open)
+
+// Register registers a kind of stores that are groups of arrays, of which k says what to call and how to tell them, and
+// returns it. open opens a store.
+func Register(k store.Kind, open func(ctx context.Context, o source.Opener, uri string, opt Options) (*Node,
+	error)) *store.Kind {
+	within := func(ctx context.Context, o source.Opener, uri string, l store.Limits) (*Node, error) {
+		return open(ctx, o, uri, Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
+	}
+	k.Inside = true
+	k.Raster = func(ctx context.Context, o source.Opener, uri, field, array, dims string, l store.Limits) (store.Raster,
+		error) {
+		node, err := within(ctx, o, uri, l)
+		if err != nil {
+			return nil, err
+		}
+		raster, err := node.Raster(ctx, field, array, dims)
+		if err != nil {
+			return nil, err
+		}
+		return storeImages{raster, node}, nil
+	}
+	k.Arrays = func(ctx context.Context, o source.Opener, uri string, l store.Limits) ([]string, error) {
+		node, err := within(ctx, o, uri, l)
+		if err != nil {
+			return nil, err
+		}
+		return node.ArrayPaths(ctx)
+	}
+	k.Verify = func(ctx context.Context, c *store.Check, path string) error {
+		node, err := open(ctx, c.Opener, path, Options{MaxChunk: int64(c.MaxChunk)})
+		if err != nil {
+			return err
+		}
+		return node.check(ctx, c, path)
+	}
+	return store.Register(&k)
+}
 
 // storeImages are the images of a store as store.Raster.
 type storeImages struct {
 	*Raster
 	node *Node
-}
-
-// openRaster implements store.Kind.Raster.
-func openRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l store.Limits) (
-	store.Raster, error) {
-	node, err := Open(ctx, o, uri, Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
-	if err != nil {
-		return nil, err
-	}
-	return node.Images(ctx, field, array, dims)
-}
-
-// arrays implements store.Kind.Arrays.
-func arrays(ctx context.Context, o source.Opener, uri string, l store.Limits) ([]string, error) {
-	node, err := Open(ctx, o, uri, Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
-	if err != nil {
-		return nil, err
-	}
-	return node.ArrayPaths(ctx)
-}
-
-// Images is Raster as a store has it.
-func (n *Node) Images(ctx context.Context, field, array, dims string) (store.Raster, error) {
-	raster, err := n.Raster(ctx, field, array, dims)
-	if err != nil {
-		return nil, err
-	}
-	return storeImages{raster, n}, nil
 }
 
 // URI implements store.Raster.

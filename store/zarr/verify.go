@@ -261,18 +261,9 @@ func (a *Array) chunksIn(first, size []int64) int64 {
 	return chunks
 }
 
-// check implements store.Kind.Verify: it decodes every chunk of every array of a store. It counts each array as a
+// check implements store.Kind.Verify of an open store: it decodes every chunk of every array. It counts each array as a
 // file. Arrays of types that are not read are in the notes.
-func check(ctx context.Context, c *store.Check, path string) error {
-	node, err := Open(ctx, c.Opener, path, Options{MaxChunk: int64(c.MaxChunk)})
-	if err != nil {
-		return err
-	}
-	return node.Check(ctx, c, path)
-}
-
-// Check does the rest of check for an open store.
-func (n *Node) Check(ctx context.Context, c *store.Check, path string) error {
+func (n *Node) check(ctx context.Context, c *store.Check, path string) error {
 	c.Busy.Lock()
 	defer c.Busy.Unlock()
 	list, err := n.Members(ctx)
