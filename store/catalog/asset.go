@@ -175,16 +175,8 @@ func (a *Asset) Open(ctx context.Context, o source.Opener, k source.Known) (sour
 }
 
 // Alone returns an opener that ignores the name and opens the asset as a file of its own.
-func (a *Asset) Alone(o source.Opener) source.Opener { return alone{o, a} }
-
-type alone struct {
-	opener source.Opener
-	asset  *Asset
-}
-
-// Open implements source.Opener.
-func (a alone) Open(ctx context.Context, _ string) (source.Reader, error) {
-	return a.asset.Open(ctx, a.opener, source.Known{})
+func (a *Asset) Alone(o source.Opener) source.Opener {
+	return source.OpenOne(func(ctx context.Context) (source.Reader, error) { return a.Open(ctx, o, source.Known{}) })
 }
 
 // Meta has the columns that a catalog keeps of an asset besides its index.

@@ -76,16 +76,8 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 }
 
 // Alone returns an opener that ignores the name and opens an entry as a file of its own.
-func Alone(o source.Opener, e Entry) source.Opener { return entryOpener{o, e} }
-
-type entryOpener struct {
-	opener source.Opener
-	entry  Entry
-}
-
-// Open implements source.Opener.
-func (a entryOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
-	return Section(ctx, a.opener, a.entry)
+func Alone(o source.Opener, e Entry) source.Opener {
+	return source.OpenOne(func(ctx context.Context) (source.Reader, error) { return Section(ctx, o, e) })
 }
 
 // prefixed reads a header, zeros up to start, and the bytes of a reader behind them.
