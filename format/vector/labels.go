@@ -3,6 +3,7 @@ package vector
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"math"
 	"slices"
@@ -123,8 +124,8 @@ func (l *labels) have(known ...string) error {
 	return nil
 }
 
-// words adds the values of an object of a text, by the names of their columns.
-func (l *labels) words(named map[string]string) error {
+// add ends an object of a text, whose coordinates were added, with its values by the names of their columns.
+func (l *labels) add(ctx context.Context, f coordForm, named map[string]string) error {
 	for _, column := range l.values {
 		if column.column == "" {
 			continue
@@ -133,7 +134,17 @@ func (l *labels) words(named map[string]string) error {
 			return err
 		}
 	}
-	return nil
+	return l.end(ctx, f)
+}
+
+// addMembers ends an object of JSON, whose coordinates were added, with the members that have its values.
+func (l *labels) addMembers(ctx context.Context, f coordForm, members json.RawMessage) error {
+	for _, column := range l.values {
+		if err := column.add(members); err != nil {
+			return err
+		}
+	}
+	return l.end(ctx, f)
 }
 
 // chargeStep is how many bytes of memory are charged at least at a time.

@@ -113,10 +113,7 @@ func (b *npyBoxes) read(ctx context.Context, from, n int) error {
 		}
 		form := b.labels.box(values[0], values[1], values[2], values[3])
 		class := map[string]string{classColumn: strconv.FormatFloat(values[4], 'f', -1, 64)}
-		if err := b.labels.words(class); err != nil {
-			return err
-		}
-		if err := b.labels.end(ctx, form); err != nil {
+		if err := b.labels.add(ctx, form, class); err != nil {
 			return err
 		}
 	}

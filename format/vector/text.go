@@ -109,10 +109,7 @@ func readDOTA(ctx context.Context, r source.Reader, l *labels) error {
 		if len(words) == 10 {
 			named[difficultColumn] = words[9]
 		}
-		if err := l.words(named); err != nil {
-			return err
-		}
-		return l.end(ctx, polygonForm)
+		return l.add(ctx, polygonForm, named)
 	})
 }
 
@@ -145,13 +142,10 @@ func readYOLO(ctx context.Context, r source.Reader, l *labels) error {
 		default:
 			err = l.polygon(coords...)
 		}
-		if err == nil {
-			err = l.words(named)
-		}
 		if err != nil {
 			return err
 		}
-		return l.end(ctx, f)
+		return l.add(ctx, f, named)
 	})
 }
 
@@ -192,9 +186,6 @@ func readKITTI(ctx context.Context, r source.Reader, l *labels) error {
 		if len(words) > kittiWords {
 			named[scoreColumn] = words[kittiWords]
 		}
-		if err := l.words(named); err != nil {
-			return err
-		}
-		return l.end(ctx, l.box(box[0], box[1], box[2], box[3]))
+		return l.add(ctx, l.box(box[0], box[1], box[2], box[3]), named)
 	})
 }

@@ -199,6 +199,9 @@ func ellipse(x, y, right, down, angle float64) []float64 {
 func readLabelMe(ctx context.Context, c *collection, d *json.Decoder) error {
 	l := c.objectsOf("LabelMe's JSON", false)
 	l.classIs("label")
+	for _, column := range l.values {
+		column.optional = true
+	}
 	if err := expect(d, '['); err != nil {
 		return err
 	}
@@ -209,13 +212,8 @@ func readLabelMe(ctx context.Context, c *collection, d *json.Decoder) error {
 			return err
 		}
 		form, err := l.labelMe(text)
-		for _, column := range l.values {
-			if column.optional = true; err == nil {
-				err = column.add(text)
-			}
-		}
 		if err == nil {
-			err = l.end(ctx, form)
+			err = l.addMembers(ctx, form, text)
 		}
 		if err != nil {
 			return fault.WithPart(err, "shape "+strconv.Itoa(number), fault.NoOffset)

@@ -188,10 +188,7 @@ func (l *labels) vocEnd(ctx context.Context, o *vocObject) error {
 			o.texts["name"] = name
 		}
 	}
-	if err := l.words(o.texts); err != nil {
-		return err
-	}
-	return l.end(ctx, f)
+	return l.add(ctx, f, o.texts)
 }
 
 // vocShape adds the shape of an object: the oriented box, if it has one and boxes are not asked for.

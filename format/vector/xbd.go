@@ -65,12 +65,7 @@ func (l *labels) addXBD(ctx context.Context, properties json.RawMessage, wkt str
 	if err != nil {
 		return err
 	}
-	for _, column := range l.values {
-		if err := column.add(properties); err != nil {
-			return err
-		}
-	}
-	return l.end(ctx, form)
+	return l.addMembers(ctx, form, properties)
 }
 
 // wktWithHoles is wkt with the holes of polygons.
