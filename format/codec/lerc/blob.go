@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
@@ -153,26 +154,7 @@ func (d *Decoder) value(t Type) float64 {
 	return 0
 }
 
-func get(p []byte, t Type) float64 {
-	le := binary.LittleEndian
-	switch t {
-	case Int8:
-		return float64(int8(p[0]))
-	case Uint8:
-		return float64(p[0])
-	case Int16:
-		return float64(int16(le.Uint16(p)))
-	case Uint16:
-		return float64(le.Uint16(p))
-	case Int32:
-		return float64(int32(le.Uint32(p)))
-	case Uint32:
-		return float64(le.Uint32(p))
-	case Float32:
-		return float64(math.Float32frombits(le.Uint32(p)))
-	}
-	return math.Float64frombits(le.Uint64(p))
-}
+func get(p []byte, t Type) float64 { return chunk.LERCTypes[t].Number(p) }
 
 // put writes a sample. Numbers that an integer type lacks, which only damaged blobs have, become any.
 func put(p []byte, t Type, v float64) {
