@@ -3,9 +3,8 @@ package codecs
 import (
 	"math"
 
-	"github.com/pierrec/lz4/v4"
-
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/expand"
 )
 
 // decodeLZ undoes LZ77 on bytes. Its inputs are literals and, for every sequence, an offset, the number of
@@ -65,15 +64,8 @@ func decodeLZ4(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if size == 0 {
-		if len(src) != 1 || src[0] != 0 {
-			return c.Corrupt("block of %d bytes without content", len(src))
-		}
-		return nil
-	}
-	got, err := lz4.UncompressBlock(src, dst)
-	if err != nil || got != len(dst) {
-		return c.Corrupt("block does not give %d bytes", size)
+	if err := expand.LZ4(dst, src); err != nil {
+		return c.Corrupt("block of %d bytes does not give %d", len(src), size)
 	}
 	return nil
 }
